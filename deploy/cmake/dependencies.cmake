@@ -1,0 +1,24 @@
+# Every library that tensord links, with the target that carries it. Reasons are in docs/dependencies.md.
+find_package(Threads REQUIRED)
+find_package(Protobuf 3.21 REQUIRED) # before gRPC; Debian has no config package
+find_package(absl CONFIG REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(hwy CONFIG QUIET)
+if(NOT TARGET hwy::hwy)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+  add_library(hwy::hwy ALIAS PkgConfig::HWY)
+endif()
+
+# Through the alternatives link, so that the administrator's choice of OpenBLAS flavour holds.
+set(BLA_VENDOR OpenBLAS)
+find_package(BLAS REQUIRED)
+find_library(LAPACKE_LIBRARY lapacke REQUIRED)
+
+if(TENSORD_TESTS)
+  find_package(GTest CONFIG REQUIRED)
+  find_package(benchmark CONFIG REQUIRED)
+endif()

@@ -1,0 +1,27 @@
+# Compiler, linker and sanitizer settings that every target shares.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  # The base folder makes a hit possible across build trees of one checkout.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                                  ${CCACHE_PROGRAM})
+endif()
+
+find_program(LLD_PROGRAM ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math -ffp-contract=off)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(TENSORD_SANITIZE)
+  add_compile_options(-fsanitize=${TENSORD_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${TENSORD_SANITIZE})
+  if(TENSORD_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=all)
+  endif()
+endif()
