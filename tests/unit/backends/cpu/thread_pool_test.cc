@@ -1,0 +1,148 @@
+#include "backends/cpu/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace tensord {
+namespace {
+
+TEST(ThreadPoolTest, CountsTheCaller) {
+  EXPECT_EQ(ThreadPool(1).threads(), 1);
+  EXPECT_EQ(ThreadPool(4).threads(), 4);
+  EXPECT_EQ(ThreadPool(0).threads(), 1);
+  EXPECT_EQ(ThreadPool(-3).threads(), 1);
+}
+
+TEST(ThreadPoolTest, RunsEachTaskOnce) {
+  for (int threads : {1, 2, 4, 7}) {
+    ThreadPool pool(threads);
+    for (int64_t tasks : {0, 1, 2, 3, 64, 1000}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(tasks));
+      pool.ParallelFor(tasks, [&](int64_t i) { runs[static_cast<size_t>(i)].fetch_add(1); });
+      for (const std::atomic<int>& r : runs) EXPECT_EQ(r.load(), 1) << threads << " threads, " << tasks << " tasks";
+    }
+  }
+}
+
+TEST(ThreadPoolTest, NegativeTaskCountRunsNothing) {
+  ThreadPool pool(2);
+  pool.ParallelFor(-1, [](int64_t) { FAIL(); });
+  pool.ParallelForBlocks(-5, 4, [](int64_t, int64_t) { FAIL(); });
+  pool.ParallelForBlocks(0, 4, [](int64_t, int64_t) { FAIL(); });
+}
+
+TEST(ThreadPoolTest, BlocksCoverTheRangeAndDoNotDependOnThreads) {
+  for (int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (int64_t size : {1, 9, 10, 11, 105}) {
+      std::vector<int64_t> end_of(static_cast<size_t>(size), -1);
+      pool.ParallelForBlocks(size, 10, [&](int64_t begin, int64_t end) { end_of[static_cast<size_t>(begin)] = end; });
+      for (int64_t i = 0; i < size; ++i) {
+        EXPECT_EQ(end_of[static_cast<size_t>(i)], i % 10 == 0 ? std::min(size, i + 10) : -1);
+      }
+    }
+  }
+}
+
+TEST(ThreadPoolTest, PlainWritesOfTasksAreVisibleAfterTheCall) {
+  ThreadPool pool(4);
+  std::vector<int64_t> values(4096);
+  for (int64_t round = 0; round < 500; ++round) {
+    pool.ParallelForBlocks(4096, 512, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) values[static_cast<size_t>(i)] += i;
+    });
+  }
+  for (int64_t i = 0; i < 4096; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], 500 * i);
+}
+
+TEST(ThreadPoolTest, NestedCallsRunSeriallyOnTheirOwnThread) {
+  ThreadPool pool(4);
+  std::atomic<int64_t> inner_runs{0};
+  std::atomic<int> strangers{0};
+  pool.ParallelFor(16, [&](int64_t) {
+    const std::thread::id self = std::this_thread::get_id();
+    pool.ParallelFor(16, [&](int64_t) {
+      if (std::this_thread::get_id() != self) strangers.fetch_add(1);
+      inner_runs.fetch_add(1);
+    });
+  });
+  EXPECT_EQ(inner_runs.load(), 256);
+  EXPECT_EQ(strangers.load(), 0);
+  // The pool spreads again afterwards: the mark of being inside a job is gone.
+  std::atomic<int> left{4};
+  pool.ParallelFor(4, [&](int64_t) {
+    left.fetch_sub(1);
+    // Ends only when all four tasks have begun, so four threads must be at work.
+    while (left.load() > 0) std::this_thread::yield();
+  });
+  EXPECT_EQ(left.load(), 0);
+}
+
+TEST(ThreadPoolTest, ABusyPoolDoesNotBlockASecondCaller) {
+  ThreadPool pool(2);
+  std::atomic<bool> first_inside{false};
+  std::atomic<bool> second_done{false};
+  std::thread first([&] {
+    pool.ParallelFor(2, [&](int64_t) {
+      first_inside.store(true);
+      while (!second_done.load()) std::this_thread::yield();
+    });
+  });
+  while (!first_inside.load()) std::this_thread::yield();
+  int64_t sum = 0;  // plain: every task of the second caller runs on this thread
+  pool.ParallelFor(100, [&](int64_t i) { sum += i; });
+  second_done.store(true);
+  first.join();
+  EXPECT_EQ(sum, 4950);
+}
+
+TEST(ThreadPoolTest, ManyCallersAtOnce) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  std::vector<int64_t> sums(6);
+  for (size_t c = 0; c < sums.size(); ++c) {
+    callers.emplace_back([&pool, &sum = sums[c]] {
+      for (int round = 0; round < 300; ++round) {
+        std::vector<int64_t> parts(17);
+        pool.ParallelFor(17, [&](int64_t i) { parts[static_cast<size_t>(i)] = i + round; });
+        sum += std::accumulate(parts.begin(), parts.end(), int64_t{0});
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (int64_t sum : sums) EXPECT_EQ(sum, 300 * 136 + 17 * (299 * 300 / 2));
+}
+
+TEST(ThreadPoolTest, ParkedWorkersWakeForANewJob) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> left{3};
+    pool.ParallelFor(3, [&](int64_t) {
+      left.fetch_sub(1);
+      while (left.load() > 0) std::this_thread::yield();
+    });
+    // Longer than the workers spin, so that both the spinning and the parked path are taken in turn.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 2 == 0 ? 400 : 0);
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(left.load(), 0);
+  }
+}
+
+TEST(ThreadPoolTest, PoolsComeAndGo) {
+  for (int i = 0; i < 50; ++i) {
+    ThreadPool pool(1 + i % 4);
+    std::atomic<int64_t> runs{0};
+    if (i % 3 != 0) pool.ParallelFor(8, [&](int64_t) { runs.fetch_add(1); });
+    EXPECT_EQ(runs.load(), i % 3 != 0 ? 8 : 0);
+  }
+}
+
+}  // namespace
+}  // namespace tensord
