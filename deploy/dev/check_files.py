@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Checks sizes, names, include guards and open ends of the project's files. The rules are in docs/style.md."""
+import os
+import re
+import sys
+
+from project_files import CODE_FOLDERS, Findings, code_files, list_files, read_lines
+
+# Lines at which a file is worth a look, and at which it has to be split.
+HEADER_BUDGET = (300, 500)
+SOURCE_BUDGET = (500, 800)
+TEST_BUDGET = (800, 800)
+
+# Names that say nothing about what is inside.
+EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "stuff", "impl"}
+
+OPEN_END = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#\d+\))")
+
+
+def check_budgets(findings):
+    for path in code_files((".h", ".cc", ".cu", ".cuh", ".inc", ".py")):
+        if path.startswith("tests/"):
+            warn, fail = TEST_BUDGET
+        else:
+            warn, fail = HEADER_BUDGET if path.endswith((".h", ".cuh")) else SOURCE_BUDGET
+        count = len(read_lines(path))
+        if count > fail:
+            findings.error(path, 1, f"{count} lines, at most {fail}. Split it by concept")
+        elif count > warn:
+            findings.warning(path, 1, f"{count} lines, more than {warn}. Look for the second concept in it")
+
+
+def check_guards(findings):
+    for path in code_files((".h",)):
+        if path.endswith("-inl.h"):  # Highway includes these once for every instruction set
+            continue
+        guard = "TENSORD_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper() + "_"
+        lines = read_lines(path)
+        directives = [(number, line) for number, line in enumerate(lines, 1) if line.startswith("#")]
+        expected = [f"#ifndef {guard}", f"#define {guard}", f"#endif  // {guard}"]
+        found = [line for _, line in directives[:2]] + [line for _, line in directives[-1:]]
+        if found != expected:
+            line = directives[0][0] if directives else 1
+            findings.error(path, line, f"the include guard has to be {guard}, the last line '{expected[2]}'")
+
+
+def check_names(findings):
+    for path in list_files():
+        parts = path.split("/")
+        for part in parts if parts[0] in CODE_FOLDERS or parts[0] == "deploy" else []:
+            words = set(re.split(r"[^a-z0-9]+", part.lower().split(".")[0]))
+            empty = words & EMPTY_NAMES
+            if empty:
+                findings.error(path, 1, f"'{empty.pop()}' says nothing about the contents. What do they have in common?")
+        if path.endswith((".cpp", ".cxx", ".hpp", ".C")):
+            findings.error(path, 1, "sources end in .cc, headers in .h")
+        stem = os.path.basename(path).split(".")[0]
+        if parts[0] in CODE_FOLDERS and path.endswith((".h", ".cc", ".cu", ".proto")) and not re.fullmatch(r"[a-z0-9_]+(-inl)?", stem):
+            findings.error(path, 1, "file names are snake_case")
+
+
+def check_open_ends(findings):
+    suffixes = (".h", ".cc", ".cu", ".cuh", ".inc", ".def", ".py", ".sh", ".proto", ".cmake", ".txt", ".yml", ".yaml")
+    for path in list_files():
+        if not path.endswith(suffixes) and path not in ("dev", "Dockerfile", ".ci/run"):
+            continue
+        for number, line in enumerate(read_lines(path), 1):
+            match = OPEN_END.search(line)
+            if match:
+                word = match.group(1)
+                findings.error(path, number, f"{word} without an issue's number. Do it, or write {word}(#123)")
+
+
+def main():
+    findings = Findings("files")
+    check_budgets(findings)
+    check_guards(findings)
+    check_names(findings)
+    check_open_ends(findings)
+    return findings.exit_status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Checks that #include lines point down only. The layers are described in docs/architecture.md."""
+import re
+import sys
+
+from project_files import Findings, code_files, read_lines
+
+# Engine folders, bottom to top. Folders of one row do not see each other.
+ENGINE_ROWS = (
+    ("base",),
+    ("tensor",),
+    ("ir",),
+    ("ops",),
+    ("reference",),
+    ("families", "autodiff", "algebra", "stablehlo"),
+    ("passes",),
+    ("exec",),
+    ("runtime",),
+)
+ENGINE_ROW = {folder: row for row, folders in enumerate(ENGINE_ROWS) for folder in folders}
+
+# Libraries that only some folders may name, by how their headers are spelled.
+LIBRARIES = {
+    "gRPC": re.compile(r"grpc(pp|\+\+)?/|tensord/.*\.grpc\.pb\.h$"),
+    "Protocol Buffers": re.compile(r"google/(protobuf|rpc)/|.*\.pb\.h$"),
+    "CUDA": re.compile(r"(cuda|cublas|cufft|cusolver|curand|nvrtc|nvJitLink|nvtx)\w*(/.*)?\.h$"),
+    "BLAS or LAPACK": re.compile(r"(cblas|f77blas|lapack|lapacke|openblas_config)\.h$"),
+    "prometheus-cpp": re.compile(r"prometheus/"),
+    "spdlog or fmt": re.compile(r"(spdlog|fmt)/"),
+}
+
+
+def libraries_forbidden_in(path):
+    """Names of the libraries that the file may not include."""
+    allowed = {
+        "engine": set(),
+        "backends": {"BLAS or LAPACK"},
+        "proto": {"Protocol Buffers"},
+        "server": {"gRPC", "Protocol Buffers"},
+        "clients": {"gRPC", "Protocol Buffers"},
+    }.get(path.split("/")[0])
+    if allowed is None:  # tests
+        return set()
+    allowed = set(allowed)
+    if path.startswith("backends/cuda/"):
+        allowed = {"CUDA"}
+    if path.startswith("server/observe/"):
+        allowed.add("prometheus-cpp")
+    if path.startswith("server/observe/log"):
+        allowed.add("spdlog or fmt")
+    return set(LIBRARIES) - allowed
+
+
+def refuse_project_include(path, included):
+    """Why `path` may not include the project's header `included`, or None."""
+    here, there = path.split("/"), included.split("/")
+    if there[0] == "tests" and here[0] != "tests":
+        return "product code includes nothing of tests/. Move what both need below engine/ or server/"
+    if here[0] == "tests":
+        return None
+    if here[0] == "clients":
+        if there[0] not in ("clients", "proto", "tensord"):
+            return f"a client knows the wire contract only, never {there[0]}/. Go through proto/ or copy the few lines"
+        return "clients do not see the server's codec" if included.startswith("proto/codec/") else None
+    if there[0] == "clients":
+        return "only clients include clients/"
+    if here[0] == "engine":
+        if there[0] != "engine":
+            return f"engine/ does not see {there[0]}/. Let the upper layer pass it in"
+        return refuse_engine_include(path, here, there)
+    if here[0] == "backends":
+        if there[0] not in ("backends", "engine"):
+            return f"a backend sees engine/ only, not {there[0]}/"
+        if there[0] == "backends" and there[1] != here[1]:
+            return f"backends do not see each other ({there[1]}). Move what both need to engine/exec/"
+        return None
+    if here[0] == "proto" and there[0] not in ("proto", "engine", "tensord"):
+        return f"proto/codec/ sees engine/ only, not {there[0]}/"
+    if here[0] == "server" and there[0] == "backends" and path != "server/compose.cc":
+        return "only server/compose.cc names a concrete backend. Use the interfaces in engine/exec/"
+    return None
+
+
+def refuse_engine_include(path, here, there):
+    if len(here) < 3 or len(there) < 3:
+        return None
+    own, other = here[1], there[1]
+    for folder in (own, other):
+        if folder not in ENGINE_ROW:
+            return f"engine/{folder}/ has no place in the order. Add it to ENGINE_ROWS in deploy/dev/check_layers.py"
+    if own == other == "families":
+        own_family = here[2] if len(here) > 3 else ""
+        other_family = there[2] if len(there) > 3 else ""
+        if other_family and own_family != other_family and path != "engine/families/all_families.cc":
+            return f"families do not see each other ({other_family}). Only engine/families/all_families.cc lists them"
+        return None
+    if other == "families" and len(there) > 3:
+        return "only engine/families/all_families.cc names a family. Include engine/families/all_families.h"
+    if own == other:
+        return None
+    if ENGINE_ROW[other] == ENGINE_ROW[own]:
+        return f"engine/{own}/ and engine/{other}/ stand beside each other. Move what both need down, or let one hand it to the other"
+    if ENGINE_ROW[other] > ENGINE_ROW[own]:
+        return f"engine/{other}/ stands above engine/{own}/. Move what is needed down, or pass it in from above"
+    return None
+
+
+def main():
+    findings = Findings("layers")
+    include = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+    roots = {"proto", "engine", "backends", "server", "clients", "tests", "tensord"}
+    for path in code_files((".h", ".cc", ".cu", ".cuh", ".inc", ".def")):
+        forbidden = libraries_forbidden_in(path)
+        for number, line in enumerate(read_lines(path), 1):
+            match = include.match(line)
+            if not match:
+                continue
+            quote, included = match.groups()
+            if included.startswith(("../", "./")):
+                findings.error(path, number, f"{included} is relative. Include from the repository's root")
+                continue
+            for library in sorted(forbidden):
+                if LIBRARIES[library].match(included):
+                    findings.error(path, number, f"{path.split('/')[0]}/ does not see {library} ({included}) here. "
+                                                 "Keep it behind an interface of the layer that may")
+            if included.split("/")[0] in roots and "/" in included:
+                reason = refuse_project_include(path, included)
+                if reason:
+                    findings.error(path, number, f"{included}: {reason}")
+            elif quote == '"' and "/" not in included:
+                findings.error(path, number, f'"{included}": include from the repository\'s root, or with <> what is not ours')
+    return findings.exit_status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
