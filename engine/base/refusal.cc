@@ -1,0 +1,129 @@
+#include "engine/base/refusal.h"
+
+#include <array>
+#include <cstring>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace tensord {
+namespace {
+
+constexpr RefusalInfo kRefusals[] = {
+#define TENSORD_REFUSAL(name, id, code, doc) {Refusal::name, id, absl::StatusCode::code, doc},
+#include "engine/base/refusals.def"
+#undef TENSORD_REFUSAL
+};
+
+constexpr char kDetailPayload[] = "tensord/refusal-detail";
+
+void AppendField(std::string* out, absl::string_view field) {
+  const uint32_t size = static_cast<uint32_t>(field.size());
+  out->append(reinterpret_cast<const char*>(&size), sizeof(size));
+  out->append(field.data(), field.size());
+}
+
+void AppendField(std::string* out, int64_t value) { out->append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+
+class FieldReader {
+ public:
+  explicit FieldReader(absl::string_view bytes) : bytes_(bytes) {}
+
+  std::string String() {
+    uint32_t size = 0;
+    Copy(&size, sizeof(size));
+    if (!ok_ || size > bytes_.size()) {
+      ok_ = false;
+      return {};
+    }
+    std::string field(bytes_.substr(0, size));
+    bytes_.remove_prefix(size);
+    return field;
+  }
+
+  int64_t Int() {
+    int64_t value = 0;
+    Copy(&value, sizeof(value));
+    return value;
+  }
+
+  bool ok() const { return ok_; }
+
+ private:
+  void Copy(void* to, size_t size) {
+    if (!ok_ || size > bytes_.size()) {
+      ok_ = false;
+      return;
+    }
+    std::memcpy(to, bytes_.data(), size);
+    bytes_.remove_prefix(size);
+  }
+
+  absl::string_view bytes_;
+  bool ok_ = true;
+};
+
+void SetDetail(absl::Status* status, const RefusalDetail& detail) {
+  std::string bytes;
+  AppendField(&bytes, detail.reason);
+  AppendField(&bytes, detail.node);
+  AppendField(&bytes, detail.op);
+  AppendField(&bytes, detail.limit);
+  AppendField(&bytes, detail.limit_value);
+  AppendField(&bytes, detail.actual_value);
+  status->SetPayload(kDetailPayload, absl::Cord(bytes));
+}
+
+}  // namespace
+
+absl::Span<const RefusalInfo> AllRefusals() { return kRefusals; }
+
+const RefusalInfo& InfoOf(Refusal refusal) { return kRefusals[static_cast<size_t>(refusal)]; }
+
+absl::Status Refuse(Refusal refusal, absl::string_view message) {
+  const RefusalInfo& info = InfoOf(refusal);
+  absl::Status status(info.code, message);
+  SetDetail(&status, {.reason = std::string(info.id)});
+  return status;
+}
+
+absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what) {
+  const RefusalInfo& info = InfoOf(Refusal::kLimitExceeded);
+  absl::Status status(info.code, absl::StrCat(what, ": ", actual_value, " is beyond the limit ", limit, " = ", limit_value));
+  SetDetail(&status, {.reason = std::string(info.id),
+                      .limit = std::string(limit),
+                      .limit_value = limit_value,
+                      .actual_value = actual_value});
+  return status;
+}
+
+absl::Status WithNode(absl::Status status, absl::string_view node, absl::string_view op) {
+  if (status.ok() || node.empty()) return status;
+  RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
+  if (!detail.node.empty()) return status;
+  detail.node = std::string(node);
+  detail.op = std::string(op);
+  absl::Status named(status.code(),
+                     absl::StrCat(status.message(), " (node \"", node, "\"", op.empty() ? "" : ", op ", op, ")"));
+  SetDetail(&named, detail);
+  return named;
+}
+
+std::optional<RefusalDetail> DetailOf(const absl::Status& status) {
+  if (status.ok()) return std::nullopt;
+  const absl::optional<absl::Cord> payload = status.GetPayload(kDetailPayload);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string bytes(*payload);
+  FieldReader reader(bytes);
+  RefusalDetail detail;
+  detail.reason = reader.String();
+  detail.node = reader.String();
+  detail.op = reader.String();
+  detail.limit = reader.String();
+  detail.limit_value = reader.Int();
+  detail.actual_value = reader.Int();
+  if (!reader.ok()) return std::nullopt;
+  return detail;
+}
+
+}  // namespace tensord

@@ -1,0 +1,75 @@
+#ifndef TENSORD_ENGINE_IR_ATTRIBUTE_H_
+#define TENSORD_ENGINE_IR_ATTRIBUTE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/tensor/literal.h"
+#include "engine/tensor/tensor_type.h"
+
+namespace tensord {
+
+enum class AttrKind : uint8_t {
+  kInt,      // int64_t
+  kInts,     // std::vector<int64_t>
+  kDims,     // std::vector<DimExpr>
+  kDType,    // DType; kInvalid where unset
+  kEnum,     // int64_t, an index into AttrDef::enumerators; 0 is "unspecified"
+  kType,     // TensorType
+  kLiteral,  // LiteralPtr, never null
+};
+
+// One static parameter of an op: its name (that of the wire message's field) and what it holds.
+struct AttrDef {
+  absl::string_view name;
+  AttrKind kind;
+  absl::Span<const absl::string_view> enumerators = {};  // kEnum: by wire number
+  bool may_be_unset = false;                             // kEnum and kDType: 0 has a meaning of its own
+};
+
+using AttrValue = std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, TensorType, LiteralPtr>;
+
+// The attribute values of one node, in the order of its op's schema. A value; asking for an attribute that the schema
+// lacks, or as another kind, is a bug of the caller and ends the process.
+class Attributes {
+ public:
+  Attributes() = default;
+  // Every attribute unset: 0, empty, kInvalid.
+  explicit Attributes(absl::Span<const AttrDef> schema);
+
+  absl::Span<const AttrDef> schema() const { return schema_; }
+  const AttrValue& at(size_t index) const { return values_[index]; }
+  void Set(size_t index, AttrValue value) { values_[index] = std::move(value); }
+
+  Attributes& Set(absl::string_view name, AttrValue value) {
+    values_[IndexOf(name)] = std::move(value);
+    return *this;
+  }
+  int64_t Int(absl::string_view name) const { return std::get<int64_t>(values_[IndexOf(name)]); }
+  const std::vector<int64_t>& Ints(absl::string_view name) const {
+    return std::get<std::vector<int64_t>>(values_[IndexOf(name)]);
+  }
+  const std::vector<DimExpr>& Dims(absl::string_view name) const {
+    return std::get<std::vector<DimExpr>>(values_[IndexOf(name)]);
+  }
+  DType GetDType(absl::string_view name) const { return std::get<DType>(values_[IndexOf(name)]); }
+  const TensorType& Type(absl::string_view name) const { return std::get<TensorType>(values_[IndexOf(name)]); }
+  const LiteralPtr& GetLiteral(absl::string_view name) const { return std::get<LiteralPtr>(values_[IndexOf(name)]); }
+
+  bool Has(absl::string_view name) const;
+
+ private:
+  size_t IndexOf(absl::string_view name) const;
+
+  absl::Span<const AttrDef> schema_;
+  std::vector<AttrValue> values_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_ATTRIBUTE_H_

@@ -1,0 +1,86 @@
+#ifndef TENSORD_ENGINE_IR_GRAPH_H_
+#define TENSORD_ENGINE_IR_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "engine/ir/attribute.h"
+#include "engine/ir/op_def.h"
+#include "engine/tensor/tensor_type.h"
+
+namespace tensord {
+
+// A value of a graph: the inputs come first, in order, then the results of the nodes, in order.
+struct ValueId {
+  int32_t index = -1;
+  friend bool operator==(ValueId, ValueId) = default;
+};
+
+// The algebra in which Add, Multiply, DotGeneral and Reduce{SUM} are read; the values are those of tensord.v1.Algebra.
+enum class Algebra : uint8_t { kStandard = 0, kMaxPlus = 1, kMinPlus = 2, kMaxTimes = 3, kOrAnd = 4 };
+
+struct GraphInput {
+  std::string name;
+  TensorType type;
+};
+
+// One application of an op. Its results are the values first_result, first_result + 1, ….
+struct Node {
+  std::string name;  // the client's; a pass keeps the name of the node that it rewrites
+  const OpDef* op = nullptr;
+  Attributes attrs;
+  absl::InlinedVector<ValueId, 3> operands;
+  ValueId first_result;
+  int32_t num_results = 1;
+};
+
+struct GraphOutput {
+  std::string name;
+  ValueId value;
+};
+
+// A dataflow graph in topological order. Values, nodes and outputs are only ever appended, so an operand always
+// stands before its reader. A value type; thread-compatible. Types of results are unset until InferTypes (verifier.h).
+class Graph {
+ public:
+  const std::string& name() const { return name_; }
+  void set_name(absl::string_view name) { name_ = std::string(name); }
+  Algebra algebra() const { return algebra_; }
+  void set_algebra(Algebra algebra) { algebra_ = algebra; }
+
+  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }
+  int32_t num_values() const { return static_cast<int32_t>(types_.size()); }
+
+  // Inputs precede nodes.
+  ValueId AddInput(absl::string_view name, TensorType type);
+  // The first result. Operands must be values of this graph.
+  ValueId AddNode(Node node);
+  void AddOutput(absl::string_view name, ValueId value);
+
+  const TensorType& type(ValueId v) const { return types_[static_cast<size_t>(v.index)]; }
+  void set_type(ValueId v, TensorType type) { types_[static_cast<size_t>(v.index)] = std::move(type); }
+  bool is_input(ValueId v) const { return v.index < static_cast<int32_t>(inputs_.size()); }
+  // Index of the node that computes v, which must not be an input.
+  int32_t producer(ValueId v) const { return producers_[static_cast<size_t>(v.index)]; }
+  // "x", or "x:1" for a further result.
+  std::string NameOf(ValueId v) const;
+
+ private:
+  std::string name_;
+  Algebra algebra_ = Algebra::kStandard;
+  std::vector<GraphInput> inputs_;
+  std::vector<Node> nodes_;
+  std::vector<GraphOutput> outputs_;
+  std::vector<TensorType> types_;    // by value
+  std::vector<int32_t> producers_;  // by value; -1 for an input
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_GRAPH_H_

@@ -1,0 +1,65 @@
+#ifndef TENSORD_ENGINE_IR_INFERENCE_H_
+#define TENSORD_ENGINE_IR_INFERENCE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/ir/attribute.h"
+#include "engine/tensor/tensor_type.h"
+
+namespace tensord {
+
+using ResultTypes = absl::InlinedVector<TensorType, 1>;
+
+// A relation between sizes that only a run can decide. Checked before the first kernel.
+struct ShapeGuard {
+  enum class Kind : uint8_t {
+    kEqual,       // lhs == rhs
+    kEqualOrOne,  // lhs == rhs or lhs == 1
+    kAtMost,      // lhs <= rhs
+  };
+  Kind kind = Kind::kEqual;
+  DimExpr lhs;
+  DimExpr rhs;
+  std::string what;  // "sizes of axis 1 differ"
+  int32_t node = -1;  // index of the node that asks for it
+};
+
+// What a shape rule sees, and how it states what must hold. A requirement on known sizes is decided at once; one that
+// depends on symbols becomes a guard. Lives for the inference of one node.
+class InferContext {
+ public:
+  InferContext(const Attributes& attrs, absl::Span<const TensorType* const> operands, int32_t node,
+               std::vector<ShapeGuard>* guards)
+      : attrs_(attrs), operands_(operands), node_(node), guards_(guards) {}
+
+  const Attributes& attrs() const { return attrs_; }
+  size_t num_operands() const { return operands_.size(); }
+  const TensorType& operand(size_t i) const { return *operands_[i]; }
+
+  // Refused with SHAPE_MISMATCH, "<what>: <a> and <b>".
+  absl::Status RequireEqual(const Dim& a, const Dim& b, absl::string_view what);
+  absl::Status RequireEqualOrOne(const Dim& a, const Dim& b, absl::string_view what);
+  absl::Status RequireAtMost(const Dim& a, const Dim& b, absl::string_view what);
+  // Ranks and all sizes; `what` names the two: "lhs and rhs".
+  absl::Status RequireSameShape(const TensorType& a, const TensorType& b, absl::string_view what);
+
+  // A size expression of the node's attributes with the sizes of the operands put in.
+  absl::StatusOr<DimExpr> Resolve(const DimExpr& expr) const;
+
+ private:
+  absl::Status Require(ShapeGuard::Kind kind, const Dim& a, const Dim& b, absl::string_view what);
+
+  const Attributes& attrs_;
+  absl::Span<const TensorType* const> operands_;
+  const int32_t node_;
+  std::vector<ShapeGuard>* const guards_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_INFERENCE_H_

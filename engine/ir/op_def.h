@@ -1,0 +1,107 @@
+#ifndef TENSORD_ENGINE_IR_OP_DEF_H_
+#define TENSORD_ENGINE_IR_OP_DEF_H_
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/ir/attribute.h"
+#include "engine/ir/inference.h"
+#include "engine/tensor/literal.h"
+
+namespace tensord {
+
+// A rule of an op, or the written reason why it has none. There is no default: an op that forgets a facet does not
+// compile.
+template <typename Rule>
+class Facet {
+ public:
+  constexpr Facet(Rule* rule) : rule_(rule) {}  // NOLINT: a rule is a facet
+  static constexpr Facet None(absl::string_view reason) {
+    Facet facet(nullptr);
+    facet.reason_ = reason;
+    return facet;
+  }
+  constexpr bool has() const { return rule_ != nullptr; }
+  constexpr Rule* get() const { return rule_; }
+  constexpr absl::string_view reason() const { return reason_; }
+
+ private:
+  Rule* rule_;
+  absl::string_view reason_;
+};
+
+// The types of an op's results, or why the operands and attributes are refused.
+using InferRule = absl::StatusOr<ResultTypes>(InferContext&);
+
+// The op's meaning on host tensors, slow and obvious. `results` come zeroed and with their types.
+struct ReferenceCall {
+  const Attributes& attrs;
+  absl::Span<const Literal* const> operands;
+  absl::Span<Literal> results;
+};
+using ReferenceRule = absl::Status(const ReferenceCall&);
+
+// operand.shape[i] == stored.shape[permutation[i]]: how an operand's axes lie in the tensor that holds it.
+using AxisOrder = absl::InlinedVector<int64_t, 6>;
+
+// An op rewritten to work on stored tensors: reads operand i stored in operand_orders[i], and gives its result stored
+// in result_order. operand_index reorders the operands (a dot may swap its sides); empty: as they stand.
+struct PermutedCall {
+  Attributes attrs;
+  std::vector<AxisOrder> operand_orders;
+  AxisOrder result_order;
+  std::vector<int> operand_index;
+};
+struct PermuteContext {
+  const Attributes& attrs;
+  absl::Span<const TensorType* const> operands;  // types as the graph has them
+  const TensorType& result;
+  absl::Span<const AxisOrder> orders;  // how the operands are stored
+  bool reversed_is_natural;            // results should be stored with their axes reversed where nothing else decides
+};
+using PermuteRule = PermutedCall(const PermuteContext&);
+
+enum class OpClass : uint8_t {
+  kUnary,   // a value of tensord.v1.UnaryOp
+  kBinary,  // a value of tensord.v1.BinaryOp
+  kPlain,   // a field of tensord.v1.Node, with a message of its own
+};
+
+enum OpTraits : uint32_t {
+  kNoTraits = 0,
+  kElementwise = 1u << 0,   // operands have the result's shape or rank 0; element i of the result needs only elements i
+  kCommutative = 1u << 1,   // f(a, b) == f(b, a)
+  kShapeSources = 1u << 2,  // takes further operands, of which only the sizes are used
+  kHasNoOperand = 1u << 3,
+};
+
+inline constexpr int kVariadic = std::numeric_limits<int>::max();
+
+// The one declaration of an op. Everything that depends on the op is a facet here, derived from one, or a kernel table
+// of a backend that is checked against the family's table.
+struct OpDef {
+  absl::string_view family;  // "core"
+  uint16_t index;            // dense in the family
+  absl::string_view name;    // of the text form and of the wire: a field of Node, or an enumerator without its prefix
+  absl::string_view summary;
+  OpClass op_class;
+  int min_operands;
+  int max_operands;  // kVariadic: no bound. Without shape sources.
+  absl::Span<const AttrDef> attrs;
+  uint32_t traits;
+  DTypeSet dtypes;  // of the first operand that is computed with (or of the result, where there is none)
+  Facet<InferRule> infer;
+  Facet<ReferenceRule> reference;
+  Facet<PermuteRule> permute;
+
+  bool has(OpTraits trait) const { return (traits & trait) != 0; }
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_OP_DEF_H_

@@ -1,0 +1,131 @@
+#include "engine/ir/verifier.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord {
+namespace {
+
+// The symbols that inputs bind: those that are the whole size of an axis.
+absl::StatusOr<absl::flat_hash_set<std::string>> BoundSymbols(const Graph& graph) {
+  absl::flat_hash_set<std::string> bound;
+  for (const GraphInput& input : graph.inputs()) {
+    for (const Dim& dim : input.type.shape) {
+      if (const auto symbol = dim.size.as_symbol(); symbol.has_value()) bound.insert(std::string(*symbol));
+    }
+  }
+  return bound;
+}
+
+absl::Status CheckSymbols(const DimExpr& size, const absl::flat_hash_set<std::string>& bound) {
+  absl::Status status;
+  size.ForEachLeaf([&](const DimAtom& atom) {
+    if (!status.ok()) return;
+    if (atom.kind == DimAtom::Kind::kSymbol && !bound.contains(atom.symbol)) {
+      status = Refuse(Refusal::kSymbolUnbound,
+                      absl::StrCat("the size ", size.ToString(), " uses the symbol \"", atom.symbol,
+                                   "\", which is not the whole size of any input's axis"));
+    }
+    if (atom.kind == DimAtom::Kind::kOperandAxis) {
+      status = Refuse(Refusal::kDimExprInvalid,
+                      absl::StrCat("the size ", size.ToString(), " names an operand where there is none"));
+    }
+  });
+  return status;
+}
+
+absl::Status CheckType(const TensorType& type, const absl::flat_hash_set<std::string>& bound) {
+  if (type.dtype == DType::kInvalid) return Refuse(Refusal::kDtypeUnsupported, "a type has no dtype; set one");
+  Shape known;
+  for (const Dim& dim : type.shape) {
+    if (!dim.size.is_constant()) {
+      RETURN_IF_ERROR(CheckSymbols(dim.size, bound));
+      continue;
+    }
+    known.push_back(dim.size.constant());
+  }
+  if (!NumBytes(type.dtype, known).has_value()) {
+    return Refuse(Refusal::kShapeOverflow,
+                  absl::StrCat("a size is negative or the bytes overflow 64 bits: ", ToString(type)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAttributes(const Node& node) {
+  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
+    const AttrDef& def = node.op->attrs[i];
+    const AttrValue& value = node.attrs.at(i);
+    if (def.kind == AttrKind::kEnum && !def.may_be_unset && std::get<int64_t>(value) == 0) {
+      return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the attribute ", def.name, " is unset"));
+    }
+    if (def.kind == AttrKind::kDType && !def.may_be_unset && std::get<DType>(value) == DType::kInvalid) {
+      return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the attribute ", def.name, " is unset"));
+    }
+    if (def.kind == AttrKind::kLiteral && std::get<LiteralPtr>(value) == nullptr) {
+      return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the attribute ", def.name, " is unset"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
+                                      std::vector<ShapeGuard>* guards) {
+  const OpDef& op = *node.op;
+  const int count = static_cast<int>(node.operands.size());
+  const bool too_many = count > op.max_operands && !op.has(kShapeSources);
+  if (count < op.min_operands || too_many) {
+    return Refuse(Refusal::kOperandCount,
+                  absl::StrCat("takes ", op.min_operands == op.max_operands ? "" : "at least ", op.min_operands,
+                               " operands, and has ", count));
+  }
+  RETURN_IF_ERROR(CheckAttributes(node));
+  absl::InlinedVector<const TensorType*, 4> operands;
+  for (ValueId v : node.operands) operands.push_back(&graph.type(v));
+  InferContext context(node.attrs, operands, node_index, guards);
+  return op.infer.get()(context);
+}
+
+absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
+  ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> bound, BoundSymbols(*graph));
+  for (const GraphInput& input : graph->inputs()) {
+    RETURN_IF_ERROR(WithNode(CheckType(input.type, bound), input.name, "input"));
+  }
+  std::vector<ShapeGuard> guards;
+  for (size_t i = 0; i < graph->nodes().size(); ++i) {
+    const Node& node = graph->nodes()[i];
+    absl::StatusOr<ResultTypes> types = InferNode(*graph, node, static_cast<int32_t>(i), &guards);
+    if (!types.ok()) return WithNode(types.status(), node.name, node.op->name);
+    for (size_t r = 0; r < types->size(); ++r) {
+      RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), node.name, node.op->name));
+      graph->set_type({node.first_result.index + static_cast<int32_t>(r)}, std::move((*types)[r]));
+    }
+  }
+  return guards;
+}
+
+absl::Status VerifyTypes(const Graph& graph) {
+  std::vector<ShapeGuard> guards;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    absl::StatusOr<ResultTypes> types = InferNode(graph, node, static_cast<int32_t>(i), &guards);
+    if (!types.ok()) {
+      return WithNode(Refuse(Refusal::kInternal, absl::StrCat("a pass made an invalid node: ", types.status().message())),
+                      node.name, node.op->name);
+    }
+    for (size_t r = 0; r < types->size(); ++r) {
+      const TensorType& recorded = graph.type({node.first_result.index + static_cast<int32_t>(r)});
+      if (!((*types)[r] == recorded)) {
+        return WithNode(Refuse(Refusal::kInternal, absl::StrCat("a pass changed a type: ", ToString(recorded), " to ",
+                                                                ToString((*types)[r]))),
+                        node.name, node.op->name);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensord

@@ -1,0 +1,28 @@
+#ifndef TENSORD_ENGINE_IR_VERIFIER_H_
+#define TENSORD_ENGINE_IR_VERIFIER_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/inference.h"
+
+namespace tensord {
+
+// Checks a graph that came from outside and computes the type of every value: operand counts, attributes, dtypes and
+// shapes by each op's rule, symbols bound by the inputs, sizes that fit into 64 bits. A refusal names the node.
+// Returns the relations between sizes that only a run can decide.
+absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph);
+
+// The types of one node's results; guards are appended.
+absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
+                                      std::vector<ShapeGuard>* guards);
+
+// For a graph that a pass made: runs inference again and refuses with INTERNAL where a value's type differs from the
+// recorded one.
+absl::Status VerifyTypes(const Graph& graph);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_VERIFIER_H_

@@ -1,0 +1,278 @@
+#include "engine/tensor/dim_expr.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord {
+namespace {
+
+absl::Status Overflow() {
+  return Refuse(Refusal::kDimExprOverflow, "a size expression overflows 64 bits; use smaller sizes");
+}
+
+int64_t FloorDiv(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+int CompareInt(int64_t a, int64_t b) { return a < b ? -1 : a > b ? 1 : 0; }
+
+int CompareAtoms(const std::vector<DimAtom>& a, const std::vector<DimAtom>& b) {
+  if (a.size() != b.size()) return CompareInt(static_cast<int64_t>(a.size()), static_cast<int64_t>(b.size()));
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (const int c = DimAtom::Compare(a[i], b[i]); c != 0) return c;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int DimAtom::Compare(const DimAtom& a, const DimAtom& b) {
+  if (a.kind != b.kind) return CompareInt(static_cast<int>(a.kind), static_cast<int>(b.kind));
+  if (const int c = a.symbol.compare(b.symbol); c != 0) return c;
+  if (a.operand != b.operand) return CompareInt(a.operand, b.operand);
+  if (a.axis != b.axis) return CompareInt(a.axis, b.axis);
+  for (size_t i = 0; i < std::min(a.args.size(), b.args.size()); ++i) {
+    if (const int c = DimExpr::Compare(a.args[i], b.args[i]); c != 0) return c;
+  }
+  return CompareInt(static_cast<int64_t>(a.args.size()), static_cast<int64_t>(b.args.size()));
+}
+
+int DimExpr::Compare(const DimExpr& a, const DimExpr& b) {
+  if (a.terms_.size() != b.terms_.size()) {
+    return CompareInt(static_cast<int64_t>(a.terms_.size()), static_cast<int64_t>(b.terms_.size()));
+  }
+  for (size_t i = 0; i < a.terms_.size(); ++i) {
+    if (const int c = CompareAtoms(a.terms_[i].atoms, b.terms_[i].atoms); c != 0) return c;
+    if (const int c = CompareInt(a.terms_[i].coefficient, b.terms_[i].coefficient); c != 0) return c;
+  }
+  return CompareInt(a.constant_, b.constant_);
+}
+
+DimExpr DimExpr::OfAtom(DimAtom atom) {
+  DimExpr e;
+  e.terms_.push_back({.coefficient = 1, .atoms = {std::move(atom)}});
+  return e;
+}
+
+DimExpr DimExpr::Symbol(absl::string_view name) {
+  return OfAtom({.kind = DimAtom::Kind::kSymbol, .symbol = std::string(name)});
+}
+
+DimExpr DimExpr::OperandAxis(int64_t operand, int64_t axis) {
+  return OfAtom({.kind = DimAtom::Kind::kOperandAxis, .operand = operand, .axis = axis});
+}
+
+absl::Status DimExpr::Append(int64_t coefficient, std::vector<DimAtom> atoms) {
+  if (atoms.empty()) {
+    const std::optional<int64_t> sum = CheckedAdd(constant_, coefficient);
+    if (!sum.has_value()) return Overflow();
+    constant_ = *sum;
+    return absl::OkStatus();
+  }
+  std::sort(atoms.begin(), atoms.end(),
+            [](const DimAtom& a, const DimAtom& b) { return DimAtom::Compare(a, b) < 0; });
+  terms_.push_back({.coefficient = coefficient, .atoms = std::move(atoms)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DimExpr> DimExpr::Normalise() && {
+  std::sort(terms_.begin(), terms_.end(),
+            [](const DimTerm& a, const DimTerm& b) { return CompareAtoms(a.atoms, b.atoms) > 0; });
+  std::vector<DimTerm> merged;
+  for (DimTerm& term : terms_) {
+    if (!merged.empty() && CompareAtoms(merged.back().atoms, term.atoms) == 0) {
+      const std::optional<int64_t> sum = CheckedAdd(merged.back().coefficient, term.coefficient);
+      if (!sum.has_value()) return Overflow();
+      merged.back().coefficient = *sum;
+    } else {
+      merged.push_back(std::move(term));
+    }
+  }
+  merged.erase(std::remove_if(merged.begin(), merged.end(), [](const DimTerm& t) { return t.coefficient == 0; }),
+               merged.end());
+  if (merged.size() > kMaxTerms) {
+    return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
+  }
+  terms_ = std::move(merged);
+  if (Depth() > kMaxDepth) {
+    return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression is nested deeper than ", kMaxDepth));
+  }
+  return std::move(*this);
+}
+
+int DimExpr::Depth() const {
+  int depth = 0;
+  for (const DimTerm& term : terms_) {
+    if (term.atoms.size() > kMaxDepth) return kMaxDepth + 1;
+    for (const DimAtom& atom : term.atoms) {
+      for (const DimExpr& arg : atom.args) depth = std::max(depth, 1 + arg.Depth());
+    }
+  }
+  return depth;
+}
+
+absl::StatusOr<DimExpr> DimExpr::Add(const DimExpr& a, const DimExpr& b) {
+  DimExpr sum = a;
+  RETURN_IF_ERROR(sum.Append(b.constant_, {}));
+  sum.terms_.insert(sum.terms_.end(), b.terms_.begin(), b.terms_.end());
+  return std::move(sum).Normalise();
+}
+
+absl::StatusOr<DimExpr> DimExpr::Subtract(const DimExpr& a, const DimExpr& b) {
+  ASSIGN_OR_RETURN(DimExpr negated, Multiply(b, DimExpr(-1)));
+  return Add(a, negated);
+}
+
+absl::StatusOr<DimExpr> DimExpr::Multiply(const DimExpr& a, const DimExpr& b) {
+  DimExpr product;
+  const auto append = [&product](int64_t x, int64_t y, const std::vector<DimAtom>& p,
+                                 const std::vector<DimAtom>& q) -> absl::Status {
+    const std::optional<int64_t> coefficient = CheckedMul(x, y);
+    if (!coefficient.has_value()) return Overflow();
+    if (*coefficient == 0) return absl::OkStatus();
+    std::vector<DimAtom> atoms = p;
+    atoms.insert(atoms.end(), q.begin(), q.end());
+    return product.Append(*coefficient, std::move(atoms));
+  };
+  if ((a.terms_.size() + 1) * (b.terms_.size() + 1) > 4 * kMaxTerms) {
+    return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
+  }
+  RETURN_IF_ERROR(append(a.constant_, b.constant_, {}, {}));
+  for (const DimTerm& t : a.terms_) RETURN_IF_ERROR(append(t.coefficient, b.constant_, t.atoms, {}));
+  for (const DimTerm& t : b.terms_) RETURN_IF_ERROR(append(a.constant_, t.coefficient, {}, t.atoms));
+  for (const DimTerm& s : a.terms_) {
+    for (const DimTerm& t : b.terms_) RETURN_IF_ERROR(append(s.coefficient, t.coefficient, s.atoms, t.atoms));
+  }
+  return std::move(product).Normalise();
+}
+
+absl::StatusOr<DimExpr> DimExpr::FloorDivide(const DimExpr& a, const DimExpr& b) {
+  if (b.is_constant()) {
+    const int64_t divisor = b.constant_;
+    if (divisor == 0) {
+      return Refuse(Refusal::kDimExprOverflow, absl::StrCat("a size expression divides ", a.ToString(), " by zero"));
+    }
+    if (divisor == 1) return a;
+    // MIN / -1 is the one quotient that does not fit.
+    if (a.is_constant() && divisor != -1) return DimExpr(FloorDiv(a.constant_, divisor));
+    const auto divides = [divisor](int64_t x) { return divisor > 1 && x % divisor == 0; };
+    if (divides(a.constant_) && std::all_of(a.terms_.begin(), a.terms_.end(),
+                                            [&](const DimTerm& t) { return divides(t.coefficient); })) {
+      DimExpr quotient = a;
+      quotient.constant_ /= divisor;
+      for (DimTerm& t : quotient.terms_) t.coefficient /= divisor;
+      return quotient;
+    }
+  }
+  return OfAtom({.kind = DimAtom::Kind::kFloorDivide, .args = {a, b}}).Normalise();
+}
+
+absl::StatusOr<DimExpr> DimExpr::Minimum(const DimExpr& a, const DimExpr& b) {
+  if (a == b) return a;
+  if (a.terms_.empty() && b.terms_.empty()) return DimExpr(std::min(a.constant_, b.constant_));
+  const bool swap = Compare(b, a) < 0;
+  return OfAtom({.kind = DimAtom::Kind::kMinimum, .args = {swap ? b : a, swap ? a : b}}).Normalise();
+}
+
+absl::StatusOr<DimExpr> DimExpr::Maximum(const DimExpr& a, const DimExpr& b) {
+  if (a == b) return a;
+  if (a.terms_.empty() && b.terms_.empty()) return DimExpr(std::max(a.constant_, b.constant_));
+  const bool swap = Compare(b, a) < 0;
+  return OfAtom({.kind = DimAtom::Kind::kMaximum, .args = {swap ? b : a, swap ? a : b}}).Normalise();
+}
+
+std::optional<absl::string_view> DimExpr::as_symbol() const {
+  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atoms.size() != 1 ||
+      terms_[0].atoms[0].kind != DimAtom::Kind::kSymbol) {
+    return std::nullopt;
+  }
+  return terms_[0].atoms[0].symbol;
+}
+
+absl::StatusOr<int64_t> DimExpr::EvaluateSigned(const AtomValue& value) const {
+  int64_t sum = constant_;
+  for (const DimTerm& term : terms_) {
+    int64_t product = term.coefficient;
+    for (const DimAtom& atom : term.atoms) {
+      int64_t v = 0;
+      if (atom.kind == DimAtom::Kind::kSymbol || atom.kind == DimAtom::Kind::kOperandAxis) {
+        ASSIGN_OR_RETURN(v, value(atom));
+      } else {
+        ASSIGN_OR_RETURN(const int64_t a, atom.args[0].EvaluateSigned(value));
+        ASSIGN_OR_RETURN(const int64_t b, atom.args[1].EvaluateSigned(value));
+        if (atom.kind == DimAtom::Kind::kMinimum) {
+          v = std::min(a, b);
+        } else if (atom.kind == DimAtom::Kind::kMaximum) {
+          v = std::max(a, b);
+        } else if (b == 0) {
+          return Refuse(Refusal::kDimExprOverflow,
+                        absl::StrCat("the size ", ToString(), " divides ", a, " by zero"));
+        } else if (b == -1) {
+          const std::optional<int64_t> negated = CheckedSub(0, a);
+          if (!negated.has_value()) return Overflow();
+          v = *negated;
+        } else {
+          v = FloorDiv(a, b);
+        }
+      }
+      const std::optional<int64_t> p = CheckedMul(product, v);
+      if (!p.has_value()) return Overflow();
+      product = *p;
+    }
+    const std::optional<int64_t> s = CheckedAdd(sum, product);
+    if (!s.has_value()) return Overflow();
+    sum = *s;
+  }
+  return sum;
+}
+
+absl::StatusOr<int64_t> DimExpr::Evaluate(const AtomValue& value) const {
+  ASSIGN_OR_RETURN(const int64_t size, EvaluateSigned(value));
+  if (size < 0) {
+    return Refuse(Refusal::kDimExprOverflow, absl::StrCat("the size ", ToString(), " is negative: ", size));
+  }
+  return size;
+}
+
+absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
+  DimExpr sum(constant_);
+  for (const DimTerm& term : terms_) {
+    DimExpr product(term.coefficient);
+    for (const DimAtom& atom : term.atoms) {
+      DimExpr factor;
+      if (atom.kind == DimAtom::Kind::kSymbol || atom.kind == DimAtom::Kind::kOperandAxis) {
+        ASSIGN_OR_RETURN(factor, replacement(atom));
+      } else {
+        ASSIGN_OR_RETURN(const DimExpr a, atom.args[0].Substitute(replacement));
+        ASSIGN_OR_RETURN(const DimExpr b, atom.args[1].Substitute(replacement));
+        if (atom.kind == DimAtom::Kind::kMinimum) {
+          ASSIGN_OR_RETURN(factor, Minimum(a, b));
+        } else if (atom.kind == DimAtom::Kind::kMaximum) {
+          ASSIGN_OR_RETURN(factor, Maximum(a, b));
+        } else {
+          ASSIGN_OR_RETURN(factor, FloorDivide(a, b));
+        }
+      }
+      ASSIGN_OR_RETURN(product, Multiply(product, factor));
+    }
+    ASSIGN_OR_RETURN(sum, Add(sum, product));
+  }
+  return sum;
+}
+
+void DimExpr::ForEachLeaf(const std::function<void(const DimAtom&)>& visit) const {
+  for (const DimTerm& term : terms_) {
+    for (const DimAtom& atom : term.atoms) {
+      if (atom.args.empty()) visit(atom);
+      for (const DimExpr& arg : atom.args) arg.ForEachLeaf(visit);
+    }
+  }
+}
+
+}  // namespace tensord

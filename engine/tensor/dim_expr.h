@@ -1,0 +1,102 @@
+#ifndef TENSORD_ENGINE_TENSOR_DIM_EXPR_H_
+#define TENSORD_ENGINE_TENSOR_DIM_EXPR_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tensord {
+
+class DimExpr;
+
+// What a size expression is built of besides numbers: a symbol, the size of an operand's axis (in a node's attributes
+// only), or an operation that does not distribute over sums.
+struct DimAtom {
+  enum class Kind : uint8_t { kSymbol, kOperandAxis, kFloorDivide, kMinimum, kMaximum };
+
+  Kind kind = Kind::kSymbol;
+  std::string symbol;         // kSymbol
+  int64_t operand = 0;        // kOperandAxis
+  int64_t axis = 0;           // kOperandAxis
+  std::vector<DimExpr> args;  // the others: two
+
+  static int Compare(const DimAtom& a, const DimAtom& b);
+};
+
+// coefficient × product of atoms; atoms ascending, at least one.
+struct DimTerm {
+  int64_t coefficient = 0;
+  std::vector<DimAtom> atoms;
+};
+
+// A size as an expression over symbols, kept as a normalised sum of products: expressions that are equal as
+// polynomials over their atoms compare equal, however they were written. A value; thread-compatible.
+//
+// Arithmetic is refused with DIM_EXPR_OVERFLOW where a coefficient overflows 64 bits or a divisor is the constant 0,
+// and with DIM_EXPR_INVALID where the expression grows past kMaxTerms or kMaxDepth.
+class DimExpr {
+ public:
+  static constexpr int kMaxTerms = 256;
+  static constexpr int kMaxDepth = 32;
+
+  DimExpr() = default;
+  DimExpr(int64_t constant) : constant_(constant) {}  // NOLINT: a number is a size
+
+  static DimExpr Symbol(absl::string_view name);
+  static DimExpr OperandAxis(int64_t operand, int64_t axis);
+
+  static absl::StatusOr<DimExpr> Add(const DimExpr& a, const DimExpr& b);
+  static absl::StatusOr<DimExpr> Subtract(const DimExpr& a, const DimExpr& b);
+  static absl::StatusOr<DimExpr> Multiply(const DimExpr& a, const DimExpr& b);
+  static absl::StatusOr<DimExpr> FloorDivide(const DimExpr& a, const DimExpr& b);
+  static absl::StatusOr<DimExpr> Minimum(const DimExpr& a, const DimExpr& b);
+  static absl::StatusOr<DimExpr> Maximum(const DimExpr& a, const DimExpr& b);
+
+  bool is_constant() const { return terms_.empty(); }
+  bool is(int64_t value) const { return terms_.empty() && constant_ == value; }
+  // The number, where the expression is one; the number that is added otherwise.
+  int64_t constant() const { return constant_; }
+  const std::vector<DimTerm>& terms() const { return terms_; }
+  // The name where the expression is one bare symbol.
+  std::optional<absl::string_view> as_symbol() const;
+
+  using AtomValue = std::function<absl::StatusOr<int64_t>(const DimAtom&)>;
+  // The size for given values of symbols and operand axes; `value` is asked for those two kinds only. Refused where
+  // an intermediate overflows, a divisor is zero or the result is negative.
+  absl::StatusOr<int64_t> Evaluate(const AtomValue& value) const;
+
+  using AtomExpr = std::function<absl::StatusOr<DimExpr>(const DimAtom&)>;
+  // The expression with every symbol and operand axis replaced.
+  absl::StatusOr<DimExpr> Substitute(const AtomExpr& replacement) const;
+
+  // Calls `visit` for every symbol and operand axis, nested ones included.
+  void ForEachLeaf(const std::function<void(const DimAtom&)>& visit) const;
+
+  // "2*n*m + k + 3"; operand axes as "dim(0,1)", the rest as "floordiv(a, b)", "min(a, b)", "max(a, b)".
+  std::string ToString() const;
+
+  static int Compare(const DimExpr& a, const DimExpr& b);
+  friend bool operator==(const DimExpr& a, const DimExpr& b) { return Compare(a, b) == 0; }
+
+ private:
+  static DimExpr OfAtom(DimAtom atom);
+  absl::Status Append(int64_t coefficient, std::vector<DimAtom> atoms);
+  absl::StatusOr<DimExpr> Normalise() &&;
+  int Depth() const;
+  absl::StatusOr<int64_t> EvaluateSigned(const AtomValue& value) const;
+
+  int64_t constant_ = 0;
+  std::vector<DimTerm> terms_;  // descending by atoms, no zero coefficient, no two with the same atoms
+};
+
+// Reads the form that ToString prints. Symbols are [A-Za-z_][A-Za-z0-9_.]* other than dim, floordiv, min and max.
+absl::StatusOr<DimExpr> ParseDimExpr(absl::string_view text);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_TENSOR_DIM_EXPR_H_

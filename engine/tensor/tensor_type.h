@@ -1,0 +1,58 @@
+#ifndef TENSORD_ENGINE_TENSOR_TENSOR_TYPE_H_
+#define TENSORD_ENGINE_TENSOR_TENSOR_TYPE_H_
+
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/tensor/dim_expr.h"
+#include "engine/tensor/dtype.h"
+#include "engine/tensor/shape.h"
+
+namespace tensord {
+
+// How well a size is known when a graph is compiled.
+enum class Extent : uint8_t {
+  kExact,       // it is the expression
+  kUpperBound,  // it is at most the expression, and only the run decides
+  kUnknown,     // only the run decides
+};
+
+struct Dim {
+  DimExpr size;
+  Extent extent = Extent::kExact;
+
+  Dim() = default;
+  Dim(DimExpr s) : size(std::move(s)) {}  // NOLINT: an expression is an exact size
+  Dim(int64_t s) : size(s) {}             // NOLINT: so is a number
+  bool is_static() const { return extent == Extent::kExact && size.is_constant(); }
+  friend bool operator==(const Dim& a, const Dim& b) = default;
+};
+
+using SymbolicShape = absl::InlinedVector<Dim, 4>;
+
+// Static type of a graph value: the dtype and the rank are known, a size may be symbolic.
+struct TensorType {
+  DType dtype = DType::kInvalid;
+  SymbolicShape shape;
+
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  bool is_static() const {
+    for (const Dim& d : shape) {
+      if (!d.is_static()) return false;
+    }
+    return true;
+  }
+  friend bool operator==(const TensorType& a, const TensorType& b) = default;
+};
+
+TensorType ToTensorType(const ConcreteType& type);
+// Needs is_static().
+ConcreteType ToConcreteType(const TensorType& type);
+
+// "f32[n,3]"; a bound is "<=n", an unknown size "?".
+std::string ToString(const Dim& dim);
+std::string ToString(const TensorType& type);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_TENSOR_TENSOR_TYPE_H_
