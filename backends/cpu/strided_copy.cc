@@ -1,0 +1,287 @@
+#include "backends/cpu/strided_copy.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kBlockBytes = int64_t{64} << 10;
+constexpr int64_t kTaskBytes = int64_t{256} << 10;
+constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kMinStreamRunBytes = 256;
+
+// Stores past the cache pay where the result could not stay in it anyway.
+int64_t StreamBytes() {
+  static const int64_t bytes = [] {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    const int64_t l3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#else
+    const int64_t l3_bytes = 0;
+#endif
+    return l3_bytes > 0 ? l3_bytes / 2 : int64_t{16} << 20;
+  }();
+  return bytes;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
+
+using Axes = absl::InlinedVector<CopyAxis, 8>;
+
+// Drops axes of size 1, orders the rest by destination stride and merges neighbours that are one run on both sides.
+Axes Normalize(absl::Span<const CopyAxis> axes) {
+  Axes kept;
+  for (const CopyAxis& axis : axes) {
+    if (axis.size != 1) kept.push_back(axis);
+  }
+  std::sort(kept.begin(), kept.end(),
+            [](const CopyAxis& a, const CopyAxis& b) { return a.dst_stride < b.dst_stride; });
+  Axes merged;
+  for (const CopyAxis& axis : kept) {
+    if (!merged.empty() && axis.dst_stride == merged.back().dst_stride * merged.back().size &&
+        axis.src_stride == merged.back().src_stride * merged.back().size) {
+      merged.back().size *= axis.size;
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+// Takes a short run that stays in place as one wider element, which the transposes then move whole.
+void WidenElement(Axes& axes, int64_t& element_bytes) {
+  while (element_bytes < 16 && !axes.empty() && axes[0].src_stride == 1 && axes[0].dst_stride == 1 &&
+         axes[0].size % 2 == 0 && axes[0].size * element_bytes <= 64) {
+    for (size_t i = 1; i < axes.size(); ++i) {
+      if (axes[i].src_stride % 2 != 0 || axes[i].dst_stride % 2 != 0) return;
+    }
+    element_bytes *= 2;
+    axes[0].size /= 2;
+    for (size_t i = 1; i < axes.size(); ++i) {
+      axes[i].src_stride /= 2;
+      axes[i].dst_stride /= 2;
+    }
+    if (axes[0].size == 1) axes.erase(axes.begin());
+  }
+}
+
+int Log2Bytes(int64_t element_bytes) { return std::countr_zero(static_cast<uint64_t>(element_bytes)); }
+
+}  // namespace
+
+StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_bytes) : element_bytes_(element_bytes) {
+  int64_t elements = 1;
+  for (const CopyAxis& axis : given_axes) elements *= axis.size;
+  if (elements == 0) return;
+  dst_bytes_ = elements * element_bytes;
+  Axes axes = Normalize(given_axes);
+  WidenElement(axes, element_bytes_);
+  const bool stream = dst_bytes_ >= StreamBytes();
+  if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
+  num_blocks_ = 1;
+  for (const Loop& loop : loops_) num_blocks_ *= loop.count;
+  num_tasks_ = std::clamp(CeilDiv(dst_bytes_, kTaskBytes), int64_t{1}, std::min(num_blocks_, kMaxTasks));
+}
+
+void StridedCopy::AddLoops(const Axes& axes) {
+  for (const CopyAxis& axis : axes) {
+    loops_.push_back({axis.size, axis.src_stride * element_bytes_, axis.dst_stride * element_bytes_});
+  }
+}
+
+void StridedCopy::PlanRows(const Axes& axes, bool stream) {
+  const CopyAxis row = axes.empty() ? CopyAxis{1, 1, 1} : axes[0];
+  const CopyAxis column = axes.size() < 2 ? CopyAxis{1, 0, 0} : axes[1];
+  const int64_t row_bytes = row.size * element_bytes_;
+
+  const StridedCopyLoops& loops = GetStridedCopyLoops();
+  const StridedCopyLoops::Width& width = loops.widths[Log2Bytes(element_bytes_)];
+  const bool stream_rows = stream && row_bytes >= kMinStreamRunBytes;
+  const bool is_run = row.dst_stride == 1 && row.src_stride == 1;
+  if (is_run) {
+    copy_rows_ = stream_rows ? loops.contiguous_stream : loops.contiguous;
+  } else if (row.dst_stride == 1 && row.src_stride == 0) {
+    copy_rows_ = stream_rows ? width.repeated_stream : width.repeated;
+  } else if (row.dst_stride == 1 && row.src_stride == -1) {
+    copy_rows_ = width.reversed;
+  } else {
+    copy_rows_ = width.strided;
+  }
+  rows_.src_step = row.src_stride * element_bytes_;
+  rows_.dst_step = row.dst_stride * element_bytes_;
+  rows_.src_row_step = column.src_stride * element_bytes_;
+  rows_.dst_row_step = column.dst_stride * element_bytes_;
+
+  const int64_t row_length = std::min(row.size, kBlockBytes / element_bytes_);
+  inner_ = {row_length, row.size - (CeilDiv(row.size, row_length) - 1) * row_length, -1};
+  if (row_length < row.size) {
+    inner_.loop = static_cast<int>(loops_.size());
+    loops_.push_back({CeilDiv(row.size, row_length), row_length * rows_.src_step, row_length * rows_.dst_step});
+  }
+  const int64_t rows =
+      std::min(column.size, std::max<int64_t>(1, kBlockBytes / (row_length * element_bytes_)));
+  outer_ = {rows, column.size - (CeilDiv(column.size, rows) - 1) * rows, -1};
+  if (rows < column.size) {
+    outer_.loop = static_cast<int>(loops_.size());
+    loops_.push_back({CeilDiv(column.size, rows), rows * rows_.src_row_step, rows * rows_.dst_row_step});
+  }
+  if (is_run) {
+    // Runs are counted in bytes.
+    inner_.length *= element_bytes_;
+    inner_.last_length *= element_bytes_;
+  }
+  if (axes.size() > 2) AddLoops(Axes(axes.begin() + 2, axes.end()));
+}
+
+namespace {
+
+// Axes that together walk one side of the copy in steps of one element. The last one may be cut into parts.
+struct Group {
+  Axes axes;
+  int64_t elements = 1;  // of a whole part
+  int64_t last_axis_length = 0;
+  int64_t num_parts = 1;
+  int64_t last_part_elements = 0;
+};
+
+constexpr int64_t kTileSide = 64;
+
+void CloseGroup(Group& group) {
+  CopyAxis& last = group.axes.back();
+  const int64_t others = group.elements / last.size;
+  int64_t length = last.size;
+  if (group.elements > 2 * kTileSide) length = std::min(last.size, CeilDiv(kTileSide, others));
+  group.num_parts = CeilDiv(last.size, length);
+  group.last_axis_length = length;
+  group.elements = others * length;
+  group.last_part_elements = others * (last.size - (group.num_parts - 1) * length);
+}
+
+std::vector<int64_t> GroupOffsets(const Group& group, int64_t CopyAxis::*stride) {
+  std::vector<int64_t> offsets(static_cast<size_t>(group.elements));
+  for (int64_t i = 0; i < group.elements; ++i) {
+    int64_t rest = i;
+    int64_t offset = 0;
+    for (const CopyAxis& axis : group.axes) {
+      offset += rest % axis.size * (axis.*stride);
+      rest /= axis.size;
+    }
+    offsets[static_cast<size_t>(i)] = offset;
+  }
+  return offsets;
+}
+
+}  // namespace
+
+// A tile needs axes that step by one in the source (the columns) and others that step by one in the destination (the
+// rows). Many small axes together make a side, so that arrays of high rank get tiles too.
+bool StridedCopy::PlanTiles(const Axes& axes, bool stream) {
+  if (axes.size() < 2 || axes[0].dst_stride != 1 || axes[0].src_stride == 1 || axes[0].src_stride == 0) return false;
+  Axes rest(axes.begin() + 1, axes.end());
+  Group rows;
+  rows.axes.push_back(axes[0]);
+  rows.elements = axes[0].size;
+  Group columns;
+  const auto take = [&rest](Group& group, int64_t CopyAxis::*stride) {
+    if (group.elements >= kTileSide) return false;
+    for (size_t i = 0; i < rest.size(); ++i) {
+      if (rest[i].*stride != group.elements) continue;
+      group.elements *= rest[i].size;
+      group.axes.push_back(rest[i]);
+      rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  };
+  if (!take(columns, &CopyAxis::src_stride)) return false;
+  bool grew = true;
+  while (grew) {
+    grew = take(rows, &CopyAxis::dst_stride);
+    grew = take(columns, &CopyAxis::src_stride) || grew;
+  }
+  CloseGroup(rows);
+  CloseGroup(columns);
+
+  tile_src_offsets_ = GroupOffsets(rows, &CopyAxis::src_stride);
+  tile_dst_offsets_ = GroupOffsets(columns, &CopyAxis::dst_stride);
+  inner_ = {rows.elements, rows.last_part_elements, -1};
+  outer_ = {columns.elements, columns.last_part_elements, -1};
+  const auto add_parts = [this](const Group& group, BlockAxis& block_axis) {
+    if (group.num_parts == 1) return;
+    block_axis.loop = static_cast<int>(loops_.size());
+    const CopyAxis& last = group.axes.back();
+    loops_.push_back({group.num_parts, group.last_axis_length * last.src_stride * element_bytes_,
+                      group.last_axis_length * last.dst_stride * element_bytes_});
+  };
+  add_parts(rows, inner_);
+  add_parts(columns, outer_);
+  AddLoops(rest);
+
+  const StridedCopyLoops::Width& width = GetStridedCopyLoops().widths[Log2Bytes(element_bytes_)];
+  transpose_ = width.tile;
+  bool whole_lines = stream;
+  for (int64_t offset : tile_dst_offsets_) whole_lines = whole_lines && IsWholeLines(offset * element_bytes_);
+  for (const Loop& loop : loops_) whole_lines = whole_lines && IsWholeLines(loop.dst_step);
+  transpose_stream_ = whole_lines ? width.tile_stream : width.tile;
+  return true;
+}
+
+void StridedCopy::RunOneBlock(int64_t inner, int64_t outer, const char* src, char* dst) const {
+  if (copy_rows_ != nullptr) {
+    RowBlock block = rows_;
+    block.count = inner;
+    block.rows = outer;
+    copy_rows_(src, dst, block);
+    return;
+  }
+  const bool aligned = reinterpret_cast<uintptr_t>(dst) % 64 == 0;
+  (aligned ? transpose_stream_ : transpose_)(src, dst, tile_src_offsets_.data(), tile_dst_offsets_.data(), outer,
+                                             inner);
+}
+
+void StridedCopy::RunBlocks(int64_t begin, int64_t end, const char* src, char* dst) const {
+  int64_t index[kMaxAxes + 2];
+  const size_t num_loops = loops_.size();
+  int64_t rest = begin;
+  for (size_t k = 0; k < num_loops; ++k) {
+    index[k] = rest % loops_[k].count;
+    rest /= loops_[k].count;
+    src += index[k] * loops_[k].src_step;
+    dst += index[k] * loops_[k].dst_step;
+  }
+  const auto length = [&](const BlockAxis& axis) {
+    const size_t loop = static_cast<size_t>(axis.loop);
+    return axis.loop >= 0 && index[loop] == loops_[loop].count - 1 ? axis.last_length : axis.length;
+  };
+  for (int64_t block = begin; block < end; ++block) {
+    RunOneBlock(length(inner_), length(outer_), src, dst);
+    for (size_t k = 0; k < num_loops; ++k) {
+      const Loop& loop = loops_[k];
+      src += loop.src_step;
+      dst += loop.dst_step;
+      if (++index[k] < loop.count) break;
+      src -= loop.count * loop.src_step;
+      dst -= loop.count * loop.dst_step;
+      index[k] = 0;
+    }
+  }
+}
+
+void StridedCopy::RunTask(int64_t task, const void* src, void* dst) const {
+  const int64_t share = num_blocks_ / num_tasks_;
+  const int64_t longer = num_blocks_ % num_tasks_;
+  const int64_t begin = task * share + std::min(task, longer);
+  const int64_t end = begin + share + (task < longer ? 1 : 0);
+  RunBlocks(begin, end, static_cast<const char*>(src), static_cast<char*>(dst));
+}
+
+void StridedCopy::Run(const void* src, void* dst) const {
+  if (num_blocks_ > 0) RunBlocks(0, num_blocks_, static_cast<const char*>(src), static_cast<char*>(dst));
+}
+
+}  // namespace tensord
