@@ -1,0 +1,40 @@
+#ifndef TENSORD_BACKENDS_CPU_KERNEL_H_
+#define TENSORD_BACKENDS_CPU_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/bound_instruction.h"
+
+namespace tensord::cpu {
+
+class ThreadPool;
+
+// The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element, with
+// no slack after the last element. A result never overlaps an operand, except that an
+// elementwise kernel may get one of its operands (of the same byte size) as its result.
+struct KernelArgs {
+  absl::Span<const void* const> operands;
+  absl::Span<void* const> results;
+  void* scratch;  // scratch_bytes(), aligned to 64; null where that is 0
+  ThreadPool* pool;
+};
+
+// The routine for one instruction, bound to its sizes. Made once when a program is prepared, run many times, from one
+// thread at a time or several: const and free of state. Run neither allocates nor locks, and leaves its thread only
+// through the pool. Same bits for every size of the pool.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void Run(const KernelArgs& args) const = 0;
+  virtual int64_t scratch_bytes() const { return 0; }
+};
+
+// UNSUPPORTED_ON_DEVICE, naming what is missing, where the instruction cannot be run here.
+using MakeKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_KERNEL_H_

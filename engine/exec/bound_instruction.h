@@ -1,0 +1,23 @@
+#ifndef TENSORD_ENGINE_EXEC_BOUND_INSTRUCTION_H_
+#define TENSORD_ENGINE_EXEC_BOUND_INSTRUCTION_H_
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "engine/ir/attribute.h"
+#include "engine/ir/op_def.h"
+#include "engine/tensor/shape.h"
+
+namespace tensord {
+
+// One instruction of a program whose sizes are all known: what a backend makes a kernel from. Size expressions in
+// `attrs` are not to be read; the results' types say what they came to. Borrows from the program that it is part of.
+struct BoundInstruction {
+  const OpDef* op = nullptr;
+  const Attributes* attrs = nullptr;
+  absl::InlinedVector<ConcreteType, 3> operands;
+  absl::InlinedVector<ConcreteType, 1> results;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BOUND_INSTRUCTION_H_
