@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace tensord {
+namespace tensord::cpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -143,4 +143,4 @@ void ThreadPool::WorkerLoop() {
   }
 }
 
-}  // namespace tensord
+}  // namespace tensord::cpu

@@ -9,7 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "engine/base/mutex.h"
 
-namespace tensord {
+namespace tensord::cpu {
 
 // Fork-join pool of the CPU backend; one serves the whole process. It owns its worker threads and joins them in the
 // destructor, which must not run while a call is in progress. Thread-safe. Cannot fail.
@@ -70,6 +70,6 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace tensord
+}  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_THREAD_POOL_H_

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tensord {
+namespace tensord::cpu {
 namespace {
 
 TEST(ThreadPoolTest, CountsTheCaller) {
@@ -145,4 +145,4 @@ TEST(ThreadPoolTest, PoolsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::cpu

@@ -1,0 +1,141 @@
+// SLEEF's functions on the vectors of the current Highway target, for the long tail of math: erf, cbrt, tan, pow, atan2,
+// and sin and cos of huge arguments. Only its deterministic variants are used (cinz, finz): in the others a lane's bits
+// may depend on its neighbours. Targets that SLEEF lacks go lane by lane through the C++ library.
+#if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
+#undef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
+#else
+#define TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
+#endif
+
+#include <cmath>
+
+#include "backends/cpu/vector_math_base-inl.h"
+
+#undef TENSORD_SLEEF32
+#undef TENSORD_SLEEF64
+#undef TENSORD_SLEEF_V32
+#undef TENSORD_SLEEF_V64
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define TENSORD_SLEEF32(fn) Sleef_finz_##fn##f16_u10avx512f
+#define TENSORD_SLEEF64(fn) Sleef_finz_##fn##d8_u10avx512f
+#define TENSORD_SLEEF_V32 __m512
+#define TENSORD_SLEEF_V64 __m512d
+#elif HWY_TARGET == HWY_AVX2
+#define TENSORD_SLEEF32(fn) Sleef_finz_##fn##f8_u10avx2
+#define TENSORD_SLEEF64(fn) Sleef_finz_##fn##d4_u10avx2
+#define TENSORD_SLEEF_V32 __m256
+#define TENSORD_SLEEF_V64 __m256d
+#elif HWY_TARGET == HWY_SSE4
+#define TENSORD_SLEEF32(fn) Sleef_cinz_##fn##f4_u10sse4
+#define TENSORD_SLEEF64(fn) Sleef_cinz_##fn##d2_u10sse4
+#define TENSORD_SLEEF_V32 __m128
+#define TENSORD_SLEEF_V64 __m128d
+#elif HWY_TARGET == HWY_SSSE3
+#define TENSORD_SLEEF32(fn) Sleef_cinz_##fn##f4_u10sse2
+#define TENSORD_SLEEF64(fn) Sleef_cinz_##fn##d2_u10sse2
+#define TENSORD_SLEEF_V32 __m128
+#define TENSORD_SLEEF_V64 __m128d
+#elif HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON
+#define TENSORD_SLEEF32(fn) Sleef_finz_##fn##f4_u10advsimd
+#define TENSORD_SLEEF64(fn) Sleef_finz_##fn##d2_u10advsimd
+#define TENSORD_SLEEF_V32 float32x4_t
+#define TENSORD_SLEEF_V64 float64x2_t
+#endif
+
+HWY_BEFORE_NAMESPACE();
+
+#ifdef TENSORD_SLEEF32
+// sleef.h declares only what the baseline target has, so the prototypes are repeated here.
+extern "C" {
+#define TENSORD_DECLARE_UNARY(fn)                          \
+  TENSORD_SLEEF_V32 TENSORD_SLEEF32(fn)(TENSORD_SLEEF_V32); \
+  TENSORD_SLEEF_V64 TENSORD_SLEEF64(fn)(TENSORD_SLEEF_V64);
+#define TENSORD_DECLARE_BINARY(fn)                                            \
+  TENSORD_SLEEF_V32 TENSORD_SLEEF32(fn)(TENSORD_SLEEF_V32, TENSORD_SLEEF_V32); \
+  TENSORD_SLEEF_V64 TENSORD_SLEEF64(fn)(TENSORD_SLEEF_V64, TENSORD_SLEEF_V64);
+TENSORD_DECLARE_UNARY(sin)
+TENSORD_DECLARE_UNARY(cos)
+TENSORD_DECLARE_UNARY(tan)
+TENSORD_DECLARE_UNARY(erf)
+TENSORD_DECLARE_UNARY(cbrt)
+TENSORD_DECLARE_BINARY(pow)
+TENSORD_DECLARE_BINARY(atan2)
+#undef TENSORD_DECLARE_UNARY
+#undef TENSORD_DECLARE_BINARY
+}
+#endif
+
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+
+#ifdef TENSORD_SLEEF32
+
+#define TENSORD_SLEEF_UNARY(Name, fn)                             \
+  template <class D, class V>                                     \
+  HWY_INLINE V Name(D /*d*/, V x) {                               \
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {                   \
+      return V{TENSORD_SLEEF32(fn)(x.raw)};                       \
+    } else {                                                      \
+      return V{TENSORD_SLEEF64(fn)(x.raw)};                       \
+    }                                                             \
+  }
+#define TENSORD_SLEEF_BINARY(Name, fn)                            \
+  template <class D, class V>                                     \
+  HWY_INLINE V Name(D /*d*/, V x, V y) {                          \
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {                   \
+      return V{TENSORD_SLEEF32(fn)(x.raw, y.raw)};                \
+    } else {                                                      \
+      return V{TENSORD_SLEEF64(fn)(x.raw, y.raw)};                \
+    }                                                             \
+  }
+
+#else
+
+#define TENSORD_SLEEF_UNARY(Name, fn)                                              \
+  template <class D, class V>                                                      \
+  HWY_INLINE V Name(D d, V x) {                                                    \
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                              \
+    hn::Store(x, d, lanes);                                                        \
+    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i]);        \
+    return hn::Load(d, lanes);                                                     \
+  }
+#define TENSORD_SLEEF_BINARY(Name, fn)                                             \
+  template <class D, class V>                                                      \
+  HWY_INLINE V Name(D d, V x, V y) {                                               \
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                              \
+    HWY_ALIGN hn::TFromD<D> others[hn::MaxLanes(D())];                             \
+    hn::Store(x, d, lanes);                                                        \
+    hn::Store(y, d, others);                                                       \
+    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i], others[i]); \
+    return hn::Load(d, lanes);                                                     \
+  }
+
+#endif
+
+TENSORD_SLEEF_UNARY(SinAnywhere, sin)
+TENSORD_SLEEF_UNARY(CosAnywhere, cos)
+TENSORD_SLEEF_UNARY(Tan, tan)
+TENSORD_SLEEF_UNARY(Erf, erf)
+TENSORD_SLEEF_UNARY(Cbrt, cbrt)
+TENSORD_SLEEF_BINARY(PowBelowOverflow, pow)
+TENSORD_SLEEF_BINARY(Atan2, atan2)
+#undef TENSORD_SLEEF_UNARY
+#undef TENSORD_SLEEF_BINARY
+
+// SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
+template <class D, class V>
+HWY_INLINE V Pow(D d, V x, V y) {
+  const V power = PowBelowOverflow(d, x, y);
+  const V zero = hn::Zero(d);
+  const auto doubtful = hn::And(hn::IsInf(power), hn::And(hn::And(hn::IsFinite(x), hn::IsFinite(y)), hn::Ne(x, zero)));
+  if (HWY_LIKELY(hn::AllFalse(d, doubtful))) return power;
+  const V root = PowBelowOverflow(d, hn::Abs(x), hn::Mul(y, hn::Set(d, hn::TFromD<D>(0.5))));
+  return hn::IfThenElse(doubtful, hn::CopySign(hn::Mul(root, root), power), power);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
