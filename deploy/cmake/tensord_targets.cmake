@@ -22,7 +22,16 @@ function(tensord_binary name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# tensord_test(NAME DEPS… LABELS…): one test executable of the *_test.cc files of the current folder.
+# tensord_add_to_group(GROUP NAME): building GROUP, a target of its own, builds NAME.
+function(tensord_add_to_group group name)
+  if(NOT TARGET ${group})
+    add_custom_target(${group})
+  endif()
+  add_dependencies(${group} ${name})
+endfunction()
+
+# tensord_test(NAME DEPS… LABELS…): one test executable of the *_test.cc files of the current folder. A test with the
+# label `sanitize` is part of the target sanitize_tests, which is all that the presets asan and tsan build.
 function(tensord_test name)
   cmake_parse_arguments(ARG "" "" "DEPS;LABELS;ARGS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
@@ -31,4 +40,23 @@ function(tensord_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main GTest::gmock)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
+  if("sanitize" IN_LIST ARG_LABELS)
+    tensord_add_to_group(sanitize_tests ${name})
+  endif()
+endfunction()
+
+# tensord_fuzz_test(NAME DEPS…): NAME.cc, which defines LLVMFuzzerTestOneInput. With TENSORD_FUZZ it is a libFuzzer binary of
+# the target fuzz_targets; otherwise a test that replays tests/fuzz/corpus/NAME.
+function(tensord_fuzz_test name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  if(TENSORD_FUZZ)
+    tensord_binary(${name} SOURCES ${name}.cc DEPS ${ARG_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    tensord_add_to_group(fuzz_targets ${name})
+  else()
+    tensord_binary(${name} SOURCES ${name}.cc ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc DEPS ${ARG_DEPS})
+    add_test(NAME ${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(${name} PROPERTIES LABELS "fuzz;sanitize" TIMEOUT 900)
+    tensord_add_to_group(sanitize_tests ${name})
+  endif()
 endfunction()

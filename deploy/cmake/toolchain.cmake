@@ -25,3 +25,7 @@ if(TENSORD_SANITIZE)
     add_compile_options(-fno-sanitize-recover=all)
   endif()
 endif()
+
+if(TENSORD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -77,7 +77,7 @@ check_fuzz() {
     mkdir -p "$corpus"
     echo "== $name for ${FUZZ_SECONDS:-60} s"
     if ! "$target" -max_total_time="${FUZZ_SECONDS:-60}" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
-      -artifact_prefix="$corpus-" "$corpus" "tests/fuzz/corpus/${name%_fuzz}" >"$corpus.log" 2>&1; then
+      -artifact_prefix="$corpus-" "$corpus" "tests/fuzz/corpus/$name" >"$corpus.log" 2>&1; then
       tail -n 40 "$corpus.log"
       echo "tests/fuzz/${name}.cc:1: fuzz: found the input that $corpus.log names at its end. Add it to tests/fuzz/corpus"
       status=1

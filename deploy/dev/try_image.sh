@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# deploy/dev/try_image.sh: builds the image from the Dockerfile and runs it, without a container daemon or a registry.
+#
+# The base image is a Debian that debootstrap makes; buildah builds with chroot isolation. The server is started with the
+# image's own user, environment, entry point and command; tensordctl inside the image must find it healthy, a graph must give
+# NumPy's numbers, and SIGTERM must end it cleanly. Needs root, debootstrap and buildah; MIRROR=URL names another Debian mirror,
+# IMAGE_STORE=FOLDER keeps the images for the next trial.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+work=$(mktemp --directory --tmpdir tensord-image.XXXXXX)
+store=${IMAGE_STORE:-$work/store}
+export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
+server=''
+container=''
+
+in_store() { buildah --root "$store" --runroot "$store.run" "$@"; }
+
+clean_up() {
+  [[ -z $server ]] || kill -TERM "$server" 2>/dev/null || true
+  [[ -z $container ]] || in_store rm "$container" >/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+
+make_base_image() {
+  in_store inspect --type image localhost/debian:12 >/dev/null 2>&1 && return 0
+  echo "== base image"
+  debootstrap --variant=minbase bookworm "$work/debian" ${MIRROR:+"$MIRROR"} >"$work/debootstrap.log"
+  tar -C "$work/debian" --exclude=./dev/* --exclude=./proc/* --exclude=./sys/* -cf "$work/debian.tar" .
+  local base
+  base=$(in_store from scratch)
+  in_store add --quiet "$base" "$work/debian.tar" / >/dev/null
+  in_store config --cmd bash --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$base"
+  in_store commit --quiet "$base" localhost/debian:12 >/dev/null
+  in_store rm "$base" >/dev/null
+  rm -rf "$work/debian" "$work/debian.tar"
+}
+
+# The JSON list of strings FIELD of the image's configuration, one a line.
+image_setting() {
+  in_store inspect --type image localhost/tensord |
+    /usr/bin/python3 -c 'import json, sys; print("\n".join(json.load(sys.stdin)["OCIv1"]["config"].get(sys.argv[1]) or []))' "$1"
+}
+
+make_base_image
+echo "== image"
+in_store bud --pull-never --layers --build-arg BASE=localhost/debian:12 --tag localhost/tensord .
+
+echo "== start"
+mapfile -t command < <(image_setting Entrypoint; image_setting Cmd)
+container=$(in_store from --pull-never localhost/tensord)
+mkfifo "$work/stdout"
+in_store run "$container" -- "${command[@]}" >"$work/stdout" 2>"$work/server.log" </dev/null &
+runner=$!
+exec {output}<"$work/stdout"
+ready=''
+while read -r -t 120 -u "$output" line; do
+  echo "  $line"
+  [[ $line == 'listening grpc '* ]] && ready=${line#listening grpc }
+  [[ $line == 'listening metrics '* && -n $ready ]] && break
+done
+[[ -n $ready ]] || { cat "$work/server.log" >&2; exit 1; }
+root=$(in_store mount "$container")
+server=$(pgrep --full --newest -- "^${command[*]}$")
+
+echo "== health and a graph, as the image's user"
+in_store run "$container" -- tensordctl health
+/usr/bin/python3 deploy/dev/demo_arrays.py write "$work"
+mkdir "$root/trial"
+cp clients/examples/graphs/*.json "$work"/*.npy "$root/trial"
+chown --recursive 65532:65532 "$root/trial"
+in_store run "$container" -- tensordctl run /trial/tanh_affine.json --input a=/trial/a.npy --input x=/trial/x.npy \
+  --input b=/trial/b.npy --output y=/trial/y.npy
+in_store run "$container" -- tensordctl run /trial/softmax_layer.json --input x=/trial/features.npy \
+  --input w=/trial/weights.npy --input b=/trial/bias.npy --output p=/trial/p.npy
+/usr/bin/python3 deploy/dev/demo_arrays.py compare "$root/trial"
+echo "  server runs as uid $(awk '/^Uid:/ { print $2 }' "/proc/$server/status")"
+
+echo "== stop"
+kill -TERM "$server"
+status=0
+wait "$runner" || status=$?
+server=''
+[[ $status -eq 0 ]] || { tail -n 20 "$work/server.log" >&2; echo "the server ended with status $status" >&2; exit 1; }
+in_store images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep tensord
+echo "== the image works"
