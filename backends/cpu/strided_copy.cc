@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdlib>
 
-namespace tensord {
+namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kBlockBytes = int64_t{64} << 10;
@@ -284,4 +284,4 @@ void StridedCopy::Run(const void* src, void* dst) const {
   if (num_blocks_ > 0) RunBlocks(0, num_blocks_, static_cast<const char*>(src), static_cast<char*>(dst));
 }
 
-}  // namespace tensord
+}  // namespace tensord::cpu

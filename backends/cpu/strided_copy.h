@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "backends/cpu/strided_copy_loops.h"
 
-namespace tensord {
+namespace tensord::cpu {
 
 // One axis of a copy: its size and the step, in elements, on either side. A source stride of 0 repeats an element, a
 // negative one walks backwards. Destination strides are positive and give every element a place of its own.
@@ -82,6 +82,6 @@ class StridedCopy {
   std::vector<int64_t> tile_dst_offsets_;
 };
 
-}  // namespace tensord
+}  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_STRIDED_COPY_H_

@@ -15,7 +15,7 @@
 #include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tensord {
+namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -296,11 +296,11 @@ constexpr StridedCopyLoops kLoops = {{MakeWidth<0>(), MakeWidth<1>(), MakeWidth<
 const StridedCopyLoops& BestStridedCopyLoops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tensord
+}  // namespace tensord::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tensord {
+namespace tensord::cpu {
 
 HWY_EXPORT(BestStridedCopyLoops);
 
@@ -309,5 +309,5 @@ const StridedCopyLoops& GetStridedCopyLoops() {
   return loops;
 }
 
-}  // namespace tensord
+}  // namespace tensord::cpu
 #endif  // HWY_ONCE

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tensord {
+namespace tensord::cpu {
 
 // `count` elements along a row, `rows` rows; steps in bytes, of any sign.
 struct RowBlock {
@@ -39,6 +39,6 @@ struct StridedCopyLoops {
 
 const StridedCopyLoops& GetStridedCopyLoops();
 
-}  // namespace tensord
+}  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_STRIDED_COPY_LOOPS_H_

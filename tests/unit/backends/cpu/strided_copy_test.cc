@@ -11,7 +11,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "gtest/gtest.h"
 
-namespace tensord {
+namespace tensord::cpu {
 namespace {
 
 struct Case {
@@ -242,4 +242,4 @@ TEST(StridedCopyTest, PoolGivesTheSame) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::cpu

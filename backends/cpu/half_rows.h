@@ -1,0 +1,17 @@
+#ifndef TENSORD_BACKENDS_CPU_HALF_ROWS_H_
+#define TENSORD_BACKENDS_CPU_HALF_ROWS_H_
+
+#include <cstdint>
+
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// Conversions of contiguous runs between 16-bit floats and F32, as the kernels that compute 16-bit values in F32 need
+// them. Rounding to nearest even; NaN stays NaN. `half` is DType::kF16 or DType::kBF16. Thread-safe.
+void WidenHalf(DType half, const uint16_t* src, float* dst, int64_t count);
+void NarrowToHalf(DType half, const float* src, uint16_t* dst, int64_t count);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_HALF_ROWS_H_

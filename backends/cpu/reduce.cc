@@ -1,0 +1,345 @@
+#include "backends/cpu/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "backends/cpu/half_rows.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kAccumulatorRowBytes = 2048;  // of one level of the cascade, at most
+constexpr int kLevels = 8;
+constexpr int64_t kUnitRows = 128;  // rows that the first level takes up
+constexpr int64_t kRadix = 16;      // rows that each further level takes up
+constexpr int64_t kLaneBytes = 256;
+constexpr int64_t kTileBytes = int64_t{16} << 10;
+constexpr int64_t kMinTileColumns = 16;
+constexpr int64_t kShortAxis = 256;
+constexpr int64_t kWidenElements = 4096;
+constexpr int64_t kTaskBytes = int64_t{128} << 10;
+constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kMaxSplits = 32;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
+
+ReduceOp BoolOp(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kMax:
+      return ReduceOp::kOr;
+    case ReduceOp::kProduct:
+    case ReduceOp::kMin:
+      return ReduceOp::kAnd;
+    default:
+      return op;
+  }
+}
+
+// A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
+int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
+  return part * (count / parts) + std::min(part, count % parts);
+}
+
+}  // namespace
+
+// Accumulators of one block. Level 0 takes rows; when it has taken kUnitRows of them it goes into level 1 as one row, and so on
+// with kRadix, so that no accumulator takes many terms one after the other.
+class Reduction::Cascade {
+ public:
+  Cascade(const ReduceLoops& loops, int64_t accumulators, int64_t bytes)
+      : loops_(loops), accumulators_(accumulators), bytes_(bytes) {
+    loops_.clear(Level(0), accumulators_);
+  }
+
+  void Add(const void* x, int64_t step, int64_t rows, int64_t count) {
+    loops_.accumulate(x, step, rows, count, Level(0));
+    taken_[0] += rows;
+    if (taken_[0] >= kUnitRows) Carry(0);
+  }
+
+  // The accumulators, all terms included.
+  char* Finish() {
+    for (int level = 1; level < num_levels_; ++level) {
+      if (taken_[level] > 0) loops_.accumulate(Level(level), 0, 1, accumulators_, Level(0));
+    }
+    return Level(0);
+  }
+
+  const ReduceLoops& loops() const { return loops_; }
+
+ private:
+  char* Level(int level) { return storage_ + level * kAccumulatorRowBytes; }
+
+  void Carry(int level) {
+    if (level + 1 == kLevels) return;
+    if (taken_[level + 1] == 0) {
+      std::memcpy(Level(level + 1), Level(level), static_cast<size_t>(bytes_));
+    } else {
+      loops_.accumulate(Level(level), 0, 1, accumulators_, Level(level + 1));
+    }
+    num_levels_ = std::max(num_levels_, level + 2);
+    loops_.clear(Level(level), accumulators_);
+    taken_[level] = 0;
+    if (++taken_[level + 1] == kRadix) Carry(level + 1);
+  }
+
+  const ReduceLoops& loops_;
+  const int64_t accumulators_;
+  const int64_t bytes_;
+  int num_levels_ = 1;
+  int64_t taken_[kLevels] = {};
+  alignas(64) char storage_[kLevels * kAccumulatorRowBytes];
+};
+
+Reduction::Reduction(ReduceOp op, DType dtype, absl::Span<const int64_t> shape, absl::Span<const int64_t> axes)
+    : dtype_(dtype), element_bytes_(SizeOf(dtype)) {
+  DType accumulated = dtype;
+  if (dtype == DType::kBool) op = BoolOp(op);
+  if (IsHalf(dtype)) accumulated = DType::kF32;
+  accumulator_bytes_ = SizeOf(accumulated);
+  if (IsComplex(dtype) && op == ReduceOp::kSum) {
+    accumulated = RealPartOf(dtype);
+    parts_ = 2;
+  }
+  loops_ = GetReduceLoops(op, accumulated);
+
+  num_results_ = 1;
+  num_reduced_ = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    (is_reduced ? num_reduced_ : num_results_) *= shape[i];
+  }
+  if (num_results_ == 0) return;
+  Axes merged = MergeAxes(shape, axes);
+  if (num_reduced_ > 0 && WantsPermutation(merged)) merged = PlanPermutation(merged);
+  PlanForm(merged);
+  PlanTasks();
+}
+
+Reduction::Axes Reduction::MergeAxes(absl::Span<const int64_t> shape, absl::Span<const int64_t> reduced) {
+  Axes merged;
+  int64_t stride = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(i)) != reduced.end();
+    if (shape[i] != 1) {
+      if (!merged.empty() && merged.back().is_reduced == is_reduced) {
+        merged.back().size *= shape[i];
+      } else {
+        merged.push_back({shape[i], stride, is_reduced});
+      }
+    }
+    stride *= shape[i];
+  }
+  return merged;
+}
+
+// Runs of a few elements, kept and reduced ones by turns, cost more than putting them in order first.
+bool Reduction::WantsPermutation(const Axes& axes) const {
+  if (axes.size() < 3 || num_results_ * num_reduced_ <= 4096) return false;
+  if (axes[0].is_reduced) return axes[0].size < kShortAxis && axes[1].size < kMinTileColumns;
+  return axes[0].size * accumulator_bytes_ < kLaneBytes && axes[0].size * axes[1].size < kShortAxis;
+}
+
+Reduction::Axes Reduction::PlanPermutation(const Axes& axes) {
+  absl::InlinedVector<CopyAxis, 8> copy;
+  int64_t stride = 1;
+  for (bool is_reduced : {false, true}) {
+    for (const Axis& axis : axes) {
+      if (axis.is_reduced != is_reduced) continue;
+      copy.push_back({axis.size, axis.stride, stride});
+      stride *= axis.size;
+    }
+  }
+  permutation_ = StridedCopy(copy, element_bytes_);
+  permuted_bytes_ = CeilDiv(permutation_.dst_bytes(), 64) * 64;
+  return {{num_results_, 1, false}, {num_reduced_, num_results_, true}};
+}
+
+void Reduction::PlanForm(const Axes& axes) {
+  size_t next = 0;
+  Axis kept = {1, 1, false};
+  Axis reduced = {1, 1, true};
+  if (next < axes.size() && !axes[next].is_reduced) kept = axes[next++];
+  if (next < axes.size()) reduced = axes[next++];
+  const bool leads = kept.size == 1;  // with the reduced axis
+  if (leads && reduced.size < kShortAxis && next < axes.size() && axes[next].size >= kMinTileColumns) {
+    transposes_ = true;
+    kept = axes[next++];
+  }
+  row_elements_ = kept.size;
+  num_rows_ = reduced.size;
+  row_step_ = reduced.stride;
+  block_src_step_ = kept.stride;
+  block_elements_ = std::min(kept.size, kAccumulatorRowBytes / accumulator_bytes_);
+  if (transposes_) {
+    const int64_t fit = kTileBytes / (std::max<int64_t>(num_rows_, 1) * element_bytes_) / kMinTileColumns * kMinTileColumns;
+    block_elements_ = std::min(kept.size, std::clamp(fit, kMinTileColumns, int64_t{128}));
+    for (int64_t j = 0; j < block_elements_; ++j) tile_src_offsets_.push_back(j * kept.stride);
+    for (int64_t i = 0; i < num_rows_; ++i) tile_dst_offsets_.push_back(i * block_elements_);
+    transpose_ = GetStridedCopyLoops().widths[std::countr_zero(static_cast<uint64_t>(element_bytes_))].tile;
+    row_step_ = block_elements_;
+  } else if (kept.size * accumulator_bytes_ < kLaneBytes && num_rows_ > 1) {
+    const uint64_t wanted = std::bit_ceil(static_cast<uint64_t>(CeilDiv(kLaneBytes, kept.size * accumulator_bytes_)));
+    lanes_ = static_cast<int64_t>(std::min(wanted, std::bit_floor(static_cast<uint64_t>(num_rows_))));
+    leftover_elements_ = num_rows_ % lanes_ * kept.size;
+    num_rows_ /= lanes_;
+    row_step_ *= lanes_;
+  }
+  for (; next < axes.size(); ++next) (axes[next].is_reduced ? reduced_loops_ : kept_loops_).push_back(axes[next]);
+}
+
+void Reduction::PlanTasks() {
+  blocks_per_row_ = CeilDiv(row_elements_, block_elements_);
+  num_blocks_ = blocks_per_row_;
+  for (const Axis& axis : kept_loops_) num_blocks_ *= axis.size;
+  chunks_ = transposes_ ? 1 : CeilDiv(num_rows_, kUnitRows);
+  num_units_ = num_reduced_ == 0 ? 0 : chunks_;
+  for (const Axis& axis : reduced_loops_) num_units_ *= axis.size;
+
+  const int64_t bytes = num_results_ * num_reduced_ * element_bytes_;
+  if (num_blocks_ < kMaxSplits / 2 && bytes >= 4 * kTaskBytes) {
+    num_splits_ = std::clamp(std::min(num_units_, bytes / kTaskBytes / num_blocks_), int64_t{1}, kMaxSplits);
+  }
+  if (num_splits_ > 1) {
+    num_tasks_ = num_blocks_ * num_splits_;
+    partial_bytes_ = num_tasks_ * kAccumulatorRowBytes;
+  } else {
+    num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(num_blocks_, kMaxTasks));
+  }
+}
+
+void Reduction::AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const {
+  if (!IsHalf(dtype_)) {
+    cascade.Add(x, step * parts_, rows, count * parts_);
+    return;
+  }
+  alignas(64) float wide[kWidenElements];
+  const uint16_t* half = reinterpret_cast<const uint16_t*>(x);
+  const int64_t rows_at_once = std::max<int64_t>(1, kWidenElements / count);
+  for (int64_t row = 0; row < rows; row += rows_at_once) {
+    const int64_t some = std::min(rows_at_once, rows - row);
+    if (step == count) {
+      WidenHalf(dtype_, half + row * step, wide, some * count);
+    } else {
+      for (int64_t r = 0; r < some; ++r) WidenHalf(dtype_, half + (row + r) * step, wide + r * count, count);
+    }
+    cascade.Add(wide, count, some, count);
+  }
+}
+
+void Reduction::AddUnit(const char* block, int64_t unit, int64_t count, Cascade& cascade) const {
+  const int64_t chunk = unit % chunks_;
+  int64_t rest = unit / chunks_;
+  int64_t offset = 0;
+  for (const Axis& axis : reduced_loops_) {
+    offset += rest % axis.size * axis.stride;
+    rest /= axis.size;
+  }
+  const char* x = block + offset * element_bytes_;
+  if (transposes_) {
+    alignas(64) char tile[kShortAxis * kMinTileColumns * 16];
+    transpose_(x, tile, tile_src_offsets_.data(), tile_dst_offsets_.data(), num_rows_, count);
+    AddToCascade(tile, row_step_, num_rows_, count, cascade);
+    return;
+  }
+  const int64_t begin = chunk * kUnitRows;
+  x += begin * row_step_ * element_bytes_;
+  const int64_t rows = std::min(kUnitRows, num_rows_ - begin);
+  AddToCascade(x, row_step_, rows, count * lanes_, cascade);
+  if (chunk == chunks_ - 1 && leftover_elements_ > 0) {
+    AddToCascade(x + rows * row_step_ * element_bytes_, leftover_elements_, 1, leftover_elements_, cascade);
+  }
+}
+
+const char* Reduction::BlockStart(const char* src, int64_t block) const {
+  int64_t offset = block % blocks_per_row_ * block_elements_ * block_src_step_;
+  int64_t rest = block / blocks_per_row_;
+  for (const Axis& axis : kept_loops_) {
+    offset += rest % axis.size * axis.stride;
+    rest /= axis.size;
+  }
+  return src + offset * element_bytes_;
+}
+
+int64_t Reduction::BlockCount(int64_t block) const {
+  return std::min(block_elements_, row_elements_ - block % blocks_per_row_ * block_elements_);
+}
+
+void Reduction::StoreResult(int64_t block, Cascade& cascade, char* dst) const {
+  const int64_t count = BlockCount(block);
+  char* accumulators = cascade.Finish();
+  for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
+    loops_.accumulate(accumulators + half * count * accumulator_bytes_, 0, 1, half * count * parts_, accumulators);
+  }
+  const int64_t first = block / blocks_per_row_ * row_elements_ + block % blocks_per_row_ * block_elements_;
+  char* results = dst + first * element_bytes_;
+  if (IsHalf(dtype_)) {
+    NarrowToHalf(dtype_, reinterpret_cast<const float*>(accumulators), reinterpret_cast<uint16_t*>(results), count);
+  } else {
+    std::memcpy(results, accumulators, static_cast<size_t>(count * element_bytes_));
+  }
+}
+
+void Reduction::ReduceBlock(int64_t block, const char* src, char* dst) const {
+  const int64_t count = BlockCount(block);
+  Cascade cascade(loops_, count * lanes_ * parts_, count * lanes_ * accumulator_bytes_);
+  const char* start = BlockStart(src, block);
+  for (int64_t unit = 0; unit < num_units_; ++unit) AddUnit(start, unit, count, cascade);
+  StoreResult(block, cascade, dst);
+}
+
+void Reduction::ReducePart(int64_t block, int64_t split, const char* src, char* partial) const {
+  const int64_t count = BlockCount(block);
+  const int64_t bytes = count * lanes_ * accumulator_bytes_;
+  Cascade cascade(loops_, count * lanes_ * parts_, bytes);
+  const char* start = BlockStart(src, block);
+  const int64_t end = ShareBegin(num_units_, num_splits_, split + 1);
+  for (int64_t unit = ShareBegin(num_units_, num_splits_, split); unit < end; ++unit) {
+    AddUnit(start, unit, count, cascade);
+  }
+  std::memcpy(partial, cascade.Finish(), static_cast<size_t>(bytes));
+}
+
+void Reduction::JoinParts(int64_t block, const char* partials, char* dst) const {
+  const int64_t accumulators = BlockCount(block) * lanes_ * parts_;
+  Cascade cascade(loops_, accumulators, BlockCount(block) * lanes_ * accumulator_bytes_);
+  const int64_t step = kAccumulatorRowBytes / accumulator_bytes_ * parts_;
+  cascade.Add(partials + block * num_splits_ * kAccumulatorRowBytes, step, num_splits_, accumulators);
+  StoreResult(block, cascade, dst);
+}
+
+void Reduction::Run(const void* src, void* dst, void* scratch, ThreadPool& pool) const {
+  if (num_blocks_ == 0) return;
+  const char* from = static_cast<const char*>(src);
+  char* to = static_cast<char*>(dst);
+  if (permuted_bytes_ > 0) {
+    pool.ParallelFor(permutation_.num_tasks(), [&](int64_t task) { permutation_.RunTask(task, src, scratch); });
+    from = static_cast<const char*>(scratch);
+  }
+  if (num_splits_ == 1) {
+    const auto reduce = [&](int64_t task) {
+      const int64_t end = ShareBegin(num_blocks_, num_tasks_, task + 1);
+      for (int64_t block = ShareBegin(num_blocks_, num_tasks_, task); block < end; ++block) {
+        ReduceBlock(block, from, to);
+      }
+    };
+    if (num_tasks_ == 1) {
+      reduce(0);
+    } else {
+      pool.ParallelFor(num_tasks_, reduce);
+    }
+    return;
+  }
+  char* partials = static_cast<char*>(scratch) + permuted_bytes_;
+  pool.ParallelFor(num_tasks_, [&](int64_t task) {
+    ReducePart(task / num_splits_, task % num_splits_, from, partials + task * kAccumulatorRowBytes);
+  });
+  for (int64_t block = 0; block < num_blocks_; ++block) JoinParts(block, partials, to);
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,244 @@
+#include "backends/cpu/reduce_loops.h"
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/reduce_loops.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The loops are plain, for the compiler to vectorise once per instruction set.
+
+template <typename Real>
+struct Pair {
+  using Part = Real;
+  Real re, im;
+};
+
+template <typename T>
+concept IsPair = requires { typename T::Part; };
+
+template <typename T>
+HWY_INLINE bool IsNan(T x) {
+  return x != x;
+}
+template <typename Real>
+HWY_INLINE bool IsNan(Pair<Real> z) {
+  return z.re != z.re || z.im != z.im;
+}
+
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+struct Sum {
+  template <typename T>
+  static constexpr T Identity() {
+    return T{0};
+  }
+  template <typename T>
+  static HWY_INLINE T Combine(T a, T b) {
+    return a + b;
+  }
+};
+
+struct Product {
+  template <typename T>
+  static constexpr T Identity() {
+    return T{1};
+  }
+  template <typename T>
+  static HWY_INLINE T Combine(T a, T b) {
+    return a * b;
+  }
+  template <typename Real>
+  static HWY_INLINE Pair<Real> Combine(Pair<Real> a, Pair<Real> b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+
+// What compares below (kSign 1) or above (kSign -1) everything else.
+template <typename T, int kSign>
+constexpr T Extreme() {
+  if constexpr (IsPair<T>) {
+    return {Extreme<typename T::Part, kSign>(), Extreme<typename T::Part, kSign>()};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return -kSign * std::numeric_limits<T>::infinity();
+  } else {
+    return kSign > 0 ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  }
+}
+
+template <int kSign>
+struct Extremum {
+  template <typename T>
+  static constexpr T Identity() {
+    return Extreme<T, kSign>();
+  }
+  template <typename T>
+  static HWY_INLINE bool Wins(T a, T b) {
+    return kSign > 0 ? a > b : a < b;
+  }
+  template <typename T>
+  static HWY_INLINE T Combine(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      // +0 is above -0: of two equal numbers only zeros differ in a bit.
+      const auto x = __builtin_bit_cast(BitsOf<T>, a);
+      const auto y = __builtin_bit_cast(BitsOf<T>, b);
+      const T equal = __builtin_bit_cast(T, static_cast<BitsOf<T>>(kSign > 0 ? x & y : x | y));
+      T result = Wins(a, b) ? a : b;
+      result = a == b ? equal : result;
+      return IsNan(a) ? a : result;
+    } else {
+      return Wins(a, b) ? a : b;
+    }
+  }
+  template <typename Real>
+  static HWY_INLINE Pair<Real> Combine(Pair<Real> a, Pair<Real> b) {
+    if (IsNan(a)) return a;
+    if (IsNan(b)) return b;
+    if (a.re != b.re) return Wins(a.re, b.re) ? a : b;
+    return Wins(b.im, a.im) ? b : a;
+  }
+};
+
+struct And {
+  template <typename T>
+  static constexpr T Identity() {
+    return T{1};
+  }
+  template <typename T>
+  static HWY_INLINE T Combine(T a, T b) {
+    return a & b;
+  }
+};
+
+struct Or {
+  template <typename T>
+  static constexpr T Identity() {
+    return T{0};
+  }
+  template <typename T>
+  static HWY_INLINE T Combine(T a, T b) {
+    return a | b;
+  }
+};
+
+template <typename Op, typename T, int kRows>
+HWY_INLINE T Tree(const T* x, int64_t step) {
+  if constexpr (kRows == 1) {
+    return *x;
+  } else {
+    return Op::Combine(Tree<Op, T, kRows / 2>(x, step), Tree<Op, T, kRows / 2>(x + kRows / 2 * step, step));
+  }
+}
+
+template <typename Op, typename T, int kRows>
+HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_RESTRICT accumulators) {
+  for (int64_t i = 0; i < count; ++i) {
+    accumulators[i] = Op::Combine(accumulators[i], Tree<Op, T, kRows>(x + i, step));
+  }
+}
+
+template <typename Op, typename T>
+void Accumulate(const void* x_bytes, int64_t step, int64_t rows, int64_t count, void* accumulator_bytes) {
+  const T* x = static_cast<const T*>(x_bytes);
+  T* accumulators = static_cast<T*>(accumulator_bytes);
+  for (; rows >= 8; rows -= 8, x += 8 * step) AccumulateGroup<Op, T, 8>(x, step, count, accumulators);
+  if (rows & 4) {
+    AccumulateGroup<Op, T, 4>(x, step, count, accumulators);
+    x += 4 * step;
+  }
+  if (rows & 2) {
+    AccumulateGroup<Op, T, 2>(x, step, count, accumulators);
+    x += 2 * step;
+  }
+  if (rows & 1) AccumulateGroup<Op, T, 1>(x, step, count, accumulators);
+}
+
+template <typename Op, typename T>
+void Clear(void* accumulator_bytes, int64_t count) {
+  T* accumulators = static_cast<T*>(accumulator_bytes);
+  for (int64_t i = 0; i < count; ++i) accumulators[i] = Op::template Identity<T>();
+}
+
+template <typename Op, typename T>
+ReduceLoops Loops() {
+  return {Clear<Op, T>, Accumulate<Op, T>};
+}
+
+// Integers wrap where they are unsigned; order needs the sign.
+template <typename Unsigned, typename Signed>
+ReduceLoops NumberLoops(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return Loops<Sum, Unsigned>();
+    case ReduceOp::kProduct:
+      return Loops<Product, Unsigned>();
+    case ReduceOp::kMax:
+      return Loops<Extremum<1>, Signed>();
+    case ReduceOp::kMin:
+      return Loops<Extremum<-1>, Signed>();
+    default:
+      return {};
+  }
+}
+
+template <typename Real>
+ReduceLoops ComplexLoops(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kProduct:
+      return Loops<Product, Pair<Real>>();
+    case ReduceOp::kMax:
+      return Loops<Extremum<1>, Pair<Real>>();
+    case ReduceOp::kMin:
+      return Loops<Extremum<-1>, Pair<Real>>();
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+ReduceLoops BestReduceLoops(ReduceOp op, DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return op == ReduceOp::kAnd ? Loops<And, uint8_t>() : op == ReduceOp::kOr ? Loops<Or, uint8_t>() : ReduceLoops();
+    case DType::kI32:
+      return NumberLoops<uint32_t, int32_t>(op);
+    case DType::kI64:
+      return NumberLoops<uint64_t, int64_t>(op);
+    case DType::kF32:
+      return NumberLoops<float, float>(op);
+    case DType::kF64:
+      return NumberLoops<double, double>(op);
+    case DType::kC64:
+      return ComplexLoops<float>(op);
+    case DType::kC128:
+      return ComplexLoops<double>(op);
+    default:
+      return {};
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::cpu {
+
+HWY_EXPORT(BestReduceLoops);
+
+ReduceLoops GetReduceLoops(ReduceOp op, DType dtype) { return HWY_DYNAMIC_DISPATCH(BestReduceLoops)(op, dtype); }
+
+}  // namespace tensord::cpu
+#endif  // HWY_ONCE

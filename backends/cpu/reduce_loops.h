@@ -1,0 +1,27 @@
+#ifndef TENSORD_BACKENDS_CPU_REDUCE_LOOPS_H_
+#define TENSORD_BACKENDS_CPU_REDUCE_LOOPS_H_
+
+#include <cstdint>
+
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+enum class ReduceOp { kSum, kProduct, kMax, kMin, kAnd, kOr };
+
+// The inner loops of one reduction over accumulators of one dtype, for the machine's best instruction set.
+struct ReduceLoops {
+  // Sets `count` accumulators to the identity.
+  void (*clear)(void* accumulators, int64_t count) = nullptr;
+  // Combines, for each i < count, accumulators[i] with x[i], x[i + step], … (`rows` of them). The order in which one
+  // accumulator takes its terms depends on `rows` alone, so the bits are the same on every instruction set.
+  void (*accumulate)(const void* x, int64_t step, int64_t rows, int64_t count, void* accumulators) = nullptr;
+};
+
+// Loops for accumulators of BOOL, an integer, F32, F64 or a complex dtype. BOOL knows kAnd and kOr, the others all but those
+// two; complex numbers have no kSum of their own, being summed as pairs of reals. Other pairs have null pointers.
+ReduceLoops GetReduceLoops(ReduceOp op, DType dtype);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_REDUCE_LOOPS_H_
