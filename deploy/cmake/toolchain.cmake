@@ -15,7 +15,7 @@ if(LLD_PROGRAM)
   add_link_options(-fuse-ld=lld)
 endif()
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -fno-math-errno -fno-trapping-math -ffp-contract=off)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 if(TENSORD_SANITIZE)

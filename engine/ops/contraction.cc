@@ -1,0 +1,207 @@
+#include "engine/ops/contraction.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/axis_checks.h"
+#include "engine/ops/axis_order.h"
+#include "engine/ops/index_walk.h"
+#include "engine/ops/scalar_math.h"
+
+namespace tensord {
+namespace {
+
+// What a product of operands of a dtype may be accumulated into and returned as.
+DTypeSet ResultDTypes(DType operand) {
+  switch (operand) {
+    case DType::kF16:
+    case DType::kBF16:
+      return {operand, DType::kF32, DType::kF64};
+    case DType::kF32:
+      return {DType::kF32, DType::kF64};
+    case DType::kI32:
+      return {DType::kI32, DType::kI64};
+    case DType::kC64:
+      return {DType::kC64, DType::kC128};
+    default:
+      return {operand};
+  }
+}
+
+// The contracted and batch axes of one operand.
+absl::Status CheckRoles(const TensorType& operand, const std::vector<int64_t>& contracting,
+                        const std::vector<int64_t>& batch, absl::string_view side) {
+  RETURN_IF_ERROR(CheckAxes(contracting, operand.rank(), absl::StrCat(side, "_contracting_dimensions")));
+  RETURN_IF_ERROR(CheckAxes(batch, operand.rank(), absl::StrCat(side, "_batching_dimensions")));
+  for (int64_t axis : contracting) {
+    if (std::find(batch.begin(), batch.end(), axis) != batch.end()) {
+      return Refuse(Refusal::kAxisDuplicate,
+                    absl::StrCat("axis ", axis, " of ", side, " is both contracted and batch"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+struct DotAccumulator {
+  using type = T;
+};
+template <>
+struct DotAccumulator<float> {
+  using type = double;
+};
+template <>
+struct DotAccumulator<Complex64> {
+  using type = Complex128;
+};
+template <HalfElement T>
+struct DotAccumulator<T> {
+  using type = double;
+};
+
+template <typename To, typename From>
+To Round(From x) {
+  if constexpr (HalfElement<To>) {
+    return To(x);
+  } else {
+    return scalar::ConvertElement<To>(x);
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch) {
+  std::vector<int64_t> free;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (std::find(contracting.begin(), contracting.end(), axis) == contracting.end() &&
+        std::find(batch.begin(), batch.end(), axis) == batch.end()) {
+      free.push_back(axis);
+    }
+  }
+  return free;
+}
+
+absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
+  const TensorType &lhs = context.operand(0), &rhs = context.operand(1);
+  const Attributes& attrs = context.attrs();
+  const auto &lc = attrs.Ints("lhs_contracting_dimensions"), &rc = attrs.Ints("rhs_contracting_dimensions"),
+             &lb = attrs.Ints("lhs_batching_dimensions"), &rb = attrs.Ints("rhs_batching_dimensions");
+  RETURN_IF_ERROR(CheckSameDType(lhs, rhs, "lhs and rhs"));
+  RETURN_IF_ERROR(CheckRoles(lhs, lc, lb, "lhs"));
+  RETURN_IF_ERROR(CheckRoles(rhs, rc, rb, "rhs"));
+  if (lc.size() != rc.size() || lb.size() != rb.size()) {
+    return Refuse(Refusal::kAttributeInvalid,
+                  absl::StrCat("lhs and rhs must name as many contracted and as many batch axes, and name ", lc.size(),
+                               " and ", rc.size(), " contracted, ", lb.size(), " and ", rb.size(), " batch"));
+  }
+  const auto require_pairs = [&](const std::vector<int64_t>& l, const std::vector<int64_t>& r,
+                                 absl::string_view role) -> absl::Status {
+    for (size_t i = 0; i < l.size(); ++i) {
+      RETURN_IF_ERROR(context.RequireEqual(
+          lhs.shape[static_cast<size_t>(l[i])], rhs.shape[static_cast<size_t>(r[i])],
+          absl::StrCat("sizes of the ", role, " axes ", l[i], " of lhs and ", r[i], " of rhs differ")));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(require_pairs(lc, rc, "contracted"));
+  RETURN_IF_ERROR(require_pairs(lb, rb, "batch"));
+  DType dtype = attrs.GetDType("result_dtype");
+  if (dtype == DType::kInvalid) dtype = lhs.dtype;
+  RETURN_IF_ERROR(CheckDType(dtype, ResultDTypes(lhs.dtype), absl::StrCat("the product of ", Name(lhs.dtype))));
+  TensorType result{.dtype = dtype};
+  for (int64_t axis : FreeAxes(lhs.rank(), lc, lb)) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
+  for (int64_t axis : FreeAxes(rhs.rank(), rc, rb)) result.shape.push_back(rhs.shape[static_cast<size_t>(axis)]);
+  for (int64_t axis : lb) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
+  return ResultTypes{std::move(result)};
+}
+
+absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
+  const Literal &lhs = *call.operands[0], &rhs = *call.operands[1];
+  const auto &lc = call.attrs.Ints("lhs_contracting_dimensions"), &rc = call.attrs.Ints("rhs_contracting_dimensions"),
+             &lb = call.attrs.Ints("lhs_batching_dimensions"), &rb = call.attrs.Ints("rhs_batching_dimensions");
+  const std::vector<int64_t> lf = FreeAxes(lhs.type().rank(), lc, lb), rf = FreeAxes(rhs.type().rank(), rc, rb);
+  const Shape ls = ColumnMajorStrides(lhs.shape()), rs = ColumnMajorStrides(rhs.shape());
+  Shape contracted;
+  for (int64_t axis : lc) contracted.push_back(lhs.shape()[static_cast<size_t>(axis)]);
+  Literal& out = call.results[0];
+
+  VisitDType(lhs.dtype(), [&]<typename T>(TypeTag<T>) {
+    VisitDType(out.dtype(), [&]<typename R>(TypeTag<R>) {
+      using Accumulator = typename DotAccumulator<R>::type;
+      const auto a = lhs.values<T>(), b = rhs.values<T>();
+      const auto results = out.mutable_values<R>();
+      for (IndexWalk i(out.shape()); !i.done(); i.Next()) {
+        int64_t l = 0, r = 0;
+        size_t k = 0;
+        for (int64_t axis : lf) l += i[k++] * ls[static_cast<size_t>(axis)];
+        for (int64_t axis : rf) r += i[k++] * rs[static_cast<size_t>(axis)];
+        for (size_t n = 0; n < lb.size(); ++n, ++k) {
+          l += i[k] * ls[static_cast<size_t>(lb[n])];
+          r += i[k] * rs[static_cast<size_t>(rb[n])];
+        }
+        Accumulator sum = scalar::ConvertElement<Accumulator>(int32_t{0});
+        for (IndexWalk c(contracted); !c.done(); c.Next()) {
+          int64_t x = l, y = r;
+          for (size_t n = 0; n < lc.size(); ++n) {
+            x += c[n] * ls[static_cast<size_t>(lc[n])];
+            y += c[n] * rs[static_cast<size_t>(rc[n])];
+          }
+          const Accumulator p = scalar::ConvertElement<Accumulator>(a[static_cast<size_t>(x)]);
+          const Accumulator q = scalar::ConvertElement<Accumulator>(b[static_cast<size_t>(y)]);
+          sum = scalar::Apply(scalar::Add{}, sum, scalar::Apply(scalar::Multiply{}, p, q));
+        }
+        results[static_cast<size_t>(i.linear())] = Round<R>(sum);
+      }
+    });
+  });
+  return absl::OkStatus();
+}
+
+PermutedCall PermuteDotGeneral(const PermuteContext& context) {
+  const Attributes& attrs = context.attrs;
+  // With reversed axes the sides swap, so that the result comes out reversed as well.
+  const bool swap = context.reversed_is_natural;
+  struct Side {
+    AxisOrder order;
+    std::vector<int64_t> contracting, batch, free;  // axes as stored
+  };
+  const auto side = [&](size_t operand, absl::string_view contracting, absl::string_view batch) {
+    const AxisOrder& order = context.orders[operand];
+    const std::vector<int64_t> free =
+        FreeAxes(context.operands[operand]->rank(), attrs.Ints(contracting), attrs.Ints(batch));
+    return Side{order, MapAxes(attrs.Ints(contracting), order), MapAxes(attrs.Ints(batch), order), MapAxes(free, order)};
+  };
+  Side lhs = side(0, "lhs_contracting_dimensions", "lhs_batching_dimensions");
+  Side rhs = side(1, "rhs_contracting_dimensions", "rhs_batching_dimensions");
+  const int64_t lf = static_cast<int64_t>(lhs.free.size()), rf = static_cast<int64_t>(rhs.free.size());
+  const int64_t batch = static_cast<int64_t>(lhs.batch.size());
+
+  PermutedCall call{.attrs = attrs};
+  // Where each free axis, in the order of the result as it was, comes to stand among its stored side.
+  const auto append_free = [&call](const std::vector<int64_t>& free, int64_t offset) {
+    for (int64_t axis : free) {
+      const auto before = std::count_if(free.begin(), free.end(), [axis](int64_t a) { return a < axis; });
+      call.result_order.push_back(offset + before);
+    }
+  };
+  append_free(lhs.free, swap ? rf : 0);
+  append_free(rhs.free, swap ? 0 : lf);
+  for (int64_t i = 0; i < batch; ++i) call.result_order.push_back(lf + rf + (swap ? batch - 1 - i : i));
+  if (swap) {
+    std::reverse(lhs.batch.begin(), lhs.batch.end());
+    std::reverse(rhs.batch.begin(), rhs.batch.end());
+    std::swap(lhs, rhs);
+    call.operand_index = {1, 0};
+  }
+  call.operand_orders = {context.orders[0], context.orders[1]};
+  call.attrs.Set("lhs_contracting_dimensions", std::move(lhs.contracting));
+  call.attrs.Set("rhs_contracting_dimensions", std::move(rhs.contracting));
+  call.attrs.Set("lhs_batching_dimensions", std::move(lhs.batch));
+  call.attrs.Set("rhs_batching_dimensions", std::move(rhs.batch));
+  return call;
+}
+
+}  // namespace tensord

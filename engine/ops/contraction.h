@@ -1,0 +1,41 @@
+#ifndef TENSORD_ENGINE_OPS_CONTRACTION_H_
+#define TENSORD_ENGINE_OPS_CONTRACTION_H_
+
+#include <vector>
+
+#include "engine/ops/core_ops.h"
+
+namespace tensord {
+
+absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context);
+absl::Status ReferenceDotGeneral(const ReferenceCall& call);
+PermutedCall PermuteDotGeneral(const PermuteContext& context);
+
+// Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
+std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch);
+
+inline constexpr AttrDef kDotGeneralAttrs[] = {
+    {.name = "lhs_contracting_dimensions", .kind = AttrKind::kInts},
+    {.name = "rhs_contracting_dimensions", .kind = AttrKind::kInts},
+    {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
+    {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
+    {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true}};
+
+inline constexpr OpDef kDotGeneralDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kDotGeneral),
+    .name = "dot_general",
+    .summary = "Sum of products over the contracted axes. Result axes: lhs free, rhs free, batch. No conjugation.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 2,
+    .max_operands = 2,
+    .attrs = kDotGeneralAttrs,
+    .traits = kNoTraits,
+    .dtypes = kAnyDType,
+    .infer = &InferDotGeneral,
+    .reference = &ReferenceDotGeneral,
+    .permute = &PermuteDotGeneral};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_OPS_CONTRACTION_H_

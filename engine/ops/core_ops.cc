@@ -1,0 +1,61 @@
+#include "engine/ops/core_ops.h"
+
+#include <array>
+
+#include "engine/ops/contraction.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/leaves.h"
+#include "engine/ops/reduction.h"
+#include "engine/ops/selection.h"
+#include "engine/ops/slicing.h"
+#include "engine/ops/structural.h"
+
+namespace tensord {
+namespace {
+
+constexpr std::array<OpDef, kNumCoreOps> kTable = {{
+#define TENSORD_UNARY(op, name, functor, summary) \
+  UnaryDef<scalar::functor>(static_cast<uint16_t>(CoreOp::op), name, summary),
+#define TENSORD_BINARY(op, name, functor, traits, summary) \
+  BinaryDef<scalar::functor>(static_cast<uint16_t>(CoreOp::op), name, traits, summary),
+#define TENSORD_OP(op, definition) k##definition##Def,
+#include "engine/ops/core_ops.def"
+#undef TENSORD_UNARY
+#undef TENSORD_BINARY
+#undef TENSORD_OP
+}};
+
+// What must hold of the table, found out when it is compiled.
+consteval bool Audit() {
+  for (size_t i = 0; i < kTable.size(); ++i) {
+    const OpDef& op = kTable[i];
+    if (op.index != i) throw "a definition carries another op's index";
+    if (op.name.empty() || op.summary.empty()) throw "an op without a name or a summary";
+    if (op.dtypes.empty()) throw "an op that takes no dtype";
+    if (!op.infer.has() || !op.reference.has()) throw "an op without a type rule or a reference meaning";
+    if (!op.permute.has() && op.permute.reason().empty()) throw "a missing facet without a reason";
+    for (size_t j = 0; j < i; ++j) {
+      if (kTable[j].name == op.name) throw "two ops of one name";
+    }
+  }
+  return true;
+}
+static_assert(Audit());
+
+}  // namespace
+
+absl::Span<const OpDef> CoreOps() { return kTable; }
+
+const OpDef& Def(CoreOp op) { return kTable[static_cast<size_t>(op)]; }
+
+bool Is(const OpDef& def, CoreOp op) { return &def == &Def(op); }
+
+const OpRegistry& CoreRegistry() {
+  static const OpRegistry* const registry = [] {
+    static constexpr absl::Span<const OpDef> kFamilies[] = {kTable};
+    return new OpRegistry(kFamilies);
+  }();
+  return *registry;
+}
+
+}  // namespace tensord

@@ -1,0 +1,33 @@
+#ifndef TENSORD_ENGINE_OPS_REDUCTION_H_
+#define TENSORD_ENGINE_OPS_REDUCTION_H_
+
+#include "engine/ops/core_ops.h"
+
+namespace tensord {
+
+absl::StatusOr<ResultTypes> InferReduce(InferContext& context);
+absl::Status ReferenceReduce(const ReferenceCall& call);
+PermutedCall PermuteReduce(const PermuteContext& context);
+
+inline constexpr absl::string_view kReduceKinds[] = {"unspecified", "sum", "product", "max", "min", "and", "or"};
+inline constexpr AttrDef kReduceAttrs[] = {{.name = "kind", .kind = AttrKind::kEnum, .enumerators = kReduceKinds},
+                                           {.name = "dimensions", .kind = AttrKind::kInts}};
+
+inline constexpr OpDef kReduceDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kReduce),
+    .name = "reduce",
+    .summary = "Combines all elements along the axes, which are removed; over no element the identity. AND and OR take BOOL.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kReduceAttrs,
+    .traits = kNoTraits,
+    .dtypes = kAnyDType,
+    .infer = &InferReduce,
+    .reference = &ReferenceReduce,
+    .permute = &PermuteReduce};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_OPS_REDUCTION_H_

@@ -1,0 +1,77 @@
+#ifndef TENSORD_ENGINE_OPS_STRUCTURAL_H_
+#define TENSORD_ENGINE_OPS_STRUCTURAL_H_
+
+#include "engine/ops/core_ops.h"
+
+namespace tensord {
+
+// Ops that rearrange whole tensors: Transpose, Reshape, BroadcastInDim.
+
+// result.shape[i] = literal.shape[permutation[i]].
+Literal TransposeLiteral(const Literal& literal, absl::Span<const int64_t> permutation);
+
+absl::StatusOr<ResultTypes> InferTranspose(InferContext& context);
+absl::Status ReferenceTranspose(const ReferenceCall& call);
+absl::StatusOr<ResultTypes> InferReshape(InferContext& context);
+absl::Status ReferenceReshape(const ReferenceCall& call);
+PermutedCall PermuteReshape(const PermuteContext& context);
+absl::StatusOr<ResultTypes> InferBroadcastInDim(InferContext& context);
+absl::Status ReferenceBroadcastInDim(const ReferenceCall& call);
+PermutedCall PermuteBroadcastInDim(const PermuteContext& context);
+
+inline constexpr absl::string_view kOrders[] = {"unspecified", "column_major", "row_major"};
+inline constexpr AttrDef kTransposeAttrs[] = {{.name = "permutation", .kind = AttrKind::kInts}};
+inline constexpr AttrDef kReshapeAttrs[] = {
+    {.name = "shape", .kind = AttrKind::kDims},
+    {.name = "order", .kind = AttrKind::kEnum, .enumerators = kOrders, .may_be_unset = true}};
+inline constexpr AttrDef kBroadcastInDimAttrs[] = {{.name = "shape", .kind = AttrKind::kDims},
+                                                   {.name = "broadcast_dimensions", .kind = AttrKind::kInts}};
+
+inline constexpr OpDef kTransposeDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kTranspose),
+    .name = "transpose",
+    .summary = "Permutes the axes: result.shape[i] = operand.shape[permutation[i]].",
+    .op_class = OpClass::kPlain,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kTransposeAttrs,
+    .traits = kNoTraits,
+    .dtypes = kAnyDType,
+    .infer = &InferTranspose,
+    .reference = &ReferenceTranspose,
+    .permute = Facet<PermuteRule>::None("it is what the pass absorbs: a change of order is all that it is")};
+
+inline constexpr OpDef kReshapeDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kReshape),
+    .name = "reshape",
+    .summary = "Keeps the element sequence read in `order` (default column-major) and changes the shape.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kReshapeAttrs,
+    .traits = kShapeSources,
+    .dtypes = kAnyDType,
+    .infer = &InferReshape,
+    .reference = &ReferenceReshape,
+    .permute = &PermuteReshape};
+
+inline constexpr OpDef kBroadcastInDimDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kBroadcastInDim),
+    .name = "broadcast_in_dim",
+    .summary = "Operand axis i becomes result axis broadcast_dimensions[i]; an operand axis of size 1 repeats.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kBroadcastInDimAttrs,
+    .traits = kShapeSources,
+    .dtypes = kAnyDType,
+    .infer = &InferBroadcastInDim,
+    .reference = &ReferenceBroadcastInDim,
+    .permute = &PermuteBroadcastInDim};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_OPS_STRUCTURAL_H_
