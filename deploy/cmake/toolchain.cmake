@@ -16,6 +16,9 @@ if(LLD_PROGRAM)
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -fno-math-errno -fno-trapping-math -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options(-Wno-restrict) # GCC 12 warns of std::string's own operator+
+endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 if(TENSORD_SANITIZE)

@@ -11,9 +11,10 @@ start_server() {
   local log=$1 fifo line fd
   shift
   server_target='' server_metrics=''
+  : >"$log"
   fifo=$(mktemp --dry-run --tmpdir tensord-stdout.XXXXXX)
   mkfifo "$fifo"
-  build/release/bin/tensord "$@" >"$fifo" 2>"$log" </dev/null &
+  build/release/bin/tensord "$@" >"$fifo" 2>>"$log" </dev/null &
   server_pid=$!
   exec {fd}<"$fifo"
   rm "$fifo"
