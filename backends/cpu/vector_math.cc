@@ -9,6 +9,7 @@
 
 #include "backends/cpu/vector_math_exp-inl.h"
 #include "backends/cpu/vector_math_log-inl.h"
+#include "backends/cpu/vector_math_order-inl.h"
 #include "backends/cpu/vector_math_sleef-inl.h"
 #include "backends/cpu/vector_math_trig-inl.h"
 
@@ -92,13 +93,17 @@ TENSORD_ARRAY_UNARY(Erf)
 TENSORD_ARRAY_UNARY(Cbrt)
 TENSORD_ARRAY_BINARY(Pow)
 TENSORD_ARRAY_BINARY(Atan2)
+TENSORD_ARRAY_BINARY(Maximum)
+TENSORD_ARRAY_BINARY(Minimum)
+TENSORD_ARRAY_BINARY(Remainder)
 #undef TENSORD_ARRAY_UNARY
 #undef TENSORD_ARRAY_BINARY
 
-#define TENSORD_TABLE(Bits)                                                                                     \
-  {.exp = Exp##Bits, .expm1 = Expm1##Bits, .log = Log##Bits, .log1p = Log1p##Bits, .logistic = Logistic##Bits,  \
-   .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,                \
-   .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits}
+#define TENSORD_TABLE(Bits)                                                                                    \
+  {.exp = Exp##Bits, .expm1 = Expm1##Bits, .log = Log##Bits, .log1p = Log1p##Bits, .logistic = Logistic##Bits, \
+   .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,               \
+   .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,         \
+   .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits}
 constexpr VectorMath<float> kTableF32 = TENSORD_TABLE(F32);
 constexpr VectorMath<double> kTableF64 = TENSORD_TABLE(F64);
 #undef TENSORD_TABLE

@@ -29,6 +29,9 @@ struct VectorMath {
   Unary cbrt;
   Binary pow;
   Binary atan2;
+  Binary maximum;    // NaN wins, +0 is above -0
+  Binary minimum;    // likewise
+  Binary remainder;  // exact, with the sign of a
 };
 
 // Those of the best instruction set of this machine. The tables live for ever.

@@ -39,6 +39,13 @@ E ExactLogistic(E x) {
   return (x < 0 ? e : E(1)) / (1 + e);
 }
 
+template <typename E>
+E ExactMaximum(E x, E y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<E>::quiet_NaN();
+  if (x == 0 && y == 0) return std::signbit(x) ? y : x;
+  return std::max(x, y);
+}
+
 #define TENSORD_EXACT(expr) [](Exact<T> x, Exact<T>) -> Exact<T> { return expr; }
 #define TENSORD_EXACT2(expr) [](Exact<T> x, Exact<T> y) -> Exact<T> { return expr; }
 template <typename T>
@@ -61,6 +68,9 @@ std::vector<Function<T>> Functions() {
       {"cbrt", &M::cbrt, nullptr, TENSORD_EXACT(std::cbrt(x)), 8},
       {"pow", nullptr, &M::pow, TENSORD_EXACT2(std::pow(x, y)), 20},
       {"atan2", nullptr, &M::atan2, TENSORD_EXACT2(std::atan2(x, y)), 3},
+      {"maximum", nullptr, &M::maximum, TENSORD_EXACT2(ExactMaximum(x, y)), 3},
+      {"minimum", nullptr, &M::minimum, TENSORD_EXACT2(-ExactMaximum(-x, -y)), 3},
+      {"remainder", nullptr, &M::remainder, TENSORD_EXACT2(std::fmod(x, y)), 1e4},
   };
 }
 #undef TENSORD_EXACT
@@ -156,6 +166,8 @@ TYPED_TEST(VectorMathTest, IsAccurateAndExactAtTheEdges) {
           b[i] = static_cast<T>(std::uniform_real_distribution<double>(0.99, 1.04)(random) * (i % 8 == 0 ? 1 : -1) *
                                 std::numeric_limits<T>::max_exponent / std::log2(std::abs(static_cast<double>(a[i]))));
         }
+        // Quotients at and beside integers.
+        for (size_t i = 1; i < b.size(); i += 4) b[i] = a[i] / static_cast<T>(1 + random() % 1000);
         for (T x : edges) {
           a.insert(a.end(), edges.size(), x);
           b.insert(b.end(), edges.begin(), edges.end());
