@@ -7,9 +7,8 @@ ARG BASE=debian:12
 FROM ${BASE} AS build
 WORKDIR /src
 # The packages change less often than the sources: a layer of their own.
-COPY dev ./
-COPY deploy/dev deploy/dev
-RUN ./dev setup build && rm -rf /var/lib/apt/lists/*
+COPY deploy/dev/packages.txt deploy/dev/packages.sh deploy/dev/setup.sh deploy/dev/
+RUN bash deploy/dev/setup.sh build && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl
 
