@@ -1,0 +1,79 @@
+#ifndef TENSORD_ENGINE_EXEC_BACKEND_H_
+#define TENSORD_ENGINE_EXEC_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/exec/bound_instruction.h"
+#include "engine/exec/buffer.h"
+#include "engine/exec/exec_program.h"
+
+namespace tensord {
+
+// A run of instructions that one session executes, with every size known, and the slots that they read and write.
+struct SegmentInstruction {
+  BoundInstruction bound;
+  absl::Span<const Slot> operands;
+  absl::Span<const Slot> results;
+};
+
+// What a backend made of a segment when it was prepared: kernels, compiled code. Immutable, so thread-safe; sessions on
+// several threads may run it at once.
+class PreparedSegment {
+ public:
+  virtual ~PreparedSegment() = default;
+  // Device memory that a run needs besides the slots'.
+  virtual int64_t scratch_bytes() const = 0;
+  // One line per kernel, for Explain.
+  virtual std::string ToString() const = 0;
+};
+
+// The scope of one run on one device: whatever a backend sets up once so that instructions need not. Confined to the
+// thread that opened it. Work may still be going on when Run or Copy return; Finish waits for it.
+class BackendSession {
+ public:
+  virtual ~BackendSession() = default;
+  // `slots` holds an address for every slot that the segment touches; scratch is aligned to 64 bytes.
+  virtual absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) = 0;
+  virtual absl::Status Copy(void* to, const void* from, int64_t size_bytes) = 0;
+  virtual absl::Status Finish() = 0;
+};
+
+struct DeviceDescription {
+  std::string model;  // as the vendor calls it
+  int64_t memory_bytes = 0;
+};
+
+// What drives one device: says what it can run, prepares segments, owns the device's memory. Thread-safe. Never moves
+// anything to another device and never falls back: what it lacks it refuses with UNSUPPORTED_ON_DEVICE.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual absl::string_view kind() const = 0;  // "cpu"
+  virtual DeviceDescription Describe() const = 0;
+  // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
+  virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
+      absl::Span<const SegmentInstruction> instructions) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() = 0;
+
+  // Aligned to 64 bytes, contents undefined; OUT_OF_MEMORY where there is none. Zero bytes give a valid address.
+  virtual absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) = 0;
+  // A buffer with these bytes. A device that reads host memory takes it as it is and keeps `owner` until the buffer
+  // goes; the bytes must not change meanwhile. Others copy.
+  virtual absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) = 0;
+  // The buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may read it,
+  // else a copy.
+  virtual absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BACKEND_H_

@@ -1,0 +1,53 @@
+#ifndef TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
+#define TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/backend.h"
+#include "engine/exec/buffer_plan.h"
+#include "engine/exec/exec_program.h"
+
+namespace tensord {
+
+// A program for one set of argument shapes on one backend: sizes evaluated, guards checked, memory planned, kernels
+// made. Immutable, so thread-safe. The program and the backend must outlive it.
+class BoundProgram {
+ public:
+  // `arguments` have the shapes of the slots (reversed for a row-major program). Refuses what SizeBinding refuses, guards
+  // that do not hold, and what the backend cannot prepare; a refusal names the node.
+  static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(const ExecProgram& program, Backend* backend,
+                                                              absl::Span<const ConcreteType> arguments);
+
+  const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
+  const BufferPlan& plan() const { return plan_; }
+  // Device memory of one run beyond its arguments and results.
+  int64_t temporary_bytes() const { return plan_.arena_bytes; }
+  // Of arguments, results and temporaries together.
+  int64_t peak_bytes() const { return peak_bytes_; }
+
+  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are new buffers, one
+  // an output.
+  absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments) const;
+
+  std::string ToString() const;
+
+ private:
+  BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
+
+  const ExecProgram& program_;
+  Backend* const backend_;
+  std::vector<ConcreteType> slot_types_;
+  BufferPlan plan_;
+  std::vector<BufferPtr> constants_;
+  std::unique_ptr<PreparedSegment> segment_;
+  int64_t peak_bytes_ = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_

@@ -1,0 +1,39 @@
+#ifndef TENSORD_ENGINE_EXEC_BUFFER_H_
+#define TENSORD_ENGINE_EXEC_BUFFER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace tensord {
+
+// A piece of a device's memory. The address is the device's: only its backend knows whether the host may dereference
+// it, but offsets may be added to it. Releases the memory (or what keeps it alive) when the last owner goes. Thread-safe
+// as far as the bytes are not written.
+class Buffer {
+ public:
+  using Release = std::function<void(void* address, int64_t size_bytes)>;
+
+  Buffer(void* address, int64_t size_bytes, Release release)
+      : address_(address), size_bytes_(size_bytes), release_(std::move(release)) {}
+  ~Buffer() {
+    if (release_) release_(address_, size_bytes_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* address() const { return address_; }
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void* const address_;
+  const int64_t size_bytes_;
+  const Release release_;
+};
+
+using BufferPtr = std::shared_ptr<const Buffer>;
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BUFFER_H_
