@@ -1,0 +1,39 @@
+#ifndef TENSORD_ENGINE_RUNTIME_COMPILE_POOL_H_
+#define TENSORD_ENGINE_RUNTIME_COMPILE_POOL_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "engine/base/mutex.h"
+
+namespace tensord {
+
+// Threads that compile, apart from those that run programs, with a bounded queue. Thread-safe. The destructor finishes
+// what is queued and joins.
+class CompilePool {
+ public:
+  CompilePool(int threads, int64_t max_queued);
+  ~CompilePool();
+  CompilePool(const CompilePool&) = delete;
+  CompilePool& operator=(const CompilePool&) = delete;
+
+  // False, and nothing is kept, where the queue is full.
+  bool Submit(std::function<void()> work);
+
+ private:
+  void Loop();
+
+  const int64_t max_queued_;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;  // last: they use everything above
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_COMPILE_POOL_H_

@@ -1,0 +1,68 @@
+#ifndef TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
+#define TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/base/fingerprint.h"
+#include "engine/base/mutex.h"
+#include "engine/exec/bound_program.h"
+
+namespace tensord {
+
+// A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
+// is made when it is compiled, those of others on first use and kept, the most recently used kMaxBindings of them. Shared;
+// thread-safe. The backend must outlive it.
+class CompiledProgram {
+ public:
+  static constexpr size_t kMaxBindings = 16;
+
+  // Refused where a program without symbols cannot be bound.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(ExecProgram program, Fingerprint fingerprint,
+                                                                       std::string device, Backend* backend);
+
+  const ExecProgram& program() const { return program_; }
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+  const std::string& device() const { return device_; }  // "cpu:0"
+  Backend* backend() const { return backend_; }
+
+  // `arguments` have slot shapes: reversed for a row-major program.
+  absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments) const;
+
+  // Absent where symbols decide.
+  std::optional<int64_t> temporary_bytes() const;
+  int64_t segment_count() const { return program_.instructions.empty() ? 0 : 1; }
+  int64_t size_bytes() const { return program_.size_bytes(); }
+  // Instructions, passes that changed something, kernels and memory plan, as text.
+  std::string Explain() const;
+
+ private:
+  struct Binding {
+    std::vector<ConcreteType> arguments;
+    std::shared_ptr<const BoundProgram> bound;
+  };
+
+  CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend)
+      : program_(std::move(program)), fingerprint_(fingerprint), device_(std::move(device)), backend_(backend) {}
+
+  const ExecProgram program_;
+  const Fingerprint fingerprint_;
+  const std::string device_;
+  Backend* const backend_;
+  std::vector<ConcreteType> static_arguments_;             // constant after Create
+  std::shared_ptr<const BoundProgram> static_binding_;     // constant after Create; null with symbols
+  mutable Mutex mutex_;
+  mutable std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+};
+
+using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_

@@ -1,0 +1,51 @@
+#ifndef TENSORD_ENGINE_RUNTIME_RUN_H_
+#define TENSORD_ENGINE_RUNTIME_RUN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/runtime/compiled_program.h"
+
+namespace tensord {
+
+// Set by the client's cancellation, read by the executor. Thread-safe.
+class CancelToken {
+ public:
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> cancelled_{false};
+};
+
+// Dense host bytes of a tensor and what keeps them alive. `type` is the slot's: for a row-major program the reversed
+// shape, whose column-major bytes are the client's row-major ones.
+struct HostTensor {
+  ConcreteType type;
+  std::shared_ptr<const void> bytes;
+};
+
+struct RunOutcome {
+  std::vector<HostTensor> results;  // in the order of the outputs
+  absl::Duration queue_time;
+  absl::Duration run_time;
+  int64_t peak_bytes = 0;
+};
+
+struct RunRequest {
+  CompiledProgramPtr program;
+  std::vector<HostTensor> arguments;
+  absl::Time deadline = absl::InfiniteFuture();
+  std::shared_ptr<const CancelToken> cancel;  // may be null
+  // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops first).
+  std::function<void(absl::StatusOr<RunOutcome>)> done;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_RUN_H_
