@@ -20,7 +20,7 @@ RUN cd /tmp/setup && bash deploy/dev/setup.sh runtime && rm -rf /tmp/setup /var/
 COPY --from=build /src/build/release/bin/tensord /src/build/release/bin/tensordctl /usr/local/bin/
 COPY LICENSE /usr/share/doc/tensord/
 # A library that packages.txt forgot fails the build here and not the first start.
-RUN tensord --version && tensordctl --version
+RUN tensord --version && tensordctl help >/dev/null
 
 USER 65532:65532
 # Server and tensordctl take the socket of the runtime folder: /run/tensord/tensord.sock.
