@@ -16,6 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 // Whole vectors; the elements past the last one go through the same code in a padded vector, for equal bits.
 template <class Function, typename T>
@@ -111,6 +112,7 @@ constexpr VectorMath<double> kTableF64 = TENSORD_TABLE(F64);
 const VectorMath<float>* TableF32() { return &kTableF32; }
 const VectorMath<double>* TableF64() { return &kTableF64; }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tensord::cpu
 HWY_AFTER_NAMESPACE();

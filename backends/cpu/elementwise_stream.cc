@@ -1,0 +1,66 @@
+#include "backends/cpu/elementwise_stream.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/elementwise_stream.cc"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"  // must stand before highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+void Copy(const void* src, void* dst, int64_t bytes) {
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const uint8_t* from = static_cast<const uint8_t*>(src);
+  uint8_t* to = static_cast<uint8_t*>(dst);
+  // Streamed stores must be aligned.
+  const int64_t misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % static_cast<uintptr_t>(lanes));
+  int64_t i = misaligned == 0 ? 0 : std::min(bytes, lanes - misaligned);
+  std::memcpy(to, from, static_cast<size_t>(i));
+  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::cpu {
+namespace {
+
+int64_t LastLevelCacheBytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);  // NOLINT: sysconf's type
+  if (bytes > 0) return bytes;
+#endif
+  return int64_t{32} << 20;
+}
+
+}  // namespace
+
+HWY_EXPORT(Copy);
+
+int64_t StreamedResultBytes() {
+  static const int64_t bytes = std::max(LastLevelCacheBytes() / 2, int64_t{8} << 20);
+  return bytes;
+}
+
+void StreamCopy(const void* src, void* dst, int64_t bytes) { HWY_DYNAMIC_DISPATCH(Copy)(src, dst, bytes); }
+
+void FlushStreamed() { hwy::FlushStream(); }
+
+}  // namespace tensord::cpu
+#endif
