@@ -1,0 +1,34 @@
+#ifndef TENSORD_CLIENTS_CLI_COMMAND_H_
+#define TENSORD_CLIENTS_CLI_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "clients/cli/arguments.h"
+#include "clients/cli/console.h"
+
+namespace tensord::cli {
+
+// One command of tensordctl.
+struct Command {
+  std::string name;
+  std::string operands;  // for the usage line, for example "GRAPH"
+  std::string summary;   // one line
+  std::string details;   // lines for the command's own help
+  std::vector<FlagSpec> flags;
+  int (*run)(const Arguments& arguments, Console& console);
+};
+
+Command RunCommand();
+Command CompileCommand();
+Command ExplainCommand();
+Command ValidateCommand();
+Command HealthCommand();
+Command InfoCommand();
+
+// Runs "tensordctl WORDS…" and returns its exit status.
+int Dispatch(const std::vector<std::string>& words, Console& console);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_COMMAND_H_

@@ -1,0 +1,20 @@
+#ifndef TENSORD_CLIENTS_CLI_CONNECTION_H_
+#define TENSORD_CLIENTS_CLI_CONNECTION_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/cli/arguments.h"
+#include "clients/cpp/client.h"
+
+namespace tensord::cli {
+
+// --target and --deadline, which every command that talks to a server takes, and --json.
+std::vector<FlagSpec> ConnectionFlags();
+
+// INVALID_ARGUMENT names the flag whose value cannot be read.
+absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_CONNECTION_H_

@@ -1,0 +1,41 @@
+#ifndef TENSORD_CLIENTS_CLI_CONSOLE_H_
+#define TENSORD_CLIENTS_CLI_CONSOLE_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+
+namespace tensord::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  // refused, failed, or not healthy
+inline constexpr int kExitUsage = 2;   // the command line itself is wrong
+
+// Where a command writes what it has to say: results to `out`, complaints to `err`. Both must outlive the console. With
+// JSON, results are one JSON object on `out`, and so is a failure.
+class Console {
+ public:
+  Console(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
+
+  void set_json(bool is_json) { is_json_ = is_json; }
+  bool is_json() const { return is_json_; }
+  std::ostream& out() { return out_; }
+
+  // One message as JSON, with the field names of the .proto file.
+  int PrintJson(const google::protobuf::Message& message);
+  // Says why, with all that the server knows, and returns kExitFailed.
+  int Fail(const absl::Status& status);
+  // Says what is wrong with the command line and where help is, and returns kExitUsage.
+  int Usage(absl::string_view command, absl::string_view message);
+
+ private:
+  std::ostream& out_;
+  std::ostream& err_;
+  bool is_json_ = false;
+};
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_CONSOLE_H_

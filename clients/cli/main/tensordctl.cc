@@ -1,0 +1,16 @@
+#include <csignal>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "clients/cli/command.h"
+
+int main(int argc, char** argv) {
+  // A reader that goes away (`tensordctl info | head`) makes writing fail, and must not kill gRPC's threads.
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  tensord::cli::Console console(std::cout, std::cerr);
+  const int status = tensord::cli::Dispatch(words, console);
+  std::cout.flush();
+  return status == tensord::cli::kExitOk && !std::cout ? tensord::cli::kExitFailed : status;
+}

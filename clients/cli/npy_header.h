@@ -1,0 +1,27 @@
+#ifndef TENSORD_CLIENTS_CLI_NPY_HEADER_H_
+#define TENSORD_CLIENTS_CLI_NPY_HEADER_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "clients/cpp/shape.h"
+
+namespace tensord::cli {
+
+// What stands before the payload of a .npy file: a magic number, and a Python dictionary of three entries.
+struct NpyHeader {
+  std::string descriptor;  // for example "<f4"
+  bool is_fortran_order = false;
+  client::Shape shape;
+  size_t size_bytes = 0;  // where the payload begins
+};
+
+// INVALID_ARGUMENT where the bytes begin with no header of version 1 to 3, or it is malformed: a key that is missing,
+// unknown or twice, a dimension that is negative or does not fit into int64, anything after the dictionary.
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_NPY_HEADER_H_

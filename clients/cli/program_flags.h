@@ -1,0 +1,27 @@
+#ifndef TENSORD_CLIENTS_CLI_PROGRAM_FLAGS_H_
+#define TENSORD_CLIENTS_CLI_PROGRAM_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/cli/arguments.h"
+#include "clients/cpp/client.h"
+
+namespace tensord::cli {
+
+// What the commands share that compile a graph: --device, --order, --disable-pass, and those of a connection.
+std::vector<FlagSpec> ProgramFlags();
+
+struct ProgramFlagValues {
+  std::string graph_path;
+  client::ConnectOptions connection;
+  client::ExecuteOptions options;
+};
+
+// INVALID_ARGUMENT names the flag whose value cannot be read, or says that there is not exactly one graph file.
+absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_PROGRAM_FLAGS_H_

@@ -1,0 +1,129 @@
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/command.h"
+#include "clients/cli/graph_file.h"
+#include "clients/cli/npy.h"
+#include "clients/cli/program_flags.h"
+#include "clients/cli/run_report.h"
+#include "clients/cpp/client.h"
+
+namespace tensord::cli {
+namespace {
+
+// Names of graph values to files.
+using Files = std::map<std::string, std::string>;
+
+absl::StatusOr<Files> ParseFiles(const Arguments& arguments, absl::string_view flag) {
+  Files files;
+  for (const std::string& value : arguments.Values(flag)) {
+    absl::StatusOr<std::pair<std::string, std::string>> named = ParseNameAndFile(flag, value);
+    if (!named.ok()) return named.status();
+    if (!files.insert(*named).second) {
+      return absl::InvalidArgumentError(absl::StrCat("name is given twice: --", flag, "=", value));
+    }
+  }
+  return files;
+}
+
+template <typename Values>
+absl::Status CheckNames(const Files& files, absl::string_view flag, const Values& values) {
+  for (const auto& [name, file] : files) {
+    bool is_known = false;
+    for (const auto& value : values) is_known = is_known || value.name() == name;
+    if (!is_known) {
+      return absl::InvalidArgumentError(absl::StrCat("the graph has no such value: --", flag, "=", name, "=", file));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<client::HostTensor>> ReadInputs(const v1::Graph& graph, const Files& files) {
+  std::vector<client::HostTensor> tensors;
+  for (const v1::GraphInput& input : graph.inputs()) {
+    const auto file = files.find(input.name());
+    if (file == files.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("an input has no value; add --input=", input.name(), "=FILE.npy"));
+    }
+    absl::StatusOr<client::HostTensor> tensor = ReadNpy(file->second);
+    if (!tensor.ok()) return tensor.status();
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
+absl::StatusOr<RunReport> CompileAndRun(const ProgramFlagValues& values, const v1::Graph& graph,
+                                        absl::Span<const client::HostTensor> inputs) {
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
+  if (!client.ok()) return client.status();
+  absl::StatusOr<v1::CompileResponse> compiled = (*client)->Compile(graph, values.options);
+  if (!compiled.ok()) return compiled.status();
+  absl::StatusOr<client::ExecuteResult> result =
+      (*client)->Execute(compiled->program().fingerprint(), inputs, values.options);
+  // A busy server may have dropped the program in between.
+  if (absl::IsFailedPrecondition(result.status())) result = (*client)->Execute(graph, inputs, values.options);
+  if (!result.ok()) return result.status();
+  if (result->outputs.size() != static_cast<size_t>(graph.outputs_size())) {
+    return absl::InternalError(absl::StrCat("the server sent another number of results: ", result->outputs.size(),
+                                            " for ", graph.outputs_size()));
+  }
+  return RunReport{.compiled = *std::move(compiled), .result = *std::move(result)};
+}
+
+int Run(const Arguments& arguments, Console& console) {
+  absl::StatusOr<ProgramFlagValues> values = ParseProgramFlags(arguments);
+  if (!values.ok()) return console.Usage("run", values.status().message());
+  values->options.profile = arguments.Has("profile");
+  absl::StatusOr<Files> input_files = ParseFiles(arguments, "input");
+  if (!input_files.ok()) return console.Usage("run", input_files.status().message());
+  absl::StatusOr<Files> output_files = ParseFiles(arguments, "output");
+  if (!output_files.ok()) return console.Usage("run", output_files.status().message());
+
+  absl::StatusOr<v1::Graph> graph = ReadGraph(values->graph_path);
+  if (!graph.ok()) return console.Fail(graph.status());
+  absl::Status names = CheckNames(*input_files, "input", graph->inputs());
+  if (names.ok()) names = CheckNames(*output_files, "output", graph->outputs());
+  if (!names.ok()) return console.Usage("run", names.message());
+  absl::StatusOr<std::vector<client::HostTensor>> inputs = ReadInputs(*graph, *input_files);
+  if (!inputs.ok()) return console.Fail(inputs.status());
+
+  absl::StatusOr<RunReport> report = CompileAndRun(*values, *graph, *inputs);
+  if (!report.ok()) return console.Fail(report.status());
+  for (int i = 0; i < graph->outputs_size(); ++i) {
+    const auto file = output_files->find(graph->outputs(i).name());
+    report->outputs.push_back(
+        {.name = graph->outputs(i).name(), .file = file == output_files->end() ? "" : file->second});
+    if (file == output_files->end()) continue;
+    const absl::Status written = WriteNpy(file->second, report->result.outputs[static_cast<size_t>(i)]);
+    if (!written.ok()) return console.Fail(written);
+  }
+  return PrintRunReport(*report, console);
+}
+
+}  // namespace
+
+Command RunCommand() {
+  std::vector<FlagSpec> flags = {
+      {.name = "input", .placeholder = "NAME=FILE", .help = "Value of an input, a .npy file", .is_repeatable = true},
+      {.name = "output",
+       .placeholder = "NAME=FILE",
+       .help = "Write an output to a .npy file; others are summarized",
+       .is_repeatable = true},
+      {.name = "profile", .help = "Say how long each segment took"}};
+  for (FlagSpec& flag : ProgramFlags()) flags.push_back(std::move(flag));
+  return {.name = "run",
+          .operands = "GRAPH",
+          .summary = "Evaluate a graph on values from .npy files",
+          .details =
+              "GRAPH is a tensord.v1.Graph: JSON (.json), text format (.textproto, .txtpb, .pbtxt) or wire\n"
+              "format (.pb, .binpb); \"-\" reads JSON from standard input. Constants' data in JSON is base64.\n"
+              "A BF16 result is written with elements \"<V2\"; in NumPy: .view(ml_dtypes.bfloat16).\n",
+          .flags = std::move(flags),
+          .run = &Run};
+}
+
+}  // namespace tensord::cli

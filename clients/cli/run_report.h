@@ -1,0 +1,29 @@
+#ifndef TENSORD_CLIENTS_CLI_RUN_REPORT_H_
+#define TENSORD_CLIENTS_CLI_RUN_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "clients/cli/console.h"
+#include "clients/cpp/client.h"
+
+namespace tensord::cli {
+
+// What `run` says when it is done.
+struct RunReport {
+  struct Output {
+    std::string name;
+    std::string file;  // empty: not written, so its first values are shown
+  };
+
+  v1::CompileResponse compiled;
+  client::ExecuteResult result;
+  std::vector<Output> outputs;  // one for each of result.outputs
+};
+
+// Returns the exit status.
+int PrintRunReport(const RunReport& report, Console& console);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_RUN_REPORT_H_

@@ -1,0 +1,200 @@
+#include "clients/cpp/client.h"
+
+#include <chrono>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/default_target.h"
+#include "clients/cpp/error_detail.h"
+#include "clients/cpp/execute_wire.h"
+#include "clients/cpp/health.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "tensord/v1/compute.grpc.pb.h"
+
+namespace tensord::client {
+namespace {
+
+constexpr char kExecuteMethod[] = "/tensord.v1.Compute/Execute";
+// Protobuf's 2 GiB, less room for the fields beside the graph.
+constexpr size_t kMaxGraphBytes = (size_t{1} << 31) - (size_t{1} << 20);
+constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
+
+void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline,
+                    grpc::ClientContext* context) {
+  if (!deadline.has_value()) deadline = options.deadline;
+  if (deadline.has_value()) context->set_deadline(absl::ToChronoTime(absl::Now() + *deadline));
+  for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
+}
+
+// gRPC ends the process where a generated message cannot be serialized.
+absl::Status CheckSize(const v1::Graph& graph) {
+  const size_t bytes = graph.ByteSizeLong();
+  if (bytes <= kMaxGraphBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the graph is too large for a message; make constants inputs: ", bytes,
+                                                 " bytes, limit ", kMaxGraphBytes));
+}
+
+// One call whose messages are bytes already.
+grpc::Status CallWithBytes(grpc::GenericStub& stub, grpc::ClientContext& context, const char* method,
+                           const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+  grpc::CompletionQueue queue;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call =
+      stub.PrepareUnaryCall(&context, method, request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(response, &status, nullptr);
+  void* tag;
+  bool is_ok;
+  queue.Next(&tag, &is_ok);
+  return status;
+}
+
+}  // namespace
+
+struct Client::Stubs {
+  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
+      : compute(v1::Compute::NewStub(channel)), generic(channel) {}
+
+  std::unique_ptr<v1::Compute::Stub> compute;
+  grpc::GenericStub generic;
+};
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
+  if (options.target.empty()) options.target = DefaultTarget();
+  if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
+  if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
+    return absl::UnavailableError(
+        absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
+  }
+  auto stubs = std::make_unique<Stubs>(channel);
+  return std::unique_ptr<Client>(new Client(std::move(options), std::move(stubs)));
+}
+
+Client::Client(ConnectOptions options, std::unique_ptr<Stubs> stubs)
+    : options_(std::move(options)), stubs_(std::move(stubs)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<v1::CompileResponse> Client::Compile(const v1::Graph& graph, const ExecuteOptions& options) {
+  const absl::Status size = CheckSize(graph);
+  if (!size.ok()) return size;
+  v1::CompileRequest request;
+  *request.mutable_graph() = graph;
+  *request.mutable_options() = ToCompileOptions(options);
+  grpc::ClientContext context;
+  PrepareContext(options_, options.deadline, &context);
+  v1::CompileResponse response;
+  const grpc::Status status = stubs_->compute->Compile(&context, request, &response);
+  if (!status.ok()) return ToAbslStatus(status);
+  return response;
+}
+
+absl::StatusOr<v1::Program> Client::GetProgram(absl::string_view fingerprint) {
+  v1::GetProgramRequest request;
+  request.set_fingerprint(std::string(fingerprint));
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  v1::Program program;
+  const grpc::Status status = stubs_->compute->GetProgram(&context, request, &program);
+  if (!status.ok()) return ToAbslStatus(status);
+  return program;
+}
+
+absl::StatusOr<std::string> Client::Explain(v1::ExplainRequest request, const ExecuteOptions& options) {
+  grpc::ClientContext context;
+  PrepareContext(options_, options.deadline, &context);
+  v1::ExplainResponse response;
+  const grpc::Status status = stubs_->compute->Explain(&context, request, &response);
+  if (!status.ok()) return ToAbslStatus(status);
+  return std::move(*response.mutable_text());
+}
+
+absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const ExecuteOptions& options) {
+  const absl::Status size = CheckSize(graph);
+  if (!size.ok()) return size;
+  v1::ExplainRequest request;
+  *request.mutable_graph() = graph;
+  *request.mutable_options() = ToCompileOptions(options);
+  return Explain(std::move(request), options);
+}
+
+absl::StatusOr<std::string> Client::Explain(absl::string_view fingerprint) {
+  v1::ExplainRequest request;
+  request.set_fingerprint(std::string(fingerprint));
+  return Explain(std::move(request), {});
+}
+
+absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
+                                              const ExecuteOptions& options) {
+  request.set_priority(options.priority);
+  request.set_profile(options.profile);
+  absl::StatusOr<grpc::ByteBuffer> message = EncodeExecuteRequest(request, arguments);
+  if (!message.ok()) return message.status();
+
+  grpc::ClientContext context;
+  PrepareContext(options_, options.deadline, &context);
+  grpc::ByteBuffer response;
+  const grpc::Status status = CallWithBytes(stubs_->generic, context, kExecuteMethod, *message, &response);
+  if (!status.ok()) return ToAbslStatus(status);
+  absl::StatusOr<ExecuteReply> reply = DecodeExecuteResponse(response, options.order);
+  if (!reply.ok()) return reply.status();
+  return ExecuteResult{.outputs = std::move(reply->outputs), .stats = std::move(reply->stats)};
+}
+
+absl::StatusOr<ExecuteResult> Client::Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
+                                              const ExecuteOptions& options) {
+  const absl::Status size = CheckSize(graph);
+  if (!size.ok()) return size;
+  v1::ExecuteRequest request;
+  *request.mutable_graph() = graph;
+  *request.mutable_options() = ToCompileOptions(options);
+  return Execute(std::move(request), arguments, options);
+}
+
+absl::StatusOr<ExecuteResult> Client::Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
+                                              const ExecuteOptions& options) {
+  v1::ExecuteRequest request;
+  request.set_fingerprint(std::string(fingerprint));
+  return Execute(std::move(request), arguments, options);
+}
+
+absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
+  v1::GetServerInfoRequest request;
+  request.set_capabilities(with_capabilities);
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  v1::ServerInfo info;
+  const grpc::Status status = stubs_->compute->GetServerInfo(&context, request, &info);
+  if (!status.ok()) return ToAbslStatus(status);
+  return info;
+}
+
+absl::StatusOr<Health> Client::CheckHealth(absl::string_view service) {
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  grpc::ByteBuffer response;
+  const grpc::Status status =
+      CallWithBytes(stubs_->generic, context, kHealthMethod, EncodeHealthRequest(service), &response);
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return Health::kServiceUnknown;
+  if (!status.ok()) return ToAbslStatus(status);
+  return DecodeHealthResponse(response);
+}
+
+v1::CompileOptions ToCompileOptions(const ExecuteOptions& options) {
+  v1::CompileOptions result;
+  result.set_device(options.device);
+  for (const std::string& pass : options.disabled_passes) result.add_disabled_passes(pass);
+  result.set_order(ToWire(options.order));
+  return result;
+}
+
+}  // namespace tensord::client

@@ -1,0 +1,100 @@
+#ifndef TENSORD_CLIENTS_CPP_CLIENT_H_
+#define TENSORD_CLIENTS_CPP_CLIENT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "clients/cpp/health.h"
+#include "clients/cpp/host_tensor.h"
+#include "grpcpp/security/credentials.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+
+struct ConnectOptions {
+  // As gRPC spells it: "unix:/path", "host:port". Empty: DefaultTarget().
+  std::string target;
+  // How long Connect waits for the server to answer.
+  absl::Duration connect_timeout = absl::Seconds(5);
+  // Applies to each call that names no deadline of its own; none: calls wait as long as the server works.
+  std::optional<absl::Duration> deadline;
+  // None: plain text.
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // Sent with each call, for example an authorization token. Keys are lower-case.
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
+struct ExecuteOptions {
+  // Where a graph runs. An execution by fingerprint keeps what the program was compiled with.
+  std::string device;
+  std::vector<std::string> disabled_passes;
+  // Order in which results come back. By fingerprint: the order that the program was compiled with.
+  MemoryOrder order = MemoryOrder::kRowMajor;
+  int32_t priority = 0;
+  bool profile = false;
+  std::optional<absl::Duration> deadline;
+};
+
+struct ExecuteResult {
+  std::vector<HostTensor> outputs;  // in the order of the program's outputs
+  v1::ExecutionStats stats;
+};
+
+// A connection to one server. Thread-safe; calls block. A failed call is the server's canonical code and message, with
+// GetErrorDetail for what the server knows beyond them.
+//
+//   auto client = Client::Connect({.target = "localhost:7070"});
+//   if (!client.ok()) return client.status();
+//   auto result = (*client)->Execute(graph, {x, y});
+class Client {
+ public:
+  // UNAVAILABLE where no server answers in time.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(ConnectOptions options = {});
+  ~Client();
+
+  absl::StatusOr<v1::CompileResponse> Compile(const v1::Graph& graph, const ExecuteOptions& options = {});
+  absl::StatusOr<v1::Program> GetProgram(absl::string_view fingerprint);
+  // Why the program runs as it does, as text for people.
+  absl::StatusOr<std::string> Explain(const v1::Graph& graph, const ExecuteOptions& options = {});
+  absl::StatusOr<std::string> Explain(absl::string_view fingerprint);
+
+  // Runs a graph, which is compiled where the server does not know it yet. Arguments in the order of its inputs.
+  absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
+                                        const ExecuteOptions& options = {});
+  // Runs a compiled program. FAILED_PRECONDITION where the server has dropped it since: compile again.
+  absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
+                                        const ExecuteOptions& options = {});
+
+  absl::StatusOr<v1::ServerInfo> GetServerInfo(bool with_capabilities = false);
+  // What grpc.health.v1 says of a service; empty: of the server. A service that the server does not know is
+  // kServiceUnknown.
+  absl::StatusOr<Health> CheckHealth(absl::string_view service = "");
+
+  const std::string& target() const { return options_.target; }
+
+ private:
+  struct Stubs;
+
+  Client(ConnectOptions options, std::unique_ptr<Stubs> stubs);
+
+  absl::StatusOr<std::string> Explain(v1::ExplainRequest request, const ExecuteOptions& options);
+  absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
+                                        const ExecuteOptions& options);
+
+  ConnectOptions options_;
+  std::unique_ptr<Stubs> stubs_;
+};
+
+// The options as the wire has them.
+v1::CompileOptions ToCompileOptions(const ExecuteOptions& options);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CLIENT_H_

@@ -1,0 +1,61 @@
+#include "clients/cpp/error_detail.h"
+
+#include "absl/strings/cord.h"
+#include "google/protobuf/any.pb.h"
+#include "google/protobuf/empty.pb.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+namespace {
+
+constexpr char kDetailTypeUrl[] = "type.googleapis.com/tensord.v1.ErrorDetail";
+constexpr int kStatusDetailsField = 3;  // google.rpc.Status.details
+
+// Finds the ErrorDetail among the details of a serialized google.rpc.Status, whose generated class gRPC does not
+// install.
+std::optional<std::string> FindDetail(const std::string& serialized_rpc_status) {
+  google::protobuf::Empty rpc_status;
+  if (!rpc_status.ParseFromString(serialized_rpc_status)) return std::nullopt;
+  const google::protobuf::UnknownFieldSet& fields = rpc_status.GetReflection()->GetUnknownFields(rpc_status);
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    if (field.number() != kStatusDetailsField ||
+        field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+      continue;
+    }
+    google::protobuf::Any detail;
+    if (detail.ParseFromString(field.length_delimited()) && detail.Is<v1::ErrorDetail>()) return detail.value();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kDetailTypeUrl);
+  if (!payload.has_value()) return std::nullopt;
+  v1::ErrorDetail wire;
+  if (!wire.ParseFromString(std::string(*payload))) return std::nullopt;
+  ErrorDetail detail = {.reason = wire.reason(),
+                        .node = wire.node(),
+                        .op = wire.op(),
+                        .limit = wire.limit(),
+                        .limit_value = wire.limit_value(),
+                        .actual_value = wire.actual_value()};
+  if (wire.has_retry_after()) {
+    detail.retry_after = absl::Seconds(wire.retry_after().seconds()) + absl::Nanoseconds(wire.retry_after().nanos());
+  }
+  return detail;
+}
+
+absl::Status ToAbslStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  if (std::optional<std::string> detail = FindDetail(status.error_details())) {
+    result.SetPayload(kDetailTypeUrl, absl::Cord(*std::move(detail)));
+  }
+  return result;
+}
+
+}  // namespace tensord::client

@@ -1,0 +1,239 @@
+#include "clients/cpp/execute_wire.h"
+
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/wire_cursor.h"
+
+namespace tensord::client {
+namespace {
+
+// gRPC frames carry a 32-bit length.
+constexpr uint64_t kMaxMessageBytes = std::numeric_limits<uint32_t>::max();
+// Protobuf itself counts in int.
+constexpr uint64_t kMaxHeaderBytes = std::numeric_limits<int>::max();
+// Below this a copy costs less than a slice with an owner.
+constexpr size_t kCopiedPayloadBytes = 4096;
+
+void AppendVarint(uint64_t value, std::string* out) {
+  while (value >= 0x80u) {
+    out->push_back(static_cast<char>(value | 0x80u));
+    value >>= 7;
+  }
+  out->push_back(static_cast<char>(value));
+}
+
+uint64_t VarintSize(uint64_t value) {
+  uint64_t size = 1;
+  for (; value >= 0x80u; value >>= 7) ++size;
+  return size;
+}
+
+void AppendLengthDelimitedTag(int field_number, std::string* out) {
+  AppendVarint(static_cast<uint64_t>(field_number) << 3 | WireCursor::kLengthDelimited, out);
+}
+
+// A slice that keeps the tensor's buffer alive: the transport may hold it after the call has ended.
+grpc::Slice PayloadSlice(const HostTensor& tensor) {
+  auto* owner = new std::shared_ptr<const char>(tensor.buffer());
+  return grpc::Slice(
+      const_cast<char*>(tensor.bytes()), tensor.size_bytes(),
+      [](void* held) { delete static_cast<std::shared_ptr<const char>*>(held); }, owner);
+}
+
+// Everything of one Argument but its payload.
+std::string ArgumentHeader(const HostTensor& tensor) {
+  v1::Tensor head;
+  head.set_dtype(ToWire(tensor.dtype()));
+  for (int64_t dim : tensor.shape()) head.add_shape(dim);
+  head.set_order(ToWire(tensor.order()));
+
+  std::string tensor_head = head.SerializeAsString();
+  if (tensor.size_bytes() > 0) {
+    AppendLengthDelimitedTag(v1::Tensor::kDataFieldNumber, &tensor_head);
+    AppendVarint(tensor.size_bytes(), &tensor_head);
+  }
+  const uint64_t tensor_bytes = tensor_head.size() + tensor.size_bytes();
+  std::string result;
+  AppendLengthDelimitedTag(v1::ExecuteRequest::kArgumentsFieldNumber, &result);
+  AppendVarint(1 + VarintSize(tensor_bytes) + tensor_bytes, &result);
+  AppendLengthDelimitedTag(v1::Argument::kTensorFieldNumber, &result);
+  AppendVarint(tensor_bytes, &result);
+  result += tensor_head;
+  return result;
+}
+
+// How many bytes of `request` protobuf writes after the arguments.
+size_t SizeAfterArguments(const v1::ExecuteRequest& request) {
+  v1::ExecuteRequest tail;
+  *tail.mutable_results() = request.results();
+  tail.set_session(request.session());
+  tail.set_priority(request.priority());
+  tail.set_profile(request.profile());
+  return tail.ByteSizeLong();
+}
+
+absl::Status Malformed() { return absl::InternalError("the server's answer is no ExecuteResponse"); }
+
+// A tensor while its fields arrive in any order.
+struct WireTensor {
+  bool is_present = false;
+  uint64_t dtype = 0;
+  uint64_t order = 0;
+  Shape shape;
+  std::shared_ptr<char> data;
+  uint64_t size_bytes = 0;
+};
+
+bool ReadShape(WireCursor& cursor, WireCursor::Tag tag, uint64_t end, Shape* shape) {
+  uint64_t dim;
+  if (tag.wire_type == WireCursor::kVarint) {
+    if (!cursor.ReadVarint(&dim)) return false;
+    shape->push_back(static_cast<int64_t>(dim));
+    return true;
+  }
+  uint64_t packed_end;
+  if (tag.wire_type != WireCursor::kLengthDelimited || !cursor.ReadLength(end, &packed_end)) return false;
+  while (cursor.position() < packed_end) {
+    if (!cursor.ReadVarint(&dim)) return false;
+    shape->push_back(static_cast<int64_t>(dim));
+  }
+  return cursor.position() == packed_end;
+}
+
+bool ReadData(WireCursor& cursor, uint64_t end, WireTensor* tensor) {
+  uint64_t data_end;
+  if (!cursor.ReadLength(end, &data_end)) return false;
+  tensor->size_bytes = data_end - cursor.position();
+  tensor->data.reset(new char[tensor->size_bytes], std::default_delete<char[]>());
+  return cursor.ReadBytes(tensor->data.get(), tensor->size_bytes);
+}
+
+bool ReadTensor(WireCursor& cursor, uint64_t end, WireTensor* tensor) {
+  tensor->is_present = true;
+  while (cursor.position() < end) {
+    WireCursor::Tag tag;
+    if (!cursor.ReadTag(&tag)) return false;
+    bool is_read;
+    if (tag.number == v1::Tensor::kDtypeFieldNumber && tag.wire_type == WireCursor::kVarint) {
+      is_read = cursor.ReadVarint(&tensor->dtype);
+    } else if (tag.number == v1::Tensor::kOrderFieldNumber && tag.wire_type == WireCursor::kVarint) {
+      is_read = cursor.ReadVarint(&tensor->order);
+    } else if (tag.number == v1::Tensor::kShapeFieldNumber) {
+      is_read = ReadShape(cursor, tag, end, &tensor->shape);
+    } else if (tag.number == v1::Tensor::kDataFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
+      is_read = ReadData(cursor, end, tensor);
+    } else {
+      is_read = cursor.SkipField(tag, end);
+    }
+    if (!is_read) return false;
+  }
+  return cursor.position() == end;
+}
+
+bool ReadResult(WireCursor& cursor, uint64_t end, WireTensor* tensor) {
+  while (cursor.position() < end) {
+    WireCursor::Tag tag;
+    if (!cursor.ReadTag(&tag)) return false;
+    if (tag.number == v1::Result::kTensorFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
+      uint64_t tensor_end;
+      if (!cursor.ReadLength(end, &tensor_end) || !ReadTensor(cursor, tensor_end, tensor)) return false;
+    } else if (!cursor.SkipField(tag, end)) {
+      return false;
+    }
+  }
+  return cursor.position() == end;
+}
+
+absl::StatusOr<HostTensor> ToHostTensor(WireTensor wire, MemoryOrder default_order) {
+  if (!wire.is_present) return absl::InternalError("the server sent a result without a tensor");
+  if (wire.dtype > INT32_MAX || !IsKnownDType(static_cast<int>(wire.dtype))) {
+    return absl::InternalError(absl::StrCat("the server sent a dtype that this client does not know: ", wire.dtype));
+  }
+  MemoryOrder order = default_order;
+  if (wire.order == v1::MEMORY_ORDER_COLUMN_MAJOR) {
+    order = MemoryOrder::kColumnMajor;
+  } else if (wire.order == v1::MEMORY_ORDER_ROW_MAJOR) {
+    order = MemoryOrder::kRowMajor;
+  } else if (wire.order != v1::MEMORY_ORDER_UNSPECIFIED) {
+    return absl::InternalError(absl::StrCat("the server sent an order that this client does not know: ", wire.order));
+  }
+  absl::StatusOr<HostTensor> tensor = HostTensor::FromBuffer(static_cast<DType>(wire.dtype), std::move(wire.shape),
+                                                             order, std::move(wire.data), wire.size_bytes);
+  if (!tensor.ok())
+    return absl::InternalError(absl::StrCat("the server sent a bad result: ", tensor.status().message()));
+  return tensor;
+}
+
+}  // namespace
+
+absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& request,
+                                                      absl::Span<const HostTensor> arguments) {
+  const size_t fields_bytes = request.ByteSizeLong();
+  if (fields_bytes > kMaxHeaderBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the graph and its constants are too large for a message: ", fields_bytes, " bytes"));
+  }
+  const std::string fields = request.SerializeAsString();
+  const size_t size_before_arguments = fields.size() - SizeAfterArguments(request);
+
+  uint64_t message_bytes = fields.size();
+  std::vector<grpc::Slice> slices;
+  slices.reserve(2 * arguments.size() + 1);
+  std::string header = fields.substr(0, size_before_arguments);
+  for (const HostTensor& tensor : arguments) {
+    const std::string argument_header = ArgumentHeader(tensor);
+    message_bytes += argument_header.size() + tensor.size_bytes();
+    header += argument_header;
+    if (tensor.size_bytes() <= kCopiedPayloadBytes) {
+      header.append(tensor.bytes(), tensor.size_bytes());
+      continue;
+    }
+    slices.emplace_back(header);
+    slices.push_back(PayloadSlice(tensor));
+    header.clear();
+  }
+  header.append(fields, size_before_arguments, std::string::npos);
+  if (!header.empty()) slices.emplace_back(header);
+  if (message_bytes > kMaxMessageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the arguments are too large for one message: ", message_bytes,
+                                                   " bytes, limit ", kMaxMessageBytes));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order) {
+  std::optional<WireCursor> cursor = WireCursor::Open(response);
+  if (!cursor.has_value()) return Malformed();
+  ExecuteReply reply;
+  while (cursor->position() < cursor->size()) {
+    WireCursor::Tag tag;
+    if (!cursor->ReadTag(&tag)) return Malformed();
+    const bool is_result = tag.number == v1::ExecuteResponse::kResultsFieldNumber;
+    const bool is_stats = tag.number == v1::ExecuteResponse::kStatsFieldNumber;
+    if (!(is_result || is_stats) || tag.wire_type != WireCursor::kLengthDelimited) {
+      if (!cursor->SkipField(tag, cursor->size())) return Malformed();
+      continue;
+    }
+    uint64_t end;
+    if (!cursor->ReadLength(cursor->size(), &end)) return Malformed();
+    if (is_stats) {
+      std::string stats;
+      if (!cursor->ReadString(end - cursor->position(), &stats) || !reply.stats.MergeFromString(stats)) {
+        return Malformed();
+      }
+      continue;
+    }
+    WireTensor wire;
+    if (!ReadResult(*cursor, end, &wire)) return Malformed();
+    absl::StatusOr<HostTensor> output = ToHostTensor(std::move(wire), default_order);
+    if (!output.ok()) return output.status();
+    reply.outputs.push_back(*std::move(output));
+  }
+  return reply;
+}
+
+}  // namespace tensord::client

@@ -1,0 +1,34 @@
+// ExecuteRequest and ExecuteResponse as bytes, without the copies that the generated classes make of every payload.
+#ifndef TENSORD_CLIENTS_CPP_EXECUTE_WIRE_H_
+#define TENSORD_CLIENTS_CPP_EXECUTE_WIRE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "clients/cpp/host_tensor.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+
+// An ExecuteResponse whose results were all returned inline.
+struct ExecuteReply {
+  std::vector<HostTensor> outputs;
+  v1::ExecutionStats stats;
+};
+
+// The bytes that protobuf makes of `request` with `arguments` in its field of that name, which must be empty in
+// `request`. The tensors' bytes are not copied: the buffer holds references to them. INVALID_ARGUMENT past the 4 GiB
+// that a gRPC message can have.
+absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& request,
+                                                      absl::Span<const HostTensor> arguments);
+
+// Copies each result once, into memory of its own. A result that does not name its order has `default_order`. INTERNAL
+// where the bytes are no ExecuteResponse, or a result's data does not fit its dtype and shape.
+absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_EXECUTE_WIRE_H_

@@ -1,0 +1,94 @@
+#ifndef TENSORD_CLIENTS_CPP_HOST_TENSOR_H_
+#define TENSORD_CLIENTS_CPP_HOST_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "clients/cpp/dtype.h"
+#include "clients/cpp/shape.h"
+
+namespace tensord::client {
+
+// A dense tensor in this process's memory: dtype, shape, order of elements, and bytes. An immutable value: copies share
+// the bytes, and a call in flight keeps them alive, so sending a tensor never copies it. Thread-compatible. Every way
+// to make one checks that the bytes are exactly product(shape) elements and answers INVALID_ARGUMENT otherwise.
+class HostTensor {
+ public:
+  // F32 of shape [0].
+  HostTensor() = default;
+
+  // Takes the bytes (little-endian elements in `order`). A BOOL byte must be 0 or 1.
+  static absl::StatusOr<HostTensor> FromBytes(DType dtype, Shape shape, MemoryOrder order, std::string bytes);
+
+  // The same from memory that `bytes` keeps alive; it must not change while this tensor or a call that sends it exists.
+  // Copied only where it is not aligned for its elements.
+  static absl::StatusOr<HostTensor> FromBuffer(DType dtype, Shape shape, MemoryOrder order,
+                                               std::shared_ptr<const char> bytes, size_t size_bytes);
+
+  // Takes the vector without a copy (a vector<bool> is packed, and is copied).
+  template <typename T>
+  static absl::StatusOr<HostTensor> FromVector(std::vector<T> values, Shape shape,
+                                               MemoryOrder order = MemoryOrder::kRowMajor);
+
+  // Rank 0.
+  template <typename T>
+  static HostTensor Scalar(T value);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  MemoryOrder order() const { return order_; }
+  int64_t element_count() const { return element_count_; }
+  size_t size_bytes() const { return size_bytes_; }
+  const char* bytes() const { return bytes_.get(); }
+  const std::shared_ptr<const char>& buffer() const { return bytes_; }
+
+  // The elements in order(), valid while this tensor or a copy of it exists. INVALID_ARGUMENT where T is not the dtype.
+  template <typename T>
+  absl::StatusOr<absl::Span<const T>> Values() const;
+
+  // The same tensor with its elements in `order`; copies only where the two orders differ.
+  HostTensor InOrder(MemoryOrder order) const;
+
+ private:
+  static absl::Status DTypeMismatch(DType wanted, DType actual);
+
+  DType dtype_ = DType::kF32;
+  Shape shape_ = {0};
+  MemoryOrder order_ = MemoryOrder::kRowMajor;
+  int64_t element_count_ = 0;
+  size_t size_bytes_ = 0;
+  std::shared_ptr<const char> bytes_;
+};
+
+template <typename T>
+absl::StatusOr<HostTensor> HostTensor::FromVector(std::vector<T> values, Shape shape, MemoryOrder order) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return FromBytes(DType::kBool, std::move(shape), order, std::string(values.begin(), values.end()));
+  } else {
+    auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+    std::shared_ptr<const char> bytes(owner, reinterpret_cast<const char*>(owner->data()));
+    return FromBuffer(DTypeOf<T>::kValue, std::move(shape), order, std::move(bytes), owner->size() * sizeof(T));
+  }
+}
+
+template <typename T>
+HostTensor HostTensor::Scalar(T value) {
+  return *FromVector<T>({value}, {});
+}
+
+template <typename T>
+absl::StatusOr<absl::Span<const T>> HostTensor::Values() const {
+  if (DTypeOf<T>::kValue != dtype_) return DTypeMismatch(DTypeOf<T>::kValue, dtype_);
+  return absl::Span<const T>(reinterpret_cast<const T*>(bytes_.get()), static_cast<size_t>(element_count_));
+}
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_HOST_TENSOR_H_

@@ -1,0 +1,33 @@
+#ifndef TENSORD_CLIENTS_CPP_SHAPE_H_
+#define TENSORD_CLIENTS_CPP_SHAPE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace tensord::client {
+
+using Shape = std::vector<int64_t>;
+
+// "[2,3]"; "[]" for rank 0.
+std::string ShapeToString(absl::Span<const int64_t> shape);
+
+// Product of the dimensions. INVALID_ARGUMENT where a dimension is negative or the product does not fit into int64,
+// whether or not another dimension is 0.
+absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape);
+
+// The common shape of two operands as NumPy broadcasts: aligned at the last axis, where sizes are equal or one of them
+// is 1. INVALID_ARGUMENT names `op` and both shapes.
+absl::StatusOr<Shape> BroadcastShapes(absl::string_view op, absl::Span<const int64_t> a, absl::Span<const int64_t> b);
+
+// Axes in [-rank, rank) as axes in [0, rank), in the order given. INVALID_ARGUMENT where one is out of range or twice.
+absl::StatusOr<std::vector<int64_t>> NormalizeAxes(absl::string_view op, absl::Span<const int64_t> axes, int64_t rank);
+absl::StatusOr<int64_t> NormalizeAxis(absl::string_view op, int64_t axis, int64_t rank);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_SHAPE_H_
