@@ -20,6 +20,7 @@ struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
+  absl::string_view node;  // for refusals
 };
 
 // What a backend made of a segment when it was prepared: kernels, compiled code. Immutable, so thread-safe; sessions on

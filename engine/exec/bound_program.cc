@@ -1,0 +1,137 @@
+#include "engine/exec/bound_program.h"
+
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/size_binding.h"
+
+namespace tensord {
+namespace {
+
+absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& program, const SizeBinding& binding) {
+  std::vector<ConcreteType> types(program.slot_types.size());
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    ASSIGN_OR_RETURN(types[i], binding.Resolve(program.slot_types[i]));
+  }
+  for (const ProgramConstant& constant : program.constants) {
+    types[static_cast<size_t>(constant.slot)] = constant.value->type();
+  }
+  for (const ExecInstruction& instruction : program.instructions) {
+    for (Slot slot : instruction.results) {
+      absl::StatusOr<ConcreteType> type = binding.Resolve(program.slot_types[static_cast<size_t>(slot)]);
+      if (!type.ok()) return WithNode(type.status(), instruction.node, instruction.op->name);
+      types[static_cast<size_t>(slot)] = *std::move(type);
+    }
+  }
+  return types;
+}
+
+// The instructions that are to be run, with their sizes. Points into the program and the types.
+std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, const std::vector<ConcreteType>& types) {
+  std::vector<SegmentInstruction> bound;
+  bound.reserve(program.instructions.size());
+  for (const ExecInstruction& instruction : program.instructions) {
+    if (IsAlias(instruction)) continue;
+    SegmentInstruction& segment = bound.emplace_back(SegmentInstruction{
+        .bound = {.op = instruction.op, .attrs = &instruction.attrs},
+        .operands = instruction.operands,
+        .results = instruction.results,
+        .node = instruction.node});
+    for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
+    for (Slot slot : instruction.results) segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
+  }
+  return bound;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
+                                                                   absl::Span<const ConcreteType> arguments) {
+  std::vector<const TensorType*> input_types;
+  for (size_t i = 0; i < program.inputs.size(); ++i) input_types.push_back(&program.slot_types[i]);
+  ASSIGN_OR_RETURN(const SizeBinding binding, SizeBinding::Create(input_types, arguments));
+  for (const ProgramGuard& guard : program.guards) {
+    RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
+  }
+
+  auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
+  ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
+  const std::vector<SegmentInstruction> instructions = BindInstructions(program, bound->slot_types_);
+  ASSIGN_OR_RETURN(bound->segment_, backend->Prepare(instructions));
+  bound->plan_ = PlanBuffers(program, bound->slot_types_, bound->segment_->scratch_bytes());
+  for (const ProgramConstant& constant : program.constants) {
+    const absl::string_view bytes = constant.value->bytes();
+    ASSIGN_OR_RETURN(BufferPtr buffer,
+                     backend->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
+    bound->constants_.push_back(std::move(buffer));
+  }
+
+  // Each number fits; the sum may not.
+  std::optional<int64_t> peak = bound->plan_.arena_bytes;
+  const auto add = [&](Slot slot) {
+    if (peak.has_value()) peak = CheckedAdd(*peak, bound->slot_types_[static_cast<size_t>(slot)].num_bytes());
+  };
+  for (size_t i = 0; i < program.inputs.size(); ++i) add(static_cast<Slot>(i));
+  for (const ProgramOutput& output : program.outputs) add(output.slot);
+  if (!peak.has_value() || bound->plan_.arena_bytes < 0) {
+    return Refuse(Refusal::kShapeOverflow, "the memory that a run needs overflows 64 bits");
+  }
+  bound->peak_bytes_ = *peak;
+  return bound;
+}
+
+absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments) const {
+  std::vector<BufferPtr> results;
+  results.reserve(program_.outputs.size());
+  for (const ProgramOutput& output : program_.outputs) {
+    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer,
+                     backend_->Allocate(slot_types_[static_cast<size_t>(output.slot)].num_bytes()));
+    results.push_back(std::move(buffer));
+  }
+  std::shared_ptr<Buffer> arena;
+  if (plan_.arena_bytes > 0) {
+    ASSIGN_OR_RETURN(arena, backend_->Allocate(plan_.arena_bytes));
+  }
+  char* const arena_address = arena == nullptr ? nullptr : static_cast<char*>(arena->address());
+
+  absl::InlinedVector<void*, 64> slots(plan_.homes.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const SlotHome& home = plan_.homes[i];
+    const size_t position = static_cast<size_t>(home.position);
+    switch (home.kind) {
+      case SlotHome::Kind::kNone:
+        break;
+      case SlotHome::Kind::kArgument:
+        slots[i] = arguments[position]->address();
+        break;
+      case SlotHome::Kind::kConstant:
+        slots[i] = constants_[position]->address();
+        break;
+      case SlotHome::Kind::kArena:
+        slots[i] = arena_address + home.position;
+        break;
+      case SlotHome::Kind::kResult:
+        slots[i] = results[position]->address();
+        break;
+    }
+  }
+
+  ASSIGN_OR_RETURN(const std::unique_ptr<BackendSession> session, backend_->OpenSession());
+  RETURN_IF_ERROR(session->Run(*segment_, absl::MakeConstSpan(slots),
+                               arena_address == nullptr ? nullptr : arena_address + plan_.scratch_offset));
+  for (const OutputCopy& copy : plan_.copies) {
+    const size_t from = static_cast<size_t>(copy.from);
+    RETURN_IF_ERROR(session->Copy(results[static_cast<size_t>(copy.output)]->address(), slots[from],
+                                  slot_types_[from].num_bytes()));
+  }
+  RETURN_IF_ERROR(session->Finish());
+  return results;
+}
+
+std::string BoundProgram::ToString() const { return absl::StrCat(segment_->ToString(), tensord::ToString(plan_)); }
+
+}  // namespace tensord

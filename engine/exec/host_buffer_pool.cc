@@ -1,0 +1,113 @@
+#include "engine/exec/host_buffer_pool.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kSmallest = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// Four classes a power of two: 64, 80, 96, 112, 128, 160, ….
+int ClassOf(int64_t bytes) {
+  if (bytes <= kSmallest) return 0;
+  const uint64_t last = static_cast<uint64_t>(bytes - 1);
+  const int power = std::bit_width(last) - 1;  // 2^power <= bytes - 1
+  const int quarter = static_cast<int>(last >> (power - 2) & 3);
+  return (power - 6) * 4 + quarter + 1;
+}
+
+int64_t BytesOf(int size_class) {
+  const int power = size_class / 4 + 6, quarter = size_class % 4;
+  return (int64_t{1} << power) + (int64_t{quarter} << (power - 2));
+}
+
+void* AllocateBlock(int64_t bytes) {
+  const bool huge = bytes >= kHugePage;
+  const size_t alignment = huge ? static_cast<size_t>(kHugePage) : 64;
+  const size_t size = (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
+  void* const block = std::aligned_alloc(alignment, size);
+  if (block != nullptr && huge) madvise(block, size, MADV_HUGEPAGE);
+  return block;
+}
+
+}  // namespace
+
+std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes) {
+  std::shared_ptr<HostBufferPool> pool(new HostBufferPool(limit_bytes, keep_bytes));
+  pool->self_ = pool;
+  return pool;
+}
+
+HostBufferPool::~HostBufferPool() {
+  for (std::vector<void*>& blocks : free_) {
+    for (void* block : blocks) std::free(block);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_bytes) {
+  const auto refuse = [&](int64_t in_use) {
+    return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use, " of ",
+                                                      limit_bytes_, " are in use; send less work at once"));
+  };
+  if (size_bytes > limit_bytes_) return refuse(0);
+  const int size_class = ClassOf(size_bytes);
+  const int64_t block_bytes = BytesOf(size_class);
+  void* block = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return refuse(stats_.in_use_bytes);
+    stats_.in_use_bytes += block_bytes;
+    std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
+    if (!blocks.empty()) {
+      block = blocks.back();
+      blocks.pop_back();
+      stats_.free_bytes -= block_bytes;
+      ++stats_.reused;
+    } else {
+      ++stats_.allocated;
+    }
+  }
+  if (block == nullptr) block = AllocateBlock(block_bytes);
+  if (block == nullptr) {
+    MutexLock lock(&mutex_);
+    stats_.in_use_bytes -= block_bytes;
+    return refuse(stats_.in_use_bytes);
+  }
+  return std::make_shared<Buffer>(block, size_bytes, [pool = self_.lock(), size_class](void* address, int64_t) {
+    pool->Release(address, size_class);
+  });
+}
+
+void HostBufferPool::Release(void* address, int size_class) {
+  MutexLock lock(&mutex_);
+  const int64_t bytes = BytesOf(size_class);
+  stats_.in_use_bytes -= bytes;
+  stats_.free_bytes += bytes;
+  free_[static_cast<size_t>(size_class)].push_back(address);
+  TrimLocked();
+}
+
+void HostBufferPool::TrimLocked() {
+  for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
+    while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
+      std::free(free_[c].back());
+      free_[c].pop_back();
+      stats_.free_bytes -= BytesOf(static_cast<int>(c));
+    }
+  }
+}
+
+HostBufferPool::Stats HostBufferPool::stats() const {
+  MutexLock lock(&mutex_);
+  return stats_;
+}
+
+}  // namespace tensord

@@ -1,0 +1,45 @@
+#include "engine/runtime/compile_pool.h"
+
+#include <utility>
+
+namespace tensord {
+
+CompilePool::CompilePool(int threads, int64_t max_queued) : max_queued_(max_queued) {
+  threads_.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
+}
+
+CompilePool::~CompilePool() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  wake_.SignalAll();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool CompilePool::Submit(std::function<void()> work) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_ || static_cast<int64_t>(queue_.size()) >= max_queued_) return false;
+    queue_.push_back(std::move(work));
+  }
+  wake_.Signal();
+  return true;
+}
+
+void CompilePool::Loop() {
+  while (true) {
+    std::function<void()> work;
+    {
+      MutexLock lock(&mutex_);
+      while (queue_.empty() && !stopping_) wake_.Wait(&mutex_);
+      if (queue_.empty()) return;
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    work();
+  }
+}
+
+}  // namespace tensord

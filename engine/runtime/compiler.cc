@@ -1,0 +1,69 @@
+#include "engine/runtime/compiler.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/canonical.h"
+#include "engine/ir/verifier.h"
+#include "engine/passes/pass.h"
+#include "engine/passes/reverse_wire_order.h"
+
+namespace tensord {
+namespace {
+
+void AppendText(std::string* bytes, absl::string_view text) { absl::StrAppend(bytes, text.size(), ":", text); }
+
+// The backend's consent to every instruction.
+absl::Status CheckSupport(const ExecProgram& program, const Backend& backend) {
+  for (const ExecInstruction& instruction : program.instructions) {
+    absl::InlinedVector<DType, 4> operands;
+    for (Slot slot : instruction.operands) operands.push_back(program.slot_types[static_cast<size_t>(slot)].dtype);
+    const DType result = program.slot_types[static_cast<size_t>(instruction.results[0])].dtype;
+    RETURN_IF_ERROR(WithNode(backend.Supports(*instruction.op, operands, result), instruction.node,
+                             instruction.op->name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
+  ProgramKey key;
+  AppendText(&key.bytes, kCompilerVersion);
+  AppendText(&key.bytes, settings.device);
+  AppendText(&key.bytes, settings.row_major ? "row" : "column");
+  absl::StrAppend(&key.bytes, settings.disabled_passes.size(), ";");
+  for (const std::string& pass : settings.disabled_passes) AppendText(&key.bytes, pass);
+  key.bytes += CanonicalBytes(graph);
+  key.fingerprint = Fingerprint::Of(key.bytes);
+  return key;
+}
+
+absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
+                                           Backend* backend) {
+  ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
+  const std::vector<GraphInput> inputs = graph.inputs();
+  std::vector<TensorType> wire_outputs;
+  for (const GraphOutput& output : graph.outputs()) wire_outputs.push_back(graph.type(output.value));
+  std::vector<ProgramGuard> program_guards;
+  for (ShapeGuard& guard : guards) {
+    const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
+    program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
+  }
+
+  if (settings.row_major) graph = ReverseWireOrder(graph);
+  ASSIGN_OR_RETURN(std::vector<std::string> passes,
+                   RunPipeline(&graph, {.row_major = settings.row_major}, settings.disabled_passes));
+  ExecProgram program = LowerToProgram(graph);
+  program.inputs = inputs;
+  program.wire_outputs = std::move(wire_outputs);
+  program.row_major = settings.row_major;
+  program.guards = std::move(program_guards);
+  program.passes = std::move(passes);
+  RETURN_IF_ERROR(CheckSupport(program, *backend));
+  return CompiledProgram::Create(std::move(program), fingerprint, settings.device, backend);
+}
+
+}  // namespace tensord

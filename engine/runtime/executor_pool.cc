@@ -1,0 +1,20 @@
+#include "engine/runtime/executor_pool.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/refusal.h"
+
+namespace tensord {
+
+absl::StatusOr<DeviceExecutor*> ExecutorPool::Find(absl::string_view device) const {
+  for (const std::unique_ptr<DeviceExecutor>& executor : executors_) {
+    if (device.empty() || device == executor->device() || device == executor->backend()->kind()) return executor.get();
+  }
+  return Refuse(Refusal::kDeviceUnknown,
+                absl::StrCat("there is no device \"", device, "\"; there are ",
+                             absl::StrJoin(executors_, ", ", [](std::string* out, const auto& executor) {
+                               absl::StrAppend(out, executor->device());
+                             })));
+}
+
+}  // namespace tensord

@@ -1,0 +1,131 @@
+#include "engine/runtime/program_cache.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/refusal.h"
+
+namespace tensord {
+
+CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
+  const auto found = index_.find(key.fingerprint);
+  if (found == index_.end()) return nullptr;
+  for (const Entries::iterator entry : found->second) {
+    if (entry->key.bytes != key.bytes) continue;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->program;
+  }
+  return nullptr;
+}
+
+CompiledProgramPtr ProgramCache::Find(const Fingerprint& fingerprint) {
+  MutexLock lock(&mutex_);
+  const auto found = index_.find(fingerprint);
+  if (found == index_.end()) return nullptr;
+  const Entries::iterator entry = found->second.back();
+  entries_.splice(entries_.begin(), entries_, entry);
+  return entry->program;
+}
+
+void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) {
+  CompiledProgramPtr hit;
+  bool refused = false;
+  {
+    MutexLock lock(&mutex_);
+    hit = FindLocked(key);
+    if (hit != nullptr) {
+      ++stats_.hits;
+    } else {
+      std::vector<Flight>& flights = flights_[key.fingerprint];
+      const auto flight = std::find_if(flights.begin(), flights.end(),
+                                       [&key](const Flight& f) { return f.key_bytes == key.bytes; });
+      if (flight != flights.end()) {
+        flight->waiting.push_back(std::move(done));
+        ++stats_.joined;
+        return;
+      }
+      flights.push_back({.key_bytes = key.bytes, .waiting = {}});
+      flights.back().waiting.push_back(std::move(done));
+      const Fingerprint fingerprint = key.fingerprint;
+      const auto work = [this, key, compile = std::move(compile)] {
+        const absl::Time start = absl::Now();
+        absl::StatusOr<CompiledProgramPtr> program = [&]() -> absl::StatusOr<CompiledProgramPtr> {
+          try {
+            return compile();
+          } catch (const std::exception& e) {  // a library ran out of memory; the pool's thread must live on
+            return Refuse(Refusal::kInternal, absl::StrCat("the compiler failed: ", e.what()));
+          }
+        }();
+        Land(key, std::move(program), absl::Now() - start);
+      };
+      if (pool_->Submit(work)) return;
+      refused = true;
+      done = std::move(flights_[fingerprint].back().waiting.front());
+      flights_[fingerprint].pop_back();
+      if (flights_[fingerprint].empty()) flights_.erase(fingerprint);
+    }
+  }
+  if (refused) {
+    done(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
+  } else {
+    done(Found{.program = std::move(hit), .source = Source::kMemory});
+  }
+}
+
+void ProgramCache::Land(const ProgramKey& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time) {
+  std::vector<DoneFn> waiting;
+  {
+    MutexLock lock(&mutex_);
+    if (program.ok()) {
+      ++stats_.compiled;
+      InsertLocked(key, *program);
+    } else {
+      ++stats_.failed;
+    }
+    std::vector<Flight>& flights = flights_[key.fingerprint];
+    const auto flight = std::find_if(flights.begin(), flights.end(),
+                                     [&key](const Flight& f) { return f.key_bytes == key.bytes; });
+    waiting = std::move(flight->waiting);
+    flights.erase(flight);
+    if (flights.empty()) flights_.erase(key.fingerprint);
+  }
+  Source source = Source::kCompiled;
+  for (DoneFn& done : waiting) {
+    if (program.ok()) {
+      done(Found{.program = *program, .source = source, .compile_time = compile_time});
+    } else {
+      done(program.status());
+    }
+    source = Source::kJoined;
+  }
+}
+
+void ProgramCache::InsertLocked(ProgramKey key, CompiledProgramPtr program) {
+  const int64_t bytes = program->size_bytes() + static_cast<int64_t>(key.bytes.size());
+  const Fingerprint fingerprint = key.fingerprint;
+  entries_.push_front({.key = std::move(key), .program = std::move(program), .bytes = bytes});
+  index_[fingerprint].push_back(entries_.begin());
+  stats_.bytes += bytes;
+  ++stats_.entries;
+  // The newest stays even where it alone is too large: its caller is about to run it.
+  while (stats_.bytes > max_bytes_ && entries_.size() > 1) {
+    const Entries::iterator victim = std::prev(entries_.end());
+    std::vector<Entries::iterator>& same = index_[victim->key.fingerprint];
+    same.erase(std::find(same.begin(), same.end(), victim));
+    if (same.empty()) index_.erase(victim->key.fingerprint);
+    stats_.bytes -= victim->bytes;
+    --stats_.entries;
+    ++stats_.evictions;
+    entries_.erase(victim);
+  }
+}
+
+ProgramCache::Stats ProgramCache::stats() const {
+  MutexLock lock(&mutex_);
+  return stats_;
+}
+
+}  // namespace tensord
