@@ -1,0 +1,241 @@
+#include "backends/cpu/gemm.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "backends/cpu/gemm_blas.h"
+#include "backends/cpu/reduce_loops.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kMaxTinyColumns = 8;
+constexpr int64_t kMaxTinyTerms = 16;
+constexpr int64_t kMaxParts = 32;
+constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
+constexpr int64_t kSkinny = 8;
+constexpr int64_t kTall = 1024;
+constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
+bool IsIntegral(DType dtype) { return dtype == DType::kBool || dtype == DType::kI32 || dtype == DType::kI64; }
+bool IsReal(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+
+bool IsTiny(DType dtype, const MatrixProduct& p) {
+  return dtype != DType::kBool && p.m <= kMaxTinyRows && p.n <= kMaxTinyColumns && p.k <= kMaxTinyTerms;
+}
+
+bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
+  return rows <= 1 || columns <= 1 || strides.row_stride == 1 || strides.column_stride == 1;
+}
+
+// OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth faster.
+bool HasUnpackedKernels() {
+  static const bool has = [] {
+    const char* core = openblas_get_corename();
+    return absl::EqualsIgnoreCase(core, "Cooperlake") || absl::EqualsIgnoreCase(core, "SkylakeX") ||
+           absl::EqualsIgnoreCase(core, "Sapphirerapids");
+  }();
+  return has;
+}
+
+}  // namespace
+
+void UseSerialBlas() { openblas_set_num_threads(1); }
+
+bool Gemm::CanReadLhs(DType dtype, const MatrixProduct& p) {
+  if (IsTiny(dtype, p)) return true;
+  if (IsIntegral(dtype)) return p.m <= 1 || p.a.row_stride == 1;
+  return HasUnitStride(p.m, p.k, p.a);
+}
+
+bool Gemm::CanReadRhs(DType dtype, const MatrixProduct& p) {
+  return IsTiny(dtype, p) || IsIntegral(dtype) || HasUnitStride(p.k, p.n, p.b);
+}
+
+bool Gemm::FitsBlas(const MatrixProduct& p) {
+  if (p.k == 1 && (p.m == 1 || p.a.row_stride == 1)) return true;  // an outer product, which does not use BLAS
+  const auto stride_fits = [](int64_t size, int64_t stride) { return size <= 1 || stride <= kMaxBlasSize; };
+  return p.k <= kMaxBlasSize && stride_fits(p.m, p.a.row_stride) && stride_fits(p.k, p.a.column_stride) &&
+         stride_fits(p.k, p.b.row_stride) && stride_fits(p.n, p.b.column_stride) &&
+         stride_fits(p.n, p.c_column_stride);
+}
+
+Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies)
+    : dtype_(dtype),
+      element_bytes_(SizeOf(dtype)),
+      copies_(copies),
+      product_(product),
+      loops_(GetGemmLoops(dtype)) {
+  if (product.m == 0 || product.n == 0) return;
+  method_ = ChooseMethod();
+  PlanBlocks();
+}
+
+Gemm::Method Gemm::ChooseMethod() const {
+  const MatrixProduct& p = product_;
+  if (p.k == 0) return Method::kZero;
+  if (IsTiny(dtype_, p)) return Method::kTiny;
+  if (IsIntegral(dtype_)) return Method::kGeneral;
+  const bool reads_rows = p.m == 1 || p.a.row_stride == 1;
+  if (p.k == 1 && reads_rows) return Method::kOuter;
+  if (p.m == 1 && p.n == 1) return Method::kDot;
+  if (p.n == 1) return Method::kMatrixVector;
+  if (p.m == 1) return Method::kVectorMatrix;
+  if (IsReal(dtype_) && reads_rows && p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny) return Method::kGeneral;
+  return Method::kMatrix;
+}
+
+void Gemm::CutK(int64_t parts) {
+  if (copies_ > 1) return;
+  block_k_ = RoundUp(CeilDiv(product_.k, parts), 16);
+  k_blocks_ = CeilDiv(product_.k, block_k_);
+}
+
+// A product that reads its matrix once: outputs are cut where they are many, else k.
+void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block) {
+  const int64_t parts = std::min(CeilDiv(kMaxParts, copies_), outputs * product_.k / (kStreamBlockBytes / element_bytes_));
+  if (parts <= 1) return;
+  const int64_t min_block = is_contiguous_along_outputs ? 512 : 16;
+  if (outputs / min_block >= parts || outputs >= product_.k) {
+    output_block = RoundUp(CeilDiv(outputs, std::min(parts, std::max<int64_t>(1, outputs / min_block))), 16);
+  } else {
+    CutK(parts);
+  }
+}
+
+// Halves the longer side until there are enough blocks for the threads of a big machine, as long as a block is worth a call
+// of its own.
+void Gemm::PlanMatrixBlocks() {
+  const double work = static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
+  if (!IsIntegral(dtype_) && copies_ == 1 && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
+    CutK(std::clamp<int64_t>(static_cast<int64_t>(work / 2e6), 1, kMaxParts));
+    return;
+  }
+  const int64_t unpacked_columns = 800000 / (product_.m * product_.k) / 8 * 8;
+  if (!IsIntegral(dtype_) && HasUnpackedKernels() && work > 1e6 && std::max(product_.m, product_.k) <= 192 &&
+      unpacked_columns >= 16) {
+    block_columns_ = std::min(product_.n, unpacked_columns);
+    return;
+  }
+  const double min_work = work < 1e8 ? 1.3e5 : 2e6;
+  const int64_t wanted = copies_ >= kMaxParts ? 1 : work < 1e8 ? 4 : 8;
+  constexpr int64_t kLongestSide = 1024;
+  while (true) {
+    const int64_t blocks = CeilDiv(product_.m, block_rows_) * CeilDiv(product_.n, block_columns_);
+    const double block_work = static_cast<double>(block_rows_) * static_cast<double>(block_columns_) *
+                              static_cast<double>(product_.k);
+    int64_t& side = block_columns_ >= block_rows_ ? block_columns_ : block_rows_;
+    if ((blocks >= wanted && side <= kLongestSide) || block_work < 2 * min_work || side < 32) return;
+    side = RoundUp(CeilDiv(side, 2), 16);
+  }
+}
+
+void Gemm::PlanBlocks() {
+  const MatrixProduct& p = product_;
+  block_rows_ = p.m;
+  block_columns_ = p.n;
+  block_k_ = p.k;
+  switch (method_) {
+    case Method::kZero:
+    case Method::kTiny:
+      break;
+    case Method::kOuter:
+      block_rows_ = std::min(p.m, kStreamBlockBytes / element_bytes_);
+      block_columns_ = std::min(p.n, std::max<int64_t>(1, kStreamBlockBytes / element_bytes_ / block_rows_));
+      break;
+    case Method::kDot:
+      if (p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
+        CutK(std::min(kMaxParts, p.k * element_bytes_ / kStreamBlockBytes));
+      }
+      break;
+    case Method::kMatrixVector:
+      PlanStreaming(p.m, p.a.row_stride == 1, block_rows_);
+      break;
+    case Method::kVectorMatrix:
+      PlanStreaming(p.n, p.b.column_stride == 1, block_columns_);
+      break;
+    case Method::kGeneral:
+      if (IsReal(dtype_)) {
+        // The block of a stays in the nearest cache for the second four columns.
+        block_rows_ = std::min<int64_t>(p.m, 2048);
+        break;
+      }
+      PlanMatrixBlocks();
+      break;
+    case Method::kMatrix:
+      PlanMatrixBlocks();
+      break;
+  }
+  block_rows_ = std::min(block_rows_, kMaxBlasSize / 2);
+  block_columns_ = std::min(block_columns_, kMaxBlasSize / 2);
+  row_blocks_ = CeilDiv(p.m, block_rows_);
+  column_blocks_ = CeilDiv(p.n, block_columns_);
+}
+
+int64_t Gemm::partial_bytes() const {
+  return k_blocks_ > 1 ? k_blocks_ * product_.m * product_.n * element_bytes_ : 0;
+}
+
+int64_t Gemm::block_work() const { return block_rows_ * block_columns_ * std::max<int64_t>(block_k_, 1); }
+
+void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void* c_base, void* partials) const {
+  const int64_t row = block % row_blocks_ * block_rows_;
+  const int64_t column = block / row_blocks_ % column_blocks_ * block_columns_;
+  const int64_t k_block = block / row_blocks_ / column_blocks_;
+  const int64_t first_k = k_block * block_k_;
+  MatrixProduct part = product_;
+  part.m = std::min(block_rows_, product_.m - row);
+  part.n = std::min(block_columns_, product_.n - column);
+  part.k = std::min(block_k_, product_.k - first_k);
+  const char* a = static_cast<const char*>(a_base) +
+                  (row * part.a.row_stride + first_k * part.a.column_stride) * element_bytes_;
+  const char* b = static_cast<const char*>(b_base) +
+                  (first_k * part.b.row_stride + column * part.b.column_stride) * element_bytes_;
+  char* c = static_cast<char*>(c_base);
+  if (k_blocks_ > 1) c = static_cast<char*>(partials) + k_block * product_.m * product_.n * element_bytes_;
+  Multiply(part, a, b, c + (row + column * part.c_column_stride) * element_bytes_);
+}
+
+void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* c) const {
+  switch (method_) {
+    case Method::kZero:
+      for (int64_t j = 0; j < p.n; ++j) {
+        std::memset(c + j * p.c_column_stride * element_bytes_, 0, static_cast<size_t>(p.m * element_bytes_));
+      }
+      return;
+    case Method::kTiny:
+      return loops_.tiny(p, a, b, c);
+    case Method::kOuter:
+      return loops_.outer(p, a, b, c);
+    case Method::kGeneral:
+      return loops_.general(p, a, b, c);
+    case Method::kDot:
+      return BlasDot(dtype_, p.k, a, p.a.column_stride, b, p.b.row_stride, c);
+    case Method::kMatrixVector:
+      return BlasMatrixVector(dtype_, p.m, p.k, p.a, a, b, p.b.row_stride, c, 1);
+    case Method::kVectorMatrix:
+      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, b, a, p.a.column_stride, c,
+                              p.c_column_stride);
+    case Method::kMatrix:
+      return BlasMatrixMatrix(dtype_, p, a, b, c);
+  }
+}
+
+void Gemm::JoinPartials(const void* partials, void* c) const {
+  if (k_blocks_ == 1) return;
+  // Complex numbers are summed as pairs of reals.
+  const DType real = RealPartOf(dtype_);
+  const int64_t count = product_.m * product_.n * (SizeOf(dtype_) / SizeOf(real));
+  const ReduceLoops sum = GetReduceLoops(ReduceOp::kSum, real);
+  sum.clear(c, count);
+  sum.accumulate(partials, count, k_blocks_, count, c);
+}
+
+}  // namespace tensord::cpu

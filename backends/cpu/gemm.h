@@ -1,0 +1,71 @@
+#ifndef TENSORD_BACKENDS_CPU_GEMM_H_
+#define TENSORD_BACKENDS_CPU_GEMM_H_
+
+#include <cstdint>
+
+#include "backends/cpu/gemm_loops.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// Keeps OpenBLAS from ever using threads of its own: the backend's pool splits the work. To be called once, before the
+// first product. Process-wide.
+void UseSerialBlas();
+
+// A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c is
+// small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same
+// for any number of threads.
+//
+// Immutable after construction, so thread-safe. Runs without allocating; cannot fail; c is written, never read.
+class Gemm {
+ public:
+  // Whether an operand can be read as it lies. What cannot has to be packed, to unit stride along an axis.
+  static bool CanReadLhs(DType dtype, const MatrixProduct& product);
+  static bool CanReadRhs(DType dtype, const MatrixProduct& product);
+  // Whether BLAS can take the sizes and strides, which it counts in 32 bits. BOOL and integers do not use it.
+  static bool FitsBlas(const MatrixProduct& product);
+
+  Gemm() = default;
+  // `dtype` is BOOL, an integer, F32, F64 or complex. The product passed the checks above, and c_column_stride is m.
+  // `copies` is how many products like this one run together: many of them keep the threads busy without being cut.
+  Gemm(DType dtype, const MatrixProduct& product, int64_t copies);
+
+  // Blocks of c, times the parts of k; 0 where c is empty.
+  int64_t num_blocks() const { return row_blocks_ * column_blocks_ * k_blocks_; }
+  // Bytes of scratch for partial products, one after the other for each block; 0 where k is not cut.
+  int64_t partial_bytes() const;
+  // Multiplications of the largest block.
+  int64_t block_work() const;
+
+  // Computes one block: of c, or with a cut k a whole partial product into `partials`.
+  void RunBlock(int64_t block, const void* a, const void* b, void* c, void* partials) const;
+  // Adds the partial products up into c, after all blocks. Nothing to do where k is not cut.
+  void JoinPartials(const void* partials, void* c) const;
+
+ private:
+  enum class Method { kZero, kTiny, kOuter, kGeneral, kDot, kMatrixVector, kVectorMatrix, kMatrix };
+
+  Method ChooseMethod() const;
+  void PlanBlocks();
+  void PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block);
+  void PlanMatrixBlocks();
+  void CutK(int64_t parts);
+  void Multiply(const MatrixProduct& part, const char* a, const char* b, char* c) const;
+
+  DType dtype_ = DType::kInvalid;
+  int64_t element_bytes_ = 0;
+  int64_t copies_ = 1;
+  MatrixProduct product_;
+  Method method_ = Method::kZero;
+  GemmLoops loops_;
+  int64_t block_rows_ = 1;
+  int64_t block_columns_ = 1;
+  int64_t block_k_ = 1;
+  int64_t row_blocks_ = 0;
+  int64_t column_blocks_ = 0;
+  int64_t k_blocks_ = 1;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_GEMM_H_

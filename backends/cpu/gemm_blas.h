@@ -1,0 +1,24 @@
+#ifndef TENSORD_BACKENDS_CPU_GEMM_BLAS_H_
+#define TENSORD_BACKENDS_CPU_GEMM_BLAS_H_
+
+#include <cstdint>
+
+#include "backends/cpu/gemm_loops.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// One call of BLAS each, for F32, F64 and complex numbers; sizes and strides fit 32 bits. A matrix has unit stride along one of
+// its axes, a vector any positive stride.
+
+// c = a·b.
+void BlasMatrixMatrix(DType dtype, const MatrixProduct& product, const void* a, const void* b, void* c);
+// y = a·x for an m×k matrix a.
+void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, const void* a, const void* x,
+                      int64_t x_step, void* y, int64_t y_step);
+// *result = sum of x[i]·y[i], without conjugation.
+void BlasDot(DType dtype, int64_t k, const void* x, int64_t x_step, const void* y, int64_t y_step, void* result);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_GEMM_BLAS_H_

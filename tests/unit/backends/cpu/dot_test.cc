@@ -1,0 +1,358 @@
+#include "backends/cpu/dot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+
+namespace tensord::cpu {
+namespace {
+
+ThreadPool& Pool(int threads) {
+  UseSerialBlas();
+  static ThreadPool one(1), two(2), four(4);
+  return threads == 1 ? one : threads == 2 ? two : four;
+}
+
+using Sizes = std::vector<int64_t>;
+
+struct Case {
+  Sizes lhs, rhs;
+  Sizes lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+};
+
+std::string Describe(const Case& c) {
+  return absl::StrCat("[", absl::StrJoin(c.lhs, ","), "].[", absl::StrJoin(c.rhs, ","), "] contracting {",
+                      absl::StrJoin(c.lhs_contracting, ","), "}{", absl::StrJoin(c.rhs_contracting, ","), "} batch {",
+                      absl::StrJoin(c.lhs_batch, ","), "}{", absl::StrJoin(c.rhs_batch, ","), "}");
+}
+
+int64_t Product(const Sizes& sizes) {
+  int64_t n = 1;
+  for (int64_t size : sizes) n *= size;
+  return n;
+}
+
+// Offsets of all indices over some axes of a dense tensor, the first axis fastest.
+Sizes Offsets(const Sizes& shape, const Sizes& axes) {
+  Sizes offsets = {0};
+  for (int64_t axis : axes) {
+    int64_t stride = 1;
+    for (int64_t k = 0; k < axis; ++k) stride *= shape[static_cast<size_t>(k)];
+    Sizes next;
+    for (int64_t i = 0; i < shape[static_cast<size_t>(axis)]; ++i) {
+      for (int64_t offset : offsets) next.push_back(offset + i * stride);
+    }
+    offsets = next;
+  }
+  return offsets;
+}
+
+Sizes FreeAxesOf(const Sizes& shape, const Sizes& contracting, const Sizes& batch) {
+  Sizes free;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+    if (std::count(contracting.begin(), contracting.end(), axis) + std::count(batch.begin(), batch.end(), axis) == 0) {
+      free.push_back(axis);
+    }
+  }
+  return free;
+}
+
+int64_t NumResults(const Case& c) {
+  int64_t n = 1;
+  for (int64_t axis : FreeAxesOf(c.lhs, c.lhs_contracting, {})) n *= c.lhs[static_cast<size_t>(axis)];
+  for (int64_t axis : FreeAxesOf(c.rhs, c.rhs_contracting, c.rhs_batch)) n *= c.rhs[static_cast<size_t>(axis)];
+  return n;
+}
+
+// result[i] = fold over the contracted axes with add(sum, x, y), from `zero`.
+template <typename R, typename T, typename Add>
+std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, R zero, Add add) {
+  std::vector<R> result;
+  const Sizes lk = Offsets(c.lhs, c.lhs_contracting), rk = Offsets(c.rhs, c.rhs_contracting);
+  const Sizes lb = Offsets(c.lhs, c.lhs_batch), rb = Offsets(c.rhs, c.rhs_batch);
+  const Sizes lf = Offsets(c.lhs, FreeAxesOf(c.lhs, c.lhs_contracting, c.lhs_batch));
+  const Sizes rf = Offsets(c.rhs, FreeAxesOf(c.rhs, c.rhs_contracting, c.rhs_batch));
+  for (size_t b = 0; b < lb.size(); ++b) {
+    for (int64_t r : rf) {
+      for (int64_t l : lf) {
+        R sum = zero;
+        for (size_t k = 0; k < lk.size(); ++k) {
+          sum = add(sum, lhs[static_cast<size_t>(l + lk[k] + lb[b])], rhs[static_cast<size_t>(r + rk[k] + rb[b])]);
+        }
+        result.push_back(sum);
+      }
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
+  return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())}, {operands, Shape(c.rhs.begin(), c.rhs.end())},
+                             {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch}, result);
+}
+
+// The result starts as bytes of ones (NaN, as a float), which must not be read.
+template <typename R, typename T>
+std::vector<R> Dot(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, int threads) {
+  absl::StatusOr<Contraction> plan = Plan(c, kDTypeOf<T>, kDTypeOf<R>);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  std::vector<char> storage(static_cast<size_t>(plan->scratch_bytes()) + 64, '\xff');
+  char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  std::vector<R> result(static_cast<size_t>(NumResults(c)));
+  std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(R));
+  plan->Run(lhs.data(), rhs.data(), result.data(), scratch, Pool(threads));
+  return result;
+}
+
+template <typename R, typename T>
+std::vector<R> DotAnyThreads(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs) {
+  const std::vector<R> result = Dot<R>(c, lhs, rhs, 1);
+  for (int threads : {2, 4}) {
+    const std::vector<R> other = Dot<R>(c, lhs, rhs, threads);
+    EXPECT_EQ(std::memcmp(result.data(), other.data(), result.size() * sizeof(R)), 0) << threads << " threads";
+  }
+  return result;
+}
+
+// Any assignment of axes to roles, in any order.
+Case RandomCase(std::mt19937& random, int64_t largest) {
+  Case c;
+  enum Role { kFree, kContracted, kBatch };
+  struct Axis {
+    Role role;
+    size_t pair;
+    int64_t size;
+  };
+  std::vector<Axis> lhs, rhs;
+  const auto size = [&] { return 1 + static_cast<int64_t>(random() % static_cast<unsigned>(largest)); };
+  const size_t contracted = random() % 3, batch = random() % 3;
+  for (size_t i = 0; i < contracted + batch; ++i) {
+    const Axis axis = {i < contracted ? kContracted : kBatch, i, random() % 30 == 0 ? 0 : size()};
+    lhs.push_back(axis);
+    rhs.push_back(axis);
+  }
+  for (auto* side : {&lhs, &rhs}) {
+    const size_t free = random() % 3;
+    for (size_t i = 0; i < free; ++i) side->push_back({kFree, 0, random() % 40 == 0 ? 0 : size()});
+    std::shuffle(side->begin(), side->end(), random);
+  }
+  for (const Axis& axis : lhs) c.lhs.push_back(axis.size);
+  for (const Axis& axis : rhs) c.rhs.push_back(axis.size);
+  std::vector<size_t> pairs(contracted + batch);
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = i;
+  std::shuffle(pairs.begin(), pairs.end(), random);
+  for (size_t pair : pairs) {
+    const auto place = [pair](const std::vector<Axis>& side) {
+      const auto found = std::find_if(side.begin(), side.end(),
+                                      [pair](const Axis& a) { return a.role != kFree && a.pair == pair; });
+      return static_cast<int64_t>(found - side.begin());
+    };
+    (pair < contracted ? c.lhs_contracting : c.lhs_batch).push_back(place(lhs));
+    (pair < contracted ? c.rhs_contracting : c.rhs_batch).push_back(place(rhs));
+  }
+  return c;
+}
+
+Case Matrices(int64_t m, int64_t k, int64_t n) { return {{m, k}, {k, n}, {1}, {0}, {}, {}}; }
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (int64_t m : {1, 2, 3, 4, 7, 8, 9, 33, 70}) {
+    for (int64_t n : {1, 4, 5, 8, 9, 40}) {
+      for (int64_t k : {0, 1, 2, 4, 16, 17, 50}) {
+        cases.push_back(Matrices(m, k, n));
+        cases.push_back({{k, m}, {n, k}, {0}, {1}, {}, {}});
+      }
+    }
+  }
+  cases.push_back({{3, 5, 7}, {3, 7, 2}, {2}, {1}, {0}, {0}});      // batch first: has to be packed
+  cases.push_back({{5, 7, 30}, {7, 2, 30}, {1}, {0}, {2}, {2}});    // batch last
+  cases.push_back({{4, 6, 5}, {6, 3}, {1}, {0}, {}, {}});           // contracted in the middle
+  cases.push_back({{4, 6, 5}, {5, 6, 3}, {1, 2}, {1, 0}, {}, {}});  // the sides have the sums in another order
+  cases.push_back({{}, {}, {}, {}, {}, {}});
+  std::mt19937 random(17);
+  for (int round = 0; round < 250; ++round) cases.push_back(RandomCase(random, 7));
+  for (int round = 0; round < 40; ++round) cases.push_back(RandomCase(random, 20));
+  return cases;
+}
+
+// Small integers: exact in every dtype that the sums below are computed in.
+template <typename T>
+std::vector<T> SmallIntegers(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t re = static_cast<int32_t>(random() % 7) - 3, im = static_cast<int32_t>(random() % 7) - 3;
+    if constexpr (ComplexElement<T>) {
+      values.emplace_back(static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im));
+    } else if constexpr (HalfElement<T>) {
+      values.push_back(T(static_cast<float>(re)));
+    } else {
+      values.push_back(static_cast<T>(re));
+    }
+  }
+  return values;
+}
+
+template <typename R, typename T>
+void CheckExact(const Case& c) {
+  SCOPED_TRACE(Describe(c));
+  const auto lhs = SmallIntegers<T>(Product(c.lhs), 1);
+  const auto rhs = SmallIntegers<T>(Product(c.rhs), 2);
+  const auto result = DotAnyThreads<R>(c, lhs, rhs);
+  if constexpr (ComplexElement<T>) {
+    EXPECT_EQ(result, Naive(c, lhs, rhs, R(0), [](R sum, T x, T y) { return sum + R(x) * R(y); }));
+  } else if constexpr (HalfElement<T>) {
+    const auto expected = Naive(c, lhs, rhs, 0.0, [](double sum, T x, T y) {
+      return sum + static_cast<double>(static_cast<float>(x)) * static_cast<double>(static_cast<float>(y));
+    });
+    ASSERT_EQ(result.size(), expected.size());
+    for (size_t i = 0; i < result.size(); ++i) {
+      EXPECT_EQ(static_cast<float>(result[i]), static_cast<float>(R(static_cast<float>(expected[i]))));
+    }
+  } else {
+    EXPECT_EQ(result, Naive(c, lhs, rhs, R(0), [](R sum, T x, T y) { return sum + R(x) * R(y); }));
+  }
+}
+
+TEST(DotTest, EqualsNaiveLoop) {
+  for (const Case& c : Cases()) {
+    CheckExact<float, float>(c);
+    CheckExact<double, double>(c);
+    CheckExact<Complex64, Complex64>(c);
+    CheckExact<Complex128, Complex128>(c);
+    CheckExact<int32_t, int32_t>(c);
+    CheckExact<int64_t, int64_t>(c);
+    CheckExact<Float16, Float16>(c);
+    CheckExact<BFloat16, BFloat16>(c);
+  }
+}
+
+TEST(DotTest, WiderResultsAreComputedWide) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 60; ++round) {
+    const Case c = RandomCase(random, 9);
+    CheckExact<float, Float16>(c);
+    CheckExact<double, Float16>(c);
+    CheckExact<float, BFloat16>(c);
+    CheckExact<double, BFloat16>(c);
+    CheckExact<double, float>(c);
+    CheckExact<Complex128, Complex64>(c);
+    CheckExact<int64_t, int32_t>(c);
+  }
+  const std::vector<int32_t> big = {INT32_MAX, INT32_MAX};
+  EXPECT_EQ(Dot<int64_t>(Matrices(1, 2, 1), big, big, 1)[0], 2 * int64_t{INT32_MAX} * INT32_MAX);
+  const std::vector<float> third = {1.0f / 3};
+  EXPECT_EQ(Dot<double>(Matrices(1, 1, 1), third, third, 1)[0], double{1.0f / 3} * double{1.0f / 3});
+}
+
+TEST(DotTest, BoolIsOrOfAnds) {
+  for (const Case& c : Cases()) {
+    SCOPED_TRACE(Describe(c));
+    std::mt19937 random(4);
+    const auto draw = [&random](int64_t count) {
+      std::vector<Bool> values(static_cast<size_t>(count));
+      for (Bool& v : values) v = Bool(random() % 5 == 0);
+      return values;
+    };
+    const auto lhs = draw(Product(c.lhs)), rhs = draw(Product(c.rhs));
+    EXPECT_EQ(DotAnyThreads<Bool>(c, lhs, rhs),
+              Naive(c, lhs, rhs, Bool(false), [](Bool sum, Bool x, Bool y) { return Bool(sum.value || (x.value && y.value)); }));
+  }
+}
+
+TEST(DotTest, IntegersWrap) {
+  for (int64_t m : {3, 70}) {
+    const Case c = Matrices(m, 20, 9);
+    std::mt19937_64 random(8);
+    std::vector<int64_t> lhs(static_cast<size_t>(m * 20)), rhs(20 * 9);
+    for (auto* side : {&lhs, &rhs}) {
+      for (int64_t& v : *side) v = static_cast<int64_t>(random());
+    }
+    EXPECT_EQ(DotAnyThreads<int64_t>(c, lhs, rhs), Naive(c, lhs, rhs, int64_t{0}, [](int64_t sum, int64_t x, int64_t y) {
+                return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+              }));
+  }
+}
+
+// Shapes that are cut: along the rows, the columns, k, and the batch.
+TEST(DotTest, LargeProductsAreCutAlikeForAnyThreads) {
+  const Case cases[] = {Matrices(300, 200, 400),
+                        Matrices(129, 190, 150),
+                        Matrices(3000, 4, 7),
+                        Matrices(3000, 8, 2),
+                        Matrices(40, 20000, 30),
+                        Matrices(1, 400000, 1),
+                        Matrices(3000, 400, 1),
+                        Matrices(1, 400, 3000),
+                        Matrices(20, 50000, 1),
+                        Matrices(1, 50000, 20),
+                        Matrices(700, 1, 900),
+                        {{400, 3000}, {400}, {0}, {0}, {}, {}},
+                        {{50000, 20}, {50000}, {0}, {0}, {}, {}},
+                        {{64, 64, 40}, {64, 64, 40}, {1}, {0}, {2}, {2}},
+                        {{40, 64, 64}, {40, 64, 64}, {2}, {1}, {0}, {0}},
+                        {{200, 150, 3}, {150, 170, 3}, {1}, {0}, {2}, {2}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(Describe(c));
+    std::mt19937 random(9);
+    std::uniform_real_distribution<float> distribution(-1, 1);
+    std::vector<float> lhs(static_cast<size_t>(Product(c.lhs))), rhs(static_cast<size_t>(Product(c.rhs)));
+    for (auto* side : {&lhs, &rhs}) {
+      for (float& v : *side) v = distribution(random);
+    }
+    const auto result = DotAnyThreads<float>(c, lhs, rhs);
+    const auto expected =
+        Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) { return sum + static_cast<double>(x) * static_cast<double>(y); });
+    const auto magnitude = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
+      return sum + std::abs(static_cast<double>(x) * static_cast<double>(y));
+    });
+    ASSERT_EQ(result.size(), expected.size());
+    for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-6 * magnitude[i]) << i;
+  }
+}
+
+TEST(DotTest, LargeIntegerProductsAreExact) {
+  CheckExact<int32_t, int32_t>(Matrices(150, 90, 130));
+  CheckExact<int64_t, int64_t>({{90, 150}, {90, 130}, {0}, {0}, {}, {}});
+  CheckExact<Complex128, Complex128>(Matrices(150, 90, 130));
+  CheckExact<double, double>(Matrices(40, 10000, 30));
+  CheckExact<Complex64, Complex64>(Matrices(2, 200000, 1));
+}
+
+TEST(DotTest, NanAndInfinityGoThrough) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  for (int64_t m : {1, 2, 40, 2000}) {
+    for (int64_t n : {1, 3, 40}) {
+      for (int64_t k : {1, 5, 40}) {
+        std::vector<float> lhs(static_cast<size_t>(m * k), 1), rhs(static_cast<size_t>(k * n), 0);
+        lhs.back() = nan;  // times 0 in every column
+        auto result = Dot<float>(Matrices(m, k, n), lhs, rhs, 1);
+        for (int64_t i = 0; i < m * n; ++i) {
+          EXPECT_EQ(std::isnan(result[static_cast<size_t>(i)]), i % m == m - 1) << m << " " << n << " " << k;
+        }
+        lhs.back() = infinity;
+        result = Dot<float>(Matrices(m, k, n), lhs, rhs, 1);
+        EXPECT_TRUE(std::isnan(result.back()));
+      }
+    }
+  }
+}
+
+TEST(DotTest, SizesBeyondBlasAreRefused) {
+  const int64_t huge = int64_t{1} << 33;
+  EXPECT_EQ(Plan({{2, huge}, {huge, 2}, {1}, {0}, {}, {}}, DType::kF32, DType::kF32).status().code(),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(Plan({{huge}, {2}, {}, {}, {}, {}}, DType::kF32, DType::kF32).ok());
+}
+
+}  // namespace
+}  // namespace tensord::cpu
