@@ -1,0 +1,43 @@
+"""Activation functions of neural networks."""
+
+import math
+
+from tensord import dtypes
+from tensord.arithmetic import abs, add, maximum, multiply, negative
+from tensord.lifting import as_array
+from tensord.logic import greater, where
+from tensord.transcendental import erf, exp, expm1, log1p, logistic, tanh
+
+
+def relu(x):
+    """max(x, 0)."""
+    return maximum(x, 0)
+
+
+def silu(x):
+    """x * logistic(x)."""
+    x = as_array(x)
+    return multiply(x, logistic(x))
+
+
+def gelu(x, approximate=False):
+    """x * P(X <= x) for a standard normal X; with `approximate`, by the formula with tanh."""
+    x = as_array(x)
+    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    if approximate:
+        inner = multiply(math.sqrt(2.0 / math.pi), add(x, multiply(0.044715, multiply(x, multiply(x, x)))))
+        return multiply(multiply(0.5, x), add(1.0, tanh(inner)))
+    return multiply(multiply(0.5, x), add(1.0, erf(multiply(x, math.sqrt(0.5)))))
+
+
+def softplus(x):
+    """log(1 + exp(x)), computed so that nothing overflows."""
+    x = as_array(x)
+    return add(maximum(x, 0), log1p(exp(negative(abs(x)))))
+
+
+def elu(x, alpha=1.0):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    x = as_array(x)
+    positive = greater(x, 0)
+    return where(positive, x, multiply(alpha, expm1(where(positive, 0, x))))

@@ -1,0 +1,265 @@
+"""The connection to a server."""
+
+import os
+import tempfile
+import threading
+import time
+
+import grpc
+import numpy as np
+
+from tensord import contract, dtypes, errors, wire
+
+_SERVICE = "/tensord.v1.Compute/"
+_CHANNEL_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_SOURCES = {number: name.removeprefix("SOURCE_").lower() for name, number in contract.SOURCES.items()}
+_HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+
+
+def default_target():
+    """Where a server listens that was started without --listen: a socket in the user's runtime folder.
+
+    The environment variable TENSORD_TARGET, where it is set, names another one.
+    """
+    target = os.environ.get("TENSORD_TARGET")
+    if target:
+        return target
+    runtime_folder = os.environ.get("XDG_RUNTIME_DIR")
+    if not runtime_folder:
+        runtime_folder = os.path.join(tempfile.gettempdir() if os.name == "nt" else "/tmp", f"tensord-{os.getuid()}")
+    return f"unix:{runtime_folder}/tensord.sock"
+
+
+class Stats:
+    """How one run went. Times are in seconds.
+
+    queue_time, compile_time and run_time are the server's; round_trip_time is what the caller waited, transport
+    included. source is "compiled" where this call compiled the program and "memory" where it was there already.
+    segments, with profile=True: one contract.SegmentProfile per segment.
+    """
+
+    __slots__ = (
+        "device",
+        "source",
+        "queue_time",
+        "compile_time",
+        "run_time",
+        "round_trip_time",
+        "peak_bytes",
+        "segments",
+    )
+
+    def __init__(self, message, round_trip_time):
+        self.device = message.device
+        self.source = "compiled" if message.HasField("compile_time") else "memory"
+        self.queue_time = seconds(message.queue_time)
+        self.compile_time = seconds(message.compile_time)
+        self.run_time = seconds(message.run_time)
+        self.round_trip_time = round_trip_time
+        self.peak_bytes = message.peak_bytes
+        self.segments = list(message.segments)
+
+    def __repr__(self):
+        return (
+            f"Stats(device={self.device!r}, source={self.source!r}, queue={self.queue_time * 1e3:.3f} ms, "
+            f"compile={self.compile_time * 1e3:.3f} ms, run={self.run_time * 1e3:.3f} ms, "
+            f"round trip={self.round_trip_time * 1e3:.3f} ms)"
+        )
+
+
+def seconds(duration):
+    return duration.seconds + duration.nanos * 1e-9
+
+
+class Client:
+    """A connection to one server, over a unix socket ("unix:/path") or TCP ("host:port"). Thread-safe.
+
+    The connection is made when it is first used, and again when it was lost; nothing is sent until then, and an absent
+    server shows as td.Unavailable in the first call. Owns its channel: close it, or use it in a `with`.
+    timeout is the deadline of every call, in seconds, None for none; each call may name its own. credentials
+    (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call, for example
+    [("authorization", "Bearer …")]. Failures raise td.Error and its subclasses.
+    """
+
+    def __init__(self, target=None, *, timeout=None, credentials=None, metadata=()):
+        self.target = target or default_target()
+        self.timeout = timeout
+        self._metadata = tuple(metadata)
+        self._channel = (
+            grpc.insecure_channel(self.target, options=_CHANNEL_OPTIONS)
+            if credentials is None
+            else grpc.secure_channel(self.target, credentials, options=_CHANNEL_OPTIONS)
+        )
+        self._calls = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"Client({self.target!r})"
+
+    def close(self):
+        """Ends the connection; calls under way are cancelled."""
+        self._channel.close()
+
+    # ---- Programs ----
+
+    def compile(self, graph, *, device="", disabled_passes=(), timeout=None):
+        """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
+        request = contract.CompileRequest(graph=graph, options=compile_options(device, disabled_passes))
+        return self._unary("Compile", request, contract.CompileResponse, timeout)
+
+    def get_program(self, fingerprint, *, timeout=None):
+        """The contract.Program of a compiled program. Raises FailedPrecondition where the server has none."""
+        return self._unary("GetProgram", contract.GetProgramRequest(fingerprint=fingerprint), contract.Program, timeout)
+
+    def explain(self, program, *, device="", disabled_passes=(), timeout=None):
+        """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
+        request = contract.ExplainRequest(options=compile_options(device, disabled_passes))
+        if isinstance(program, str):
+            request.fingerprint = program
+        else:
+            request.graph.CopyFrom(program)
+        return self._unary("Explain", request, contract.ExplainResponse, timeout).text
+
+    # ---- Running ----
+
+    def execute(
+        self,
+        program,
+        arguments,
+        *,
+        device="",
+        disabled_passes=(),
+        priority=0,
+        profile=False,
+        timeout=None,
+        alignment=None,
+    ):
+        """Runs a program, a fingerprint or a contract.Graph, on NumPy arrays; (list of arrays, Stats).
+
+        arguments cross the wire row-major: a C-contiguous array is sent from its own memory, others are made contiguous
+        first. An argument may be a pair (array, DType) where NumPy's type does not tell (bfloat16 as uint16). Results
+        are read-only views of the response, which they keep alive; copy one to write to it. The program of a
+        fingerprint must have been compiled with row-major order, as Client.compile does.
+        """
+        alignment = alignment or wire.ResponseAlignment()
+        request_id = alignment.request_id()
+        typed = [_typed(argument) for argument in arguments]
+        named = isinstance(program, str)
+        request = wire.encode_execute_request(
+            typed,
+            fingerprint=program if named else "",
+            graph=b"" if named else program.SerializeToString(),
+            options=b"" if named else compile_options(device, disabled_passes).SerializeToString(),
+            priority=priority,
+            profile=profile,
+            request_id=request_id,
+        )
+        begin = time.perf_counter()
+        response = self._call("Execute", request, timeout)
+        round_trip_time = time.perf_counter() - begin
+        try:
+            payloads, stats, error = wire.decode_execute_response(response)
+        except wire.MalformedResponse as failure:
+            raise errors.DataLoss(
+                f"the server at {self.target} sent an answer that cannot be read: {failure}"
+            ) from None
+        if error is not None:
+            raise errors.from_wire(contract.message_class("tensord.v1.Error").FromString(error))
+        alignment.learn(payloads, request_id)
+        return [None if payload is None else wire.aligned(payload.array) for payload in payloads], Stats(
+            stats, round_trip_time
+        )
+
+    # ---- The server ----
+
+    def server_info(self, *, capabilities=False, timeout=None):
+        """The contract.ServerInfo: version, devices, limits, and with `capabilities` which operation runs where."""
+        request = contract.GetServerInfoRequest(capabilities=capabilities)
+        return self._unary("GetServerInfo", request, contract.ServerInfo, timeout)
+
+    def health(self, service="", *, timeout=None):
+        """The server's state by the gRPC health protocol: "SERVING", "NOT_SERVING", …"""
+        # HealthCheckRequest has one string, field 1; HealthCheckResponse one enum, field 1.
+        name = service.encode()
+        request = b"\x0a" + wire.varint(len(name)) + name if name else b""
+        response = self._call("Check", request, timeout, service="/grpc.health.v1.Health/")
+        status = response[1] if len(response) > 1 and response[0] == 0x08 else 0
+        return _HEALTH[status] if status < len(_HEALTH) else "UNKNOWN"
+
+    def wait_until_ready(self, timeout=10.0):
+        """Returns once the server answers and serves. Raises the last error after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout)
+        except grpc.FutureTimeoutError:
+            raise errors.Unavailable(f"no tensord server at {self.target} within {timeout:g} s") from None
+        while True:
+            left = deadline - time.monotonic()
+            if self.health(timeout=max(left, 0.1)) == "SERVING":
+                return self
+            if left <= 0:
+                raise errors.Unavailable(f"the server at {self.target} does not serve after {timeout:g} s")
+            time.sleep(0.02)
+
+    # ---- Calls ----
+
+    def _unary(self, method, request, response_class, timeout):
+        return response_class.FromString(self._call(method, request.SerializeToString(), timeout))
+
+    def _call(self, method, request, timeout, service=_SERVICE):
+        with self._lock:
+            call = self._calls.get(service + method)
+            if call is None:
+                call = self._calls[service + method] = self._channel.unary_unary(service + method)
+        try:
+            return call(request, timeout=self.timeout if timeout is None else timeout, metadata=self._metadata or None)
+        except grpc.RpcError as failure:
+            raise errors.from_rpc(failure, self.target) from None
+        except ValueError as failure:
+            raise errors.Cancelled(f"the client is closed: {failure}") from None
+
+
+def compile_options(device="", disabled_passes=()):
+    """Options under which tensors cross the wire as NumPy holds them, row-major."""
+    return contract.CompileOptions(device=device, disabled_passes=disabled_passes, order=contract.ROW_MAJOR)
+
+
+def source_name(number):
+    """A contract.CompileResponse.Source as "compiled", "memory", "disk" or "joined"."""
+    return _SOURCES.get(number, "unspecified")
+
+
+def _typed(argument):
+    if isinstance(argument, wire.Handle):
+        return argument
+    array, dtype = argument if isinstance(argument, tuple) else (argument, None)
+    dtype = dtypes.as_dtype(np.asarray(array).dtype) if dtype is None else dtype
+    return wire.contiguous(array, dtype), dtype
+
+
+_default_lock = threading.Lock()
+_default_client = None
+
+
+def connect(target=None, *, timeout=None, credentials=None, metadata=()):
+    """A Client, which from now on serves td.compile and td.evaluate where they are given no other."""
+    global _default_client
+    client = Client(target, timeout=timeout, credentials=credentials, metadata=metadata)
+    with _default_lock:
+        _default_client = client
+    return client
+
+
+def default_client():
+    """The client of the last td.connect, or one to the default target."""
+    global _default_client
+    with _default_lock:
+        if _default_client is None:
+            _default_client = Client()
+        return _default_client

@@ -1,0 +1,304 @@
+"""Builds a wire graph node by node, and knows the dtype and shape of every value."""
+
+import threading
+
+import numpy as np
+
+from tensord import contract, dims, dtypes
+from tensord.array import Array
+
+_active = threading.local()
+
+
+class GraphBuilder:
+    """Owns the contract.Graph of one trace. Confined to the thread that traces.
+
+    Its methods are the operations of the wire, one node each: no broadcasting, no promotion. Operands must already
+    agree; what the callers in this package pass does. Inside `with builder:` functions that take no Array, such as
+    td.zeros, add to this graph.
+    """
+
+    def __init__(self, name=""):
+        self.graph = contract.Graph(name=name)
+        self._names = set()
+        self._node_count = 0
+        self._constants = {}
+        self._symbols = {}  # name: (input, axis) that binds it, or the value of its size once somebody asked for it
+
+    def __enter__(self):
+        stack = _active.__dict__.setdefault("stack", [])
+        stack.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _active.stack.pop()
+
+    # ---- Inputs, outputs, nodes ----
+
+    def input(self, name, dtype, shape):
+        name = self._unique(name)
+        self.graph.inputs.add(name=name, type=tensor_type(dtype, shape))
+        value = Array(self, name, dtype, shape)
+        for axis, size in enumerate(shape):
+            if not dims.is_static(size):
+                self._symbols.setdefault(str(size), (value, axis))
+        return value
+
+    def symbol_value(self, symbol):
+        """An int64 of rank 0: the size that a symbol has at run time."""
+        if symbol not in self._symbols:
+            raise ValueError(f"no input's shape holds the symbol {symbol!r}")
+        if isinstance(self._symbols[symbol], tuple):
+            self._symbols[symbol] = self.shape_of(*self._symbols[symbol])
+        return self._symbols[symbol]
+
+    def output(self, name, value):
+        self.graph.outputs.add(name=name, value=value.ref)
+
+    def _unique(self, name):
+        candidate, number = name, 2
+        while candidate in self._names:
+            candidate, number = f"{name}_{number}", number + 1
+        self._names.add(candidate)
+        return candidate
+
+    def _node(self, name, operands):
+        for operand in operands:
+            if operand.builder is not self:
+                raise ValueError(f"{operand!r} belongs to another trace: it cannot outlive the function that made it")
+        node = self.graph.nodes.add(
+            name=self._unique(f"{name}_{self._node_count}"), inputs=[operand.ref for operand in operands]
+        )
+        self._node_count += 1
+        return node
+
+    # ---- Leaves ----
+
+    def constant(self, values, dtype):
+        """A constant of a NumPy array or of Python numbers. Equal small constants share a node."""
+        array = np.asarray(dtypes.to_numpy(values, dtype), order="C")
+        data = array.tobytes()
+        key = (dtype, array.shape, data) if len(data) <= 64 else None
+        if key in self._constants:
+            return self._constants[key]
+        node = self._node("constant", ())
+        node.constant.value.dtype = dtype.wire
+        node.constant.value.shape.extend(array.shape)
+        node.constant.value.order = contract.ROW_MAJOR
+        node.constant.value.data = data
+        result = Array(self, node.name, dtype, array.shape)
+        if key is not None:
+            self._constants[key] = result
+        return result
+
+    def iota(self, dtype, shape, dimension):
+        node = self._node("iota", ())
+        node.iota.type.CopyFrom(tensor_type(dtype, shape))
+        node.iota.dimension = dimension
+        return Array(self, node.name, dtype, shape)
+
+    # ---- Elementwise ----
+
+    def unary(self, kind, x):
+        node = self._node(kind.lower(), (x,))
+        node.unary = contract.UNARY_OPS["UNARY_OP_" + kind]
+        dtype = x.dtype
+        if kind == "IS_FINITE":
+            dtype = dtypes.bool_
+        elif kind in ("ABS", "REAL", "IMAG"):
+            dtype = dtypes.real_of(dtype)
+        return Array(self, node.name, dtype, x.shape)
+
+    def binary(self, kind, x, y):
+        node = self._node(kind.lower(), (x, y))
+        node.binary = contract.BINARY_OPS["BINARY_OP_" + kind]
+        return Array(self, node.name, dtypes.complex_of(x.dtype) if kind == "COMPLEX" else x.dtype, x.shape)
+
+    def compare(self, direction, x, y):
+        node = self._node("compare_" + direction.lower(), (x, y))
+        node.compare.direction = contract.COMPARE_DIRECTIONS["DIRECTION_" + direction]
+        return Array(self, node.name, dtypes.bool_, x.shape)
+
+    def select(self, predicate, on_true, on_false):
+        node = self._node("select", (predicate, on_true, on_false))
+        node.select.SetInParent()
+        return Array(self, node.name, on_true.dtype, on_true.shape)
+
+    def clamp(self, low, x, high):
+        node = self._node("clamp", (low, x, high))
+        node.clamp.SetInParent()
+        return Array(self, node.name, x.dtype, x.shape)
+
+    def convert(self, x, dtype):
+        if x.dtype is dtype:
+            return x
+        node = self._node("convert", (x,))
+        node.convert.dtype = dtype.wire
+        return Array(self, node.name, dtype, x.shape)
+
+    # ---- Structural ----
+
+    def transpose(self, x, permutation):
+        if list(permutation) == list(range(x.ndim)):
+            return x
+        node = self._node("transpose", (x,))
+        node.transpose.permutation.extend(permutation)
+        return Array(self, node.name, x.dtype, tuple(x.shape[axis] for axis in permutation))
+
+    def reshape(self, x, shape):
+        if shape == x.shape:
+            return x
+        node = self._node("reshape", (x,))
+        node.reshape.shape.extend(dims.to_wire(size) for size in shape)
+        node.reshape.order = contract.ROW_MAJOR
+        return Array(self, node.name, x.dtype, shape)
+
+    def broadcast_in_dim(self, x, shape, broadcast_dimensions):
+        if shape == x.shape:
+            return x
+        node = self._node("broadcast_in_dim", (x,))
+        node.broadcast_in_dim.shape.extend(dims.to_wire(size) for size in shape)
+        node.broadcast_in_dim.broadcast_dimensions.extend(broadcast_dimensions)
+        return Array(self, node.name, x.dtype, shape)
+
+    def extract_diag(self, x, axis_a, axis_b):
+        node = self._node("extract_diag", (x,))
+        node.extract_diag.axis_a, node.extract_diag.axis_b = axis_a, axis_b
+        return Array(self, node.name, x.dtype, x.shape[:axis_b] + x.shape[axis_b + 1 :])
+
+    def embed_diag(self, x, axis_a, axis_b):
+        node = self._node("embed_diag", (x,))
+        node.embed_diag.axis_a, node.embed_diag.axis_b = axis_a, axis_b
+        return Array(self, node.name, x.dtype, x.shape[:axis_b] + (x.shape[axis_a],) + x.shape[axis_b:])
+
+    def triangle(self, kind, x, diagonal):
+        node = self._node(kind, (x,))
+        getattr(node, kind).SetInParent()
+        getattr(node, kind).diagonal = diagonal
+        return Array(self, node.name, x.dtype, x.shape)
+
+    # ---- Reductions and contraction ----
+
+    def reduce(self, kind, x, dimensions):
+        if not dimensions:
+            return x
+        node = self._node("reduce_" + kind.lower(), (x,))
+        node.reduce.kind = contract.REDUCE_KINDS["KIND_" + kind]
+        node.reduce.dimensions.extend(sorted(dimensions))
+        return Array(
+            self, node.name, x.dtype, tuple(size for axis, size in enumerate(x.shape) if axis not in dimensions)
+        )
+
+    def dot_general(self, x, y, contracting, batching):
+        """`contracting` and `batching` are pairs of lists of axes; the result's axes are x's free, y's free, batch."""
+        node = self._node("dot_general", (x, y))
+        dot = node.dot_general
+        dot.SetInParent()
+        dot.lhs_contracting_dimensions.extend(contracting[0])
+        dot.rhs_contracting_dimensions.extend(contracting[1])
+        dot.lhs_batching_dimensions.extend(batching[0])
+        dot.rhs_batching_dimensions.extend(batching[1])
+        free = [
+            [
+                size
+                for axis, size in enumerate(operand.shape)
+                if axis not in contracting[side] and axis not in batching[side]
+            ]
+            for side, operand in enumerate((x, y))
+        ]
+        return Array(self, node.name, x.dtype, tuple(free[0] + free[1] + [x.shape[axis] for axis in batching[0]]))
+
+    # ---- Indexing and shape ----
+
+    def gather(
+        self, x, indices, *, offset_dims, collapsed_slice_dims, start_index_map, index_vector_dim, slice_sizes, shape
+    ):
+        """`shape` is the result's. A slice size that is a Dim makes the node a GatherDynamicSliceSizes."""
+        static = dims.all_static(slice_sizes)
+        node = self._node("gather", (x, indices))
+        gather = node.gather if static else node.gather_dynamic_slice_sizes.gather
+        gather.SetInParent()
+        gather.offset_dims.extend(offset_dims)
+        gather.collapsed_slice_dims.extend(collapsed_slice_dims)
+        gather.start_index_map.extend(start_index_map)
+        gather.index_vector_dim = index_vector_dim
+        if static:
+            gather.slice_sizes.extend(slice_sizes)
+        else:
+            node.gather_dynamic_slice_sizes.slice_sizes.extend(dims.to_wire(size) for size in slice_sizes)
+        return Array(self, node.name, x.dtype, shape)
+
+    def slice(self, x, starts, limits, strides):
+        if all(
+            start == 0 and limit == size and stride == 1
+            for start, limit, stride, size in zip(starts, limits, strides, x.shape)
+        ):
+            return x
+        node = self._node("slice", (x,))
+        node.slice.start_indices.extend(starts)
+        node.slice.limit_indices.extend(limits)
+        if any(stride != 1 for stride in strides):
+            node.slice.strides.extend(strides)
+        node.slice.SetInParent()
+        shape = tuple(-(-(limit - start) // stride) for start, limit, stride in zip(starts, limits, strides))
+        return Array(self, node.name, x.dtype, shape)
+
+    def dynamic_slice(self, x, starts, sizes):
+        node = self._node("dynamic_slice", (x, starts))
+        node.dynamic_slice.SetInParent()
+        node.dynamic_slice.slice_sizes.extend(sizes)
+        return Array(self, node.name, x.dtype, tuple(sizes))
+
+    def dynamic_update_slice(self, x, update, starts):
+        node = self._node("dynamic_update_slice", (x, update, starts))
+        node.dynamic_update_slice.SetInParent()
+        return Array(self, node.name, x.dtype, x.shape)
+
+    def pad(self, x, value, low, high):
+        if not any(low) and not any(high):
+            return x
+        node = self._node("pad", (x, value))
+        node.pad.edge_padding_low.extend(low)
+        node.pad.edge_padding_high.extend(high)
+        return Array(
+            self, node.name, x.dtype, tuple(size + before + after for size, before, after in zip(x.shape, low, high))
+        )
+
+    def concatenate(self, operands, dimension):
+        if len(operands) == 1:
+            return operands[0]
+        node = self._node("concatenate", operands)
+        node.concatenate.SetInParent()
+        node.concatenate.dimension = dimension
+        shape = list(operands[0].shape)
+        for operand in operands[1:]:
+            shape[dimension] = shape[dimension] + operand.shape[dimension]
+        return Array(self, node.name, operands[0].dtype, tuple(shape))
+
+    def reverse(self, x, dimensions):
+        if not dimensions:
+            return x
+        node = self._node("reverse", (x,))
+        node.reverse.dimensions.extend(dimensions)
+        return Array(self, node.name, x.dtype, x.shape)
+
+    def shape_of(self, x, dimension):
+        node = self._node("shape_of", (x,))
+        node.shape_of.SetInParent()
+        node.shape_of.dimension = dimension
+        return Array(self, node.name, dtypes.int64, ())
+
+
+def tensor_type(dtype, shape):
+    return contract.TensorType(dtype=dtype.wire, shape=[dims.to_wire(size) for size in shape])
+
+
+def current_builder():
+    """The builder of the trace that is under way in this thread. Raises RuntimeError where there is none."""
+    stack = getattr(_active, "stack", None)
+    if not stack:
+        raise RuntimeError(
+            "td functions build a graph and work only inside a function that td.compile or td.evaluate "
+            "traces; outside of one use NumPy"
+        )
+    return stack[-1]

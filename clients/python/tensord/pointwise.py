@@ -1,0 +1,41 @@
+"""What functions of each element are built of: promotion, broadcasting, one node."""
+
+from tensord import dtypes
+from tensord.array import Array
+from tensord.lifting import as_array, broadcast, broadcast_to, promoted
+
+
+def binary(kind, x, y, to=None):
+    x, y = broadcast(*promoted(x, y, to=to))
+    return x.builder.binary(kind, x, y)
+
+
+def unary(kind, x):
+    x = as_array(x)
+    return x.builder.unary(kind, x)
+
+
+def inexact(kind, x):
+    """A function with fractional results: integers are computed in float64."""
+    x = as_array(x)
+    return x.builder.unary(kind, x.builder.convert(x, dtypes.inexact_of(x.dtype)))
+
+
+def real_inexact(name, kind, x):
+    x = as_array(x)
+    refuse(name, x.dtype.is_complex, x)
+    return inexact(kind, x)
+
+
+def refuse(name, condition, *operands):
+    if condition:
+        shown = ", ".join(str(operand.dtype) if isinstance(operand, Array) else repr(operand) for operand in operands)
+        raise TypeError(f"{name} is not defined for {shown}")
+
+
+def like(x, number):
+    return x.builder.constant(number, x.dtype)
+
+
+def full_like(x, number):
+    return broadcast_to(like(x, number), x.shape)

@@ -1,0 +1,267 @@
+"""Tracing a function into a graph, compiling it, and calling it with NumPy arrays."""
+
+import inspect
+import threading
+
+import numpy as np
+
+from tensord import dims, dtypes, errors, tree, wire
+from tensord.array import Array
+from tensord.client import default_client, source_name, seconds
+from tensord.graph_builder import GraphBuilder
+from tensord.lifting import as_array, show
+
+
+class Spec:
+    """The dtype and shape of an argument. A size may be a symbol, "n": one program then serves every size of it."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = dims.as_shape(shape), dtypes.as_dtype(dtype)
+
+    def __repr__(self):
+        return f"spec({show(self.shape)}, {self.dtype})"
+
+    def __eq__(self, other):
+        return isinstance(other, Spec) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+
+def spec(shape, dtype=float):
+    """The type of an argument for td.compile, for example td.spec(("n", 64), "float32")."""
+    return Spec(shape, dtype)
+
+
+def spec_of(value):
+    """The Spec of an example value: a Spec itself, a NumPy array, or a Python number."""
+    if isinstance(value, Spec):
+        return value
+    if isinstance(value, Array):
+        raise TypeError("a traced Array cannot be an argument of another program: call the function itself instead")
+    if dtypes.is_weak(value):
+        return Spec((), dtypes.default_type(value))
+    array = np.asarray(value)
+    return Spec(array.shape, dtypes.as_dtype(array.dtype))
+
+
+class Traced:
+    """The graph of a function for given argument types: a contract.Graph, and how arguments and results map onto it."""
+
+    def __init__(self, graph, input_names, input_specs, arguments, results, output_specs):
+        self.graph = graph
+        self.input_names, self.input_specs, self.output_specs = input_names, input_specs, output_specs
+        self._arguments, self._results = arguments, results
+
+    def __repr__(self):
+        return f"Traced({self.graph.name}: {len(self.graph.nodes)} nodes, {self.input_specs} -> {self.output_specs})"
+
+    def flatten_arguments(self, args):
+        """The arguments of a call as pairs (array, DType), each checked against the type that was traced."""
+        try:
+            leaves = self._arguments.leaves_of(args)
+        except TypeError as failure:
+            raise TypeError(f"{self.graph.name} was traced with arguments {self._arguments}: {failure}") from None
+        sizes = {}
+        return [
+            _checked(name, leaf, expected, sizes)
+            for name, leaf, expected in zip(self.input_names, leaves, self.input_specs)
+        ]
+
+    def unflatten_results(self, arrays):
+        return self._results.build(iter(arrays))
+
+
+def make_graph(function, *specs, static=None, name=None):
+    """Calls `function` with Arrays of the given types (Specs, or example arrays) and returns its graph, a Traced.
+
+    static: keyword arguments that are passed as they are and become part of the graph. Arguments and results may be
+    nested tuples, lists and dicts.
+    """
+    leaves, arguments = tree.flatten(specs)
+    input_specs = [spec_of(leaf) for leaf in leaves]
+    input_names = _input_names(function, arguments)
+    builder = GraphBuilder(name or getattr(function, "__name__", type(function).__name__).strip("<>"))
+    with builder:
+        inputs = [builder.input(input_name, one.dtype, one.shape) for input_name, one in zip(input_names, input_specs)]
+        result = function(*arguments.build(iter(inputs)), **(static or {}))
+        result_leaves, results = tree.flatten(result)
+        outputs = [_output(leaf) for leaf in result_leaves]
+    for output_name, output in zip(results.leaf_names("" if len(outputs) != 1 else "result"), outputs):
+        builder.output(output_name if not output_name.isdigit() else f"result_{output_name}", output)
+    return Traced(
+        builder.graph,
+        [one.name for one in builder.graph.inputs],
+        input_specs,
+        arguments,
+        results,
+        [Spec(output.shape, output.dtype) for output in outputs],
+    )
+
+
+def _output(leaf):
+    try:
+        return as_array(leaf)
+    except TypeError as failure:
+        raise TypeError(
+            f"a traced function returns Arrays, numbers, NumPy arrays, or tuples, lists and dicts of them; "
+            f"{failure}"
+        ) from None
+
+
+def _input_names(function, arguments):
+    """Names of the inputs: the function's parameters', with the keys of nested arguments."""
+    count = len(arguments.children)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    names += [f"argument_{position}" for position in range(len(names), count)]
+    return [
+        name.replace(":", "_") for prefix, child in zip(names, arguments.children) for name in child.leaf_names(prefix)
+    ]
+
+
+def _checked(name, value, expected, sizes):
+    dtype = expected.dtype
+    if isinstance(value, Array):
+        raise TypeError(
+            f"argument {name!r} is a traced Array, a program takes numbers: call the function itself instead"
+        )
+    if dtypes.is_weak(value) or isinstance(value, (list, tuple)):
+        array = np.asarray(value)
+        if not np.can_cast(array.dtype, dtype.numpy, "same_kind") and array.dtype.kind != "b":
+            raise TypeError(f"argument {name!r} is {array.dtype}, the program was compiled for {dtype}")
+        array = wire.contiguous(dtypes.to_numpy(array, dtype), dtype)
+    else:
+        array = np.asarray(value)
+        if array.dtype.newbyteorder("<") != dtype.numpy:
+            raise TypeError(
+                f"argument {name!r} is {array.dtype}, the program was compiled for {dtype}: convert it with "
+                "astype, or compile for that type"
+            )
+        array = wire.contiguous(array, dtype)
+    if array.ndim != len(expected.shape):
+        raise ValueError(
+            f"argument {name!r} has shape {array.shape}, the program was compiled for {show(expected.shape)}"
+        )
+    for size, wanted in zip(array.shape, expected.shape):
+        if not dims.is_static(wanted):
+            wanted = sizes.setdefault(str(wanted), size)
+        if size != wanted:
+            raise ValueError(
+                f"argument {name!r} has shape {array.shape}, the program was compiled for {show(expected.shape)}"
+                + (f" with {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else "")
+            )
+    return array, dtype
+
+
+class CompiledProgram:
+    """A function compiled on a server; call it with NumPy arrays. Made by td.compile. Thread-safe.
+
+    The server knows the program by its fingerprint; a call sends that and the arguments, nothing else. Where the
+    server has forgotten it (a restart, an eviction) the call compiles it again and repeats itself once. Results are
+    read-only arrays that view the response's memory: copy one to write to it.
+
+    fingerprint, device; source: how the last compilation ended ("compiled", "memory", "disk", "joined"); compile_time
+    in seconds; compile_count and call_count; stats: the Stats of the call that ended last, None before the first.
+    """
+
+    def __init__(self, traced, client, device, disabled_passes, timeout):
+        self._traced, self._client, self._device, self._disabled_passes = traced, client, device, tuple(disabled_passes)
+        self._alignment = wire.ResponseAlignment()
+        self._lock = threading.Lock()
+        self.stats = None
+        self.call_count = 0
+        self.compile_count = 0
+        self._compile(timeout)
+
+    def __repr__(self):
+        return (
+            f"CompiledProgram({self.graph.name}: {self.input_specs} -> {self.output_specs}, "
+            f"device={self.device!r}, fingerprint={self.fingerprint[:12]}…)"
+        )
+
+    @property
+    def graph(self):
+        """The contract.Graph that was compiled."""
+        return self._traced.graph
+
+    @property
+    def input_specs(self):
+        return list(self._traced.input_specs)
+
+    @property
+    def output_specs(self):
+        return list(self._traced.output_specs)
+
+    def __call__(self, *args, timeout=None, profile=False, priority=0):
+        """Runs the program; results have the structure that the function returned.
+
+        timeout in seconds; profile=True fills stats.segments; a higher priority runs first where the server allows it.
+        Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for what the server
+        refuses.
+        """
+        arguments = self._traced.flatten_arguments(args)
+        try:
+            arrays, stats = self._execute(arguments, timeout, profile, priority)
+        except errors.FailedPrecondition as failure:
+            if failure.reason != "PROGRAM_NOT_FOUND":
+                raise
+            self._compile(timeout)
+            arrays, stats = self._execute(arguments, timeout, profile, priority)
+            stats.source, stats.compile_time = self.source, self.compile_time
+        with self._lock:
+            self.stats = stats
+            self.call_count += 1
+        return self._traced.unflatten_results(arrays)
+
+    def explain(self, timeout=None):
+        """Why the program runs as it does: its instructions, segments, fused kernels and memory plan, as text."""
+        return self._client.explain(
+            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
+        )
+
+    def _execute(self, arguments, timeout, profile, priority):
+        return self._client.execute(
+            self.fingerprint, arguments, priority=priority, profile=profile, timeout=timeout, alignment=self._alignment
+        )
+
+    def _compile(self, timeout):
+        response = self._client.compile(
+            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
+        )
+        with self._lock:
+            self.fingerprint = response.program.fingerprint
+            self.device = response.program.device
+            self.source = source_name(response.source)
+            self.compile_time = seconds(response.compile_time)
+            self.compile_count += 1
+
+
+def compile(function, *specs, client=None, device="", static=None, name=None, disabled_passes=(), timeout=None):
+    """Traces a function for arguments of the given types and compiles it on the server; a CompiledProgram.
+
+    specs: a td.spec per positional argument, or an example array whose type stands for it; both may be nested in
+    tuples, lists and dicts. device: "cpu", "cuda", "xla" or one device, "cuda:0"; empty, the server's default. static:
+    keyword arguments that become part of the program. disabled_passes: optimizer passes to leave out, by name.
+    """
+    traced = make_graph(function, *specs, static=static, name=name)
+    return CompiledProgram(traced, client or default_client(), device, disabled_passes, timeout)
+
+
+def evaluate(function, *args, client=None, device="", static=None, timeout=None, profile=False, with_stats=False):
+    """Evaluates a function on NumPy arrays in one call, which carries the graph along.
+
+    For one-off work: a program that is called often is better compiled, though the server keeps what it compiled here
+    too. with_stats=True returns (results, Stats).
+    """
+    traced = make_graph(function, *args, static=static)
+    arrays, stats = (client or default_client()).execute(
+        traced.graph, traced.flatten_arguments(args), device=device, timeout=timeout, profile=profile
+    )
+    results = traced.unflatten_results(arrays)
+    return (results, stats) if with_stats else results

@@ -1,0 +1,178 @@
+"""Exponentials, trigonometric and special functions of each element, with NumPy's names and meaning."""
+
+import math
+
+from tensord import dtypes, pointwise
+from tensord.arithmetic import abs, add, divide, multiply, negative, sign, square, subtract
+from tensord.lifting import as_array, broadcast, promoted, result_type
+from tensord.logic import equal, greater, imag, isinf, logical_or, real, where
+
+# ---- Exponentials, logarithms, powers ----
+
+
+def exp(x):
+    return pointwise.inexact("EXP", x)
+
+
+def exp2(x):
+    x = as_array(x)
+    return exp(multiply(x, math.log(2.0)))
+
+
+def expm1(x):
+    """exp(x) - 1, accurate near zero."""
+    return pointwise.inexact("EXPM1", x)
+
+
+def log(x):
+    return pointwise.inexact("LOG", x)
+
+
+def log2(x):
+    return multiply(log(x), 1.0 / math.log(2.0))
+
+
+def log10(x):
+    return multiply(log(x), 1.0 / math.log(10.0))
+
+
+def log1p(x):
+    """log(1 + x), accurate near zero."""
+    return pointwise.inexact("LOG1P", x)
+
+
+def logaddexp(x, y):
+    x, y = broadcast(*promoted(x, y, to=dtypes.inexact_of))
+    pointwise.refuse("logaddexp", x.dtype.is_complex, x, y)
+    greater_ = x.builder.binary("MAXIMUM", x, y)
+    difference = negative(abs(subtract(x, y)))
+    # Equal infinities have no difference.
+    return add(greater_, log1p(exp(where(equal(x, y), pointwise.like(x, 0), difference))))
+
+
+def sqrt(x):
+    return pointwise.inexact("SQRT", x)
+
+
+def rsqrt(x):
+    """1 / sqrt(x)."""
+    return pointwise.inexact("RSQRT", x)
+
+
+def cbrt(x):
+    return pointwise.real_inexact("cbrt", "CBRT", x)
+
+
+def hypot(x, y):
+    """sqrt(x*x + y*y), scaled so that the squares do not overflow."""
+    x, y = broadcast(*promoted(abs(x), abs(y), to=dtypes.inexact_of))
+    large, small = x.builder.binary("MAXIMUM", x, y), x.builder.binary("MINIMUM", x, y)
+    ratio = divide(small, where(equal(large, 0), pointwise.like(x, 1), large))
+    scaled = multiply(large, sqrt(add(1, square(ratio))))
+    infinite = logical_or(isinf(x), isinf(y))
+    return where(infinite, pointwise.like(x, math.inf), scaled)
+
+
+# ---- Trigonometric and hyperbolic ----
+
+
+def sin(x):
+    return pointwise.inexact("SIN", x)
+
+
+def cos(x):
+    return pointwise.inexact("COS", x)
+
+
+def tan(x):
+    return pointwise.inexact("TAN", x)
+
+
+def tanh(x):
+    return pointwise.inexact("TANH", x)
+
+
+def sinh(x):
+    x = as_array(x)
+    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    if x.dtype.is_complex:
+        return multiply(subtract(exp(x), exp(negative(x))), 0.5)
+    # expm1 keeps the digits near zero; half of it twice keeps the largest arguments from overflowing.
+    magnitude = abs(x)
+    grown = expm1(magnitude)
+    small = multiply(add(grown, divide(grown, add(grown, 1))), 0.5)
+    half = exp(multiply(magnitude, 0.5))
+    large = multiply(multiply(half, 0.5), half)
+    return multiply(sign(x), where(greater(magnitude, 10), large, small))
+
+
+def cosh(x):
+    x = as_array(x)
+    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    if x.dtype.is_complex:
+        return multiply(add(exp(x), exp(negative(x))), 0.5)
+    half = exp(multiply(abs(x), 0.5))
+    return add(multiply(multiply(half, 0.5), half), divide(0.5, multiply(half, half)))
+
+
+def arctan2(y, x):
+    """The angle of the point (x, y), from -pi to pi."""
+    y, x = broadcast(*promoted(y, x, to=dtypes.inexact_of))
+    pointwise.refuse("arctan2", x.dtype.is_complex, y, x)
+    return x.builder.binary("ATAN2", y, x)
+
+
+def arctan(x):
+    return arctan2(x, 1)
+
+
+def arcsin(x):
+    x = as_array(x)
+    pointwise.refuse("arcsin", x.dtype.is_complex, x)
+    return arctan2(x, sqrt(multiply(subtract(1, x), add(1, x))))
+
+
+def arccos(x):
+    x = as_array(x)
+    pointwise.refuse("arccos", x.dtype.is_complex, x)
+    return arctan2(sqrt(multiply(subtract(1, x), add(1, x))), x)
+
+
+def deg2rad(x):
+    return (
+        multiply(x, math.pi / 180.0)
+        if result_type(x).is_inexact
+        else multiply(as_array(x, dtypes.float64), math.pi / 180.0)
+    )
+
+
+radians = deg2rad
+
+
+def rad2deg(x):
+    return (
+        multiply(x, 180.0 / math.pi)
+        if result_type(x).is_inexact
+        else multiply(as_array(x, dtypes.float64), 180.0 / math.pi)
+    )
+
+
+degrees = rad2deg
+
+
+def angle(x):
+    x = as_array(x)
+    return arctan2(imag(x), real(x))
+
+
+# ---- Special functions ----
+def logistic(x):
+    """1 / (1 + exp(-x))."""
+    return pointwise.inexact("LOGISTIC", x)
+
+
+sigmoid = logistic
+
+
+def erf(x):
+    return pointwise.real_inexact("erf", "ERF", x)

@@ -1,0 +1,345 @@
+"""Evaluates a wire graph with NumPy, one node after another, as the comments of graph.proto say.
+
+The oracle of the tests: it knows the contract and nothing of how the client traces, so that a traced function is
+checked against the numbers that its graph means. It covers what the client emits and refuses the
+rest. Slow and obvious.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+import checkout  # noqa: F401
+from tensord import contract, dtypes
+
+ROW_MAJOR = contract.ROW_MAJOR
+
+
+class NotCovered(Exception):
+    """The oracle does not know the operation."""
+
+
+def evaluate(graph, arguments):
+    """The graph's outputs for NumPy arguments in the order of its inputs."""
+    return Evaluation(graph, arguments).outputs()
+
+
+class Evaluation:
+    def __init__(self, graph, arguments):
+        self.values, self.symbols = {}, {}
+        for value, argument in zip(graph.inputs, arguments, strict=True):
+            argument = np.asarray(argument)
+            dtype = dtypes.from_wire(value.type.dtype)
+            assert argument.dtype == dtype.numpy, f"input {value.name}: {argument.dtype} is not {dtype}"
+            self.bind(value.type.shape, argument.shape)
+            self.values[value.name] = argument
+        for node in graph.nodes:
+            assert node.name not in self.values, f"two values named {node.name}"
+            operands = [self.values[reference.removesuffix(":0")] for reference in node.inputs]
+            kind = node.WhichOneof("op")
+            rule = getattr(self, "op_" + kind, None)
+            if rule is None:
+                raise NotCovered(kind)
+            with np.errstate(all="ignore"):
+                self.values[node.name] = np.asarray(rule(getattr(node, kind), *operands))
+        self.graph = graph
+
+    def outputs(self):
+        return [self.values[output.value] for output in self.graph.outputs]
+
+    def bind(self, shape, sizes):
+        assert len(shape) == len(sizes)
+        for expression, size in zip(shape, sizes):
+            if expression.WhichOneof("expr") == "symbol":
+                assert self.symbols.setdefault(expression.symbol, size) == size, f"symbol {expression.symbol}"
+            else:
+                assert self.size(expression) == size
+
+    def size(self, expression, operands=()):
+        kind = expression.WhichOneof("expr")
+        if kind == "size":
+            return expression.size
+        if kind == "symbol":
+            return self.symbols[expression.symbol]
+        if kind == "operand":
+            return operands[expression.operand.operand].shape[expression.operand.axis]
+        names = {number: name for name, number in contract.DIM_KINDS.items()}
+        functions = {
+            "KIND_ADD": lambda a, b: a + b,
+            "KIND_SUBTRACT": lambda a, b: a - b,
+            "KIND_MULTIPLY": lambda a, b: a * b,
+            "KIND_FLOOR_DIVIDE": lambda a, b: a // b,
+            "KIND_MINIMUM": min,
+            "KIND_MAXIMUM": max,
+        }
+        binary = expression.binary
+        result = functions[names[binary.kind]](self.size(binary.lhs, operands), self.size(binary.rhs, operands))
+        assert result >= 0, "a negative size"
+        return result
+
+    def shape(self, expressions, operands=()):
+        return tuple(self.size(expression, operands) for expression in expressions)
+
+    # ---- Leaves ----
+
+    def op_constant(self, node):
+        tensor = node.value
+        flat = np.frombuffer(tensor.data, dtypes.from_wire(tensor.dtype).numpy)
+        return flat.reshape(tuple(tensor.shape), order="C" if tensor.order == ROW_MAJOR else "F")
+
+    def op_iota(self, node):
+        shape = self.shape(node.type.shape)
+        along = [1] * len(shape)
+        along[node.dimension] = shape[node.dimension]
+        counted = np.arange(shape[node.dimension]).reshape(along)
+        return np.broadcast_to(counted, shape).astype(dtypes.from_wire(node.type.dtype).numpy)
+
+    # ---- Elementwise ----
+
+    def op_unary(self, kind, x):
+        name = next(name for name, number in contract.UNARY_OPS.items() if number == kind).removeprefix("UNARY_OP_")
+        integer_or_bool = x.dtype.kind in "ib"
+        if name not in ("NEGATE", "ABS", "SIGN", "NOT"):
+            assert not integer_or_bool, f"{name} of {x.dtype}"
+        if name == "NOT":
+            assert integer_or_bool
+            return ~x
+        functions = {
+            "NEGATE": np.negative,
+            "CONJ": np.conj,
+            "ABS": np.abs,
+            "SIGN": _sign,
+            "EXP": np.exp,
+            "LOG": np.log,
+            "SIN": np.sin,
+            "COS": np.cos,
+            "TANH": np.tanh,
+            "SQRT": np.sqrt,
+            "RSQRT": lambda v: 1 / np.sqrt(v),
+            "EXPM1": np.expm1,
+            "LOG1P": np.log1p,
+            "LOGISTIC": lambda v: 1 / (1 + np.exp(-v)),
+            "ERF": np.vectorize(math.erf),
+            "FLOOR": np.floor,
+            "CEIL": np.ceil,
+            "ROUND_NEAREST_EVEN": np.rint,
+            "IS_FINITE": np.isfinite,
+            "REAL": np.real,
+            "IMAG": np.imag,
+            "TAN": np.tan,
+            "CBRT": np.cbrt,
+        }
+        if name in ("FLOOR", "CEIL", "ROUND_NEAREST_EVEN", "IS_FINITE", "ERF", "CBRT"):
+            assert x.dtype.kind == "f", f"{name} of {x.dtype}"
+        result = functions[name](x)
+        return result if name in ("ABS", "IS_FINITE", "REAL", "IMAG") else result.astype(x.dtype)
+
+    def op_binary(self, kind, x, y):
+        name = next(name for name, number in contract.BINARY_OPS.items() if number == kind).removeprefix("BINARY_OP_")
+        assert x.dtype == y.dtype and x.shape == y.shape, f"{name}: {x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        integer, boolean = x.dtype.kind == "i", x.dtype.kind == "b"
+        if name == "DIVIDE":
+            if integer:
+                quotient = np.where(
+                    y == 0, -1, (np.sign(x) * np.sign(y)) * (np.abs(x) // np.abs(np.where(y == 0, 1, y)))
+                )
+                return quotient.astype(x.dtype)
+            return x / y
+        if name == "REMAINDER":
+            return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))) if integer else np.fmod(x, y)
+        if name in ("AND", "OR", "XOR"):
+            assert integer or boolean
+            return {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor}[name](x, y)
+        if name == "COMPLEX":
+            assert x.dtype in (np.float32, np.float64)
+            return (x + 1j * y).astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+        if boolean:
+            return {
+                "ADD": np.logical_or,
+                "MULTIPLY": np.logical_and,
+                "MAXIMUM": np.logical_or,
+                "MINIMUM": np.logical_and,
+            }[name](x, y)
+        functions = {
+            "ADD": np.add,
+            "MULTIPLY": np.multiply,
+            "MAXIMUM": np.maximum,
+            "MINIMUM": np.minimum,
+            "POW": np.power,
+            "SUBTRACT": np.subtract,
+            "ATAN2": np.arctan2,
+        }
+        return functions[name](x, y)
+
+    def op_compare(self, node, x, y):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        name = next(name for name, number in contract.COMPARE_DIRECTIONS.items() if number == node.direction)
+        assert x.dtype.kind != "c" or name in ("DIRECTION_EQ", "DIRECTION_NE")
+        return {
+            "EQ": np.equal,
+            "NE": np.not_equal,
+            "LT": np.less,
+            "LE": np.less_equal,
+            "GT": np.greater,
+            "GE": np.greater_equal,
+        }[name.removeprefix("DIRECTION_")](x, y)
+
+    def op_select(self, node, predicate, on_true, on_false):
+        assert predicate.dtype == np.bool_ and predicate.shape in ((), on_true.shape)
+        assert on_true.shape == on_false.shape and on_true.dtype == on_false.dtype
+        return np.where(predicate, on_true, on_false)
+
+    def op_clamp(self, node, low, x, high):
+        assert low.dtype == x.dtype == high.dtype and low.shape in ((), x.shape) and high.shape in ((), x.shape)
+        return np.minimum(np.maximum(x, low), high)
+
+    def op_convert(self, node, x):
+        target = dtypes.from_wire(node.dtype).numpy
+        if x.dtype.kind == "c" and target.kind != "c":
+            x = x.real
+        return x != 0 if target.kind == "b" else x.astype(target)
+
+    # ---- Structural ----
+
+    def op_transpose(self, node, x):
+        return x.transpose(tuple(node.permutation))
+
+    def op_reshape(self, node, x):
+        return x.reshape(self.shape(node.shape, (x,)), order="C" if node.order == ROW_MAJOR else "F")
+
+    def op_broadcast_in_dim(self, node, x):
+        shape = self.shape(node.shape, (x,))
+        places = list(node.broadcast_dimensions)
+        assert len(places) == x.ndim and len(set(places)) == len(places)
+        assert all(size in (1, shape[place]) for size, place in zip(x.shape, places))
+        order = np.argsort(places)
+        middle = [1] * len(shape)
+        for place, size in zip(places, x.shape):
+            middle[place] = size
+        return np.broadcast_to(x.transpose(order).reshape(middle), shape)
+
+    def op_extract_diag(self, node, x):
+        assert x.shape[node.axis_a] == x.shape[node.axis_b]
+        rest = np.diagonal(x, axis1=node.axis_a, axis2=node.axis_b)
+        return np.moveaxis(rest, -1, node.axis_a - (node.axis_b < node.axis_a))
+
+    def op_embed_diag(self, node, x):
+        size = x.shape[node.axis_a]
+        moved = np.moveaxis(x, node.axis_a, -1)
+        square = np.zeros(moved.shape + (size,), x.dtype)
+        square[..., np.arange(size), np.arange(size)] = moved
+        a_place = node.axis_a + (node.axis_b <= node.axis_a)
+        return np.moveaxis(square, (-2, -1), (a_place, node.axis_b))
+
+    def op_tril(self, node, x):
+        return np.moveaxis(np.tril(np.moveaxis(x, (0, 1), (-2, -1)), node.diagonal), (-2, -1), (0, 1))
+
+    def op_triu(self, node, x):
+        return np.moveaxis(np.triu(np.moveaxis(x, (0, 1), (-2, -1)), node.diagonal), (-2, -1), (0, 1))
+
+    # ---- Reductions and contraction ----
+
+    def op_reduce(self, node, x):
+        name = next(name for name, number in contract.REDUCE_KINDS.items() if number == node.kind)
+        axes = tuple(node.dimensions)
+        assert list(axes) == sorted(set(axes))
+        if name in ("KIND_AND", "KIND_OR"):
+            assert x.dtype == np.bool_
+            return np.all(x, axis=axes) if name == "KIND_AND" else np.any(x, axis=axes)
+        if name in ("KIND_SUM", "KIND_PRODUCT"):
+            return (np.sum if name == "KIND_SUM" else np.prod)(x, axis=axes, dtype=x.dtype)
+        least = {"f": -np.inf, "c": -np.inf, "b": False}.get(x.dtype.kind)
+        greatest = {"f": np.inf, "c": np.inf, "b": True}.get(x.dtype.kind)
+        if least is None:
+            least, greatest = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+        return np.max(x, axis=axes, initial=least) if name == "KIND_MAX" else np.min(x, axis=axes, initial=greatest)
+
+    def op_dot_general(self, node, x, y):
+        assert x.dtype == y.dtype and x.dtype.kind != "b"
+        letters = iter("abcdefghijklmnopqrstuvwxyz")
+        x_labels, y_labels = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]
+        batch = []
+        for x_axes, y_axes, is_batch in (
+            (node.lhs_contracting_dimensions, node.rhs_contracting_dimensions, False),
+            (node.lhs_batching_dimensions, node.rhs_batching_dimensions, True),
+        ):
+            for x_axis, y_axis in zip(x_axes, y_axes, strict=True):
+                assert x.shape[x_axis] == y.shape[y_axis]
+                y_labels[y_axis] = x_labels[x_axis]
+                batch += [x_labels[x_axis]] if is_batch else []
+        free = [label for label in x_labels if label not in y_labels] + [
+            label for label in y_labels if label not in x_labels
+        ]
+        wide = x.dtype if x.dtype != np.float16 else np.float32
+        equation = f"{''.join(x_labels)},{''.join(y_labels)}->{''.join(free + batch)}"
+        return np.einsum(equation, x.astype(wide), y.astype(wide)).astype(x.dtype)
+
+    # ---- Indexing and shape ----
+
+    def op_gather(self, node, x, indices):
+        return self.gather(node, x, indices, tuple(node.slice_sizes))
+
+    def op_gather_dynamic_slice_sizes(self, node, x, indices, *sources):
+        return self.gather(node.gather, x, indices, self.shape(node.slice_sizes, (x, indices) + sources))
+
+    def gather(self, node, x, indices, slice_sizes):
+        assert not node.operand_batching_dims and len(slice_sizes) == x.ndim
+        assert all(slice_sizes[axis] == 1 for axis in node.collapsed_slice_dims)
+        if node.index_vector_dim == indices.ndim:
+            indices = indices[..., None]
+        indices = np.moveaxis(indices, node.index_vector_dim, -1)
+        batch_shape = indices.shape[:-1]
+        window = [size for axis, size in enumerate(slice_sizes) if axis not in node.collapsed_slice_dims]
+        result = np.empty(batch_shape + tuple(window), x.dtype)
+        for position in itertools.product(*map(range, batch_shape)):
+            start = [0] * x.ndim
+            for place, axis in enumerate(node.start_index_map):
+                start[axis] = min(max(int(indices[position][place]), 0), x.shape[axis] - slice_sizes[axis])
+            piece = x[tuple(slice(s, s + size) for s, size in zip(start, slice_sizes))]
+            result[position] = piece.reshape(window)
+        offsets = list(node.offset_dims)
+        batch_places = [axis for axis in range(result.ndim) if axis not in offsets]
+        return np.moveaxis(result, range(result.ndim), batch_places + offsets)
+
+    def op_slice(self, node, x):
+        strides = list(node.strides) or [1] * x.ndim
+        assert len(node.start_indices) == len(node.limit_indices) == len(strides) == x.ndim
+        for start, limit, size in zip(node.start_indices, node.limit_indices, x.shape):
+            assert 0 <= start <= limit <= size
+        return x[tuple(map(slice, node.start_indices, node.limit_indices, strides))]
+
+    def op_dynamic_slice(self, node, x, starts):
+        starts = [min(max(int(s), 0), size - width) for s, size, width in zip(starts, x.shape, node.slice_sizes)]
+        return x[tuple(slice(s, s + width) for s, width in zip(starts, node.slice_sizes))]
+
+    def op_dynamic_update_slice(self, node, x, update, starts):
+        starts = [min(max(int(s), 0), size - width) for s, size, width in zip(starts, x.shape, update.shape)]
+        result = x.copy()
+        result[tuple(slice(s, s + width) for s, width in zip(starts, update.shape))] = update
+        return result
+
+    def op_pad(self, node, x, value):
+        assert value.shape == () and value.dtype == x.dtype and not any(node.interior_padding)
+        widths = list(zip(node.edge_padding_low, node.edge_padding_high, strict=True))
+        padded = np.pad(x, [(max(low, 0), max(high, 0)) for low, high in widths], constant_values=value)
+        return padded[
+            tuple(slice(max(-low, 0), size - max(-high, 0)) for (low, high), size in zip(widths, padded.shape))
+        ]
+
+    def op_concatenate(self, node, *operands):
+        assert len({operand.dtype for operand in operands}) == 1
+        return np.concatenate(operands, node.dimension)
+
+    def op_reverse(self, node, x):
+        return np.flip(x, tuple(node.dimensions))
+
+    def op_shape_of(self, node, x):
+        return np.int64(x.shape[node.dimension])
+
+
+def _sign(x):
+    if x.dtype.kind != "c":
+        return np.sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
