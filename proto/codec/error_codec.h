@@ -1,0 +1,18 @@
+#ifndef TENSORD_PROTO_CODEC_ERROR_CODEC_H_
+#define TENSORD_PROTO_CODEC_ERROR_CODEC_H_
+
+#include "absl/status/status.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::codec {
+
+// What a failed status tells a client beyond its code and message. A status that carries no refusal has the name of its
+// code for a reason. Strings are valid UTF-8, so that any client can parse it. `retry_after` is the caller's to set.
+v1::ErrorDetail EncodeErrorDetail(const absl::Status& status);
+
+// The same in full, for the responses of a stream.
+v1::Error EncodeError(const absl::Status& status);
+
+}  // namespace tensord::codec
+
+#endif  // TENSORD_PROTO_CODEC_ERROR_CODEC_H_

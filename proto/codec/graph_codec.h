@@ -1,0 +1,27 @@
+#ifndef TENSORD_PROTO_CODEC_GRAPH_CODEC_H_
+#define TENSORD_PROTO_CODEC_GRAPH_CODEC_H_
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/op_registry.h"
+#include "engine/ops/core_ops.h"
+#include "proto/codec/limits.h"
+#include "tensord/v1/graph.pb.h"
+
+namespace tensord::codec {
+
+// The engine's graph of a wire graph, which nobody has to trust: names, references, counts, attributes and constants
+// are checked, and a refusal names the node. What depends on types is InferTypes's to check (engine/ir/verifier.h); the
+// types of results are unset. Ops come from the registry. `default_order` is the order of the constants that name none.
+//
+// A field that this build does not know is refused (UNIMPLEMENTED), never ignored: it may change what is computed.
+absl::StatusOr<Graph> DecodeGraph(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits,
+                                  Order default_order);
+
+// The wire graph that decodes to an equal one. Nodes whose names are empty, taken or no wire names get new ones, so
+// that graphs which a pass made can be sent. Refused with INTERNAL where an op has no wire form.
+absl::StatusOr<v1::Graph> EncodeGraph(const Graph& graph);
+
+}  // namespace tensord::codec
+
+#endif  // TENSORD_PROTO_CODEC_GRAPH_CODEC_H_

@@ -1,0 +1,24 @@
+#ifndef TENSORD_PROTO_CODEC_NAMES_H_
+#define TENSORD_PROTO_CODEC_NAMES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tensord::codec {
+
+// NAME_INVALID where a name is longer than `max_bytes`, is not UTF-8, or holds a control character; with `reference`,
+// which is for inputs and nodes, also where it is empty or holds ':'.
+absl::Status CheckName(absl::string_view name, int64_t max_bytes, bool reference);
+
+// The name itself where it is short UTF-8 without control characters, otherwise escaped and shortened. For errors.
+std::string PrintableName(absl::string_view name);
+
+// The message itself where it is UTF-8, otherwise escaped.
+std::string PrintableMessage(absl::string_view message);
+
+}  // namespace tensord::codec
+
+#endif  // TENSORD_PROTO_CODEC_NAMES_H_

@@ -1,0 +1,42 @@
+#ifndef TENSORD_PROTO_CODEC_OP_WIRE_H_
+#define TENSORD_PROTO_CODEC_OP_WIRE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/ir/op_def.h"
+#include "engine/ir/op_registry.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "tensord/v1/graph.pb.h"
+
+namespace tensord::codec {
+
+// How ops and their attributes are named on the wire. An op's name is a field of Node, or an enumerator of UnaryOp or
+// BinaryOp in lower case without its prefix; an attribute's name is a field of the op's message.
+
+// A node's operation: its definition, and the message that holds its attributes (nullptr where it has none).
+struct WireOp {
+  const OpDef* def = nullptr;
+  const google::protobuf::Message* attributes = nullptr;
+};
+
+// OP_UNSET, OP_UNKNOWN (for an op of the contract that the registry lacks, and for one of a newer contract) or
+// FAMILY_UNKNOWN.
+absl::StatusOr<WireOp> FindOp(const v1::Node& node, const OpRegistry& registry);
+
+// What a node's operation is called, for errors: "transpose", "unary"; empty where it has none.
+absl::string_view OpNameOf(const v1::Node& node);
+
+// Sets a node's operation. The message that its attributes belong into, nullptr where it has none. INTERNAL where the
+// op has no wire form.
+absl::StatusOr<google::protobuf::Message*> SetOp(const OpDef& op, v1::Node* node);
+
+// The fields of the op's attributes, in the order of its schema. INTERNAL where the message does not fit the schema.
+absl::StatusOr<std::vector<const google::protobuf::FieldDescriptor*>> FieldsOf(
+    const OpDef& op, const google::protobuf::Descriptor& message);
+
+}  // namespace tensord::codec
+
+#endif  // TENSORD_PROTO_CODEC_OP_WIRE_H_
