@@ -54,7 +54,7 @@ int64_t LastLevelCacheBytes() {
 HWY_EXPORT(Copy);
 
 int64_t StreamedResultBytes() {
-  static const int64_t bytes = std::max(LastLevelCacheBytes() / 2, int64_t{8} << 20);
+  static const int64_t bytes = std::clamp(LastLevelCacheBytes() / 2, int64_t{8} << 20, int64_t{64} << 20);
   return bytes;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "hwy/highway.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord::cpu {
 namespace {
@@ -129,20 +129,6 @@ std::vector<T> RandomInputs(std::mt19937_64& random, int64_t count, double range
     }
   }
   return x;
-}
-
-// Runs the test body once for every instruction set that both the library and this machine have.
-template <typename Body>
-void ForEachInstructionSet(Body body) {
-  for (int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
-    const int64_t target = targets & -targets;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    body(hwy::TargetName(target));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 template <typename T>
