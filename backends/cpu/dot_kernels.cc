@@ -1,0 +1,44 @@
+#include "backends/cpu/dot_kernels.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/dot.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+class DotKernel final : public Kernel {
+ public:
+  explicit DotKernel(Contraction contraction) : contraction_(std::move(contraction)) {}
+
+  void Run(const KernelArgs& args) const override {
+    contraction_.Run(args.operands[0], args.operands[1], args.results[0], args.scratch, *args.pool);
+  }
+  int64_t scratch_bytes() const override { return contraction_.scratch_bytes(); }
+
+ private:
+  const Contraction contraction_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction) {
+  if (!Is(*instruction.op, CoreOp::kDotGeneral)) {
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat("no contraction kernel on cpu for the op ", instruction.op->name));
+  }
+  const Attributes& attrs = *instruction.attrs;
+  ASSIGN_OR_RETURN(
+      Contraction contraction,
+      Contraction::Create(instruction.operands[0], instruction.operands[1],
+                          {attrs.Ints("lhs_contracting_dimensions"), attrs.Ints("rhs_contracting_dimensions"),
+                           attrs.Ints("lhs_batching_dimensions"), attrs.Ints("rhs_batching_dimensions")},
+                          instruction.results[0].dtype));
+  return std::make_unique<DotKernel>(std::move(contraction));
+}
+
+}  // namespace tensord::cpu
