@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/selection.h"
@@ -97,7 +98,7 @@ void CheckAgainst(Result (*apply)(T, T), int arity, const std::string& name, Ele
 
 template <typename F, int kArity>
 void CheckOp(const std::string& op_name, DType dtype, ElementwiseFunction function, int64_t ulp) {
-  const std::string name = op_name + " " + std::string(Name(dtype).data(), Name(dtype).size());
+  const std::string name = absl::StrCat(op_name, " ", Name(dtype));
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (TakesElement<F, T, kArity>()) {
       ASSERT_NE(function, nullptr) << name;

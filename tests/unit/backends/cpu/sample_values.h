@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <random>
@@ -12,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -80,15 +81,13 @@ std::string Show(T x) {
   if constexpr (std::is_same_v<T, Bool>) {
     return x.value != 0 ? "true" : "false";
   } else if constexpr (ComplexElement<T>) {
-    return "(" + Show(x.real()) + ", " + Show(x.imag()) + ")";
+    return absl::StrCat("(", Show(x.real()), ", ", Show(x.imag()), ")");
   } else if constexpr (HalfElement<T>) {
     return Show(static_cast<float>(x));
   } else if constexpr (RealElement<T>) {
-    char text[40];
-    std::snprintf(text, sizeof(text), "%.17g", static_cast<double>(x));
-    return text;
+    return absl::StrFormat("%.17g", static_cast<double>(x));
   } else {
-    return std::to_string(x);
+    return absl::StrCat(x);
   }
 }
 
