@@ -1,0 +1,68 @@
+"""Starts the tensord binary that the environment variable TENSORD_BINARY names, on a unix socket of its own."""
+
+import os
+import selectors
+import subprocess
+import tempfile
+import time
+import unittest
+
+START_SECONDS = 60.0
+
+
+def binary_or_skip():
+    binary = os.environ.get("TENSORD_BINARY")
+    if not binary:
+        raise unittest.SkipTest("TENSORD_BINARY is not set: no server to test against")
+    if not os.access(binary, os.X_OK):
+        raise AssertionError(f"TENSORD_BINARY={binary} is no executable file")
+    return binary
+
+
+class ServerProcess:
+    """A running server. Owns the process and its folder; stop() ends both. Raises AssertionError where it does not start."""
+
+    def __init__(self, *flags):
+        binary = binary_or_skip()
+        self._folder = tempfile.TemporaryDirectory(prefix="tensord-")
+        self.target = f"unix:{self._folder.name}/socket"
+        self._log = open(os.path.join(self._folder.name, "stderr"), "w+b")
+        command = [binary, f"--listen={self.target}", *flags]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, cwd=self._folder.name)
+        try:
+            self._wait_until_listening()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_until_listening(self):
+        deadline = time.monotonic() + START_SECONDS
+        seen = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"listening grpc" not in seen:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise AssertionError(f"the server did not listen within {START_SECONDS:g} s: {self.log()}")
+                piece = os.read(self._process.stdout.fileno(), 4096)
+                if not piece:
+                    raise AssertionError(f"the server ended with {self._process.wait()}: {self.log()}")
+                seen += piece
+
+    def log(self):
+        self._log.flush()
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
+    def stop(self):
+        """Asks the server to drain and returns its exit status; kills it after 30 seconds."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._process.stdout.close()
+        self._log.close()
+        self._folder.cleanup()
+        return self._process.returncode

@@ -1,0 +1,120 @@
+"""A server in this process that speaks the contract and computes with the oracle: for tests of the client alone.
+
+It can be told to forget its programs, and to fail, be slow or answer nonsense, which a real server does not do on demand.
+"""
+
+import concurrent.futures
+import hashlib
+import threading
+
+import grpc
+import numpy as np
+
+import checkout  # noqa: F401
+import graph_oracle
+from tensord import contract, dtypes
+
+
+class StandInServer:
+    """Listens on a unix socket from construction until close(). Thread-safe."""
+
+    def __init__(self, socket_path):
+        self.target = f"unix:{socket_path}"
+        self.programs = {}
+        self.calls = []  # (method, metadata as a dict)
+        self.failure = None  # (code, message, contract.ErrorDetail or None): the answer to every call while set
+        self.answer = None  # bytes: the answer to Execute while set
+        self.hold = threading.Event()  # Execute waits for it
+        self.hold.set()
+        self.last_request = None
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        self._server.add_generic_rpc_handlers((_Handler(self),))
+        self._server.add_insecure_port(self.target)
+        self._server.start()
+
+    def close(self):
+        self.hold.set()
+        self._server.stop(None).wait()
+
+    def respond(self, method, request, context):
+        self.calls.append((method, dict(context.invocation_metadata())))
+        if self.failure is not None:
+            code, message, detail = self.failure
+            self._abort(context, code, message, detail)
+        return getattr(self, method)(request, context)
+
+    def _abort(self, context, code, message, detail=None):
+        if detail is not None:
+            status = contract.Status(code=code.value[0], message=message)
+            packed = status.details.add(type_url="type.googleapis.com/tensord.v1.ErrorDetail")
+            packed.value = detail.SerializeToString()
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        context.abort(code, message)
+
+    def Compile(self, request, context):
+        message = contract.CompileRequest.FromString(request)
+        fingerprint = hashlib.sha256(message.graph.SerializeToString(deterministic=True)).hexdigest()
+        response = contract.CompileResponse(source=contract.SOURCES["SOURCE_MEMORY"])
+        if fingerprint not in self.programs:
+            self.programs[fingerprint] = message.graph
+            response.source = contract.SOURCES["SOURCE_COMPILED"]
+            response.compile_time.nanos = 2_000_000
+        response.program.fingerprint = fingerprint
+        response.program.device = "cpu:0"
+        return response.SerializeToString()
+
+    def Execute(self, request, context):
+        if not self.hold.wait(10):
+            raise TimeoutError
+        if self.answer is not None:
+            return self.answer
+        message = self.last_request = contract.ExecuteRequest.FromString(request)
+        response = contract.ExecuteResponse(request_id=message.request_id)
+        if message.WhichOneof("program") == "fingerprint":
+            graph = self.programs.get(message.fingerprint)
+            if graph is None:
+                self._abort(context, grpc.StatusCode.FAILED_PRECONDITION, "no such program",
+                            contract.ErrorDetail(reason="PROGRAM_NOT_FOUND"))  # fmt: skip
+        else:
+            graph = message.graph
+            response.stats.compile_time.nanos = 1_000_000
+        arguments = [_array(argument.tensor) for argument in message.arguments]
+        for array in graph_oracle.evaluate(graph, arguments):
+            tensor = response.results.add().tensor
+            tensor.dtype = dtypes.as_dtype(array.dtype).wire
+            tensor.shape.extend(array.shape)
+            tensor.order = contract.ROW_MAJOR
+            tensor.data = array.tobytes()
+        response.stats.device = "cpu:0"
+        response.stats.run_time.nanos = 3_000_000
+        return response.SerializeToString()
+
+    def GetProgram(self, request, context):
+        fingerprint = contract.GetProgramRequest.FromString(request).fingerprint
+        return contract.Program(fingerprint=fingerprint, device="cpu:0").SerializeToString()
+
+    def Explain(self, request, context):
+        message = contract.ExplainRequest.FromString(request)
+        return contract.ExplainResponse(text=f"{message.WhichOneof('program')}").SerializeToString()
+
+    def GetServerInfo(self, request, context):
+        return contract.ServerInfo(version="0.0.1").SerializeToString()
+
+    def Check(self, request, context):
+        return b"\x08\x01"
+
+
+class _Handler(grpc.GenericRpcHandler):
+    def __init__(self, server):
+        self._server = server
+
+    def service(self, details):
+        method = details.method.rsplit("/", 1)[1]
+        return grpc.unary_unary_rpc_method_handler(
+            lambda request, context: self._server.respond(method, request, context)
+        )
+
+
+def _array(tensor):
+    flat = np.frombuffer(tensor.data, dtypes.from_wire(tensor.dtype).numpy)
+    return flat.reshape(tuple(tensor.shape), order="C" if tensor.order == contract.ROW_MAJOR else "F")

@@ -1,0 +1,218 @@
+"""Calls, recovery and exceptions, against a server in this process that can be made to misbehave."""
+
+import os
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+import grpc
+import numpy as np
+
+from stand_in_server import StandInServer
+import tensord as td
+from tensord import contract
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.server = StandInServer(os.path.join(folder.name, "s"))
+        self.addCleanup(self.server.close)
+        self.client = td.Client(self.server.target, timeout=30)
+        self.addCleanup(self.client.close)
+
+    def compile(self, function, *specs, **options):
+        return td.compile(function, *specs, client=self.client, **options)
+
+
+class Programs(ClientTest):
+    def test_compiles_once_and_calls_by_fingerprint(self):
+        program = self.compile(lambda x, y: {"sum": x + y, "product": x @ y}, td.spec((3, 3)), td.spec((3, 3)))
+        x, y = np.arange(9.0).reshape(3, 3), np.eye(3)
+        for _ in range(3):
+            result = program(x, y)
+            np.testing.assert_array_equal(result["sum"], x + y)
+            np.testing.assert_array_equal(result["product"], x)
+        methods = [method for method, _ in self.server.calls]
+        self.assertEqual(methods, ["Compile"] + ["Execute"] * 3)
+        self.assertEqual(self.server.last_request.WhichOneof("program"), "fingerprint")
+        self.assertEqual((program.call_count, program.compile_count, program.source), (3, 1, "compiled"))
+        self.assertEqual((program.stats.source, program.stats.device), ("memory", "cpu:0"))
+        self.assertAlmostEqual(program.stats.run_time, 0.003)
+        self.assertGreater(program.stats.round_trip_time, 0)
+
+    def test_options_reach_the_server(self):
+        compiled = []
+        original = self.server.Compile
+        self.server.Compile = lambda request, context: compiled.append(request) or original(request, context)
+        self.compile(lambda x: x, td.spec(2), device="cuda:0", disabled_passes=["fusion"], name="named")
+        request = contract.CompileRequest.FromString(compiled[0])
+        self.assertEqual((request.graph.name, request.options.device, list(request.options.disabled_passes), request.options.order),
+                         ("named", "cuda:0", ["fusion"], contract.ROW_MAJOR))  # fmt: skip
+
+    def test_a_forgotten_program_is_compiled_again(self):
+        program = self.compile(lambda x: x + 1, td.spec("n"))
+        program(np.zeros(2))
+        self.server.programs.clear()
+        np.testing.assert_array_equal(program(np.zeros(3)), np.ones(3))
+        self.assertEqual((program.compile_count, program.call_count, program.stats.source), (2, 2, "compiled"))
+
+    def test_a_program_that_stays_unknown_is_an_error(self):
+        program = self.compile(lambda x: x + 1, td.spec("n"))
+        detail = contract.ErrorDetail(reason="PROGRAM_NOT_FOUND")
+        self.server.failure = (grpc.StatusCode.FAILED_PRECONDITION, "gone", detail)
+        with self.assertRaises(td.FailedPrecondition):
+            program(np.zeros(2))
+
+    def test_results_are_aligned_read_only_views(self):
+        program = self.compile(lambda x: x, td.spec("n"))
+        for _ in range(2):
+            result = program(np.arange(5.0))
+        self.assertFalse(result.flags.writeable)
+        self.assertFalse(result.flags.owndata)
+        self.assertTrue(result.flags.aligned)
+
+    def test_arguments_are_checked_before_anything_is_sent(self):
+        program = self.compile(lambda x: x, td.spec((2, 3), "float32"))
+        calls = len(self.server.calls)
+        with self.assertRaises(ValueError):
+            program(np.zeros((3, 2), np.float32))
+        with self.assertRaises(TypeError):
+            program(np.zeros((2, 3)))
+        self.assertEqual(len(self.server.calls), calls)
+
+    def test_layouts_and_byte_orders(self):
+        program = self.compile(lambda x: x * 2, td.spec(("n", "m")))
+        x = np.arange(12.0).reshape(3, 4)
+        for argument in (x, x.T, x[::-1, ::2], np.asfortranarray(x), x.astype(">f8"), x[:, :0]):
+            np.testing.assert_array_equal(program(argument), argument * 2)
+
+    def test_evaluate_carries_the_graph(self):
+        result, stats = td.evaluate(lambda x: x.sum(), np.arange(4.0), client=self.client, with_stats=True)
+        self.assertEqual(float(result), 6.0)
+        self.assertEqual((stats.source, [method for method, _ in self.server.calls]), ("compiled", ["Execute"]))
+        self.assertEqual(float(td.evaluate(lambda x: x * 2, 1.5, client=self.client)), 3.0)
+
+    def test_a_program_inside_a_trace(self):
+        program = self.compile(lambda x: x, td.spec(2))
+        with self.assertRaisesRegex(TypeError, "call the function itself"):
+            td.make_graph(lambda x: program(x), td.spec(2))
+
+    def test_threads_share_a_program(self):
+        program = self.compile(lambda x: x * x, td.spec("n"))
+        wrong = []
+
+        def work(value):
+            for size in range(1, 20):
+                if not np.array_equal(program(np.full(size, value)), np.full(size, value * value)):
+                    wrong.append((value, size))
+
+        threads = [threading.Thread(target=work, args=(float(value),)) for value in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((wrong, program.call_count), ([], 76))
+
+
+class Server(ClientTest):
+    def test_questions(self):
+        self.assertEqual(self.client.health(), "SERVING")
+        self.assertIs(self.client.wait_until_ready(5), self.client)
+        self.assertEqual(self.client.server_info().version, "0.0.1")
+        self.assertEqual(self.client.get_program("ff").fingerprint, "ff")
+        self.assertEqual(self.client.explain("ff"), "fingerprint")
+        self.assertEqual(self.compile(lambda x: x, td.spec(2)).explain(), "graph")
+
+    def test_metadata(self):
+        with td.Client(self.server.target, metadata=[("authorization", "Bearer t")]) as client:
+            client.health()
+        self.assertEqual(self.server.calls[-1][1]["authorization"], "Bearer t")
+
+    def test_connect_sets_the_default(self):
+        with td.connect(self.server.target) as client:
+            self.assertIs(td.default_client(), client)
+            self.assertEqual(float(td.evaluate(lambda x: x + 1, 1.0)), 2.0)
+
+    def test_default_target(self):
+        with unittest.mock.patch.dict(os.environ, {"XDG_RUNTIME_DIR": "/run/user/7"}):
+            os.environ.pop("TENSORD_TARGET", None)
+            self.assertEqual(td.default_target(), "unix:/run/user/7/tensord.sock")
+            del os.environ["XDG_RUNTIME_DIR"]
+            self.assertEqual(td.default_target(), f"unix:/tmp/tensord-{os.getuid()}/tensord.sock")
+            os.environ["TENSORD_TARGET"] = "host:1"
+            self.assertEqual(td.default_target(), "host:1")
+
+
+class Errors(ClientTest):
+    def raised(self, code, message, detail=None):
+        self.server.failure = (code, message, detail)
+        with self.assertRaises(td.Error) as context:
+            td.evaluate(lambda x: x, 1.0, client=self.client)
+        return context.exception
+
+    def test_every_code_has_its_class(self):
+        for name, kind in (("INVALID_ARGUMENT", td.InvalidArgument), ("UNIMPLEMENTED", td.Unimplemented), ("UNAVAILABLE", td.Unavailable),
+                           ("FAILED_PRECONDITION", td.FailedPrecondition), ("RESOURCE_EXHAUSTED", td.ResourceExhausted),
+                           ("DEADLINE_EXCEEDED", td.DeadlineExceeded), ("CANCELLED", td.Cancelled), ("DATA_LOSS", td.DataLoss),
+                           ("INTERNAL", td.Internal), ("NOT_FOUND", td.NotFound), ("ABORTED", td.Error)):  # fmt: skip
+            error = self.raised(getattr(grpc.StatusCode, name), "text")
+            self.assertIs(type(error), kind)
+            self.assertEqual((error.code, error.reason, error.limit_value), (name, "", None))
+
+    def test_details(self):
+        detail = contract.ErrorDetail(reason="SHAPE_MISMATCH", node="add_3", op="add")
+        error = self.raised(grpc.StatusCode.INVALID_ARGUMENT, "sizes differ, 2 and 3", detail)
+        self.assertEqual(
+            (error.message, error.reason, error.node, error.op),
+            ("sizes differ, 2 and 3", "SHAPE_MISMATCH", "add_3", "add"),
+        )
+        self.assertEqual(str(error), "INVALID_ARGUMENT: sizes differ, 2 and 3 [SHAPE_MISMATCH; node add_3; op add]")
+        self.assertIsInstance(error, ValueError)
+
+    def test_limits(self):
+        detail = contract.ErrorDetail(reason="QUEUE_FULL", limit="queue.length", limit_value=64, actual_value=65)
+        detail.retry_after.nanos = 250_000_000
+        error = self.raised(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", detail)
+        self.assertEqual(
+            (error.limit, error.limit_value, error.actual_value, error.retry_after), ("queue.length", 64, 65, 0.25)
+        )
+        self.assertIn("limit queue.length = 64, asked for 65", str(error))
+
+    def test_nobody_listens(self):
+        with td.Client(self.server.target + "-absent", timeout=5) as client:
+            with self.assertRaisesRegex(td.Unavailable, "no answer from a tensord server at unix:"):
+                client.health()
+            with self.assertRaisesRegex(td.Unavailable, "within 0.2 s"):
+                client.wait_until_ready(0.2)
+
+    def test_deadline(self):
+        self.server.hold.clear()
+        with self.assertRaises(td.DeadlineExceeded) as context:
+            td.evaluate(lambda x: x, 1.0, client=self.client, timeout=0.05)
+        self.assertIsInstance(context.exception, TimeoutError)
+
+    def test_answers_that_cannot_be_read(self):
+        for answer in (b"\x12\xff", b"\x12\x02\x0a\x05", b"\xff" * 20):
+            self.server.answer = answer
+            with self.assertRaises(td.DataLoss):
+                td.evaluate(lambda x: x, 1.0, client=self.client)
+
+    def test_an_error_inside_a_response(self):
+        message = contract.ExecuteResponse()
+        message.error.code, message.error.message, message.error.detail.reason = 3, "wrong", "OP_UNKNOWN"
+        self.server.answer = message.SerializeToString()
+        with self.assertRaises(td.InvalidArgument) as context:
+            td.evaluate(lambda x: x, 1.0, client=self.client)
+        self.assertEqual(context.exception.reason, "OP_UNKNOWN")
+
+    def test_a_closed_client(self):
+        self.client.close()
+        with self.assertRaises(td.Cancelled):
+            self.client.health()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+"""The graphs of some functions, as text: what the client sends must not change unnoticed.
+
+TENSORD_UPDATE_GOLDEN=1 rewrites the files in golden/; the diff is then for the reviewer.
+"""
+
+import os
+import pathlib
+import re
+import unittest
+
+from google.protobuf import text_format
+
+import checkout  # noqa: F401
+import tensord as td
+
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+
+
+def dense_layer(x, weights, bias):
+    return td.tanh(x @ weights + bias)
+
+
+def batched_matmul(x, y):
+    return x @ y
+
+
+def layer_norm(x, scale):
+    centered = x - x.mean(axis=-1, keepdims=True)
+    return centered / td.sqrt((centered**2).mean(axis=-1, keepdims=True) + 1e-5) * scale
+
+
+def finite_difference(u):
+    return u[1:] - u[:-1]
+
+
+def lookup(table, rows):
+    return table[rows]
+
+
+FUNCTIONS = {
+    "dense_layer": (dense_layer, td.spec(("n", 4), "float32"), td.spec((4, 2), "float32"), td.spec(2, "float32")),
+    "batched_matmul": (batched_matmul, td.spec((5, 2, 3)), td.spec((5, 3, 4))),
+    "layer_norm": (layer_norm, td.spec((6, 8), "float32"), td.spec(8, "float32")),
+    "finite_difference": (finite_difference, td.spec("n")),
+    "lookup": (lookup, td.spec((10, 3)), td.spec((2, 2), "int64")),
+}
+
+
+class GoldenGraphs(unittest.TestCase):
+    def test_graphs(self):
+        for name, (function, *specs) in FUNCTIONS.items():
+            with self.subTest(name):
+                graph = td.make_graph(function, *specs).graph
+                # protobuf's printers differ in their white space from release to release.
+                text = re.sub(r" +$", "", text_format.MessageToString(graph), flags=re.MULTILINE)
+                path = GOLDEN / f"{name}.txtpb"
+                if os.environ.get("TENSORD_UPDATE_GOLDEN"):
+                    GOLDEN.mkdir(exist_ok=True)
+                    path.write_text(text)
+                expected = text_format.Parse(path.read_text(), type(graph)())
+                self.assertEqual(graph, expected, f"{path.name} is out of date: TENSORD_UPDATE_GOLDEN=1 rewrites it")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,219 @@
+"""The client against a real server: every traced function computes what NumPy computes, and failures say what is wrong.
+
+Needs TENSORD_BINARY, the path of the tensord binary; skipped without.
+"""
+
+import subprocess
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+import checkout
+from function_cases import CASES, check_equal
+from server_process import ServerProcess
+import tensord as td
+from tensord import contract
+
+EXAMPLES = checkout.REPOSITORY / "clients" / "examples" / "python"
+
+
+class ServerTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = ServerProcess()
+        cls.addClassCleanup(cls.server.stop)
+        cls.client = td.Client(cls.server.target, timeout=120)
+        cls.addClassCleanup(cls.client.close)
+        cls.client.wait_until_ready(30)
+
+    def compile(self, function, *specs, **options):
+        return td.compile(function, *specs, client=self.client, **options)
+
+
+class Functions(ServerTest):
+    def test_results_are_those_of_numpy(self):
+        for case in CASES:
+            with self.subTest(case.name):
+                actual = td.evaluate(case.traced, *case.arguments, client=self.client)
+                check_equal(self, case, actual, case.expected())
+
+    def test_symbolic_sizes(self):
+        def function(x, y):
+            centered = x - x.mean(axis=0)
+            return centered[1:] @ y, np.concatenate([x, x[::-1]]), x.reshape(-1), td.softmax(x, 0), np.pad(x, 1)
+
+        program = self.compile(function, td.spec(("n", 3)), td.spec((3, "m")))
+        for n, m in ((1, 1), (2, 5), (300, 7)):
+            random = np.random.default_rng(n)
+            x, y = random.uniform(size=(n, 3)), random.uniform(size=(3, m))
+            grown = np.exp(x)
+            expected = (
+                (x - x.mean(axis=0))[1:] @ y,
+                np.concatenate([x, x[::-1]]),
+                x.reshape(-1),
+                grown / grown.sum(0),
+                np.pad(x, 1),
+            )
+            for one, other in zip(program(x, y), expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+        self.assertEqual(program.compile_count, 1)
+
+    def test_symbolic_windows(self):
+        program = self.compile(lambda x: (x[2], x[-1], x[:3], x[-3:-1, 1:], x[:, ::2]), td.spec(("n", 4)))
+        for n in (3, 9):
+            x = np.random.default_rng(n).uniform(size=(n, 4))
+            for one, other in zip(program(x), (x[2], x[-1], x[:3], x[-3:-1, 1:], x[:, ::2]), strict=True):
+                np.testing.assert_array_equal(one, other)
+
+    def test_large_tensors_cross_whole(self):
+        x = np.random.default_rng(3).standard_normal((1024, 2048))
+        np.testing.assert_array_equal(td.evaluate(lambda x: x.T, x, client=self.client), x.T)
+        np.testing.assert_array_equal(td.evaluate(lambda x: -x, x[::2, ::3], client=self.client), -x[::2, ::3])
+
+    def test_bfloat16(self):
+        program = self.compile(lambda x: (x.astype("float32") * 2, (x * 2).astype("float32")), td.spec(4, "bfloat16"))
+        values = np.array([1.0, -2.5, 0.5, np.inf], np.float32)
+        bits = (values.view(np.uint32) >> 16).astype(np.uint16).view(td.bfloat16.numpy)
+        for result in program(bits):
+            np.testing.assert_array_equal(result, values * 2)
+
+
+class Programs(ServerTest):
+    def test_second_compilation_finds_the_first(self):
+        specs = td.spec((7, 3)), td.spec((3, 2))
+        first = self.compile(lambda x, y: td.tanh(x @ y), *specs)
+        with td.Client(self.server.target, timeout=60) as other:
+            second = td.compile(lambda other_name, w: td.tanh(other_name @ w), *specs, client=other)
+        self.assertEqual((first.source, second.source), ("compiled", "memory"))
+        self.assertEqual(first.fingerprint, second.fingerprint)
+
+    def test_stats(self):
+        program = self.compile(lambda x: td.exp(x).sum(), td.spec(1000))
+        program(np.zeros(1000), profile=True)
+        self.assertEqual(program.stats.source, "memory")
+        self.assertTrue(program.stats.device)
+        self.assertGreater(program.stats.run_time, 0)
+        self.assertLess(program.stats.run_time, program.stats.round_trip_time)
+        self.assertTrue(program.stats.segments)
+
+    def test_evaluate_twice(self):
+        for source in ("compiled", "memory"):
+            _, stats = td.evaluate(lambda x: x * 3 - 0.123, np.zeros((3, 5)), client=self.client, with_stats=True)
+            self.assertEqual(stats.source, source)
+
+    def test_explain_and_get_program(self):
+        program = self.compile(lambda x: td.exp(x) + 1, td.spec(("n", 5), "float32"))
+        self.assertTrue(program.explain())
+        found = self.client.get_program(program.fingerprint)
+        self.assertEqual((found.fingerprint, len(found.inputs), len(found.outputs)), (program.fingerprint, 1, 1))
+
+    def test_results_arrive_aligned(self):
+        program = self.compile(lambda x: x + 1, td.spec("n"))
+        for _ in range(2):
+            result = program(np.zeros(1000))
+        self.assertTrue(result.flags.aligned)
+        self.assertFalse(result.flags.owndata)
+
+    def test_many_threads(self):
+        program = self.compile(lambda x: x @ x, td.spec(("n", "n")))
+        wrong = []
+
+        def work(seed):
+            for size in range(1, 12):
+                x = np.random.default_rng(seed * 100 + size).uniform(size=(size, size))
+                if not np.allclose(program(x), x @ x, rtol=1e-12):
+                    wrong.append((seed, size))
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Failures(ServerTest):
+    def test_the_server_names_node_and_op(self):
+        graph = td.make_graph(lambda x: x + x, td.spec((2, 3))).graph
+        graph.inputs.add(name="y", type=td.make_graph(lambda y: y, td.spec((4, 3))).graph.inputs[0].type)
+        graph.nodes[0].inputs[1] = "y"
+        with self.assertRaises(td.InvalidArgument) as context:
+            self.client.compile(graph)
+        error = context.exception
+        self.assertEqual((error.reason, error.node), ("SHAPE_MISMATCH", graph.nodes[0].name))
+        self.assertTrue(error.op)
+
+    def test_unknown_device(self):
+        with self.assertRaises(td.Error) as context:
+            self.compile(lambda x: x, td.spec(2), device="no-such-device")
+        self.assertEqual(context.exception.reason, "DEVICE_UNKNOWN")
+
+    def test_unknown_program(self):
+        with self.assertRaises(td.FailedPrecondition) as context:
+            self.client.execute("0" * 64, [])
+        self.assertEqual(context.exception.reason, "PROGRAM_NOT_FOUND")
+
+    def test_arguments_that_do_not_fit(self):
+        program = self.compile(lambda x, y: x.sum() + y.sum(), td.spec("n"), td.spec("n"))
+        for arguments, reason in (([np.zeros(2)], "ARGUMENT_COUNT"), ([np.zeros(2), np.zeros(3)], "SYMBOL_CONFLICT"),
+                                  ([np.zeros(2), np.zeros(2, np.float32)], "ARGUMENT_MISMATCH")):  # fmt: skip
+            with self.assertRaises(td.InvalidArgument) as context:
+                self.client.execute(program.fingerprint, arguments)
+            self.assertEqual(context.exception.reason, reason)
+
+    def test_bytes_that_are_no_request(self):
+        with self.assertRaises(td.InvalidArgument):
+            self.client._call("Execute", b"\xff\xff\xff", 30)
+
+    def test_health_and_info(self):
+        self.assertEqual(self.client.health(), "SERVING")
+        info = self.client.server_info(capabilities=True)
+        self.assertTrue(info.version and info.devices and info.capabilities)
+        self.assertIn(
+            contract.DTYPES["DTYPE_F64"], {dtype for capability in info.capabilities for dtype in capability.dtypes}
+        )
+
+
+class Restart(unittest.TestCase):
+    def test_a_program_survives_the_server(self):
+        """Another server behind the same client's next connection knows nothing: the program compiles itself again."""
+        first, second = ServerProcess(), ServerProcess()
+        self.addCleanup(second.stop)
+        try:
+            with td.Client(first.target, timeout=60) as client, td.Client(second.target, timeout=60) as other:
+                program = td.compile(lambda x: x * 2, td.spec("n"), client=client)
+                np.testing.assert_array_equal(program(np.ones(2)), [2, 2])
+                program._client = other
+                np.testing.assert_array_equal(program(np.ones(3)), [2, 2, 2])
+                self.assertEqual(program.compile_count, 2)
+        finally:
+            self.assertEqual(first.stop(), 0)
+
+
+class Examples(ServerTest):
+    def run_example(self, *command):
+        return subprocess.run(
+            [sys.executable, *command, f"--target={self.server.target}"], capture_output=True, text=True, timeout=300
+        )
+
+    def test_demo(self):
+        result = self.run_example(EXAMPLES / "demo.py", "--quick", "--repeats=1")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for words in ("Attention block", "Black–Scholes", "Poisson", "Where to go next"):
+            self.assertIn(words, result.stdout)
+
+    def test_quickstart(self):
+        result = self.run_example(EXAMPLES / "quickstart.py")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_readme_example(self):
+        readme = (checkout.CLIENT_FOLDER / "README.md").read_text()
+        code = readme.split("```python\n", 1)[1].split("```", 1)[0]
+        with td.connect(self.server.target):
+            exec(compile(code, "README.md", "exec"), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
