@@ -1,7 +1,7 @@
 # tensord in a container. Any Debian 12 (bookworm) serves as the base:
 #   docker build --tag tensord .
 #   docker run --rm --volume tensord-run:/run/tensord --publish 127.0.0.1:9464:9464 tensord
-# See docs/container.md for TCP, TLS and health checks.
+# See docs/container.md for TCP, settings and health checks.
 ARG BASE=debian:12
 
 FROM ${BASE} AS build
@@ -16,7 +16,7 @@ FROM ${BASE} AS runtime
 COPY deploy/dev/packages.txt deploy/dev/packages.sh deploy/dev/setup.sh /tmp/setup/deploy/dev/
 RUN cd /tmp/setup && bash deploy/dev/setup.sh runtime && rm -rf /tmp/setup /var/lib/apt/lists/* \
  && groupadd --gid 65532 tensord && useradd --uid 65532 --gid 65532 --no-create-home --shell /usr/sbin/nologin tensord \
- && install --directory --owner=65532 --group=65532 --mode=0750 /run/tensord /var/cache/tensord
+ && install --directory --owner=65532 --group=65532 --mode=0750 /run/tensord
 COPY --from=build /src/build/release/bin/tensord /src/build/release/bin/tensordctl /usr/local/bin/
 COPY LICENSE /usr/share/doc/tensord/
 # A library that packages.txt forgot fails the build here and not the first start.
@@ -25,9 +25,10 @@ RUN tensord --version && tensordctl help >/dev/null
 USER 65532:65532
 # Server and tensordctl take the socket of the runtime folder: /run/tensord/tensord.sock.
 ENV XDG_RUNTIME_DIR=/run/tensord
-VOLUME /run/tensord /var/cache/tensord
-EXPOSE 8470 9464
+VOLUME /run/tensord
+# 7070 for a --listen of your own, 9464 for Prometheus.
+EXPOSE 7070 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 CMD ["tensordctl", "health"]
-ENTRYPOINT ["tensord", "--cache-dir=/var/cache/tensord"]
+ENTRYPOINT ["tensord"]
 CMD ["--listen=unix:/run/tensord/tensord.sock", "--metrics=0.0.0.0:9464"]

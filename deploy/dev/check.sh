@@ -61,7 +61,7 @@ check_scripts() {
 
 check_headers() {
   ensure_packages build
-  build_preset release tensord_proto tensord_grpc >/dev/null
+  build_preset release tensord_proto tensord_grpc tensord_server_config_proto >/dev/null
   python3 deploy/dev/check_headers.py "$(job_count)"
 }
 
@@ -93,7 +93,7 @@ check_tidy() {
   mapfile -t files < <(git -c safe.directory='*' diff --name-only --diff-filter=d "${BASE:-HEAD~1}" -- '*.cc')
   [[ ${#files[@]} -eq 0 ]] && return 0
   ensure_packages build
-  build_preset dev tensord_proto tensord_grpc >/dev/null
+  build_preset dev tensord_proto tensord_grpc tensord_server_config_proto >/dev/null
   printf '%s\n' "${files[@]}" | xargs -P "$(job_count)" -n 1 clang-tidy-14 -p build/dev --quiet
 }
 

@@ -24,7 +24,7 @@ import sys
 import urllib.request
 
 text = urllib.request.urlopen(f"http://{sys.argv[1]}/metrics", timeout=10).read().decode()
-wanted = re.compile(r"tensord_\w*(requests|programs?|compil|cache)\w*_total\b|tensord_\w+_(count|sum)\b|tensord_build_info")
+wanted = re.compile(r"tensord_(rpc_handled|compile_requests|execute)_total|tensord_compile_seconds_(sum|count)|tensord_program_cache_entries")
 lines = [line for line in text.splitlines() if wanted.match(line) and not line.endswith(" 0")]
 print("\n".join("  " + line for line in lines[:12]))
 print(f"  … {sum(not line.startswith('#') for line in text.splitlines())} series in all, at http://{sys.argv[1]}/metrics")
