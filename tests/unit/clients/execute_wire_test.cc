@@ -37,8 +37,7 @@ v1::Tensor ToWireTensor(const HostTensor& tensor) {
 }
 
 std::vector<HostTensor> SampleTensors() {
-  return {HostTensor::Scalar(2.5f),
-          *HostTensor::FromVector(std::vector<double>(5000, 1.25), {50, 100}),
+  return {HostTensor::Scalar(2.5f), *HostTensor::FromVector(std::vector<double>(5000, 1.25), {50, 100}),
           *HostTensor::FromVector(std::vector<int64_t>{}, {3, 0}),
           *HostTensor::FromVector(std::vector<bool>{true, false}, {2}, MemoryOrder::kColumnMajor),
           *HostTensor::FromVector(std::vector<int32_t>(1 << 15, 7), {1 << 15})};
@@ -147,7 +146,7 @@ TEST(DecodeExecuteResponse, RefusesEveryTruncation) {
 TEST(DecodeExecuteResponse, SurvivesEveryChangedByte) {
   v1::ExecuteResponse response;
   *response.add_results()->mutable_tensor() = ToWireTensor(HostTensor::Scalar(2.5f));
-  response.mutable_stats()->set_device("cpu:0");
+  response.mutable_stats()->set_peak_bytes(12345);
   const std::string bytes = response.SerializeAsString();
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int value = 0; value < 256; ++value) {

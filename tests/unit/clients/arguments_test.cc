@@ -1,0 +1,65 @@
+#include "clients/cli/arguments.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tensord::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+const std::vector<FlagSpec>& Flags() {
+  static const auto* const flags =
+      new std::vector<FlagSpec>{{.name = "target", .placeholder = "ADDRESS"},
+                                {.name = "input", .placeholder = "NAME=FILE", .is_repeatable = true},
+                                {.name = "json"}};
+  return *flags;
+}
+
+absl::StatusOr<Arguments> Parse(const std::vector<std::string>& words) { return Arguments::Parse(Flags(), words); }
+
+std::string Why(const std::vector<std::string>& words) { return std::string(Parse(words).status().message()); }
+
+TEST(Arguments, ReadsFlagsInBothForms) {
+  const Arguments arguments = *Parse({"g.json", "--target=unix:/x=y", "--input", "a=1", "--input=b=2", "--json"});
+  EXPECT_THAT(arguments.positional(), ElementsAre("g.json"));
+  EXPECT_EQ(arguments.Value("target"), "unix:/x=y");
+  EXPECT_THAT(arguments.Values("input"), ElementsAre("a=1", "b=2"));
+  EXPECT_TRUE(arguments.Has("json"));
+}
+
+TEST(Arguments, AbsentFlagsHaveNoValue) {
+  const Arguments arguments = *Parse({});
+  EXPECT_FALSE(arguments.Has("json"));
+  EXPECT_EQ(arguments.Value("target"), std::nullopt);
+  EXPECT_TRUE(arguments.Values("input").empty());
+}
+
+TEST(Arguments, DashesEndTheFlagsAndOneDashIsAName) {
+  EXPECT_THAT(Parse({"-", "--", "--json"})->positional(), ElementsAre("-", "--json"));
+  EXPECT_EQ(Parse({"--target="})->Value("target"), "");
+}
+
+TEST(Arguments, ErrorsNameTheFlag) {
+  EXPECT_EQ(Why({"--tagret=x"}), "unknown flag: --tagret");
+  EXPECT_EQ(Why({"-j"}), "unknown flag: -j");
+  EXPECT_EQ(Why({"--target"}), "flag needs a value: --target=ADDRESS");
+  EXPECT_EQ(Why({"--json=yes"}), "flag takes no value: --json=yes");
+  EXPECT_EQ(Why({"--target=a", "--target=b"}), "flag is given twice: --target");
+  EXPECT_EQ(Why({"--=x"}), "unknown flag: --");
+}
+
+TEST(ParseNameAndFile, NeedsBothSides) {
+  EXPECT_THAT(*ParseNameAndFile("input", "x=a=b.npy"), Pair("x", "a=b.npy"));
+  for (const char* value : {"", "x", "x=", "=a.npy"}) {
+    EXPECT_THAT(std::string(ParseNameAndFile("input", value).status().message()), HasSubstr("--input="));
+  }
+}
+
+}  // namespace
+}  // namespace tensord::cli

@@ -1,0 +1,130 @@
+#ifndef TENSORD_TESTS_UNIT_CLIENTS_FAKE_SERVER_H_
+#define TENSORD_TESTS_UNIT_CLIENTS_FAKE_SERVER_H_
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/any.pb.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+#include "tensord/v1/compute.grpc.pb.h"
+
+namespace tensord::client {
+
+// Serves tensord.v1.Compute on a socket of its own, and computes nothing: Execute returns its arguments. Each call
+// first asks `refuse`, and is kept for the test to look at.
+class FakeServer : private v1::Compute::Service {
+ public:
+  FakeServer()
+      : socket_(absl::StrCat(::testing::TempDir(), "/tensord-fake-", getpid(), "-",
+                             absl::Hex(reinterpret_cast<uintptr_t>(this)), ".sock")) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::ServerBuilder builder;
+    builder.SetMaxReceiveMessageSize(-1);
+    builder.AddListeningPort(target(), grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakeServer() override {
+    server_->Shutdown(std::chrono::system_clock::now());
+    std::remove(socket_.c_str());
+  }
+
+  std::string target() const { return absl::StrCat("unix:", socket_); }
+  grpc::HealthCheckServiceInterface* health() { return server_->GetHealthCheckService(); }
+
+  // A failure as the server of tensord sends it.
+  static grpc::Status Refusal(grpc::StatusCode code, const std::string& message, const v1::ErrorDetail& detail) {
+    google::protobuf::Any packed;
+    packed.PackFrom(detail);
+    // google.rpc.Status by hand: code = 1, message = 2, details = 3, whose length takes two bytes here.
+    const std::string any = packed.SerializeAsString();
+    std::string status = absl::StrCat("\x08", std::string(1, static_cast<char>(code)), "\x12",
+                                      std::string(1, static_cast<char>(message.size())), message, "\x1a");
+    status += static_cast<char>(0x80u | (any.size() & 0x7fu));
+    status += static_cast<char>(any.size() >> 7);
+    return grpc::Status(code, message, status + any);
+  }
+
+  // Set before the calls that they concern.
+  std::function<grpc::Status()> refuse = [] { return grpc::Status::OK; };
+  std::function<grpc::Status(const v1::ExecuteRequest&)> refuse_execute = [](const v1::ExecuteRequest&) {
+    return grpc::Status::OK;
+  };
+  v1::ServerInfo info;
+  // The last request of each kind; read after its call returned.
+  v1::CompileRequest compile_request;
+  v1::ExecuteRequest execute_request;
+  v1::ExplainRequest explain_request;
+  std::multimap<std::string, std::string> metadata;
+
+ private:
+  grpc::Status Compile(grpc::ServerContext* context, const v1::CompileRequest* request,
+                       v1::CompileResponse* response) override {
+    Keep(*context);
+    compile_request = *request;
+    v1::Program& program = *response->mutable_program();
+    program.set_fingerprint(std::string(64, 'f'));
+    program.set_device("cpu:0");
+    *program.mutable_inputs() = request->graph().inputs();
+    program.set_instruction_count(request->graph().nodes_size());
+    response->set_source(v1::CompileResponse::SOURCE_MEMORY);
+    return refuse();
+  }
+
+  grpc::Status GetProgram(grpc::ServerContext*, const v1::GetProgramRequest* request, v1::Program* program) override {
+    program->set_fingerprint(request->fingerprint());
+    return refuse();
+  }
+
+  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+                       v1::ExplainResponse* response) override {
+    explain_request = *request;
+    response->set_text("one segment");
+    return refuse();
+  }
+
+  grpc::Status Execute(grpc::ServerContext* context, const v1::ExecuteRequest* request,
+                       v1::ExecuteResponse* response) override {
+    Keep(*context);
+    execute_request = *request;
+    for (const v1::Argument& argument : request->arguments()) {
+      *response->add_results()->mutable_tensor() = argument.tensor();
+    }
+    response->mutable_stats()->set_device("cpu:0");
+    response->mutable_stats()->mutable_run_time()->set_nanos(1500000);
+    if (request->profile()) response->mutable_stats()->add_segments()->set_kernel("copy");
+    const grpc::Status status = refuse_execute(*request);
+    return status.ok() ? refuse() : status;
+  }
+
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest* request,
+                             v1::ServerInfo* response) override {
+    *response = info;
+    if (!request->capabilities()) response->clear_capabilities();
+    return refuse();
+  }
+
+  void Keep(const grpc::ServerContext& context) {
+    metadata.clear();
+    for (const auto& [key, value] : context.client_metadata()) {
+      metadata.emplace(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
+    }
+  }
+
+  std::string socket_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_TESTS_UNIT_CLIENTS_FAKE_SERVER_H_

@@ -1,0 +1,192 @@
+// The commands of tensordctl, against a server that returns what it gets.
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "clients/cli/command.h"
+#include "clients/cli/file.h"
+#include "clients/cli/npy.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "tests/unit/clients/fake_server.h"
+
+namespace tensord::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kIdentity[] = R"({
+  "inputs": [{"name": "x", "type": {"dtype": "DTYPE_F32", "shape": [{"size": 2}]}}],
+  "outputs": [{"name": "y", "value": "x"}]
+})";
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome Call(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Console console(out, err);
+  const int status = Dispatch(words, console);
+  return {status, out.str(), err.str()};
+}
+
+google::protobuf::Struct Json(const std::string& text) {
+  google::protobuf::Struct json;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text, &json).ok()) << text;
+  return json;
+}
+
+class TensordctlTest : public ::testing::Test {
+ protected:
+  TensordctlTest()
+      : folder_(absl::StrCat(::testing::TempDir(), "/tensordctl-", getpid(), "-",
+                             absl::Hex(reinterpret_cast<uintptr_t>(this)))) {
+    graph_ = absl::StrCat(folder_, ".json");
+    input_ = absl::StrCat(folder_, "-x.npy");
+    output_ = absl::StrCat(folder_, "-y.npy");
+    EXPECT_TRUE(WriteFile(graph_, kIdentity).ok());
+    EXPECT_TRUE(WriteNpy(input_, *client::HostTensor::FromVector(std::vector<float>{1, 2}, {2})).ok());
+    target_ = absl::StrCat("--target=", server_.target());
+  }
+  ~TensordctlTest() override {
+    for (const std::string& path : {graph_, input_, output_}) std::remove(path.c_str());
+  }
+
+  client::FakeServer server_;
+  std::string folder_;
+  std::string graph_;
+  std::string input_;
+  std::string output_;
+  std::string target_;
+};
+
+TEST_F(TensordctlTest, RunWritesNpyFilesAndSaysWhatItDid) {
+  const Outcome outcome =
+      Call({"run", graph_, target_, "--input", "x=" + input_, "--output=y=" + output_, "--device=cpu"});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("y: f32[2] to " + output_));
+  EXPECT_THAT(outcome.out, HasSubstr("program ffffffffffff from memory on cpu:0: compile 0, queue 0, run 1.5ms"));
+  EXPECT_THAT(*ReadNpy(output_)->Values<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(server_.compile_request.options().device(), "cpu");
+  EXPECT_EQ(server_.execute_request.fingerprint(), std::string(64, 'f'));
+}
+
+TEST_F(TensordctlTest, RunSummarizesOutputsWithoutAFile) {
+  EXPECT_THAT(Call({"run", graph_, target_, "--input=x=" + input_}).out, HasSubstr("y: f32[2] 1, 2\n"));
+  const Outcome profile = Call({"run", graph_, target_, "--input=x=" + input_, "--profile"});
+  EXPECT_THAT(profile.out, HasSubstr("copy"));
+  const auto json = Json(Call({"run", graph_, target_, "--input=x=" + input_, "--json"}).out);
+  const auto& output = json.fields().at("outputs").list_value().values(0).struct_value().fields();
+  EXPECT_EQ(output.at("name").string_value(), "y");
+  EXPECT_EQ(output.at("first_values").list_value().values(1).string_value(), "2");
+  EXPECT_EQ(json.fields().at("run_ms").number_value(), 1.5);
+}
+
+TEST_F(TensordctlTest, RunSendsTheGraphAgainWhereTheProgramIsGone) {
+  server_.refuse_execute = [](const v1::ExecuteRequest& request) {
+    return request.has_graph() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "evicted");
+  };
+  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_}).status, kExitOk);
+}
+
+TEST_F(TensordctlTest, RunSaysWhichInputIsMissingOrUnknown) {
+  const Outcome missing = Call({"run", graph_, target_});
+  EXPECT_EQ(missing.status, kExitFailed);
+  EXPECT_THAT(missing.err, HasSubstr("an input has no value; add --input=x=FILE.npy"));
+  const Outcome unknown = Call({"run", graph_, target_, "--input=z=" + input_});
+  EXPECT_EQ(unknown.status, kExitUsage);
+  EXPECT_THAT(unknown.err, HasSubstr("--input=z="));
+  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--output=z=" + output_}).status, kExitUsage);
+  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--input=x=" + input_}).status, kExitUsage);
+  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=/nowhere.npy"}).status, kExitFailed);
+  EXPECT_EQ(Call({"run", target_}).status, kExitUsage);
+  EXPECT_EQ(Call({"run", graph_, target_, "--order=fortran"}).status, kExitUsage);
+}
+
+TEST_F(TensordctlTest, CompileShowsTheProgram) {
+  const Outcome outcome = Call({"compile", graph_, target_, "--order=column"});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("fingerprint: " + std::string(64, 'f')));
+  EXPECT_THAT(outcome.out, HasSubstr("input x: f32[2]"));
+  EXPECT_EQ(server_.compile_request.options().order(), v1::MEMORY_ORDER_COLUMN_MAJOR);
+  const auto json = Json(Call({"compile", graph_, target_, "--json"}).out);
+  EXPECT_EQ(json.fields().at("source").string_value(), "SOURCE_MEMORY");
+}
+
+TEST_F(TensordctlTest, ExplainPrintsTheText) {
+  EXPECT_EQ(Call({"explain", graph_, target_}).out, "one segment\n");
+  EXPECT_EQ(server_.explain_request.graph().outputs_size(), 1);
+}
+
+TEST_F(TensordctlTest, ValidateSaysWhyNot) {
+  EXPECT_EQ(Call({"validate", graph_, target_}).status, kExitOk);
+  server_.refuse = [] {
+    v1::ErrorDetail detail;
+    detail.set_reason("SHAPE_MISMATCH");
+    detail.set_node(std::string(90, 'n'));
+    detail.set_op("Add");
+    return client::FakeServer::Refusal(grpc::StatusCode::INVALID_ARGUMENT, "shapes differ", detail);
+  };
+  const Outcome outcome = Call({"validate", graph_, target_});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("INVALID_ARGUMENT: shapes differ\n  reason: SHAPE_MISMATCH\n  node: nnn"));
+  EXPECT_THAT(outcome.err, HasSubstr("  op: Add\n"));
+  const auto json = Json(Call({"validate", graph_, target_, "--json"}).out);
+  EXPECT_EQ(json.fields().at("error").struct_value().fields().at("reason").string_value(), "SHAPE_MISMATCH");
+}
+
+TEST_F(TensordctlTest, HealthIsAProbe) {
+  EXPECT_EQ(Call({"health", target_}).status, kExitOk);
+  server_.health()->SetServingStatus(false);
+  const Outcome outcome = Call({"health", target_});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_EQ(outcome.out, "NOT_SERVING\n");
+  EXPECT_EQ(Call({"health", target_, "--service=nobody"}).out, "SERVICE_UNKNOWN\n");
+  EXPECT_EQ(Call({"health", "--target=unix:/nowhere.sock", "--deadline=50ms"}).status, kExitFailed);
+  EXPECT_EQ(Call({"health", target_, "--deadline=soon"}).status, kExitUsage);
+  EXPECT_EQ(Call({"health", target_, "now"}).status, kExitUsage);
+}
+
+TEST_F(TensordctlTest, InfoShowsTheServer) {
+  server_.info.set_version("1.2.3");
+  v1::Device* device = server_.info.add_devices();
+  device->set_name("cpu:0");
+  device->set_ready(true);
+  v1::Capability* capability = server_.info.add_capabilities();
+  capability->set_device("cpu");
+  capability->set_op("Add");
+  capability->add_dtypes(v1::DTYPE_F32);
+  capability->add_dtypes(v1::DTYPE_BF16);
+  const Outcome outcome = Call({"info", target_});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("tensord 1.2.3 at unix:"));
+  EXPECT_THAT(outcome.out, HasSubstr("device cpu:0: "));
+  EXPECT_THAT(Call({"info", target_, "--capabilities"}).out, HasSubstr("f32 bf16\n"));
+}
+
+TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
+  const Outcome help = Call({"--help"});
+  EXPECT_EQ(help.status, kExitOk);
+  for (const char* command : {"run", "compile", "explain", "validate", "health", "info"}) {
+    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
+    const Outcome own = Call({command, "--help"});
+    EXPECT_EQ(own.status, kExitOk);
+    EXPECT_THAT(own.out, HasSubstr(std::string("Usage: tensordctl ") + command));
+    EXPECT_THAT(own.out, HasSubstr("--target=ADDRESS"));
+    EXPECT_EQ(Call({command, "--bogus"}).status, kExitUsage);
+    EXPECT_EQ(Call({"help", command}).out, own.out);
+  }
+  EXPECT_EQ(Call({}).status, kExitUsage);
+  EXPECT_EQ(Call({"fly"}).status, kExitUsage);
+}
+
+}  // namespace
+}  // namespace tensord::cli
