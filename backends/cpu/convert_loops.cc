@@ -82,18 +82,17 @@ constexpr std::array<ConvertFunction, kNumDTypes + 1> RowFrom() {
           nullptr};
 }
 
-constexpr ConvertLoops kLoops = {
-    {{{},
-      RowFrom<Bool>(),
-      RowFrom<int32_t>(),
-      RowFrom<int64_t>(),
-      RowFrom<float>(),
-      RowFrom<double>(),
-      RowFrom<Complex64>(),
-      RowFrom<Complex128>(),
-      {},
-      {}}},
-    &RoundToOdd};
+constexpr ConvertLoops kLoops = {{{{},
+                                   RowFrom<Bool>(),
+                                   RowFrom<int32_t>(),
+                                   RowFrom<int64_t>(),
+                                   RowFrom<float>(),
+                                   RowFrom<double>(),
+                                   RowFrom<Complex64>(),
+                                   RowFrom<Complex128>(),
+                                   {},
+                                   {}}},
+                                 &RoundToOdd};
 
 const ConvertLoops* Loops() { return &kLoops; }
 

@@ -34,8 +34,7 @@ void FillAs(int64_t begin, int64_t end, int64_t repeat, int64_t size, T* out) {
 
 }  // namespace
 
-Iota::Iota(const ConcreteType& type, int64_t axis)
-    : dtype_(type.dtype), size_(type.shape[static_cast<size_t>(axis)]) {
+Iota::Iota(const ConcreteType& type, int64_t axis) : dtype_(type.dtype), size_(type.shape[static_cast<size_t>(axis)]) {
   for (int64_t i = 0; i < axis; ++i) repeat_ *= type.shape[static_cast<size_t>(i)];
 }
 

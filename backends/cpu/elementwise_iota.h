@@ -7,7 +7,8 @@
 
 namespace tensord::cpu {
 
-// The numbers 0, 1, 2, … along one axis of a dense column-major tensor, the same along all others. A value; thread-safe.
+// The numbers 0, 1, 2, … along one axis of a dense column-major tensor, the same along all others. A value;
+// thread-safe.
 class Iota {
  public:
   // `axis` must be an axis of the type, whose dtype is a number's.

@@ -29,9 +29,8 @@ constexpr bool Vectorises() {
   using namespace scalar;  // NOLINT: the names of the ops
   if constexpr (HalfElement<T>) {
     return false;
-  } else if constexpr (kIsOneOf<F, Negate, Conj, RealPart, ImagPart, Not, Add, Subtract, Multiply, And,
-                                Or, Xor, MakeComplex, Equal, NotEqual, Less, LessEqual, Greater,
-                                GreaterEqual>) {
+  } else if constexpr (kIsOneOf<F, Negate, Conj, RealPart, ImagPart, Not, Add, Subtract, Multiply, And, Or, Xor,
+                                MakeComplex, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual>) {
     return true;
   } else if constexpr (kIsOneOf<F, Abs, Sign, Floor, Ceil, RoundNearestEven, IsFinite>) {
     return !ComplexElement<T>;
@@ -44,7 +43,7 @@ constexpr bool Vectorises() {
   }
 }
 
-// In place the loop reads element i before it writes element i, so vectors may overlap only themselves: ivdep says that.
+// In place the loop reads element i before it writes element i, so no iteration depends on another: ivdep says so.
 template <class F, class T>
 void UnaryLoop(const void* a, const void* /*b*/, void* out, int64_t n) {
   using Result = decltype(F()(T()));

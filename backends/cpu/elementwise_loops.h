@@ -10,8 +10,8 @@ namespace tensord::cpu {
 // By DType; index 0 (kInvalid) is null.
 using ElementwiseRow = std::array<ElementwiseFunction, kNumDTypes + 1>;
 
-// The ops that a compiler vectorises well from their scalar meaning (arithmetic, logic, rounding, comparisons), compiled
-// once for every instruction set. Null for the other ops and dtypes.
+// The ops that a compiler vectorises well from their scalar meaning (arithmetic, logic, rounding, comparisons),
+// compiled once for every instruction set. Null for the other ops and dtypes.
 struct ElementwiseLoops {
   std::array<ElementwiseRow, kNumCoreOps> ops;
   std::array<ElementwiseRow, 7> compares;  // by CompareDirection

@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// Results of at least this size do not stay in the cache, and storing past it saves reading each line first: half of the
-// last-level cache, but 64 MiB at most. Constant while the process lives.
+// Results of at least this size do not stay in the cache, and storing past it saves reading each line first: half of
+// the last-level cache, but 64 MiB at most. Constant while the process lives.
 int64_t StreamedResultBytes();
 
 // memcpy whose stores bypass the cache. A thread's streamed stores are visible to others after FlushStreamed.

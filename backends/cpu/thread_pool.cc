@@ -61,7 +61,8 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
-  const bool spread = tasks > 1 && !workers_.empty() && !t_inside_job && !busy_.exchange(true, std::memory_order_acquire);
+  const bool spread =
+      tasks > 1 && !workers_.empty() && !t_inside_job && !busy_.exchange(true, std::memory_order_acquire);
   if (!spread) {
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     return;

@@ -31,8 +31,9 @@ class ThreadPool {
   // How many threads a job may run on, the caller included.
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What they
-  // wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth spreading.
+  // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
+  // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
+  // spreading.
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.

@@ -59,23 +59,23 @@ HWY_INLINE V Rsqrt(D d, V x) {
   return hn::Div(hn::Set(d, 1), hn::Sqrt(x));
 }
 
-#define TENSORD_ARRAY_UNARY(Name)                                                  \
-  struct Name##Function {                                                          \
-    template <class D, class V>                                                    \
-    HWY_INLINE V operator()(D d, V x) const {                                      \
-      return Name(d, x);                                                           \
-    }                                                                              \
-  };                                                                               \
+#define TENSORD_ARRAY_UNARY(Name)                                                            \
+  struct Name##Function {                                                                    \
+    template <class D, class V>                                                              \
+    HWY_INLINE V operator()(D d, V x) const {                                                \
+      return Name(d, x);                                                                     \
+    }                                                                                        \
+  };                                                                                         \
   void Name##F32(const float* x, float* y, int64_t n) { MapUnary<Name##Function>(x, y, n); } \
   void Name##F64(const double* x, double* y, int64_t n) { MapUnary<Name##Function>(x, y, n); }
 
-#define TENSORD_ARRAY_BINARY(Name)                                                 \
-  struct Name##Function {                                                          \
-    template <class D, class V>                                                    \
-    HWY_INLINE V operator()(D d, V a, V b) const {                                 \
-      return Name(d, a, b);                                                        \
-    }                                                                              \
-  };                                                                               \
+#define TENSORD_ARRAY_BINARY(Name)                                                                               \
+  struct Name##Function {                                                                                        \
+    template <class D, class V>                                                                                  \
+    HWY_INLINE V operator()(D d, V a, V b) const {                                                               \
+      return Name(d, a, b);                                                                                      \
+    }                                                                                                            \
+  };                                                                                                             \
   void Name##F32(const float* a, const float* b, float* y, int64_t n) { MapBinary<Name##Function>(a, b, y, n); } \
   void Name##F64(const double* a, const double* b, double* y, int64_t n) { MapBinary<Name##Function>(a, b, y, n); }
 
@@ -100,11 +100,13 @@ TENSORD_ARRAY_BINARY(Remainder)
 #undef TENSORD_ARRAY_UNARY
 #undef TENSORD_ARRAY_BINARY
 
-#define TENSORD_TABLE(Bits)                                                                                    \
-  {.exp = Exp##Bits, .expm1 = Expm1##Bits, .log = Log##Bits, .log1p = Log1p##Bits, .logistic = Logistic##Bits, \
-   .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,               \
-   .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,         \
-   .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits}
+#define TENSORD_TABLE(Bits)                                                                                     \
+  {                                                                                                             \
+    .exp = Exp##Bits, .expm1 = Expm1##Bits, .log = Log##Bits, .log1p = Log1p##Bits, .logistic = Logistic##Bits, \
+    .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,               \
+    .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,         \
+    .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits                            \
+  }
 constexpr VectorMath<float> kTableF32 = TENSORD_TABLE(F32);
 constexpr VectorMath<double> kTableF64 = TENSORD_TABLE(F64);
 #undef TENSORD_TABLE

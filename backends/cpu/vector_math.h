@@ -5,10 +5,10 @@
 
 namespace tensord::cpu {
 
-// Elementary functions over contiguous arrays of float or double, compiled for every instruction set that Highway knows and
-// chosen at run time. Arrays need no alignment; y may be one of the operands. The result of an element
-// depends on that element alone, not on its place or on n. At most 4 ulp off, and the IEEE value at NaN, ±inf, ±0,
-// overflow and underflow.
+// Elementary functions over contiguous arrays of float or double, compiled for every instruction set that Highway knows
+// and chosen at run time. Arrays need no alignment; y may be one of the operands. The result of an element depends on
+// that element alone, not on its place or on n. At most 4 ulp off, and the IEEE value at NaN, ±inf, ±0, overflow and
+// underflow.
 template <typename T>
 struct VectorMath {
   using Unary = void (*)(const T* x, T* y, int64_t n);

@@ -1,6 +1,6 @@
 // Exponential functions as vector code: exp, expm1, tanh, logistic. Every function takes any value and gives the IEEE
-// result at NaN, ±inf, ±0, overflow and underflow; elsewhere it is within 3 ulp. A lane's bits depend on that lane alone.
-// Coefficients are minimax polynomials of this project.
+// result at NaN, ±inf, ±0, overflow and underflow; elsewhere it is within 3 ulp. A lane's bits depend on that lane
+// alone. Coefficients are minimax polynomials of this project.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_EXP_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_EXP_INL_H_
@@ -90,8 +90,7 @@ HWY_INLINE V Expm1(D d, V x) {
   using T = hn::TFromD<D>;
   using C = ExpConstants<T>;
   const V one = hn::Set(d, 1);
-  const ExpReduction<V> e =
-      ReduceExp(d, hn::Min(hn::Max(x, hn::Set(d, C::kMinusOne)), hn::Set(d, C::kOverflow)));
+  const ExpReduction<V> e = ReduceExp(d, hn::Min(hn::Max(x, hn::Set(d, C::kMinusOne)), hn::Set(d, C::kOverflow)));
   // 2^n ((e^r - 1) + (1 - 2^-n)); past 64 the power is too small to count and would leave the exponent's range.
   const V power = PowerOf2(d, hn::Neg(hn::Min(e.n, hn::Set(d, 64))));
   const V y = ScaleByPowerOf2(d, hn::Add(e.expm1_r, hn::Sub(one, power)), e.n);

@@ -1,5 +1,5 @@
-// log and log1p as vector code: any value, IEEE results at the edges, within 2 ulp elsewhere. A lane's bits depend on that
-// lane alone. Coefficients are minimax polynomials of this project.
+// log and log1p as vector code: any value, IEEE results at the edges, within 2 ulp elsewhere. A lane's bits depend on
+// that lane alone. Coefficients are minimax polynomials of this project.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_LOG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_LOG_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_LOG_INL_H_
@@ -26,7 +26,7 @@ struct LogConstants<float> {
   static constexpr float kSubnormalScale = 0x1p24f;
   static constexpr float kSubnormalExponent = 24;
   // (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], lowest degree first.
-  static constexpr float kPoly[] = {0x1.555554p-2f, -0x1.fffff8p-3f, 0x1.999d46p-3f,  -0x1.555c9p-3f, 0x1.23d51p-3f,
+  static constexpr float kPoly[] = {0x1.555554p-2f, -0x1.fffff8p-3f, 0x1.999d46p-3f, -0x1.555c9p-3f, 0x1.23d51p-3f,
                                     -0x1.fcbecp-4f, 0x1.de362p-4f,   -0x1.d782cp-4f, 0x1.204ap-4f};
 };
 

@@ -48,8 +48,9 @@ HWY_INLINE V Remainder(D d, V a, V b) {
   const V dividend = hn::Abs(a);
   const V divisor = hn::Abs(b);
   const V quotient = hn::Div(dividend, divisor);
-  // While the quotient is an exact integer after truncation, a - q b lies on the grid of b and fits: the fused operation
-  // is exact. The quotient may have been rounded up to the next integer; then one divisor goes back, exactly again.
+  // While the quotient is an exact integer after truncation, a - q b lies on the grid of b and fits: the fused
+  // operation is exact. The quotient may have been rounded up to the next integer; then one divisor goes back, exactly
+  // again.
   V r = hn::NegMulAdd(hn::Trunc(quotient), divisor, dividend);
   r = hn::IfThenElse(hn::Lt(r, hn::Zero(d)), hn::Add(r, divisor), r);
   r = hn::IfThenElse(hn::Lt(dividend, divisor), dividend, r);

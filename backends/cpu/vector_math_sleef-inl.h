@@ -1,6 +1,6 @@
-// SLEEF's functions on the vectors of the current Highway target, for the long tail of math: erf, cbrt, tan, pow, atan2,
-// and sin and cos of huge arguments. Only its deterministic variants are used (cinz, finz): in the others a lane's bits
-// may depend on its neighbours. Targets that SLEEF lacks go lane by lane through the C++ library.
+// SLEEF's functions on the vectors of the current Highway target, for the long tail of math: erf, cbrt, tan, pow,
+// atan2, and sin and cos of huge arguments. Only its deterministic variants are used (cinz, finz): in the others a
+// lane's bits may depend on its neighbours. Targets that SLEEF lacks go lane by lane through the C++ library.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
@@ -48,10 +48,10 @@ HWY_BEFORE_NAMESPACE();
 #ifdef TENSORD_SLEEF32
 // sleef.h declares only what the baseline target has, so the prototypes are repeated here.
 extern "C" {
-#define TENSORD_DECLARE_UNARY(fn)                          \
+#define TENSORD_DECLARE_UNARY(fn)                           \
   TENSORD_SLEEF_V32 TENSORD_SLEEF32(fn)(TENSORD_SLEEF_V32); \
   TENSORD_SLEEF_V64 TENSORD_SLEEF64(fn)(TENSORD_SLEEF_V64);
-#define TENSORD_DECLARE_BINARY(fn)                                            \
+#define TENSORD_DECLARE_BINARY(fn)                                             \
   TENSORD_SLEEF_V32 TENSORD_SLEEF32(fn)(TENSORD_SLEEF_V32, TENSORD_SLEEF_V32); \
   TENSORD_SLEEF_V64 TENSORD_SLEEF64(fn)(TENSORD_SLEEF_V64, TENSORD_SLEEF_V64);
 TENSORD_DECLARE_UNARY(sin)
@@ -71,44 +71,44 @@ namespace HWY_NAMESPACE {
 
 #ifdef TENSORD_SLEEF32
 
-#define TENSORD_SLEEF_UNARY(Name, fn)                             \
-  template <class D, class V>                                     \
-  HWY_INLINE V Name(D /*d*/, V x) {                               \
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {                   \
-      return V{TENSORD_SLEEF32(fn)(x.raw)};                       \
-    } else {                                                      \
-      return V{TENSORD_SLEEF64(fn)(x.raw)};                       \
-    }                                                             \
+#define TENSORD_SLEEF_UNARY(Name, fn)           \
+  template <class D, class V>                   \
+  HWY_INLINE V Name(D /*d*/, V x) {             \
+    if constexpr (sizeof(hn::TFromD<D>) == 4) { \
+      return V{TENSORD_SLEEF32(fn)(x.raw)};     \
+    } else {                                    \
+      return V{TENSORD_SLEEF64(fn)(x.raw)};     \
+    }                                           \
   }
-#define TENSORD_SLEEF_BINARY(Name, fn)                            \
-  template <class D, class V>                                     \
-  HWY_INLINE V Name(D /*d*/, V x, V y) {                          \
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {                   \
-      return V{TENSORD_SLEEF32(fn)(x.raw, y.raw)};                \
-    } else {                                                      \
-      return V{TENSORD_SLEEF64(fn)(x.raw, y.raw)};                \
-    }                                                             \
+#define TENSORD_SLEEF_BINARY(Name, fn)             \
+  template <class D, class V>                      \
+  HWY_INLINE V Name(D /*d*/, V x, V y) {           \
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {    \
+      return V{TENSORD_SLEEF32(fn)(x.raw, y.raw)}; \
+    } else {                                       \
+      return V{TENSORD_SLEEF64(fn)(x.raw, y.raw)}; \
+    }                                              \
   }
 
 #else
 
-#define TENSORD_SLEEF_UNARY(Name, fn)                                              \
-  template <class D, class V>                                                      \
-  HWY_INLINE V Name(D d, V x) {                                                    \
-    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                              \
-    hn::Store(x, d, lanes);                                                        \
-    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i]);        \
-    return hn::Load(d, lanes);                                                     \
+#define TENSORD_SLEEF_UNARY(Name, fn)                                       \
+  template <class D, class V>                                               \
+  HWY_INLINE V Name(D d, V x) {                                             \
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                       \
+    hn::Store(x, d, lanes);                                                 \
+    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i]); \
+    return hn::Load(d, lanes);                                              \
   }
-#define TENSORD_SLEEF_BINARY(Name, fn)                                             \
-  template <class D, class V>                                                      \
-  HWY_INLINE V Name(D d, V x, V y) {                                               \
-    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                              \
-    HWY_ALIGN hn::TFromD<D> others[hn::MaxLanes(D())];                             \
-    hn::Store(x, d, lanes);                                                        \
-    hn::Store(y, d, others);                                                       \
+#define TENSORD_SLEEF_BINARY(Name, fn)                                                 \
+  template <class D, class V>                                                          \
+  HWY_INLINE V Name(D d, V x, V y) {                                                   \
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                                  \
+    HWY_ALIGN hn::TFromD<D> others[hn::MaxLanes(D())];                                 \
+    hn::Store(x, d, lanes);                                                            \
+    hn::Store(y, d, others);                                                           \
     for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i], others[i]); \
-    return hn::Load(d, lanes);                                                     \
+    return hn::Load(d, lanes);                                                         \
   }
 
 #endif

@@ -1,5 +1,5 @@
-// sin and cos as vector code: any value, IEEE results at the edges, within 2 ulp elsewhere, zeros of the functions included. A
-// lane's bits depend on that lane alone. Coefficients are minimax polynomials of this project.
+// sin and cos as vector code: any value, IEEE results at the edges, within 2 ulp elsewhere, zeros of the functions
+// included. A lane's bits depend on that lane alone. Coefficients are minimax polynomials of this project.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_TRIG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_TRIG_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_TRIG_INL_H_
@@ -33,10 +33,10 @@ struct TrigConstants<double> {
   static constexpr double kLimit = 0x1p30;
   static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   static constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
-  static constexpr double kSin[] = {-0x1.5555555555555p-3, 0x1.1111111110c75p-7,  -0x1.a01a019e9da4dp-13,
+  static constexpr double kSin[] = {-0x1.5555555555555p-3, 0x1.1111111110c75p-7,   -0x1.a01a019e9da4dp-13,
                                     0x1.71de37ad4cc71p-19, -0x1.ae601c8589111p-26, 0x1.5e1002c01258ap-33};
-  static constexpr double kCos[] = {0x1.5555555555555p-5,  -0x1.6c16c16c168c8p-10, 0x1.a01a019f37a28p-16,
-                                    -0x1.27e4fa020edd5p-22, 0x1.1eeb56ea63871p-29, -0x1.9072d88c96532p-37};
+  static constexpr double kCos[] = {0x1.5555555555555p-5,   -0x1.6c16c16c168c8p-10, 0x1.a01a019f37a28p-16,
+                                    -0x1.27e4fa020edd5p-22, 0x1.1eeb56ea63871p-29,  -0x1.9072d88c96532p-37};
 };
 
 // sin(|x| + quarter_turns pi/2) for |x| below the limit.
@@ -55,8 +55,8 @@ HWY_INLINE V SinOfMagnitude(D d, V magnitude) {
 
   const V z = hn::Mul(r, r);
   const V sine = hn::MulAdd(hn::Mul(r, z), EvaluatePoly(d, z, C::kSin), r);
-  const V cosine = hn::MulAdd(hn::Mul(z, z), EvaluatePoly(d, z, C::kCos),
-                              hn::NegMulAdd(hn::Set(d, T(0.5)), z, hn::Set(d, 1)));
+  const V cosine =
+      hn::MulAdd(hn::Mul(z, z), EvaluatePoly(d, z, C::kCos), hn::NegMulAdd(hn::Set(d, T(0.5)), z, hn::Set(d, 1)));
   const auto odd = hn::RebindMask(d, hn::Ne(hn::And(quadrant, hn::Set(du, Bits{1})), hn::Zero(du)));
   const auto sign = hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::And(quadrant, hn::Set(du, Bits{2})));
   return hn::Xor(hn::IfThenElse(odd, cosine, sine), hn::BitCast(d, sign));

@@ -35,7 +35,8 @@ void CheckPair() {
     ASSERT_EQ(std::memcmp(&to[static_cast<size_t>(n) + 1], &guard, sizeof(To)), 0) << pair;
     if constexpr (sizeof(From) == sizeof(To)) {
       convert(from.data() + 1, from.data() + 1, n);
-      ASSERT_EQ(n == 0 ? 0 : std::memcmp(from.data() + 1, to.data() + 1, x.size() * sizeof(To)), 0) << pair << " in place";
+      ASSERT_EQ(n == 0 ? 0 : std::memcmp(from.data() + 1, to.data() + 1, x.size() * sizeof(To)), 0)
+          << pair << " in place";
     }
   }
 }

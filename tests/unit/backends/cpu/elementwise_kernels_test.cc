@@ -76,8 +76,9 @@ class Call {
     Literal result = *Literal::Create(instruction_.results[0]);
     std::vector<const Literal*> operands;
     for (const Literal& operand : operands_) operands.push_back(&operand);
-    const absl::Status status = Def(static_cast<CoreOp>(instruction_.op->index))
-                                    .reference.get()({.attrs = attrs_, .operands = operands, .results = absl::MakeSpan(&result, 1)});
+    const absl::Status status =
+        Def(static_cast<CoreOp>(instruction_.op->index))
+            .reference.get()({.attrs = attrs_, .operands = operands, .results = absl::MakeSpan(&result, 1)});
     EXPECT_TRUE(status.ok()) << status;
     return std::string(result.bytes());
   }
@@ -221,7 +222,8 @@ TEST(ElementwiseKernelsTest, Convert) {
 TEST(ElementwiseKernelsTest, Iota) {
   for (DType dtype : kAllDTypes) {
     if (dtype == DType::kBool) continue;
-    for (const Shape& shape : {Shape{70001}, Shape{0}, Shape{3, 5, 7}, Shape{4, 0, 2}, Shape{300, 2, 200}, Shape{1, 1}}) {
+    for (const Shape& shape :
+         {Shape{70001}, Shape{0}, Shape{3, 5, 7}, Shape{4, 0, 2}, Shape{300, 2, 200}, Shape{1, 1}}) {
       for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
         const ConcreteType type{dtype, shape};
         Call call(CoreOp::kIota, {}, type);

@@ -151,9 +151,8 @@ TEST(ElementwiseTest, ComparisonsMeanWhatTheScalarFunctorsMean) {
     for (DType dtype : kAllDTypes) {
       for (int64_t d = 1; d <= 6; ++d) {
         const auto direction = static_cast<CompareDirection>(d);
-        VisitDirection(direction, [&]<typename F>(F) {
-          CheckOp<F, 2>("compare", dtype, FindCompare(direction, dtype), 0);
-        });
+        VisitDirection(direction,
+                       [&]<typename F>(F) { CheckOp<F, 2>("compare", dtype, FindCompare(direction, dtype), 0); });
       }
     }
   });

@@ -36,8 +36,23 @@ T SampleValue(std::mt19937_64& random) {
   } else if constexpr (RealElement<T>) {
     using L = std::numeric_limits<T>;
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr T kEdges[] = {T(0), -T(0), 1,    -1,        T(0.5),         T(-1.5),         T(2.5),          L::infinity(), -L::infinity(),
-                            L::quiet_NaN(), L::max(), L::min(), L::denorm_min(), T(2147483648.0), T(-2147483649.0), T(0x1p63),     T(-0x1p63)};
+    constexpr T kEdges[] = {T(0),
+                            -T(0),
+                            1,
+                            -1,
+                            T(0.5),
+                            T(-1.5),
+                            T(2.5),
+                            L::infinity(),
+                            -L::infinity(),
+                            L::quiet_NaN(),
+                            L::max(),
+                            L::min(),
+                            L::denorm_min(),
+                            T(2147483648.0),
+                            T(-2147483649.0),
+                            T(0x1p63),
+                            T(-0x1p63)};
     if (draw % 4 == 0) return kEdges[draw / 4 % std::size(kEdges)];
     if (draw % 4 == 1) return std::bit_cast<T>(static_cast<Bits>(draw >> 2));
     return static_cast<T>(std::uniform_real_distribution<double>(-20, 20)(random));
@@ -65,7 +80,9 @@ bool Agree(T a, T b, int64_t ulp) {
   } else if constexpr (ComplexElement<T>) {
     return Agree(a.real(), b.real(), ulp) && Agree(a.imag(), b.imag(), ulp);
   } else {
-    const auto value = [](T x) { return static_cast<double>(static_cast<std::conditional_t<HalfElement<T>, float, T>>(x)); };
+    const auto value = [](T x) {
+      return static_cast<double>(static_cast<std::conditional_t<HalfElement<T>, float, T>>(x));
+    };
     if (std::isnan(value(a)) || std::isnan(value(b))) return std::isnan(value(a)) && std::isnan(value(b));
     using Bits = std::conditional_t<sizeof(T) == 2, int16_t, std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
     const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
