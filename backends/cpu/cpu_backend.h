@@ -9,11 +9,13 @@
 namespace tensord {
 
 struct CpuBackendOptions {
-  int threads = 0;                           // of the pool that kernels share, the caller included; 0: one a core
-  int64_t pool_bytes = int64_t{1} << 30;     // free buffers kept for reuse
+  int threads = 0;                        // of the pool that kernels share, the caller included; 0: one a core
+  int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
+  int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
 };
 
-// The native CPU: Highway kernels and OpenBLAS under one pool of threads for the process. Buffers are host memory.
+// The native CPU: Highway kernels and OpenBLAS under one pool of threads. Buffers are host memory. Sets OpenBLAS to one
+// thread for the whole process; the pool splits the work.
 std::unique_ptr<Backend> MakeCpuBackend(const CpuBackendOptions& options);
 
 }  // namespace tensord

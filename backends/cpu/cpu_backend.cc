@@ -1,0 +1,186 @@
+#include "backends/cpu/cpu_backend.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/thread_pool.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/exec/host_buffer_pool.h"
+
+namespace tensord {
+namespace {
+
+using cpu::Kernel;
+using cpu::ThreadPool;
+
+// Physical memory, or what the container may use where that is less.
+int64_t MachineMemoryBytes() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  std::ifstream limit("/sys/fs/cgroup/memory.max");  // absent, or "max", where there is none
+  int64_t container = 0;
+  if (limit >> container && container > 0) bytes = std::min(bytes, container);
+  return bytes;
+}
+
+std::string ProcessorModel() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+  }
+  return "CPU";
+}
+
+class CpuSegment final : public PreparedSegment {
+ public:
+  struct Step {
+    std::unique_ptr<Kernel> kernel;
+    absl::InlinedVector<Slot, 3> operands;
+    absl::InlinedVector<Slot, 1> results;
+    std::string text;
+  };
+
+  void Append(Step step) {
+    scratch_bytes_ = std::max(scratch_bytes_, step.kernel->scratch_bytes());
+    max_operands_ = std::max(max_operands_, step.operands.size());
+    max_results_ = std::max(max_results_, step.results.size());
+    steps_.push_back(std::move(step));
+  }
+
+  const std::vector<Step>& steps() const { return steps_; }
+  size_t max_operands() const { return max_operands_; }
+  size_t max_results() const { return max_results_; }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+
+  std::string ToString() const override {
+    std::string text = absl::StrCat("cpu: ", steps_.size(), " kernels\n");
+    for (const Step& step : steps_) absl::StrAppend(&text, "  ", step.text, "\n");
+    return text;
+  }
+
+ private:
+  std::vector<Step> steps_;
+  int64_t scratch_bytes_ = 0;
+  size_t max_operands_ = 0;
+  size_t max_results_ = 0;
+};
+
+class CpuSession final : public BackendSession {
+ public:
+  explicit CpuSession(ThreadPool* pool) : pool_(pool) {}
+
+  absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) override {
+    const CpuSegment& prepared = static_cast<const CpuSegment&>(segment);
+    absl::InlinedVector<const void*, 16> operands(prepared.max_operands());
+    absl::InlinedVector<void*, 2> results(prepared.max_results());
+    for (const CpuSegment::Step& step : prepared.steps()) {
+      for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
+      for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
+      step.kernel->Run({.operands = {operands.data(), step.operands.size()},
+                        .results = {results.data(), step.results.size()},
+                        .scratch = scratch,
+                        .pool = pool_});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Copy(void* to, const void* from, int64_t size_bytes) override {
+    std::memcpy(to, from, static_cast<size_t>(size_bytes));
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+ private:
+  ThreadPool* const pool_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuBackendOptions& options)
+      : memory_bytes_(MachineMemoryBytes()),
+        memory_(HostBufferPool::Create(
+            options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
+        pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
+    cpu::UseSerialBlas();
+  }
+
+  absl::string_view kind() const override { return "cpu"; }
+  DeviceDescription Describe() const override { return {.model = ProcessorModel(), .memory_bytes = memory_bytes_}; }
+
+  absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
+    const DType first = operands.empty() ? result : operands[0];
+    if (cpu::FactoryOf(op) != nullptr && op.dtypes.Contains(first)) return absl::OkStatus();
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat("the device cpu cannot run ", op.name, " on ", Name(first)));
+  }
+
+  absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
+      absl::Span<const SegmentInstruction> instructions) const override {
+    auto segment = std::make_unique<CpuSegment>();
+    for (const SegmentInstruction& instruction : instructions) {
+      const BoundInstruction& bound = instruction.bound;
+      cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op);
+      absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
+      if (make == nullptr) {
+        kernel = Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
+      } else {
+        kernel = make(bound);
+      }
+      if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, bound.op->name);
+      const auto type = [](std::string* out, const ConcreteType& t) { out->append(tensord::ToString(t)); };
+      segment->Append({.kernel = *std::move(kernel),
+                       .operands = {instruction.operands.begin(), instruction.operands.end()},
+                       .results = {instruction.results.begin(), instruction.results.end()},
+                       .text = absl::StrCat(bound.op->name, "(", absl::StrJoin(bound.operands, ", ", type), ") -> ",
+                                            absl::StrJoin(bound.results, ", ", type), "  # ", instruction.node)});
+    }
+    return segment;
+  }
+
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override { return std::make_unique<CpuSession>(&pool_); }
+
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return memory_->Allocate(size_bytes); }
+
+  absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
+    // Kernels load elements of up to 8 bytes (complex numbers are two), so that much alignment is taken as it is.
+    const bool aligned = reinterpret_cast<uintptr_t>(bytes) % 8 == 0;
+    if (aligned || size_bytes == 0) {
+      return std::make_shared<const Buffer>(const_cast<void*>(bytes), size_bytes,
+                                            [owner = std::move(owner)](void*, int64_t) {});
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, memory_->Allocate(size_bytes));
+    std::memcpy(copy->address(), bytes, static_cast<size_t>(size_bytes));
+    return copy;
+  }
+
+  absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
+    const void* const address = buffer->address();
+    return std::shared_ptr<const void>(std::move(buffer), address);
+  }
+
+ private:
+  const int64_t memory_bytes_;
+  const std::shared_ptr<HostBufferPool> memory_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCpuBackend(const CpuBackendOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace tensord

@@ -1,0 +1,66 @@
+#include "backends/cpu/kernel_table.h"
+
+#include <array>
+
+#include "backends/cpu/dot_kernels.h"
+#include "backends/cpu/elementwise_kernels.h"
+#include "backends/cpu/layout_kernels.h"
+#include "backends/cpu/reduce_kernels.h"
+#include "engine/base/refusal.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Kernel>> ConstantsHaveNoKernel(const BoundInstruction&) {
+  return Refuse(Refusal::kInternal, "a constant reached the CPU as an instruction; the program holds it instead");
+}
+
+struct Entry {
+  CoreOp op;
+  MakeKernel* make;
+};
+
+constexpr Entry kEntries[] = {
+#define TENSORD_UNARY(op, name, functor, summary) {CoreOp::op, &MakeElementwiseKernel},
+#define TENSORD_BINARY(op, name, functor, traits, summary) {CoreOp::op, &MakeElementwiseKernel},
+#define TENSORD_OP(op, definition)
+#include "engine/ops/core_ops.def"
+#undef TENSORD_UNARY
+#undef TENSORD_BINARY
+#undef TENSORD_OP
+    {CoreOp::kConstant, &ConstantsHaveNoKernel},
+    {CoreOp::kIota, &MakeElementwiseKernel},
+    {CoreOp::kCompare, &MakeElementwiseKernel},
+    {CoreOp::kSelect, &MakeElementwiseKernel},
+    {CoreOp::kClamp, &MakeElementwiseKernel},
+    {CoreOp::kConvert, &MakeElementwiseKernel},
+    {CoreOp::kTranspose, &MakeLayoutKernel},
+    {CoreOp::kReshape, &MakeLayoutKernel},
+    {CoreOp::kBroadcastInDim, &MakeLayoutKernel},
+    {CoreOp::kReduce, &MakeReduceKernel},
+    {CoreOp::kDotGeneral, &MakeDotKernel},
+    {CoreOp::kSlice, &MakeLayoutKernel},
+    {CoreOp::kPad, &MakeLayoutKernel},
+    {CoreOp::kConcatenate, &MakeLayoutKernel},
+    {CoreOp::kReverse, &MakeLayoutKernel},
+};
+
+consteval std::array<MakeKernel*, kNumCoreOps> Table() {
+  std::array<MakeKernel*, kNumCoreOps> table{};
+  for (const Entry& entry : kEntries) table[static_cast<size_t>(entry.op)] = entry.make;
+  for (MakeKernel* make : table) {
+    if (make == nullptr) throw "a core op without an entry in the CPU's kernel table";
+  }
+  return table;
+}
+constexpr std::array<MakeKernel*, kNumCoreOps> kTable = Table();
+
+}  // namespace
+
+MakeKernel* FactoryOf(const OpDef& op) {
+  if (op.index >= kNumCoreOps || &op != &CoreOps()[op.index]) return nullptr;
+  return kTable[op.index];
+}
+
+}  // namespace tensord::cpu

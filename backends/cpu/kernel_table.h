@@ -1,0 +1,15 @@
+#ifndef TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
+#define TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/kernel.h"
+
+namespace tensord::cpu {
+
+// How the CPU makes a kernel of an op: nullptr where it has none for ops of that family. Every core op has an entry, which
+// is checked when the table is compiled.
+MakeKernel* FactoryOf(const OpDef& op);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_

@@ -1,0 +1,148 @@
+// Every core op on every dtype, at sizes 0, 1, odd and large and ranks 0 to 8, on every backend against the reference
+// evaluator; values modest, at the edges of their dtypes, and integral.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/ir/verifier.h"
+#include "engine/reference/evaluator.h"
+#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/node_case.h"
+#include "tests/testlib/random_literal.h"
+
+namespace tensord {
+namespace {
+
+struct BackendUnderTest {
+  std::string name;
+  std::unique_ptr<Backend> (*make)();
+};
+
+std::unique_ptr<Backend> MakeCpu1() { return MakeCpuBackend({.threads = 1}); }
+std::unique_ptr<Backend> MakeCpu3() { return MakeCpuBackend({.threads = 3}); }
+std::unique_ptr<Backend> MakeHidden() { return std::make_unique<HiddenMemoryBackend>(); }
+
+const BackendUnderTest kBackends[] = {{"cpu_1_thread", &MakeCpu1}, {"cpu_3_threads", &MakeCpu3}, {"hidden", &MakeHidden}};
+
+// What a backend may differ by from the reference: nothing but rounding, and that only where it computes inexactly.
+Tolerance ToleranceOf(const NodeCase& node_case) {
+  const OpDef& op = *node_case.op;
+  if (Is(op, CoreOp::kReduce) || Is(op, CoreOp::kDotGeneral)) {
+    const bool half = SizeOf(node_case.operands[0].dtype) == 2;
+    const bool wide = SizeOf(RealPartOf(node_case.operands[0].dtype)) == 8;
+    return {.ulps = 2, .norm_relative = half ? 4e-3 : wide ? 1e-14 : 2e-6};
+  }
+  if (op.op_class == OpClass::kPlain) return {};
+  // Complex results: relative to the largest component at hand.
+  if (kComplexes.Contains(node_case.operands[0].dtype)) {
+    return {.ulps = 4, .norm_relative = node_case.operands[0].dtype == DType::kC64 ? 1e-6 : 1e-14};
+  }
+  return {.ulps = 4};
+}
+
+bool IsComplexAtEdges(const NodeCase& node_case) {
+  return !node_case.operands.empty() && kComplexes.Contains(node_case.operands[0].dtype);
+}
+
+class BackendSuite : public testing::TestWithParam<BackendUnderTest> {};
+
+TEST_P(BackendSuite, EveryOpOnEveryDtypeAgreesWithTheReference) {
+  const std::unique_ptr<Backend> backend = GetParam().make();
+  std::mt19937_64 random(20240601);
+  int64_t run = 0, failed = 0;
+  for (const NodeCase& node_case : CoreOpCases()) {
+    for (const Values values : {Values::kModest, Values::kEdges, Values::kIntegers}) {
+      // Sums over infinities depend on the order by nature, and complex functions at infinities on the formula.
+      const bool sums = Is(*node_case.op, CoreOp::kDotGeneral) || Is(*node_case.op, CoreOp::kReduce);
+      const bool integral = !node_case.operands.empty() && (kIntegers | kBoolOnly).Contains(node_case.operands[0].dtype);
+      if (values == Values::kEdges && !integral && (sums || (IsComplexAtEdges(node_case) && node_case.op->op_class != OpClass::kPlain))) {
+        continue;
+      }
+      std::vector<Literal> arguments;
+      for (const ConcreteType& type : node_case.operands) arguments.push_back(RandomLiteral(type, values, &random));
+      Graph graph = GraphOf(node_case);
+      auto guards = InferTypes(&graph);
+      ASSERT_TRUE(guards.ok()) << node_case.name << ": " << guards.status();
+      const auto want = EvaluateReference(graph, *guards, arguments);
+      ASSERT_TRUE(want.ok()) << node_case.name << ": " << want.status();
+      const auto got = CompileAndRun(GraphOf(node_case), {.backend = backend.get()}, arguments);
+      ASSERT_TRUE(got.ok()) << node_case.name << ": " << got.status();
+      ++run;
+      const std::string difference = Difference((*got)[0], (*want)[0], ToleranceOf(node_case));
+      if (!difference.empty() && ++failed <= 40) {
+        std::string shown = arguments.empty() ? "" : absl::StrCat(" values ", static_cast<int>(values));
+        ADD_FAILURE() << node_case.name << shown << ": " << difference;
+      }
+    }
+  }
+  EXPECT_EQ(failed, 0) << "of " << run;
+  EXPECT_GT(run, 5000);
+}
+
+TEST_P(BackendSuite, RowMajorProgramsAgreeWithTheReference) {
+  const std::unique_ptr<Backend> backend = GetParam().make();
+  std::mt19937_64 random(7);
+  for (const NodeCase& node_case : CoreOpCases()) {
+    if (node_case.op->op_class != OpClass::kPlain && node_case.operands[0].rank() < 2) continue;
+    std::vector<Literal> arguments;
+    for (const ConcreteType& type : node_case.operands) arguments.push_back(RandomLiteral(type, Values::kIntegers, &random));
+    Graph graph = GraphOf(node_case);
+    auto guards = InferTypes(&graph);
+    ASSERT_TRUE(guards.ok()) << node_case.name;
+    const auto want = EvaluateReference(graph, *guards, arguments);
+    ASSERT_TRUE(want.ok()) << node_case.name;
+    const auto got = CompileAndRun(GraphOf(node_case), {.backend = backend.get(), .row_major = true}, arguments);
+    ASSERT_TRUE(got.ok()) << node_case.name << ": " << got.status();
+    EXPECT_EQ(Difference((*got)[0], (*want)[0], ToleranceOf(node_case)), "") << node_case.name;
+  }
+}
+
+TEST_P(BackendSuite, MemoryIsReleased) {
+  HiddenMemoryBackend backend;
+  const NodeCase node_case{.name = "add",
+                           .op = &Def(CoreOp::kAdd),
+                           .attrs = Attributes(Def(CoreOp::kAdd).attrs),
+                           .operands = {{DType::kF32, {5}}, {DType::kF32, {5}}}};
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Literal> arguments = {RandomLiteral(node_case.operands[0], Values::kModest, &random),
+                                            RandomLiteral(node_case.operands[1], Values::kModest, &random)};
+    ASSERT_TRUE(CompileAndRun(GraphOf(node_case), {.backend = &backend}, arguments).ok());
+  }
+  EXPECT_EQ(backend.live_buffers(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, BackendSuite, testing::ValuesIn(kBackends),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CoreOpCases, CoverEveryOpAndDtype) {
+  std::set<std::pair<std::string, DType>> covered;
+  for (const NodeCase& node_case : CoreOpCases()) {
+    Graph graph = GraphOf(node_case);
+    ASSERT_TRUE(InferTypes(&graph).ok()) << node_case.name;
+    const ValueId result = graph.outputs()[0].value;
+    const DType dtype = node_case.operands.empty() ? graph.type(result).dtype
+                        : Is(*node_case.op, CoreOp::kSelect) ? node_case.operands[1].dtype
+                                                             : node_case.operands[0].dtype;
+    covered.insert({std::string(node_case.op->name), dtype});
+  }
+  for (const OpDef& op : CoreOps()) {
+    for (DType d : kAllDTypes) {
+      if (op.dtypes.Contains(d)) {
+        EXPECT_TRUE(covered.contains({std::string(op.name), d})) << op.name << " on " << Name(d) << " has no case";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,30 @@
+#ifndef TENSORD_TESTS_TESTLIB_COMPILED_RUN_H_
+#define TENSORD_TESTS_TESTLIB_COMPILED_RUN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/runtime/compiled_program.h"
+#include "engine/tensor/literal.h"
+
+namespace tensord {
+
+struct CompiledRunOptions {
+  Backend* backend = nullptr;
+  bool row_major = false;  // arguments and results are handed over as a row-major client's bytes
+  std::vector<std::string> disabled_passes = {};
+};
+
+// Compiles an untyped graph and runs it once through the same steps as the server. Literals are column-major on both
+// sides, whatever the options say about the bytes in between.
+absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
+                                                   const std::vector<Literal>& arguments);
+
+// The run alone.
+absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_TESTLIB_COMPILED_RUN_H_

@@ -1,0 +1,130 @@
+#include "tests/testlib/hidden_memory_backend.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/reference/evaluator.h"
+
+namespace tensord {
+namespace {
+
+// Makes an address non-canonical on every 64-bit processor in use; offsets below 2^62 may still be added.
+constexpr uintptr_t kVeil = uintptr_t{1} << 62;
+
+void* Hide(void* host) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(host) ^ kVeil); }
+char* Reveal(const void* device) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(device) ^ kVeil); }
+
+struct HiddenStep {
+  const OpDef* op;
+  Attributes attrs;
+  std::vector<ConcreteType> operand_types;
+  ConcreteType result_type;
+  std::vector<Slot> operands;
+  Slot result;
+  std::string node;
+};
+
+class HiddenSegment final : public PreparedSegment {
+ public:
+  std::vector<HiddenStep> steps;
+  // Asked for and written to, so that the plan's scratch is exercised.
+  int64_t scratch_bytes() const override { return 96; }
+  std::string ToString() const override { return absl::StrCat("hidden: ", steps.size(), " reference rules\n"); }
+};
+
+class HiddenSession final : public BackendSession {
+ public:
+  absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) override {
+    std::memset(Reveal(scratch), 0xA5, static_cast<size_t>(segment.scratch_bytes()));
+    for (const HiddenStep& step : static_cast<const HiddenSegment&>(segment).steps) {
+      std::vector<Literal> operands;
+      std::vector<const Literal*> pointers;
+      for (size_t i = 0; i < step.operands.size(); ++i) {
+        const char* const data = Reveal(slots[static_cast<size_t>(step.operands[i])]);
+        const size_t size = static_cast<size_t>(step.operand_types[i].num_bytes());
+        ASSIGN_OR_RETURN(Literal literal, Literal::FromBytes(step.operand_types[i], absl::string_view(data, size)));
+        operands.push_back(std::move(literal));
+      }
+      for (const Literal& operand : operands) pointers.push_back(&operand);
+      ASSIGN_OR_RETURN(const Literal result, EvaluateNode(*step.op, step.attrs, pointers, step.result_type));
+      std::memcpy(Reveal(slots[static_cast<size_t>(step.result)]), result.bytes().data(), result.bytes().size());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Copy(void* to, const void* from, int64_t size_bytes) override {
+    std::memcpy(Reveal(to), Reveal(from), static_cast<size_t>(size_bytes));
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() override { return absl::OkStatus(); }
+};
+
+}  // namespace
+
+struct HiddenMemoryBackend::Counters {
+  std::atomic<int64_t> live{0};
+};
+
+HiddenMemoryBackend::HiddenMemoryBackend() : counters_(std::make_shared<Counters>()) {}
+HiddenMemoryBackend::~HiddenMemoryBackend() = default;
+
+DeviceDescription HiddenMemoryBackend::Describe() const {
+  return {.model = "memory that the host cannot read", .memory_bytes = int64_t{1} << 32};
+}
+
+absl::Status HiddenMemoryBackend::Supports(const OpDef&, absl::Span<const DType>, DType) const {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<PreparedSegment>> HiddenMemoryBackend::Prepare(
+    absl::Span<const SegmentInstruction> instructions) const {
+  auto segment = std::make_unique<HiddenSegment>();
+  for (const SegmentInstruction& instruction : instructions) {
+    segment->steps.push_back({.op = instruction.bound.op,
+                              .attrs = *instruction.bound.attrs,
+                              .operand_types = {instruction.bound.operands.begin(), instruction.bound.operands.end()},
+                              .result_type = instruction.bound.results[0],
+                              .operands = {instruction.operands.begin(), instruction.operands.end()},
+                              .result = instruction.results[0],
+                              .node = std::string(instruction.node)});
+  }
+  return segment;
+}
+
+absl::StatusOr<std::unique_ptr<BackendSession>> HiddenMemoryBackend::OpenSession() {
+  return std::make_unique<HiddenSession>();
+}
+
+absl::StatusOr<std::shared_ptr<Buffer>> HiddenMemoryBackend::Allocate(int64_t size_bytes) {
+  const size_t rounded = (static_cast<size_t>(size_bytes) + 63) / 64 * 64 + 64;
+  void* const host = std::aligned_alloc(64, rounded);
+  std::memset(host, 0xCD, rounded);  // so that nothing works by finding zeroes
+  counters_->live.fetch_add(1);
+  return std::make_shared<Buffer>(Hide(host), size_bytes, [counters = counters_](void* address, int64_t) {
+    std::free(Reveal(address));
+    counters->live.fetch_sub(1);
+  });
+}
+
+absl::StatusOr<BufferPtr> HiddenMemoryBackend::Import(const void* bytes, int64_t size_bytes,
+                                                      std::shared_ptr<const void>) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, Allocate(size_bytes));
+  if (size_bytes > 0) std::memcpy(Reveal(buffer->address()), bytes, static_cast<size_t>(size_bytes));
+  return buffer;
+}
+
+absl::StatusOr<std::shared_ptr<const void>> HiddenMemoryBackend::Export(BufferPtr buffer) {
+  auto copy = std::make_shared<std::string>(Reveal(buffer->address()), static_cast<size_t>(buffer->size_bytes()));
+  const void* const data = copy->data();
+  return std::shared_ptr<const void>(std::move(copy), data);
+}
+
+int64_t HiddenMemoryBackend::live_buffers() const { return counters_->live.load(); }
+
+}  // namespace tensord
