@@ -475,6 +475,140 @@ _ACTIVATIONS = [
     Case("norm", td.norm, np.linalg.norm, complexes(3, 4)),
 ]
 
+S = reals(3, 3) + 4 * np.eye(3)  # far from singular
+SPD = S @ S.T
+BATCH = reals(2, 4, 4) + 5 * np.eye(4)
+
+
+def _h(x):
+    return x.swapaxes(-1, -2).conj()
+
+
+_LINALG = [
+    _same("cholesky", lambda a: np.linalg.cholesky(a), SPD, tolerance=1e-10),
+    _same("cholesky_batch", lambda a: np.linalg.cholesky(a @ _h(a)), BATCH + 1j * reals(2, 4, 4), tolerance=1e-10),
+    _same(
+        "solve",
+        lambda a, b, c: (np.linalg.solve(a, b), np.linalg.solve(a, c)),
+        S,
+        reals(3),
+        reals(3, 2),
+        tolerance=1e-10,
+    ),
+    _same("solve_batch", lambda a, b: np.linalg.solve(a, b), BATCH, reals(2, 4, 3), tolerance=1e-10),
+    _same("inv_det", lambda a: (np.linalg.inv(a), np.linalg.det(a)), BATCH, tolerance=1e-10),
+    _same("slogdet", lambda a: tuple(np.linalg.slogdet(a)), BATCH, tolerance=1e-10),
+    _same("pinv", lambda a: np.linalg.pinv(a), reals(2, 5, 3), tolerance=1e-10),
+    Case("svdvals", td.linalg.svdvals, lambda a: np.linalg.svd(a, compute_uv=False), reals(2, 3, 5), tolerance=1e-10),
+    Case("matrix_rank", td.linalg.matrix_rank, np.linalg.matrix_rank, np.outer(reals(4), reals(3))),
+    _same("eigvalsh", lambda a: np.linalg.eigvalsh(a), SPD, tolerance=1e-10),
+    Case(
+        "qr",
+        lambda a: (lambda q, r: (q @ r, _h(q) @ q, td.tril(r, -1)))(*td.linalg.qr(a)),
+        lambda a: (a, np.broadcast_to(np.eye(3), (2, 3, 3)), np.zeros((2, 3, 3))),
+        reals(2, 5, 3),
+        tolerance=1e-10,
+    ),
+    Case(
+        "qr_complete",
+        lambda a: (lambda q, r: (q @ r, _h(q) @ q))(*td.linalg.qr(a, mode="complete")),
+        lambda a: (a, np.eye(5)),
+        reals(5, 3),
+        tolerance=1e-10,
+    ),
+    Case(
+        "svd",
+        lambda a: (lambda u, s, vh: (u * s[..., None, :] @ vh, s))(*td.linalg.svd(a, full_matrices=False)),
+        lambda a: (a, np.linalg.svd(a, compute_uv=False)),
+        reals(2, 3, 5),
+        tolerance=1e-10,
+    ),
+    Case(
+        "svd_full",
+        lambda a: (lambda u, s, vh: (_h(u) @ u, vh @ _h(vh)))(*td.linalg.svd(a)),
+        lambda a: (np.eye(3), np.eye(5)),
+        reals(3, 5),
+        tolerance=1e-10,
+    ),
+    Case(
+        "eigh",
+        lambda a: (lambda w, v: (a @ v - v * w, w))(*td.linalg.eigh(a)),
+        lambda a: (0 * a, np.linalg.eigvalsh(a)),
+        SPD,
+        tolerance=1e-9,
+    ),
+    Case(
+        "eig",
+        lambda a: (lambda w, v: a.astype("complex128") @ v - v * w)(*td.linalg.eig(a)),
+        lambda a: 0j * a,
+        S,
+        tolerance=1e-9,
+    ),
+    Case("eigvals", lambda a: td.linalg.eigvals(a).sum(), lambda a: np.trace(a) + 0j, S, tolerance=1e-10),
+    Case(
+        "lu",
+        lambda a: (lambda p, l, u: (p @ l @ u, td.triu(l, 1)))(*td.linalg.lu(a)),
+        lambda a: (a, np.zeros((2, 4, 3))),
+        reals(2, 4, 3),
+        tolerance=1e-10,
+    ),
+    Case(
+        "solve_triangular",
+        lambda a, b: (
+            td.linalg.solve_triangular(a, b),
+            td.linalg.solve_triangular(a, b, "T", lower=True),
+            td.linalg.solve_triangular(a, b, unit_diagonal=True),
+        ),
+        lambda a, b: (
+            np.linalg.solve(np.triu(a), b),
+            np.linalg.solve(np.tril(a).T, b),
+            np.linalg.solve(np.triu(a, 1) + np.eye(3), b),
+        ),
+        S,
+        reals(3),
+        tolerance=1e-10,
+    ),
+    _same("norm", lambda a: np.linalg.norm(a), reals(3, 4)),
+]
+
+_FFT = [
+    _same(
+        "fft",
+        lambda x: (np.fft.fft(x), np.fft.ifft(x, axis=0), np.fft.fft(x, 4), np.fft.fft(x, 9, norm="ortho")),
+        complexes(3, 6),
+    ),
+    _same("fft_real", lambda x: (np.fft.fft(x), np.fft.ifft(x, norm="forward")), reals(7)),
+    _same(
+        "rfft",
+        lambda x: (
+            np.fft.rfft(x),
+            np.fft.rfft(x, axis=0),
+            np.fft.irfft(np.fft.rfft(x)),
+            np.fft.irfft(np.fft.rfft(x), 5),
+        ),
+        reals(4, 6),
+    ),
+    _same(
+        "fftn",
+        lambda x: (
+            np.fft.fft2(x),
+            np.fft.ifftn(x),
+            np.fft.rfftn(x),
+            np.fft.rfft2(x, s=(3, 8)),
+            np.fft.fftn(x, axes=(0, 1)),
+        ),
+        reals(3, 4, 6),
+    ),
+    _same("fftshift", lambda x: (np.fft.fftshift(x), np.fft.ifftshift(x, axes=1)), reals(3, 5)),
+    Case(
+        "fft_float32",
+        td.fft.fft,
+        lambda x: np.fft.fft(x).astype(np.complex64),
+        reals(8, dtype=np.float32),
+        tolerance=1e-5,
+    ),
+]
+
 _DTYPES = [
     _same(
         f"dtype_{dtype.__name__}",
@@ -495,4 +629,6 @@ CASES = [
     *_OPERATORS,
     *_ACTIVATIONS,
     *_DTYPES,
+    *_LINALG,
+    *_FFT,
 ]

@@ -42,7 +42,11 @@ class Evaluation:
             if rule is None:
                 raise NotCovered(kind)
             with np.errstate(all="ignore"):
-                self.values[node.name] = np.asarray(rule(getattr(node, kind), *operands))
+                results = rule(getattr(node, kind), *operands)
+            # Only an extension has several results.
+            results = results if isinstance(results, list) else [results]
+            for index, result in enumerate(results):
+                self.values[f"{node.name}:{index}" if index else node.name] = np.asarray(result)
         self.graph = graph
 
     def outputs(self):
@@ -336,6 +340,100 @@ class Evaluation:
 
     def op_shape_of(self, node, x):
         return np.int64(x.shape[node.dimension])
+
+    # ---- Families ----
+
+    def op_extension(self, node, *operands):
+        name = node.op.type_url.rpartition("/")[2]
+        message = contract.message_class(name).FromString(node.op.value)
+        if name == "tensord.fft.v1.Fft":
+            return [_fft(message, *operands)]
+        # The wire's matrix is the first two axes, NumPy's the last two.
+        matrices = [np.moveaxis(operand, (0, 1), (-2, -1)) for operand in operands]
+        results = _LINALG[name.removeprefix("tensord.linalg.v1.")](message, *matrices)
+        batch = operands[0].ndim - 2
+        return [np.moveaxis(r, range(batch, r.ndim), range(r.ndim - batch)) for r in map(np.asarray, results)]
+
+
+def _lu(message, a):
+    """By elimination with row pivots, one matrix after another."""
+    rows, columns = a.shape[-2:]
+    least = min(rows, columns)
+    permutation = np.zeros(a.shape[:-2] + (rows, rows), a.dtype)
+    lower, upper = np.zeros(a.shape[:-1] + (least,), a.dtype), np.zeros(a.shape[:-2] + (least, columns), a.dtype)
+    parity = np.ones(a.shape[:-2], a.dtype)
+    for batch in np.ndindex(*a.shape[:-2]):
+        work, order = a[batch].copy(), np.arange(rows)
+        for k in range(least):
+            pivot = k + np.argmax(np.abs(work[k:, k]))
+            if pivot != k:
+                work[[k, pivot]], order[[k, pivot]] = work[[pivot, k]], order[[pivot, k]]
+                parity[batch] = -parity[batch]
+            if work[k, k] != 0:
+                work[k + 1 :, k] /= work[k, k]
+            work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k], work[k, k + 1 :])
+        permutation[batch] = np.eye(rows)[order]
+        lower[batch] = np.tril(work[:, :least], -1) + np.eye(rows, least)
+        upper[batch] = np.triu(work[:least])
+    return permutation, lower, upper, parity
+
+
+def _triangular_solve(message, a, b):
+    assert message.left_side
+    a = np.tril(a) if message.lower else np.triu(a)
+    if message.unit_diagonal:
+        a = a - a * np.eye(a.shape[-1]) + np.eye(a.shape[-1])
+    turned = [a, np.swapaxes(a, -1, -2), np.conj(np.swapaxes(a, -1, -2))][message.transpose_a]
+    return [np.linalg.solve(turned, b)]
+
+
+def _cutoff(message, a):
+    default = np.finfo(a.dtype).eps * max(a.shape[-2:])
+    return message.relative_cutoff if message.HasField("relative_cutoff") else default
+
+
+def _rank(message, a):
+    values = np.linalg.svd(a, compute_uv=False)
+    return np.sum(values > _cutoff(message, a) * values.max(-1, keepdims=True), -1)
+
+
+_LINALG = {
+    "Cholesky": lambda m, a: [np.linalg.cholesky(a)],
+    "Lu": _lu,
+    "Qr": lambda m, a: np.linalg.qr(a, mode="complete" if m.full else "reduced"),
+    "Svd": lambda m, a: np.linalg.svd(a, full_matrices=m.full),
+    "SvdValues": lambda m, a: [np.linalg.svd(a, compute_uv=False)],
+    "Eigh": lambda m, a: np.linalg.eigh(a),
+    "EighValues": lambda m, a: [np.linalg.eigvalsh(a)],
+    "Eig": lambda m, a: [_complex(result) for result in np.linalg.eig(a)],
+    "EigValues": lambda m, a: [_complex(np.linalg.eigvals(a))],
+    "Solve": lambda m, a, b: [np.linalg.solve(a, b)],
+    "TriangularSolve": _triangular_solve,
+    "Inverse": lambda m, a: [np.linalg.inv(a)],
+    "Determinant": lambda m, a: [np.linalg.det(a)],
+    "SignLogDeterminant": lambda m, a: np.linalg.slogdet(a),
+    "PseudoInverse": lambda m, a: [np.linalg.pinv(a, _cutoff(m, a))],
+    "MatrixRank": lambda m, a: [_rank(m, a)],
+}
+
+
+def _complex(x):
+    return x.astype(np.result_type(x.dtype, np.complex64))
+
+
+def _fft(message, x):
+    names = {number: name for name, number in contract.enum_values("tensord.fft.v1.Fft.Kind").items()}
+    function = {
+        "KIND_FFT": np.fft.fftn,
+        "KIND_IFFT": np.fft.ifftn,
+        "KIND_RFFT": np.fft.rfftn,
+        "KIND_IRFFT": np.fft.irfftn,
+    }
+    axes, kind = list(message.axes), names[message.kind]
+    result = function[kind](x, list(message.lengths) or None, axes, [None, "ortho", "forward"][message.norm])
+    if x.dtype in (np.float32, np.complex64):
+        result = result.astype(np.float32 if kind == "KIND_IRFFT" else np.complex64)
+    return result
 
 
 def _sign(x):

@@ -21,6 +21,7 @@ class StandInServer:
     def __init__(self, socket_path):
         self.target = f"unix:{socket_path}"
         self.programs = {}
+        self.sessions = {}  # id: {handle: array}
         self.calls = []  # (method, metadata as a dict)
         self.failure = None  # (code, message, contract.ErrorDetail or None): the answer to every call while set
         self.answer = None  # bytes: the answer to Execute while set
@@ -78,16 +79,48 @@ class StandInServer:
         else:
             graph = message.graph
             response.stats.compile_time.nanos = 1_000_000
-        arguments = [_array(argument.tensor) for argument in message.arguments]
-        for array in graph_oracle.evaluate(graph, arguments):
+        kept = self.sessions.get(message.session, {})
+        arguments = [self._argument(argument, kept, context) for argument in message.arguments]
+        for position, array in enumerate(graph_oracle.evaluate(graph, arguments)):
             tensor = response.results.add().tensor
             tensor.dtype = dtypes.as_dtype(array.dtype).wire
             tensor.shape.extend(array.shape)
             tensor.order = contract.ROW_MAJOR
-            tensor.data = array.tobytes()
+            option = message.results[position] if position < len(message.results) else contract.ResultOption()
+            if option.delivery == contract.DELIVERIES["DELIVERY_KEEP"]:
+                assert option.handle not in kept
+                kept[option.handle] = array
+            else:
+                tensor.data = array.tobytes()
         response.stats.device = "cpu:0"
         response.stats.run_time.nanos = 3_000_000
         return response.SerializeToString()
+
+    def _argument(self, argument, kept, context):
+        kind = argument.WhichOneof("value")
+        if kind == "tensor":
+            return _array(argument.tensor)
+        handle = getattr(argument, kind)
+        if handle not in kept:
+            detail = contract.ErrorDetail(reason="HANDLE_UNKNOWN")
+            self._abort(context, grpc.StatusCode.FAILED_PRECONDITION, f"no tensor {handle}", detail)
+        return kept.pop(handle) if kind == "donated_handle" else kept[handle]
+
+    def OpenSession(self, request, context):
+        lease = contract.OpenSessionRequest.FromString(request).lease
+        opened = contract.Session(id=f"s{len(self.sessions)}", lease=lease)
+        self.sessions[opened.id] = {}
+        return opened.SerializeToString()
+
+    def CloseSession(self, request, context):
+        del self.sessions[contract.CloseSessionRequest.FromString(request).session]
+        return b""
+
+    def DeleteTensors(self, request, context):
+        message = contract.DeleteTensorsRequest.FromString(request)
+        for handle in message.handles:
+            del self.sessions[message.session][handle]
+        return b""
 
     def GetProgram(self, request, context):
         fingerprint = contract.GetProgramRequest.FromString(request).fingerprint

@@ -117,6 +117,52 @@ class Programs(ClientTest):
         self.assertEqual((wrong, program.call_count), ([], 76))
 
 
+class Sessions(ClientTest):
+    def test_state_stays_on_the_server(self):
+        program = self.compile(lambda x, y: {"sum": x + y, "total": (x + y).sum()}, td.spec("n"), td.spec("n"))
+        with self.client.session(lease=2.5) as session:
+            self.assertEqual(session.lease, 2.5)
+            state = session.put(np.zeros(3))
+            self.assertEqual((state.dtype, state.shape), (td.float64, (3,)))
+            for step in range(1, 4):
+                result = program(state.donate(), np.ones(3), keep={"sum": True, "total": False})
+                self.assertEqual(float(result["total"]), 3.0 * step)
+                with self.assertRaisesRegex(ValueError, "deleted or donated"):
+                    program(state, np.ones(3))
+                state = result["sum"]
+            self.assertEqual(len(self.server.sessions[session.id]), 1)
+            np.testing.assert_array_equal(state.fetch(), np.full(3, 3.0))
+            both = program(state, state, keep=True)
+            np.testing.assert_array_equal(both["sum"].fetch(), np.full(3, 6.0))
+            both["sum"].delete()
+            self.assertEqual(len(self.server.sessions[session.id]), 2)
+        self.assertEqual(self.server.sessions, {})
+        session.close()
+
+    def test_types_are_checked_as_those_of_arrays(self):
+        program = self.compile(lambda x: x, td.spec((2, 3), "float32"))
+        with self.client.session() as session, self.client.session() as other:
+            with self.assertRaisesRegex(TypeError, "'x' is float64"):
+                program(session.put(np.zeros((2, 3))))
+            with self.assertRaisesRegex(ValueError, "has shape"):
+                program(session.put(np.zeros((3, 2), np.float32)))
+            with self.assertRaisesRegex(ValueError, "belongs to"):
+                program(session.put(np.zeros((2, 3), np.float32)), session=other)
+            with self.assertRaisesRegex(ValueError, "keep needs a session"):
+                program(np.zeros((2, 3), np.float32), keep=True)
+            kept = program(np.zeros((2, 3), np.float32), keep=True, session=session)
+            self.assertIs(kept.session, session)
+
+    def test_a_handle_that_the_server_lost(self):
+        program = self.compile(lambda x: x, td.spec(2))
+        with self.client.session() as session:
+            remote = session.put(np.zeros(2))
+            self.server.sessions[session.id].clear()
+            with self.assertRaises(td.FailedPrecondition) as context:
+                program(remote)
+        self.assertEqual(context.exception.reason, "HANDLE_UNKNOWN")
+
+
 class Server(ClientTest):
     def test_questions(self):
         self.assertEqual(self.client.health(), "SERVING")

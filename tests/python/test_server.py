@@ -134,6 +134,29 @@ class Programs(ServerTest):
         self.assertEqual(wrong, [])
 
 
+class Sessions(ServerTest):
+    def test_state_stays_on_the_server(self):
+        program = self.compile(lambda x, y: (x + y, (x + y).sum()), td.spec("n"), td.spec("n"))
+        with self.client.session() as session:
+            state = session.put(np.zeros(5))
+            for step in range(1, 4):
+                state, total = program(state.donate(), np.ones(5), keep=(True, False))
+                self.assertEqual(float(total), 5.0 * step)
+            np.testing.assert_array_equal(state.fetch(), np.full(5, 3.0))
+            state.delete()
+            matrix = session.put(np.arange(6.0).reshape(2, 3))
+            np.testing.assert_array_equal(matrix.fetch(), np.arange(6.0).reshape(2, 3))
+
+    def test_handles_that_are_gone(self):
+        program = self.compile(lambda x: x, td.spec(2))
+        session = self.client.session()
+        remote = session.put(np.zeros(2))
+        session.close()
+        with self.assertRaises(td.FailedPrecondition) as context:
+            program(remote)
+        self.assertEqual(context.exception.reason, "SESSION_UNKNOWN")
+
+
 class Failures(ServerTest):
     def test_the_server_names_node_and_op(self):
         graph = td.make_graph(lambda x: x + x, td.spec((2, 3))).graph

@@ -112,7 +112,8 @@ class DecodeExecuteResponse(unittest.TestCase):
         message.error.code = 3
         data = message.SerializeToString() + b"\xf8\x06\x05" + b"\xfd\x06\x01\x02\x03\x04" + b"\xf9\x06" + bytes(8)
         payloads, _, error = wire.decode_execute_response(data)
-        self.assertEqual(payloads, [None, None])
+        self.assertIsNone(payloads[0])
+        self.assertEqual((payloads[1].dtype, payloads[1].shape, payloads[1].array), (dtypes.float32, (3,), None))
         self.assertEqual(error, message.error.SerializeToString())
 
     def test_broken_bytes_are_refused(self):

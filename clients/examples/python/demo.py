@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Three real jobs on a tensord server, each checked against NumPy and timed beside it.
 
-An attention block, Black–Scholes prices, and a Poisson solve whose loop keeps calling one cached program. The functions are
-plain NumPy (jobs.py). Exits with 1 when a result is wrong, with 2 when no server answers.
+An attention block, Black–Scholes prices, and a Poisson solve whose loop keeps calling one cached program. The
+functions are plain NumPy (jobs.py). Exits with 1 when a result is wrong, with 2 when no server answers.
 """
 
 import argparse

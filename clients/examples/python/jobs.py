@@ -1,4 +1,4 @@
-"""Three jobs, written in plain NumPy: each function runs in NumPy as it stands and is traced for tensord as it stands."""
+"""Three jobs, written in plain NumPy: the same functions run in NumPy and are traced for tensord, as they stand."""
 
 import math
 

@@ -11,6 +11,7 @@ A function is traced: it is called once with td.Array values, whose operations b
 functions of this package have NumPy's names and meaning, and NumPy's own functions work on Arrays too.
 """
 
+from tensord import fft, linalg  # noqa: F401
 from tensord.activations import elu, gelu, relu, silu, softplus  # noqa: F401
 from tensord.arithmetic import (  # noqa: F401
     abs,
@@ -145,6 +146,7 @@ from tensord.reductions import (  # noqa: F401
     sum,
     var,
 )
+from tensord.session import RemoteArray, Session  # noqa: F401
 from tensord.shaping import (  # noqa: F401
     atleast_1d,
     atleast_2d,

@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from tensord import contract, dtypes, errors, wire
+from tensord.session import Donation, RemoteArray, Session, remote_of
 
 _SERVICE = "/tensord.v1.Compute/"
 _CHANNEL_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
@@ -111,11 +112,11 @@ class Client:
     def compile(self, graph, *, device="", disabled_passes=(), timeout=None):
         """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
         request = contract.CompileRequest(graph=graph, options=compile_options(device, disabled_passes))
-        return self._unary("Compile", request, contract.CompileResponse, timeout)
+        return self.unary("Compile", request, contract.CompileResponse, timeout)
 
     def get_program(self, fingerprint, *, timeout=None):
         """The contract.Program of a compiled program. Raises FailedPrecondition where the server has none."""
-        return self._unary("GetProgram", contract.GetProgramRequest(fingerprint=fingerprint), contract.Program, timeout)
+        return self.unary("GetProgram", contract.GetProgramRequest(fingerprint=fingerprint), contract.Program, timeout)
 
     def explain(self, program, *, device="", disabled_passes=(), timeout=None):
         """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
@@ -124,9 +125,13 @@ class Client:
             request.fingerprint = program
         else:
             request.graph.CopyFrom(program)
-        return self._unary("Explain", request, contract.ExplainResponse, timeout).text
+        return self.unary("Explain", request, contract.ExplainResponse, timeout).text
 
     # ---- Running ----
+
+    def session(self, *, lease=None, timeout=None):
+        """A new Session, which keeps tensors on the server. lease in seconds, None for the server's default."""
+        return Session(self, lease, timeout)
 
     def execute(
         self,
@@ -138,6 +143,8 @@ class Client:
         priority=0,
         profile=False,
         timeout=None,
+        session=None,
+        keep=(),
         alignment=None,
     ):
         """Runs a program, a fingerprint or a contract.Graph, on NumPy arrays; (list of arrays, Stats).
@@ -146,16 +153,22 @@ class Client:
         first. An argument may be a pair (array, DType) where NumPy's type does not tell (bfloat16 as uint16). Results
         are read-only views of the response, which they keep alive; copy one to write to it. The program of a
         fingerprint must have been compiled with row-major order, as Client.compile does.
+
+        session: the Session of arguments that are RemoteArrays, and of results to be kept: those whose place in `keep`
+        is true come back as RemoteArrays.
         """
         alignment = alignment or wire.ResponseAlignment()
         request_id = alignment.request_id()
-        typed = [_typed(argument) for argument in arguments]
+        typed = [_typed(argument, session) for argument in arguments]
+        handles = [session.new_handle() if kept else "" for kept in keep]
         named = isinstance(program, str)
         request = wire.encode_execute_request(
             typed,
             fingerprint=program if named else "",
             graph=b"" if named else program.SerializeToString(),
             options=b"" if named else compile_options(device, disabled_passes).SerializeToString(),
+            results=[_result_option(handle) for handle in handles],
+            session=session.id if session else "",
             priority=priority,
             profile=profile,
             request_id=request_id,
@@ -166,22 +179,28 @@ class Client:
         try:
             payloads, stats, error = wire.decode_execute_response(response)
         except wire.MalformedResponse as failure:
-            raise errors.DataLoss(
-                f"the server at {self.target} sent an answer that cannot be read: {failure}"
-            ) from None
+            raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
         if error is not None:
-            raise errors.from_wire(contract.message_class("tensord.v1.Error").FromString(error))
+            raise errors.from_wire(contract.Error.FromString(error))
         alignment.learn(payloads, request_id)
-        return [None if payload is None else wire.aligned(payload.array) for payload in payloads], Stats(
-            stats, round_trip_time
-        )
+        for argument in arguments:
+            if isinstance(argument, Donation):
+                argument.remote.mark_gone()
+        handles += [""] * (len(payloads) - len(handles))
+        results = [self._result(payload, handle, session) for payload, handle in zip(payloads, handles)]
+        return results, Stats(stats, round_trip_time)
+
+    def _result(self, payload, handle, session):
+        if payload is None or payload.array is None and not handle:
+            raise errors.DataLoss(f"the server at {self.target} sent a result without data")
+        return RemoteArray(session, handle, payload.dtype, payload.shape) if handle else wire.aligned(payload.array)
 
     # ---- The server ----
 
     def server_info(self, *, capabilities=False, timeout=None):
         """The contract.ServerInfo: version, devices, limits, and with `capabilities` which operation runs where."""
         request = contract.GetServerInfoRequest(capabilities=capabilities)
-        return self._unary("GetServerInfo", request, contract.ServerInfo, timeout)
+        return self.unary("GetServerInfo", request, contract.ServerInfo, timeout)
 
     def health(self, service="", *, timeout=None):
         """The server's state by the gRPC health protocol: "SERVING", "NOT_SERVING", …"""
@@ -209,8 +228,10 @@ class Client:
 
     # ---- Calls ----
 
-    def _unary(self, method, request, response_class, timeout):
-        return response_class.FromString(self._call(method, request.SerializeToString(), timeout))
+    def unary(self, method, request, response_class, timeout):
+        """One call of the service with messages of the contract; None for a response that is not read."""
+        response = self._call(method, request.SerializeToString(), timeout)
+        return response_class.FromString(response) if response_class else None
 
     def _call(self, method, request, timeout, service=_SERVICE):
         with self._lock:
@@ -235,12 +256,20 @@ def source_name(number):
     return _SOURCES.get(number, "unspecified")
 
 
-def _typed(argument):
-    if isinstance(argument, wire.Handle):
-        return argument
+def _typed(argument, session):
+    remote = remote_of(argument)
+    if remote is not None:
+        if remote.session is not session:
+            raise ValueError(f"{remote!r} belongs to {remote.session!r}, the call to {session!r}")
+        return remote.as_argument(donated=isinstance(argument, Donation))
     array, dtype = argument if isinstance(argument, tuple) else (argument, None)
     dtype = dtypes.as_dtype(np.asarray(array).dtype) if dtype is None else dtype
     return wire.contiguous(array, dtype), dtype
+
+
+def _result_option(handle):
+    delivery = contract.DELIVERIES["DELIVERY_KEEP" if handle else "DELIVERY_INLINE"]
+    return contract.ResultOption(delivery=delivery, handle=handle).SerializeToString()
 
 
 _default_lock = threading.Lock()

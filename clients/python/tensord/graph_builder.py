@@ -282,6 +282,16 @@ class GraphBuilder:
         node.reverse.dimensions.extend(dimensions)
         return Array(self, node.name, x.dtype, x.shape)
 
+    def extension(self, message, attributes, operands, results):
+        """An operation of a family, by its message's full name; one Array for each (dtype, shape) of `results`."""
+        node = self._node(message.rsplit(".", 1)[1].lower(), operands)
+        node.extension.op.type_url = f"type.googleapis.com/{message}"
+        node.extension.op.value = contract.message_class(message)(**attributes).SerializeToString(deterministic=True)
+        return [
+            Array(self, f"{node.name}:{index}" if index else node.name, dtype, shape)
+            for index, (dtype, shape) in enumerate(results)
+        ]
+
     def shape_of(self, x, dimension):
         node = self._node("shape_of", (x,))
         node.shape_of.SetInParent()

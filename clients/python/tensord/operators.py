@@ -1,8 +1,22 @@
 """Array's operators, methods and NumPy protocols: each is a function of the package."""
 
+import inspect
+
 import numpy as np
 
-from tensord import activations, arithmetic, contraction, creation, indexing, logic, reductions, shaping, transcendental
+from tensord import (
+    activations,
+    arithmetic,
+    contraction,
+    creation,
+    fft,
+    indexing,
+    linalg,
+    logic,
+    reductions,
+    shaping,
+    transcendental,
+)
 from tensord.array import Array
 from tensord.dims import Dim
 
@@ -63,7 +77,11 @@ _OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray,
 
 # Where NumPy calls a function otherwise than the package.
 _NUMPY_NAMES = {"round_": "round", "row_stack": "vstack"}
-_SOURCES = (arithmetic, logic, transcendental, shaping, reductions, contraction, indexing, creation, activations)
+_SOURCES = {
+    "numpy": (arithmetic, logic, transcendental, shaping, reductions, contraction, indexing, creation, activations),
+    "numpy.linalg": (linalg,),
+    "numpy.fft": (fft,),
+}
 
 
 def _operator(function, reflected):
@@ -83,12 +101,12 @@ def _method(function):
     return method
 
 
-def _function_named(name):
+def _function_named(name, numpy_module="numpy"):
     """The function of the package that stands for NumPy's of that name, or None."""
     name = _NUMPY_NAMES.get(name, name)
-    for module in _SOURCES:
+    for module in _SOURCES.get(numpy_module, ()):
         function = module.__dict__.get(name)
-        if callable(function) and not name.startswith("_") and getattr(function, "__module__", "") == module.__name__:
+        if inspect.isfunction(function) and not name.startswith("_"):
             return function
     return None
 
@@ -106,9 +124,12 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
 
 def _array_function(self, func, types, args, kwargs):
     """NumPy's other functions on an Array."""
-    function = _function_named(func.__name__)
-    if function is None or getattr(func, "__module__", "") not in ("numpy", "numpy.linalg"):
-        raise TypeError(f"np.{func.__name__} cannot be traced: tensord has no such function")
+    module = getattr(func, "__module__", "")
+    function = _function_named(func.__name__, module)
+    if function is None:
+        raise TypeError(
+            f"{module.replace('numpy', 'np', 1)}.{func.__name__} cannot be traced: tensord has no such function"
+        )
     return function(*args, **kwargs)
 
 

@@ -10,6 +10,7 @@ from tensord.array import Array
 from tensord.client import default_client, source_name, seconds
 from tensord.graph_builder import GraphBuilder
 from tensord.lifting import as_array, show
+from tensord.session import remote_of
 
 
 class Spec:
@@ -70,6 +71,12 @@ class Traced:
             for name, leaf, expected in zip(self.input_names, leaves, self.input_specs)
         ]
 
+    def flatten_kept(self, keep):
+        """Which results to keep, one truth value each; an empty list for none."""
+        if isinstance(keep, bool):
+            return [True] * len(self.output_specs) if keep else []
+        return [bool(kept) for kept in self._results.leaves_of(keep)]
+
     def unflatten_results(self, arrays):
         return self._results.build(iter(arrays))
 
@@ -126,37 +133,46 @@ def _input_names(function, arguments):
 
 
 def _checked(name, value, expected, sizes):
+    """The argument as it goes to Client.execute, where its type is the one that was compiled."""
     dtype = expected.dtype
     if isinstance(value, Array):
         raise TypeError(
             f"argument {name!r} is a traced Array, a program takes numbers: call the function itself instead"
         )
-    if dtypes.is_weak(value) or isinstance(value, (list, tuple)):
+    remote = remote_of(value)
+    if remote is not None:
+        array, found = value, remote.dtype
+        shape, fits = remote.shape, remote.dtype is dtype
+    elif dtypes.is_weak(value) or isinstance(value, (list, tuple)):
         array = np.asarray(value)
-        if not np.can_cast(array.dtype, dtype.numpy, "same_kind") and array.dtype.kind != "b":
-            raise TypeError(f"argument {name!r} is {array.dtype}, the program was compiled for {dtype}")
-        array = wire.contiguous(dtypes.to_numpy(array, dtype), dtype)
+        shape, found = array.shape, array.dtype
+        fits = np.can_cast(found, dtype.numpy, "same_kind") or dtype is dtypes.bfloat16
+        array = dtypes.to_numpy(array, dtype) if fits else array
     else:
         array = np.asarray(value)
-        if array.dtype.newbyteorder("<") != dtype.numpy:
-            raise TypeError(
-                f"argument {name!r} is {array.dtype}, the program was compiled for {dtype}: convert it with "
-                "astype, or compile for that type"
-            )
-        array = wire.contiguous(array, dtype)
-    if array.ndim != len(expected.shape):
-        raise ValueError(
-            f"argument {name!r} has shape {array.shape}, the program was compiled for {show(expected.shape)}"
+        shape, found = array.shape, array.dtype
+        fits = found.newbyteorder("<") == dtype.numpy
+    if not fits:
+        raise TypeError(
+            f"argument {name!r} is {found}, the program was compiled for {dtype}: convert it with astype, or compile for "
+            "that type"
         )
-    for size, wanted in zip(array.shape, expected.shape):
-        if not dims.is_static(wanted):
-            wanted = sizes.setdefault(str(wanted), size)
-        if size != wanted:
-            raise ValueError(
-                f"argument {name!r} has shape {array.shape}, the program was compiled for {show(expected.shape)}"
-                + (f" with {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else "")
-            )
-    return array, dtype
+    if not _binds(expected.shape, shape, sizes):
+        bound = f" with {', '.join(f'{symbol} = {size}' for symbol, size in sizes.items())}" if sizes else ""
+        raise ValueError(
+            f"argument {name!r} has shape {shape}, the program was compiled for {show(expected.shape)}{bound}"
+        )
+    return array if remote is not None else (wire.contiguous(array, dtype), dtype)
+
+
+def _binds(expected, shape, sizes):
+    """Whether a shape is an instance of the expected one, given the symbols' sizes, to which it adds."""
+    if len(expected) != len(shape):
+        return False
+    return all(
+        size == (wanted if dims.is_static(wanted) else sizes.setdefault(str(wanted), size))
+        for wanted, size in zip(expected, shape)
+    )
 
 
 class CompiledProgram:
@@ -198,21 +214,30 @@ class CompiledProgram:
     def output_specs(self):
         return list(self._traced.output_specs)
 
-    def __call__(self, *args, timeout=None, profile=False, priority=0):
+    def __call__(self, *args, timeout=None, profile=False, priority=0, session=None, keep=False):
         """Runs the program; results have the structure that the function returned.
 
         timeout in seconds; profile=True fills stats.segments; a higher priority runs first where the server allows it.
-        Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for what the server
-        refuses.
+        Arguments may be RemoteArrays of one Session, or donations of them. keep: the results that stay in that session,
+        or in `session`, and are returned as RemoteArrays: True for all, or a structure like the results' with a truth
+        value for each. Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for
+        what the server refuses.
         """
         arguments = self._traced.flatten_arguments(args)
+        options = {"priority": priority, "profile": profile, "timeout": timeout}
+        options["session"] = session or next(
+            (one.session for one in map(remote_of, arguments) if one is not None), None
+        )
+        options["keep"] = self._traced.flatten_kept(keep)
+        if any(options["keep"]) and options["session"] is None:
+            raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
         try:
-            arrays, stats = self._execute(arguments, timeout, profile, priority)
+            arrays, stats = self._execute(arguments, options)
         except errors.FailedPrecondition as failure:
             if failure.reason != "PROGRAM_NOT_FOUND":
                 raise
             self._compile(timeout)
-            arrays, stats = self._execute(arguments, timeout, profile, priority)
+            arrays, stats = self._execute(arguments, options)
             stats.source, stats.compile_time = self.source, self.compile_time
         with self._lock:
             self.stats = stats
@@ -225,10 +250,8 @@ class CompiledProgram:
             self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
         )
 
-    def _execute(self, arguments, timeout, profile, priority):
-        return self._client.execute(
-            self.fingerprint, arguments, priority=priority, profile=profile, timeout=timeout, alignment=self._alignment
-        )
+    def _execute(self, arguments, options):
+        return self._client.execute(self.fingerprint, arguments, alignment=self._alignment, **options)
 
     def _compile(self, timeout):
         response = self._client.compile(

@@ -125,16 +125,16 @@ class MalformedResponse(ValueError):
 
 
 class Payload:
-    """One tensor of a response. `array` views the response's bytes; offset is where its data begins in them."""
+    """One tensor of a response. `array` views the response's bytes, where its data begins at `offset`; None without data."""
 
-    __slots__ = ("array", "offset")
+    __slots__ = ("dtype", "shape", "array", "offset")
 
-    def __init__(self, array, offset):
-        self.array, self.offset = array, offset
+    def __init__(self, dtype, shape, array, offset):
+        self.dtype, self.shape, self.array, self.offset = dtype, shape, array, offset
 
 
 def decode_execute_response(data):
-    """(payloads, stats, error): a list of Payloads (None for a result without data), a contract.ExecutionStats, and a
+    """(payloads, stats, error): a list of Payloads (None for a result without tensor), a contract.ExecutionStats, and a
     contract.Error's bytes or None. Raises MalformedResponse."""
     payloads, stats, error = [], b"", None
     for number, value in _fields(data, 0, len(data)):
@@ -178,10 +178,12 @@ def _decode_tensor(data, begin, end):
         count *= size
     length = payload[1] - payload[0]
     if length != count * dtype.itemsize:
-        return None if length == 0 else _raise(f"{length} bytes of data for {dtype}{tuple(shape)}")
+        if length:
+            _raise(f"{length} bytes of data for {dtype}{tuple(shape)}")
+        return Payload(dtype, tuple(shape), None, end)
     flat = np.frombuffer(data, dtype.numpy, count, payload[0]) if count else np.empty(0, dtype.numpy)
     array = flat.reshape(shape) if order == contract.ROW_MAJOR else flat.reshape(shape, order="F")
-    return Payload(array, payload[0])
+    return Payload(dtype, array.shape, array, payload[0])
 
 
 def _packed(data, begin, end):
@@ -247,7 +249,7 @@ class ResponseAlignment:
         return 1 if self._id_bytes == 1 else 1 << 7 * (self._id_bytes - 1)
 
     def learn(self, payloads, request_id):
-        if not payloads or payloads[0] is None:
+        if not payloads or payloads[0] is None or payloads[0].array is None:
             return
         used = len(varint(request_id))
         missing = -payloads[0].offset % _ALIGNMENT

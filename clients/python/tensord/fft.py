@@ -1,0 +1,106 @@
+"""Discrete Fourier transforms, with numpy.fft's names and meaning; needs a server with the family fft.
+
+Computed in float32 and complex64 or in float64 and complex128: integers in float64, 16-bit floats in float32.
+"""
+
+from tensord import dims, dtypes, shaping
+from tensord.lifting import as_array, normalized_axis
+
+_NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
+_KINDS = {"fft": 1, "ifft": 2, "rfft": 3, "irfft": 4}
+
+
+def _transform(kind, x, lengths, axes, norm):
+    x = as_array(x)
+    x = x.builder.convert(x, dtypes.float32 if x.dtype.bits == 16 else dtypes.inexact_of(x.dtype))
+    if norm not in _NORMS:
+        raise ValueError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}")
+    if kind == "rfft" and x.dtype.is_complex:
+        raise TypeError(f"{kind} needs a real operand, not {x.dtype}")
+    if axes is None:
+        axes = range(x.ndim) if lengths is None else range(x.ndim - len(lengths), x.ndim)
+    axes = [normalized_axis(axis, x.ndim) for axis in axes]
+    if not axes:
+        return x if kind == "rfft" else x.builder.convert(x, dtypes.complex_of(x.dtype))
+    lengths = [] if lengths is None else [length.__index__() for length in lengths]
+    if lengths and (len(lengths) != len(axes) or min(lengths) < 1):
+        raise ValueError(f"lengths {lengths} for axes {axes}: one positive length an axis")
+    shape = list(x.shape)
+    for axis, length in zip(axes, lengths):
+        shape[axis] = length
+    last = axes[-1]
+    if kind == "rfft":
+        shape[last] = shape[last] // 2 + 1
+    elif kind == "irfft" and not lengths:
+        shape[last] = 2 * (shape[last] - 1)
+    for axis in axes:
+        if dims.is_static(shape[axis]) and shape[axis] < 1:
+            raise ValueError(f"axis {axis} has no element to transform")
+    dtype = dtypes.real_of(x.dtype) if kind == "irfft" else dtypes.complex_of(x.dtype)
+    attributes = {"kind": _KINDS[kind], "axes": axes, "lengths": lengths, "norm": _NORMS[norm]}
+    (result,) = x.builder.extension("tensord.fft.v1.Fft", attributes, [x], [(dtype, tuple(shape))])
+    return result
+
+
+def fft(x, n=None, axis=-1, norm=None):
+    return _transform("fft", x, n if n is None else [n], [axis], norm)
+
+
+def ifft(x, n=None, axis=-1, norm=None):
+    return _transform("ifft", x, n if n is None else [n], [axis], norm)
+
+
+def rfft(x, n=None, axis=-1, norm=None):
+    """The transform of real numbers: the half that is not redundant."""
+    return _transform("rfft", x, n if n is None else [n], [axis], norm)
+
+
+def irfft(x, n=None, axis=-1, norm=None):
+    """The inverse of rfft; n is the length of the result, 2 * (m - 1) by default."""
+    return _transform("irfft", x, n if n is None else [n], [axis], norm)
+
+
+def fft2(x, s=None, axes=(-2, -1), norm=None):
+    return _transform("fft", x, s, axes, norm)
+
+
+def ifft2(x, s=None, axes=(-2, -1), norm=None):
+    return _transform("ifft", x, s, axes, norm)
+
+
+def rfft2(x, s=None, axes=(-2, -1), norm=None):
+    return _transform("rfft", x, s, axes, norm)
+
+
+def irfft2(x, s=None, axes=(-2, -1), norm=None):
+    return _transform("irfft", x, s, axes, norm)
+
+
+def fftn(x, s=None, axes=None, norm=None):
+    return _transform("fft", x, s, axes, norm)
+
+
+def ifftn(x, s=None, axes=None, norm=None):
+    return _transform("ifft", x, s, axes, norm)
+
+
+def rfftn(x, s=None, axes=None, norm=None):
+    return _transform("rfft", x, s, axes, norm)
+
+
+def irfftn(x, s=None, axes=None, norm=None):
+    return _transform("irfft", x, s, axes, norm)
+
+
+def fftshift(x, axes=None):
+    """x with frequency zero in the middle."""
+    x = as_array(x)
+    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
+    return shaping.roll(x, [x.shape[axis] // 2 for axis in axes], axes)
+
+
+def ifftshift(x, axes=None):
+    """The inverse of fftshift."""
+    x = as_array(x)
+    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
+    return shaping.roll(x, [-(x.shape[axis] // 2) for axis in axes], axes)

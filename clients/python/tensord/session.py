@@ -1,0 +1,140 @@
+"""Tensors that stay on the server between calls."""
+
+import itertools
+
+import numpy as np
+
+from tensord import contract, dtypes, wire
+from tensord.dims import Dim
+from tensord.graph_builder import GraphBuilder
+
+
+class RemoteArray:
+    """A tensor that a session keeps on the server; an argument of programs like a NumPy array, without being sent.
+
+    Made by Session.put and by programs that are called with keep=…; it lives until it is deleted or donated, or until
+    its session ends. fetch() brings its numbers here.
+    """
+
+    __slots__ = ("session", "handle", "dtype", "shape", "_gone")
+
+    def __init__(self, session, handle, dtype, shape):
+        self.session, self.handle, self.dtype, self.shape, self._gone = session, handle, dtype, shape, False
+
+    def __repr__(self):
+        return f"RemoteArray({self.dtype}{self.shape}{', gone' if self._gone else ''})"
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    def fetch(self, *, timeout=None):
+        """The numbers, a NumPy array."""
+        return self.session._fetch(self, timeout)
+
+    def donate(self):
+        """This tensor as an argument whose memory the run may take for a result; it is gone once the call has succeeded."""
+        return Donation(self)
+
+    def delete(self, *, timeout=None):
+        """Frees its memory on the server."""
+        self.session.delete([self], timeout=timeout)
+
+    def as_argument(self, donated=False):
+        if self._gone:
+            raise ValueError(f"{self!r} was deleted or donated")
+        return wire.Handle(self.handle, donated)
+
+    def mark_gone(self):
+        self._gone = True
+
+
+class Donation:
+    """A RemoteArray that the call may consume. Made by RemoteArray.donate()."""
+
+    __slots__ = ("remote",)
+
+    def __init__(self, remote):
+        self.remote = remote
+
+
+def remote_of(value):
+    """The RemoteArray that an argument is or donates, or None."""
+    return value.remote if isinstance(value, Donation) else value if isinstance(value, RemoteArray) else None
+
+
+class Session:
+    """Owns tensors on the server; made by Client.session(). Thread-safe. Close it, or use it in a `with`.
+
+        with client.session() as session:
+            state = session.put(array)
+            for _ in range(100):
+                state = program(state.donate(), keep=True)
+            print(state.fetch())
+
+    The tensors go when the session is closed, or when nothing names it for `lease` seconds, after which calls raise
+    FailedPrecondition with the reason SESSION_UNKNOWN.
+    """
+
+    def __init__(self, client, lease=None, timeout=None):
+        request = contract.OpenSessionRequest()
+        if lease is not None:
+            request.lease.seconds, request.lease.nanos = int(lease), int(lease % 1 * 1e9)
+        opened = client.unary("OpenSession", request, contract.Session, timeout)
+        self.client, self.id = client, opened.id
+        self.lease = opened.lease.seconds + opened.lease.nanos * 1e-9
+        self._numbers = itertools.count(1)
+        self._closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+            return
+        try:  # the failure that ends the block is the one to report
+            self.close()
+        except Exception:
+            pass
+
+    def __repr__(self):
+        return f"Session({self.id!r}{', closed' if self._closed else ''})"
+
+    def close(self, *, timeout=None):
+        """Ends the session and frees its tensors. Closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.client.unary("CloseSession", contract.CloseSessionRequest(session=self.id), None, timeout)
+
+    def put(self, value, dtype=None, *, device="", timeout=None):
+        """Sends an array, which stays on the server; a RemoteArray."""
+        array = np.asarray(value)
+        dtype = dtypes.as_dtype(array.dtype if dtype is None else dtype)
+        array = wire.contiguous(array, dtype)
+        (remote,), _ = self.client.execute(
+            _identity(dtype, array.ndim), [(array, dtype)], device=device, session=self, keep=[True], timeout=timeout
+        )
+        return remote
+
+    def delete(self, remotes, *, timeout=None):
+        """Frees the memory of RemoteArrays; those that are gone already are left out."""
+        living = [remote for remote in remotes if not remote._gone]
+        request = contract.DeleteTensorsRequest(session=self.id, handles=[remote.handle for remote in living])
+        self.client.unary("DeleteTensors", request, contract.DeleteTensorsResponse, timeout)
+        for remote in living:
+            remote.mark_gone()
+
+    def new_handle(self):
+        return f"t{next(self._numbers)}"
+
+    def _fetch(self, remote, timeout):
+        (array,), _ = self.client.execute(_identity(remote.dtype, remote.ndim), [remote], session=self, timeout=timeout)
+        return array
+
+
+def _identity(dtype, rank):
+    """A graph that returns its argument, for every shape of a rank: how tensors come and go."""
+    builder = GraphBuilder("transfer")
+    builder.output("value", builder.input("value", dtype, tuple(Dim.symbol(f"n{axis}") for axis in range(rank))))
+    return builder.graph
