@@ -1,7 +1,7 @@
 #include "proto/codec/error_codec.h"
 
 #include "engine/base/refusal.h"
-#include "proto/codec/names.h"
+#include "engine/ir/names.h"
 
 namespace tensord::codec {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/ir/names.h"
 #include "proto/codec/known_fields.h"
-#include "proto/codec/names.h"
 
 namespace tensord::codec {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef TENSORD_PROTO_CODEC_NAMES_H_
-#define TENSORD_PROTO_CODEC_NAMES_H_
+#ifndef TENSORD_ENGINE_IR_NAMES_H_
+#define TENSORD_ENGINE_IR_NAMES_H_
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace tensord::codec {
+namespace tensord {
 
 // NAME_INVALID where a name is longer than `max_bytes`, is not UTF-8, or holds a control character; with `reference`,
 // which is for inputs and nodes, also where it is empty or holds ':'.
@@ -19,6 +19,6 @@ std::string PrintableName(absl::string_view name);
 // The message itself where it is UTF-8, otherwise escaped.
 std::string PrintableMessage(absl::string_view message);
 
-}  // namespace tensord::codec
+}  // namespace tensord
 
-#endif  // TENSORD_PROTO_CODEC_NAMES_H_
+#endif  // TENSORD_ENGINE_IR_NAMES_H_

@@ -1,4 +1,4 @@
-#include "proto/codec/names.h"
+#include "engine/ir/names.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/utf8.h"
 
-namespace tensord::codec {
+namespace tensord {
 namespace {
 
 constexpr size_t kMaxPrintedBytes = 256;
@@ -49,4 +49,4 @@ std::string PrintableMessage(absl::string_view message) {
   return IsUtf8(message) ? std::string(message) : absl::CHexEscape(message);
 }
 
-}  // namespace tensord::codec
+}  // namespace tensord

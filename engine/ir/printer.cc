@@ -1,0 +1,98 @@
+#include "engine/ir/printer.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/ir/literal_text.h"
+#include "engine/ir/text_cursor.h"
+
+namespace tensord {
+namespace {
+
+constexpr absl::string_view kAlgebras[] = {"standard", "max_plus", "min_plus", "max_times", "or_and"};
+
+std::string ValueText(const Graph& graph, ValueId value) {
+  if (graph.is_input(value)) return absl::StrCat("%", NameText(graph.inputs()[static_cast<size_t>(value.index)].name));
+  const Node& node = graph.nodes()[static_cast<size_t>(graph.producer(value))];
+  const int32_t result = value.index - node.first_result.index;
+  const std::string text = absl::StrCat("%", NameText(node.name));
+  return result == 0 ? text : absl::StrCat(text, ":", result);
+}
+
+// Empty for an attribute that is unset.
+std::string AttributeText(const AttrDef& def, const AttrValue& value) {
+  switch (def.kind) {
+    case AttrKind::kInt:
+      return absl::StrCat(std::get<int64_t>(value));
+    case AttrKind::kInts: {
+      const auto& ints = std::get<std::vector<int64_t>>(value);
+      return ints.empty() ? "" : absl::StrCat("[", absl::StrJoin(ints, ", "), "]");
+    }
+    case AttrKind::kDims: {
+      const auto& dims = std::get<std::vector<DimExpr>>(value);
+      if (dims.empty()) return "";
+      return absl::StrCat(
+          "[", absl::StrJoin(dims, ", ", [](std::string* out, const DimExpr& d) { out->append(d.ToString()); }), "]");
+    }
+    case AttrKind::kDType: {
+      const DType dtype = std::get<DType>(value);
+      return dtype == DType::kInvalid ? "" : std::string(Name(dtype));
+    }
+    case AttrKind::kEnum: {
+      const int64_t number = std::get<int64_t>(value);
+      return number == 0 ? "" : std::string(def.enumerators[static_cast<size_t>(number)]);
+    }
+    case AttrKind::kType: {
+      const TensorType& type = std::get<TensorType>(value);
+      return type.dtype == DType::kInvalid ? "" : ToString(type);
+    }
+    case AttrKind::kLiteral: {
+      const LiteralPtr& literal = std::get<LiteralPtr>(value);
+      return literal == nullptr ? "" : LiteralText(*literal);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::string_view Name(Algebra algebra) { return kAlgebras[static_cast<size_t>(algebra)]; }
+
+std::string PrintNode(const Graph& graph, const Node& node) {
+  std::string text = absl::StrCat("%", NameText(node.name));
+  if (node.num_results != 1) absl::StrAppend(&text, ":", node.num_results);
+  absl::StrAppend(&text, " = ", node.op->name, "(");
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(graph, node.operands[i]));
+  }
+  text += ")";
+  std::string attributes;
+  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
+    const std::string value = AttributeText(node.op->attrs[i], node.attrs.at(i));
+    if (value.empty()) continue;
+    absl::StrAppend(&attributes, attributes.empty() ? "" : ", ", node.op->attrs[i].name, " = ", value);
+  }
+  if (!attributes.empty()) absl::StrAppend(&text, " {", attributes, "}");
+  for (int32_t i = 0; i < node.num_results; ++i) {
+    const TensorType& type = graph.type({node.first_result.index + i});
+    if (type.dtype == DType::kInvalid) break;
+    absl::StrAppend(&text, i == 0 ? " : " : ", ", ToString(type));
+  }
+  return text;
+}
+
+std::string PrintGraph(const Graph& graph) {
+  std::string text = absl::StrCat("graph ", Quote(graph.name()));
+  if (graph.algebra() != Algebra::kStandard) absl::StrAppend(&text, " algebra ", Name(graph.algebra()));
+  text += " {\n";
+  for (const GraphInput& input : graph.inputs()) {
+    absl::StrAppend(&text, "  %", NameText(input.name), " = input : ", ToString(input.type), "\n");
+  }
+  for (const Node& node : graph.nodes()) absl::StrAppend(&text, "  ", PrintNode(graph, node), "\n");
+  for (const GraphOutput& output : graph.outputs()) {
+    absl::StrAppend(&text, "  output ", Quote(output.name), " = ", ValueText(graph, output.value), "\n");
+  }
+  text += "}\n";
+  return text;
+}
+
+}  // namespace tensord
