@@ -1,8 +1,10 @@
 #include "clients/cpp/client.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "clients/cpp/tensord.h"
@@ -107,7 +109,11 @@ TEST(Client, SendsMetadataAndHonoursDeadlines) {
       Connect(server, {.deadline = absl::Hours(1), .metadata = {{"authorization", "Bearer t"}}});
   ASSERT_TRUE(client->Compile(v1::Graph()).ok());
   EXPECT_EQ(server.metadata.find("authorization")->second, "Bearer t");
-  EXPECT_EQ(client->Execute(v1::Graph(), {}, {.deadline = absl::ZeroDuration()}).status().code(),
+  server.refuse_execute = [](const v1::ExecuteRequest&, const grpc::ServerContext& context) {
+    while (!context.IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(client->Execute(v1::Graph(), {}, {.deadline = absl::Milliseconds(20)}).status().code(),
             absl::StatusCode::kDeadlineExceeded);
 }
 

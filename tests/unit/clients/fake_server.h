@@ -57,9 +57,8 @@ class FakeServer : private v1::Compute::Service {
 
   // Set before the calls that they concern.
   std::function<grpc::Status()> refuse = [] { return grpc::Status::OK; };
-  std::function<grpc::Status(const v1::ExecuteRequest&)> refuse_execute = [](const v1::ExecuteRequest&) {
-    return grpc::Status::OK;
-  };
+  std::function<grpc::Status(const v1::ExecuteRequest&, const grpc::ServerContext&)> refuse_execute =
+      [](const auto&, const auto&) { return grpc::Status::OK; };
   v1::ServerInfo info;
   // The last request of each kind; read after its call returned.
   v1::CompileRequest compile_request;
@@ -103,7 +102,7 @@ class FakeServer : private v1::Compute::Service {
     response->mutable_stats()->set_device("cpu:0");
     response->mutable_stats()->mutable_run_time()->set_nanos(1500000);
     if (request->profile()) response->mutable_stats()->add_segments()->set_kernel("copy");
-    const grpc::Status status = refuse_execute(*request);
+    const grpc::Status status = refuse_execute(*request, *context);
     return status.ok() ? refuse() : status;
   }
 
