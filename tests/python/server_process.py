@@ -20,7 +20,7 @@ def binary_or_skip():
 
 
 class ServerProcess:
-    """A running server. Owns the process and its folder; stop() ends both. Raises AssertionError where it does not start."""
+    """A running server; AssertionError where it does not start. Owns process and folder; stop() ends both."""
 
     def __init__(self, *flags):
         binary = binary_or_skip()

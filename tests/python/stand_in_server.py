@@ -1,6 +1,7 @@
 """A server in this process that speaks the contract and computes with the oracle: for tests of the client alone.
 
-It can be told to forget its programs, and to fail, be slow or answer nonsense, which a real server does not do on demand.
+It can be told to forget its programs, and to fail, be slow or answer nonsense, which a real server does not do on
+demand.
 """
 
 import concurrent.futures

@@ -21,8 +21,8 @@ def _contract(x, x_labels, y, y_labels, result_labels):
         left, right = x.shape[x_labels.index(label)], y.shape[y_labels.index(label)]
         if left != right:
             raise ValueError(
-                f"shapes {show(x.shape)} and {show(y.shape)} do not fit: size {left} of axis {x_labels.index(label)} of "
-                f"the first meets size {right} of axis {y_labels.index(label)} of the second"
+                f"shapes {show(x.shape)} and {show(y.shape)} do not fit: size {left} of axis {x_labels.index(label)} "
+                f"of the first meets size {right} of axis {y_labels.index(label)} of the second"
             )
     product = x.builder.dot_general(
         x,

@@ -1,7 +1,7 @@
 """Linear algebra on the last two axes, with numpy.linalg's names and meaning; needs a server with the family linalg.
 
-Computed in float32, float64, complex64 or complex128: integers in float64, 16-bit floats in float32. Signs and phases of
-vectors are the server's LAPACK's. What has no solution (a singular matrix) fails the run and names the matrix.
+Computed in float32, float64, complex64 or complex128: integers in float64, 16-bit floats in float32. Signs and phases
+of vectors are the server's LAPACK's. What has no solution (a singular matrix) fails the run and names the matrix.
 """
 
 import collections
@@ -37,7 +37,7 @@ class _Matrices:
         self.least = dims.minimum(self.rows, self.columns)
 
     def run(self, message, *results, **attributes):
-        """The operation's results. Each of `results` is (dtype, leading shape): a matrix, a vector or one number per matrix."""
+        """The operation's results; each of `results` is (dtype, shape) of what it gives for one matrix."""
         types = [(dtype, tuple(leading) + self.batch) for dtype, leading in results]
         arrays = self.operands[0].builder.extension(f"tensord.linalg.v1.{message}", attributes, self.operands, types)
         return [_back(array, len(leading)) for array, (_, leading) in zip(arrays, results)]

@@ -154,8 +154,8 @@ def _checked(name, value, expected, sizes):
         fits = found.newbyteorder("<") == dtype.numpy
     if not fits:
         raise TypeError(
-            f"argument {name!r} is {found}, the program was compiled for {dtype}: convert it with astype, or compile for "
-            "that type"
+            f"argument {name!r} is {found}, the program was compiled for {dtype}: convert it with astype, or compile "
+            "for that type"
         )
     if not _binds(expected.shape, shape, sizes):
         bound = f" with {', '.join(f'{symbol} = {size}' for symbol, size in sizes.items())}" if sizes else ""

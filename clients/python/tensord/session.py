@@ -33,7 +33,7 @@ class RemoteArray:
         return self.session._fetch(self, timeout)
 
     def donate(self):
-        """This tensor as an argument whose memory the run may take for a result; it is gone once the call has succeeded."""
+        """This tensor as an argument whose memory the run may take; it is gone once the call has succeeded."""
         return Donation(self)
 
     def delete(self, *, timeout=None):

@@ -125,7 +125,7 @@ class MalformedResponse(ValueError):
 
 
 class Payload:
-    """One tensor of a response. `array` views the response's bytes, where its data begins at `offset`; None without data."""
+    """One tensor of a response. `array`, None without data, views the response's bytes from `offset` on."""
 
     __slots__ = ("dtype", "shape", "array", "offset")
 
