@@ -292,6 +292,7 @@ _INDEXING = [
     _same("index_none", lambda x: (x[None], x[:, None, 2:4], x[..., 0], x[0, ..., None]), X),
     _same("index_array", lambda x, i: (x[i], x[:, i], x[i, 0], x[..., i][1:]), X, np.array([0, 3, -1, 1])),
     _same("index_matrix", lambda x, i: (x[i], x[1, i]), X, np.array([[0, 3], [-1, 1]])),
+    _same("index_known", lambda x: (x[[0, 3, -1]], x[:, np.array([[1], [-6]])], x[np.array(2)], x[[]]), X),
     _same("index_traced_scalar", lambda x, i: x[i.sum()], X, np.array([1, 1])),
     _both("take", lambda p, x, i: (p.take(x, i), p.take(x, i, axis=1)), X, np.array([2, -1, 0])),
     Case("dynamic_slice", lambda x, i: td.dynamic_slice(x, (i, 1), (2, 3)), lambda x, i: x[2:4, 1:4], X, np.int64(3)),

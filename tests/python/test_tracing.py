@@ -204,6 +204,8 @@ class Refusals(unittest.TestCase):
 
     def test_indices(self):
         self.refused(IndexError, "index 3 is out of bounds for axis 0 of size 3", lambda x: x[3])
+        self.refused(IndexError, "index -4 is out of bounds for axis 0", lambda x: x[[0, -4]])
+        self.refused(IndexError, "index 12 is out of bounds", lambda x: td.take(x, np.array([3, 12])))
         self.refused(IndexError, "3 indices", lambda x: x[0, 0, 0])
         self.refused(TypeError, "index", lambda x: x["a"])
         self.refused(TypeError, "several", lambda x: x[[0], [1]])

@@ -34,18 +34,13 @@ def getitem(x, key):
 def take(x, indices, axis=None):
     """The entries of x at `indices` along an axis (None: of x raveled); the axis becomes the axes of `indices`.
 
-    Negative indices count from the end; beyond that they are clamped into bounds.
+    Negative indices count from the end. Indices that are traced are clamped into bounds beyond that, others are checked.
     """
-    x, indices = as_array(x), as_array(indices)
+    x = as_array(x)
     if axis is None:
         x, axis = shaping.ravel(x), 0
-    if not indices.dtype.is_integer:
-        raise TypeError(f"indices are integers, not {indices.dtype}; masks cannot be traced: use td.where")
     axis = normalized_axis(axis, x.ndim)
-    size = x.shape[axis]
-    indices = where(
-        less(indices, 0), add(indices, size if dims.is_static(size) else as_array(size, indices.dtype)), indices
-    )
+    indices = _from_the_front(indices, x.shape[axis], axis)
     sizes = tuple(1 if a == axis else extent for a, extent in enumerate(x.shape))
     offsets = [a if a < axis else a + indices.ndim - 1 for a in range(x.ndim) if a != axis]
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
@@ -59,6 +54,24 @@ def take(x, indices, axis=None):
         slice_sizes=sizes,
         shape=shape,
     )
+
+
+def _from_the_front(indices, size, axis):
+    """Indices with those that count from the end resolved."""
+    if not isinstance(indices, Array):
+        known = np.asarray(indices)
+        if known.size == 0 and known.dtype == np.float64:  # an empty list has no integers to tell it by
+            known = known.astype(np.int64)
+        if known.dtype.kind in "iu" and dims.is_static(size):
+            outside = known[(known < -size) | (known >= size)]
+            if outside.size:
+                raise IndexError(f"index {outside[0]} is out of bounds for axis {axis} of size {size}")
+            return as_array(np.where(known < 0, known + size, known).astype(np.int64))
+        indices = known
+    indices = as_array(indices)
+    if not indices.dtype.is_integer:
+        raise TypeError(f"indices are integers, not {indices.dtype}; masks cannot be traced: use td.where")
+    return where(less(indices, 0), add(indices, as_array(size, indices.dtype)), indices)
 
 
 def dynamic_slice(x, start_indices, slice_sizes):
