@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/cpu/elementwise_pragma.h"
 #include "engine/ops/scalar_math.h"
 
 #undef HWY_DISABLED_TARGETS
@@ -47,7 +48,7 @@ void ConvertLoop(const void* x, void* out, int64_t n) {
   const From* from = static_cast<const From*>(x);
   To* to = static_cast<To*>(out);
   if constexpr (sizeof(From) == sizeof(To)) {
-#pragma GCC ivdep
+    TENSORD_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < n; ++i) to[i] = ConvertOne<To>(from[i]);
   } else {
     To* HWY_RESTRICT apart = to;

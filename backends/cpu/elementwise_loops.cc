@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backends/cpu/elementwise_pragma.h"
 #include "engine/ops/scalar_math.h"
 
 // SSSE3 has no rounding instructions, and the compiler makes nothing of AVX3_DL.
@@ -43,13 +44,13 @@ constexpr bool Vectorises() {
   }
 }
 
-// In place the loop reads element i before it writes element i, so no iteration depends on another: ivdep says so.
+// In place the loop reads element i before it writes element i, so no iteration depends on another.
 template <class F, class T>
 void UnaryLoop(const void* a, const void* /*b*/, void* out, int64_t n) {
   using Result = decltype(F()(T()));
   const T* x = static_cast<const T*>(a);
   Result* y = static_cast<Result*>(out);
-#pragma GCC ivdep
+  TENSORD_INDEPENDENT_ITERATIONS
   for (int64_t i = 0; i < n; ++i) y[i] = F()(x[i]);
 }
 
@@ -59,7 +60,7 @@ void BinaryLoop(const void* a, const void* b, void* out, int64_t n) {
   const T* x = static_cast<const T*>(a);
   const T* z = static_cast<const T*>(b);
   Result* y = static_cast<Result*>(out);
-#pragma GCC ivdep
+  TENSORD_INDEPENDENT_ITERATIONS
   for (int64_t i = 0; i < n; ++i) y[i] = F()(x[i], z[i]);
 }
 
