@@ -44,7 +44,7 @@ def libraries_forbidden_in(path):
     allowed = set(allowed)
     if path.startswith("backends/cuda/"):
         allowed = {"CUDA"}
-    if path.startswith("server/observe/"):
+    if path.startswith(("server/observe/", "server/compose.")):
         allowed.add("prometheus-cpp")
     if path.startswith("server/observe/log"):
         allowed.add("spdlog or fmt")
