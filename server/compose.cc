@@ -1,0 +1,81 @@
+#include "server/compose.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/ops/core_ops.h"
+#include "server/config/config_file.h"
+#include "server/observe/collected_metrics.h"
+#include "server/rpc/compute_service.h"
+#include "server/rpc/execute_response.h"
+
+namespace tensord::server {
+namespace {
+
+void AddDevice(std::string device, std::unique_ptr<Backend> backend, int executors, int64_t queue_length,
+               ServerParts* parts) {
+  parts->executors->Add(std::make_unique<DeviceExecutor>(device, backend.get(), executors, queue_length));
+  parts->backends.push_back(std::move(backend));
+  parts->devices.push_back(std::move(device));
+}
+
+std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
+  const ServerConfig::Limits& limits = config.limits();
+  return {
+      {"message_bytes", limits.message_bytes()},
+      {"in_flight_bytes", limits.in_flight_bytes()},
+      {"streams_per_connection", limits.streams_per_connection()},
+      {"default_deadline_ms", limits.default_deadline_ms()},
+      {"response_bytes", kMaxResponseBytes},
+      {"cpu.queue_length", config.cpu().queue_length()},
+      {"compiler.queue_length", config.compiler().queue_length()},
+      {"program_cache.bytes", config.program_cache().bytes()},
+  };
+}
+
+CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
+  const CallGate::Snapshot inside = gate.snapshot();
+  return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
+}
+
+}  // namespace
+
+absl::string_view Version() { return TENSORD_VERSION; }
+
+std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
+  auto parts = std::make_unique<ServerParts>();
+  parts->log = std::make_unique<Log>(
+      Log::Options{.level = LogLevelFromName(config.log().level()), .requests = config.log().requests()});
+
+  parts->executors = std::make_unique<ExecutorPool>();
+  const CpuBackendOptions cpu = {.threads = config.cpu().threads(), .pool_bytes = config.cpu().pool_bytes()};
+  AddDevice("cpu:0", MakeCpuBackend(cpu), config.cpu().executors(), config.cpu().queue_length(), parts.get());
+
+  parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
+  parts->cache = std::make_unique<ProgramCache>(config.program_cache().bytes(), parts->compile_pool.get());
+  parts->gate = std::make_unique<CallGate>(config.limits().in_flight_bytes());
+  parts->metrics = std::make_unique<Metrics>(parts->devices);
+  parts->collectables = {parts->metrics->registry(),
+                         std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
+                             .version = std::string(Version()),
+                             .executors = parts->executors.get(),
+                             .cache = parts->cache.get(),
+                             .log = parts->log.get(),
+                             .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); }})};
+
+  parts->service_parts = {.version = std::string(Version()),
+                          .registry = &CoreRegistry(),
+                          .executors = parts->executors.get(),
+                          .cache = parts->cache.get(),
+                          .gate = parts->gate.get(),
+                          .metrics = parts->metrics.get(),
+                          .log = parts->log.get(),
+                          .graph_limits = GraphLimitsOf(config),
+                          .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
+                          .server_limits = ServerLimitsOf(config)};
+  parts->compute_service = MakeComputeService(&parts->service_parts);
+  return parts;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,48 @@
+#ifndef TENSORD_SERVER_COMPOSE_H_
+#define TENSORD_SERVER_COMPOSE_H_
+
+#include <grpcpp/impl/service_type.h>
+#include <prometheus/collectable.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/exec/backend.h"
+#include "engine/runtime/compile_pool.h"
+#include "engine/runtime/executor_pool.h"
+#include "engine/runtime/program_cache.h"
+#include "server/config/server_config.pb.h"
+#include "server/lifecycle/call_gate.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/service_parts.h"
+
+namespace tensord::server {
+
+absl::string_view Version();
+
+// Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
+// it. Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
+struct ServerParts {
+  std::unique_ptr<Log> log;
+  std::vector<std::unique_ptr<Backend>> backends;
+  std::unique_ptr<ProgramCache> cache;
+  std::unique_ptr<CompilePool> compile_pool;
+  std::unique_ptr<ExecutorPool> executors;
+  std::vector<std::string> devices;  // their names, the default first
+  std::unique_ptr<CallGate> gate;
+  std::unique_ptr<Metrics> metrics;
+  std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
+  ServiceParts service_parts;
+  std::unique_ptr<grpc::Service> compute_service;
+};
+
+// Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
+// named here and nowhere else.
+std::unique_ptr<ServerParts> Compose(const ServerConfig& config);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_COMPOSE_H_

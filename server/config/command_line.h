@@ -1,0 +1,30 @@
+#ifndef TENSORD_SERVER_CONFIG_COMMAND_LINE_H_
+#define TENSORD_SERVER_CONFIG_COMMAND_LINE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/config/server_config.pb.h"
+
+namespace tensord::server {
+
+// What the command line asks for. Flags win over the file of --config, whatever their order.
+struct CommandLine {
+  enum class Action { kRun, kCheckConfig, kPrintDefaultConfig, kVersion, kHelp };
+
+  Action action = Action::kRun;
+  ServerConfig config;
+};
+
+// Of the arguments after the program's name; --name=value and --name value are the same. A flag that does not exist is
+// an error, so is a configuration that the server could not run with.
+absl::StatusOr<CommandLine> ParseCommandLine(absl::Span<const std::string> arguments);
+
+// What --help prints.
+std::string HelpText();
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONFIG_COMMAND_LINE_H_

@@ -1,0 +1,233 @@
+#include "server/config/config_file.h"
+
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace tensord::server {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+// Keeps the first error of a text, with its place.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+absl::Status WrongValue(const FieldDescriptor& field, absl::string_view value, absl::string_view expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("setting ", std::string(field.name()), " takes ", expected, ", not \"", value, "\""));
+}
+
+absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::string_view value) {
+  const Reflection& reflection = *message->GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      if (field.is_repeated()) {
+        reflection.AddString(message, &field, std::string(value));
+      } else {
+        reflection.SetString(message, &field, std::string(value));
+      }
+      return absl::OkStatus();
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      bool parsed = false;
+      if (!absl::SimpleAtob(value, &parsed)) return WrongValue(field, value, "true or false");
+      reflection.SetBool(message, &field, parsed);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_INT32: {
+      int32_t parsed = 0;
+      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(field, value, "a whole number");
+      reflection.SetInt32(message, &field, parsed);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_INT64: {
+      int64_t parsed = 0;
+      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(field, value, "a whole number");
+      reflection.SetInt64(message, &field, parsed);
+      return absl::OkStatus();
+    }
+    default:
+      return WrongValue(field, value, "fields of its own, for example " + field.full_name() + ".NAME");
+  }
+}
+
+// Gives every singular field its value, so that printing shows it.
+void FillDefaults(Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  const Descriptor& descriptor = *message->GetDescriptor();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.is_repeated()) continue;
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        FillDefaults(reflection.MutableMessage(message, &field));
+        break;
+      case FieldDescriptor::CPPTYPE_STRING:
+        reflection.SetString(message, &field, reflection.GetString(*message, &field));
+        break;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        reflection.SetBool(message, &field, reflection.GetBool(*message, &field));
+        break;
+      case FieldDescriptor::CPPTYPE_INT32:
+        reflection.SetInt32(message, &field, reflection.GetInt32(*message, &field));
+        break;
+      case FieldDescriptor::CPPTYPE_INT64:
+        reflection.SetInt64(message, &field, reflection.GetInt64(*message, &field));
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+const FieldDescriptor* FieldOfLimit(const codec::GraphLimitInfo& info) {
+  return ServerConfig::Limits::descriptor()->FindFieldByName(std::string(info.name));
+}
+
+struct Range {
+  absl::string_view path;
+  int64_t value;
+  int64_t least;
+  int64_t most;
+};
+
+}  // namespace
+
+absl::Status MergeConfigText(absl::string_view text, ServerConfig* config) {
+  ServerConfig parsed;
+  const absl::string_view content = absl::StripLeadingAsciiWhitespace(text);
+  if (!content.empty() && content[0] == '{') {
+    const auto status = google::protobuf::util::JsonStringToMessage(std::string(content), &parsed,
+                                                                    google::protobuf::util::JsonParseOptions());
+    if (!status.ok()) return absl::InvalidArgumentError(status.message().ToString());
+  } else {
+    TextFormat::Parser parser;
+    FirstError error;
+    parser.RecordErrorsTo(&error);
+    if (!parser.ParseFromString(std::string(text), &parsed)) return absl::InvalidArgumentError(error.message());
+  }
+  config->MergeFrom(parsed);
+  return absl::OkStatus();
+}
+
+absl::Status MergeConfigFile(const std::string& path, ServerConfig* config) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read the configuration ", path));
+  std::ostringstream content;
+  content << file.rdbuf();
+  const absl::Status status = MergeConfigText(content.str(), config);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(assignment, absl::MaxSplits('=', 1));
+  if (!absl::StrContains(assignment, "=")) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", assignment, "\" is no path=value"));
+  }
+  const std::vector<std::string> path = absl::StrSplit(parts.first, '.');
+  Message* message = config;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(path[i]);
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no setting ", parts.first, "; --print-default-config shows all"));
+    }
+    if (i + 1 == path.size()) return SetScalar(message, *field, parts.second);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      return absl::InvalidArgumentError(absl::StrCat("setting ", path[i], " has no fields, in ", parts.first));
+    }
+    message = message->GetReflection()->MutableMessage(message, field);
+  }
+  return absl::InvalidArgumentError("a setting without a name");
+}
+
+absl::Status ValidateConfig(const ServerConfig& config) {
+  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLongestMs = int64_t{365} * 24 * 3600 * 1000;
+  std::vector<Range> ranges = {
+      {"limits.message_bytes", config.limits().message_bytes(), 1024, std::numeric_limits<int32_t>::max()},
+      {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
+      {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
+       std::numeric_limits<int32_t>::max()},
+      {"limits.default_deadline_ms", config.limits().default_deadline_ms(), 1, kLongestMs},
+      {"cpu.executors", config.cpu().executors(), 1, 1024},
+      {"cpu.threads", config.cpu().threads(), 0, 1024},
+      {"cpu.queue_length", config.cpu().queue_length(), 1, kUnlimited},
+      {"cpu.pool_bytes", config.cpu().pool_bytes(), 0, kUnlimited},
+      {"compiler.threads", config.compiler().threads(), 1, 1024},
+      {"compiler.queue_length", config.compiler().queue_length(), 1, kUnlimited},
+      {"program_cache.bytes", config.program_cache().bytes(), 0, kUnlimited},
+      {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
+      {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
+  };
+  const codec::GraphLimits limits = GraphLimitsOf(config);
+  for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
+    ranges.push_back({info.name, limits.*info.value, 0, kUnlimited});
+  }
+  for (const Range& range : ranges) {
+    if (range.value < range.least || range.value > range.most) {
+      return absl::InvalidArgumentError(absl::StrCat("setting ", range.path, " must be between ", range.least, " and ",
+                                                     range.most, ", not ", range.value));
+    }
+  }
+  const std::string& level = config.log().level();
+  if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("setting log.level is one of debug, info, warning, error, off, not \"", level, "\""));
+  }
+  return absl::OkStatus();
+}
+
+codec::GraphLimits GraphLimitsOf(const ServerConfig& config) {
+  codec::GraphLimits limits;
+  const Reflection& reflection = *config.limits().GetReflection();
+  for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
+    const FieldDescriptor* field = FieldOfLimit(info);
+    if (field != nullptr && reflection.HasField(config.limits(), field)) {
+      limits.*info.value = reflection.GetInt64(config.limits(), field);
+    }
+  }
+  return limits;
+}
+
+std::string PrintConfig(const ServerConfig& config) {
+  ServerConfig full = config;
+  FillDefaults(&full);
+  const codec::GraphLimits limits = GraphLimitsOf(config);
+  const Reflection& reflection = *full.limits().GetReflection();
+  for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
+    if (const FieldDescriptor* field = FieldOfLimit(info)) {
+      reflection.SetInt64(full.mutable_limits(), field, limits.*info.value);
+    }
+  }
+  std::string text;
+  TextFormat::PrintToString(full, &text);
+  return text;
+}
+
+}  // namespace tensord::server

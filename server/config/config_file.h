@@ -1,0 +1,34 @@
+#ifndef TENSORD_SERVER_CONFIG_CONFIG_FILE_H_
+#define TENSORD_SERVER_CONFIG_CONFIG_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/codec/limits.h"
+#include "server/config/server_config.pb.h"
+
+namespace tensord::server {
+
+// Configurations as people write them. Errors name the field and say what it may be.
+
+// Merges a file's content into `config`: JSON where it begins with '{', else protobuf's text form. A field that does
+// not exist is an error.
+absl::Status MergeConfigText(absl::string_view text, ServerConfig* config);
+absl::Status MergeConfigFile(const std::string& path, ServerConfig* config);
+
+// "limits.message_bytes=67108864". A repeated field is appended to.
+absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config);
+
+// Whether every value is one that the server can run with.
+absl::Status ValidateConfig(const ServerConfig& config);
+
+// The limits on graphs and tensors: those of `config`, and the defaults of those that it leaves out.
+codec::GraphLimits GraphLimitsOf(const ServerConfig& config);
+
+// The configuration with every default filled in, in text form; MergeConfigText reads it back.
+std::string PrintConfig(const ServerConfig& config);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONFIG_CONFIG_FILE_H_

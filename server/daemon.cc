@@ -1,0 +1,165 @@
+#include "server/daemon.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "server/config/config_file.h"
+
+namespace tensord::server {
+namespace {
+
+// For what the last responses still need on their way out when no call is left.
+constexpr auto kFlushTime = std::chrono::milliseconds(200);
+
+// A socket that the owner alone may connect to, and its group too where the process's umask lets a group write. Made so
+// from the start: a later chmod would leave a moment in which others can connect.
+class SocketMode {
+ public:
+  SocketMode() : before_(umask(0177)) {
+    if ((before_ & 0020) == 0) umask(0117);
+  }
+  ~SocketMode() { umask(before_); }
+  SocketMode(const SocketMode&) = delete;
+  SocketMode& operator=(const SocketMode&) = delete;
+
+ private:
+  const mode_t before_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
+  RETURN_IF_ERROR(ValidateConfig(config));
+  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  RETURN_IF_ERROR(daemon->Listen());
+  return daemon;
+}
+
+absl::StatusOr<std::vector<ListenAddress>> Daemon::Addresses() const {
+  std::vector<ListenAddress> addresses;
+  for (const std::string& text : config_.listen()) {
+    ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
+    if (!address.is_local() && !config_.allow_insecure_listen()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(text,
+                       " can be reached from other machines, and connections are not encrypted; put a TLS proxy in "
+                       "front, or spell it out with --allow-insecure-listen"));
+    }
+    addresses.push_back(std::move(address));
+  }
+  if (addresses.empty()) {
+    ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
+    addresses.push_back(std::move(address));
+  }
+  return addresses;
+}
+
+absl::Status Daemon::Listen() {
+  ASSIGN_OR_RETURN(const std::vector<ListenAddress> addresses, Addresses());
+  for (const ListenAddress& address : addresses) {
+    if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
+  }
+  parts_ = Compose(config_);
+  if (!config_.metrics().empty()) {
+    ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
+  }
+
+  Health::EnableService();
+  if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  // Without this a second server on the same port would start, and take part of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             static_cast<int>(config_.limits().streams_per_connection()));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits().message_bytes()));
+  builder.SetMaxSendMessageSize(-1);
+  builder.RegisterService(parts_->compute_service.get());
+  std::vector<int> ports(addresses.size(), 0);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    builder.AddListeningPort(addresses[i].ToString(), grpc::InsecureServerCredentials(), &ports[i]);
+  }
+  {
+    const SocketMode mode;
+    server_ = builder.BuildAndStart();
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (ports[i] == 0) missing.push_back(addresses[i].ToString());
+  }
+  if (server_ == nullptr || !missing.empty()) {
+    return absl::UnavailableError(absl::StrCat("cannot listen at ", absl::StrJoin(missing, ", "),
+                                               "; is the address taken, or its folder missing?"));
+  }
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    ListenAddress bound = addresses[i];
+    if (!bound.is_unix()) bound.port = ports[i];
+    grpc_addresses_.push_back(bound.ToString());
+    parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
+  }
+  health_ = std::make_unique<Health>(server_.get(), parts_->devices);
+  parts_->gate->MoveTo(ServingState::kServing);
+  health_->SetServing(true);
+  return absl::OkStatus();
+}
+
+Daemon::~Daemon() {
+  RequestStop();
+  RequestStop();
+  Stop();
+}
+
+void Daemon::RequestStop() {
+  {
+    MutexLock lock(&mutex_);
+    ++stop_requests_;
+    if (stop_requests_ > 1) hurry_ = true;
+  }
+  requested_.SignalAll();
+  if (parts_ != nullptr) parts_->gate->WakeWaiters();
+}
+
+void Daemon::RunUntilStopped() {
+  {
+    MutexLock lock(&mutex_);
+    while (stop_requests_ == 0) requested_.Wait(&mutex_);
+  }
+  Stop();
+}
+
+void Daemon::WaitOutGrace() {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(config_.drain().grace_ms());
+  MutexLock lock(&mutex_);
+  while (!hurry_ && requested_.WaitUntil(&mutex_, until)) {
+  }
+}
+
+void Daemon::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+  }
+  if (server_ == nullptr) return;
+  parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
+  health_->SetServing(false);
+  if (config_.drain().grace_ms() > 0) WaitOutGrace();
+  parts_->gate->MoveTo(ServingState::kDraining);
+  const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + absl::Milliseconds(config_.drain().timeout_ms()),
+                                                  [this] { return hurry_.load(); });
+  if (!empty)
+    parts_->log->Event(LogLevel::kWarning, "cancelling", "calls in progress are cancelled: the time to drain is over");
+  server_->Shutdown(std::chrono::system_clock::now() + (empty ? kFlushTime : std::chrono::milliseconds(0)));
+  server_->Wait();
+  parts_->gate->MoveTo(ServingState::kStopped);
+  parts_->log->Event(LogLevel::kInfo, "stopped", "all calls have ended");
+}
+
+}  // namespace tensord::server

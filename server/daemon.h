@@ -1,0 +1,73 @@
+#ifndef TENSORD_SERVER_DAEMON_H_
+#define TENSORD_SERVER_DAEMON_H_
+
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "server/compose.h"
+#include "server/lifecycle/listen_address.h"
+#include "server/observe/health.h"
+#include "server/observe/metrics_endpoint.h"
+
+namespace tensord::server {
+
+// A server that answers: the composed parts, their listeners, and the way to an orderly end. Thread-safe.
+//
+//   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config);
+//   ...                       // RequestStop, from any thread
+//   (*daemon)->RunUntilStopped();
+class Daemon {
+ public:
+  // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, or one
+  // beyond this machine that was not allowed.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config);
+  // Stops at once where RunUntilStopped did not.
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // "unix:/path" or "127.0.0.1:4711", with the ports that were bound.
+  const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
+  // "127.0.0.1:9464"; empty without a metrics endpoint.
+  std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
+  const ServerParts& parts() const { return *parts_; }
+
+  // The first time: drain. Again: do not wait any longer.
+  void RequestStop();
+
+  // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
+  // with SERVER_DRAINING, those in progress have ended or, past the timeout, were cancelled.
+  void RunUntilStopped();
+
+ private:
+  explicit Daemon(const ServerConfig& config) : config_(config) {}
+
+  absl::Status Listen();
+  absl::StatusOr<std::vector<ListenAddress>> Addresses() const;
+  void Stop();
+  // Waits while calls are still taken.
+  void WaitOutGrace();
+
+  const ServerConfig config_;
+  std::unique_ptr<ServerParts> parts_;
+  std::unique_ptr<MetricsEndpoint> metrics_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Health> health_;
+  std::vector<std::string> grpc_addresses_;
+
+  std::atomic<bool> hurry_{false};
+  Mutex mutex_;
+  CondVar requested_;
+  int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_DAEMON_H_

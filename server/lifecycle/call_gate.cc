@@ -1,0 +1,49 @@
+#include "server/lifecycle/call_gate.h"
+
+#include "engine/base/refusal.h"
+
+namespace tensord::server {
+
+bool CallGate::MoveTo(ServingState state) {
+  MutexLock lock(&mutex_);
+  if (state <= inside_.state) return false;
+  inside_.state = state;
+  return true;
+}
+
+absl::Status CallGate::Enter(int64_t request_bytes) {
+  MutexLock lock(&mutex_);
+  if (inside_.state != ServingState::kServing) {
+    return Refuse(Refusal::kServerDraining, "the server is shutting down");
+  }
+  // A request that is alone may be as large as a message can be.
+  if (inside_.calls > 0 && request_bytes > max_bytes_ - inside_.bytes) {
+    return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + request_bytes, "bytes of requests in progress");
+  }
+  ++inside_.calls;
+  inside_.bytes += request_bytes;
+  return absl::OkStatus();
+}
+
+void CallGate::Leave(int64_t request_bytes) {
+  MutexLock lock(&mutex_);
+  --inside_.calls;
+  inside_.bytes -= request_bytes;
+  if (inside_.calls == 0) changed_.SignalAll();
+}
+
+bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up) {
+  MutexLock lock(&mutex_);
+  const auto time = absl::ToChronoTime(until);
+  while (inside_.calls > 0 && !give_up()) {
+    if (!changed_.WaitUntil(&mutex_, time)) break;
+  }
+  return inside_.calls == 0;
+}
+
+CallGate::Snapshot CallGate::snapshot() const {
+  MutexLock lock(&mutex_);
+  return inside_;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,84 @@
+#include <malloc.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
+#include "server/config/command_line.h"
+#include "server/config/config_file.h"
+#include "server/daemon.h"
+#include "server/lifecycle/stop_signals.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+// Freed memory stays with the process: messages of megabytes come and go all the time, and getting their pages from the
+// kernel anew costs several times what is done with them.
+void TuneAllocator() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 2047 << 20);
+  mallopt(M_TOP_PAD, 64 << 20);
+  mallopt(M_ARENA_MAX, 1);  // the other arenas return what is larger than 64 MiB all the same
+}
+
+void Print(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "tensord: %s\n", std::string(status.message()).c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? kWrongUsage : 1;
+}
+
+int Serve(const ServerConfig& config) {
+  StopSignals::Block();
+  signal(SIGPIPE, SIG_IGN);
+  // A request that is no message is the client's error, told to the client.
+  google::protobuf::SetLogHandler(nullptr);
+
+  const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config);
+  if (!daemon.ok()) return Complain(daemon.status());
+  const StopSignals signals([&daemon] { (*daemon)->RequestStop(); });
+  for (const std::string& address : (*daemon)->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
+  if (!(*daemon)->metrics_address().empty()) {
+    Print(absl::StrCat("listening metrics ", (*daemon)->metrics_address(), "\n"));
+  }
+  (*daemon)->RunUntilStopped();
+  return 0;
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
+  if (!line.ok()) return Complain(line.status());
+  switch (line->action) {
+    case CommandLine::Action::kVersion:
+      Print(absl::StrCat("tensord ", Version(), "\n"));
+      return 0;
+    case CommandLine::Action::kHelp:
+      Print(HelpText());
+      return 0;
+    case CommandLine::Action::kPrintDefaultConfig:
+      Print(PrintConfig(ServerConfig()));
+      return 0;
+    case CommandLine::Action::kCheckConfig:
+      Print("the configuration is right\n");
+      return 0;
+    case CommandLine::Action::kRun:
+      break;
+  }
+  return Serve(line->config);
+}
+
+}  // namespace
+}  // namespace tensord::server
+
+int main(int argc, char** argv) {
+  tensord::server::TuneAllocator();
+  return tensord::server::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

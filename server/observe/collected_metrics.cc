@@ -1,0 +1,74 @@
+#include "server/observe/collected_metrics.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/observe/metrics.h"
+
+namespace tensord::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Sample {
+  std::vector<ClientMetric::Label> labels;
+  double value = 0;
+};
+
+MetricFamily Family(Metric index, MetricType type, std::vector<Sample> samples) {
+  const MetricInfo& info = AllMetrics()[static_cast<size_t>(index)];
+  MetricFamily family;
+  family.name = std::string(info.name);
+  family.help = std::string(info.help);
+  family.type = type;
+  for (Sample& sample : samples) {
+    ClientMetric metric;
+    metric.label = std::move(sample.labels);
+    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = sample.value;
+    family.metric.push_back(std::move(metric));
+  }
+  return family;
+}
+
+MetricFamily Gauge(Metric index, double value) { return Family(index, MetricType::Gauge, {{{}, value}}); }
+MetricFamily Counter(Metric index, double value) { return Family(index, MetricType::Counter, {{{}, value}}); }
+
+Sample Result(const char* name, int64_t count) { return {{{"result", name}}, static_cast<double>(count)}; }
+
+}  // namespace
+
+CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources)), start_(absl::Now()) {}
+
+std::vector<MetricFamily> CollectedMetrics::Collect() const {
+  const Admission admission = sources_.admission();
+  const ProgramCache::Stats cache = sources_.cache->stats();
+  std::vector<Sample> depth, busy;
+  for (const auto& executor : sources_.executors->all()) {
+    const DeviceExecutor::Stats stats = executor->stats();
+    depth.push_back({{{"device", executor->device()}}, static_cast<double>(stats.queued)});
+    busy.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.busy)});
+  }
+  std::vector<MetricFamily> families;
+  families.push_back(Family(Metric::build_info, MetricType::Gauge,
+                            {{{{"version", sources_.version}, {"grpc", grpc::Version()}}, 1.0}}));
+  families.push_back(Family(Metric::compile_requests, MetricType::Counter,
+                            {Result("hit_memory", cache.hits), Result("joined", cache.joined),
+                             Result("miss", cache.compiled), Result("failed", cache.failed)}));
+  families.push_back(Gauge(Metric::draining, admission.draining ? 1 : 0));
+  families.push_back(Family(Metric::executor_busy, MetricType::Counter, std::move(busy)));
+  families.push_back(Counter(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
+  families.push_back(Gauge(Metric::program_cache_bytes, static_cast<double>(cache.bytes)));
+  families.push_back(Gauge(Metric::program_cache_entries, static_cast<double>(cache.entries)));
+  families.push_back(Counter(Metric::program_cache_evictions, static_cast<double>(cache.evictions)));
+  families.push_back(Family(Metric::queue_depth, MetricType::Gauge, std::move(depth)));
+  families.push_back(Gauge(Metric::ready, admission.ready ? 1 : 0));
+  families.push_back(Gauge(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
+  families.push_back(Gauge(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
+  return families;
+}
+
+}  // namespace tensord::server

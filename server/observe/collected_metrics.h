@@ -1,0 +1,46 @@
+#ifndef TENSORD_SERVER_OBSERVE_COLLECTED_METRICS_H_
+#define TENSORD_SERVER_OBSERVE_COLLECTED_METRICS_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/runtime/executor_pool.h"
+#include "engine/runtime/program_cache.h"
+#include "server/observe/log.h"
+
+namespace tensord::server {
+
+// What is counted elsewhere, read when Prometheus asks. Thread-safe. Its sources must outlive it.
+class CollectedMetrics : public prometheus::Collectable {
+ public:
+  struct Admission {
+    bool ready = false;
+    bool draining = false;
+    int64_t in_flight_bytes = 0;
+  };
+  struct Sources {
+    std::string version;
+    const ExecutorPool* executors;
+    const ProgramCache* cache;
+    const Log* log;
+    std::function<Admission()> admission;
+  };
+
+  explicit CollectedMetrics(Sources sources);
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const Sources sources_;
+  const absl::Time start_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_OBSERVE_COLLECTED_METRICS_H_

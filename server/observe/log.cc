@@ -1,0 +1,164 @@
+#include "server/observe/log.h"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/observe/json_line.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr auto kWriteEvery = std::chrono::milliseconds(100);
+
+absl::string_view NameOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+    case LogLevel::kOff:
+      break;
+  }
+  return "error";
+}
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+    case LogLevel::kOff:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+std::shared_ptr<spdlog::logger> Prepared(std::shared_ptr<spdlog::logger> logger) {
+  if (logger == nullptr) {
+    logger = std::make_shared<spdlog::logger>("tensord", std::make_shared<spdlog::sinks::stderr_sink_st>());
+  }
+  logger->set_pattern("%v");
+  logger->set_level(spdlog::level::trace);
+  return logger;
+}
+
+JsonLine StartLine(LogLevel level, absl::string_view event) {
+  JsonLine line;
+  line.Add("ts", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()));
+  line.Add("level", NameOf(level));
+  line.Add("event", event);
+  return line;
+}
+
+void AddMicros(absl::string_view key, const std::optional<absl::Duration>& duration, JsonLine* line) {
+  if (duration.has_value()) line->Add(key, absl::ToInt64Microseconds(*duration));
+}
+
+void AddText(absl::string_view key, absl::string_view text, JsonLine* line) {
+  if (!text.empty()) line->Add(key, text);
+}
+
+}  // namespace
+
+LogLevel LogLevelFromName(absl::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  return LogLevel::kOff;
+}
+
+Log::Log(const Options& options, std::shared_ptr<spdlog::logger> logger)
+    : options_(options), logger_(Prepared(std::move(logger))), writer_([this] { WriteLoop(); }) {}
+
+Log::~Log() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  wake_.SignalAll();
+  writer_.join();
+}
+
+void Log::Event(LogLevel level, absl::string_view event, absl::string_view message) {
+  if (!Logs(level)) return;
+  JsonLine line = StartLine(level, event);
+  line.Add("message", message);
+  Push(level, std::move(line).Take());
+}
+
+void Log::Request(const RequestRecord& record) {
+  const LogLevel level = record.code == absl::StatusCode::kInternal ? LogLevel::kError : LogLevel::kInfo;
+  if (!Logs(level) || (level == LogLevel::kInfo && !options_.requests)) return;
+  JsonLine line = StartLine(level, "request");
+  line.Add("method", Name(record.method));
+  line.Add("peer", record.peer);
+  line.Add("code", absl::StatusCodeToString(record.code));
+  AddText("reason", record.reason, &line);
+  AddText("message", record.message, &line);
+  AddText("fingerprint", record.fingerprint, &line);
+  AddText("cache", record.cache, &line);
+  AddText("device", record.device, &line);
+  AddMicros("decode_us", record.decode, &line);
+  AddMicros("queue_us", record.queue, &line);
+  AddMicros("compile_us", record.compile, &line);
+  AddMicros("run_us", record.run, &line);
+  AddMicros("encode_us", record.encode, &line);
+  line.Add("received_bytes", record.received_bytes);
+  line.Add("sent_bytes", record.sent_bytes);
+  line.Add("total_us", absl::ToInt64Microseconds(record.total));
+  Push(level, std::move(line).Take());
+}
+
+int64_t Log::dropped_lines() const {
+  MutexLock lock(&mutex_);
+  return dropped_;
+}
+
+void Log::Push(LogLevel level, std::string text) {
+  const bool urgent = level >= LogLevel::kWarning;
+  {
+    MutexLock lock(&mutex_);
+    if (waiting_.size() >= options_.max_waiting) {
+      ++dropped_;
+      return;
+    }
+    waiting_.push_back({level, std::move(text)});
+    urgent_ |= urgent;
+  }
+  if (urgent) wake_.Signal();
+}
+
+void Log::WriteLoop() {
+  std::vector<Line> lines;
+  bool stopping = false;
+  while (!stopping) {
+    {
+      MutexLock lock(&mutex_);
+      const auto until = std::chrono::steady_clock::now() + kWriteEvery;
+      while (!stopping_ && !urgent_ && wake_.WaitUntil(&mutex_, until)) {
+      }
+      std::swap(lines, waiting_);
+      urgent_ = false;
+      stopping = stopping_;
+    }
+    for (const Line& line : lines) {
+      logger_->log(spdlog::source_loc{}, SpdlogLevel(line.level), spdlog::string_view_t(line.text));
+    }
+    if (!lines.empty()) logger_->flush();
+    lines.clear();
+  }
+}
+
+}  // namespace tensord::server

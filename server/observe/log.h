@@ -1,0 +1,74 @@
+#ifndef TENSORD_SERVER_OBSERVE_LOG_H_
+#define TENSORD_SERVER_OBSERVE_LOG_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/mutex.h"
+#include "server/observe/request_record.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tensord::server {
+
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
+
+// "debug", "info", "warning", "error"; anything else is kOff.
+LogLevel LogLevelFromName(absl::string_view name);
+
+// The server's log: JSON objects, one a line, on standard error. Lines are handed to a thread of the log, which writes
+// them several at a time, because waking it for each would cost a call more than the line itself; a warning or an error
+// is written at once. A reader that stalls loses lines, counted, and never holds up a call. Thread-safe. The destructor
+// writes what is left.
+class Log {
+ public:
+  struct Options {
+    LogLevel level = LogLevel::kInfo;
+    bool requests = true;  // one line a call
+    size_t max_waiting = 16384;
+  };
+
+  // Writes to `logger`, which only the log's thread uses; null: to standard error.
+  explicit Log(const Options& options, std::shared_ptr<spdlog::logger> logger = nullptr);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  bool Logs(LogLevel level) const { return level >= options_.level && options_.level != LogLevel::kOff; }
+  bool LogsRequests() const { return options_.requests && Logs(LogLevel::kInfo); }
+
+  // An event of the server's own life: "listening", "draining".
+  void Event(LogLevel level, absl::string_view event, absl::string_view message);
+  void Request(const RequestRecord& record);
+
+  int64_t dropped_lines() const;
+
+ private:
+  struct Line {
+    LogLevel level;
+    std::string text;
+  };
+
+  void Push(LogLevel level, std::string text);
+  void WriteLoop();
+
+  const Options options_;
+  const std::shared_ptr<spdlog::logger> logger_;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::vector<Line> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool urgent_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::thread writer_;  // last: it uses everything above
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_OBSERVE_LOG_H_

@@ -1,0 +1,120 @@
+#include "server/observe/metrics.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr MetricInfo kMetrics[] = {
+#define TENSORD_METRIC(member, type, name, help) {"tensord_" name, #type, help},
+#include "server/observe/metrics.def"
+#undef TENSORD_METRIC
+};
+
+// first, 2 first, 4 first, …
+prometheus::Histogram::BucketBoundaries Doubling(double first, int count) {
+  prometheus::Histogram::BucketBoundaries bounds;
+  for (int i = 0; i < count; ++i) bounds.push_back(first * static_cast<double>(int64_t{1} << i));
+  return bounds;
+}
+
+template <typename T>
+prometheus::Family<T>& AddFamily(Metric index, prometheus::Registry& registry) {
+  const MetricInfo& info = kMetrics[static_cast<size_t>(index)];
+  return prometheus::detail::Builder<T>().Name(std::string(info.name)).Help(std::string(info.help)).Register(registry);
+}
+
+}  // namespace
+
+absl::Span<const MetricInfo> AllMetrics() { return kMetrics; }
+
+Metrics::Metrics(absl::Span<const std::string> devices) {
+  prometheus::Registry& registry = *registry_;
+  handled_family_ = &AddFamily<prometheus::Counter>(Metric::rpc_handled, registry);
+  auto& started = AddFamily<prometheus::Counter>(Metric::rpc_started, registry);
+  auto& in_flight = AddFamily<prometheus::Gauge>(Metric::rpc_in_flight, registry);
+  auto& received = AddFamily<prometheus::Counter>(Metric::rpc_received_bytes, registry);
+  auto& sent = AddFamily<prometheus::Counter>(Metric::rpc_sent_bytes, registry);
+  auto& duration = AddFamily<prometheus::Histogram>(Metric::rpc_duration_seconds, registry);
+  for (size_t i = 0; i < kNumRpcMethods; ++i) {
+    const prometheus::Labels labels = {{"method", std::string(kRpcMethodNames[i])}};
+    methods_[i].started = &started.Add(labels);
+    methods_[i].in_flight = &in_flight.Add(labels);
+    methods_[i].received_bytes = &received.Add(labels);
+    methods_[i].sent_bytes = &sent.Add(labels);
+    methods_[i].duration = &duration.Add(labels, Doubling(50e-6, 22));
+  }
+  compile_seconds_ = &AddFamily<prometheus::Histogram>(Metric::compile_seconds, registry).Add({}, Doubling(100e-6, 21));
+
+  auto& execute = AddFamily<prometheus::Counter>(Metric::execute, registry);
+  auto& stage_seconds = AddFamily<prometheus::Histogram>(Metric::execute_stage_seconds, registry);
+  constexpr const char* kOutcomeNames[kNumOutcomes] = {"ok", "error", "cancelled", "deadline", "rejected"};
+  constexpr const char* kStageNames[kNumStages] = {"decode", "queue", "compute", "encode"};
+  for (const std::string& device : devices) {
+    DeviceSeries series;
+    series.device = device;
+    for (int i = 0; i < kNumOutcomes; ++i) {
+      series.outcomes[static_cast<size_t>(i)] = &execute.Add({{"device", device}, {"outcome", kOutcomeNames[i]}});
+    }
+    for (int i = 0; i < kNumStages; ++i) {
+      series.stages[static_cast<size_t>(i)] =
+          &stage_seconds.Add({{"device", device}, {"stage", kStageNames[i]}}, Doubling(10e-6, 21));
+    }
+    devices_.push_back(std::move(series));
+  }
+}
+
+void Metrics::CallStarted(RpcMethod method) {
+  MethodSeries& series = methods_[static_cast<size_t>(method)];
+  series.started->Increment();
+  series.in_flight->Increment();
+}
+
+void Metrics::CallEnded(const RequestRecord& record) {
+  MethodSeries& series = methods_[static_cast<size_t>(record.method)];
+  series.in_flight->Decrement();
+  series.received_bytes->Increment(static_cast<double>(record.received_bytes));
+  series.sent_bytes->Increment(static_cast<double>(record.sent_bytes));
+  series.duration->Observe(absl::ToDoubleSeconds(record.total));
+
+  std::atomic<prometheus::Counter*>& handled = series.handled[static_cast<size_t>(record.code) % kNumCodes];
+  prometheus::Counter* counter = handled.load(std::memory_order_acquire);
+  if (counter == nullptr) {
+    counter = &handled_family_->Add(
+        {{"method", std::string(Name(record.method))}, {"code", absl::StatusCodeToString(record.code)}});
+    handled.store(counter, std::memory_order_release);
+  }
+  counter->Increment();
+
+  if (record.compile.has_value()) compile_seconds_->Observe(absl::ToDoubleSeconds(*record.compile));
+  if (record.method != RpcMethod::kExecute) return;
+  for (DeviceSeries& device : devices_) {
+    if (device.device == record.device) CountExecute(record, device);
+  }
+}
+
+void Metrics::CountExecute(const RequestRecord& record, DeviceSeries& series) {
+  series.outcomes[OutcomeOf(record)]->Increment();
+  const std::optional<absl::Duration> stages[kNumStages] = {record.decode, record.queue, record.run, record.encode};
+  for (size_t i = 0; i < kNumStages; ++i) {
+    if (stages[i].has_value()) series.stages[i]->Observe(absl::ToDoubleSeconds(*stages[i]));
+  }
+}
+
+Metrics::Outcome Metrics::OutcomeOf(const RequestRecord& record) {
+  switch (record.code) {
+    case absl::StatusCode::kOk:
+      return kOk;
+    case absl::StatusCode::kCancelled:
+      return kCancelled;
+    case absl::StatusCode::kDeadlineExceeded:
+      return kDeadline;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+      return kRejected;
+    default:
+      return kError;
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,82 @@
+#ifndef TENSORD_SERVER_OBSERVE_METRICS_H_
+#define TENSORD_SERVER_OBSERVE_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/observe/request_record.h"
+#include "server/observe/rpc_method.h"
+
+namespace tensord::server {
+
+struct MetricInfo {
+  absl::string_view name;  // in full
+  absl::string_view type;
+  absl::string_view help;
+};
+
+enum class Metric : size_t {
+#define TENSORD_METRIC(member, type, name, help) member,
+#include "server/observe/metrics.def"
+#undef TENSORD_METRIC
+};
+
+// All metrics of metrics.def, indexed by Metric.
+absl::Span<const MetricInfo> AllMetrics();
+
+// What is counted call by call. Time series are looked up once, when the metrics are made or a label value is first
+// seen, so that counting is a few atomic additions. Thread-safe.
+class Metrics {
+ public:
+  // Devices by name; the metrics of others are not kept.
+  explicit Metrics(absl::Span<const std::string> devices);
+
+  void CallStarted(RpcMethod method);
+  // A call that ended; it must have been started.
+  void CallEnded(const RequestRecord& record);
+
+  const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
+
+ private:
+  static constexpr size_t kNumCodes = 17;
+  enum Stage { kDecode, kQueue, kCompute, kEncode, kNumStages };
+  enum Outcome { kOk, kError, kCancelled, kDeadline, kRejected, kNumOutcomes };
+
+  struct MethodSeries {
+    prometheus::Counter* started;
+    prometheus::Gauge* in_flight;
+    prometheus::Counter* received_bytes;
+    prometheus::Counter* sent_bytes;
+    prometheus::Histogram* duration;
+    // Made when the code is first returned: most never are.
+    std::array<std::atomic<prometheus::Counter*>, kNumCodes> handled{};
+  };
+  struct DeviceSeries {
+    std::string device;
+    std::array<prometheus::Counter*, kNumOutcomes> outcomes;
+    std::array<prometheus::Histogram*, kNumStages> stages;
+  };
+
+  void CountExecute(const RequestRecord& record, DeviceSeries& series);
+  static Outcome OutcomeOf(const RequestRecord& record);
+
+  const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
+  prometheus::Family<prometheus::Counter>* handled_family_ = nullptr;
+  prometheus::Histogram* compile_seconds_ = nullptr;
+  std::array<MethodSeries, kNumRpcMethods> methods_;
+  std::vector<DeviceSeries> devices_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_OBSERVE_METRICS_H_

@@ -1,0 +1,64 @@
+#include "server/rpc/compute_service.h"
+
+#include "server/rpc/handlers.h"
+#include "server/rpc/refused_stream.h"
+#include "server/rpc/unary_call.h"
+#include "tensord/v1/compute.grpc.pb.h"
+
+namespace tensord::server {
+namespace {
+
+using v1::Compute;
+
+// The generated service with every method raw.
+using RawStreams = Compute::WithRawCallbackMethod_ExecuteStream<
+    Compute::WithRawCallbackMethod_PutTensor<Compute::WithRawCallbackMethod_GetTensor<Compute::Service>>>;
+using RawPrograms = Compute::WithRawCallbackMethod_Compile<Compute::WithRawCallbackMethod_GetProgram<
+    Compute::WithRawCallbackMethod_Explain<Compute::WithRawCallbackMethod_Differentiate<RawStreams>>>>;
+using RawSessions = Compute::WithRawCallbackMethod_OpenSession<
+    Compute::WithRawCallbackMethod_CloseSession<Compute::WithRawCallbackMethod_DeleteTensors<RawPrograms>>>;
+using RawCompute = Compute::WithRawCallbackMethod_Execute<Compute::WithRawCallbackMethod_GetServerInfo<RawSessions>>;
+
+using Context = grpc::CallbackServerContext;
+using grpc::ByteBuffer;
+
+class ComputeService final : public RawCompute {
+ public:
+  explicit ComputeService(const ServiceParts* parts) : parts_(*parts) {}
+
+#define TENSORD_UNARY_METHOD(name, handler)                                                                    \
+  grpc::ServerUnaryReactor* name(Context* context, const ByteBuffer* request, ByteBuffer* response) override { \
+    return UnaryCall::Start(parts_, RpcMethod::k##name, context, request, response, &handler);                 \
+  }
+  TENSORD_UNARY_METHOD(Compile, HandleCompile)
+  TENSORD_UNARY_METHOD(GetProgram, HandleGetProgram)
+  TENSORD_UNARY_METHOD(Explain, HandleExplain)
+  TENSORD_UNARY_METHOD(Execute, HandleExecute)
+  TENSORD_UNARY_METHOD(GetServerInfo, HandleGetServerInfo)
+  TENSORD_UNARY_METHOD(Differentiate, HandleUnsupported)
+  TENSORD_UNARY_METHOD(OpenSession, HandleUnsupported)
+  TENSORD_UNARY_METHOD(CloseSession, HandleUnsupported)
+  TENSORD_UNARY_METHOD(DeleteTensors, HandleUnsupported)
+#undef TENSORD_UNARY_METHOD
+
+  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ExecuteStream(Context*) override {
+    return new RefusedStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>>(parts_, RpcMethod::kExecuteStream);
+  }
+  grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context*, ByteBuffer*) override {
+    return new RefusedStream<grpc::ServerReadReactor<ByteBuffer>>(parts_, RpcMethod::kPutTensor);
+  }
+  grpc::ServerWriteReactor<ByteBuffer>* GetTensor(Context*, const ByteBuffer*) override {
+    return new RefusedStream<grpc::ServerWriteReactor<ByteBuffer>>(parts_, RpcMethod::kGetTensor);
+  }
+
+ private:
+  const ServiceParts& parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeComputeService(const ServiceParts* parts) {
+  return std::make_unique<ComputeService>(parts);
+}
+
+}  // namespace tensord::server

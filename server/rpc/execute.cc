@@ -1,0 +1,132 @@
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/execute_arguments.h"
+#include "server/rpc/execute_response.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/program_lookup.h"
+#include "server/rpc/program_message.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using RequestPtr = std::shared_ptr<const v1::ExecuteRequest>;
+
+absl::Duration Since(Clock::time_point start) { return absl::FromChrono(Clock::now() - start); }
+
+absl::Status CheckSupported(const v1::ExecuteRequest& request) {
+  if (!request.session().empty()) {
+    return Refuse(Refusal::kUnsupportedRequest, "this server has no sessions; leave the session empty");
+  }
+  for (const v1::ResultOption& option : request.results()) {
+    if (option.delivery() != v1::ResultOption::DELIVERY_INLINE &&
+        option.delivery() != v1::ResultOption::DELIVERY_DISCARD) {
+      return Refuse(Refusal::kUnsupportedRequest,
+                    absl::StrCat("this server returns results inline or discards them; delivery ",
+                                 static_cast<int>(option.delivery())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A program is one segment, so its profile has one entry: the instructions that ran, in order.
+void EncodeProfile(const CompiledProgram& program, absl::Duration run_time, v1::ExecutionStats* stats) {
+  if (program.segment_count() == 0) return;
+  v1::SegmentProfile* segment = stats->add_segments();
+  segment->set_backend(std::string(program.backend()->kind()));
+  segment->set_kernel(
+      absl::StrJoin(program.program().instructions, " ",
+                    [](std::string* out, const ExecInstruction& i) { absl::StrAppend(out, i.op->name); }));
+  for (const ExecInstruction& instruction : program.program().instructions) segment->add_nodes(instruction.node);
+  *segment->mutable_start() = EncodeDuration(absl::ZeroDuration());
+  *segment->mutable_duration() = EncodeDuration(run_time);
+}
+
+v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
+                               bool profile) {
+  v1::ExecutionStats stats;
+  stats.set_device(program.device());
+  *stats.mutable_queue_time() = EncodeDuration(outcome.queue_time);
+  if (record.compile.has_value()) *stats.mutable_compile_time() = EncodeDuration(*record.compile);
+  *stats.mutable_run_time() = EncodeDuration(outcome.run_time);
+  stats.set_peak_bytes(outcome.peak_bytes);
+  if (profile) EncodeProfile(program, outcome.run_time, &stats);
+  return stats;
+}
+
+void Respond(UnaryCall* call, const v1::ExecuteRequest& request, const CompiledProgram& program,
+             absl::StatusOr<RunOutcome> outcome) {
+  if (!outcome.ok()) return call->Fail(outcome.status());
+  const Clock::time_point start = Clock::now();
+  call->record().queue = outcome->queue_time;
+  call->record().run = outcome->run_time;
+  absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
+      request.request_id(), program.program().row_major ? Order::kRowMajor : Order::kColumnMajor, outcome->results,
+      request.results(), EncodeStats(call->record(), program, *outcome, request.profile()));
+  if (!response.ok()) return call->Fail(response.status());
+  call->record().encode = Since(start);
+  call->Reply(*std::move(response));
+}
+
+absl::Status SubmitRun(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program,
+                       Clock::time_point start) {
+  RETURN_IF_ERROR(call->CheckWanted());
+  if (static_cast<size_t>(request->results_size()) > program->program().outputs.size()) {
+    return Refuse(Refusal::kArgumentCount,
+                  absl::StrCat("the program has ", program->program().outputs.size(),
+                               " outputs, but there are options for ", request->results_size()));
+  }
+  RunRequest run;
+  ASSIGN_OR_RETURN(run.arguments, DecodeArguments(request, program->program(), call->parts().graph_limits));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(program->device()));
+  run.program = program;
+  run.deadline = call->deadline();
+  run.cancel = call->cancel();
+  run.done = [call, request, program](absl::StatusOr<RunOutcome> outcome) {
+    call->Continue([&] { Respond(call, *request, *program, std::move(outcome)); });
+  };
+  // Before Submit: once it succeeds, the call is the executor's.
+  call->record().decode = call->record().decode.value_or(absl::ZeroDuration()) + Since(start);
+  return executor->Submit(std::move(run));
+}
+
+void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program, Clock::time_point start) {
+  const absl::Status submitted = SubmitRun(call, request, program, start);
+  if (!submitted.ok()) call->Fail(submitted);
+}
+
+}  // namespace
+
+void HandleExecute(UnaryCall* call) {
+  const Clock::time_point start = Clock::now();
+  const auto request = std::make_shared<v1::ExecuteRequest>();
+  const absl::Status parsed = call->Parse(request.get());
+  if (!parsed.ok()) return call->Fail(parsed);
+  const absl::Status supported = CheckSupported(*request);
+  if (!supported.ok()) return call->Fail(supported);
+
+  switch (request->program_case()) {
+    case v1::ExecuteRequest::kFingerprint: {
+      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request->fingerprint());
+      if (!program.ok()) return call->Fail(program.status());
+      return Run(call, request, *program, start);
+    }
+    case v1::ExecuteRequest::kGraph:
+      return CompileProgram(call, request->graph(), request->options(),
+                            [call, request](absl::StatusOr<ProgramCache::Found> found) {
+                              if (!found.ok()) return call->Fail(found.status());
+                              Run(call, request, found->program, Clock::now());
+                            });
+    case v1::ExecuteRequest::PROGRAM_NOT_SET:
+      break;
+  }
+  call->Fail(Refuse(Refusal::kMalformedMessage, "the request has neither a fingerprint nor a graph"));
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,74 @@
+#include "server/rpc/execute_arguments.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "proto/codec/reverse_order.h"
+#include "proto/codec/tensor_codec.h"
+
+namespace tensord::server {
+namespace {
+
+// The tensor's elements in the other order, in memory of their own.
+std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, const std::string& data) {
+  const std::shared_ptr<char[]> copy(new char[data.size()]);
+  Shape shape = header.type.shape;
+  // A row-major tensor is a column-major one of reversed shape.
+  if (header.order == Order::kRowMajor) std::reverse(shape.begin(), shape.end());
+  codec::ReverseOrder(shape, SizeOf(header.type.dtype), data.data(), copy.get());
+  return std::shared_ptr<const void>(copy, copy.get());
+}
+
+absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const v1::ExecuteRequest>& request, int index,
+                                          Order order, const codec::GraphLimits& limits) {
+  const v1::Argument& argument = request->arguments(index);
+  if (argument.value_case() == v1::Argument::VALUE_NOT_SET) {
+    return Refuse(Refusal::kMalformedMessage, "the argument has no value");
+  }
+  if (argument.value_case() != v1::Argument::kTensor) {
+    return Refuse(Refusal::kUnsupportedRequest, "this server keeps no resident tensors; send the tensor itself");
+  }
+  const v1::Tensor& tensor = argument.tensor();
+  ASSIGN_OR_RETURN(codec::TensorHeader header, codec::DecodeTensorHeader(tensor, order, limits));
+  RETURN_IF_ERROR(codec::CheckTensorData(header, absl::string_view(tensor.data().data(), tensor.data().size())));
+  HostTensor host;
+  host.bytes = header.order == order || header.type.rank() < 2
+                   ? std::shared_ptr<const void>(request, tensor.data().data())
+                   : Reordered(header, tensor.data());
+  host.type = std::move(header.type);
+  if (order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
+  return host;
+}
+
+// The same refusal, with the argument's place at the end of the message.
+absl::Status AtArgument(const absl::Status& status, int index, const std::string& input) {
+  absl::Status named(status.code(), absl::StrCat(status.message(), " (argument ", index, ", input \"", input, "\")"));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+  return named;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const v1::ExecuteRequest>& request,
+                                                        const ExecProgram& program, const codec::GraphLimits& limits) {
+  const int count = request->arguments_size();
+  if (static_cast<size_t>(count) != program.inputs.size()) {
+    return Refuse(Refusal::kArgumentCount,
+                  absl::StrCat("the program takes ", program.inputs.size(), " arguments, not ", count));
+  }
+  const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
+  std::vector<HostTensor> arguments;
+  arguments.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    absl::StatusOr<HostTensor> argument = DecodeArgument(request, i, order, limits);
+    if (!argument.ok()) return AtArgument(argument.status(), i, program.inputs[static_cast<size_t>(i)].name);
+    arguments.push_back(*std::move(argument));
+  }
+  return arguments;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,23 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTE_ARGUMENTS_H_
+#define TENSORD_SERVER_RPC_EXECUTE_ARGUMENTS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/exec/exec_program.h"
+#include "engine/runtime/run.h"
+#include "proto/codec/limits.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// The arguments of a request as a program takes them. A tensor in the program's order is borrowed from the request,
+// which it keeps alive; one in the other order is copied. ARGUMENT_COUNT, what the tensor codec refuses, naming the
+// argument, and UNSUPPORTED_REQUEST for a resident tensor.
+absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const v1::ExecuteRequest>& request,
+                                                        const ExecProgram& program, const codec::GraphLimits& limits);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTE_ARGUMENTS_H_

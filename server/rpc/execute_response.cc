@@ -1,0 +1,111 @@
+#include "server/rpc/execute_response.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/refusal.h"
+#include "server/rpc/wire_bytes.h"
+
+namespace tensord::server {
+namespace {
+
+// Field numbers of tensord/v1/{compute,tensor}.proto; a test compares the bytes with protobuf's own.
+constexpr int kResponseRequestId = 1, kResponseResults = 2, kResponseStats = 3;
+constexpr int kResultTensor = 1;
+constexpr int kTensorDtype = 1, kTensorShape = 2, kTensorOrder = 3, kTensorData = 15;
+
+// Below this a copy costs less than a slice of its own.
+constexpr int64_t kSharedFrom = 4096;
+
+void ReleaseOwner(void* owner) { delete static_cast<std::shared_ptr<const void>*>(owner); }
+
+grpc::Slice SharedSlice(const HostTensor& tensor, int64_t size) {
+  auto* owner = new std::shared_ptr<const void>(tensor.bytes);
+  return grpc::Slice(const_cast<void*>(tensor.bytes.get()), static_cast<size_t>(size), &ReleaseOwner, owner);
+}
+
+// dtype, shape and order of a tensor, as the client sees it.
+std::string EncodeTensorHeader(const ConcreteType& type, Order order) {
+  std::string sizes;
+  const auto append = [&](int64_t size) { AppendVarint(static_cast<uint64_t>(size), &sizes); };
+  if (order == Order::kRowMajor) {
+    for (auto it = type.shape.rbegin(); it != type.shape.rend(); ++it) append(*it);
+  } else {
+    for (const int64_t size : type.shape) append(size);
+  }
+  std::string header;
+  AppendVarintField(kTensorDtype, static_cast<uint64_t>(type.dtype), &header);
+  if (!sizes.empty()) AppendBytesField(kTensorShape, sizes, &header);
+  AppendVarintField(kTensorOrder, static_cast<uint64_t>(order), &header);
+  return header;
+}
+
+// Slices in the making: what is written by hand gathers in `written` until a payload is put in as it is.
+class SliceList {
+ public:
+  std::string& written() { return written_; }
+  void AddShared(const HostTensor& tensor, int64_t size) {
+    Flush();
+    slices_.push_back(SharedSlice(tensor, size));
+  }
+  grpc::ByteBuffer Take() {
+    Flush();
+    return grpc::ByteBuffer(slices_.data(), slices_.size());
+  }
+
+ private:
+  void Flush() {
+    if (written_.empty()) return;
+    slices_.emplace_back(written_);
+    written_.clear();
+  }
+
+  std::string written_;
+  std::vector<grpc::Slice> slices_;
+};
+
+}  // namespace
+
+absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
+    uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats) {
+  SliceList slices;
+  if (request_id != 0) AppendVarintField(kResponseRequestId, request_id, &slices.written());
+  int64_t total = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool discarded = static_cast<int>(i) < options.size() &&
+                           options.Get(static_cast<int>(i)).delivery() == v1::ResultOption::DELIVERY_DISCARD;
+    const int64_t data_bytes = discarded ? 0 : results[i].type.num_bytes();
+    const std::string header = EncodeTensorHeader(results[i].type, order);
+    const int64_t tensor_bytes =
+        static_cast<int64_t>(header.size()) + (data_bytes > 0 ? LengthFieldSize(data_bytes) : 0);
+    const int64_t result_bytes = LengthFieldSize(tensor_bytes);
+    // Results are at most some exabytes together, as the device held them; no sum overflows.
+    total += LengthFieldSize(result_bytes);
+    if (total > kMaxResponseBytes) {
+      return RefuseLimit("response_bytes", kMaxResponseBytes, total, "bytes of the response");
+    }
+    AppendLengthTag(kResponseResults, result_bytes, &slices.written());
+    AppendLengthTag(kResultTensor, tensor_bytes, &slices.written());
+    slices.written().append(header);
+    if (data_bytes == 0) continue;
+    AppendLengthTag(kTensorData, data_bytes, &slices.written());
+    if (data_bytes < kSharedFrom) {
+      slices.written().append(static_cast<const char*>(results[i].bytes.get()), static_cast<size_t>(data_bytes));
+    } else {
+      slices.AddShared(results[i], data_bytes);
+    }
+  }
+  const std::string encoded_stats = stats.SerializeAsString();
+  AppendBytesField(kResponseStats, encoded_stats, &slices.written());
+  grpc::ByteBuffer response = slices.Take();
+  if (static_cast<int64_t>(response.Length()) > kMaxResponseBytes) {
+    return RefuseLimit("response_bytes", kMaxResponseBytes, static_cast<int64_t>(response.Length()),
+                       "bytes of the response");
+  }
+  return response;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,29 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTE_RESPONSE_H_
+#define TENSORD_SERVER_RPC_EXECUTE_RESPONSE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ops/core_ops.h"
+#include "engine/runtime/run.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// What protobuf cannot hold more of in one message.
+inline constexpr int64_t kMaxResponseBytes = (int64_t{1} << 31) - 1;
+
+// The bytes that protobuf makes of an ExecuteResponse, without its copies: a payload of some size is a slice over the
+// result's own memory, which the buffer keeps alive. Results have slot shapes, reversed for a row-major program; the
+// wire gets the client's. A result beyond `options`, or with the default one, is returned inline, a discarded one
+// without data. LIMIT_EXCEEDED past kMaxResponseBytes.
+absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
+    uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTE_RESPONSE_H_

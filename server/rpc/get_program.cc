@@ -1,0 +1,17 @@
+#include "server/rpc/handlers.h"
+#include "server/rpc/program_lookup.h"
+#include "server/rpc/program_message.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+void HandleGetProgram(UnaryCall* call) {
+  v1::GetProgramRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->Fail(parsed);
+  const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request.fingerprint());
+  if (!program.ok()) return call->Fail(program.status());
+  call->Reply(EncodeProgram(**program));
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,20 @@
+#ifndef TENSORD_SERVER_RPC_HANDLERS_H_
+#define TENSORD_SERVER_RPC_HANDLERS_H_
+
+#include "server/rpc/unary_call.h"
+
+namespace tensord::server {
+
+// The methods of tensord.v1.Compute with one request and one response, each in a file of its own. See UnaryCall for
+// what a handler may do.
+void HandleCompile(UnaryCall* call);
+void HandleExecute(UnaryCall* call);
+void HandleExplain(UnaryCall* call);
+void HandleGetProgram(UnaryCall* call);
+void HandleGetServerInfo(UnaryCall* call);
+// Of a method that this server does not provide.
+void HandleUnsupported(UnaryCall* call);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_HANDLERS_H_

@@ -1,0 +1,106 @@
+#include "server/rpc/program_lookup.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "proto/codec/graph_codec.h"
+#include "proto/codec/type_codec.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kLoggedDigits = 12;
+
+struct Job {
+  Graph graph;
+  CompileSettings settings;
+  Backend* backend = nullptr;
+};
+
+absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, const v1::CompileOptions& options) {
+  const auto& unknown = options.GetReflection()->GetUnknownFields(options);
+  if (!unknown.empty()) {
+    return Refuse(Refusal::kUnsupportedRequest,
+                  absl::StrCat("this server does not know field ", unknown.field(0).number(), " of CompileOptions"));
+  }
+  ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, call.parts().executors->Find(options.device()));
+  Job job;
+  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *call.parts().registry, call.parts().graph_limits, order));
+  job.backend = executor->backend();
+  job.settings.device = executor->device();
+  job.settings.row_major = order == Order::kRowMajor;
+  job.settings.disabled_passes.assign(options.disabled_passes().begin(), options.disabled_passes().end());
+  // A set: neither order nor repetition may make another program of it.
+  std::vector<std::string>& passes = job.settings.disabled_passes;
+  std::sort(passes.begin(), passes.end());
+  passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+  return job;
+}
+
+absl::string_view NameOf(ProgramCache::Source source) {
+  switch (source) {
+    case ProgramCache::Source::kCompiled:
+      return "compiled";
+    case ProgramCache::Source::kJoined:
+      return "joined";
+    case ProgramCache::Source::kMemory:
+      break;
+  }
+  return "memory";
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_view fingerprint) {
+  CompiledProgramPtr program;
+  if (const std::optional<Fingerprint> parsed = Fingerprint::FromHex(fingerprint)) {
+    program = call->parts().cache->Find(*parsed);
+  }
+  if (program == nullptr) {
+    return Refuse(Refusal::kProgramNotFound,
+                  absl::StrCat("no program here has the fingerprint \"", fingerprint.substr(0, 64),
+                               "\"; compile the graph again and repeat the call"));
+  }
+  call->record().fingerprint = std::string(fingerprint.substr(0, kLoggedDigits));
+  call->record().cache = NameOf(ProgramCache::Source::kMemory);
+  call->record().device = program->device();
+  return program;
+}
+
+void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
+                    std::function<void(absl::StatusOr<ProgramCache::Found>)> then) {
+  absl::StatusOr<Job> decoded = DecodeJob(*call, graph, options);
+  if (!decoded.ok()) return then(std::move(decoded).status());
+  call->record().device = decoded->settings.device;
+  ProgramKey key = MakeProgramKey(decoded->graph, decoded->settings);
+  call->record().fingerprint = key.fingerprint.ToHex().substr(0, kLoggedDigits);
+
+  const auto job = std::make_shared<Job>(*std::move(decoded));
+  const Fingerprint fingerprint = key.fingerprint;
+  const auto compile = [job, fingerprint]() -> absl::StatusOr<CompiledProgramPtr> {
+    try {
+      return Compile(std::move(job->graph), job->settings, fingerprint, job->backend);
+    } catch (const std::exception& error) {
+      return Refuse(Refusal::kInternal, error.what());
+    }
+  };
+  call->parts().cache->GetOrCompile(std::move(key), compile,
+                                    [call, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+                                      if (found.ok()) {
+                                        call->record().cache = NameOf(found->source);
+                                        if (found->source == ProgramCache::Source::kCompiled)
+                                          call->record().compile = found->compile_time;
+                                      }
+                                      call->Continue([&] { then(std::move(found)); });
+                                    });
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,27 @@
+#ifndef TENSORD_SERVER_RPC_PROGRAM_LOOKUP_H_
+#define TENSORD_SERVER_RPC_PROGRAM_LOOKUP_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/runtime/program_cache.h"
+#include "server/rpc/unary_call.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// How a call gets the program that it is about, and what is recorded of that.
+
+// By fingerprint. PROGRAM_NOT_FOUND.
+absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_view fingerprint);
+
+// By graph: from the cache, or compiled. Calls `then` once, here or on a thread of the compile pool. Takes what it
+// needs of the messages before it returns. Refuses what the codec and the compiler refuse.
+void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
+                    std::function<void(absl::StatusOr<ProgramCache::Found>)> then);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_PROGRAM_LOOKUP_H_

@@ -1,0 +1,40 @@
+#ifndef TENSORD_SERVER_RPC_SERVICE_PARTS_H_
+#define TENSORD_SERVER_RPC_SERVICE_PARTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/ir/op_registry.h"
+#include "engine/runtime/executor_pool.h"
+#include "engine/runtime/program_cache.h"
+#include "proto/codec/limits.h"
+#include "server/lifecycle/call_gate.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+
+namespace tensord::server {
+
+struct ServerLimit {
+  std::string name;
+  int64_t value = 0;
+};
+
+// What the methods work with. The parts outlive the service; each is thread-safe, and the rest is constant.
+struct ServiceParts {
+  std::string version;
+  const OpRegistry* registry = nullptr;
+  const ExecutorPool* executors = nullptr;
+  ProgramCache* cache = nullptr;
+  CallGate* gate = nullptr;
+  Metrics* metrics = nullptr;
+  Log* log = nullptr;
+  codec::GraphLimits graph_limits;
+  absl::Duration default_deadline;
+  std::vector<ServerLimit> server_limits;  // those beside graph_limits, for GetServerInfo
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_SERVICE_PARTS_H_

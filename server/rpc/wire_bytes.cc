@@ -1,0 +1,33 @@
+#include "server/rpc/wire_bytes.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kVarint = 0;
+constexpr int kLength = 2;
+
+void AppendTag(int field, int wire_type, std::string* to) { to->push_back(static_cast<char>(field << 3 | wire_type)); }
+
+}  // namespace
+
+void AppendVarint(uint64_t value, std::string* to) {
+  for (; value >= 0x80; value >>= 7) to->push_back(static_cast<char>((value & 0x7F) | 0x80));
+  to->push_back(static_cast<char>(value));
+}
+
+void AppendVarintField(int field, uint64_t value, std::string* to) {
+  AppendTag(field, kVarint, to);
+  AppendVarint(value, to);
+}
+
+void AppendLengthTag(int field, int64_t length, std::string* to) {
+  AppendTag(field, kLength, to);
+  AppendVarint(static_cast<uint64_t>(length), to);
+}
+
+void AppendBytesField(int field, absl::string_view content, std::string* to) {
+  AppendLengthTag(field, static_cast<int64_t>(content.size()), to);
+  to->append(content.data(), content.size());
+}
+
+}  // namespace tensord::server
