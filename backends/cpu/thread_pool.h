@@ -12,7 +12,8 @@
 namespace tensord::cpu {
 
 // Fork-join pool of the CPU backend; one serves the whole process. It owns its worker threads and joins them in the
-// destructor, which must not run while a call is in progress. Thread-safe. Cannot fail.
+// destructor, which must not run while a call is in progress. Thread-safe. Calls cannot fail;
+// a system that refuses a thread while the pool is made ends the process.
 //
 // The caller takes part in its own job. One job is spread at a time: a second caller, or a task that calls the pool
 // again, runs its tasks itself instead of waiting, so callers never block each other and nesting cannot deadlock.
