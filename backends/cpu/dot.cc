@@ -1,6 +1,7 @@
 #include "backends/cpu/dot.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -216,6 +217,8 @@ absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const C
                     absl::StrCat("dot_general: a size or stride of the matrices is beyond the 32 bits of BLAS: m=", product.m,
                                  ", n=", product.n, ", k=", product.k, "; contract smaller parts"));
     }
+  } else {
+    for (Axis& axis : c.batch_) axis = {axis.size, 0, 0};  // the operands are empty: there is nothing to step over
   }
   c.gemm_ = Gemm(c.computed_, product, c.num_matrices_);
   c.partials_offset_ = c.Reserve(c.gemm_.partial_bytes());
@@ -248,17 +251,25 @@ const void* Contraction::Prepare(const Preparation& preparation, const void* ope
 }
 
 void Contraction::RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials) const {
-  const int64_t matrix = item / gemm_.num_blocks();
+  int64_t matrix = item;
+  int64_t block = 0;
+  if (gemm_.num_blocks() > 1) {
+    matrix = item / gemm_.num_blocks();
+    block = item % gemm_.num_blocks();
+  }
   int64_t rest = matrix;
   int64_t lhs_offset = 0;
   int64_t rhs_offset = 0;
-  for (const Axis& axis : batch_) {
-    lhs_offset += rest % axis.size * axis.lhs_stride;
-    rhs_offset += rest % axis.size * axis.rhs_stride;
-    rest /= axis.size;
+  for (size_t k = 0; k < batch_.size(); ++k) {
+    const Axis& axis = batch_[k];
+    const bool is_last = k + 1 == batch_.size();  // spares tiny products a division
+    const int64_t index = is_last ? rest : rest % axis.size;
+    lhs_offset += index * axis.lhs_stride;
+    rhs_offset += index * axis.rhs_stride;
+    if (!is_last) rest /= axis.size;
   }
   const int64_t bytes = SizeOf(computed_);
-  gemm_.RunBlock(item % gemm_.num_blocks(), lhs + lhs_offset * bytes, rhs + rhs_offset * bytes,
+  gemm_.RunBlock(block, lhs + lhs_offset * bytes, rhs + rhs_offset * bytes,
                  result + matrix * matrix_elements_ * bytes, partials);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/reduce_loops.h"
 
@@ -93,21 +94,20 @@ Gemm::Method Gemm::ChooseMethod() const {
 }
 
 void Gemm::CutK(int64_t parts) {
-  if (copies_ > 1) return;
   block_k_ = RoundUp(CeilDiv(product_.k, parts), 16);
   k_blocks_ = CeilDiv(product_.k, block_k_);
 }
 
-// A product that reads its matrix once: outputs are cut where they are many, else k.
+// A product that reads its matrix once. It is best cut across its longest stride, which leaves runs whole: along the outputs
+// where k is contiguous, else along k, as long as the partial results are small against the matrix.
 void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block) {
-  const int64_t parts = std::min(CeilDiv(kMaxParts, copies_), outputs * product_.k / (kStreamBlockBytes / element_bytes_));
+  const int64_t parts =
+      std::min(CeilDiv(kMaxParts, copies_), outputs * product_.k / (kStreamBlockBytes / element_bytes_));
   if (parts <= 1) return;
-  const int64_t min_block = is_contiguous_along_outputs ? 512 : 16;
-  if (outputs / min_block >= parts || outputs >= product_.k) {
-    output_block = RoundUp(CeilDiv(outputs, std::min(parts, std::max<int64_t>(1, outputs / min_block))), 16);
-  } else {
-    CutK(parts);
-  }
+  const bool cuts_k = is_contiguous_along_outputs ? product_.k >= 64 * parts : outputs < 16 * parts && product_.k >= outputs;
+  if (cuts_k && copies_ == 1) return CutK(parts);
+  const int64_t least = is_contiguous_along_outputs ? 512 : 16;
+  output_block = std::max(least, RoundUp(CeilDiv(outputs, parts), 16));
 }
 
 // Halves the longer side until there are enough blocks for the threads of a big machine, as long as a block is worth a call
@@ -125,14 +125,14 @@ void Gemm::PlanMatrixBlocks() {
     return;
   }
   const double min_work = work < 1e8 ? 1.3e5 : 2e6;
-  const int64_t wanted = copies_ >= kMaxParts ? 1 : work < 1e8 ? 4 : 8;
-  constexpr int64_t kLongestSide = 1024;
+  const double wanted = copies_ >= kMaxParts ? 1 : work < 1e8 ? 4 : std::clamp(work / 1e8, 8.0, 64.0);
   while (true) {
-    const int64_t blocks = CeilDiv(product_.m, block_rows_) * CeilDiv(product_.n, block_columns_);
+    const double blocks = static_cast<double>(CeilDiv(product_.m, block_rows_)) *
+                          static_cast<double>(CeilDiv(product_.n, block_columns_));
     const double block_work = static_cast<double>(block_rows_) * static_cast<double>(block_columns_) *
                               static_cast<double>(product_.k);
     int64_t& side = block_columns_ >= block_rows_ ? block_columns_ : block_rows_;
-    if ((blocks >= wanted && side <= kLongestSide) || block_work < 2 * min_work || side < 32) return;
+    if (blocks >= wanted || block_work < 2 * min_work || side < 32) return;
     side = RoundUp(CeilDiv(side, 2), 16);
   }
 }
@@ -151,7 +151,7 @@ void Gemm::PlanBlocks() {
       block_columns_ = std::min(p.n, std::max<int64_t>(1, kStreamBlockBytes / element_bytes_ / block_rows_));
       break;
     case Method::kDot:
-      if (p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
+      if (copies_ == 1 && p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
         CutK(std::min(kMaxParts, p.k * element_bytes_ / kStreamBlockBytes));
       }
       break;
@@ -186,6 +186,9 @@ int64_t Gemm::partial_bytes() const {
 int64_t Gemm::block_work() const { return block_rows_ * block_columns_ * std::max<int64_t>(block_k_, 1); }
 
 void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void* c_base, void* partials) const {
+  if (num_blocks() == 1) {
+    return Multiply(product_, static_cast<const char*>(a_base), static_cast<const char*>(b_base), static_cast<char*>(c_base));
+  }
   const int64_t row = block % row_blocks_ * block_rows_;
   const int64_t column = block / row_blocks_ % column_blocks_ * block_columns_;
   const int64_t k_block = block / row_blocks_ / column_blocks_;
@@ -203,6 +206,22 @@ void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void*
   Multiply(part, a, b, c + (row + column * part.c_column_stride) * element_bytes_);
 }
 
+// A result that is too big for the cache is made in pieces that are streamed from there.
+void Gemm::MultiplyOuter(const MatrixProduct& p, const char* a, const char* b, char* c) const {
+  if (product_.m * product_.n * element_bytes_ < StreamedResultBytes()) return loops_.outer(p, a, b, c);
+  alignas(64) char piece[4096];
+  MatrixProduct part = p;
+  part.n = 1;
+  for (int64_t j = 0; j < p.n; ++j) {
+    for (int64_t i = 0; i < p.m; i += part.m) {
+      part.m = std::min(static_cast<int64_t>(sizeof(piece)) / element_bytes_, p.m - i);
+      loops_.outer(part, a + i * element_bytes_, b + j * p.b.column_stride * element_bytes_, piece);
+      StreamCopy(piece, c + (i + j * p.c_column_stride) * element_bytes_, part.m * element_bytes_);
+    }
+  }
+  FlushStreamed();
+}
+
 void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* c) const {
   switch (method_) {
     case Method::kZero:
@@ -213,7 +232,7 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kTiny:
       return loops_.tiny(p, a, b, c);
     case Method::kOuter:
-      return loops_.outer(p, a, b, c);
+      return MultiplyOuter(p, a, b, c);
     case Method::kGeneral:
       return loops_.general(p, a, b, c);
     case Method::kDot:

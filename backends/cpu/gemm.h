@@ -50,6 +50,7 @@ class Gemm {
   void PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block);
   void PlanMatrixBlocks();
   void CutK(int64_t parts);
+  void MultiplyOuter(const MatrixProduct& part, const char* a, const char* b, char* c) const;
   void Multiply(const MatrixProduct& part, const char* a, const char* b, char* c) const;
 
   DType dtype_ = DType::kInvalid;

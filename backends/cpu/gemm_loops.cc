@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -41,10 +42,30 @@ HWY_INLINE void TinyColumns(const MatrixProduct& p, const T* a, const T* b, T* c
   }
 }
 
+// Where a column is a whole vector; wider ones than the machine's are for the compiler to split.
+template <typename T, int kRows>
+HWY_INLINE void TinyVectorColumns(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  typedef T Vector __attribute__((vector_size(kRows * sizeof(T)), may_alias));
+  typedef T Unaligned __attribute__((vector_size(kRows * sizeof(T)), may_alias, aligned(1)));
+  for (int64_t j = 0; j < p.n; ++j) {
+    Vector sums = {};
+    for (int64_t q = 0; q < p.k; ++q) {
+      const Vector column = *reinterpret_cast<const Unaligned*>(a + q * p.a.column_stride);
+      sums += column * b[q * p.b.row_stride + j * p.b.column_stride];
+    }
+    *reinterpret_cast<Unaligned*>(c + j * p.c_column_stride) = sums;
+  }
+}
+
 template <typename T, int kRows>
 HWY_INLINE void TinyRows(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  constexpr bool kIsVector = std::is_arithmetic_v<T> && kRows > 1 && (kRows & (kRows - 1)) == 0;
   if (p.a.row_stride == 1) {
-    TinyColumns<T, kRows, true>(p, a, b, c);
+    if constexpr (kIsVector) {
+      TinyVectorColumns<T, kRows>(p, a, b, c);
+    } else {
+      TinyColumns<T, kRows, true>(p, a, b, c);
+    }
   } else {
     TinyColumns<T, kRows, false>(p, a, b, c);
   }

@@ -107,7 +107,7 @@ std::vector<R> Dot(const Case& c, const std::vector<T>& lhs, const std::vector<T
   std::vector<char> storage(static_cast<size_t>(plan->scratch_bytes()) + 64, '\xff');
   char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
   std::vector<R> result(static_cast<size_t>(NumResults(c)));
-  std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(R));
+  if (!result.empty()) std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(R));
   plan->Run(lhs.data(), rhs.data(), result.data(), scratch, Pool(threads));
   return result;
 }
@@ -117,7 +117,8 @@ std::vector<R> DotAnyThreads(const Case& c, const std::vector<T>& lhs, const std
   const std::vector<R> result = Dot<R>(c, lhs, rhs, 1);
   for (int threads : {2, 4}) {
     const std::vector<R> other = Dot<R>(c, lhs, rhs, threads);
-    EXPECT_EQ(std::memcmp(result.data(), other.data(), result.size() * sizeof(R)), 0) << threads << " threads";
+    EXPECT_TRUE(result.empty() || std::memcmp(result.data(), other.data(), result.size() * sizeof(R)) == 0)
+        << threads << " threads";
   }
   return result;
 }
