@@ -1,0 +1,18 @@
+#ifndef TENSORD_TESTS_GOLDEN_GRAPH_CASES_H_
+#define TENSORD_TESTS_GOLDEN_GRAPH_CASES_H_
+
+#include <string>
+
+namespace tensord {
+
+// What the golden cases of a folder show of their input. A case whose input is wrong shows the refusal instead:
+//
+//   ir/         the text form of a graph, which is parsed, inferred and printed
+//   wire/       a tensord.v1.Graph in Protocol Buffers' text format, which is decoded, inferred and printed
+//   refusals/   either of the two
+//   canonical/  the text form of a graph, of which the fingerprint is shown
+std::string RunGraphCase(const std::string& folder, const std::string& input);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_GOLDEN_GRAPH_CASES_H_
