@@ -37,7 +37,6 @@ int Complain(const absl::Status& status) {
 }
 
 int Serve(const ServerConfig& config) {
-  StopSignals::Block();
   signal(SIGPIPE, SIG_IGN);
   // A request that is no message is the client's error, told to the client.
   google::protobuf::SetLogHandler(nullptr);

@@ -1,43 +1,69 @@
 #include "server/lifecycle/stop_signals.h"
 
-#include <pthread.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <utility>
 
 namespace tensord::server {
 namespace {
 
-sigset_t Signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
+constexpr char kSignal = 's';
+constexpr char kEnd = 'e';
+
+std::atomic<int> signal_pipe{-1};  // the write end; what a signal handler may reach is static
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void OnSignal(int) {
+  const int saved = errno;
+  // A pipe that is full holds enough requests already.
+  [[maybe_unused]] const ssize_t written = write(signal_pipe.load(), &kSignal, 1);
+  errno = saved;
+}
+
+void SetHandler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
 }
 
 }  // namespace
 
-void StopSignals::Block() {
-  const sigset_t signals = Signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+StopSignals::StopSignals(std::function<void()> on_signal) : on_signal_(std::move(on_signal)) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;  // out of descriptors: signals end the process at once, as without this
+  read_end_ = ends[0];
+  write_end_ = ends[1];
+  fcntl(write_end_, F_SETFL, O_NONBLOCK);
+  signal_pipe = write_end_;
+  thread_ = std::thread([this] { Loop(); });
+  SetHandler(&OnSignal);
 }
 
-StopSignals::StopSignals(std::function<void()> on_signal)
-    : on_signal_(std::move(on_signal)), thread_([this] { Loop(); }) {}
-
 StopSignals::~StopSignals() {
-  stopping_ = true;
-  pthread_kill(thread_.native_handle(), SIGTERM);  // ends its wait
+  if (read_end_ < 0) return;
+  SetHandler(SIG_DFL);
+  signal_pipe = -1;
+  fcntl(write_end_, F_SETFL, 0);  // the last byte must get in
+  while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
+  }
   thread_.join();
+  close(read_end_);
+  close(write_end_);
 }
 
 void StopSignals::Loop() {
-  const sigset_t signals = Signals();
   while (true) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) continue;
-    if (stopping_) return;
+    char what = 0;
+    const ssize_t count = read(read_end_, &what, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 || what == kEnd) return;
     on_signal_();
   }
 }

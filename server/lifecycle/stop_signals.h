@@ -1,19 +1,17 @@
 #ifndef TENSORD_SERVER_LIFECYCLE_STOP_SIGNALS_H_
 #define TENSORD_SERVER_LIFECYCLE_STOP_SIGNALS_H_
 
-#include <atomic>
 #include <functional>
 #include <thread>
 
 namespace tensord::server {
 
 // Takes SIGTERM and SIGINT as requests to stop, on a thread of its own, so that what they start need not be safe in a
-// signal handler. Block() comes first, in main and before any other thread is made: threads inherit it.
+// signal handler. The handler writes into a pipe: blocking the signals and waiting for them would miss those that reach
+// a thread which a library started before main. At most one object at a time.
 class StopSignals {
  public:
-  static void Block();
-
-  // Calls `on_signal` once a signal, from the thread, until destroyed.
+  // Calls `on_signal` once a signal, from the thread, until destroyed. Then the signals act as they did before.
   explicit StopSignals(std::function<void()> on_signal);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
@@ -23,7 +21,8 @@ class StopSignals {
   void Loop();
 
   const std::function<void()> on_signal_;
-  std::atomic<bool> stopping_{false};
+  int read_end_ = -1;
+  int write_end_ = -1;
   std::thread thread_;  // last: it uses everything above
 };
 
