@@ -20,18 +20,20 @@ namespace tensord {
 template <typename Rule>
 class Facet {
  public:
-  constexpr Facet(Rule* rule) : rule_(rule) {}  // NOLINT: a rule is a facet
+  constexpr Facet(Rule* rule) : rule_(rule), has_(true) {}  // NOLINT: a rule is a facet
   static constexpr Facet None(absl::string_view reason) {
     Facet facet(nullptr);
+    facet.has_ = false;
     facet.reason_ = reason;
     return facet;
   }
-  constexpr bool has() const { return rule_ != nullptr; }
+  constexpr bool has() const { return has_; }
   constexpr Rule* get() const { return rule_; }
   constexpr absl::string_view reason() const { return reason_; }
 
  private:
   Rule* rule_;
+  bool has_;  // not derived from rule_: under UBSan g++ cannot compare an address with null in a constant expression
   absl::string_view reason_;
 };
 

@@ -24,8 +24,12 @@ struct AccumulatorOf<float> {
   using type = double;
 };
 template <>
-struct AccumulatorOf<Complex64> {
-  using type = Complex128;
+struct AccumulatorOf<double> {
+  using type = long double;
+};
+template <ComplexElement T>
+struct AccumulatorOf<T> {
+  using type = std::complex<typename AccumulatorOf<typename T::value_type>::type>;
 };
 template <HalfElement T>
 struct AccumulatorOf<T> {
@@ -33,13 +37,48 @@ struct AccumulatorOf<T> {
 };
 
 template <typename To, typename From>
-To Narrow(From x) {
-  if constexpr (std::is_same_v<To, From> || !ComplexElement<To>) {
-    return To(x);
+To Widen(From x) {
+  if constexpr (HalfElement<From>) {
+    return static_cast<To>(static_cast<float>(x));
   } else {
-    return scalar::ConvertElement<To>(x);
+    return static_cast<To>(x);
   }
 }
+
+template <typename To, typename From>
+To Narrow(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (ComplexElement<To>) {
+    return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+struct Sum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (IntegerElement<T> || std::is_same_v<T, Bool>) {
+      return scalar::Add{}(a, b);
+    } else {
+      return a + b;
+    }
+  }
+};
+
+struct Product {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (IntegerElement<T> || std::is_same_v<T, Bool>) {
+      return scalar::Multiply{}(a, b);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return a * b;
+    } else {
+      return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    }
+  }
+};
 
 template <typename T>
 T Lowest() {
@@ -88,7 +127,7 @@ void Fold(const ReferenceCall& call, Accumulator initial, const F& f) {
     int64_t at = 0;
     for (size_t axis = 0; axis < to_out.size(); ++axis) at += i[axis] * to_out[axis];
     Accumulator& accumulator = folded[static_cast<size_t>(at)];
-    accumulator = f(accumulator, scalar::ConvertElement<Accumulator>(values[static_cast<size_t>(i.linear())]));
+    accumulator = f(accumulator, Widen<Accumulator>(values[static_cast<size_t>(i.linear())]));
   }
   const absl::Span<T> results = out.mutable_values<T>();
   for (size_t k = 0; k < results.size(); ++k) results[k] = Narrow<T>(folded[k]);
@@ -123,11 +162,11 @@ absl::Status ReferenceReduce(const ReferenceCall& call) {
     switch (kind) {
       case ReduceKind::kSum:
       case ReduceKind::kOr:
-        Fold<Accumulator, T>(call, scalar::ConvertElement<Accumulator>(int32_t{0}), apply(scalar::Add{}));
+        Fold<Accumulator, T>(call, Accumulator(0), Sum{});
         break;
       case ReduceKind::kProduct:
       case ReduceKind::kAnd:
-        Fold<Accumulator, T>(call, scalar::ConvertElement<Accumulator>(int32_t{1}), apply(scalar::Multiply{}));
+        Fold<Accumulator, T>(call, Accumulator(1), Product{});
         break;
       case ReduceKind::kMax:
         Fold<T, T>(call, Lowest<T>(), apply(scalar::Maximum{}));

@@ -146,7 +146,11 @@ inline Complex128 Log1pOf(Complex128 z) {
   return {static_cast<double>(std::log1p(x * (2 + x) + y * y) / 2), angle};
 }
 
-inline double LogisticOf(double x) { return 1 / (1 + std::exp(-x)); }
+inline double LogisticOf(double x) {
+  if (x >= 0) return 1 / (1 + std::exp(-x));
+  const double e = std::exp(x);  // e^-x would overflow where the result is still a number
+  return e / (1 + e);
+}
 inline Complex128 LogisticOf(Complex128 z) { return 1.0 / (1.0 + std::exp(-z)); }
 
 inline double RsqrtOf(double x) { return 1 / std::sqrt(x); }

@@ -1,5 +1,6 @@
 #include "tests/testlib/random_literal.h"
 
+#include <cmath>
 #include <limits>
 
 namespace tensord {
@@ -7,6 +8,9 @@ namespace {
 
 double RandomReal(Values values, std::mt19937_64* random) {
   if (values == Values::kIntegers) return static_cast<double>(static_cast<int64_t>((*random)() % 7) - 3);
+  if (values == Values::kNearOne) {
+    return std::uniform_real_distribution<double>(0.98, 1.02)(*random) * ((*random)() % 2 == 0 ? 1 : -1);
+  }
   return std::uniform_real_distribution<double>(-4, 4)(*random);
 }
 
@@ -34,6 +38,8 @@ T RandomElement(Values values, std::mt19937_64* random) {
     return T(RandomReal(values, random));
   } else if constexpr (ComplexElement<T>) {
     using R = typename T::value_type;
+    if (values == Values::kNearOne) return T(std::polar<R>(static_cast<R>(std::abs(RandomReal(values, random))),
+                                                           std::uniform_real_distribution<R>(0, 6)(*random)));
     return T(RandomFloat<R>(values, random), RandomFloat<R>(values, random));
   } else {
     return RandomFloat<T>(values, random);
