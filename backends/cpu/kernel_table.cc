@@ -48,9 +48,13 @@ constexpr Entry kEntries[] = {
 
 consteval std::array<MakeKernel*, kNumCoreOps> Table() {
   std::array<MakeKernel*, kNumCoreOps> table{};
-  for (const Entry& entry : kEntries) table[static_cast<size_t>(entry.op)] = entry.make;
-  for (MakeKernel* make : table) {
-    if (make == nullptr) throw "a core op without an entry in the CPU's kernel table";
+  std::array<bool, kNumCoreOps> covered{};
+  for (const Entry& entry : kEntries) {
+    table[static_cast<size_t>(entry.op)] = entry.make;
+    covered[static_cast<size_t>(entry.op)] = true;
+  }
+  for (bool has_entry : covered) {
+    if (!has_entry) throw "a core op without an entry in the CPU's kernel table";
   }
   return table;
 }
