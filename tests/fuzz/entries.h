@@ -1,0 +1,21 @@
+#ifndef TENSORD_TESTS_FUZZ_ENTRIES_H_
+#define TENSORD_TESTS_FUZZ_ENTRIES_H_
+
+#include "absl/strings/string_view.h"
+
+namespace tensord {
+
+// What the fuzz targets do with their bytes. Any bytes are allowed; a broken promise of the engine ends the process, so
+// that libFuzzer and the sanitizers see it.
+
+// A tensord.v1.Graph as wire bytes or, so that seeds can be read, in Protocol Buffers' text format. What decodes must
+// encode, print and infer without surprise, and come back the same.
+void FuzzGraphWire(absl::string_view bytes);
+// The text form of a graph.
+void FuzzGraphText(absl::string_view text);
+// The text form of a size, and its wire form.
+void FuzzDimExpr(absl::string_view text);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_FUZZ_ENTRIES_H_

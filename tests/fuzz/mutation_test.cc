@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/ops/core_ops.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "proto/codec/graph_codec.h"
+#include "tests/fuzz/entries.h"
+#include "tests/testlib/golden.h"
+#include "tests/testlib/random_graph.h"
+
+namespace tensord {
+namespace {
+
+// The fuzz targets without a fuzzer: seeds from the golden cases, changed at random, the same on every machine.
+
+constexpr int kMutantsPerSeed = 40;
+
+// Changes a few bytes: flips, overwrites, inserts, removes, repeats, or takes a piece of another seed.
+std::string Mutate(std::string bytes, const std::string& other, std::mt19937_64* random) {
+  const auto below = [random](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(*random); };
+  const size_t changes = 1 + below(4);
+  for (size_t i = 0; i < changes && !bytes.empty(); ++i) {
+    const size_t at = below(bytes.size()), length = 1 + below(std::min<size_t>(bytes.size() - at, 16));
+    switch (below(6)) {
+      case 0:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(below(256));
+        break;
+      case 2:
+        bytes.insert(at, 1, static_cast<char>(below(256)));
+        break;
+      case 3:
+        bytes.erase(at, length);
+        break;
+      case 4:
+        bytes.insert(at, bytes.substr(at, length));
+        break;
+      case 5:
+        if (!other.empty()) bytes.insert(at, other.substr(below(other.size()), length));
+        break;
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::string> GoldenInputs(bool text_form) {
+  std::vector<std::string> inputs;
+  for (const auto& path : GoldenFilesIn("tests/golden")) {
+    const absl::StatusOr<GoldenFile> file = ReadGoldenFile(path);
+    EXPECT_TRUE(file.ok()) << file.status();
+    if (!file.ok()) continue;
+    for (const GoldenCase& c : file->cases) {
+      if (absl::StartsWith(c.input, "graph ") == text_form) inputs.push_back(c.input);
+    }
+  }
+  EXPECT_FALSE(inputs.empty());
+  return inputs;
+}
+
+void RunMutants(const std::vector<std::string>& seeds, void (*entry)(absl::string_view), uint64_t seed) {
+  std::mt19937_64 random(seed);
+  entry("");
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    entry(seeds[i]);
+    for (int k = 0; k < kMutantsPerSeed; ++k)
+      entry(Mutate(seeds[i], seeds[(i + static_cast<size_t>(k)) % seeds.size()], &random));
+  }
+}
+
+TEST(MutationTest, GraphTextSurvives) { RunMutants(GoldenInputs(/*text_form=*/true), &FuzzGraphText, 1); }
+
+TEST(MutationTest, GraphBytesSurvive) {
+  std::vector<std::string> seeds;
+  for (const std::string& text : GoldenInputs(/*text_form=*/false)) {
+    v1::Graph graph;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &graph)) << text;
+    seeds.push_back(graph.SerializeAsString());
+  }
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 100; ++i) {
+    const absl::StatusOr<v1::Graph> graph = codec::EncodeGraph(RandomGraph(CoreRegistry(), &random));
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    seeds.push_back(graph->SerializeAsString());
+  }
+  RunMutants(seeds, &FuzzGraphWire, 3);
+}
+
+TEST(MutationTest, SizesSurvive) {
+  std::mt19937_64 random(4);
+  std::vector<std::string> seeds = {"dim(0, 1)*n + 3", "-9223372036854775808", "floordiv(n, 0)", "((((n))))", "n - n"};
+  for (int i = 0; i < 300; ++i) seeds.push_back(RandomDimExpr(&random, /*operand_axes=*/true).ToString());
+  RunMutants(seeds, &FuzzDimExpr, 5);
+}
+
+}  // namespace
+}  // namespace tensord
