@@ -56,7 +56,8 @@ class Parser {
   }
 
   absl::StatusOr<DimExpr> Expression() {
-    if (++depth_ > DimExpr::kMaxDepth) return Error("nested too deep");
+    // One more than an expression is nested: the outermost one counts here.
+    if (++depth_ > DimExpr::kMaxDepth + 1) return Error("nested too deep");
     const bool negative = Take('-');
     ASSIGN_OR_RETURN(DimExpr sum, Product(negative));
     while (true) {
