@@ -50,6 +50,7 @@ class HostTensor {
   const std::shared_ptr<const char>& buffer() const { return bytes_; }
 
   // The elements in order(), valid while this tensor or a copy of it exists. INVALID_ARGUMENT where T is not the dtype.
+  // Give the span a name before a loop over it: `for (x : *t.Values<T>())` outlives the StatusOr that it looks into.
   template <typename T>
   absl::StatusOr<absl::Span<const T>> Values() const;
 

@@ -28,7 +28,8 @@ absl::Status Run(const char* target) {
   if (!values.ok()) return values.status();
   for (const HostTensor& value : *values) {
     std::printf("f32%s:", ShapeToString(value.shape()).c_str());
-    for (float element : *value.Values<float>()) std::printf(" %g", element);
+    const absl::Span<const float> elements = *value.Values<float>();
+    for (float element : elements) std::printf(" %g", element);
     std::printf("\n");
   }
   return absl::OkStatus();
