@@ -99,7 +99,8 @@ struct Sign {
   }
   template <Complex T>
   T operator()(T z) const {
-    if (IsNan(z)) return T(std::numeric_limits<typename T::value_type>::quiet_NaN(), 0);
+    using R = typename T::value_type;
+    if (IsNan(z)) return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
     const Complex128 w = Wide(z);
     const double modulus = std::hypot(w.real(), w.imag());
     if (modulus == 0) return z;
