@@ -228,20 +228,6 @@ class Evaluation:
         rest = np.diagonal(x, axis1=node.axis_a, axis2=node.axis_b)
         return np.moveaxis(rest, -1, node.axis_a - (node.axis_b < node.axis_a))
 
-    def op_embed_diag(self, node, x):
-        size = x.shape[node.axis_a]
-        moved = np.moveaxis(x, node.axis_a, -1)
-        square = np.zeros(moved.shape + (size,), x.dtype)
-        square[..., np.arange(size), np.arange(size)] = moved
-        a_place = node.axis_a + (node.axis_b <= node.axis_a)
-        return np.moveaxis(square, (-2, -1), (a_place, node.axis_b))
-
-    def op_tril(self, node, x):
-        return np.moveaxis(np.tril(np.moveaxis(x, (0, 1), (-2, -1)), node.diagonal), (-2, -1), (0, 1))
-
-    def op_triu(self, node, x):
-        return np.moveaxis(np.triu(np.moveaxis(x, (0, 1), (-2, -1)), node.diagonal), (-2, -1), (0, 1))
-
     # ---- Reductions and contraction ----
 
     def op_reduce(self, node, x):
@@ -337,9 +323,6 @@ class Evaluation:
 
     def op_reverse(self, node, x):
         return np.flip(x, tuple(node.dimensions))
-
-    def op_shape_of(self, node, x):
-        return np.int64(x.shape[node.dimension])
 
     # ---- Families ----
 

@@ -139,6 +139,12 @@ class SymbolicSizes(unittest.TestCase):
         self.check(lambda x: x / td.shape_of(x, 0), ("n", 3), reference=lambda x: x / len(x))
         self.check(lambda x: td.eye(x.shape[0]) @ x, ("n", 3), reference=lambda x: x)
 
+    def test_diagonals(self):
+        self.check(lambda x: (x + 1).diagonal(), ("n", "n"))
+        self.check(lambda x: np.trace(x), ("n", "n"))
+        self.check(lambda x: np.tril(x) - np.triu(x, 1), ("n", "m"))
+        self.check(lambda x: np.diag(x, 1), ("n",))
+
     def test_slices(self):
         keys = [np.s_[1:], np.s_[:-2], np.s_[1:-1, 1:], np.s_[:, ::2], np.s_[::-1], np.s_[:, ::-2], np.s_[2], np.s_[-1]]
         keys += [np.s_[:3], np.s_[-3:], np.s_[-3:-1, 0], np.s_[:, 1], np.s_[None, 1:3], np.s_[1:, -1]]

@@ -23,7 +23,7 @@ class GraphBuilder:
         self._names = set()
         self._node_count = 0
         self._constants = {}
-        self._symbols = {}  # name: (input, axis) that binds it, or the value of its size once somebody asked for it
+        self._sizes = {}  # values of symbols that somebody asked for
 
     def __enter__(self):
         stack = _active.__dict__.setdefault("stack", [])
@@ -38,19 +38,18 @@ class GraphBuilder:
     def input(self, name, dtype, shape):
         name = self._unique(name)
         self.graph.inputs.add(name=name, type=tensor_type(dtype, shape))
-        value = Array(self, name, dtype, shape)
-        for axis, size in enumerate(shape):
-            if not dims.is_static(size):
-                self._symbols.setdefault(str(size), (value, axis))
-        return value
+        return Array(self, name, dtype, shape)
 
     def symbol_value(self, symbol):
-        """An int64 of rank 0: the size that a symbol has at run time."""
-        if symbol not in self._symbols:
-            raise ValueError(f"no input's shape holds the symbol {symbol!r}")
-        if isinstance(self._symbols[symbol], tuple):
-            self._symbols[symbol] = self.shape_of(*self._symbols[symbol])
-        return self._symbols[symbol]
+        """An int64 of rank 0: the size that a symbol has at run time, as a sum of that many ones.
+
+        Every server can add; the wire's ShapeOf is an operation that a server may lack.
+        """
+        if symbol not in self._sizes:
+            one = self.constant(1, dtypes.int64)
+            ones = self.broadcast_in_dim(one, (dims.Dim.symbol(symbol),), [])
+            self._sizes[symbol] = self.reduce("SUM", ones, [0])
+        return self._sizes[symbol]
 
     def output(self, name, value):
         self.graph.outputs.add(name=name, value=value.ref)
@@ -166,17 +165,6 @@ class GraphBuilder:
         node.extract_diag.axis_a, node.extract_diag.axis_b = axis_a, axis_b
         return Array(self, node.name, x.dtype, x.shape[:axis_b] + x.shape[axis_b + 1 :])
 
-    def embed_diag(self, x, axis_a, axis_b):
-        node = self._node("embed_diag", (x,))
-        node.embed_diag.axis_a, node.embed_diag.axis_b = axis_a, axis_b
-        return Array(self, node.name, x.dtype, x.shape[:axis_b] + (x.shape[axis_a],) + x.shape[axis_b:])
-
-    def triangle(self, kind, x, diagonal):
-        node = self._node(kind, (x,))
-        getattr(node, kind).SetInParent()
-        getattr(node, kind).diagonal = diagonal
-        return Array(self, node.name, x.dtype, x.shape)
-
     # ---- Reductions and contraction ----
 
     def reduce(self, kind, x, dimensions):
@@ -291,12 +279,6 @@ class GraphBuilder:
             Array(self, f"{node.name}:{index}" if index else node.name, dtype, shape)
             for index, (dtype, shape) in enumerate(results)
         ]
-
-    def shape_of(self, x, dimension):
-        node = self._node("shape_of", (x,))
-        node.shape_of.SetInParent()
-        node.shape_of.dimension = dimension
-        return Array(self, node.name, dtypes.int64, ())
 
 
 def tensor_type(dtype, shape):

@@ -280,15 +280,18 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     first, second = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
     if first == second:
         raise ValueError("diagonal: axis1 and axis2 are one axis")
-    x = moveaxis(x, (first, second), (0, 1))
-    rows, columns = x.shape[:2]
-    if rows != columns or offset:
-        if not (dims.is_static(rows) and dims.is_static(columns)):
+    x = moveaxis(x, (first, second), (-2, -1))
+    rows, columns = x.shape[-2:]
+    if not (dims.is_static(rows) and dims.is_static(columns)):
+        if rows != columns or offset:
             raise TypeError("diagonal of a matrix of symbolic size: it must be square, and offset 0")
-        length = builtins.max(0, builtins.min(rows + builtins.min(offset, 0), columns - builtins.max(offset, 0)))
-        row, column = builtins.max(-offset, 0) if length else 0, builtins.max(offset, 0) if length else 0
-        x = x[row : row + length, column : column + length]
-    return moveaxis(x.builder.extract_diag(x, 0, 1), 0, -1)
+        return x.builder.extract_diag(x, x.ndim - 2, x.ndim - 1)
+    length = builtins.max(0, builtins.min(rows + builtins.min(offset, 0), columns - builtins.max(offset, 0)))
+    # In row-major order the entries of a diagonal are columns + 1 apart.
+    begin = offset if offset >= 0 else -offset * columns
+    end = begin + (length - 1) * (columns + 1) + 1 if length else begin
+    flat = x.builder.reshape(x, x.shape[:-2] + (rows * columns,))
+    return flat[..., begin : end : columns + 1]
 
 
 def diag(x, k=0):
@@ -298,33 +301,41 @@ def diag(x, k=0):
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag takes a vector or a matrix, not rank {x.ndim}")
-    matrix = x.builder.embed_diag(x, 0, 1)
+    size = x.shape[0]
+    zero = x.builder.constant(0, x.dtype)
+    matrix = _select_by_position((size, size), "EQ", 0, expand_dims(x, 1), zero)
     return pad(matrix, ((builtins.max(-k, 0), builtins.max(k, 0)), (builtins.max(k, 0), builtins.max(-k, 0))))
 
 
 def tril(x, k=0):
     """x with all above the k-th diagonal of its last two axes zero."""
-    return _triangle("tril", x, k)
+    return _triangle("tril", "GE", x, k)
 
 
 def triu(x, k=0):
     """x with all below the k-th diagonal of its last two axes zero."""
-    return _triangle("triu", x, k)
+    return _triangle("triu", "LE", x, k)
 
 
-def _triangle(kind, x, k):
+def _triangle(name, direction, x, k):
     x = as_array(x)
     if x.ndim < 2:
-        raise ValueError(f"{kind} needs an array of rank 2 or more, not {x.ndim}")
-    # The wire's matrix is the first two axes, NumPy's the last two.
-    front = moveaxis(x, (-2, -1), (0, 1))
-    return moveaxis(x.builder.triangle(kind, front, k), (0, 1), (-2, -1))
+        raise ValueError(f"{name} needs an array of rank 2 or more, not {x.ndim}")
+    return _select_by_position(x.shape, direction, k, x, x.builder.constant(0, x.dtype))
+
+
+def _select_by_position(shape, direction, k, inside, outside):
+    """`inside` where row + k stands in a relation to column, else `outside`. A mask of two counts is fused, and needs
+    the matrix at no particular place, as the wire's own triangles do."""
+    builder = inside.builder
+    rows, columns = (builder.iota(dtypes.int64, shape, len(shape) + axis) for axis in (-2, -1))
+    if k:
+        rows = builder.binary("ADD", rows, _broadcast_to(builder.constant(k, dtypes.int64), shape))
+    mask = builder.compare(direction, rows, columns)
+    return builder.select(mask, _broadcast_to(inside, shape), _broadcast_to(outside, shape))
 
 
 def shape_of(x, axis):
     """The size of an axis as an int64 of rank 0; the way to compute with a symbolic size."""
     x = as_array(x)
-    axis = normalized_axis(axis, x.ndim)
-    if dims.is_static(x.shape[axis]):
-        return x.builder.constant(x.shape[axis], dtypes.int64)
-    return x.builder.shape_of(x, axis)
+    return as_array(x.shape[normalized_axis(axis, x.ndim)], dtypes.int64)
