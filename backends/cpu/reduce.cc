@@ -119,6 +119,7 @@ Reduction::Reduction(ReduceOp op, DType dtype, absl::Span<const int64_t> shape, 
   if (num_reduced_ > 0 && WantsPermutation(merged)) merged = PlanPermutation(merged);
   PlanForm(merged);
   PlanTasks();
+  PlanRuns();
 }
 
 Reduction::Axes Reduction::MergeAxes(absl::Span<const int64_t> shape, absl::Span<const int64_t> reduced) {
@@ -211,6 +212,15 @@ void Reduction::PlanTasks() {
   } else {
     num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(num_blocks_, kMaxTasks));
   }
+}
+
+void Reduction::PlanRuns() {
+  if (transposes_ || row_elements_ > 1 || parts_ > 1 || IsHalf(dtype_) || kept_loops_.size() > 1 ||
+      !reduced_loops_.empty() || num_reduced_ == 0 || num_reduced_ * element_bytes_ > kMaxRunBytes) {
+    return;
+  }
+  run_elements_ = num_reduced_;
+  run_step_ = kept_loops_.empty() ? 0 : kept_loops_[0].stride;
 }
 
 void Reduction::AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const {
@@ -323,10 +333,14 @@ void Reduction::Run(const void* src, void* dst, void* scratch, ThreadPool& pool)
   }
   if (num_splits_ == 1) {
     const auto reduce = [&](int64_t task) {
+      const int64_t begin = ShareBegin(num_blocks_, num_tasks_, task);
       const int64_t end = ShareBegin(num_blocks_, num_tasks_, task + 1);
-      for (int64_t block = ShareBegin(num_blocks_, num_tasks_, task); block < end; ++block) {
-        ReduceBlock(block, from, to);
+      if (run_elements_ > 0) {
+        loops_.reduce_runs(from + begin * run_step_ * element_bytes_, run_elements_, run_step_, end - begin,
+                           to + begin * element_bytes_);
+        return;
       }
+      for (int64_t block = begin; block < end; ++block) ReduceBlock(block, from, to);
     };
     if (num_tasks_ == 1) {
       reduce(0);

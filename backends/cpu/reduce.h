@@ -46,6 +46,7 @@ class Reduction {
   Axes PlanPermutation(const Axes& axes);
   void PlanForm(const Axes& axes);
   void PlanTasks();
+  void PlanRuns();
   void AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const;
   void AddUnit(const char* block, int64_t unit, int64_t count, Cascade& cascade) const;
   const char* BlockStart(const char* src, int64_t block) const;
@@ -82,6 +83,10 @@ class Reduction {
   std::vector<int64_t> tile_src_offsets_;
   std::vector<int64_t> tile_dst_offsets_;
   TransposeTileFunction transpose_ = nullptr;
+
+  // Where every result is one contiguous run of the source, `run_step_` after the one before: its elements, else 0.
+  int64_t run_elements_ = 0;
+  int64_t run_step_ = 0;
 
   Axes kept_loops_;
   Axes reduced_loops_;

@@ -164,6 +164,33 @@ void Accumulate(const void* x_bytes, int64_t step, int64_t rows, int64_t count, 
   if (rows & 1) AccumulateGroup<Op, T, 1>(x, step, count, accumulators);
 }
 
+template <typename Op, typename T, int64_t kCount>
+HWY_INLINE T FoldLanes(T* lanes) {
+  if constexpr (kCount > 1) {
+    for (int64_t i = 0; i < kCount / 2; ++i) lanes[i] = Op::Combine(lanes[i], lanes[kCount / 2 + i]);
+    return FoldLanes<Op, T, kCount / 2>(lanes);
+  } else {
+    return lanes[0];
+  }
+}
+
+template <typename Op, typename T>
+void ReduceRuns(const void* x_bytes, int64_t length, int64_t step, int64_t runs, void* result_bytes) {
+  constexpr int64_t kLanes = 256 / sizeof(T);
+  T* results = static_cast<T*>(result_bytes);
+  for (int64_t r = 0; r < runs; ++r) {
+    const T* x = static_cast<const T*>(x_bytes) + r * step;
+    alignas(64) T lanes[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) lanes[i] = Op::template Identity<T>();
+    int64_t rows = length / kLanes;
+    for (; rows >= 8; rows -= 8, x += 8 * kLanes) AccumulateGroup<Op, T, 8>(x, kLanes, kLanes, lanes);
+    for (; rows >= 2; rows -= 2, x += 2 * kLanes) AccumulateGroup<Op, T, 2>(x, kLanes, kLanes, lanes);
+    for (; rows >= 1; rows -= 1, x += kLanes) AccumulateGroup<Op, T, 1>(x, kLanes, kLanes, lanes);
+    AccumulateGroup<Op, T, 1>(x, kLanes, length % kLanes, lanes);
+    results[r] = FoldLanes<Op, T, kLanes>(lanes);
+  }
+}
+
 template <typename Op, typename T>
 void Clear(void* accumulator_bytes, int64_t count) {
   T* accumulators = static_cast<T*>(accumulator_bytes);
@@ -172,7 +199,7 @@ void Clear(void* accumulator_bytes, int64_t count) {
 
 template <typename Op, typename T>
 ReduceLoops Loops() {
-  return {Clear<Op, T>, Accumulate<Op, T>};
+  return {Clear<Op, T>, Accumulate<Op, T>, ReduceRuns<Op, T>};
 }
 
 // Integers wrap where they are unsigned; order needs the sign.

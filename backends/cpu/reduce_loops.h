@@ -9,6 +9,8 @@ namespace tensord::cpu {
 
 enum class ReduceOp { kSum, kProduct, kMax, kMin, kAnd, kOr };
 
+inline constexpr int64_t kMaxRunBytes = int64_t{32} << 10;
+
 // The inner loops of one reduction over accumulators of one dtype, for the machine's best instruction set.
 struct ReduceLoops {
   // Sets `count` accumulators to the identity.
@@ -16,6 +18,9 @@ struct ReduceLoops {
   // Combines, for each i < count, accumulators[i] with x[i], x[i + step], … (`rows` of them). The order in which one
   // accumulator takes its terms depends on `rows` alone, so the bits are the same on every instruction set.
   void (*accumulate)(const void* x, int64_t step, int64_t rows, int64_t count, void* accumulators) = nullptr;
+  // results[r] = the reduction of the run x[r * step], …, x[r * step + length - 1], for each r < runs; in an order that
+  // depends on `length` alone. For runs of up to kMaxRunBytes: longer ones would lose accuracy.
+  void (*reduce_runs)(const void* x, int64_t length, int64_t step, int64_t runs, void* results) = nullptr;
 };
 
 // Loops for accumulators of BOOL, an integer, F32, F64 or a complex dtype. BOOL knows kAnd and kOr, the others all but those
