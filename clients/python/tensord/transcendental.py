@@ -16,7 +16,8 @@ def exp(x):
 
 def exp2(x):
     x = as_array(x)
-    return exp(multiply(x, math.log(2.0)))
+    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    return x.builder.binary("POW", pointwise.full_like(x, 2), x)
 
 
 def expm1(x):
@@ -103,7 +104,7 @@ def sinh(x):
     small = multiply(add(grown, divide(grown, add(grown, 1))), 0.5)
     half = exp(multiply(magnitude, 0.5))
     large = multiply(multiply(half, 0.5), half)
-    return multiply(sign(x), where(greater(magnitude, 10), large, small))
+    return multiply(sign(x), where(greater(magnitude, 22), large, small))
 
 
 def cosh(x):
