@@ -50,8 +50,9 @@ absl::Status WriteAll(int descriptor, absl::string_view contents, const std::str
   return absl::OkStatus();
 }
 
-absl::Status WriteInPlace(const std::string& path, absl::string_view contents) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+// Errors name `path`, which `target` is or will become.
+absl::Status WriteTo(const std::string& target, absl::string_view contents, const std::string& path) {
+  const int descriptor = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
   if (descriptor < 0) return SystemError("cannot write", path);
   absl::Status status = WriteAll(descriptor, contents, path);
   if (close(descriptor) != 0 && status.ok()) status = SystemError("cannot write", path);
@@ -72,9 +73,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   if (path == "-") return WriteAll(STDOUT_FILENO, contents, "standard output");
   struct stat attributes;
-  if (lstat(path.c_str(), &attributes) == 0 && !S_ISREG(attributes.st_mode)) return WriteInPlace(path, contents);
+  if (lstat(path.c_str(), &attributes) == 0 && !S_ISREG(attributes.st_mode)) return WriteTo(path, contents, path);
   const std::string unfinished = absl::StrCat(path, ".", getpid(), ".part");
-  absl::Status status = WriteInPlace(unfinished, contents);
+  absl::Status status = WriteTo(unfinished, contents, path);
   if (status.ok() && std::rename(unfinished.c_str(), path.c_str()) != 0) status = SystemError("cannot write", path);
   if (!status.ok()) unlink(unfinished.c_str());
   return status;

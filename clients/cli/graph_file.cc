@@ -37,7 +37,8 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 absl::StatusOr<v1::Graph> ParseJson(const std::string& contents) {
   v1::Graph graph;
   const auto status = google::protobuf::util::JsonStringToMessage(contents, &graph);
-  if (!status.ok()) return absl::InvalidArgumentError(absl::StrCat("no graph in JSON: ", status.ToString()));
+  if (!status.ok())
+    return absl::InvalidArgumentError(absl::StrCat("no graph in JSON: ", std::string(status.message())));
   return graph;
 }
 
@@ -90,8 +91,9 @@ absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
   absl::StatusOr<std::string> contents = ReadFile(path);
   if (!contents.ok()) return contents.status();
   absl::StatusOr<v1::Graph> graph = ParseGraph(*contents, *format);
-  if (!graph.ok()) return absl::Status(graph.status().code(), absl::StrCat(path, ": ", graph.status().message()));
-  return graph;
+  if (graph.ok()) return graph;
+  return absl::Status(graph.status().code(),
+                      absl::StrCat(path == "-" ? "standard input" : path, ": ", graph.status().message()));
 }
 
 }  // namespace tensord::cli

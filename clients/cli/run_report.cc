@@ -12,6 +12,7 @@ namespace {
 using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
 
 constexpr int64_t kValuesInJson = 64;
+constexpr size_t kShownFingerprint = 12;
 
 double Milliseconds(const google::protobuf::Duration& duration) {
   return static_cast<double>(duration.seconds()) * 1e3 + static_cast<double>(duration.nanos()) * 1e-6;
@@ -74,10 +75,14 @@ int PrintRunReport(const RunReport& report, Console& console) {
                   << "\n";
   }
   const v1::ExecutionStats& stats = report.result.stats;
-  console.out() << "program " << report.compiled.program().fingerprint().substr(0, 12) << " from "
-                << SourceText(report.compiled.source()) << " on " << stats.device() << ": compile "
-                << DurationText(report.compiled.compile_time()) << ", queue " << DurationText(stats.queue_time())
-                << ", run " << DurationText(stats.run_time()) << ", peak " << stats.peak_bytes() << " bytes\n";
+  const v1::CompileResponse& compiled = report.compiled;
+  console.out() << "program " << compiled.program().fingerprint().substr(0, kShownFingerprint) << " on "
+                << stats.device() << ": "
+                << (compiled.source() == v1::CompileResponse::SOURCE_COMPILED
+                        ? absl::StrCat("compile ", DurationText(compiled.compile_time()))
+                        : absl::StrCat("compiled before (", SourceText(compiled.source()), ")"))
+                << ", queue " << DurationText(stats.queue_time()) << ", run " << DurationText(stats.run_time())
+                << ", peak " << stats.peak_bytes() << " bytes\n";
   for (const v1::SegmentProfile& segment : stats.segments()) {
     console.out() << "  " << DurationText(segment.start()) << " +" << DurationText(segment.duration()) << " "
                   << segment.backend() << " " << segment.kernel() << " (" << absl::StrJoin(segment.nodes(), ", ")

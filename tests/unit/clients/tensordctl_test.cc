@@ -73,7 +73,7 @@ TEST_F(TensordctlTest, RunWritesNpyFilesAndSaysWhatItDid) {
       Call({"run", graph_, target_, "--input", "x=" + input_, "--output=y=" + output_, "--device=cpu"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("y: f32[2] to " + output_));
-  EXPECT_THAT(outcome.out, HasSubstr("program ffffffffffff from memory on cpu:0: compile 0, queue 0, run 1.5ms"));
+  EXPECT_THAT(outcome.out, HasSubstr("program ffffffffffff on cpu:0: compiled before (memory), queue 0, run 1.5ms"));
   EXPECT_THAT(*ReadNpy(output_)->Values<float>(), ElementsAre(1, 2));
   EXPECT_EQ(server_.compile_request.options().device(), "cpu");
   EXPECT_EQ(server_.execute_request.fingerprint(), std::string(64, 'f'));
