@@ -304,6 +304,8 @@ class Structures(unittest.TestCase):
         integers = td.make_graph(lambda x: x, td.spec((), I32))
         with self.assertRaises(TypeError):
             integers.flatten_arguments((2.5,))
+        with self.assertRaisesRegex(OverflowError, "'x' does not fit into int32"):
+            integers.flatten_arguments((1 << 40,))
 
     def test_names_are_unique_and_without_colons(self):
         traced = td.make_graph(lambda add_0, x: add_0 + x, td.spec(2), td.spec(2))

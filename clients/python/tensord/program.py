@@ -147,7 +147,9 @@ def _checked(name, value, expected, sizes):
         array = np.asarray(value)
         shape, found = array.shape, array.dtype
         fits = np.can_cast(found, dtype.numpy, "same_kind") or dtype is dtypes.bfloat16
-        array = dtypes.to_numpy(array, dtype) if fits else array
+        numbers, array = array, dtypes.to_numpy(array, dtype) if fits else array
+        if fits and dtype.is_integer and not np.array_equal(numbers, array):
+            raise OverflowError(f"argument {name!r} does not fit into {dtype}: {value!r}")
     else:
         array = np.asarray(value)
         shape, found = array.shape, array.dtype
