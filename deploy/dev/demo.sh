@@ -7,7 +7,6 @@ source deploy/dev/builds.sh
 source deploy/dev/server_process.sh
 
 python=/usr/bin/python3
-graphs=clients/examples/graphs
 folder=''
 
 heading() { printf '\n== %s\n' "$1"; }
@@ -36,20 +35,24 @@ build_preset release tensord tensordctl
 
 folder=$(mktemp --directory --tmpdir tensord-demo.XXXXXX)
 trap 'stop_server || true; rm -rf "$folder"' EXIT
-tensordctl=build/release/bin/tensordctl
+PATH=$PWD/build/release/bin:$PATH
 
 heading "Starting the server"
+# Its default socket, and the clients', is in the user's runtime folder.
+export XDG_RUNTIME_DIR=$folder
 start_server "$folder/server.log" --listen="unix:$folder/tensord.sock" --metrics=127.0.0.1:0
 echo "  gRPC at $server_target, metrics at $server_metrics"
-shown "$tensordctl" health --target="$server_target"
-shown "$tensordctl" info --target="$server_target"
+shown tensordctl health
+shown tensordctl info | grep -v '^limit'
 
 heading "Two graphs from JSON files, arrays from .npy files"
 "$python" deploy/dev/demo_arrays.py write "$folder"
-shown "$tensordctl" run "$graphs/tanh_affine.json" --target="$server_target" \
-  --input a="$folder/a.npy" --input x="$folder/x.npy" --input b="$folder/b.npy" --output y="$folder/y.npy"
-shown "$tensordctl" run "$graphs/softmax_layer.json" --target="$server_target" \
-  --input x="$folder/features.npy" --input w="$folder/weights.npy" --input b="$folder/bias.npy" --output p="$folder/p.npy"
+cp clients/examples/graphs/*.json "$folder"
+(
+  cd "$folder"
+  shown tensordctl run tanh_affine.json --input a=a.npy --input x=x.npy --input b=b.npy --output y=y.npy
+  shown tensordctl run softmax_layer.json --input x=features.npy --input w=weights.npy --input b=bias.npy --output p=p.npy
+)
 "$python" deploy/dev/demo_arrays.py compare "$folder"
 
 heading "The Python client"
@@ -64,9 +67,5 @@ echo "  stopped"
 
 cat <<'NEXT'
 
-== Where to go next
-  ./dev run                          a server of your own, at your user's default socket
-  build/release/bin/tensordctl help  the command line: run, compile, explain, validate, bench, top …
-  clients/examples                   Python, C++ and graphs as JSON
-  README.md, docs/architecture.md    what it is and how it works
+That was all of it: ./dev run starts a server of your own, build/release/bin/tensordctl help and README.md lead on.
 NEXT
