@@ -112,7 +112,8 @@ bool Contraction::ReadsAsItLies(bool is_lhs, const Axes& contracted, MatrixProdu
   return Gemm::CanReadRhs(computed_, product);
 }
 
-// The sum may run over its axes in any order, the same on both sides: the one that lets most operands be read as they lie.
+// The sum may run over its axes in any order, the same on both sides: the one that lets most operands be read as they
+// lie.
 void Contraction::OrderContracted() {
   MatrixProduct product;
   product.m = Elements(rows_);
@@ -124,7 +125,8 @@ void Contraction::OrderContracted() {
     Axes ordered = contracted_;
     std::stable_sort(ordered.begin(), ordered.end(),
                      [stride](const Axis& a, const Axis& b) { return a.*stride < b.*stride; });
-    const int score = (ReadsAsItLies(true, ordered, product) ? 1 : 0) + (ReadsAsItLies(false, ordered, product) ? 1 : 0);
+    const int score =
+        (ReadsAsItLies(true, ordered, product) ? 1 : 0) + (ReadsAsItLies(false, ordered, product) ? 1 : 0);
     if (score > best_score) {
       best_score = score;
       best = ordered;
@@ -133,8 +135,8 @@ void Contraction::OrderContracted() {
   contracted_ = best;
 }
 
-// Packs to unit stride along the contracted axes where the operand has them innermost, else along the free ones; matrices one
-// after the other.
+// Packs to unit stride along the contracted axes where the operand has them innermost, else along the free ones;
+// matrices one after the other.
 void Contraction::PlanPack(bool is_lhs, MatrixProduct& product) {
   const auto stride = is_lhs ? &Axis::lhs_stride : &Axis::rhs_stride;
   const Axes& free = is_lhs ? rows_ : columns_;
@@ -214,8 +216,8 @@ absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const C
     const bool uses_blas = c.computed_ != DType::kBool && c.computed_ != DType::kI32 && c.computed_ != DType::kI64;
     if (uses_blas && !Gemm::FitsBlas(product)) {
       return Refuse(Refusal::kUnsupportedOnDevice,
-                    absl::StrCat("dot_general: a size or stride of the matrices is beyond the 32 bits of BLAS: m=", product.m,
-                                 ", n=", product.n, ", k=", product.k, "; contract smaller parts"));
+                    absl::StrCat("dot_general: a size or stride of the matrices is beyond the 32 bits of BLAS: m=",
+                                 product.m, ", n=", product.n, ", k=", product.k, "; contract smaller parts"));
     }
   } else {
     for (Axis& axis : c.batch_) axis = {axis.size, 0, 0};  // the operands are empty: there is nothing to step over
@@ -269,8 +271,8 @@ void Contraction::RunItem(int64_t item, const char* lhs, const char* rhs, char* 
     if (!is_last) rest /= axis.size;
   }
   const int64_t bytes = SizeOf(computed_);
-  gemm_.RunBlock(block, lhs + lhs_offset * bytes, rhs + rhs_offset * bytes,
-                 result + matrix * matrix_elements_ * bytes, partials);
+  gemm_.RunBlock(block, lhs + lhs_offset * bytes, rhs + rhs_offset * bytes, result + matrix * matrix_elements_ * bytes,
+                 partials);
 }
 
 void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch_base, ThreadPool& pool) const {

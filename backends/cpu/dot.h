@@ -22,18 +22,18 @@ struct DotAxes {
 };
 
 // A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
-// the batch is contiguous. No conjugation; integers wrap; BOOL is or of ands; F16 and BF16 are computed in F32; a wider result
-// dtype is computed in that dtype. Over no element the sum is 0.
+// the batch is contiguous. No conjugation; integers wrap; BOOL is or of ands; F16 and BF16 are computed in F32; a wider
+// result dtype is computed in that dtype. Over no element the sum is 0.
 //
-// Axes of one role become one axis of a matrix wherever their strides allow; an operand is packed into scratch only where
-// they do not, and converted there where its dtype is not what is computed in. Matrices of the batch, and blocks of large
-// ones, are tasks for the pool, cut by sizes alone: same bits for any number of threads.
+// Axes of one role become one axis of a matrix wherever their strides allow; an operand is packed into scratch only
+// where they do not, and converted there where its dtype is not what is computed in. Matrices of the batch, and blocks
+// of large ones, are tasks for the pool, cut by sizes alone: same bits for any number of threads.
 //
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class Contraction {
  public:
-  // The axes are valid for the shapes, and the result dtype for the operands'. UNSUPPORTED_ON_DEVICE where a size is beyond
-  // what BLAS counts.
+  // The axes are valid for the shapes, and the result dtype for the operands'. UNSUPPORTED_ON_DEVICE where a size is
+  // beyond what BLAS counts.
   static absl::StatusOr<Contraction> Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                             DType result_dtype);
 
@@ -71,8 +71,8 @@ class Contraction {
   void RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials) const;
 
   // Constant after Create.
-  Axes rows_;        // of the result: lhs free axes
-  Axes columns_;     // rhs free axes
+  Axes rows_;     // of the result: lhs free axes
+  Axes columns_;  // rhs free axes
   Axes contracted_;
   Axes batch_;
   DType computed_ = DType::kInvalid;

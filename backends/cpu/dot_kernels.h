@@ -5,7 +5,8 @@
 
 namespace tensord::cpu {
 
-// The kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond what BLAS counts.
+// The kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond what BLAS
+// counts.
 MakeKernel MakeDotKernel;
 
 }  // namespace tensord::cpu

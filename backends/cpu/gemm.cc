@@ -36,7 +36,8 @@ bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
   return rows <= 1 || columns <= 1 || strides.row_stride == 1 || strides.column_stride == 1;
 }
 
-// OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth faster.
+// OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth
+// faster.
 bool HasUnpackedKernels() {
   static const bool has = [] {
     const char* core = openblas_get_corename();
@@ -64,16 +65,11 @@ bool Gemm::FitsBlas(const MatrixProduct& p) {
   if (p.k == 1 && (p.m == 1 || p.a.row_stride == 1)) return true;  // an outer product, which does not use BLAS
   const auto stride_fits = [](int64_t size, int64_t stride) { return size <= 1 || stride <= kMaxBlasSize; };
   return p.k <= kMaxBlasSize && stride_fits(p.m, p.a.row_stride) && stride_fits(p.k, p.a.column_stride) &&
-         stride_fits(p.k, p.b.row_stride) && stride_fits(p.n, p.b.column_stride) &&
-         stride_fits(p.n, p.c_column_stride);
+         stride_fits(p.k, p.b.row_stride) && stride_fits(p.n, p.b.column_stride) && stride_fits(p.n, p.c_column_stride);
 }
 
 Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies)
-    : dtype_(dtype),
-      element_bytes_(SizeOf(dtype)),
-      copies_(copies),
-      product_(product),
-      loops_(GetGemmLoops(dtype)) {
+    : dtype_(dtype), element_bytes_(SizeOf(dtype)), copies_(copies), product_(product), loops_(GetGemmLoops(dtype)) {
   if (product.m == 0 || product.n == 0) return;
   method_ = ChooseMethod();
   PlanBlocks();
@@ -98,22 +94,24 @@ void Gemm::CutK(int64_t parts) {
   k_blocks_ = CeilDiv(product_.k, block_k_);
 }
 
-// A product that reads its matrix once. It is best cut across its longest stride, which leaves runs whole: along the outputs
-// where k is contiguous, else along k, as long as the partial results are small against the matrix.
+// A product that reads its matrix once. It is best cut across its longest stride, which leaves runs whole: along the
+// outputs where k is contiguous, else along k, as long as the partial results are small against the matrix.
 void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block) {
   const int64_t parts =
       std::min(CeilDiv(kMaxParts, copies_), outputs * product_.k / (kStreamBlockBytes / element_bytes_));
   if (parts <= 1) return;
-  const bool cuts_k = is_contiguous_along_outputs ? product_.k >= 64 * parts : outputs < 16 * parts && product_.k >= outputs;
+  const bool cuts_k =
+      is_contiguous_along_outputs ? product_.k >= 64 * parts : outputs < 16 * parts && product_.k >= outputs;
   if (cuts_k && copies_ == 1) return CutK(parts);
   const int64_t least = is_contiguous_along_outputs ? 512 : 16;
   output_block = std::max(least, RoundUp(CeilDiv(outputs, parts), 16));
 }
 
-// Halves the longer side until there are enough blocks for the threads of a big machine, as long as a block is worth a call
-// of its own.
+// Halves the longer side until there are enough blocks for the threads of a big machine, as long as a block is worth a
+// call of its own.
 void Gemm::PlanMatrixBlocks() {
-  const double work = static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
+  const double work =
+      static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
   if (!IsIntegral(dtype_) && copies_ == 1 && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
     CutK(std::clamp<int64_t>(static_cast<int64_t>(work / 2e6), 1, kMaxParts));
     return;
@@ -129,8 +127,8 @@ void Gemm::PlanMatrixBlocks() {
   while (true) {
     const double blocks = static_cast<double>(CeilDiv(product_.m, block_rows_)) *
                           static_cast<double>(CeilDiv(product_.n, block_columns_));
-    const double block_work = static_cast<double>(block_rows_) * static_cast<double>(block_columns_) *
-                              static_cast<double>(product_.k);
+    const double block_work =
+        static_cast<double>(block_rows_) * static_cast<double>(block_columns_) * static_cast<double>(product_.k);
     int64_t& side = block_columns_ >= block_rows_ ? block_columns_ : block_rows_;
     if (blocks >= wanted || block_work < 2 * min_work || side < 32) return;
     side = RoundUp(CeilDiv(side, 2), 16);
@@ -179,15 +177,14 @@ void Gemm::PlanBlocks() {
   column_blocks_ = CeilDiv(p.n, block_columns_);
 }
 
-int64_t Gemm::partial_bytes() const {
-  return k_blocks_ > 1 ? k_blocks_ * product_.m * product_.n * element_bytes_ : 0;
-}
+int64_t Gemm::partial_bytes() const { return k_blocks_ > 1 ? k_blocks_ * product_.m * product_.n * element_bytes_ : 0; }
 
 int64_t Gemm::block_work() const { return block_rows_ * block_columns_ * std::max<int64_t>(block_k_, 1); }
 
 void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void* c_base, void* partials) const {
   if (num_blocks() == 1) {
-    return Multiply(product_, static_cast<const char*>(a_base), static_cast<const char*>(b_base), static_cast<char*>(c_base));
+    return Multiply(product_, static_cast<const char*>(a_base), static_cast<const char*>(b_base),
+                    static_cast<char*>(c_base));
   }
   const int64_t row = block % row_blocks_ * block_rows_;
   const int64_t column = block / row_blocks_ % column_blocks_ * block_columns_;
@@ -197,10 +194,10 @@ void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void*
   part.m = std::min(block_rows_, product_.m - row);
   part.n = std::min(block_columns_, product_.n - column);
   part.k = std::min(block_k_, product_.k - first_k);
-  const char* a = static_cast<const char*>(a_base) +
-                  (row * part.a.row_stride + first_k * part.a.column_stride) * element_bytes_;
-  const char* b = static_cast<const char*>(b_base) +
-                  (first_k * part.b.row_stride + column * part.b.column_stride) * element_bytes_;
+  const char* a =
+      static_cast<const char*>(a_base) + (row * part.a.row_stride + first_k * part.a.column_stride) * element_bytes_;
+  const char* b =
+      static_cast<const char*>(b_base) + (first_k * part.b.row_stride + column * part.b.column_stride) * element_bytes_;
   char* c = static_cast<char*>(c_base);
   if (k_blocks_ > 1) c = static_cast<char*>(partials) + k_block * product_.m * product_.n * element_bytes_;
   Multiply(part, a, b, c + (row + column * part.c_column_stride) * element_bytes_);

@@ -12,11 +12,11 @@ namespace tensord::cpu {
 // first product. Process-wide.
 void UseSerialBlas();
 
-// A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c is
-// small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same
-// for any number of threads.
+// A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
+// is small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same for any
+// number of threads.
 //
-// Immutable after construction, so thread-safe. Runs without allocating; cannot fail; c is written, never read.
+// Immutable after construction, so thread-safe. Does not allocate; cannot fail; c is written, never read.
 class Gemm {
  public:
   // Whether an operand can be read as it lies. What cannot has to be packed, to unit stride along an axis.

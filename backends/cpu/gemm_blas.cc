@@ -50,8 +50,8 @@ void BlasMatrixMatrix(DType dtype, const MatrixProduct& p, const void* a, const 
                   ldc);
       return;
     default:
-      cblas_zgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC128, a, l.leading, b, r.leading, kZeroC128,
-                  c, ldc);
+      cblas_zgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC128, a, l.leading, b, r.leading, kZeroC128, c,
+                  ldc);
   }
 }
 
@@ -65,7 +65,8 @@ void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, 
   const blasint incy = static_cast<blasint>(y_step);
   const int64_t bytes = SizeOf(dtype);
   // Some versions scale what is in y by beta = 0, which keeps a NaN.
-  for (int64_t i = 0; i < m; ++i) std::memset(static_cast<char*>(y) + i * y_step * bytes, 0, static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < m; ++i)
+    std::memset(static_cast<char*>(y) + i * y_step * bytes, 0, static_cast<size_t>(bytes));
   switch (dtype) {
     case DType::kF32:
       cblas_sgemv(CblasColMajor, l.transpose, rows, columns, 1, static_cast<const float*>(a), l.leading,

@@ -8,8 +8,8 @@
 
 namespace tensord::cpu {
 
-// One call of BLAS each, for F32, F64 and complex numbers; sizes and strides fit 32 bits. A matrix has unit stride along one of
-// its axes, a vector any positive stride.
+// One call of BLAS each, for F32, F64 and complex numbers; sizes and strides fit 32 bits. A matrix has unit stride
+// along one of its axes, a vector any positive stride.
 
 // c = a·b.
 void BlasMatrixMatrix(DType dtype, const MatrixProduct& product, const void* a, const void* b, void* c);

@@ -22,9 +22,7 @@ constexpr int kVectorBytes = HWY_ARCH_X86 && HWY_LANES(uint8_t) > 16 ? HWY_LANES
 template <typename Real>
 struct Pair {
   Real re, im;
-  friend HWY_INLINE Pair operator*(Pair a, Pair b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-  }
+  friend HWY_INLINE Pair operator*(Pair a, Pair b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
   friend HWY_INLINE Pair operator+(Pair a, Pair b) { return {a.re + b.re, a.im + b.im}; }
 };
 

@@ -29,8 +29,8 @@ using MatrixProductFunction = void (*)(const MatrixProduct& product, const void*
 // Products that BLAS does not have or is slow at, for the machine's best instruction set. A null pointer: not for that
 // dtype.
 struct GemmLoops {
-  MatrixProductFunction tiny = nullptr;     // m <= kMaxTinyRows; numbers
-  MatrixProductFunction outer = nullptr;    // k = 1, a.row_stride = 1; reals and complex numbers
+  MatrixProductFunction tiny = nullptr;   // m <= kMaxTinyRows; numbers
+  MatrixProductFunction outer = nullptr;  // k = 1, a.row_stride = 1; reals and complex numbers
   // a.row_stride = 1 or m = 1; integers (which wrap), BOOL (or of ands), and reals, where it streams a tall a through a
   // few columns faster than BLAS.
   MatrixProductFunction general = nullptr;

@@ -175,7 +175,8 @@ std::unique_ptr<Kernel> MakeConcatenate(const BoundInstruction& instruction) {
   return MakeCopyKernel(std::move(steps));
 }
 
-// Where the elements of a padded axis come from: `count` operand elements from `first` on go to `place`, `place` + step, …
+// Where the elements of a padded axis come from: `count` operand elements from `first` on go to `place`, `place` +
+// step, …
 struct PaddedAxis {
   int64_t first = 0;
   int64_t count = 0;
@@ -230,7 +231,8 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   if (!any || !only_edges) {
     steps.push_back(FillStep(shape, dst_strides, 0, element_bytes));
   } else {
-    // The slabs below and above the operand along each axis, the last axis first; each leaves out what those before have filled.
+    // The slabs below and above the operand along each axis, the last axis first; each leaves out what those before
+    // have filled.
     Shape box(shape);
     int64_t first = 0;
     for (size_t i = shape.size(); i-- > 0;) {
@@ -255,9 +257,9 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
     step.copy = StridedCopy(axes, element_bytes);
     steps.push_back(std::move(step));
   }
-  steps.erase(std::remove_if(steps.begin(), steps.end(),
-                             [](const CopyStep& step) { return step.copy.num_tasks() == 0; }),
-              steps.end());
+  steps.erase(
+      std::remove_if(steps.begin(), steps.end(), [](const CopyStep& step) { return step.copy.num_tasks() == 0; }),
+      steps.end());
   return MakeCopyKernel(std::move(steps));
 }
 

@@ -14,6 +14,7 @@ constexpr int kLevels = 8;
 constexpr int64_t kUnitRows = 128;  // rows that the first level takes up
 constexpr int64_t kRadix = 16;      // rows that each further level takes up
 constexpr int64_t kLaneBytes = 256;
+constexpr int64_t kLongSourceBytes = int64_t{64} << 10;
 constexpr int64_t kTileBytes = int64_t{16} << 10;
 constexpr int64_t kMinTileColumns = 16;
 constexpr int64_t kShortAxis = 256;
@@ -47,8 +48,8 @@ int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
 
 }  // namespace
 
-// Accumulators of one block. Level 0 takes rows; when it has taken kUnitRows of them it goes into level 1 as one row, and so on
-// with kRadix, so that no accumulator takes many terms one after the other.
+// Accumulators of one block. Level 0 takes rows; when it has taken kUnitRows of them it goes into level 1 as one row,
+// and so on with kRadix, so that no accumulator takes many terms one after the other.
 class Reduction::Cascade {
  public:
   Cascade(const ReduceLoops& loops, int64_t accumulators, int64_t bytes)
@@ -178,19 +179,30 @@ void Reduction::PlanForm(const Axes& axes) {
   block_src_step_ = kept.stride;
   block_elements_ = std::min(kept.size, kAccumulatorRowBytes / accumulator_bytes_);
   if (transposes_) {
-    const int64_t fit = kTileBytes / (std::max<int64_t>(num_rows_, 1) * element_bytes_) / kMinTileColumns * kMinTileColumns;
+    const int64_t fit =
+        kTileBytes / (std::max<int64_t>(num_rows_, 1) * element_bytes_) / kMinTileColumns * kMinTileColumns;
     block_elements_ = std::min(kept.size, std::clamp(fit, kMinTileColumns, int64_t{128}));
     for (int64_t j = 0; j < block_elements_; ++j) tile_src_offsets_.push_back(j * kept.stride);
     for (int64_t i = 0; i < num_rows_; ++i) tile_dst_offsets_.push_back(i * block_elements_);
     transpose_ = GetStridedCopyLoops().widths[std::countr_zero(static_cast<uint64_t>(element_bytes_))].tile;
     row_step_ = block_elements_;
-  } else if (kept.size * accumulator_bytes_ < kLaneBytes && num_rows_ > 1) {
-    const uint64_t wanted = std::bit_ceil(static_cast<uint64_t>(CeilDiv(kLaneBytes, kept.size * accumulator_bytes_)));
+    return PlanLoops(axes, next);
+  }
+  // Longer rows are what the hardware prefetcher follows; short sources would not fill them.
+  const int64_t row_bytes = kept.size * accumulator_bytes_;
+  const bool is_long = row_bytes * num_rows_ >= kLongSourceBytes;
+  const int64_t lane_bytes = is_long ? kAccumulatorRowBytes : kLaneBytes;
+  if (2 * row_bytes <= lane_bytes && num_rows_ > 1) {
+    const uint64_t wanted = std::bit_floor(static_cast<uint64_t>(lane_bytes / row_bytes));
     lanes_ = static_cast<int64_t>(std::min(wanted, std::bit_floor(static_cast<uint64_t>(num_rows_))));
     leftover_elements_ = num_rows_ % lanes_ * kept.size;
     num_rows_ /= lanes_;
     row_step_ *= lanes_;
   }
+  PlanLoops(axes, next);
+}
+
+void Reduction::PlanLoops(const Axes& axes, size_t next) {
   for (; next < axes.size(); ++next) (axes[next].is_reduced ? reduced_loops_ : kept_loops_).push_back(axes[next]);
 }
 

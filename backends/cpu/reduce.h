@@ -18,8 +18,8 @@ namespace tensord::cpu {
 // operation's identity.
 //
 // Memory is streamed in its order: rows of the results' axis are added up in L1, many at a time, in a cascade of fixed
-// radix. The tree depends on the shape alone, so the bits are the same for any number of threads, and the error of a sum
-// grows with the logarithm of its length.
+// radix. The tree depends on the shape alone, so the bits are the same for any number of threads, and the error of a
+// sum grows with the logarithm of its length.
 //
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class Reduction {
@@ -45,6 +45,7 @@ class Reduction {
   bool WantsPermutation(const Axes& axes) const;
   Axes PlanPermutation(const Axes& axes);
   void PlanForm(const Axes& axes);
+  void PlanLoops(const Axes& axes, size_t next);
   void PlanTasks();
   void PlanRuns();
   void AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const;
@@ -68,14 +69,15 @@ class Reduction {
   StridedCopy permutation_;  // into scratch, kept axes first; copies nothing where the source is streamed as it is
   int64_t permuted_bytes_ = 0;
 
-  // A block is up to `block_elements_` results along the first kept axis, of `row_elements_`. Its source is rows of that many
-  // elements, `num_rows_` of them `row_step_` apart, once for each index of `reduced_loops_`.
+  // A block is up to `block_elements_` results along the first kept axis, of `row_elements_`. Its source is rows of
+  // that many elements, `num_rows_` of them `row_step_` apart, once for each index of `reduced_loops_`.
   int64_t row_elements_ = 1;
   int64_t block_elements_ = 1;
   int64_t block_src_step_ = 1;  // elements of the source from one block to the next
   int64_t num_rows_ = 1;
   int64_t row_step_ = 1;
-  // Short rows are taken `lanes_` at a time as one; what is left over is a shorter one. The lanes are folded at the end.
+  // Short rows are taken `lanes_` at a time as one; what is left over is a shorter one. The lanes are folded at the
+  // end.
   int64_t lanes_ = 1;
   int64_t leftover_elements_ = 0;
   // Where the first axis is reduced and short, tiles of it are transposed: then num_rows_ is its size.

@@ -23,8 +23,8 @@ struct ReduceLoops {
   void (*reduce_runs)(const void* x, int64_t length, int64_t step, int64_t runs, void* results) = nullptr;
 };
 
-// Loops for accumulators of BOOL, an integer, F32, F64 or a complex dtype. BOOL knows kAnd and kOr, the others all but those
-// two; complex numbers have no kSum of their own, being summed as pairs of reals. Other pairs have null pointers.
+// Loops for accumulators of BOOL, an integer, F32, F64 or a complex dtype. BOOL knows kAnd and kOr, the others all but
+// those two; complex numbers have no kSum of their own, being summed as pairs of reals. Other pairs have null pointers.
 ReduceLoops GetReduceLoops(ReduceOp op, DType dtype);
 
 }  // namespace tensord::cpu

@@ -39,8 +39,7 @@ Axes Normalize(absl::Span<const CopyAxis> axes) {
   for (const CopyAxis& axis : axes) {
     if (axis.size != 1) kept.push_back(axis);
   }
-  std::sort(kept.begin(), kept.end(),
-            [](const CopyAxis& a, const CopyAxis& b) { return a.dst_stride < b.dst_stride; });
+  std::sort(kept.begin(), kept.end(), [](const CopyAxis& a, const CopyAxis& b) { return a.dst_stride < b.dst_stride; });
   Axes merged;
   for (const CopyAxis& axis : kept) {
     if (!merged.empty() && axis.dst_stride == merged.back().dst_stride * merged.back().size &&
@@ -123,8 +122,7 @@ void StridedCopy::PlanRows(const Axes& axes, bool stream) {
     inner_.loop = static_cast<int>(loops_.size());
     loops_.push_back({CeilDiv(row.size, row_length), row_length * rows_.src_step, row_length * rows_.dst_step});
   }
-  const int64_t rows =
-      std::min(column.size, std::max<int64_t>(1, kBlockBytes / (row_length * element_bytes_)));
+  const int64_t rows = std::min(column.size, std::max<int64_t>(1, kBlockBytes / (row_length * element_bytes_)));
   outer_ = {rows, column.size - (CeilDiv(column.size, rows) - 1) * rows, -1};
   if (rows < column.size) {
     outer_.loop = static_cast<int>(loops_.size());

@@ -44,8 +44,8 @@ class StridedCopy {
   int64_t dst_bytes() const { return dst_bytes_; }
 
  private:
-  // An axis of the block that one call of an inner routine does. A long axis is cut: all blocks have `length` elements but
-  // the last one, which has `last_length`.
+  // An axis of the block that one call of an inner routine does. A long axis is cut: all blocks have `length` elements
+  // but the last one, which has `last_length`.
   struct BlockAxis {
     int64_t length = 1;
     int64_t last_length = 1;

@@ -10,9 +10,9 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/strided_copy_loops.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
@@ -107,8 +107,7 @@ void CopyContiguousStream(const char* src, char* dst, const RowBlock& block) {
       // The hardware prefetcher does not see the next row coming.
       hwy::Prefetch(s + block.src_row_step + i);
       for (int64_t b = 0; b < 64; b += lanes) {
-        hn::Stream(hn::LoadU(d, reinterpret_cast<const uint8_t*>(s) + i + b), d,
-                   reinterpret_cast<uint8_t*>(t) + i + b);
+        hn::Stream(hn::LoadU(d, reinterpret_cast<const uint8_t*>(s) + i + b), d, reinterpret_cast<uint8_t*>(t) + i + b);
       }
     }
     CopyRun(s + i, t + i, block.count - i);
@@ -249,9 +248,9 @@ void TransposeTile(const char* src, char* dst, const int64_t* src_offsets, const
   int64_t i_done = 0;
   int64_t j_done = 0;
   if constexpr (kLog2Bytes < 4 && kSide > 1) {
-    using Lane = std::conditional_t<kLog2Bytes == 0, uint8_t,
-                                    std::conditional_t<kLog2Bytes == 1, uint16_t,
-                                                       std::conditional_t<kLog2Bytes == 2, uint32_t, uint64_t>>>;
+    using Lane = std::conditional_t<
+        kLog2Bytes == 0, uint8_t,
+        std::conditional_t<kLog2Bytes == 1, uint16_t, std::conditional_t<kLog2Bytes == 2, uint32_t, uint64_t>>>;
     typedef Lane Vector __attribute__((vector_size(kSide * sizeof(Lane)), may_alias));
     // Strips keep the lines of the source that a square touches in L1 until all of them is used.
     constexpr int64_t kStrip = kSide > 32 ? kSide : 32;
@@ -261,8 +260,8 @@ void TransposeTile(const char* src, char* dst, const int64_t* src_offsets, const
       const int64_t strip_end = strip + kStrip < j_done ? strip + kStrip : j_done;
       for (int64_t i = 0; i < i_done; i += kSide) {
         for (int64_t j = strip; j < strip_end; j += kSide) {
-          TransposeSquare<Vector, kSide, kStream>(src + i * kWidth, dst + j * kWidth, src_offsets + j,
-                                                  dst_offsets + i, kWidth);
+          TransposeSquare<Vector, kSide, kStream>(src + i * kWidth, dst + j * kWidth, src_offsets + j, dst_offsets + i,
+                                                  kWidth);
         }
       }
     }

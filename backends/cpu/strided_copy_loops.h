@@ -15,20 +15,22 @@ struct RowBlock {
   int64_t dst_row_step = 0;
 };
 
-// Copies a block of rows. The element's width and which steps are assumed (contiguous, repeated, …) belong to the routine.
+// Copies a block of rows. The element's width and which steps are assumed (contiguous, repeated, …) belong to the
+// routine.
 using CopyRowsFunction = void (*)(const char* src, char* dst, const RowBlock& block);
 
 // dst[dst_offsets[i] + j] = src[src_offsets[j] + i] for i < ni, j < nj; offsets in elements.
 using TransposeTileFunction = void (*)(const char* src, char* dst, const int64_t* src_offsets,
                                        const int64_t* dst_offsets, int64_t ni, int64_t nj);
 
-// The inner loops of StridedCopy for the machine's best instruction set. Index of `widths`: log2 of the element's bytes.
+// The inner loops of StridedCopy for the machine's best instruction set. Index of `widths`: log2 of the element's
+// bytes.
 struct StridedCopyLoops {
   struct Width {
-    CopyRowsFunction strided;         // any steps
-    CopyRowsFunction reversed;        // src_step is minus one element, dst_step one
-    CopyRowsFunction repeated;        // src_step is 0, dst_step one element
-    CopyRowsFunction repeated_stream; // the same past the cache
+    CopyRowsFunction strided;          // any steps
+    CopyRowsFunction reversed;         // src_step is minus one element, dst_step one
+    CopyRowsFunction repeated;         // src_step is 0, dst_step one element
+    CopyRowsFunction repeated_stream;  // the same past the cache
     TransposeTileFunction tile;
     TransposeTileFunction tile_stream;  // past the cache, where whole lines can be written
   };

@@ -95,7 +95,8 @@ std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector
 }
 
 absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
-  return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())}, {operands, Shape(c.rhs.begin(), c.rhs.end())},
+  return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())},
+                             {operands, Shape(c.rhs.begin(), c.rhs.end())},
                              {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch}, result);
 }
 
@@ -152,8 +153,8 @@ Case RandomCase(std::mt19937& random, int64_t largest) {
   std::shuffle(pairs.begin(), pairs.end(), random);
   for (size_t pair : pairs) {
     const auto place = [pair](const std::vector<Axis>& side) {
-      const auto found = std::find_if(side.begin(), side.end(),
-                                      [pair](const Axis& a) { return a.role != kFree && a.pair == pair; });
+      const auto found =
+          std::find_if(side.begin(), side.end(), [pair](const Axis& a) { return a.role != kFree && a.pair == pair; });
       return static_cast<int64_t>(found - side.begin());
     };
     (pair < contracted ? c.lhs_contracting : c.lhs_batch).push_back(place(lhs));
@@ -265,8 +266,9 @@ TEST(DotTest, BoolIsOrOfAnds) {
       return values;
     };
     const auto lhs = draw(Product(c.lhs)), rhs = draw(Product(c.rhs));
-    EXPECT_EQ(DotAnyThreads<Bool>(c, lhs, rhs),
-              Naive(c, lhs, rhs, Bool(false), [](Bool sum, Bool x, Bool y) { return Bool(sum.value || (x.value && y.value)); }));
+    EXPECT_EQ(DotAnyThreads<Bool>(c, lhs, rhs), Naive(c, lhs, rhs, Bool(false), [](Bool sum, Bool x, Bool y) {
+                return Bool(sum.value || (x.value && y.value));
+              }));
   }
 }
 
@@ -278,9 +280,10 @@ TEST(DotTest, IntegersWrap) {
     for (auto* side : {&lhs, &rhs}) {
       for (int64_t& v : *side) v = static_cast<int64_t>(random());
     }
-    EXPECT_EQ(DotAnyThreads<int64_t>(c, lhs, rhs), Naive(c, lhs, rhs, int64_t{0}, [](int64_t sum, int64_t x, int64_t y) {
-                return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
-              }));
+    EXPECT_EQ(
+        DotAnyThreads<int64_t>(c, lhs, rhs), Naive(c, lhs, rhs, int64_t{0}, [](int64_t sum, int64_t x, int64_t y) {
+          return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+        }));
   }
 }
 
@@ -311,8 +314,9 @@ TEST(DotTest, LargeProductsAreCutAlikeForAnyThreads) {
       for (float& v : *side) v = distribution(random);
     }
     const auto result = DotAnyThreads<float>(c, lhs, rhs);
-    const auto expected =
-        Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) { return sum + static_cast<double>(x) * static_cast<double>(y); });
+    const auto expected = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
+      return sum + static_cast<double>(x) * static_cast<double>(y);
+    });
     const auto magnitude = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
       return sum + std::abs(static_cast<double>(x) * static_cast<double>(y));
     });

@@ -112,9 +112,9 @@ TEST(LayoutKernelTest, Transpose) {
 }
 
 TEST(LayoutKernelTest, ReshapeInEitherOrder) {
-  const std::pair<Ints, Ints> shapes[] = {{{}, {1, 1}},         {{6}, {2, 3}},       {{2, 3, 4}, {4, 6}}, {{24}, {2, 3, 4}},
-                                          {{4, 3, 2}, {3, 8}},  {{0, 5}, {5, 0, 2}}, {{1, 7}, {7}},       {{6, 4}, {4, 6}},
-                                          {{120, 70}, {84, 100}}};
+  const std::pair<Ints, Ints> shapes[] = {{{}, {1, 1}},      {{6}, {2, 3}},       {{2, 3, 4}, {4, 6}},
+                                          {{24}, {2, 3, 4}}, {{4, 3, 2}, {3, 8}}, {{0, 5}, {5, 0, 2}},
+                                          {{1, 7}, {7}},     {{6, 4}, {4, 6}},    {{120, 70}, {84, 100}}};
   for (const auto& [from, to] : shapes) {
     for (Order order : {Order::kUnspecified, Order::kColumnMajor, Order::kRowMajor}) {
       for (DType dtype : {DType::kBool, DType::kF16, DType::kF32, DType::kC128}) {
@@ -149,7 +149,8 @@ TEST(LayoutKernelTest, Slice) {
     Ints starts, limits, strides, result;
     for (int64_t size : shape) {
       starts.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(size + 1)));
-      limits.push_back(starts.back() + static_cast<int64_t>(random() % static_cast<uint64_t>(size - starts.back() + 1)));
+      limits.push_back(starts.back() +
+                       static_cast<int64_t>(random() % static_cast<uint64_t>(size - starts.back() + 1)));
       strides.push_back(random() % 10 == 0 ? INT64_MAX : 1 + static_cast<int64_t>(random() % 3));
       const int64_t length = limits.back() - starts.back();
       result.push_back(length / strides.back() + (length % strides.back() != 0 ? 1 : 0));

@@ -218,9 +218,11 @@ void CheckSum(const Case& c, const std::vector<T>& x, ToLong to_long, long doubl
 TEST(ReduceTest, RealSumsAreAccurate) {
   for (const Case& c : Cases()) {
     const std::vector<double> x = RandomReals(static_cast<size_t>(Product(c.shape)));
-    CheckSum(c, x, [](double v) -> long double { return v; }, 0x1p-52L);
+    CheckSum(
+        c, x, [](double v) -> long double { return v; }, 0x1p-52L);
     const std::vector<float> f(x.begin(), x.end());
-    CheckSum(c, f, [](float v) -> long double { return v; }, 0x1p-23L);
+    CheckSum(
+        c, f, [](float v) -> long double { return v; }, 0x1p-23L);
   }
 }
 
@@ -255,7 +257,8 @@ TEST(ReduceTest, ComplexEqualsNaiveLoop) {
     const size_t count = static_cast<size_t>(Product(c.shape));
     const auto re = RandomIntegers<int64_t>(count, -3, 3);
     std::vector<Complex128> x(count);
-    for (size_t i = 0; i < count; ++i) x[i] = Complex128(static_cast<double>(re[i]), static_cast<double>(re[count - 1 - i]));
+    for (size_t i = 0; i < count; ++i)
+      x[i] = Complex128(static_cast<double>(re[i]), static_cast<double>(re[count - 1 - i]));
     const std::vector<Complex64> narrow(x.begin(), x.end());
     // Small integers: the sums are exact.
     const auto sum = [](auto a, auto b) { return a + b; };
@@ -268,9 +271,9 @@ TEST(ReduceTest, ComplexEqualsNaiveLoop) {
     EXPECT_EQ(ReduceAnyThreads(ReduceOp::kMax, c, x),
               Naive(c, x, Complex128(-infinity, -infinity),
                     [&](Complex128 a, Complex128 b) { return greater(a, b) ? a : b; }));
-    EXPECT_EQ(ReduceAnyThreads(ReduceOp::kMin, c, x),
-              Naive(c, x, Complex128(infinity, infinity),
-                    [&](Complex128 a, Complex128 b) { return greater(a, b) ? b : a; }));
+    EXPECT_EQ(
+        ReduceAnyThreads(ReduceOp::kMin, c, x),
+        Naive(c, x, Complex128(infinity, infinity), [&](Complex128 a, Complex128 b) { return greater(a, b) ? b : a; }));
   }
 }
 
