@@ -109,7 +109,7 @@ absl::StatusOr<v1::Program> Client::GetProgram(absl::string_view fingerprint) {
   return program;
 }
 
-absl::StatusOr<std::string> Client::Explain(v1::ExplainRequest request, const ExecuteOptions& options) {
+absl::StatusOr<std::string> Client::Explain(const v1::ExplainRequest& request, const ExecuteOptions& options) {
   grpc::ClientContext context;
   PrepareContext(options_, options.deadline, &context);
   v1::ExplainResponse response;
@@ -124,13 +124,13 @@ absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const Execut
   v1::ExplainRequest request;
   *request.mutable_graph() = graph;
   *request.mutable_options() = ToCompileOptions(options);
-  return Explain(std::move(request), options);
+  return Explain(request, options);
 }
 
 absl::StatusOr<std::string> Client::Explain(absl::string_view fingerprint) {
   v1::ExplainRequest request;
   request.set_fingerprint(std::string(fingerprint));
-  return Explain(std::move(request), {});
+  return Explain(request, {});
 }
 
 absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,

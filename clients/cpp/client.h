@@ -84,7 +84,7 @@ class Client {
 
   Client(ConnectOptions options, std::unique_ptr<Stubs> stubs);
 
-  absl::StatusOr<std::string> Explain(v1::ExplainRequest request, const ExecuteOptions& options);
+  absl::StatusOr<std::string> Explain(const v1::ExplainRequest& request, const ExecuteOptions& options);
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
 
