@@ -1,0 +1,108 @@
+// Prints the pages of docs/ that are made from the code's own tables: `tensord_docs errors|ops|passes`.
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/refusal.h"
+#include "engine/ops/core_ops.h"
+#include "engine/passes/pass.h"
+
+namespace tensord {
+namespace {
+
+constexpr char kGenerated[] =
+    "<!-- Generated from the code by `./dev update-golden`; edit the tables there, not this page. -->\n\n";
+
+std::string ErrorsPage() {
+  std::string page = absl::StrCat("# Errors\n\n", kGenerated,
+                                  "Every refusal carries a `tensord.v1.ErrorDetail` with one of these reasons, packed into the "
+                                  "`google.rpc.Status` of the\ntrailer `grpc-status-details-bin`, together with the node and the op "
+                                  "that it is about. Reasons are stable: match on\nthem, never on the text.\n\n"
+                                  "| reason | code | meaning |\n|---|---|---|\n");
+  for (const RefusalInfo& info : AllRefusals()) {
+    absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
+  }
+  return page;
+}
+
+std::string DTypeNames(DTypeSet set) {
+  std::string names;
+  for (DType d : kAllDTypes) {
+    if (set.Contains(d)) absl::StrAppend(&names, names.empty() ? "" : " ", absl::AsciiStrToUpper(Name(d)));
+  }
+  return names;
+}
+
+absl::string_view KindName(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::kInt:
+      return "integer";
+    case AttrKind::kInts:
+      return "integers";
+    case AttrKind::kDims:
+      return "sizes";
+    case AttrKind::kDType:
+      return "dtype";
+    case AttrKind::kEnum:
+      return "enumerator";
+    case AttrKind::kType:
+      return "type";
+    case AttrKind::kLiteral:
+      return "tensor";
+  }
+  return "";
+}
+
+std::string Operands(const OpDef& op) {
+  std::string text = op.max_operands == kVariadic ? absl::StrCat(op.min_operands, " or more") : absl::StrCat(op.min_operands);
+  if (op.has(kShapeSources)) absl::StrAppend(&text, ", then shape sources");
+  return text;
+}
+
+std::string OpsPage() {
+  std::string page = absl::StrCat("# Operations\n\n", kGenerated,
+                                  "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, or enumerators of "
+                                  "`UnaryOp`\nand `BinaryOp`. The comments in `proto/tensord/v1/graph.proto` are the semantics. The "
+                                  "device `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what a running server has.\n\n"
+                                  "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
+  for (const OpDef& op : CoreOps()) {
+    const std::string attributes = absl::StrJoin(op.attrs, "<br>", [](std::string* out, const AttrDef& attr) {
+      absl::StrAppend(out, "`", attr.name, "`: ", KindName(attr.kind));
+    });
+    absl::StrAppend(&page, "| `", op.name, "` | ", Operands(op), " | ", attributes, " | ", DTypeNames(op.dtypes), " | ",
+                    op.summary, " |\n");
+  }
+  return page;
+}
+
+std::string PassesPage() {
+  std::string page = absl::StrCat("# Compiler passes\n\n", kGenerated,
+                                  "In the order in which they run. `CompileOptions.disabled_passes` leaves one out by its name. "
+                                  "The reasons for the order\nare in `engine/passes/pipeline.cc`.\n\n| pass | what it does |\n|---|---|\n");
+  for (const Pass& pass : Pipeline()) absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, " |\n");
+  return page;
+}
+
+}  // namespace
+}  // namespace tensord
+
+int main(int argc, char** argv) {
+  const absl::string_view page = argc == 2 ? argv[1] : "";
+  std::string text;
+  if (page == "errors") {
+    text = tensord::ErrorsPage();
+  } else if (page == "ops") {
+    text = tensord::OpsPage();
+  } else if (page == "passes") {
+    text = tensord::PassesPage();
+  } else {
+    std::fprintf(stderr, "usage: tensord_docs errors|ops|passes\n");
+    return 2;
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
