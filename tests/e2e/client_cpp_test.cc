@@ -1,10 +1,12 @@
 // The C++ client and tensordctl against the server binary.
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <cstdio>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -295,6 +297,24 @@ TEST_F(ClientCppTest, EqualExpressionsFindTheProgramAgain) {
   EXPECT_THAT(*result->outputs[0].Values<float>(), ElementsAre(0, 0));
   EXPECT_EQ(client_->GetProgram(first->program().fingerprint())->inputs_size(), 1);
   EXPECT_THAT(*client_->Explain(first->program().fingerprint()), HasSubstr("tanh"));
+}
+
+TEST_F(ClientCppTest, ThreadsShareAClient) {
+  constexpr int kThreads = 8;
+  constexpr int kCalls = 25;
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([this, thread, &right] {
+      for (int call = 0; call < kCalls; ++call) {
+        const float value = static_cast<float>(thread * kCalls + call);
+        const auto result = Eval(*client_, Tensor::FromVector<float>({value, 1}, {2}) + 1);
+        if (result.ok() && (*result->Values<float>())[0] == value + 1) ++right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kThreads * kCalls);
 }
 
 TEST_F(ClientCppTest, RefusalsNameReasonNodeAndOp) {
