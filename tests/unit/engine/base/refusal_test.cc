@@ -1,0 +1,89 @@
+#include "engine/base/refusal.h"
+
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tensord {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+TEST(RefusalTest, EveryOneIsDeclaredWhole) {
+  std::set<std::string> ids;
+  std::string last;
+  for (const RefusalInfo& info : AllRefusals()) {
+    const std::string id(info.id);
+    EXPECT_TRUE(ids.insert(id).second) << id << " is declared twice";
+    EXPECT_NE(info.code, absl::StatusCode::kOk) << id;
+    EXPECT_FALSE(info.doc.empty()) << id;
+    EXPECT_EQ(id.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"), std::string::npos) << id;
+    EXPECT_EQ(&InfoOf(info.refusal), &info) << id;
+  }
+  EXPECT_GT(ids.size(), 30u);
+}
+
+TEST(RefusalTest, CarriesItsReasonAndCode) {
+  const absl::Status status = Refuse(Refusal::kShapeMismatch, "sizes differ: 2 and 3");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "sizes differ: 2 and 3");
+  const std::optional<RefusalDetail> detail = DetailOf(status);
+  ASSERT_TRUE(detail.has_value());
+  EXPECT_EQ(detail->reason, "SHAPE_MISMATCH");
+  EXPECT_EQ(detail->node, "");
+  EXPECT_EQ(detail->limit, "");
+}
+
+TEST(RefusalTest, EveryFieldComesBack) {
+  const std::string node("a\0b \xc3\xa9", 6);
+  const absl::Status status = WithNode(RefuseLimit("graph_nodes", 10, -7, "nodes of the graph"), node, "add");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const std::optional<RefusalDetail> detail = DetailOf(status);
+  ASSERT_TRUE(detail.has_value());
+  EXPECT_EQ(detail->reason, "LIMIT_EXCEEDED");
+  EXPECT_EQ(detail->node, node);
+  EXPECT_EQ(detail->op, "add");
+  EXPECT_EQ(detail->limit, "graph_nodes");
+  EXPECT_EQ(detail->limit_value, 10);
+  EXPECT_EQ(detail->actual_value, -7);
+}
+
+TEST(RefusalTest, ANodeIsNamedOnce) {
+  const absl::Status once = WithNode(Refuse(Refusal::kOpUnset, "no operation"), "x", "");
+  EXPECT_EQ(once.message(), "no operation (node \"x\")");
+  const absl::Status twice = WithNode(once, "y", "add");
+  EXPECT_EQ(twice.message(), once.message());
+  EXPECT_EQ(DetailOf(twice)->node, "x");
+}
+
+TEST(RefusalTest, NamingANodeKeepsWhatIsNoRefusal) {
+  EXPECT_TRUE(WithNode(absl::OkStatus(), "x", "add").ok());
+  const absl::Status unnamed = Refuse(Refusal::kOpUnset, "no operation");
+  EXPECT_EQ(WithNode(unnamed, "", "add"), unnamed);
+  const absl::Status foreign = WithNode(absl::UnavailableError("gone"), "x", "add");
+  EXPECT_EQ(foreign.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(foreign.message()), HasSubstr("node \"x\""));
+  EXPECT_EQ(DetailOf(foreign)->node, "x");
+}
+
+TEST(RefusalTest, OtherStatusesHaveNoDetail) {
+  EXPECT_FALSE(DetailOf(absl::OkStatus()).has_value());
+  EXPECT_FALSE(DetailOf(absl::InternalError("x")).has_value());
+}
+
+TEST(RefusalTest, ADamagedDetailIsNone) {
+  absl::Status status = absl::InternalError("x");
+  status.SetPayload("tensord/refusal-detail", absl::Cord("\xff\xff\xff\xff"));
+  EXPECT_FALSE(DetailOf(status).has_value());
+}
+
+TEST(RefusalTest, ALimitSaysItsValues) {
+  const absl::Status status = RefuseLimit("rank", 16, 17, "rank of a tensor");
+  EXPECT_THAT(std::string(status.message()), EndsWith("17 is beyond the limit rank = 16"));
+}
+
+}  // namespace
+}  // namespace tensord

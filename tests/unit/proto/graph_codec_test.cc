@@ -1,0 +1,284 @@
+#include "proto/codec/graph_codec.h"
+
+#include <random>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/utf8.h"
+#include "engine/ir/canonical.h"
+#include "engine/ir/printer.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "gtest/gtest.h"
+#include "proto/codec/error_codec.h"
+#include "proto/codec/op_wire.h"
+#include "tests/testlib/random_graph.h"
+
+namespace tensord::codec {
+namespace {
+
+std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
+
+absl::StatusOr<Graph> Decoded(const v1::Graph& wire, const GraphLimits& limits = {}) {
+  return DecodeGraph(wire, CoreRegistry(), limits, Order::kColumnMajor);
+}
+
+// x: f32[2] and y = sin(x).
+v1::Graph SmallGraph() {
+  v1::Graph wire;
+  v1::GraphInput& input = *wire.add_inputs();
+  input.set_name("x");
+  input.mutable_type()->set_dtype(v1::DTYPE_F32);
+  input.mutable_type()->add_shape()->set_size(2);
+  v1::Node& node = *wire.add_nodes();
+  node.set_name("y");
+  node.add_inputs("x");
+  node.set_unary(v1::UNARY_OP_SIN);
+  v1::GraphOutput& output = *wire.add_outputs();
+  output.set_name("out");
+  output.set_value("y");
+  return wire;
+}
+
+v1::Node& Replace(v1::Graph& wire) {
+  wire.mutable_nodes(0)->clear_op();
+  return *wire.mutable_nodes(0);
+}
+
+void ExpectRefusedAtNode(const v1::Graph& wire, absl::string_view reason, absl::string_view op) {
+  const absl::StatusOr<Graph> graph = Decoded(wire);
+  ASSERT_FALSE(graph.ok()) << wire.DebugString();
+  const std::optional<RefusalDetail> detail = DetailOf(graph.status());
+  ASSERT_TRUE(detail.has_value()) << graph.status();
+  EXPECT_EQ(detail->reason, reason) << graph.status();
+  EXPECT_EQ(detail->node, "y") << graph.status();
+  EXPECT_EQ(detail->op, op) << graph.status();
+}
+
+TEST(GraphCodecTest, RandomGraphsComeBack) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2'000; ++i) {
+    const Graph graph = RandomGraph(CoreRegistry(), &random);
+    const absl::StatusOr<v1::Graph> wire = EncodeGraph(graph);
+    ASSERT_TRUE(wire.ok()) << wire.status();
+    const absl::StatusOr<Graph> again = Decoded(*wire);
+    // A random size may be beyond a limit, or refused where it stands; nothing else may go wrong.
+    if (!again.ok()) {
+      ASSERT_EQ(ReasonOf(again.status()), "LIMIT_EXCEEDED") << again.status();
+      continue;
+    }
+    ASSERT_EQ(CanonicalBytes(*again), CanonicalBytes(graph)) << PrintGraph(graph);
+    ASSERT_EQ(PrintGraph(*again), PrintGraph(graph));
+    const absl::StatusOr<v1::Graph> wire_again = EncodeGraph(*again);
+    ASSERT_TRUE(wire_again.ok());
+    ASSERT_EQ(wire_again->SerializeAsString(), wire->SerializeAsString());
+  }
+}
+
+TEST(GraphCodecTest, EveryOpHasAWireFormThatFits) {
+  for (const OpDef* op : CoreRegistry().all()) {
+    v1::Node node;
+    const absl::StatusOr<google::protobuf::Message*> message = SetOp(*op, &node);
+    ASSERT_TRUE(message.ok()) << message.status();
+    ASSERT_EQ(*message != nullptr, op->op_class == OpClass::kPlain) << op->name;
+    if (*message != nullptr) {
+      const google::protobuf::Descriptor& descriptor = *(*message)->GetDescriptor();
+      const auto fields = FieldsOf(*op, descriptor);
+      ASSERT_TRUE(fields.ok()) << op->name << ": " << fields.status();
+      EXPECT_EQ(fields->size(), static_cast<size_t>(descriptor.field_count())) << op->name << " ignores a field";
+      for (size_t i = 0; i < fields->size(); ++i) {
+        if (op->attrs[i].kind != AttrKind::kEnum) continue;
+        const google::protobuf::EnumDescriptor& values = *(*fields)[i]->enum_type();
+        EXPECT_EQ(values.value_count(), static_cast<int>(op->attrs[i].enumerators.size())) << op->name;
+        for (int v = 0; v < values.value_count(); ++v) {
+          EXPECT_EQ(values.value(v)->number(), v) << op->name;
+          const std::string lower = absl::AsciiStrToLower(values.value(v)->name());
+          EXPECT_TRUE(absl::EndsWith(lower, op->attrs[i].enumerators[static_cast<size_t>(v)]))
+              << op->name << ": " << lower;
+        }
+      }
+    } else {
+      EXPECT_TRUE(op->attrs.empty()) << op->name;
+    }
+    EXPECT_EQ(OpNameOf(node), op->name);
+    const absl::StatusOr<WireOp> found = FindOp(node, CoreRegistry());
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->def, op);
+  }
+}
+
+TEST(GraphCodecTest, UnknownNumbersOfEnumsAreRefused) {
+  v1::Graph wire = SmallGraph();
+  Replace(wire).set_unary(static_cast<v1::UnaryOp>(999));
+  ExpectRefusedAtNode(wire, "OP_UNKNOWN", "unary");
+  Replace(wire).set_unary(static_cast<v1::UnaryOp>(-1));
+  ExpectRefusedAtNode(wire, "OP_UNKNOWN", "unary");
+  Replace(wire).set_binary(static_cast<v1::BinaryOp>(999));
+  ExpectRefusedAtNode(wire, "OP_UNKNOWN", "binary");
+  for (const int number : {-1, 7, 1 << 30}) {
+    Replace(wire).mutable_compare()->set_direction(static_cast<v1::Compare::Direction>(number));
+    ExpectRefusedAtNode(wire, "ATTRIBUTE_INVALID", "compare");
+  }
+  Replace(wire).mutable_convert()->set_dtype(static_cast<v1::DType>(10));
+  ExpectRefusedAtNode(wire, "ATTRIBUTE_INVALID", "convert");
+  Replace(wire).mutable_reshape()->set_order(static_cast<v1::MemoryOrder>(3));
+  ExpectRefusedAtNode(wire, "ATTRIBUTE_INVALID", "reshape");
+  Replace(wire).mutable_iota()->mutable_type()->set_dtype(static_cast<v1::DType>(77));
+  ExpectRefusedAtNode(wire, "DTYPE_UNSUPPORTED", "iota");
+  Replace(wire).mutable_constant()->mutable_value()->set_order(static_cast<v1::MemoryOrder>(9));
+  wire.mutable_nodes(0)->mutable_constant()->mutable_value()->set_dtype(v1::DTYPE_F32);
+  ExpectRefusedAtNode(wire, "ATTRIBUTE_INVALID", "constant");
+  wire = SmallGraph();
+  wire.set_algebra(static_cast<v1::Algebra>(77));
+  EXPECT_EQ(ReasonOf(Decoded(wire).status()), "UNSUPPORTED_REQUEST");
+}
+
+TEST(GraphCodecTest, FieldsOfANewerContractAreRefused) {
+  const auto add_field = [](google::protobuf::Message* message) {
+    message->GetReflection()->MutableUnknownFields(message)->AddVarint(12345, 1);
+  };
+  v1::Graph wire = SmallGraph();
+  add_field(&wire);
+  EXPECT_EQ(ReasonOf(Decoded(wire).status()), "UNSUPPORTED_REQUEST");
+  wire = SmallGraph();
+  add_field(wire.mutable_nodes(0));
+  ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "sin");
+  Replace(wire);
+  ExpectRefusedAtNode(wire, "OP_UNKNOWN", "");
+  EXPECT_EQ(Decoded(wire).status().code(), absl::StatusCode::kUnimplemented);
+  wire = SmallGraph();
+  add_field(Replace(wire).mutable_transpose());
+  ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "transpose");
+  wire = SmallGraph();
+  add_field(Replace(wire).mutable_reshape()->add_shape());
+  ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "reshape");
+  wire = SmallGraph();
+  add_field(Replace(wire).mutable_constant()->mutable_value());
+  ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "constant");
+  wire = SmallGraph();
+  add_field(wire.mutable_inputs(0));
+  EXPECT_EQ(DetailOf(Decoded(wire).status())->node, "x");
+  wire = SmallGraph();
+  add_field(wire.mutable_outputs(0));
+  EXPECT_EQ(DetailOf(Decoded(wire).status())->node, "out");
+}
+
+TEST(GraphCodecTest, CountsAreLimited) {
+  const auto limited_by = [](const v1::Graph& wire, GraphLimits limits) {
+    const absl::StatusOr<Graph> graph = Decoded(wire, limits);
+    return graph.ok() ? std::string("none") : DetailOf(graph.status())->limit;
+  };
+  v1::Graph wire = SmallGraph();
+  EXPECT_EQ(limited_by(wire, {}), "none");
+  EXPECT_EQ(limited_by(wire, {.graph_inputs = 0}), "graph_inputs");
+  EXPECT_EQ(limited_by(wire, {.graph_nodes = 0}), "graph_nodes");
+  EXPECT_EQ(limited_by(wire, {.graph_outputs = 0}), "graph_outputs");
+  EXPECT_EQ(limited_by(wire, {.graph_edges = 0}), "graph_edges");
+  EXPECT_EQ(limited_by(wire, {.graph_bytes = 10}), "graph_bytes");
+  EXPECT_EQ(limited_by(wire, {.rank = 0}), "rank");
+  EXPECT_EQ(limited_by(wire, {.dimension = 1}), "dimension");
+  v1::Tensor& tensor = *Replace(wire).mutable_constant()->mutable_value();
+  tensor.set_dtype(v1::DTYPE_F64);
+  tensor.add_shape(100);
+  tensor.set_data(std::string(800, '\0'));
+  EXPECT_EQ(limited_by(wire, {.constant_bytes = 799}), "constant_bytes");
+  EXPECT_EQ(limited_by(wire, {.tensor_bytes = 799}), "tensor_bytes");
+  // The data of constants is no part of graph_bytes.
+  EXPECT_EQ(limited_by(wire, {.constant_bytes = 800, .graph_bytes = 100, .tensor_bytes = 800}), "none");
+  wire = SmallGraph();
+  Replace(wire);
+  for (int i = 0; i < 17; ++i) wire.mutable_nodes(0)->mutable_reshape()->add_shape()->set_size(1);
+  EXPECT_EQ(limited_by(wire, {}), "rank");
+}
+
+TEST(GraphCodecTest, NestingIsBounded) {
+  v1::DimExpr expr;
+  expr.set_symbol("n");
+  for (int depth = 1; depth <= 40; ++depth) {
+    v1::Graph wire = SmallGraph();
+    *wire.mutable_inputs(0)->mutable_type()->add_shape() = expr;
+    const absl::StatusOr<Graph> graph = Decoded(wire);
+    EXPECT_EQ(graph.ok(), depth <= 32) << depth << ": " << graph.status();
+    if (!graph.ok()) EXPECT_EQ(ReasonOf(graph.status()), "DIM_EXPR_INVALID");
+    v1::DimExpr deeper;
+    deeper.mutable_binary()->set_kind(v1::BinaryDimExpr::KIND_ADD);
+    *deeper.mutable_binary()->mutable_lhs() = expr;
+    deeper.mutable_binary()->mutable_rhs()->set_size(1);
+    expr = deeper;
+  }
+}
+
+TEST(GraphCodecTest, ALongChainIsDecoded) {
+  v1::Graph wire = SmallGraph();
+  for (int i = 1; i < 100'000; ++i) {
+    v1::Node& node = *wire.add_nodes();
+    node.set_name(absl::StrCat("n", i));
+    node.add_inputs(i == 1 ? "y" : absl::StrCat("n", i - 1));
+    node.set_unary(v1::UNARY_OP_SIN);
+  }
+  const absl::StatusOr<Graph> graph = Decoded(wire);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->num_values(), 100'001);
+}
+
+TEST(GraphCodecTest, NamesThatCannotBeSentAreReplaced) {
+  Graph graph;
+  const ValueId x = graph.AddInput("x", {.dtype = DType::kF32});
+  const auto add = [&graph, x](absl::string_view name) {
+    Node node{.name = std::string(name), .op = &Def(CoreOp::kSin), .attrs = Attributes(Def(CoreOp::kSin).attrs)};
+    node.operands = {x};
+    return graph.AddNode(std::move(node));
+  };
+  for (const std::string& name :
+       {std::string(), std::string("x"), std::string("a:b"), std::string("t"), std::string("t"), std::string("t"),
+        std::string("t.1"), std::string("\xff"), std::string(256, 'a'), std::string(256, 'a')}) {
+    graph.AddOutput("y", add(name));
+  }
+  const absl::StatusOr<v1::Graph> wire = EncodeGraph(graph);
+  ASSERT_TRUE(wire.ok()) << wire.status();
+  EXPECT_EQ(wire->inputs(0).name(), "x");
+  EXPECT_EQ(wire->nodes(3).name(), "t");
+  const absl::StatusOr<Graph> again = Decoded(*wire);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(CanonicalBytes(*again), CanonicalBytes(graph));
+}
+
+TEST(GraphCodecTest, AnOpWithoutAWireFormIsInternal) {
+  OpDef op = Def(CoreOp::kSin);
+  op.name = "no_such_field";
+  for (const OpClass op_class : {OpClass::kUnary, OpClass::kBinary, OpClass::kPlain}) {
+    op.op_class = op_class;
+    Graph graph;
+    graph.AddNode({.name = "n", .op = &op});
+    EXPECT_EQ(ReasonOf(EncodeGraph(graph).status()), "INTERNAL");
+  }
+  op.name = "inputs";  // a field of Node that is no operation
+  v1::Node node;
+  EXPECT_FALSE(SetOp(op, &node).ok());
+}
+
+TEST(ErrorCodecTest, TheDetailIsWhatTheRefusalSays) {
+  const v1::ErrorDetail detail = EncodeErrorDetail(WithNode(RefuseLimit("rank", 16, 17, "rank"), "n", "add"));
+  EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
+  EXPECT_EQ(detail.node(), "n");
+  EXPECT_EQ(detail.op(), "add");
+  EXPECT_EQ(detail.limit(), "rank");
+  EXPECT_EQ(detail.limit_value(), 16);
+  EXPECT_EQ(detail.actual_value(), 17);
+  EXPECT_EQ(EncodeErrorDetail(absl::UnavailableError("x")).reason(), "UNAVAILABLE");
+  EXPECT_EQ(EncodeErrorDetail(absl::OkStatus()).SerializeAsString(), "");
+}
+
+TEST(ErrorCodecTest, StringsAreUtf8WhateverTheStatusHolds) {
+  const v1::Error error = EncodeError(WithNode(absl::InternalError("\xff\xfe"), "\xff", "\xc0"));
+  EXPECT_EQ(error.code(), static_cast<int>(absl::StatusCode::kInternal));
+  EXPECT_TRUE(IsUtf8(error.message()));
+  EXPECT_TRUE(IsUtf8(error.detail().node()));
+  EXPECT_TRUE(IsUtf8(error.detail().op()));
+  EXPECT_EQ(EncodeError(absl::OkStatus()).code(), 0);
+  EXPECT_FALSE(EncodeError(absl::OkStatus()).has_detail());
+}
+
+}  // namespace
+}  // namespace tensord::codec
