@@ -41,7 +41,8 @@ class Parser {
 
  private:
   absl::Status Error(absl::string_view what) const {
-    return Refuse(Refusal::kTextSyntax, absl::StrCat("size expression \"", text_, "\": ", what, " at column ", at_ + 1));
+    return Refuse(Refusal::kTextSyntax,
+                  absl::StrCat("size expression \"", text_, "\": ", what, " at column ", at_ + 1));
   }
 
   void SkipSpace() {
@@ -112,8 +113,8 @@ class Parser {
       return e;
     }
     const size_t begin = at_;
-    while (at_ < text_.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
-                                  text_[at_] == '.')) {
+    while (at_ < text_.size() &&
+           (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '.')) {
       ++at_;
     }
     const absl::string_view word = text_.substr(begin, at_ - begin);
@@ -155,8 +156,8 @@ std::string DimExpr::ToString() const {
     } else {
       absl::StrAppend(&text, negative ? " - " : " + ");
     }
-    const uint64_t magnitude = negative ? uint64_t{0} - static_cast<uint64_t>(coefficient)
-                                        : static_cast<uint64_t>(coefficient);
+    const uint64_t magnitude =
+        negative ? uint64_t{0} - static_cast<uint64_t>(coefficient) : static_cast<uint64_t>(coefficient);
     if (product.empty()) {
       absl::StrAppend(&text, magnitude);
     } else if (magnitude == 1) {
