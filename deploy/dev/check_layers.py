@@ -16,6 +16,7 @@ ENGINE_ROWS = (
     ("passes",),
     ("exec",),
     ("runtime",),
+    ("tools",),
 )
 ENGINE_ROW = {folder: row for row, folders in enumerate(ENGINE_ROWS) for folder in folders}
 
