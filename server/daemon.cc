@@ -34,20 +34,12 @@ class SocketMode {
   const mode_t before_;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
-  RETURN_IF_ERROR(ValidateConfig(config));
-  std::unique_ptr<Daemon> daemon(new Daemon(config));
-  RETURN_IF_ERROR(daemon->Listen());
-  return daemon;
-}
-
-absl::StatusOr<std::vector<ListenAddress>> Daemon::Addresses() const {
+// As written; none: the default is meant.
+absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerConfig& config) {
   std::vector<ListenAddress> addresses;
-  for (const std::string& text : config_.listen()) {
+  for (const std::string& text : config.listen()) {
     ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
-    if (!address.is_local() && !config_.allow_insecure_listen()) {
+    if (!address.is_local() && !config.allow_insecure_listen()) {
       return absl::InvalidArgumentError(
           absl::StrCat(text,
                        " can be reached from other machines, and connections are not encrypted; put a TLS proxy in "
@@ -55,15 +47,29 @@ absl::StatusOr<std::vector<ListenAddress>> Daemon::Addresses() const {
     }
     addresses.push_back(std::move(address));
   }
+  return addresses;
+}
+
+}  // namespace
+
+absl::Status Daemon::Check(const ServerConfig& config) {
+  RETURN_IF_ERROR(ValidateConfig(config));
+  return ParseAddresses(config).status();
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
+  RETURN_IF_ERROR(Check(config));
+  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  RETURN_IF_ERROR(daemon->Listen());
+  return daemon;
+}
+
+absl::Status Daemon::Listen() {
+  ASSIGN_OR_RETURN(std::vector<ListenAddress> addresses, ParseAddresses(config_));
   if (addresses.empty()) {
     ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
     addresses.push_back(std::move(address));
   }
-  return addresses;
-}
-
-absl::Status Daemon::Listen() {
-  ASSIGN_OR_RETURN(const std::vector<ListenAddress> addresses, Addresses());
   for (const ListenAddress& address : addresses) {
     if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
   }

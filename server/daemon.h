@@ -27,6 +27,8 @@ class Daemon {
   // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, or one
   // beyond this machine that was not allowed.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config);
+  // What Start would refuse of a configuration before it does anything.
+  static absl::Status Check(const ServerConfig& config);
   // Stops at once where RunUntilStopped did not.
   ~Daemon();
   Daemon(const Daemon&) = delete;
@@ -49,7 +51,6 @@ class Daemon {
   explicit Daemon(const ServerConfig& config) : config_(config) {}
 
   absl::Status Listen();
-  absl::StatusOr<std::vector<ListenAddress>> Addresses() const;
   void Stop();
   // Waits while calls are still taken.
   void WaitOutGrace();

@@ -65,9 +65,12 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kPrintDefaultConfig:
       Print(PrintConfig(ServerConfig()));
       return 0;
-    case CommandLine::Action::kCheckConfig:
+    case CommandLine::Action::kCheckConfig: {
+      const absl::Status checked = Daemon::Check(line->config);
+      if (!checked.ok()) return Complain(checked);
       Print("the configuration is right\n");
       return 0;
+    }
     case CommandLine::Action::kRun:
       break;
   }

@@ -32,6 +32,7 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
   prometheus::Registry& registry = *registry_;
   handled_family_ = &AddFamily<prometheus::Counter>(Metric::rpc_handled, registry);
   auto& started = AddFamily<prometheus::Counter>(Metric::rpc_started, registry);
+  auto& cancelled = AddFamily<prometheus::Counter>(Metric::rpc_cancelled, registry);
   auto& in_flight = AddFamily<prometheus::Gauge>(Metric::rpc_in_flight, registry);
   auto& received = AddFamily<prometheus::Counter>(Metric::rpc_received_bytes, registry);
   auto& sent = AddFamily<prometheus::Counter>(Metric::rpc_sent_bytes, registry);
@@ -39,6 +40,7 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
   for (size_t i = 0; i < kNumRpcMethods; ++i) {
     const prometheus::Labels labels = {{"method", std::string(kRpcMethodNames[i])}};
     methods_[i].started = &started.Add(labels);
+    methods_[i].cancelled = &cancelled.Add(labels);
     methods_[i].in_flight = &in_flight.Add(labels);
     methods_[i].received_bytes = &received.Add(labels);
     methods_[i].sent_bytes = &sent.Add(labels);
@@ -69,6 +71,8 @@ void Metrics::CallStarted(RpcMethod method) {
   series.started->Increment();
   series.in_flight->Increment();
 }
+
+void Metrics::CallCancelled(RpcMethod method) { methods_[static_cast<size_t>(method)].cancelled->Increment(); }
 
 void Metrics::CallEnded(const RequestRecord& record) {
   MethodSeries& series = methods_[static_cast<size_t>(record.method)];

@@ -42,6 +42,7 @@ class Metrics {
   explicit Metrics(absl::Span<const std::string> devices);
 
   void CallStarted(RpcMethod method);
+  void CallCancelled(RpcMethod method);
   // A call that ended; it must have been started.
   void CallEnded(const RequestRecord& record);
 
@@ -54,6 +55,7 @@ class Metrics {
 
   struct MethodSeries {
     prometheus::Counter* started;
+    prometheus::Counter* cancelled;
     prometheus::Gauge* in_flight;
     prometheus::Counter* received_bytes;
     prometheus::Counter* sent_bytes;

@@ -10,6 +10,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/program_message.h"
+#include "server/rpc/run_here.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -74,8 +75,7 @@ void Respond(UnaryCall* call, const v1::ExecuteRequest& request, const CompiledP
   call->Reply(*std::move(response));
 }
 
-absl::Status SubmitRun(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program,
-                       Clock::time_point start) {
+absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program) {
   RETURN_IF_ERROR(call->CheckWanted());
   if (static_cast<size_t>(request->results_size()) > program->program().outputs.size()) {
     return Refuse(Refusal::kArgumentCount,
@@ -84,20 +84,27 @@ absl::Status SubmitRun(UnaryCall* call, const RequestPtr& request, const Compile
   }
   RunRequest run;
   ASSIGN_OR_RETURN(run.arguments, DecodeArguments(request, program->program(), call->parts().graph_limits));
-  ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(program->device()));
   run.program = program;
   run.deadline = call->deadline();
   run.cancel = call->cancel();
-  run.done = [call, request, program](absl::StatusOr<RunOutcome> outcome) {
+  return run;
+}
+
+// Hands the run to the program's device; the call is then the executor's.
+absl::Status Submit(UnaryCall* call, const RequestPtr& request, RunRequest run) {
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(run.program->device()));
+  run.done = [call, request, program = run.program](absl::StatusOr<RunOutcome> outcome) {
     call->Continue([&] { Respond(call, *request, *program, std::move(outcome)); });
   };
-  // Before Submit: once it succeeds, the call is the executor's.
-  call->record().decode = call->record().decode.value_or(absl::ZeroDuration()) + Since(start);
   return executor->Submit(std::move(run));
 }
 
 void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program, Clock::time_point start) {
-  const absl::Status submitted = SubmitRun(call, request, program, start);
+  absl::StatusOr<RunRequest> run = MakeRun(call, request, program);
+  if (!run.ok()) return call->Fail(run.status());
+  call->record().decode = Since(start);
+  if (IsWorthNoThread(*program)) return Respond(call, *request, *program, RunHere(*program, run->arguments));
+  const absl::Status submitted = Submit(call, request, *std::move(run));
   if (!submitted.ok()) call->Fail(submitted);
 }
 

@@ -104,7 +104,10 @@ void UnaryCall::FailInternally(absl::string_view what) {
   Fail(Refuse(Refusal::kInternal, what));
 }
 
-void UnaryCall::OnCancel() { cancel_->Cancel(); }
+void UnaryCall::OnCancel() {
+  cancel_->Cancel();
+  parts_.metrics->CallCancelled(record_.method);
+}
 
 void UnaryCall::OnDone() {
   record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);

@@ -1,0 +1,233 @@
+// S1, floor latency: a warm Execute of one Add on f32[16], against a bare gRPC echo that is built from the same stubs
+// and answers with the request's first tensor. Both servers live in this process, are called in turns by the same
+// client code, and are compared within each round, because a shared machine changes its speed between rounds.
+#include <grpcpp/grpcpp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/daemon.h"
+#include "tensord/v1/compute.grpc.pb.h"
+
+namespace tensord {
+namespace {
+
+constexpr double kLimitRatio = 1.5;
+
+class EchoService final : public v1::Compute::CallbackService {
+  grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context, const v1::ExecuteRequest* request,
+                                    v1::ExecuteResponse* response) override {
+    *response->add_results()->mutable_tensor() = request->arguments(0).tensor();
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+struct Options {
+  int rounds = 21;
+  int calls = 400;  // a round and server
+  std::string json;
+};
+
+struct Peer {
+  std::unique_ptr<v1::Compute::Stub> stub;
+  std::vector<double> p50_us;  // by round
+  std::vector<double> p99_us;
+};
+
+struct Transport {
+  std::string name;
+  Peer ours, echo;
+  std::vector<double> ratios;  // of the p50s, by round
+};
+
+double Percentile(std::vector<double> values, double fraction) {
+  const size_t index = static_cast<size_t>(fraction * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index), values.end());
+  return values[index];
+}
+
+v1::Graph AddGraph() {
+  v1::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    v1::GraphInput* input = graph.add_inputs();
+    input->set_name(name);
+    input->mutable_type()->set_dtype(v1::DTYPE_F32);
+    input->mutable_type()->add_shape()->set_size(16);
+  }
+  v1::Node* node = graph.add_nodes();
+  node->set_name("sum");
+  node->add_inputs("x");
+  node->add_inputs("y");
+  node->set_binary(v1::BINARY_OP_ADD);
+  v1::GraphOutput* output = graph.add_outputs();
+  output->set_name("sum");
+  output->set_value("sum");
+  return graph;
+}
+
+v1::ExecuteRequest AddRequest(const std::string& fingerprint) {
+  v1::ExecuteRequest request;
+  request.set_fingerprint(fingerprint);
+  const std::vector<float> values(16, 1.5f);
+  for (int i = 0; i < 2; ++i) {
+    v1::Tensor* tensor = request.add_arguments()->mutable_tensor();
+    tensor->set_dtype(v1::DTYPE_F32);
+    tensor->add_shape(16);
+    tensor->set_data(values.data(), values.size() * sizeof(float));
+  }
+  return request;
+}
+
+std::unique_ptr<v1::Compute::Stub> Dial(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return v1::Compute::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+}
+
+// Microseconds of one call; exits where it fails or the answer is wrong.
+double Call(v1::Compute::Stub& stub, const v1::ExecuteRequest& request) {
+  grpc::ClientContext context;
+  v1::ExecuteResponse response;
+  const auto start = std::chrono::steady_clock::now();
+  const grpc::Status status = stub.Execute(&context, request, &response);
+  const auto end = std::chrono::steady_clock::now();
+  if (!status.ok() || response.results(0).tensor().data().size() != 64) {
+    std::fprintf(stderr, "S1: a call failed: %s\n", status.error_message().c_str());
+    std::exit(1);
+  }
+  return std::chrono::duration<double, std::micro>(end - start).count();
+}
+
+void Measure(Peer& peer, const v1::ExecuteRequest& request, int calls) {
+  std::vector<double> times(static_cast<size_t>(calls));
+  for (double& time : times) time = Call(*peer.stub, request);
+  peer.p50_us.push_back(Percentile(times, 0.5));
+  peer.p99_us.push_back(Percentile(times, 0.99));
+}
+
+std::string Compile(v1::Compute::Stub& stub) {
+  grpc::ClientContext context;
+  v1::CompileRequest request;
+  *request.mutable_graph() = AddGraph();
+  v1::CompileResponse response;
+  const grpc::Status status = stub.Compile(&context, request, &response);
+  if (!status.ok()) {
+    std::fprintf(stderr, "S1: the graph was refused: %s\n", status.error_message().c_str());
+    std::exit(1);
+  }
+  return response.program().fingerprint();
+}
+
+bool ParseOptions(int argc, char** argv, Options* options) {
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view flag = argv[i];
+    if (absl::ConsumePrefix(&flag, "--rounds=")) {
+      if (!absl::SimpleAtoi(flag, &options->rounds) || options->rounds < 1) return false;
+    } else if (absl::ConsumePrefix(&flag, "--calls=")) {
+      if (!absl::SimpleAtoi(flag, &options->calls) || options->calls < 10) return false;
+    } else if (absl::ConsumePrefix(&flag, "--json=")) {
+      options->json = std::string(flag);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string ToJson(const std::vector<Transport>& transports) {
+  std::vector<std::string> workloads;
+  for (const Transport& t : transports) {
+    workloads.push_back(absl::StrFormat(
+        R"({"workload": "S1", "transport": "%s", "threads": 1, "ours_ms": %.6f, "p99_ms": %.6f, "limit_ms": %.6f, "limit": "echo", "peers": {"echo": %.6f}, "ratio": %.4f})",
+        t.name, Percentile(t.ours.p50_us, 0.5) / 1e3, Percentile(t.ours.p99_us, 0.5) / 1e3,
+        kLimitRatio * Percentile(t.echo.p50_us, 0.5) / 1e3, Percentile(t.echo.p50_us, 0.5) / 1e3,
+        Percentile(t.ratios, 0.5)));
+  }
+  return absl::StrCat("{\"workloads\": [", absl::StrJoin(workloads, ",\n  "), "]}\n");
+}
+
+int Main(const Options& options) {
+  char folder[] = "/tmp/tensord-s1.XXXXXX";
+  if (mkdtemp(folder) == nullptr) return 1;
+  const std::string echo_socket = absl::StrCat("unix:", folder, "/echo.sock");
+
+  // Before the daemon: it gives every server that is built after it the health and reflection services.
+  EchoService echo;
+  grpc::ServerBuilder builder;
+  int echo_port = 0;
+  builder.AddListeningPort(echo_socket, grpc::InsecureServerCredentials());
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &echo_port);
+  builder.RegisterService(&echo);
+  const std::unique_ptr<grpc::Server> echo_server = builder.BuildAndStart();
+
+  server::ServerConfig config;
+  config.add_listen(absl::StrCat("unix:", folder, "/tensord.sock"));
+  config.add_listen("127.0.0.1:0");
+  const auto daemon = server::Daemon::Start(config);
+  if (!daemon.ok()) {
+    std::fprintf(stderr, "S1: %s\n", std::string(daemon.status().message()).c_str());
+    return 1;
+  }
+
+  const std::vector<std::string>& addresses = (*daemon)->grpc_addresses();
+  std::vector<Transport> transports(2);
+  transports[0] = {.name = "unix", .ours = {Dial(addresses[0])}, .echo = {Dial(echo_socket)}};
+  transports[1] = {.name = "tcp", .ours = {Dial(addresses[1])}, .echo = {Dial(absl::StrCat("127.0.0.1:", echo_port))}};
+  const v1::ExecuteRequest request = AddRequest(Compile(*transports[0].ours.stub));
+
+  for (int round = -2; round < options.rounds; ++round) {
+    for (Transport& transport : transports) {
+      // Who goes first takes turns too.
+      Peer* const first = round % 2 == 0 ? &transport.ours : &transport.echo;
+      Peer* const second = round % 2 == 0 ? &transport.echo : &transport.ours;
+      Measure(*first, request, options.calls);
+      Measure(*second, request, options.calls);
+      transport.ratios.push_back(transport.ours.p50_us.back() / transport.echo.p50_us.back());
+      if (round >= 0) continue;  // warm-up
+      for (Peer* peer : {first, second}) {
+        peer->p50_us.clear();
+        peer->p99_us.clear();
+      }
+      transport.ratios.clear();
+    }
+  }
+  for (const Transport& t : transports) {
+    std::printf(
+        "S1 %-4s  ours p50 %7.1f us  p99 %7.1f us   echo p50 %7.1f us  p99 %7.1f us   ratio %.3f (limit %.1f)\n",
+        t.name.c_str(), Percentile(t.ours.p50_us, 0.5), Percentile(t.ours.p99_us, 0.5), Percentile(t.echo.p50_us, 0.5),
+        Percentile(t.echo.p99_us, 0.5), Percentile(t.ratios, 0.5), kLimitRatio);
+  }
+  if (!options.json.empty()) std::ofstream(options.json) << ToJson(transports);
+  transports.clear();
+  echo_server->Shutdown();
+  (*daemon)->RequestStop();
+  (*daemon)->RunUntilStopped();
+  rmdir(folder);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tensord
+
+int main(int argc, char** argv) {
+  tensord::Options options;
+  if (!tensord::ParseOptions(argc, argv, &options)) {
+    std::fprintf(stderr, "usage: bench_s1 [--rounds=21] [--calls=400] [--json=FILE]\n");
+    return 2;
+  }
+  return tensord::Main(options);
+}

@@ -1,0 +1,72 @@
+#include "server/lifecycle/call_gate.h"
+
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "engine/base/refusal.h"
+#include "gtest/gtest.h"
+
+namespace tensord::server {
+namespace {
+
+std::string ReasonOf(const absl::Status& status) {
+  const auto detail = DetailOf(status);
+  return detail.has_value() ? detail->reason : "";
+}
+
+TEST(CallGateTest, LetsCallsInOnlyWhileServing) {
+  CallGate gate(100);
+  EXPECT_EQ(ReasonOf(gate.Enter(1)), "SERVER_DRAINING");
+  EXPECT_TRUE(gate.MoveTo(ServingState::kServing));
+  EXPECT_TRUE(gate.Enter(1).ok());
+  EXPECT_TRUE(gate.MoveTo(ServingState::kDraining));
+  EXPECT_EQ(ReasonOf(gate.Enter(1)), "SERVER_DRAINING");
+  EXPECT_EQ(gate.snapshot().calls, 1);
+  gate.Leave(1);
+  EXPECT_EQ(gate.snapshot().calls, 0);
+}
+
+TEST(CallGateTest, StatesOnlyMoveOn) {
+  CallGate gate(100);
+  EXPECT_FALSE(gate.MoveTo(ServingState::kStarting));
+  EXPECT_TRUE(gate.MoveTo(ServingState::kDraining));
+  EXPECT_FALSE(gate.MoveTo(ServingState::kServing));
+  EXPECT_TRUE(gate.MoveTo(ServingState::kStopped));
+  EXPECT_FALSE(gate.MoveTo(ServingState::kStopped));
+}
+
+TEST(CallGateTest, BytesInsideAreBounded) {
+  CallGate gate(100);
+  gate.MoveTo(ServingState::kServing);
+  EXPECT_TRUE(gate.Enter(1000).ok()) << "a call that is alone always fits";
+  const absl::Status refused = gate.Enter(1);
+  EXPECT_EQ(ReasonOf(refused), "LIMIT_EXCEEDED");
+  EXPECT_EQ(DetailOf(refused)->limit, "in_flight_bytes");
+  EXPECT_EQ(DetailOf(refused)->limit_value, 100);
+  EXPECT_EQ(DetailOf(refused)->actual_value, 1001);
+  gate.Leave(1000);
+  EXPECT_TRUE(gate.Enter(60).ok());
+  EXPECT_TRUE(gate.Enter(40).ok());
+  EXPECT_FALSE(gate.Enter(1).ok());
+  EXPECT_TRUE(gate.Enter(0).ok());
+}
+
+TEST(CallGateTest, WaitsUntilTheLastCallLeaves) {
+  CallGate gate(100);
+  gate.MoveTo(ServingState::kServing);
+  ASSERT_TRUE(gate.Enter(1).ok());
+  std::thread leaver([&gate] { gate.Leave(1); });
+  EXPECT_TRUE(gate.WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return false; }));
+  leaver.join();
+}
+
+TEST(CallGateTest, GivesUpWhenToldTo) {
+  CallGate gate(100);
+  gate.MoveTo(ServingState::kServing);
+  ASSERT_TRUE(gate.Enter(1).ok());
+  EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return true; }));
+  EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() - absl::Seconds(1), [] { return false; }));
+}
+
+}  // namespace
+}  // namespace tensord::server

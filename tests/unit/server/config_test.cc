@@ -1,0 +1,114 @@
+#include "server/config/config_file.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/config/command_line.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(ConfigTest, ReadsTextAndJson) {
+  ServerConfig config;
+  ASSERT_TRUE(MergeConfigText("# comment\nlisten: \"unix:/a\" limits { rank: 3 }", &config).ok());
+  ASSERT_TRUE(MergeConfigText("  {\"cpu\": {\"executors\": 5}, \"limits\": {\"name_bytes\": \"9\"}}", &config).ok());
+  EXPECT_THAT(config.listen(), ElementsAre("unix:/a"));
+  EXPECT_EQ(config.cpu().executors(), 5);
+  EXPECT_EQ(GraphLimitsOf(config).rank, 3);
+  EXPECT_EQ(GraphLimitsOf(config).name_bytes, 9);
+}
+
+TEST(ConfigTest, RefusesWhatDoesNotExist) {
+  ServerConfig config;
+  EXPECT_THAT(MessageOf(MergeConfigText("limits { rnak: 3 }", &config)), HasSubstr("rnak"));
+  EXPECT_THAT(MessageOf(MergeConfigText("{\"limits\": {\"rnak\": 3}}", &config)), HasSubstr("rnak"));
+  EXPECT_THAT(MessageOf(SetConfigField("limits.rnak=3", &config)), HasSubstr("limits.rnak"));
+  EXPECT_THAT(MessageOf(SetConfigField("limits=3", &config)), HasSubstr("limits"));
+  EXPECT_THAT(MessageOf(SetConfigField("metrics.port=3", &config)), HasSubstr("metrics"));
+  EXPECT_THAT(MessageOf(SetConfigField("limits.rank", &config)), HasSubstr("path=value"));
+  EXPECT_THAT(MessageOf(SetConfigField("=3", &config)), HasSubstr("no setting"));
+  EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ConfigTest, SetsEveryKindOfField) {
+  ServerConfig config;
+  ASSERT_TRUE(SetConfigField("limits.message_bytes=4096", &config).ok());
+  ASSERT_TRUE(SetConfigField("cpu.threads=3", &config).ok());
+  ASSERT_TRUE(SetConfigField("reflection=false", &config).ok());
+  ASSERT_TRUE(SetConfigField("metrics=127.0.0.1:0", &config).ok());
+  ASSERT_TRUE(SetConfigField("listen=unix:/a=b", &config).ok());
+  EXPECT_EQ(config.limits().message_bytes(), 4096);
+  EXPECT_EQ(config.cpu().threads(), 3);
+  EXPECT_FALSE(config.reflection());
+  EXPECT_EQ(config.metrics(), "127.0.0.1:0");
+  EXPECT_THAT(config.listen(), ElementsAre("unix:/a=b"));
+  for (const char* wrong : {"limits.message_bytes=4k", "cpu.threads=", "cpu.threads=99999999999", "reflection=maybe"}) {
+    EXPECT_EQ(SetConfigField(wrong, &config).code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+TEST(ConfigTest, ValidatesRangesAndNames) {
+  EXPECT_TRUE(ValidateConfig(ServerConfig()).ok());
+  for (const char* wrong : {"limits.message_bytes=2147483648", "limits.rank=-1", "cpu.executors=0", "drain.timeout_ms=-1",
+                            "log.level=loud", "limits.default_deadline_ms=0"}) {
+    ServerConfig config;
+    ASSERT_TRUE(SetConfigField(wrong, &config).ok()) << wrong;
+    const absl::Status status = ValidateConfig(config);
+    const std::string path(wrong, std::string(wrong).find('='));
+    EXPECT_THAT(MessageOf(status), HasSubstr(path.substr(path.find('.') + 1))) << wrong;
+  }
+}
+
+// A limit of the codec that cannot be configured would be one that no operator can raise.
+TEST(ConfigTest, EveryGraphLimitIsASetting) {
+  for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
+    ServerConfig config;
+    ASSERT_TRUE(SetConfigField("limits." + std::string(info.name) + "=7", &config).ok()) << std::string(info.name);
+    EXPECT_EQ(GraphLimitsOf(config).*info.value, 7) << std::string(info.name);
+    EXPECT_EQ(GraphLimitsOf(ServerConfig()).*info.value, codec::GraphLimits().*info.value);
+  }
+}
+
+TEST(ConfigTest, PrintedDefaultsReadBack) {
+  const std::string printed = PrintConfig(ServerConfig());
+  ServerConfig config;
+  ASSERT_TRUE(MergeConfigText(printed, &config).ok());
+  EXPECT_EQ(PrintConfig(config), printed);
+  EXPECT_THAT(printed, HasSubstr("message_bytes: 1073741824"));
+  EXPECT_THAT(printed, HasSubstr("rank: 16"));
+}
+
+TEST(CommandLineTest, FlagsWinOverDefaults) {
+  const auto line = ParseCommandLine({"--listen=unix:/a", "--listen", "127.0.0.1:0", "--metrics=localhost:0",
+                                      "--set=limits.rank=4", "--log-level=warning", "--allow-insecure-listen"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->action, CommandLine::Action::kRun);
+  EXPECT_THAT(line->config.listen(), ElementsAre("unix:/a", "127.0.0.1:0"));
+  EXPECT_EQ(line->config.metrics(), "localhost:0");
+  EXPECT_EQ(line->config.limits().rank(), 4);
+  EXPECT_EQ(line->config.log().level(), "warning");
+  EXPECT_TRUE(line->config.allow_insecure_listen());
+}
+
+TEST(CommandLineTest, RefusesWhatIsWrong) {
+  for (const std::string wrong : {"--lisen=unix:/a", "listen", "--set", "--version=1", "--set=cpu.executors=0", "-h"}) {
+    EXPECT_EQ(ParseCommandLine({wrong}).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+TEST(CommandLineTest, ActionsAndHelp) {
+  EXPECT_EQ(ParseCommandLine({"--check-config"})->action, CommandLine::Action::kCheckConfig);
+  EXPECT_EQ(ParseCommandLine({"--print-default-config"})->action, CommandLine::Action::kPrintDefaultConfig);
+  EXPECT_EQ(ParseCommandLine({"--version"})->action, CommandLine::Action::kVersion);
+  EXPECT_EQ(ParseCommandLine({"--help"})->action, CommandLine::Action::kHelp);
+  EXPECT_THAT(HelpText(), HasSubstr("--listen=ADDRESS"));
+}
+
+}  // namespace
+}  // namespace tensord::server
