@@ -1,5 +1,6 @@
 #include "engine/exec/bound_program.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -11,6 +12,17 @@
 
 namespace tensord {
 namespace {
+
+// In the shapes that the client wrote, so that refusals speak of those.
+absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments) {
+  std::vector<const TensorType*> input_types;
+  for (const GraphInput& input : program.inputs) input_types.push_back(&input.type);
+  std::vector<ConcreteType> as_written(arguments.begin(), arguments.end());
+  if (program.row_major) {
+    for (ConcreteType& type : as_written) std::reverse(type.shape.begin(), type.shape.end());
+  }
+  return SizeBinding::Create(input_types, as_written);
+}
 
 absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& program, const SizeBinding& binding) {
   std::vector<ConcreteType> types(program.slot_types.size());
@@ -51,9 +63,7 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, con
 
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
                                                                    absl::Span<const ConcreteType> arguments) {
-  std::vector<const TensorType*> input_types;
-  for (size_t i = 0; i < program.inputs.size(); ++i) input_types.push_back(&program.slot_types[i]);
-  ASSIGN_OR_RETURN(const SizeBinding binding, SizeBinding::Create(input_types, arguments));
+  ASSIGN_OR_RETURN(const SizeBinding binding, BindSizes(program, arguments));
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
@@ -62,7 +72,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
   const std::vector<SegmentInstruction> instructions = BindInstructions(program, bound->slot_types_);
   ASSIGN_OR_RETURN(bound->segment_, backend->Prepare(instructions));
-  bound->plan_ = PlanBuffers(program, bound->slot_types_, bound->segment_->scratch_bytes());
+  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers(program, bound->slot_types_, bound->segment_->scratch_bytes()));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
@@ -77,7 +87,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   };
   for (size_t i = 0; i < program.inputs.size(); ++i) add(static_cast<Slot>(i));
   for (const ProgramOutput& output : program.outputs) add(output.slot);
-  if (!peak.has_value() || bound->plan_.arena_bytes < 0) {
+  if (!peak.has_value()) {
     return Refuse(Refusal::kShapeOverflow, "the memory that a run needs overflows 64 bits");
   }
   bound->peak_bytes_ = *peak;

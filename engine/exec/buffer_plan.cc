@@ -3,21 +3,33 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/refusal.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
 namespace {
 
-int64_t Align(int64_t bytes) { return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment; }
+// Nothing where that overflows.
+std::optional<int64_t> Align(int64_t bytes) {
+  const std::optional<int64_t> last = CheckedAdd(bytes, kBufferAlignment - 1);
+  if (!last.has_value()) return std::nullopt;
+  return *last / kBufferAlignment * kBufferAlignment;
+}
+
+// Up to that many blocks the plan is made in two ways, and the smaller one is taken.
+constexpr size_t kMaxCompared = 2048;
 
 // Memory that one or more slots share.
 struct Storage {
   SlotHome home{.kind = SlotHome::Kind::kArena};
   int64_t bytes = 0;
+  int64_t block_bytes = 0;        // of the arena, where it lies there
   int64_t pending_reads = 0;  // operand positions and outputs that have not been passed yet
   int32_t birth = 0;          // index of the instruction that first writes it
   int32_t death = 0;          // index of the last instruction that touches it
@@ -26,7 +38,8 @@ struct Storage {
 // Offsets in one growing arena; freed ranges are merged and the smallest that fits is used again.
 class Arena {
  public:
-  int64_t Allocate(int64_t bytes) {
+  // Nothing where the arena overflows.
+  std::optional<int64_t> Allocate(int64_t bytes) {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit != by_size_.end()) {
       const auto [size, offset] = *fit;
@@ -42,7 +55,9 @@ class Arena {
         Remove(last, size);
       }
     }
-    end_ = offset + bytes;
+    const std::optional<int64_t> end = CheckedAdd(offset, bytes);
+    if (!end.has_value()) return std::nullopt;
+    end_ = *end;
     return offset;
   }
 
@@ -88,17 +103,21 @@ class Planner {
   Planner(const ExecProgram& program, absl::Span<const ConcreteType> types)
       : program_(program), types_(types), reads_(types.size()), storage_of_(types.size(), -1) {}
 
-  BufferPlan Plan(int64_t scratch_bytes) {
+  // Nothing where the arena overflows.
+  std::optional<BufferPlan> Plan(int64_t scratch_bytes) {
     CountReads();
     ShareStorage();
     PlaceOutputs();
-    PlaceInArena();
+    if (!PlaceInArena()) return std::nullopt;
     plan_.homes.resize(types_.size());
     for (size_t slot = 0; slot < types_.size(); ++slot) {
       if (storage_of_[slot] >= 0) plan_.homes[slot] = StorageOf(slot).home;
     }
-    plan_.scratch_offset = arena_.end();
-    plan_.arena_bytes = arena_.end() + Align(scratch_bytes);
+    plan_.scratch_offset = arena_end_;
+    const std::optional<int64_t> scratch = Align(scratch_bytes);
+    const std::optional<int64_t> end = scratch.has_value() ? CheckedAdd(arena_end_, *scratch) : std::nullopt;
+    if (!end.has_value()) return std::nullopt;
+    plan_.arena_bytes = *end;
     return std::move(plan_);
   }
 
@@ -174,24 +193,85 @@ class Planner {
     }
   }
 
-  void PlaceInArena() {
-    std::vector<std::vector<int32_t>> dying(program_.instructions.size()), born(program_.instructions.size());
+  // False where the arena overflows.
+  bool PlaceInArena() {
+    std::vector<int32_t> blocks;
     for (size_t s = 0; s < storages_.size(); ++s) {
-      if (storages_[s].home.kind != SlotHome::Kind::kArena) continue;
-      born[static_cast<size_t>(storages_[s].birth)].push_back(static_cast<int32_t>(s));
-      dying[static_cast<size_t>(storages_[s].death)].push_back(static_cast<int32_t>(s));
+      Storage& storage = storages_[s];
+      if (storage.home.kind != SlotHome::Kind::kArena) continue;
+      const std::optional<int64_t> aligned = Align(std::max<int64_t>(storage.bytes, 1));
+      if (!aligned.has_value()) return false;
+      storage.block_bytes = *aligned;
+      blocks.push_back(static_cast<int32_t>(s));
     }
-    const auto size_of = [](const Storage& s) { return std::max<int64_t>(Align(s.bytes), kBufferAlignment); };
+    const std::optional<int64_t> in_order = PlaceInOrder(blocks);
+    if (!in_order.has_value()) return false;
+    arena_end_ = *in_order;
+    if (blocks.size() > kMaxCompared) return true;
+    std::vector<int64_t> positions;
+    for (int32_t s : blocks) positions.push_back(storages_[static_cast<size_t>(s)].home.position);
+    const std::optional<int64_t> largest_first = PlaceLargestFirst(blocks);
+    if (largest_first.has_value() && *largest_first < arena_end_) {
+      arena_end_ = *largest_first;
+    } else {
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        storages_[static_cast<size_t>(blocks[i])].home.position = positions[i];
+      }
+    }
+    return true;
+  }
+
+  // As the program runs, each in the smallest hole that is there. Takes n log n; gives the end of the arena, or nothing
+  // where that overflows.
+  std::optional<int64_t> PlaceInOrder(const std::vector<int32_t>& blocks) {
+    std::vector<std::vector<int32_t>> dying(program_.instructions.size()), born(program_.instructions.size());
+    for (int32_t s : blocks) {
+      const Storage& storage = storages_[static_cast<size_t>(s)];
+      born[static_cast<size_t>(storage.birth)].push_back(s);
+      dying[static_cast<size_t>(storage.death)].push_back(s);
+    }
+    Arena arena;
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       for (int32_t s : born[i]) {
         Storage& storage = storages_[static_cast<size_t>(s)];
-        storage.home.position = arena_.Allocate(size_of(storage));
+        const std::optional<int64_t> offset = arena.Allocate(storage.block_bytes);
+        if (!offset.has_value()) return std::nullopt;
+        storage.home.position = *offset;
       }
       for (int32_t s : dying[i]) {
         const Storage& storage = storages_[static_cast<size_t>(s)];
-        arena_.Free(storage.home.position, size_of(storage));
+        arena.Free(storage.home.position, storage.block_bytes);
       }
     }
+    return arena.end();
+  }
+
+  // The largest first, each as low as those that live at the same time let it: closer to what is alive where sizes
+  // grow, and quadratic. Nothing where it overflows.
+  std::optional<int64_t> PlaceLargestFirst(std::vector<int32_t> blocks) {
+    const auto at = [this](int32_t s) -> Storage& { return storages_[static_cast<size_t>(s)]; };
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [&](int32_t a, int32_t b) { return at(a).block_bytes > at(b).block_bytes; });
+    std::vector<int32_t> placed;  // by position
+    int64_t end = 0;
+    for (int32_t s : blocks) {
+      Storage& storage = at(s);
+      int64_t position = 0;
+      for (int32_t other : placed) {
+        const Storage& neighbour = at(other);
+        if (neighbour.death < storage.birth || storage.death < neighbour.birth) continue;
+        if (neighbour.home.position - position >= storage.block_bytes) break;
+        position = std::max(position, neighbour.home.position + neighbour.block_bytes);
+      }
+      const std::optional<int64_t> block_end = CheckedAdd(position, storage.block_bytes);
+      if (!block_end.has_value()) return std::nullopt;
+      storage.home.position = position;
+      end = std::max(end, *block_end);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), s,
+                                     [&](int32_t a, int32_t b) { return at(a).home.position < at(b).home.position; }),
+                    s);
+    }
+    return end;
   }
 
   const ExecProgram& program_;
@@ -199,7 +279,7 @@ class Planner {
   std::vector<int64_t> reads_;       // by slot
   std::vector<int32_t> storage_of_;  // by slot
   std::vector<Storage> storages_;
-  Arena arena_;
+  int64_t arena_end_ = 0;
   BufferPlan plan_;
 };
 
@@ -210,8 +290,13 @@ bool IsAlias(const ExecInstruction& instruction) {
          static_cast<Order>(instruction.attrs.Int("order")) != Order::kRowMajor;
 }
 
-BufferPlan PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types, int64_t scratch_bytes) {
-  return Planner(program, slot_types).Plan(scratch_bytes);
+absl::StatusOr<BufferPlan> PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types,
+                                       int64_t scratch_bytes) {
+  std::optional<BufferPlan> plan = Planner(program, slot_types).Plan(scratch_bytes);
+  if (!plan.has_value()) {
+    return Refuse(Refusal::kShapeOverflow, "the memory that a run needs for temporaries overflows 64 bits");
+  }
+  return *std::move(plan);
 }
 
 std::string ToString(const BufferPlan& plan) {

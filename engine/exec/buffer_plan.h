@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/exec_program.h"
 #include "engine/tensor/shape.h"
@@ -36,7 +37,9 @@ inline constexpr int64_t kBufferAlignment = 64;
 // Plans the memory of a program whose sizes are known: a slot's memory is free from its last use on, an elementwise
 // instruction writes over an operand that it uses last, a column-major reshape is a second name of its operand, and
 // everything that is no argument, constant or output lies in one arena. `scratch_bytes` more are set aside in it.
-BufferPlan PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types, int64_t scratch_bytes);
+// SHAPE_OVERFLOW where the arena would not fit into 64 bits.
+absl::StatusOr<BufferPlan> PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types,
+                                       int64_t scratch_bytes);
 
 // Whether the instruction only renames its operand, so that nothing is to be run.
 bool IsAlias(const ExecInstruction& instruction);

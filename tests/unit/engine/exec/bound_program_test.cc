@@ -1,0 +1,288 @@
+#include "engine/exec/bound_program.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/ir/parser.h"
+#include "engine/ir/verifier.h"
+#include "engine/ops/core_ops.h"
+#include "engine/reference/evaluator.h"
+#include "engine/runtime/compiler.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/random_literal.h"
+
+namespace tensord {
+namespace {
+
+using testing::HasSubstr;
+
+Graph Parse(absl::string_view text) {
+  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return graph.ok() ? *std::move(graph) : Graph();
+}
+
+CompiledProgramPtr CompileText(absl::string_view text, Backend* backend, bool row_major = false) {
+  absl::StatusOr<CompiledProgramPtr> program =
+      Compile(Parse(text), {.device = "test:0", .row_major = row_major}, Fingerprint(), backend);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : nullptr;
+}
+
+std::vector<Literal> Arguments(const std::vector<ConcreteType>& types) {
+  std::mt19937_64 random(7);
+  std::vector<Literal> arguments;
+  for (const ConcreteType& type : types) arguments.push_back(RandomLiteral(type, Values::kIntegers, &random));
+  return arguments;
+}
+
+// Runs on memory that the host cannot read, and compares with the reference.
+void ExpectAsReference(const CompiledProgram& program, absl::string_view text, const std::vector<Literal>& arguments) {
+  Graph graph = Parse(text);
+  const auto guards = InferTypes(&graph);
+  ASSERT_TRUE(guards.ok()) << guards.status();
+  const auto want = EvaluateReference(graph, *guards, arguments);
+  ASSERT_TRUE(want.ok()) << want.status();
+  const auto got = RunCompiled(program, arguments);
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_EQ(got->size(), want->size());
+  for (size_t i = 0; i < want->size(); ++i) EXPECT_TRUE((*got)[i] == (*want)[i]) << "output " << i << "\n" << text;
+}
+
+constexpr absl::string_view kOddOutputs = R"(graph "g" {
+  %x = input : f32[2,6]
+  %s = input : f32[]
+  %k = constant() {value = f32[3] [1, 2, 3]}
+  %r = reshape(%x) {shape = [3, 4]}
+  %rr = reshape(%r) {shape = [12]}
+  %a = exp(%x)
+  %ar = reshape(%a) {shape = [6, 2]}
+  %e = reshape(%k) {shape = [1, 3, 1]}
+  output "x" = %x
+  output "x again" = %x
+  output "s" = %s
+  output "k" = %k
+  output "k too" = %k
+  output "r" = %r
+  output "rr" = %rr
+  output "e" = %e
+  output "a" = %a
+  output "a again" = %a
+  output "ar" = %ar
+})";
+
+TEST(BoundProgram, OutputsThatAreLeavesDuplicatesOrOtherNames) {
+  for (bool row_major : {false, true}) {
+    HiddenMemoryBackend backend;
+    const CompiledProgramPtr program = CompileText(kOddOutputs, &backend, row_major);
+    ASSERT_NE(program, nullptr);
+    ExpectAsReference(*program, kOddOutputs,
+                      Arguments({{.dtype = DType::kF32, .shape = {2, 6}}, {.dtype = DType::kF32, .shape = {}}}));
+  }
+}
+
+TEST(BoundProgram, ResultsHaveMemoryOfTheirOwn) {
+  HiddenMemoryBackend backend;
+  {
+    const CompiledProgramPtr program = CompileText(kOddOutputs, &backend);
+    const int64_t constants = backend.live_buffers();
+    const std::vector<Literal> literals =
+        Arguments({{.dtype = DType::kF32, .shape = {2, 6}}, {.dtype = DType::kF32, .shape = {}}});
+    std::vector<ConcreteType> types;
+    std::vector<BufferPtr> buffers;
+    for (const Literal& literal : literals) {
+      types.push_back(literal.type());
+      const auto held = std::make_shared<const Literal>(literal);
+      buffers.push_back(*backend.Import(held->bytes().data(), static_cast<int64_t>(held->bytes().size()), held));
+    }
+    const auto bound = program->Bind(types);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    auto results = (*bound)->Run(buffers);
+    ASSERT_TRUE(results.ok()) << results.status();
+    std::vector<const void*> addresses;
+    for (const BufferPtr& buffer : buffers) addresses.push_back(buffer->address());
+    for (const BufferPtr& result : *results) addresses.push_back(result->address());
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) EXPECT_NE(addresses[i], addresses[j]) << i << " and " << j;
+    }
+    results->clear();
+    buffers.clear();
+    EXPECT_EQ(backend.live_buffers(), constants);  // temporaries are gone
+  }
+  EXPECT_EQ(backend.live_buffers(), 0);
+}
+
+TEST(BoundProgram, PeakCountsArgumentsResultsAndTemporaries) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(R"(graph "g" {
+    %x = input : f32[100]
+    %r = reverse(%x) {dimensions = [0]}
+    %y = concatenate(%r, %x) {dimension = 0}
+    output "y" = %y
+  })", &backend);
+  const auto bound = program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {100}}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ((*bound)->temporary_bytes(), 448 + 128);  // %r and the backend's scratch
+  EXPECT_EQ((*bound)->peak_bytes(), 400 + 800 + 448 + 128);
+  EXPECT_EQ(program->temporary_bytes(), 448 + 128);
+}
+
+TEST(BoundProgram, EmptyTensorsAndNoInstructions) {
+  HiddenMemoryBackend backend;
+  for (absl::string_view text : {R"(graph "g" {
+    %x = input : f32[0,3]
+    %y = exp(%x)
+    %z = transpose(%y) {permutation = [1, 0]}
+    %s = reduce(%z) {kind = sum, dimensions = [1]}
+    output "z" = %z
+    output "s" = %s
+  })", R"(graph "none" {
+    %x = input : f32[0,3]
+    output "x" = %x
+  })", R"(graph "no outputs" {
+    %x = input : f32[0,3]
+    %y = exp(%x)
+  })"}) {
+    const CompiledProgramPtr program = CompileText(text, &backend);
+    ASSERT_NE(program, nullptr);
+    ExpectAsReference(*program, text, Arguments({{.dtype = DType::kF32, .shape = {0, 3}}}));
+  }
+}
+
+struct Refused {
+  absl::string_view text;
+  std::vector<ConcreteType> good;
+  std::vector<ConcreteType> bad;
+  std::string reason;
+  std::string node;
+  std::vector<std::string> parts;  // of the message
+};
+
+TEST(BoundProgram, GuardsNameTheNodeAndTheSizes) {
+  const auto f32 = [](Shape shape) { return ConcreteType{.dtype = DType::kF32, .shape = std::move(shape)}; };
+  const std::vector<Refused> cases = {
+      {R"(graph "g" {
+         %x = input : f32[n,m]
+         %flat = reshape(%x) {shape = [n + m]}
+         output "y" = %flat
+       })", {f32({2, 2})}, {f32({2, 3})}, "SHAPE_MISMATCH", "flat", {"m*n = 6", "n + m = 5", "node \"flat\", op reshape"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %z = input : f32[m]
+         %sum = add(%x, %z)
+         output "y" = %sum
+       })", {f32({4}), f32({4})}, {f32({4}), f32({1})}, "SHAPE_MISMATCH", "sum", {"n = 4", "m = 1", "op add"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %z = input : f32[m]
+         %b = broadcast_in_dim(%x) {shape = [m], broadcast_dimensions = [0]}
+         %sum = add(%b, %z)
+         output "y" = %sum
+       })", {f32({1}), f32({7})}, {f32({3}), f32({7})}, "SHAPE_MISMATCH", "b", {"n = 3", "m = 7", "op broadcast_in_dim"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %head = slice(%x) {start_indices = [0], limit_indices = [5]}
+         output "y" = %head
+       })", {f32({5})}, {f32({4})}, "SHAPE_MISMATCH", "head", {"5", "n = 4", "op slice"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %short = broadcast_in_dim(%x) {shape = [n - 3, n], broadcast_dimensions = [1]}
+         output "y" = %short
+       })", {f32({3})}, {f32({2})}, "", "short", {"-1"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %huge = broadcast_in_dim(%x) {shape = [n*n*n, n], broadcast_dimensions = [1]}
+         %y = reduce(%huge) {kind = sum, dimensions = [0]}
+         output "y" = %y
+       })", {f32({3})}, {f32({3000000})}, "", "huge", {"overflow"}},
+      // The guard of a node that nobody reads holds all the same.
+      {R"(graph "g" {
+         %x = input : f32[n]
+         %z = input : f32[m]
+         %dead = add(%x, %z)
+         output "y" = %x
+       })", {f32({2}), f32({2})}, {f32({2}), f32({3})}, "SHAPE_MISMATCH", "dead", {"n = 2", "m = 3"}},
+      {R"(graph "g" {
+         %x = input : f32[n,n]
+         output "y" = %x
+       })", {f32({2, 2})}, {f32({2, 3})}, "SYMBOL_CONFLICT", "", {"\"n\"", "3", "2"}},
+      {R"(graph "g" {
+         %x = input : f32[n,3]
+         output "y" = %x
+       })", {f32({2, 3})}, {f32({2, 4})}, "ARGUMENT_MISMATCH", "", {"f32[2,4]", "f32[n,3]"}},
+      {R"(graph "g" {
+         %x = input : f32[n]
+         output "y" = %x
+       })", {f32({2})}, {}, "ARGUMENT_COUNT", "", {"1 inputs", "0 arguments"}},
+  };
+  HiddenMemoryBackend backend;
+  for (const Refused& c : cases) {
+    SCOPED_TRACE(c.text);
+    const CompiledProgramPtr program = CompileText(c.text, &backend);
+    ASSERT_NE(program, nullptr);
+    const auto good = RunCompiled(*program, Arguments(c.good));
+    EXPECT_TRUE(good.ok()) << good.status();
+    const auto bad = program->Bind(c.bad);
+    ASSERT_FALSE(bad.ok());
+    const RefusalDetail detail = DetailOf(bad.status()).value_or(RefusalDetail{});
+    if (!c.reason.empty()) {
+      EXPECT_EQ(detail.reason, c.reason);
+    }
+    EXPECT_EQ(bad.status().code(), absl::StatusCode::kInvalidArgument) << bad.status();
+    EXPECT_EQ(detail.node, c.node) << bad.status();
+    for (const std::string& part : c.parts) EXPECT_THAT(std::string(bad.status().message()), HasSubstr(part));
+  }
+}
+
+TEST(BoundProgram, OneCompilationServesFiftySizes) {
+  constexpr absl::string_view kText = R"(graph "g" {
+    %x = input : f32[n,m]
+    %w = input : f32[m,k]
+    %p = dot_general(%x, %w) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+    %b = broadcast_in_dim(%one, %x) {shape = [dim(1, 0), k], broadcast_dimensions = []}
+    %q = add(%p, %b)
+    %t = transpose(%q) {permutation = [1, 0]}
+    %f = reshape(%t) {shape = [k*n], order = row_major}
+    output "f" = %f
+    output "q" = %q
+  })";
+  std::string text(kText);
+  text.insert(text.find("    %p ="), "    %one = constant() {value = f32[] [1]}\n");
+  for (bool row_major : {false, true}) {
+    HiddenMemoryBackend backend;
+    const CompiledProgramPtr program = CompileText(text, &backend, row_major);
+    ASSERT_NE(program, nullptr);
+    EXPECT_FALSE(program->program().is_static());
+    EXPECT_FALSE(program->temporary_bytes().has_value());
+    for (int64_t i = 0; i < 55; ++i) {
+      const int64_t n = i % 50, m = i % 7, k = 1 + i % 5;  // the first sizes again, when others took their place
+      ExpectAsReference(*program, text,
+                        Arguments({{.dtype = DType::kF32, .shape = {n, m}}, {.dtype = DType::kF32, .shape = {m, k}}}));
+    }
+  }
+}
+
+TEST(BoundProgram, ABindingIsKeptWhileItIsUsed) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(R"(graph "g" {
+    %x = input : f32[n]
+    %y = exp(%x)
+    output "y" = %y
+  })", &backend);
+  const auto bind = [&program](int64_t n) { return *program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {n}}}); };
+  const std::shared_ptr<const BoundProgram> often = bind(1), once = bind(2);
+  for (size_t n = 3; n < 3 + CompiledProgram::kMaxBindings; ++n) {
+    bind(static_cast<int64_t>(n));
+    EXPECT_EQ(bind(1), often);
+  }
+  EXPECT_NE(bind(2), once);
+}
+
+}  // namespace
+}  // namespace tensord

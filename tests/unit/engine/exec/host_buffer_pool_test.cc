@@ -1,0 +1,148 @@
+#include "engine/exec/host_buffer_pool.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "engine/base/refusal.h"
+#include "gtest/gtest.h"
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kPlenty = int64_t{1} << 40;
+
+std::shared_ptr<Buffer> Take(HostBufferPool* pool, int64_t bytes) {
+  absl::StatusOr<std::shared_ptr<Buffer>> buffer = pool->Allocate(bytes);
+  EXPECT_TRUE(buffer.ok()) << buffer.status();
+  return buffer.ok() ? *std::move(buffer) : nullptr;
+}
+
+void ExpectOutOfMemory(HostBufferPool* pool, int64_t bytes) {
+  const auto buffer = pool->Allocate(bytes);
+  ASSERT_FALSE(buffer.ok()) << bytes;
+  EXPECT_EQ(DetailOf(buffer.status())->reason, "OUT_OF_MEMORY");
+}
+
+TEST(HostBufferPool, BlocksAreAlignedAndWasteAtMostAQuarter) {
+  const auto pool = HostBufferPool::Create(kPlenty, 0);
+  std::vector<int64_t> sizes = {0, 1, 63, 64, 65};
+  for (int power = 6; power < 24; ++power) {
+    for (int64_t quarter = 4; quarter < 8; ++quarter) {
+      for (int64_t off : {-1, 0, 1}) sizes.push_back((quarter << (power - 2)) + off);
+    }
+  }
+  for (int64_t size : sizes) {
+    const std::shared_ptr<Buffer> buffer = Take(pool.get(), size);
+    ASSERT_NE(buffer, nullptr);
+    EXPECT_NE(buffer->address(), nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->address()) % 64, 0u) << size;
+    EXPECT_EQ(buffer->size_bytes(), size);
+    std::memset(buffer->address(), 0xff, static_cast<size_t>(size));
+    const int64_t block = pool->stats().in_use_bytes;
+    EXPECT_GE(block, size);
+    if (size > 64) {
+      EXPECT_LE(4 * block, 5 * size) << size;
+    }
+  }
+  EXPECT_EQ(pool->stats().in_use_bytes, 0);
+  EXPECT_EQ(pool->stats().free_bytes, 0);
+}
+
+TEST(HostBufferPool, ReusesWhatWasReleased) {
+  const auto pool = HostBufferPool::Create(kPlenty, 1 << 20);
+  void* const address = Take(pool.get(), 1000)->address();
+  EXPECT_EQ(pool->stats().free_bytes, 1024);
+  const std::shared_ptr<Buffer> again = Take(pool.get(), 900);  // of the same class
+  EXPECT_EQ(again->address(), address);
+  EXPECT_EQ(again->size_bytes(), 900);
+  EXPECT_EQ(pool->stats().reused, 1);
+  EXPECT_EQ(pool->stats().allocated, 1);
+  EXPECT_EQ(pool->stats().free_bytes, 0);
+  EXPECT_EQ(pool->stats().in_use_bytes, 1024);
+  EXPECT_NE(Take(pool.get(), 1000)->address(), address);
+}
+
+TEST(HostBufferPool, RefusesBeyondItsLimitAndRecovers) {
+  const auto pool = HostBufferPool::Create(4096, 4096);
+  ExpectOutOfMemory(pool.get(), 4097);
+  ExpectOutOfMemory(pool.get(), std::numeric_limits<int64_t>::max());
+  {
+    const std::shared_ptr<Buffer> half = Take(pool.get(), 2048), quarter = Take(pool.get(), 1024);
+    ExpectOutOfMemory(pool.get(), 1025);
+    const std::shared_ptr<Buffer> rest = Take(pool.get(), 1024);
+    EXPECT_EQ(pool->stats().in_use_bytes, 4096);
+    ExpectOutOfMemory(pool.get(), 0);
+  }
+  EXPECT_EQ(pool->stats().in_use_bytes, 0);
+  EXPECT_NE(Take(pool.get(), 4096), nullptr);
+}
+
+TEST(HostBufferPool, AnUnlimitedPoolRefusesWhatNoAddressSpaceHolds) {
+  const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 0);
+  for (int64_t size : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() / 2 + 2,
+                       (int64_t{7} << 60) + 1, int64_t{1} << 62}) {
+    ExpectOutOfMemory(pool.get(), size);
+  }
+  EXPECT_EQ(pool->stats().in_use_bytes, 0);
+}
+
+TEST(HostBufferPool, KeepsAtMostWhatItMayTheLargestGoFirst) {
+  const auto pool = HostBufferPool::Create(kPlenty, 2048);
+  std::shared_ptr<Buffer> small = Take(pool.get(), 512), middle = Take(pool.get(), 1024), large = Take(pool.get(), 2048);
+  void* const small_address = small->address();
+  small.reset();
+  middle.reset();
+  EXPECT_EQ(pool->stats().free_bytes, 1536);
+  large.reset();  // 3584 would be free: the largest goes
+  EXPECT_EQ(pool->stats().free_bytes, 1536);
+  EXPECT_EQ(Take(pool.get(), 512)->address(), small_address);
+  EXPECT_EQ(pool->stats().reused, 1);
+}
+
+TEST(HostBufferPool, BuffersOutliveTheOwner) {
+  std::shared_ptr<HostBufferPool> pool = HostBufferPool::Create(kPlenty, 1 << 20);
+  const std::shared_ptr<Buffer> buffer = Take(pool.get(), 100);
+  pool.reset();
+  std::memset(buffer->address(), 1, 100);
+}
+
+TEST(HostBufferPool, ThreadsNeverShareABlock) {
+  const auto pool = HostBufferPool::Create(kPlenty, 1 << 16);
+  std::vector<std::thread> threads;
+  std::atomic<int> clashes{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, &clashes, t] {
+      std::mt19937_64 random(static_cast<uint64_t>(t));
+      std::vector<std::shared_ptr<Buffer>> held;
+      const auto intact = [t](const Buffer& buffer) {
+        const char* const bytes = static_cast<const char*>(buffer.address());
+        for (int64_t i = 0; i < buffer.size_bytes(); ++i) {
+          if (bytes[i] != static_cast<char>(t + 1)) return false;
+        }
+        return true;
+      };
+      for (int i = 0; i < 2000; ++i) {
+        std::shared_ptr<Buffer> buffer = *pool->Allocate(static_cast<int64_t>(random() % 5000));
+        std::memset(buffer->address(), t + 1, static_cast<size_t>(buffer->size_bytes()));
+        held.push_back(std::move(buffer));
+        if (held.size() < 8) continue;
+        const size_t victim = random() % held.size();
+        clashes += intact(*held[victim]) ? 0 : 1;
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(victim));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(clashes, 0);
+  const HostBufferPool::Stats stats = pool->stats();
+  EXPECT_EQ(stats.in_use_bytes, 0);
+  EXPECT_LE(stats.free_bytes, 1 << 16);
+  EXPECT_EQ(stats.reused + stats.allocated, 4 * 2000);
+}
+
+}  // namespace
+}  // namespace tensord
