@@ -1,0 +1,110 @@
+#include "engine/runtime/compiler.h"
+
+#include <set>
+
+#include "engine/ir/parser.h"
+#include "engine/ops/core_ops.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
+
+namespace tensord {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr absl::string_view kText = R"(graph "g" {
+  %x = input : f32[2,3]
+  %t = transpose(%x) {permutation = [1, 0]}
+  %angle = sin(%t)
+  %dead = cos(%t)
+  output "y" = %angle
+})";
+
+Graph Parse(absl::string_view text) {
+  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return graph.ok() ? *std::move(graph) : Graph();
+}
+
+TEST(Compile, AnOpThatTheDeviceLacksNamesNodeOpAndDevice) {
+  GatedBackend backend;
+  backend.lacks = "sin";
+  const auto program = Compile(Parse(kText), {.device = "gated:0"}, Fingerprint(), &backend);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.status().code(), absl::StatusCode::kUnimplemented);
+  const RefusalDetail detail = *DetailOf(program.status());
+  EXPECT_EQ(detail.reason, "UNSUPPORTED_ON_DEVICE");
+  EXPECT_EQ(detail.node, "angle");
+  EXPECT_EQ(detail.op, "sin");
+  EXPECT_THAT(std::string(program.status().message()), HasSubstr("gated"));
+  backend.lacks = "cos";  // nobody reads its result
+  EXPECT_TRUE(Compile(Parse(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok());
+}
+
+TEST(Compile, DisabledPassesAreNotRun) {
+  HiddenMemoryBackend backend;
+  const auto all = Compile(Parse(kText), {.device = "h"}, Fingerprint(), &backend);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT((*all)->program().passes, ElementsAre("eliminate_dead_code", "absorb_transposes"));
+  const auto some =
+      Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code"}}, Fingerprint(), &backend);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_THAT((*some)->program().passes, ElementsAre("absorb_transposes"));
+  const auto none = Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code", "absorb_transposes"}},
+                            Fingerprint(), &backend);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE((*none)->program().passes.empty());
+  EXPECT_EQ((*none)->program().instructions.size(), 3u);
+  const auto unknown = Compile(Parse(kText), {.device = "h", .disabled_passes = {"fuse"}}, Fingerprint(), &backend);
+  EXPECT_EQ(DetailOf(unknown.status())->reason, "PASS_UNKNOWN");
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("\"fuse\""));
+}
+
+TEST(Compile, KeepsTheTypesOfTheWire) {
+  HiddenMemoryBackend backend;
+  for (bool row_major : {false, true}) {
+    const auto program = Compile(Parse(kText), {.device = "h", .row_major = row_major}, Fingerprint(), &backend);
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(ToString((*program)->program().inputs[0].type), "f32[2,3]");
+    EXPECT_EQ(ToString((*program)->program().wire_outputs[0]), "f32[3,2]");
+    EXPECT_EQ(ToString((*program)->program().slot_types[0]), row_major ? "f32[3,2]" : "f32[2,3]");
+    EXPECT_THAT((*program)->Explain(), HasSubstr("sin(%"));
+  }
+}
+
+TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
+  const std::vector<CompileSettings> settings = {
+      {.device = "cpu:0"},
+      {.device = "cpu:1"},
+      {.device = "cpu:0", .row_major = true},
+      {.device = "cpu:0", .disabled_passes = {"a"}},
+      {.device = "cpu:0", .disabled_passes = {"a", "b"}},
+      {.device = "cpu:0", .disabled_passes = {"ab"}},
+      {.device = "cpu:0", .disabled_passes = {""}},
+  };
+  const Graph graph = Parse(kText);
+  const Graph other = Parse("graph \"g\" {\n%x = input : f32[2,4]\n%t = transpose(%x) {permutation = [1, 0]}\n"
+                            "%angle = sin(%t)\n%dead = cos(%t)\noutput \"y\" = %angle\n}");
+  std::set<std::string> bytes, fingerprints;
+  for (const CompileSettings& s : settings) {
+    for (const Graph* g : {&graph, &other}) {
+      const ProgramKey key = MakeProgramKey(*g, s);
+      bytes.insert(key.bytes);
+      fingerprints.insert(key.fingerprint.ToHex());
+      EXPECT_EQ(key.fingerprint, Fingerprint::Of(key.bytes));
+    }
+  }
+  EXPECT_EQ(bytes.size(), 2 * settings.size());
+  EXPECT_EQ(fingerprints.size(), 2 * settings.size());
+}
+
+TEST(MakeProgramKey, NamesOfNodesDoNotCount) {
+  const ProgramKey one = MakeProgramKey(Parse("graph \"a\" {\n%x = input : f32[2]\n%y = sin(%x)\noutput \"o\" = %y\n}"), {});
+  const ProgramKey two = MakeProgramKey(Parse("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
+  EXPECT_EQ(one.bytes, two.bytes);
+}
+
+}  // namespace
+}  // namespace tensord

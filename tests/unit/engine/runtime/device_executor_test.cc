@@ -1,0 +1,229 @@
+#include "engine/runtime/device_executor.h"
+
+#include <atomic>
+#include <new>
+#include <optional>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "engine/ir/parser.h"
+#include "engine/ops/core_ops.h"
+#include "engine/runtime/compiler.h"
+#include "engine/runtime/executor_pool.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
+
+namespace tensord {
+namespace {
+
+using testing::HasSubstr;
+
+struct Answer {
+  int run = 0;
+  std::string reason;  // of a refusal; empty where the run went well
+  std::string message;
+  float value = 0;     // the first of the result
+};
+
+std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{.reason = "?"}).reason; }
+
+class DeviceExecutorTest : public testing::Test {
+ protected:
+  DeviceExecutorTest() {
+    absl::StatusOr<Graph> graph = ParseGraph(R"(graph "double" {
+      %x = input : f32[2]
+      %y = add(%x, %x)
+      output "y" = %y
+    })", CoreRegistry());
+    const auto program = Compile(*std::move(graph), {.device = "gated:0"}, Fingerprint(), &backend_);
+    EXPECT_TRUE(program.ok()) << program.status();
+    program_ = *program;
+  }
+
+  // The run number `run` doubles it.
+  RunRequest Request(int run) {
+    auto bytes = std::make_shared<std::vector<float>>(2, static_cast<float>(run));
+    HostTensor argument{.type = {.dtype = DType::kF32, .shape = {2}}};
+    argument.bytes = std::shared_ptr<const void>(bytes, bytes->data());
+    RunRequest request{.program = program_, .arguments = {std::move(argument)}};
+    request.done = [this, run](absl::StatusOr<RunOutcome> outcome) {
+      Answer answer{.run = run};
+      if (outcome.ok()) {
+        answer.value = static_cast<const float*>(outcome->results.at(0).bytes.get())[0];
+      } else {
+        answer.reason = ReasonOf(outcome.status());
+        answer.message = std::string(outcome.status().message());
+      }
+      answers_.Put(std::move(answer));
+    };
+    return request;
+  }
+
+  // The next run stops before its first kernel until gate_ is set.
+  void CloseGate() {
+    backend_.before_run = [this] {
+      started_.Set();
+      gate_.Wait();
+    };
+  }
+
+  GatedBackend backend_;
+  CompiledProgramPtr program_;
+  Event started_, gate_;
+  Inbox<Answer> answers_;
+};
+
+TEST_F(DeviceExecutorTest, OneWorkerAnswersInOrder) {
+  CloseGate();
+  {
+    DeviceExecutor executor("gated:0", &backend_, 1, 100);
+    for (int run = 0; run < 10; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
+    started_.Wait();
+    EXPECT_EQ(executor.stats().running, 1);
+    EXPECT_EQ(executor.stats().queued, 9);
+    gate_.Set();
+    const std::vector<Answer> answers = answers_.WaitFor(10);
+    for (int run = 0; run < 10; ++run) {
+      EXPECT_EQ(answers[static_cast<size_t>(run)].run, run);
+      EXPECT_EQ(answers[static_cast<size_t>(run)].reason, "");
+      EXPECT_EQ(answers[static_cast<size_t>(run)].value, 2.0f * static_cast<float>(run));
+    }
+    EXPECT_EQ(executor.stats().completed, 10);
+    EXPECT_EQ(executor.stats().running, 0);
+    EXPECT_EQ(executor.stats().failed, 0);
+  }
+  program_.reset();
+  EXPECT_EQ(backend_.live_buffers(), 0);
+}
+
+TEST_F(DeviceExecutorTest, SeveralWorkersRunAtOnce) {
+  std::atomic<int> inside{0};
+  backend_.before_run = [&] {
+    if (++inside == 3) gate_.Set();  // only three runs at once open the gate
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, 3, 100);
+  EXPECT_EQ(executor.workers(), 3);
+  for (int run = 0; run < 30; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
+  for (const Answer& answer : answers_.WaitFor(30)) EXPECT_EQ(answer.value, 2.0f * static_cast<float>(answer.run));
+}
+
+TEST_F(DeviceExecutorTest, WhatWaitsTooLongOrIsCancelledIsNotStarted) {
+  std::atomic<int> runs{0};
+  backend_.before_run = [&] {
+    ++runs;
+    started_.Set();
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  RunRequest late = Request(1), cancelled = Request(2), kept = Request(3);
+  late.deadline = absl::Now() - absl::Nanoseconds(1);
+  kept.deadline = absl::Now() + absl::Hours(1);
+  const auto token = std::make_shared<CancelToken>();
+  cancelled.cancel = token;
+  kept.cancel = std::make_shared<CancelToken>();
+  ASSERT_TRUE(executor.Submit(std::move(late)).ok());
+  ASSERT_TRUE(executor.Submit(std::move(cancelled)).ok());
+  ASSERT_TRUE(executor.Submit(std::move(kept)).ok());
+  token->Cancel();
+  gate_.Set();
+  const std::vector<Answer> answers = answers_.WaitFor(4);
+  EXPECT_EQ(answers[0].reason, "");
+  EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED");
+  EXPECT_EQ(answers[2].reason, "CANCELLED");
+  EXPECT_EQ(answers[3].reason, "");
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(executor.stats().failed, 2);
+  EXPECT_EQ(executor.stats().completed, 2);
+}
+
+TEST_F(DeviceExecutorTest, AFullQueueRefusesAndTakesMoreLater) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, 1, 2);
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  ASSERT_TRUE(executor.Submit(Request(1)).ok());
+  ASSERT_TRUE(executor.Submit(Request(2)).ok());
+  const absl::Status full = executor.Submit(Request(3));
+  EXPECT_EQ(ReasonOf(full), "QUEUE_FULL");
+  EXPECT_THAT(std::string(full.message()), HasSubstr("gated:0"));
+  gate_.Set();
+  EXPECT_EQ(answers_.WaitFor(3).size(), 3u);
+  EXPECT_TRUE(executor.Submit(Request(4)).ok());
+  EXPECT_EQ(answers_.WaitFor(4).back().run, 4);  // the refused run was never answered
+}
+
+TEST_F(DeviceExecutorTest, StoppingAnswersWhatIsQueuedAndFinishesWhatRuns) {
+  CloseGate();
+  std::optional<DeviceExecutor> executor(std::in_place, "gated:0", &backend_, 1, 100);
+  ASSERT_TRUE(executor->Submit(Request(0)).ok());
+  started_.Wait();
+  ASSERT_TRUE(executor->Submit(Request(1)).ok());
+  ASSERT_TRUE(executor->Submit(Request(2)).ok());
+  std::thread stopping([&executor] { executor.reset(); });
+  std::vector<Answer> answers = answers_.WaitFor(2);  // while the first one still runs
+  EXPECT_EQ(answers[0].run, 1);
+  EXPECT_EQ(answers[0].reason, "SERVER_DRAINING");
+  EXPECT_EQ(answers[1].run, 2);
+  EXPECT_EQ(answers[1].reason, "SERVER_DRAINING");
+  gate_.Set();
+  stopping.join();
+  answers = answers_.WaitFor(3);
+  EXPECT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[2].run, 0);
+  EXPECT_EQ(answers[2].reason, "");
+}
+
+TEST_F(DeviceExecutorTest, AnExceptionOfTheBackendIsAnAnswer) {
+  std::atomic<bool> fail{true};
+  backend_.before_run = [&fail] {
+    if (fail.exchange(false)) throw std::bad_alloc();
+  };
+  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  ASSERT_TRUE(executor.Submit(Request(1)).ok());
+  const std::vector<Answer> answers = answers_.WaitFor(2);
+  EXPECT_EQ(answers[0].reason, "INTERNAL");
+  EXPECT_THAT(answers[0].message, HasSubstr("bad_alloc"));
+  EXPECT_EQ(answers[1].reason, "");
+}
+
+TEST_F(DeviceExecutorTest, ArgumentsThatDoNotFitAreRefused) {
+  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+  RunRequest none = Request(0);
+  none.arguments.clear();
+  RunRequest wrong = Request(1);
+  wrong.arguments[0].type.dtype = DType::kI32;
+  ASSERT_TRUE(executor.Submit(std::move(none)).ok());
+  ASSERT_TRUE(executor.Submit(std::move(wrong)).ok());
+  const std::vector<Answer> answers = answers_.WaitFor(2);
+  EXPECT_EQ(answers[0].reason, "ARGUMENT_COUNT");
+  EXPECT_EQ(answers[1].reason, "ARGUMENT_MISMATCH");
+}
+
+TEST(ExecutorPool, FindsDevicesByName) {
+  GatedBackend gated;
+  HiddenMemoryBackend hidden;
+  ExecutorPool pool;
+  pool.Add(std::make_unique<DeviceExecutor>("gated:0", &gated, 1, 1));
+  pool.Add(std::make_unique<DeviceExecutor>("gated:1", &gated, 1, 1));
+  pool.Add(std::make_unique<DeviceExecutor>("hidden:0", &hidden, 1, 1));
+  const auto name = [&pool](absl::string_view device) -> std::string {
+    const auto found = pool.Find(device);
+    return found.ok() ? (*found)->device() : ReasonOf(found.status());
+  };
+  EXPECT_EQ(name(""), "gated:0");
+  EXPECT_EQ(name("gated"), "gated:0");
+  EXPECT_EQ(name("gated:1"), "gated:1");
+  EXPECT_EQ(name("hidden"), "hidden:0");
+  for (absl::string_view unknown : {"gated:2", "GATED:0", "gated:", "cpu:0", " gated:0"}) {
+    EXPECT_EQ(name(unknown), "DEVICE_UNKNOWN") << unknown;
+  }
+  EXPECT_THAT(std::string(pool.Find("cpu").status().message()), HasSubstr("gated:0, gated:1, hidden:0"));
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,99 @@
+#ifndef TENSORD_TESTS_UNIT_ENGINE_RUNTIME_GATED_BACKEND_H_
+#define TENSORD_TESTS_UNIT_ENGINE_RUNTIME_GATED_BACKEND_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/mutex.h"
+#include "engine/base/refusal.h"
+#include "engine/exec/backend.h"
+#include "tests/testlib/hidden_memory_backend.h"
+
+namespace tensord {
+
+// Set once, waited for by any thread.
+class Event {
+ public:
+  void Set() {
+    MutexLock lock(&mutex_);
+    set_ = true;
+    changed_.SignalAll();
+  }
+  void Wait() {
+    MutexLock lock(&mutex_);
+    while (!set_) changed_.Wait(&mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What callbacks on other threads hand over, in the order in which they come.
+template <typename T>
+class Inbox {
+ public:
+  void Put(T value) {
+    MutexLock lock(&mutex_);
+    values_.push_back(std::move(value));
+    changed_.SignalAll();
+  }
+  size_t size() const {
+    MutexLock lock(&mutex_);
+    return values_.size();
+  }
+  // Everything so far, when there are `count`.
+  std::vector<T> WaitFor(size_t count) {
+    MutexLock lock(&mutex_);
+    while (values_.size() < count) changed_.Wait(&mutex_);
+    return values_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<T> values_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The hidden-memory backend with a test's code before each run, and an op that it does not have. Set both before use.
+class GatedBackend final : public Backend {
+ public:
+  std::function<void()> before_run;
+  std::string lacks;
+
+  absl::string_view kind() const override { return "gated"; }
+  DeviceDescription Describe() const override { return inner_.Describe(); }
+  absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
+    if (op.name == lacks) return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("gated devices have no ", lacks));
+    return inner_.Supports(op, operands, result);
+  }
+  absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
+      absl::Span<const SegmentInstruction> instructions) const override {
+    return inner_.Prepare(instructions);
+  }
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
+    if (before_run) before_run();
+    return inner_.OpenSession();
+  }
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return inner_.Allocate(size_bytes); }
+  absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
+    return inner_.Import(bytes, size_bytes, std::move(owner));
+  }
+  absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) override {
+    return inner_.Export(std::move(buffer));
+  }
+
+  int64_t live_buffers() const { return inner_.live_buffers(); }
+
+ private:
+  HiddenMemoryBackend inner_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_UNIT_ENGINE_RUNTIME_GATED_BACKEND_H_

@@ -1,0 +1,276 @@
+#include "engine/runtime/program_cache.h"
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/ops/core_ops.h"
+#include "gtest/gtest.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
+
+namespace tensord {
+namespace {
+
+using Source = ProgramCache::Source;
+
+struct Answer {
+  CompiledProgramPtr program;
+  Source source = Source::kMemory;
+  std::string reason;
+};
+
+class ProgramCacheTest : public testing::Test {
+ protected:
+  // A program that is little more than a constant of that many bytes.
+  CompiledProgramPtr ProgramOf(int64_t bytes) {
+    Graph graph;
+    Node node{.name = "k", .op = &Def(CoreOp::kConstant), .attrs = Attributes(Def(CoreOp::kConstant).attrs)};
+    node.attrs.Set("value", std::make_shared<const Literal>(*Literal::Create({.dtype = DType::kBool, .shape = {bytes}})));
+    graph.AddOutput("y", graph.AddNode(std::move(node)));
+    return *Compile(std::move(graph), {.device = "hidden:0"}, Fingerprint(), &backend_);
+  }
+
+  static ProgramKey Key(const std::string& bytes) { return {.fingerprint = Fingerprint::Of(bytes), .bytes = bytes}; }
+
+  ProgramCache::DoneFn Done() {
+    return [this](absl::StatusOr<ProgramCache::Found> found) {
+      if (found.ok()) return answers_.Put({.program = found->program, .source = found->source});
+      answers_.Put({.reason = DetailOf(found.status()).value_or(RefusalDetail{.reason = "?"}).reason});
+    };
+  }
+
+  // Asks, and waits for the answer.
+  Answer Get(ProgramCache* cache, ProgramKey key, ProgramCache::CompileFn compile) {
+    const size_t before = answers_.size();
+    cache->GetOrCompile(std::move(key), std::move(compile), Done());
+    return answers_.WaitFor(before + 1).back();
+  }
+  Answer Get(ProgramCache* cache, const std::string& key, CompiledProgramPtr program) {
+    return Get(cache, Key(key), [program] { return program; });
+  }
+
+  static absl::StatusOr<CompiledProgramPtr> MustNotCompile() {
+    ADD_FAILURE() << "compiled again";
+    return Refuse(Refusal::kInternal, "compiled again");
+  }
+
+  HiddenMemoryBackend backend_;
+  Inbox<Answer> answers_;
+};
+
+TEST_F(ProgramCacheTest, CompilesOnceAndRemembers) {
+  CompilePool pool(1, 10);
+  ProgramCache cache(1 << 20, &pool);
+  const CompiledProgramPtr program = ProgramOf(10);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), nullptr);
+  EXPECT_EQ(Get(&cache, "a", program).source, Source::kCompiled);
+  cache.GetOrCompile(Key("a"), MustNotCompile, Done());
+  ASSERT_EQ(answers_.size(), 2u);  // answered before it returned
+  EXPECT_EQ(answers_.WaitFor(2)[1].source, Source::kMemory);
+  EXPECT_EQ(answers_.WaitFor(2)[1].program, program);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), program);
+  const ProgramCache::Stats stats = cache.stats();
+  EXPECT_EQ(stats.hits, 1);
+  EXPECT_EQ(stats.compiled, 1);
+  EXPECT_EQ(stats.entries, 1);
+  EXPECT_EQ(stats.bytes, program->size_bytes() + 1);
+}
+
+TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
+  constexpr int kThreads = 8;
+  CompilePool pool(2, 10);
+  ProgramCache cache(1 << 20, &pool);
+  const CompiledProgramPtr program = ProgramOf(10);
+  Event gate;
+  std::atomic<int> compilations{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      const auto compile = [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        ++compilations;
+        gate.Wait();
+        return program;
+      };
+      cache.GetOrCompile(Key("a"), compile, Done());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();  // nobody waited for the compilation
+  EXPECT_EQ(cache.stats().joined, kThreads - 1);
+  EXPECT_EQ(answers_.size(), 0u);
+  gate.Set();
+  int compiled = 0;
+  for (const Answer& answer : answers_.WaitFor(kThreads)) {
+    EXPECT_EQ(answer.program, program);
+    EXPECT_NE(answer.source, Source::kMemory);
+    compiled += answer.source == Source::kCompiled;
+  }
+  EXPECT_EQ(compiled, 1);
+  EXPECT_EQ(compilations, 1);
+}
+
+TEST_F(ProgramCacheTest, AFailureIsToldToAllAndForgotten) {
+  CompilePool pool(1, 10);
+  ProgramCache cache(1 << 20, &pool);
+  Event gate;
+  const auto fail = [&gate]() -> absl::StatusOr<CompiledProgramPtr> {
+    gate.Wait();
+    return Refuse(Refusal::kShapeMismatch, "no");
+  };
+  for (int i = 0; i < 3; ++i) cache.GetOrCompile(Key("a"), fail, Done());
+  gate.Set();
+  for (const Answer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, "SHAPE_MISMATCH");
+  EXPECT_EQ(cache.stats().failed, 1);
+  EXPECT_EQ(cache.stats().entries, 0);
+  const CompiledProgramPtr program = ProgramOf(10);
+  EXPECT_EQ(Get(&cache, "a", program).program, program);
+}
+
+TEST_F(ProgramCacheTest, AnExceptionOfTheCompilerIsAnAnswer) {
+  CompilePool pool(1, 10);
+  ProgramCache cache(1 << 20, &pool);
+  const auto fail = []() -> absl::StatusOr<CompiledProgramPtr> { throw std::runtime_error("out of everything"); };
+  EXPECT_EQ(Get(&cache, Key("a"), fail).reason, "INTERNAL");
+  const CompiledProgramPtr program = ProgramOf(10);
+  EXPECT_EQ(Get(&cache, "a", program).program, program);
+}
+
+TEST_F(ProgramCacheTest, TheLeastRecentlyUsedGoesFirst) {
+  CompilePool pool(1, 10);
+  const CompiledProgramPtr a = ProgramOf(100000), b = ProgramOf(100000), c = ProgramOf(100000), d = ProgramOf(100000);
+  ProgramCache cache(2 * a->size_bytes() + 100, &pool);  // two fit
+  Get(&cache, "a", a);
+  Get(&cache, "b", b);
+  EXPECT_EQ(cache.stats().evictions, 0);
+  EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).program, a);  // b is the oldest now
+  Get(&cache, "c", c);
+  EXPECT_EQ(cache.Find(Key("b").fingerprint), nullptr);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);  // c is the oldest now
+  Get(&cache, "d", d);
+  EXPECT_EQ(cache.Find(Key("c").fingerprint), nullptr);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);
+  EXPECT_EQ(cache.Find(Key("d").fingerprint), d);
+  EXPECT_EQ(cache.stats().evictions, 2);
+  EXPECT_EQ(cache.stats().entries, 2);
+  EXPECT_EQ(cache.stats().bytes, a->size_bytes() + d->size_bytes() + 2);
+}
+
+TEST_F(ProgramCacheTest, AProgramLargerThanTheCacheStaysUntilTheNext) {
+  CompilePool pool(1, 10);
+  ProgramCache cache(10, &pool);
+  const CompiledProgramPtr a = ProgramOf(100), b = ProgramOf(100);
+  Get(&cache, "a", a);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);
+  Get(&cache, "b", b);
+  EXPECT_EQ(cache.Find(Key("a").fingerprint), nullptr);
+  EXPECT_EQ(cache.Find(Key("b").fingerprint), b);
+}
+
+TEST_F(ProgramCacheTest, EqualFingerprintsOfOtherBytesAreOtherPrograms) {
+  CompilePool pool(2, 10);
+  const CompiledProgramPtr one = ProgramOf(100000), two = ProgramOf(100000), other = ProgramOf(100000);
+  ProgramCache cache(2 * one->size_bytes() + 100, &pool);
+  const Fingerprint same = Fingerprint::Of("same");
+  Event gate;
+  const auto compile = [&gate](CompiledProgramPtr program) -> ProgramCache::CompileFn {
+    return [&gate, program]() -> absl::StatusOr<CompiledProgramPtr> {
+      gate.Wait();
+      return program;
+    };
+  };
+  // In flight at once, each with a second caller.
+  Inbox<CompiledProgramPtr> ones, twos;
+  const auto into = [](Inbox<CompiledProgramPtr>* inbox) -> ProgramCache::DoneFn {
+    return [inbox](absl::StatusOr<ProgramCache::Found> found) { inbox->Put(found.ok() ? found->program : nullptr); };
+  };
+  cache.GetOrCompile({.fingerprint = same, .bytes = "1"}, compile(one), into(&ones));
+  cache.GetOrCompile({.fingerprint = same, .bytes = "2"}, compile(two), into(&twos));
+  cache.GetOrCompile({.fingerprint = same, .bytes = "1"}, MustNotCompile, into(&ones));
+  cache.GetOrCompile({.fingerprint = same, .bytes = "2"}, MustNotCompile, into(&twos));
+  gate.Set();
+  for (const CompiledProgramPtr& program : ones.WaitFor(2)) EXPECT_EQ(program, one);
+  for (const CompiledProgramPtr& program : twos.WaitFor(2)) EXPECT_EQ(program, two);
+  // In memory.
+  EXPECT_EQ(cache.stats().entries, 2);
+  EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "1"}, MustNotCompile).program, one);
+  EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "2"}, MustNotCompile).program, two);
+  // One of them is evicted, the other one stays.
+  Get(&cache, "other", other);
+  EXPECT_EQ(cache.stats().entries, 2);
+  EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "2"}, MustNotCompile).program, two);
+  EXPECT_EQ(cache.Find(same), two);
+  EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "1"}, [&one] { return one; }).source, Source::kCompiled);
+}
+
+TEST_F(ProgramCacheTest, AFullQueueRefusesAndTheNextAttemptWorks) {
+  CompilePool pool(1, 1);
+  ProgramCache cache(1 << 20, &pool);
+  const CompiledProgramPtr a = ProgramOf(1), b = ProgramOf(2), c = ProgramOf(3);
+  Event started, gate;
+  cache.GetOrCompile(Key("a"), [&]() -> absl::StatusOr<CompiledProgramPtr> {
+    started.Set();
+    gate.Wait();
+    return a;
+  }, Done());
+  started.Wait();
+  cache.GetOrCompile(Key("b"), [&b] { return b; }, Done());  // fills the queue
+  cache.GetOrCompile(Key("c"), MustNotCompile, Done());
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_EQ(answers_.WaitFor(1)[0].reason, "QUEUE_FULL");
+  cache.GetOrCompile(Key("b"), MustNotCompile, Done());  // joining needs no place in the queue
+  gate.Set();
+  answers_.WaitFor(4);
+  EXPECT_EQ(Get(&cache, "c", c).program, c);
+  EXPECT_EQ(cache.stats().compiled, 3);
+}
+
+TEST_F(ProgramCacheTest, ManyThreadsAndKeys) {
+  CompilePool pool(2, 1000);
+  std::vector<CompiledProgramPtr> programs;
+  for (int k = 0; k < 6; ++k) programs.push_back(ProgramOf(10000));
+  ProgramCache cache(3 * programs[0]->size_bytes() + 100, &pool);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0}, answered{0};
+  Event all;
+  constexpr int kThreads = 4, kAsks = 300;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kAsks; ++i) {
+        const size_t k = static_cast<size_t>(i * (t + 1)) % programs.size();
+        const CompiledProgramPtr want = programs[k];
+        cache.GetOrCompile(Key(std::string(1, static_cast<char>('a' + k))), [want] { return want; },
+                           [&, want](absl::StatusOr<ProgramCache::Found> found) {
+                             wrong += !found.ok() || found->program != want;
+                             if (++answered == kThreads * kAsks) all.Set();
+                           });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  all.Wait();
+  EXPECT_EQ(wrong, 0);
+  const ProgramCache::Stats stats = cache.stats();
+  EXPECT_EQ(stats.hits + stats.compiled + stats.joined, kThreads * kAsks);
+  EXPECT_EQ(stats.compiled - stats.evictions, stats.entries);
+  EXPECT_LE(stats.entries, 3);
+}
+
+TEST(CompilePool, IsBoundedAndFinishesWhatIsQueued) {
+  std::atomic<int> done{0};
+  Event started, gate;
+  {
+    CompilePool pool(1, 3);
+    EXPECT_TRUE(pool.Submit([&] {
+      started.Set();
+      gate.Wait();
+      ++done;
+    }));
+    started.Wait();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(pool.Submit([&] { ++done; }));
+    EXPECT_FALSE(pool.Submit([&] { done = 1000; }));
+    gate.Set();
+  }
+  EXPECT_EQ(done, 4);
+}
+
+}  // namespace
+}  // namespace tensord
