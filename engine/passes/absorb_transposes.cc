@@ -6,9 +6,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
+#include "engine/ir/canonical.h"
 #include "engine/ops/axis_order.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/structural.h"
+#include "engine/passes/eliminate_dead_code.h"
 
 namespace tensord {
 namespace {
@@ -160,7 +162,12 @@ absl::StatusOr<bool> AbsorbTransposes(Graph* graph, const PassOptions& options) 
                                       static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor);
   }
   if (!has_transpose) return false;
-  ASSIGN_OR_RETURN(*graph, Rewriter(*graph, options.row_major).Run());
+  ASSIGN_OR_RETURN(Graph rewritten, Rewriter(*graph, options.row_major).Run());
+  // What nothing could absorb comes back as it was, next to constants in an order that nobody wants.
+  Graph live = rewritten;
+  RETURN_IF_ERROR(EliminateDeadCode(&live, options).status());
+  if (CanonicalBytes(live) == CanonicalBytes(*graph)) return false;
+  *graph = std::move(rewritten);
   return true;
 }
 

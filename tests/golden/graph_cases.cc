@@ -12,6 +12,7 @@
 #include "engine/ops/core_ops.h"
 #include "google/protobuf/text_format.h"
 #include "proto/codec/graph_codec.h"
+#include "tests/golden/pass_cases.h"
 
 namespace tensord {
 namespace {
@@ -42,6 +43,7 @@ absl::StatusOr<Graph> FromWireText(const std::string& input) {
 }
 
 absl::StatusOr<std::string> Show(const std::string& folder, const std::string& input) {
+  if (folder == "passes") return RunPassCase(input);
   const bool is_text = absl::StartsWith(input, "graph ");
   ASSIGN_OR_RETURN(Graph graph, is_text ? ParseGraph(input, CoreRegistry()) : FromWireText(input));
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");

@@ -1,0 +1,129 @@
+#include <random>
+
+#include "engine/base/refusal.h"
+#include "engine/ir/canonical.h"
+#include "engine/ir/parser.h"
+#include "engine/ir/printer.h"
+#include "engine/ir/verifier.h"
+#include "engine/ops/core_ops.h"
+#include "engine/passes/pass.h"
+#include "engine/passes/reverse_wire_order.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/valid_graph.h"
+
+namespace tensord {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Graph Parse(absl::string_view text) {
+  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  if (!graph.ok()) return Graph();
+  EXPECT_TRUE(InferTypes(&*graph).ok());
+  return *std::move(graph);
+}
+
+TEST(Pipeline, ItsOwnResultStaysAsItIs) {
+  std::mt19937_64 random(5);
+  int changed = 0;
+  for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE(i);
+    Graph graph = RandomValidGraph({.max_nodes = 30, .symbols = i % 2 == 0, .exact = false}, &random);
+    const bool row_major = i % 3 == 0;
+    if (row_major) graph = ReverseWireOrder(graph);
+    const auto first = RunPipeline(&graph, {.row_major = row_major}, {});
+    ASSERT_TRUE(first.ok()) << first.status();
+    changed += !first->empty();
+    // What is left is in the order in which it is stored: for another run it is as good as column-major.
+    const std::string before = PrintGraph(graph);
+    const auto second = RunPipeline(&graph, {}, {});
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_THAT(*second, IsEmpty()) << before << PrintGraph(graph);
+    EXPECT_EQ(PrintGraph(graph), before);
+  }
+  EXPECT_GT(changed, 200);
+}
+
+TEST(Pipeline, SaysWhatChanged) {
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 200; ++i) {
+    Graph graph = RandomValidGraph({.max_nodes = 12, .symbols = true}, &random);
+    for (const Pass& pass : Pipeline()) {
+      const std::string before = CanonicalBytes(graph);
+      const auto changed = pass.run(&graph, {});
+      ASSERT_TRUE(changed.ok()) << changed.status();
+      EXPECT_EQ(*changed, CanonicalBytes(graph) != before) << pass.name << "\n" << PrintGraph(graph);
+    }
+  }
+}
+
+TEST(Pipeline, TransposesThatNothingAbsorbsAreNoChange) {
+  Graph graph = Parse(R"(graph "g" {
+    %x = input : f32[2,3]
+    %t = transpose(%x) {permutation = [1, 0]}
+    %y = reshape(%t) {shape = [6]}
+    output "y" = %y
+    output "t" = %t
+  })");
+  const std::string before = PrintGraph(graph);
+  const auto changed = RunPipeline(&graph, {}, {});
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_THAT(*changed, IsEmpty());
+  EXPECT_EQ(PrintGraph(graph), before);  // with the client's names
+}
+
+TEST(Pipeline, RunsWhatIsNotDisabled) {
+  constexpr absl::string_view kText = R"(graph "g" {
+    %x = input : f32[2,3]
+    %a = transpose(%x) {permutation = [1, 0]}
+    %dead = sin(%a)
+    %e = exp(%a)
+    output "y" = %e
+  })";
+  const std::vector<std::string> dce = {"eliminate_dead_code"}, transposes = {"absorb_transposes"};
+  Graph graph = Parse(kText);
+  EXPECT_THAT(*RunPipeline(&graph, {}, {}), ElementsAre("eliminate_dead_code", "absorb_transposes"));
+  graph = Parse(kText);
+  EXPECT_THAT(*RunPipeline(&graph, {}, dce), ElementsAre("absorb_transposes"));
+  EXPECT_THAT(PrintGraph(graph), HasSubstr("%dead = sin(%x)"));
+  graph = Parse(kText);
+  EXPECT_THAT(*RunPipeline(&graph, {}, transposes), ElementsAre("eliminate_dead_code"));
+  EXPECT_THAT(PrintGraph(graph), HasSubstr("%e = exp(%a)"));
+}
+
+TEST(Pipeline, RefusesAPassThatDoesNotExist) {
+  for (absl::string_view name : {"", "Eliminate_dead_code", "absorb_transposes ", "fuse"}) {
+    Graph graph = Parse("graph \"g\" {\n%x = input : f32[2]\noutput \"y\" = %x\n}");
+    const std::vector<std::string> disabled = {"eliminate_dead_code", std::string(name)};
+    const auto result = RunPipeline(&graph, {}, disabled);
+    ASSERT_FALSE(result.ok()) << name;
+    EXPECT_EQ(DetailOf(result.status())->reason, "PASS_UNKNOWN");
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("absorb_transposes"));
+  }
+}
+
+TEST(ReverseWireOrder, ReversesWhatHasTwoAxesOrMore) {
+  const Graph graph = ReverseWireOrder(Parse(R"(graph "g" {
+    %s = input : f32[]
+    %v = input : f32[n]
+    %x = input : f32[2,n,4]
+    %y = exp(%x)
+    output "s" = %s
+    output "v" = %v
+    output "y" = %y
+  })"));
+  ASSERT_TRUE(VerifyTypes(graph).ok());
+  std::vector<std::string> inputs, outputs;
+  for (const GraphInput& input : graph.inputs()) inputs.push_back(ToString(input.type));
+  for (const GraphOutput& output : graph.outputs()) outputs.push_back(ToString(graph.type(output.value)));
+  EXPECT_THAT(inputs, ElementsAre("f32[]", "f32[n]", "f32[4,n,2]"));
+  EXPECT_THAT(outputs, ElementsAre("f32[]", "f32[n]", "f32[4,n,2]"));
+  EXPECT_EQ(graph.nodes().size(), 3u);
+}
+
+}  // namespace
+}  // namespace tensord
