@@ -157,7 +157,7 @@ inline Complex128 LogisticOf(Complex128 z) { return 1.0 / (1.0 + std::exp(-z)); 
 inline double RsqrtOf(double x) { return 1 / std::sqrt(x); }
 inline Complex128 RsqrtOf(Complex128 z) {
   if (std::isinf(z.real()) || std::isinf(z.imag())) {
-    return std::isnan(z.real()) || std::isnan(z.imag()) ? Complex128(0, 0) : Complex128(0, -0.0 * z.imag());
+    return std::isnan(z.real()) || std::isnan(z.imag()) ? Complex128(0, 0) : Complex128(0, std::copysign(0.0, -z.imag()));
   }
   return 1.0 / std::sqrt(z);
 }
