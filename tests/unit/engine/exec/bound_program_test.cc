@@ -125,7 +125,8 @@ TEST(BoundProgram, PeakCountsArgumentsResultsAndTemporaries) {
     %r = reverse(%x) {dimensions = [0]}
     %y = concatenate(%r, %x) {dimension = 0}
     output "y" = %y
-  })", &backend);
+  })",
+                                                 &backend);
   const auto bound = program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {100}}});
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ((*bound)->temporary_bytes(), 448 + 128);  // %r and the backend's scratch
@@ -142,10 +143,12 @@ TEST(BoundProgram, EmptyTensorsAndNoInstructions) {
     %s = reduce(%z) {kind = sum, dimensions = [1]}
     output "z" = %z
     output "s" = %s
-  })", R"(graph "none" {
+  })",
+                                 R"(graph "none" {
     %x = input : f32[0,3]
     output "x" = %x
-  })", R"(graph "no outputs" {
+  })",
+                                 R"(graph "no outputs" {
     %x = input : f32[0,3]
     %y = exp(%x)
   })"}) {
@@ -171,55 +174,105 @@ TEST(BoundProgram, GuardsNameTheNodeAndTheSizes) {
          %x = input : f32[n,m]
          %flat = reshape(%x) {shape = [n + m]}
          output "y" = %flat
-       })", {f32({2, 2})}, {f32({2, 3})}, "SHAPE_MISMATCH", "flat", {"m*n = 6", "n + m = 5", "node \"flat\", op reshape"}},
+       })",
+       {f32({2, 2})},
+       {f32({2, 3})},
+       "SHAPE_MISMATCH",
+       "flat",
+       {"m*n = 6", "n + m = 5", "node \"flat\", op reshape"}},
       {R"(graph "g" {
          %x = input : f32[n]
          %z = input : f32[m]
          %sum = add(%x, %z)
          output "y" = %sum
-       })", {f32({4}), f32({4})}, {f32({4}), f32({1})}, "SHAPE_MISMATCH", "sum", {"n = 4", "m = 1", "op add"}},
+       })",
+       {f32({4}), f32({4})},
+       {f32({4}), f32({1})},
+       "SHAPE_MISMATCH",
+       "sum",
+       {"n = 4", "m = 1", "op add"}},
       {R"(graph "g" {
          %x = input : f32[n]
          %z = input : f32[m]
          %b = broadcast_in_dim(%x) {shape = [m], broadcast_dimensions = [0]}
          %sum = add(%b, %z)
          output "y" = %sum
-       })", {f32({1}), f32({7})}, {f32({3}), f32({7})}, "SHAPE_MISMATCH", "b", {"n = 3", "m = 7", "op broadcast_in_dim"}},
+       })",
+       {f32({1}), f32({7})},
+       {f32({3}), f32({7})},
+       "SHAPE_MISMATCH",
+       "b",
+       {"n = 3", "m = 7", "op broadcast_in_dim"}},
       {R"(graph "g" {
          %x = input : f32[n]
          %head = slice(%x) {start_indices = [0], limit_indices = [5]}
          output "y" = %head
-       })", {f32({5})}, {f32({4})}, "SHAPE_MISMATCH", "head", {"5", "n = 4", "op slice"}},
+       })",
+       {f32({5})},
+       {f32({4})},
+       "SHAPE_MISMATCH",
+       "head",
+       {"5", "n = 4", "op slice"}},
       {R"(graph "g" {
          %x = input : f32[n]
          %short = broadcast_in_dim(%x) {shape = [n - 3, n], broadcast_dimensions = [1]}
          output "y" = %short
-       })", {f32({3})}, {f32({2})}, "", "short", {"-1"}},
+       })",
+       {f32({3})},
+       {f32({2})},
+       "",
+       "short",
+       {"-1"}},
       {R"(graph "g" {
          %x = input : f32[n]
          %huge = broadcast_in_dim(%x) {shape = [n*n*n, n], broadcast_dimensions = [1]}
          %y = reduce(%huge) {kind = sum, dimensions = [0]}
          output "y" = %y
-       })", {f32({3})}, {f32({3000000})}, "", "huge", {"overflow"}},
+       })",
+       {f32({3})},
+       {f32({3000000})},
+       "",
+       "huge",
+       {"overflow"}},
       // The guard of a node that nobody reads holds all the same.
       {R"(graph "g" {
          %x = input : f32[n]
          %z = input : f32[m]
          %dead = add(%x, %z)
          output "y" = %x
-       })", {f32({2}), f32({2})}, {f32({2}), f32({3})}, "SHAPE_MISMATCH", "dead", {"n = 2", "m = 3"}},
+       })",
+       {f32({2}), f32({2})},
+       {f32({2}), f32({3})},
+       "SHAPE_MISMATCH",
+       "dead",
+       {"n = 2", "m = 3"}},
       {R"(graph "g" {
          %x = input : f32[n,n]
          output "y" = %x
-       })", {f32({2, 2})}, {f32({2, 3})}, "SYMBOL_CONFLICT", "", {"\"n\"", "3", "2"}},
+       })",
+       {f32({2, 2})},
+       {f32({2, 3})},
+       "SYMBOL_CONFLICT",
+       "",
+       {"\"n\"", "3", "2"}},
       {R"(graph "g" {
          %x = input : f32[n,3]
          output "y" = %x
-       })", {f32({2, 3})}, {f32({2, 4})}, "ARGUMENT_MISMATCH", "", {"f32[2,4]", "f32[n,3]"}},
+       })",
+       {f32({2, 3})},
+       {f32({2, 4})},
+       "ARGUMENT_MISMATCH",
+       "",
+       {"f32[2,4]", "f32[n,3]"}},
       {R"(graph "g" {
          %x = input : f32[n]
          output "y" = %x
-       })", {f32({2})}, {}, "ARGUMENT_COUNT", "", {"1 inputs", "0 arguments"}},
+       })",
+       {f32({2})},
+       {},
+       "ARGUMENT_COUNT",
+       "",
+       {"1 inputs", "0 arguments"}},
   };
   HiddenMemoryBackend backend;
   for (const Refused& c : cases) {
@@ -274,8 +327,11 @@ TEST(BoundProgram, ABindingIsKeptWhileItIsUsed) {
     %x = input : f32[n]
     %y = exp(%x)
     output "y" = %y
-  })", &backend);
-  const auto bind = [&program](int64_t n) { return *program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {n}}}); };
+  })",
+                                                 &backend);
+  const auto bind = [&program](int64_t n) {
+    return *program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {n}}});
+  };
   const std::shared_ptr<const BoundProgram> often = bind(1), once = bind(2);
   for (size_t n = 3; n < 3 + CompiledProgram::kMaxBindings; ++n) {
     bind(static_cast<int64_t>(n));

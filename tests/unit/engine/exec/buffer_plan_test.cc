@@ -258,7 +258,8 @@ TEST(BufferPlan, NoLiveValueIsOverwritten) {
 
 // A chain of ops that cannot write in place, each result as large as `sizes` says.
 Graph Chain(const std::vector<int64_t>& sizes) {
-  std::string text = absl::StrCat("graph \"chain\" {\n  %v0 = input : f32[", sizes[0], "]\n  %z = constant() {value = f32[] [0]}\n");
+  std::string text =
+      absl::StrCat("graph \"chain\" {\n  %v0 = input : f32[", sizes[0], "]\n  %z = constant() {value = f32[] [0]}\n");
   for (size_t i = 1; i < sizes.size(); ++i) {
     absl::StrAppend(&text, "  %v", i, " = pad(%v", i - 1, ", %z) {edge_padding_low = [0], edge_padding_high = [",
                     sizes[i] - sizes[i - 1], "]}\n");
@@ -305,7 +306,8 @@ TEST(BufferPlan, AnElementwiseChainLivesInItsResult) {
     %d = multiply(%c, %x)
     output "y" = %d
   })");
-  const auto plan = PlanBuffers(program->program(), (*program->Bind(ArgumentsOf(program->program(), 1)))->slot_types(), 0);
+  const auto plan =
+      PlanBuffers(program->program(), (*program->Bind(ArgumentsOf(program->program(), 1)))->slot_types(), 0);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->arena_bytes, 0) << ToString(*plan);
 }
@@ -341,8 +343,8 @@ TEST(BufferPlan, SizesWhoseSumOverflowsAreRefused) {
     for (int i = 0; i < 8; ++i) absl::StrAppend(&sum, i == 0 ? "" : ", ", "%r", i);
     absl::StrAppend(&text, "%c0 = compare(%r0, %r1) {direction = eq}\n");
     for (int i = 1; i < 7; ++i) {
-      absl::StrAppend(&text, "%p", i, " = compare(%r", i, ", %r", i + 1, ") {direction = eq}\n%c", i, " = and(%c", i - 1,
-                      ", %p", i, ")\n");
+      absl::StrAppend(&text, "%p", i, " = compare(%r", i, ", %r", i + 1, ") {direction = eq}\n%c", i, " = and(%c",
+                      i - 1, ", %p", i, ")\n");
     }
     absl::StrAppend(&text, "%y = reduce(%c6) {kind = max, dimensions = [0]}\noutput \"y\" = %y\n}\n");
     absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
@@ -363,7 +365,8 @@ TEST(BufferPlan, TextNamesEveryHome) {
     output "p" = %p
     output "x" = %x
   })");
-  const auto plan = PlanBuffers(program->program(), (*program->Bind(ArgumentsOf(program->program(), 1)))->slot_types(), 0);
+  const auto plan =
+      PlanBuffers(program->program(), (*program->Bind(ArgumentsOf(program->program(), 1)))->slot_types(), 0);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(ToString(*plan),
             "memory: 64 bytes of temporaries\n  %0: argument 0\n  %1: constant 0\n  %2: temporary at 0\n"

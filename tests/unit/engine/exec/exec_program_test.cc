@@ -44,7 +44,8 @@ TEST(LowerToProgram, ConstantsBecomeSlotsAndShapeSourcesGo) {
     %b = broadcast_in_dim(%k, %x) {shape = [dim(1, 0)]} : f32[n]
     %y = add(%x, %b) : f32[n]
     output "y" = %y
-  })", CoreRegistry());
+  })",
+                                           CoreRegistry());
   ASSERT_TRUE(graph.ok()) << graph.status();
   const ExecProgram program = LowerToProgram(*graph);
   EXPECT_FALSE(program.is_static());

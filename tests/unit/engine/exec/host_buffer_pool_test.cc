@@ -92,7 +92,8 @@ TEST(HostBufferPool, AnUnlimitedPoolRefusesWhatNoAddressSpaceHolds) {
 
 TEST(HostBufferPool, KeepsAtMostWhatItMayTheLargestGoFirst) {
   const auto pool = HostBufferPool::Create(kPlenty, 2048);
-  std::shared_ptr<Buffer> small = Take(pool.get(), 512), middle = Take(pool.get(), 1024), large = Take(pool.get(), 2048);
+  std::shared_ptr<Buffer> small = Take(pool.get(), 512), middle = Take(pool.get(), 1024),
+                          large = Take(pool.get(), 2048);
   void* const small_address = small->address();
   small.reset();
   middle.reset();

@@ -52,8 +52,9 @@ TEST(Compile, DisabledPassesAreNotRun) {
       Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code"}}, Fingerprint(), &backend);
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_THAT((*some)->program().passes, ElementsAre("absorb_transposes"));
-  const auto none = Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code", "absorb_transposes"}},
-                            Fingerprint(), &backend);
+  const auto none =
+      Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code", "absorb_transposes"}},
+              Fingerprint(), &backend);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE((*none)->program().passes.empty());
   EXPECT_EQ((*none)->program().instructions.size(), 3u);
@@ -85,8 +86,9 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
       {.device = "cpu:0", .disabled_passes = {""}},
   };
   const Graph graph = Parse(kText);
-  const Graph other = Parse("graph \"g\" {\n%x = input : f32[2,4]\n%t = transpose(%x) {permutation = [1, 0]}\n"
-                            "%angle = sin(%t)\n%dead = cos(%t)\noutput \"y\" = %angle\n}");
+  const Graph other = Parse(
+      "graph \"g\" {\n%x = input : f32[2,4]\n%t = transpose(%x) {permutation = [1, 0]}\n"
+      "%angle = sin(%t)\n%dead = cos(%t)\noutput \"y\" = %angle\n}");
   std::set<std::string> bytes, fingerprints;
   for (const CompileSettings& s : settings) {
     for (const Graph* g : {&graph, &other}) {
@@ -101,8 +103,10 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
 }
 
 TEST(MakeProgramKey, NamesOfNodesDoNotCount) {
-  const ProgramKey one = MakeProgramKey(Parse("graph \"a\" {\n%x = input : f32[2]\n%y = sin(%x)\noutput \"o\" = %y\n}"), {});
-  const ProgramKey two = MakeProgramKey(Parse("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
+  const ProgramKey one =
+      MakeProgramKey(Parse("graph \"a\" {\n%x = input : f32[2]\n%y = sin(%x)\noutput \"o\" = %y\n}"), {});
+  const ProgramKey two =
+      MakeProgramKey(Parse("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
   EXPECT_EQ(one.bytes, two.bytes);
 }
 

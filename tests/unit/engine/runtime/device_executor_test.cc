@@ -23,10 +23,12 @@ struct Answer {
   int run = 0;
   std::string reason;  // of a refusal; empty where the run went well
   std::string message;
-  float value = 0;     // the first of the result
+  float value = 0;  // the first of the result
 };
 
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{.reason = "?"}).reason; }
+std::string ReasonOf(const absl::Status& status) {
+  return DetailOf(status).value_or(RefusalDetail{.reason = "?"}).reason;
+}
 
 class DeviceExecutorTest : public testing::Test {
  protected:
@@ -35,7 +37,8 @@ class DeviceExecutorTest : public testing::Test {
       %x = input : f32[2]
       %y = add(%x, %x)
       output "y" = %y
-    })", CoreRegistry());
+    })",
+                                             CoreRegistry());
     const auto program = Compile(*std::move(graph), {.device = "gated:0"}, Fingerprint(), &backend_);
     EXPECT_TRUE(program.ok()) << program.status();
     program_ = *program;

@@ -25,7 +25,8 @@ class ProgramCacheTest : public testing::Test {
   CompiledProgramPtr ProgramOf(int64_t bytes) {
     Graph graph;
     Node node{.name = "k", .op = &Def(CoreOp::kConstant), .attrs = Attributes(Def(CoreOp::kConstant).attrs)};
-    node.attrs.Set("value", std::make_shared<const Literal>(*Literal::Create({.dtype = DType::kBool, .shape = {bytes}})));
+    node.attrs.Set("value",
+                   std::make_shared<const Literal>(*Literal::Create({.dtype = DType::kBool, .shape = {bytes}})));
     graph.AddOutput("y", graph.AddNode(std::move(node)));
     return *Compile(std::move(graph), {.device = "hidden:0"}, Fingerprint(), &backend_);
   }
@@ -206,13 +207,17 @@ TEST_F(ProgramCacheTest, AFullQueueRefusesAndTheNextAttemptWorks) {
   ProgramCache cache(1 << 20, &pool);
   const CompiledProgramPtr a = ProgramOf(1), b = ProgramOf(2), c = ProgramOf(3);
   Event started, gate;
-  cache.GetOrCompile(Key("a"), [&]() -> absl::StatusOr<CompiledProgramPtr> {
-    started.Set();
-    gate.Wait();
-    return a;
-  }, Done());
+  cache.GetOrCompile(
+      Key("a"),
+      [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        started.Set();
+        gate.Wait();
+        return a;
+      },
+      Done());
   started.Wait();
-  cache.GetOrCompile(Key("b"), [&b] { return b; }, Done());  // fills the queue
+  cache.GetOrCompile(
+      Key("b"), [&b] { return b; }, Done());  // fills the queue
   cache.GetOrCompile(Key("c"), MustNotCompile, Done());
   ASSERT_EQ(answers_.size(), 1u);
   EXPECT_EQ(answers_.WaitFor(1)[0].reason, "QUEUE_FULL");
@@ -237,11 +242,12 @@ TEST_F(ProgramCacheTest, ManyThreadsAndKeys) {
       for (int i = 0; i < kAsks; ++i) {
         const size_t k = static_cast<size_t>(i * (t + 1)) % programs.size();
         const CompiledProgramPtr want = programs[k];
-        cache.GetOrCompile(Key(std::string(1, static_cast<char>('a' + k))), [want] { return want; },
-                           [&, want](absl::StatusOr<ProgramCache::Found> found) {
-                             wrong += !found.ok() || found->program != want;
-                             if (++answered == kThreads * kAsks) all.Set();
-                           });
+        cache.GetOrCompile(
+            Key(std::string(1, static_cast<char>('a' + k))), [want] { return want; },
+            [&, want](absl::StatusOr<ProgramCache::Found> found) {
+              wrong += !found.ok() || found->program != want;
+              if (++answered == kThreads * kAsks) all.Set();
+            });
       }
     });
   }
