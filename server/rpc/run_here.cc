@@ -50,8 +50,8 @@ absl::StatusOr<RunOutcome> RunHere(const CompiledProgram& program, absl::Span<co
   for (const HostTensor& argument : arguments) types.push_back(argument.type);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, program.Bind(types));
   for (const HostTensor& argument : arguments) {
-    ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(),
-                                                                 argument.bytes));
+    ASSIGN_OR_RETURN(BufferPtr buffer,
+                     program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
     buffers.push_back(std::move(buffer));
   }
   ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(buffers));

@@ -7,8 +7,9 @@
 
 namespace tensord::server {
 
-// Whether a program's run is over so soon that waking an executor's thread for it, and another one afterwards to send the
-// answer, would cost several times the run: a few core ops on a few kilobytes, with all sizes known. Constant for a program.
+// Whether a program's run is over so soon that waking an executor's thread for it, and another one afterwards to send
+// the answer, would cost several times the run: a few core ops on a few kilobytes, with all sizes known. Constant for a
+// program.
 bool IsWorthNoThread(const CompiledProgram& program);
 
 // Runs such a program on the calling thread. Refuses what the executor would.

@@ -47,8 +47,8 @@ v1::Result ExpectedResult(const HostTensor& tensor, Order order, bool discarded)
   return result;
 }
 
-// Tensors whose lengths lie around those at which the length's own encoding grows, and around the size from which memory is
-// shared.
+// Tensors whose lengths lie around those at which the length's own encoding grows, and around the size from which
+// memory is shared.
 std::vector<HostTensor> Samples() {
   std::vector<HostTensor> samples;
   for (const int64_t size : {0, 1, 15, 16, 100, 126, 127, 128, 4095, 4096, 4097, 16383, 16384, 300000}) {
@@ -67,8 +67,8 @@ TEST(ExecuteResponseTest, BytesAreThoseOfProtobuf) {
   for (const Order order : {Order::kColumnMajor, Order::kRowMajor}) {
     for (const uint64_t id : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
       const std::vector<HostTensor> results = Samples();
-      const auto options = Options({v1::ResultOption::DELIVERY_INLINE, v1::ResultOption::DELIVERY_INLINE,
-                                    v1::ResultOption::DELIVERY_DISCARD});
+      const auto options = Options(
+          {v1::ResultOption::DELIVERY_INLINE, v1::ResultOption::DELIVERY_INLINE, v1::ResultOption::DELIVERY_DISCARD});
       v1::ExecuteResponse expected;
       expected.set_request_id(id);
       for (size_t i = 0; i < results.size(); ++i) *expected.add_results() = ExpectedResult(results[i], order, i == 2);
@@ -122,7 +122,8 @@ TEST(ExecuteResponseTest, RefusesWhatProtobufCannotHold) {
 }
 
 TEST(WireBytesTest, VarintSizesMatchWhatIsWritten) {
-  for (const uint64_t value : {uint64_t{0}, uint64_t{127}, uint64_t{128}, uint64_t{16383}, uint64_t{16384}, ~uint64_t{0}}) {
+  for (const uint64_t value :
+       {uint64_t{0}, uint64_t{127}, uint64_t{128}, uint64_t{16383}, uint64_t{16384}, ~uint64_t{0}}) {
     std::string bytes;
     AppendVarint(value, &bytes);
     EXPECT_EQ(static_cast<int64_t>(bytes.size()), VarintSize(value)) << value;

@@ -28,10 +28,10 @@ TEST(JsonLineTest, EscapesWhatJsonDoesNotHold) {
 TEST(JsonLineTest, ReplacesWhatIsNoUtf8) {
   const std::string kReplacement = "\xEF\xBF\xBD";
   EXPECT_EQ(Line("\xff"), "{\"t\":\"" + kReplacement + "\"}");
-  EXPECT_EQ(Line("a\xC3"), "{\"t\":\"a" + kReplacement + "\"}");                                        // cut off
-  EXPECT_EQ(Line("\xC0\x80"), "{\"t\":\"" + kReplacement + kReplacement + "\"}");                       // overlong
-  EXPECT_EQ(Line("\xED\xA0\x80"), "{\"t\":\"" + kReplacement + kReplacement + kReplacement + "\"}");    // surrogate
-  EXPECT_EQ(Line("\xF4\x90\x80\x80").size(), 8 + 4 * kReplacement.size());                              // past U+10FFFF
+  EXPECT_EQ(Line("a\xC3"), "{\"t\":\"a" + kReplacement + "\"}");                                      // cut off
+  EXPECT_EQ(Line("\xC0\x80"), "{\"t\":\"" + kReplacement + kReplacement + "\"}");                     // overlong
+  EXPECT_EQ(Line("\xED\xA0\x80"), "{\"t\":\"" + kReplacement + kReplacement + kReplacement + "\"}");  // surrogate
+  EXPECT_EQ(Line("\xF4\x90\x80\x80").size(), 8 + 4 * kReplacement.size());                            // past U+10FFFF
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ TEST(ListenAddressTest, ReadsBothKinds) {
 }
 
 TEST(ListenAddressTest, RefusesWhatIsNoAddress) {
-  for (const std::string wrong : {"", "unix:", "host", "host:", ":80", "host:65536", "host:-1", "host:http", "::1:80"}) {
+  for (const std::string wrong :
+       {"", "unix:", "host", "host:", ":80", "host:65536", "host:-1", "host:http", "::1:80"}) {
     EXPECT_FALSE(ParseListenAddress(wrong).ok()) << wrong;
   }
   EXPECT_FALSE(ParseListenAddress("unix:/" + std::string(200, 'a')).ok());

@@ -77,11 +77,10 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   CompilePool pool(1, 1);
   const ProgramCache cache(1, &pool);
   Log log({.level = LogLevel::kOff});
-  const CollectedMetrics collected({.version = "1",
-                                    .executors = &executors,
-                                    .cache = &cache,
-                                    .log = &log,
-                                    .admission = [] { return CollectedMetrics::Admission{.ready = true}; }});
+  const CollectedMetrics collected(
+      {.version = "1", .executors = &executors, .cache = &cache, .log = &log, .admission = [] {
+         return CollectedMetrics::Admission{.ready = true};
+       }});
   std::set<std::string> exported, declared;
   for (const auto& family : metrics.registry()->Collect()) exported.insert(family.name);
   for (const auto& family : collected.Collect()) exported.insert(family.name);
@@ -124,7 +123,9 @@ TEST_F(LogTest, OneJsonLineARequest) {
   }
   const std::string line = text_.str();
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
-  EXPECT_THAT(line, HasSubstr(R"("level":"info","event":"request","method":"Execute","peer":"unix:","code":"INVALID_ARGUMENT")"));
+  EXPECT_THAT(
+      line,
+      HasSubstr(R"("level":"info","event":"request","method":"Execute","peer":"unix:","code":"INVALID_ARGUMENT")"));
   EXPECT_THAT(line, HasSubstr(R"("reason":"NAME_INVALID","message":"a \"name\"\n","fingerprint":"0123456789ab")"));
   EXPECT_THAT(line, HasSubstr(R"("decode_us":3,"run_us":20,"received_bytes":100,"sent_bytes":10,"total_us":40})"));
   EXPECT_THAT(line, Not(HasSubstr("queue_us"))) << "a stage that was not reached is absent";

@@ -1,0 +1,231 @@
+// Start, health, metrics and the orderly end.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/config/config_file.h"
+#include "server/observe/metrics.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/raw_stream.h"
+
+namespace tensord {
+namespace {
+
+using server::Daemon;
+using server::ServerConfig;
+using ::testing::HasSubstr;
+
+const std::string kServing = "\x08\x01";     // HealthCheckResponse{status: SERVING}
+const std::string kNotServing = "\x08\x02";  // NOT_SERVING
+
+// HealthCheckRequest{service}.
+std::string HealthRequest(const std::string& service) {
+  return service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+}
+
+TEST(HealthTest, ChecksEveryName) {
+  InProcessServer server;
+  const auto channel = server.Dial();
+  for (const char* name : {"", "tensord.v1.Compute", "device/cpu:0"}) {
+    const Reply reply = CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest(name));
+    EXPECT_TRUE(reply.status.ok()) << name;
+    EXPECT_EQ(reply.bytes, kServing) << name;
+  }
+  EXPECT_EQ(CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest("nobody")).status.error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST(HealthTest, WatchSeesTheDrain) {
+  InProcessServer server({"cpu.executors=1"});
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  RawStream watch(server.Dial(), "grpc.health.v1.Health/Watch");
+  ASSERT_TRUE(watch.Write(HealthRequest("tensord.v1.Compute")));
+  watch.WritesDone();
+  std::string status;
+  ASSERT_TRUE(watch.Read(&status));
+  EXPECT_EQ(status, kServing);
+
+  BlockedExecutor blocked(server);
+  std::thread in_progress([&] {
+    v1::ExecuteResponse response;
+    EXPECT_TRUE(Execute(server.stub(), warm, &response).ok()) << "a call in progress ends as it would have";
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+  server.RequestStop();
+  ASSERT_TRUE(watch.Read(&status));
+  EXPECT_EQ(status, kNotServing);
+  ASSERT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().state == server::ServingState::kDraining; }));
+  v1::ExecuteResponse response;
+  const grpc::Status refused = Execute(server.stub(), warm, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(DetailOf(refused).reason(), "SERVER_DRAINING");
+  blocked.Release();
+  in_progress.join();
+  server.WaitUntilStopped();
+  EXPECT_EQ(server.parts().gate->snapshot().state, server::ServingState::kStopped);
+  EXPECT_NE(access(server.socket_path().c_str(), F_OK), 0) << "the socket goes with the server";
+}
+
+TEST(DrainTest, TheGraceStillTakesCalls) {
+  InProcessServer server({"drain.grace_ms=3600000"});
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  server.RequestStop();
+  const auto channel = server.Dial();
+  EXPECT_TRUE(WaitFor([&] {
+    return CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest("tensord.v1.Compute")).bytes == kNotServing;
+  }));
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(Execute(server.stub(), warm, &response).ok());
+  server.RequestStop();  // ends the grace
+  server.WaitUntilStopped();
+}
+
+TEST(DrainTest, CallsThatTakeTooLongAreCancelled) {
+  InProcessServer server({"cpu.executors=1", "drain.timeout_ms=1"});
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  BlockedExecutor blocked(server);
+  std::thread in_progress([&] {
+    v1::ExecuteResponse response;
+    EXPECT_FALSE(Execute(server.stub(), warm, &response).ok());
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+  server.RequestStop();
+  in_progress.join();
+  blocked.Release();
+  server.WaitUntilStopped();
+  EXPECT_EQ(server.executor().stats().completed, 1) << "only what blocked the executor";
+}
+
+ServerConfig ConfigOf(const std::vector<std::string>& settings) {
+  ServerConfig config;
+  config.mutable_log()->set_level("off");
+  for (const std::string& setting : settings) EXPECT_TRUE(server::SetConfigField(setting, &config).ok());
+  return config;
+}
+
+TEST(ListenTest, ALivingServerKeepsItsSocket) {
+  InProcessServer server;
+  const auto second = Daemon::Start(ConfigOf({"listen=" + server.target()}));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("already"));
+  v1::ServerInfo info;
+  grpc::ClientContext context;
+  EXPECT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+}
+
+TEST(ListenTest, ALivingServerKeepsItsPort) {
+  const auto first = Daemon::Start(ConfigOf({"listen=127.0.0.1:0"}));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = Daemon::Start(ConfigOf({"listen=" + (*first)->grpc_addresses()[0]}));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ListenTest, TheSocketIsTheOwnersAlone) {
+  InProcessServer server;
+  struct stat info {};
+  ASSERT_EQ(stat(server.socket_path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0007, 0u) << "nobody else may connect";
+}
+
+TEST(ListenTest, SeveralAddresses) {
+  TemporaryFolder folder;
+  const auto daemon =
+      Daemon::Start(ConfigOf({"listen=127.0.0.1:0", "listen=localhost:0", "listen=unix:" + folder.path() + "/s"}));
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  ASSERT_EQ((*daemon)->grpc_addresses().size(), 3u);
+  for (const std::string& address : (*daemon)->grpc_addresses()) {
+    EXPECT_THAT(address, Not(HasSubstr(":0")));
+    const auto stub = v1::Compute::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    v1::ServerInfo info;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok()) << address;
+  }
+}
+
+TEST(ListenTest, OtherMachinesMustBeAllowed) {
+  const auto refused = Daemon::Start(ConfigOf({"listen=0.0.0.0:0"}));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("--allow-insecure-listen"));
+  EXPECT_TRUE(Daemon::Check(ConfigOf({"listen=0.0.0.0:0", "allow_insecure_listen=true"})).ok());
+  EXPECT_FALSE(Daemon::Check(ConfigOf({"listen=nonsense"})).ok());
+}
+
+// The body of an HTTP answer.
+std::string HttpGet(const std::string& address, const std::string& path) {
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t count; (count = read(fd, buffer, sizeof(buffer))) > 0;)
+    answer.append(buffer, static_cast<size_t>(count));
+  close(fd);
+  return answer;
+}
+
+TEST(MetricsTest, PrometheusReadsThem) {
+  InProcessServer server({"metrics=127.0.0.1:0"});
+  v1::ExecuteResponse response;
+  const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
+  ASSERT_TRUE(Execute(server.stub(), RequestOf(SmallAdd(), ones), &response).ok());
+  ASSERT_TRUE(Execute(server.stub(), RequestOf(LargeSum(), {ones[0]}), &response).ok());
+  server.WaitUntilIdle();
+  const std::string text = HttpGet(server.daemon().metrics_address(), "/metrics");
+  EXPECT_THAT(text, HasSubstr("200 OK"));
+  for (const server::MetricInfo& info : server::AllMetrics()) {
+    EXPECT_THAT(text, HasSubstr("# HELP " + std::string(info.name) + " ")) << "absent";
+  }
+  EXPECT_THAT(text, HasSubstr("tensord_rpc_handled_total{code=\"OK\",method=\"Execute\"} 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_execute_stage_seconds_count{device=\"cpu:0\",stage=\"queue\"} 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_compile_requests_total{result=\"miss\"} 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_program_cache_entries 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_ready 1"));
+}
+
+TEST(ReflectionTest, ListsTheService) {
+  InProcessServer server;
+  RawStream stream(server.Dial(), "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  ASSERT_TRUE(stream.Write(std::string("\x3a\x01*", 3)));  // ServerReflectionRequest{list_services: "*"}
+  std::string answer;
+  ASSERT_TRUE(stream.Read(&answer));
+  EXPECT_THAT(answer, HasSubstr("tensord.v1.Compute"));
+  EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+  stream.WritesDone();
+  EXPECT_TRUE(stream.Finish().ok());
+}
+
+TEST(StreamTest, StreamingMethodsAreRefusedWithAReason) {
+  InProcessServer server;
+  for (const char* method : {"ExecuteStream", "PutTensor", "GetTensor"}) {
+    RawStream stream(server.Dial(), std::string("tensord.v1.Compute/") + method);
+    stream.Write("");
+    stream.WritesDone();
+    std::string message;
+    EXPECT_FALSE(stream.Read(&message));
+    const grpc::Status status = stream.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+    EXPECT_EQ(DetailOf(status).reason(), "UNSUPPORTED_REQUEST") << method;
+  }
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,167 @@
+// The binary: what it prints, how it ends.
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+// A process of the server's binary, whose standard output is read line by line.
+class Process {
+ public:
+  explicit Process(const std::vector<std::string>& flags) {
+    const char* binary = std::getenv("TENSORD_BINARY");
+    EXPECT_NE(binary, nullptr) << "the environment variable TENSORD_BINARY names the server's binary";
+    std::vector<std::string> arguments = {binary == nullptr ? "" : binary};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
+    EXPECT_EQ(posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    output_ = fdopen(ends[0], "r");
+  }
+  ~Process() {
+    if (process_ > 0) {
+      Signal(SIGKILL);
+      Wait();
+    }
+    fclose(output_);
+  }
+
+  // Without its end; empty at the end of the output.
+  std::string Line() {
+    std::string line;
+    for (int c; (c = fgetc(output_)) != EOF && c != '\n';) line.push_back(static_cast<char>(c));
+    return line;
+  }
+  std::string Rest() {
+    std::string text;
+    for (int c; (c = fgetc(output_)) != EOF;) text.push_back(static_cast<char>(c));
+    return text;
+  }
+  void Signal(int signal) { kill(process_, signal); }
+  // The exit status, or 128 + the signal that ended it.
+  int Wait() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_ = -1;
+  FILE* output_ = nullptr;
+};
+
+TEST(ProcessTest, PrintsWhereItListensAndEndsOnSigterm) {
+  TemporaryFolder folder;
+  Process server({"--listen=unix:" + folder.path() + "/s", "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"});
+  EXPECT_EQ(server.Line(), "listening grpc unix:" + folder.path() + "/s");
+  const std::string tcp = server.Line();
+  EXPECT_THAT(tcp, MatchesRegex("listening grpc 127.0.0.1:[1-9][0-9]*"));
+  EXPECT_THAT(server.Line(), MatchesRegex("listening metrics 127.0.0.1:[1-9][0-9]*"));
+  for (const std::string& target : {"unix:" + folder.path() + "/s", tcp.substr(15)}) {
+    const auto stub = v1::Compute::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()));
+    v1::ExecuteResponse response;
+    const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
+    EXPECT_TRUE(Execute(*stub, RequestOf(SmallAdd(), ones), &response).ok()) << target;
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_NE(access((folder.path() + "/s").c_str(), F_OK), 0);
+}
+
+TEST(ProcessTest, ASecondSignalEndsTheGrace) {
+  TemporaryFolder folder;
+  Process server({"--listen=unix:" + folder.path() + "/s", "--set=drain.grace_ms=3600000"});
+  EXPECT_THAT(server.Line(), HasSubstr("listening"));
+  server.Signal(SIGINT);
+  const auto channel = grpc::CreateChannel("unix:" + folder.path() + "/s", grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(WaitFor([&] { return CallRaw(channel, "grpc.health.v1.Health/Check", "").bytes == "\x08\x02"; }));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ProcessTest, TakesThePlaceOfAServerThatWasKilled) {
+  TemporaryFolder folder;
+  const std::vector<std::string> flags = {"--listen=unix:" + folder.path() + "/s"};
+  {
+    Process killed(flags);
+    EXPECT_THAT(killed.Line(), HasSubstr("listening"));
+    killed.Signal(SIGKILL);
+    EXPECT_EQ(killed.Wait(), 128 + SIGKILL);
+  }
+  Process server(flags);
+  EXPECT_THAT(server.Line(), HasSubstr("listening"));
+  Process second(flags);
+  EXPECT_EQ(second.Wait(), 1) << "the first one lives";
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ProcessTest, ListensInTheRuntimeFolderByDefault) {
+  TemporaryFolder folder;
+  setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1);
+  Process server({});
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(server.Line(), "listening grpc unix:" + folder.path() + "/tensord.sock");
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ProcessTest, ChecksAConfiguration) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/config";
+  const auto check = [&path](const std::string& text) {
+    std::ofstream(path) << text;
+    return Process({"--config=" + path, "--check-config"}).Wait();
+  };
+  EXPECT_EQ(check("limits { rank: 3 }"), 0);
+  EXPECT_EQ(check("{\"listen\": [\"127.0.0.1:0\"]}"), 0);
+  EXPECT_EQ(check("limits { rnak: 3 }"), 2);
+  EXPECT_EQ(check("cpu { executors: 0 }"), 2);
+  EXPECT_EQ(check("listen: \"0.0.0.0:1\""), 2);
+  unlink(path.c_str());
+  EXPECT_NE(Process({"--config=" + path, "--check-config"}).Wait(), 0);
+
+  std::ofstream(path) << Process({"--print-default-config"}).Rest();
+  EXPECT_EQ(Process({"--config=" + path, "--check-config"}).Wait(), 0) << "the printed defaults are a configuration";
+  unlink(path.c_str());
+}
+
+TEST(ProcessTest, FlagsThatOnlyPrint) {
+  Process version({"--version"});
+  EXPECT_THAT(version.Line(), MatchesRegex("tensord [0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(version.Wait(), 0);
+  Process help({"--help"});
+  EXPECT_THAT(help.Rest(), HasSubstr("--listen"));
+  EXPECT_EQ(help.Wait(), 0);
+  EXPECT_EQ(Process({"--no-such-flag"}).Wait(), 2);
+}
+
+}  // namespace
+}  // namespace tensord

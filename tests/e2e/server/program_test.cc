@@ -1,0 +1,220 @@
+// Compiling, finding and explaining programs.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::CompileResponse CompileOrFail(InProcessServer& server, const v1::Graph& graph,
+                                  const v1::CompileOptions& options = {}) {
+  v1::CompileRequest request;
+  *request.mutable_graph() = graph;
+  *request.mutable_options() = options;
+  v1::CompileResponse response;
+  const grpc::Status status = Compile(server.stub(), request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+TEST(ProgramTest, CompileTellsWhatItMade) {
+  InProcessServer server;
+  const v1::CompileResponse response = CompileOrFail(server, LargeSum());
+  EXPECT_EQ(response.source(), v1::CompileResponse::SOURCE_COMPILED);
+  const v1::Program& program = response.program();
+  EXPECT_EQ(program.fingerprint().size(), 64u);
+  ASSERT_EQ(program.inputs_size(), 1);
+  EXPECT_EQ(program.inputs(0).name(), "x");
+  EXPECT_EQ(program.inputs(0).type().dtype(), v1::DTYPE_F32);
+  ASSERT_EQ(program.outputs_size(), 1);
+  EXPECT_EQ(program.outputs(0).name(), "sum");
+  EXPECT_EQ(program.outputs(0).type().shape(0).size(), 16);
+  EXPECT_EQ(program.device(), "cpu:0");
+  EXPECT_GT(program.instruction_count(), 0);
+  EXPECT_TRUE(program.has_temporary_bytes());
+
+  v1::GetProgramRequest get;
+  get.set_fingerprint(program.fingerprint());
+  v1::Program got;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().GetProgram(&context, get, &got).ok());
+  EXPECT_EQ(got.SerializeAsString(), program.SerializeAsString());
+}
+
+TEST(ProgramTest, NamesOfInputsAndNodesDoNotCount) {
+  InProcessServer server;
+  const v1::CompileResponse first = CompileOrFail(server, SmallAdd());
+  v1::Graph renamed = SmallAdd();
+  renamed.set_name("other");
+  renamed.mutable_inputs(0)->set_name("left");
+  renamed.mutable_nodes(0)->set_name("total");
+  renamed.mutable_nodes(0)->set_inputs(0, "left");
+  renamed.mutable_outputs(0)->set_value("total");
+  const v1::CompileResponse second = CompileOrFail(server, renamed);
+  EXPECT_EQ(second.source(), v1::CompileResponse::SOURCE_MEMORY);
+  EXPECT_EQ(second.program().fingerprint(), first.program().fingerprint());
+  EXPECT_EQ(second.program().inputs(0).name(), "left") << "the caller's own names";
+  EXPECT_EQ(second.compile_time().seconds() + second.compile_time().nanos(), 0);
+}
+
+TEST(ProgramTest, OptionsMakeAnotherProgram) {
+  InProcessServer server;
+  v1::CompileOptions row_major;
+  row_major.set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+  v1::CompileOptions device;
+  device.set_device("cpu:0");
+  const std::string fingerprint = CompileOrFail(server, LargeSum()).program().fingerprint();
+  EXPECT_NE(CompileOrFail(server, LargeSum(), row_major).program().fingerprint(), fingerprint);
+  EXPECT_NE(CompileOrFail(server, LargeSum(2)).program().fingerprint(), fingerprint);
+  EXPECT_EQ(CompileOrFail(server, LargeSum(), device).source(), v1::CompileResponse::SOURCE_MEMORY)
+      << "the default device by its name";
+}
+
+TEST(ProgramTest, CallsThatComeTogetherShareOneCompilation) {
+  InProcessServer server({"compiler.threads=1"});
+  constexpr int kClients = 8;
+  std::atomic<bool> release{false};
+  ASSERT_TRUE(server.parts().compile_pool->Submit([&release] {
+    while (!release) std::this_thread::yield();
+  }));
+  std::atomic<int> compiled{0}, joined{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&] {
+      const auto source = CompileOrFail(server, LargeSum()).source();
+      compiled += source == v1::CompileResponse::SOURCE_COMPILED;
+      joined += source == v1::CompileResponse::SOURCE_JOINED;
+    });
+  }
+  EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == kClients - 1; }));
+  release = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(compiled, 1);
+  EXPECT_EQ(joined, kClients - 1);
+  EXPECT_EQ(server.parts().cache->stats().compiled, 1);
+}
+
+TEST(ProgramTest, ARefusalReachesAllWhoJoined) {
+  InProcessServer server({"compiler.threads=1"});
+  std::atomic<bool> release{false};
+  ASSERT_TRUE(server.parts().compile_pool->Submit([&release] {
+    while (!release) std::this_thread::yield();
+  }));
+  v1::Graph wrong = SmallAdd();
+  wrong.mutable_inputs(1)->mutable_type()->mutable_shape(0)->set_size(15);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      v1::CompileRequest request;
+      *request.mutable_graph() = wrong;
+      v1::CompileResponse response;
+      EXPECT_EQ(DetailOf(Compile(server.stub(), request, &response)).reason(), "SHAPE_MISMATCH");
+    });
+  }
+  EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == 2; }));
+  release = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(server.parts().cache->stats().entries, 0) << "what is refused is not kept";
+}
+
+TEST(ProgramTest, TheCompilersQueueIsBounded) {
+  InProcessServer server({"compiler.threads=1", "compiler.queue_length=1"});
+  std::atomic<bool> release{false}, running{false};
+  ASSERT_TRUE(server.parts().compile_pool->Submit([&] {
+    running = true;
+    while (!release) std::this_thread::yield();
+  }));
+  ASSERT_TRUE(WaitFor([&] { return running.load(); }));
+  ASSERT_TRUE(server.parts().compile_pool->Submit([] {}));
+  v1::CompileRequest request;
+  *request.mutable_graph() = SmallAdd();
+  v1::CompileResponse response;
+  const grpc::Status status = Compile(server.stub(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(status).reason(), "QUEUE_FULL");
+  release = true;
+}
+
+TEST(ProgramTest, TheLeastRecentlyUsedProgramGoesFirst) {
+  const std::vector<v1::Tensor> arguments = {FloatTensor(std::vector<float>(16, 1), {16})};
+  InProcessServer probe;
+  CompileOrFail(probe, LargeSum(1));
+  const int64_t one = probe.parts().cache->stats().bytes;
+
+  InProcessServer server({"program_cache.bytes=" + std::to_string(2 * one + one / 2)});
+  const v1::ExecuteRequest first = WarmRequest(server.stub(), LargeSum(1), arguments);
+  const v1::ExecuteRequest second = WarmRequest(server.stub(), LargeSum(2), arguments);
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(Execute(server.stub(), first, &response).ok());
+  const v1::ExecuteRequest third = WarmRequest(server.stub(), LargeSum(3), arguments);
+
+  const grpc::Status evicted = Execute(server.stub(), second, &response);
+  EXPECT_EQ(evicted.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(DetailOf(evicted).reason(), "PROGRAM_NOT_FOUND");
+  EXPECT_TRUE(Execute(server.stub(), first, &response).ok());
+  EXPECT_TRUE(Execute(server.stub(), third, &response).ok());
+  EXPECT_EQ(server.parts().cache->stats().evictions, 1);
+  EXPECT_LE(server.parts().cache->stats().bytes, 2 * one + one / 2);
+}
+
+TEST(ProgramTest, ExplainsByGraphAndByFingerprint) {
+  InProcessServer server;
+  v1::ExplainRequest request;
+  *request.mutable_graph() = LargeSum();
+  v1::ExplainResponse by_graph, by_fingerprint;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(server.stub().Explain(&context, request, &by_graph).ok());
+  }
+  EXPECT_THAT(by_graph.text(), HasSubstr("reduce"));
+  EXPECT_THAT(by_graph.text(), HasSubstr("cpu:0"));
+  request.set_fingerprint(CompileOrFail(server, LargeSum()).program().fingerprint());
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().Explain(&context, request, &by_fingerprint).ok());
+  EXPECT_EQ(by_fingerprint.text(), by_graph.text());
+}
+
+TEST(ProgramTest, ServerInfo) {
+  InProcessServer server({"limits.rank=5", "cpu.executors=3"});
+  v1::GetServerInfoRequest request;
+  v1::ServerInfo info;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(server.stub().GetServerInfo(&context, request, &info).ok());
+  }
+  ASSERT_EQ(info.devices_size(), 1);
+  EXPECT_EQ(info.devices(0).name(), "cpu:0");
+  EXPECT_TRUE(info.devices(0).ready());
+  EXPECT_EQ(info.devices(0).executors(), 3);
+  EXPECT_GT(info.devices(0).memory_bytes(), 0);
+  EXPECT_EQ(info.capabilities_size(), 0);
+  int64_t rank = 0;
+  for (const v1::Limit& limit : info.limits()) {
+    if (limit.name() == "rank") rank = limit.value();
+  }
+  EXPECT_EQ(rank, 5);
+
+  request.set_capabilities(true);
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().GetServerInfo(&context, request, &info).ok());
+  bool adds_f32 = false, finds_nan_in_bool = false;
+  for (const v1::Capability& capability : info.capabilities()) {
+    for (const int dtype : capability.dtypes()) {
+      adds_f32 |= capability.op() == "add" && dtype == v1::DTYPE_F32;
+      finds_nan_in_bool |= capability.op() == "is_finite" && dtype == v1::DTYPE_BOOL;
+    }
+  }
+  EXPECT_TRUE(adds_f32);
+  EXPECT_FALSE(finds_nan_in_bool);
+}
+
+}  // namespace
+}  // namespace tensord
