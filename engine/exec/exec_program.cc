@@ -32,6 +32,12 @@ bool ExecProgram::is_static() const {
 int64_t ExecProgram::size_bytes() const {
   int64_t bytes = static_cast<int64_t>(sizeof(ExecProgram) + slot_types.size() * sizeof(TensorType) +
                                        instructions.size() * (sizeof(ExecInstruction) + 256));
+  int64_t parts = 0;
+  for (const TensorType& type : slot_types) {
+    for (const Dim& dim : type.shape) parts += dim.size.num_parts();
+  }
+  for (const ProgramGuard& guard : guards) parts += guard.guard.lhs.num_parts() + guard.guard.rhs.num_parts();
+  bytes += parts * static_cast<int64_t>(sizeof(DimTerm) + sizeof(DimAtom));
   for (const ProgramConstant& constant : constants) bytes += static_cast<int64_t>(constant.value->bytes().size());
   return bytes;
 }

@@ -29,8 +29,14 @@ absl::Status InferContext::Require(ShapeGuard::Kind kind, const Dim& a, const Di
   }
   if (a == b || (kind == ShapeGuard::Kind::kEqualOrOne && a.is_static() && a.size.is(1))) return absl::OkStatus();
   if (kind == ShapeGuard::Kind::kAtMost && a.is_static() && a.size.is(0)) return absl::OkStatus();
+  RETURN_IF_ERROR(CountParts(a.size.num_parts() + b.size.num_parts()));
   guards_->push_back({.kind = kind, .lhs = a.size, .rhs = b.size, .what = std::string(what), .node = node_});
   return absl::OkStatus();
+}
+
+absl::Status InferContext::CountParts(int64_t parts) {
+  expression_parts_ += parts;
+  return CheckExpressionParts(expression_parts_);
 }
 
 absl::Status InferContext::RequireEqual(const Dim& a, const Dim& b, absl::string_view what) {
@@ -57,7 +63,7 @@ absl::Status InferContext::RequireSameShape(const TensorType& a, const TensorTyp
   return absl::OkStatus();
 }
 
-absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) const {
+absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) {
   return expr.Substitute([this](const DimAtom& atom) -> absl::StatusOr<DimExpr> {
     if (atom.kind == DimAtom::Kind::kSymbol) return DimExpr::Symbol(atom.symbol);
     if (atom.operand < 0 || atom.operand >= static_cast<int64_t>(operands_.size())) {
@@ -75,8 +81,14 @@ absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) const {
                     absl::StrCat("a size names axis ", atom.axis, " of operand ", atom.operand,
                                  ", whose extent only the run decides: ", ToString(dim)));
     }
+    RETURN_IF_ERROR(CountParts(dim.size.num_parts()));
     return dim.size;
   });
+}
+
+absl::Status CheckExpressionParts(int64_t parts) {
+  if (parts <= kMaxExpressionParts) return absl::OkStatus();
+  return RefuseLimit("expression_parts", kMaxExpressionParts, parts, "parts of the graph's sizes");
 }
 
 }  // namespace tensord

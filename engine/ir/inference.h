@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_IR_INFERENCE_H_
 #define TENSORD_ENGINE_IR_INFERENCE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct ShapeGuard {
   int32_t node = -1;  // index of the node that asks for it
 };
 
+// Atoms of size expressions that inferring one graph may keep and read, so that a small graph cannot make many large
+// expressions: some hundred megabytes.
+inline constexpr int64_t kMaxExpressionParts = 1'000'000;
+
 // What a shape rule sees, and how it states what must hold. A requirement on known sizes is decided at once; one that
 // depends on symbols becomes a guard. Lives for the inference of one node.
 class InferContext {
@@ -41,6 +46,9 @@ class InferContext {
   size_t num_operands() const { return operands_.size(); }
   const TensorType& operand(size_t i) const { return *operands_[i]; }
 
+  // Parts of the expressions that this node's guards keep and its attributes were resolved with.
+  int64_t expression_parts() const { return expression_parts_; }
+
   // Refused with SHAPE_MISMATCH, "<what>: <a> and <b>".
   absl::Status RequireEqual(const Dim& a, const Dim& b, absl::string_view what);
   absl::Status RequireEqualOrOne(const Dim& a, const Dim& b, absl::string_view what);
@@ -49,16 +57,21 @@ class InferContext {
   absl::Status RequireSameShape(const TensorType& a, const TensorType& b, absl::string_view what);
 
   // A size expression of the node's attributes with the sizes of the operands put in.
-  absl::StatusOr<DimExpr> Resolve(const DimExpr& expr) const;
+  absl::StatusOr<DimExpr> Resolve(const DimExpr& expr);
 
  private:
+  absl::Status CountParts(int64_t parts);
   absl::Status Require(ShapeGuard::Kind kind, const Dim& a, const Dim& b, absl::string_view what);
 
   const Attributes& attrs_;
   absl::Span<const TensorType* const> operands_;
   const int32_t node_;
   std::vector<ShapeGuard>* const guards_;
+  int64_t expression_parts_ = 0;
 };
+
+// LIMIT_EXCEEDED where the parts are more than kMaxExpressionParts.
+absl::Status CheckExpressionParts(int64_t parts);
 
 }  // namespace tensord
 

@@ -1,5 +1,7 @@
 #include "engine/ir/verifier.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
@@ -70,10 +72,22 @@ absl::Status CheckAttributes(const Node& node) {
   return absl::OkStatus();
 }
 
-}  // namespace
+// What reading the sizes of a type costs beyond naming a symbol.
+int64_t PartsToRead(const TensorType& type) {
+  int64_t parts = 0;
+  for (const Dim& dim : type.shape) parts += std::max<int64_t>(dim.size.num_parts() - 1, 0);
+  return parts;
+}
 
-absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
-                                      std::vector<ShapeGuard>* guards) {
+int64_t PartsToKeep(const TensorType& type) {
+  int64_t parts = 0;
+  for (const Dim& dim : type.shape) parts += dim.size.num_parts();
+  return parts;
+}
+
+// InferNode; adds the parts of size expressions that were read and made, and refuses where they are too many.
+absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, int32_t node_index,
+                                         std::vector<ShapeGuard>* guards, int64_t* parts) {
   const OpDef& op = *node.op;
   const int count = static_cast<int>(node.operands.size());
   const bool too_many = count > op.max_operands && !op.has(kShapeSources);
@@ -84,9 +98,25 @@ absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int3
   }
   RETURN_IF_ERROR(CheckAttributes(node));
   absl::InlinedVector<const TensorType*, 4> operands;
-  for (ValueId v : node.operands) operands.push_back(&graph.type(v));
+  for (ValueId v : node.operands) {
+    operands.push_back(&graph.type(v));
+    *parts += PartsToRead(*operands.back());
+  }
+  RETURN_IF_ERROR(CheckExpressionParts(*parts));
   InferContext context(node.attrs, operands, node_index, guards);
-  return op.infer.get()(context);
+  ASSIGN_OR_RETURN(ResultTypes types, op.infer.get()(context));
+  *parts += context.expression_parts();
+  for (const TensorType& type : types) *parts += PartsToKeep(type);
+  RETURN_IF_ERROR(CheckExpressionParts(*parts));
+  return types;
+}
+
+}  // namespace
+
+absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
+                                      std::vector<ShapeGuard>* guards) {
+  int64_t parts = 0;
+  return InferCounted(graph, node, node_index, guards, &parts);
 }
 
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
@@ -95,9 +125,10 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
     RETURN_IF_ERROR(WithNode(CheckType(input.type, bound), input.name, "input"));
   }
   std::vector<ShapeGuard> guards;
+  int64_t parts = 0;
   for (size_t i = 0; i < graph->nodes().size(); ++i) {
     const Node& node = graph->nodes()[i];
-    absl::StatusOr<ResultTypes> types = InferNode(*graph, node, static_cast<int32_t>(i), &guards);
+    absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &parts);
     if (!types.ok()) return WithNode(types.status(), node.name, node.op->name);
     for (size_t r = 0; r < types->size(); ++r) {
       RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), node.name, node.op->name));

@@ -15,6 +15,11 @@ absl::Status Overflow() {
   return Refuse(Refusal::kDimExprOverflow, "a size expression overflows 64 bits; use smaller sizes");
 }
 
+absl::Status TooManyParts() {
+  return Refuse(Refusal::kDimExprInvalid,
+                absl::StrCat("a size expression has more than ", DimExpr::kMaxParts, " parts"));
+}
+
 int64_t FloorDiv(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
@@ -100,10 +105,22 @@ absl::StatusOr<DimExpr> DimExpr::Normalise() && {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
   }
   terms_ = std::move(merged);
+  if (num_parts() > kMaxParts) return TooManyParts();
   if (Depth() > kMaxDepth) {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression is nested deeper than ", kMaxDepth));
   }
   return std::move(*this);
+}
+
+int64_t DimExpr::num_parts() const {
+  int64_t parts = 0;
+  for (const DimTerm& term : terms_) {
+    parts += static_cast<int64_t>(term.atoms.size());
+    for (const DimAtom& atom : term.atoms) {
+      for (const DimExpr& arg : atom.args) parts += arg.num_parts();
+    }
+  }
+  return parts;
 }
 
 int DimExpr::Depth() const {
@@ -142,6 +159,12 @@ absl::StatusOr<DimExpr> DimExpr::Multiply(const DimExpr& a, const DimExpr& b) {
   };
   if ((a.terms_.size() + 1) * (b.terms_.size() + 1) > 4 * kMaxTerms) {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
+  }
+  // Before like terms are merged, the product has each part of one factor once for every term of the other.
+  if (a.num_parts() * static_cast<int64_t>(b.terms_.size() + 1) +
+          b.num_parts() * static_cast<int64_t>(a.terms_.size() + 1) >
+      4 * kMaxParts) {
+    return TooManyParts();
   }
   RETURN_IF_ERROR(append(a.constant_, b.constant_, {}, {}));
   for (const DimTerm& t : a.terms_) RETURN_IF_ERROR(append(t.coefficient, b.constant_, t.atoms, {}));

@@ -38,11 +38,13 @@ struct DimTerm {
 // polynomials over their atoms compare equal, however they were written. A value; thread-compatible.
 //
 // Arithmetic is refused with DIM_EXPR_OVERFLOW where a coefficient overflows 64 bits or a divisor is the constant 0,
-// and with DIM_EXPR_INVALID where the expression grows past kMaxTerms or kMaxDepth.
+// and with DIM_EXPR_INVALID where the expression grows past kMaxTerms, kMaxDepth or kMaxParts.
 class DimExpr {
  public:
   static constexpr int kMaxTerms = 256;
   static constexpr int kMaxDepth = 32;
+  // Sizes put into sizes multiply: without this bound an expression of legal depth could have any length.
+  static constexpr int64_t kMaxParts = 2048;
 
   DimExpr() = default;
   DimExpr(int64_t constant) : constant_(constant) {}  // NOLINT: a number is a size
@@ -62,6 +64,8 @@ class DimExpr {
   // The number, where the expression is one; the number that is added otherwise.
   int64_t constant() const { return constant_; }
   const std::vector<DimTerm>& terms() const { return terms_; }
+  // Atoms, those of nested expressions included: what the expression costs to keep and to work with.
+  int64_t num_parts() const;
   // The name where the expression is one bare symbol.
   std::optional<absl::string_view> as_symbol() const;
 

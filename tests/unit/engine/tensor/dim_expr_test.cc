@@ -219,5 +219,29 @@ TEST(DimExprTest, WrongTextIsRefused) {
   }
 }
 
+TEST(DimExprTest, SizesPutIntoSizesStayShort) {
+  // Each round nests one level more and doubles the length.
+  DimExpr size = DimExpr::Symbol("n");
+  absl::Status refused;
+  int rounds = 0;
+  for (; rounds < DimExpr::kMaxDepth && refused.ok(); ++rounds) {
+    const absl::StatusOr<DimExpr> doubled =
+        Parsed("min(dim(0, 0) + 1, floordiv(dim(0, 0), 3))").Substitute([&](const DimAtom&) -> absl::StatusOr<DimExpr> {
+          return size;
+        });
+    refused = doubled.status();
+    if (doubled.ok()) size = *doubled;
+    EXPECT_LE(size.num_parts(), DimExpr::kMaxParts);
+  }
+  EXPECT_EQ(ReasonOf(refused), "DIM_EXPR_INVALID");
+  EXPECT_GT(rounds, 5);
+}
+
+TEST(DimExprTest, CountsNestedParts) {
+  EXPECT_EQ(DimExpr(7).num_parts(), 0);
+  EXPECT_EQ(Parsed("3*n*m + n + 5").num_parts(), 3);
+  EXPECT_EQ(Parsed("floordiv(n + m, 2) + n").num_parts(), 4);
+}
+
 }  // namespace
 }  // namespace tensord
