@@ -118,7 +118,9 @@ class CpuBackend final : public Backend {
   }
 
   absl::string_view kind() const override { return "cpu"; }
-  DeviceDescription Describe() const override { return {.model = ProcessorModel(), .memory_bytes = memory_bytes_}; }
+  DeviceDescription Describe() const override {
+    return {.model = ProcessorModel(), .memory_bytes = memory_bytes_, .computes_on_caller = true};
+  }
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     const DType first = operands.empty() ? result : operands[0];

@@ -48,6 +48,8 @@ class BackendSession {
 struct DeviceDescription {
   std::string model;  // as the vendor calls it
   int64_t memory_bytes = 0;
+  // A session computes on the thread that calls it, and never waits for anything else.
+  bool computes_on_caller = false;
 };
 
 // What drives one device: says what it can run, prepares segments, owns the device's memory. Thread-safe. Never moves

@@ -10,6 +10,24 @@
 namespace tensord {
 namespace {
 
+constexpr size_t kMaxTinyInstructions = 16;
+constexpr int64_t kMaxTinyBytes = 32 << 10;
+
+// Whether the slots are few and small: together some microseconds of any core op.
+bool IsTiny(const BoundProgram& bound, const ExecProgram& program) {
+  if (program.instructions.size() > kMaxTinyInstructions || bound.slot_types().size() > 4 * kMaxTinyInstructions) {
+    return false;
+  }
+  for (const ExecInstruction& instruction : program.instructions) {
+    if (instruction.op->family != "core") return false;
+  }
+  int64_t bytes = bound.temporary_bytes();
+  for (const ConcreteType& type : bound.slot_types()) {
+    if (type.num_bytes() > kMaxTinyBytes || (bytes += type.num_bytes()) > kMaxTinyBytes) return false;
+  }
+  return true;
+}
+
 bool Same(absl::Span<const ConcreteType> a, absl::Span<const ConcreteType> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
@@ -27,6 +45,8 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(E
     }
     ASSIGN_OR_RETURN(compiled->static_binding_,
                      BoundProgram::Create(compiled->program_, backend, compiled->static_arguments_));
+    compiled->is_tiny_ =
+        backend->Describe().computes_on_caller && IsTiny(*compiled->static_binding_, compiled->program_);
   }
   return compiled;
 }

@@ -37,6 +37,9 @@ class CompiledProgram {
 
   // Absent where symbols decide.
   std::optional<int64_t> temporary_bytes() const;
+  // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller) that
+  // handing it to another thread would cost several times the run.
+  bool is_tiny() const { return is_tiny_; }
   int64_t segment_count() const { return program_.instructions.empty() ? 0 : 1; }
   int64_t size_bytes() const { return program_.size_bytes(); }
   // Instructions, passes that changed something, kernels and memory plan, as text.
@@ -55,6 +58,7 @@ class CompiledProgram {
   const Fingerprint fingerprint_;
   const std::string device_;
   Backend* const backend_;
+  bool is_tiny_ = false;                                   // constant after Create
   std::vector<ConcreteType> static_arguments_;             // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;     // constant after Create; null with symbols
   mutable Mutex mutex_;

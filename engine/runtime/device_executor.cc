@@ -6,46 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
-#include "engine/base/status_macros.h"
 
 namespace tensord {
-namespace {
-
-absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
-  const absl::Time start = absl::Now();
-  if (request.cancel != nullptr && request.cancel->cancelled()) {
-    return Refuse(Refusal::kCancelled, "cancelled while it was queued");
-  }
-  if (start >= request.deadline) {
-    return Refuse(Refusal::kDeadlineExceeded, absl::StrCat("the deadline passed after ", absl::FormatDuration(queue_time),
-                                                           " in the queue; allow more time"));
-  }
-  const CompiledProgram& program = *request.program;
-  std::vector<ConcreteType> types;
-  types.reserve(request.arguments.size());
-  for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, program.Bind(types));
-
-  std::vector<BufferPtr> arguments;
-  arguments.reserve(request.arguments.size());
-  for (const HostTensor& argument : request.arguments) {
-    ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(),
-                                                                 argument.bytes));
-    arguments.push_back(std::move(buffer));
-  }
-  ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments));
-
-  RunOutcome outcome{.queue_time = queue_time, .peak_bytes = bound->peak_bytes()};
-  for (size_t i = 0; i < results.size(); ++i) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results[i])));
-    const Slot slot = program.program().outputs[i].slot;
-    outcome.results.push_back({.type = bound->slot_types()[static_cast<size_t>(slot)], .bytes = std::move(bytes)});
-  }
-  outcome.run_time = absl::Now() - start;
-  return outcome;
-}
-
-}  // namespace
 
 DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, int workers, int64_t max_queued)
     : device_(std::move(device)), backend_(backend), max_queued_(max_queued) {

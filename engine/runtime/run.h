@@ -46,6 +46,10 @@ struct RunRequest {
   std::function<void(absl::StatusOr<RunOutcome>)> done;
 };
 
+// Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
+// starts. `done` is not called.
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);
+
 }  // namespace tensord
 
 #endif  // TENSORD_ENGINE_RUNTIME_RUN_H_

@@ -10,7 +10,6 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/program_message.h"
-#include "server/rpc/run_here.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -103,7 +102,7 @@ void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& p
   absl::StatusOr<RunRequest> run = MakeRun(call, request, program);
   if (!run.ok()) return call->Fail(run.status());
   call->record().decode = Since(start);
-  if (IsWorthNoThread(*program)) return Respond(call, *request, *program, RunHere(*program, run->arguments));
+  if (program->is_tiny()) return Respond(call, *request, *program, RunProgram(*run, absl::ZeroDuration()));
   const absl::Status submitted = Submit(call, request, *std::move(run));
   if (!submitted.ok()) call->Fail(submitted);
 }
