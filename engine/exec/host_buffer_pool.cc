@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kSmallest = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kAddressSpace = int64_t{1} << 56;  // no process has more; the sizes of classes fit far beyond it
 
 // Four classes a power of two: 64, 80, 96, 112, 128, 160, ….
 int ClassOf(int64_t bytes) {
@@ -57,7 +58,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
     return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use, " of ",
                                                       limit_bytes_, " are in use; send less work at once"));
   };
-  if (size_bytes > limit_bytes_) return refuse(0);
+  if (size_bytes > limit_bytes_ || size_bytes > kAddressSpace) return refuse(0);
   const int size_class = ClassOf(size_bytes);
   const int64_t block_bytes = BytesOf(size_class);
   void* block = nullptr;
