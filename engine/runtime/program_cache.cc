@@ -14,7 +14,7 @@ CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
   const auto found = index_.find(key.fingerprint);
   if (found == index_.end()) return nullptr;
   for (const Entries::iterator entry : found->second) {
-    if (entry->key.bytes != key.bytes) continue;
+    if (entry->key->bytes != key.bytes) continue;
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->program;
   }
@@ -41,16 +41,17 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
     } else {
       std::vector<Flight>& flights = flights_[key.fingerprint];
       const auto flight = std::find_if(flights.begin(), flights.end(),
-                                       [&key](const Flight& f) { return f.key_bytes == key.bytes; });
+                                       [&key](const Flight& f) { return f.key->bytes == key.bytes; });
       if (flight != flights.end()) {
         flight->waiting.push_back(std::move(done));
         ++stats_.joined;
         return;
       }
-      flights.push_back({.key_bytes = key.bytes, .waiting = {}});
-      flights.back().waiting.push_back(std::move(done));
       const Fingerprint fingerprint = key.fingerprint;
-      const auto work = [this, key, compile = std::move(compile)] {
+      const auto shared_key = std::make_shared<const ProgramKey>(std::move(key));
+      flights.push_back({.key = shared_key, .waiting = {}});
+      flights.back().waiting.push_back(std::move(done));
+      const auto work = [this, shared_key, compile = std::move(compile)] {
         const absl::Time start = absl::Now();
         absl::StatusOr<CompiledProgramPtr> program = [&]() -> absl::StatusOr<CompiledProgramPtr> {
           try {
@@ -59,7 +60,7 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
             return Refuse(Refusal::kInternal, absl::StrCat("the compiler failed: ", e.what()));
           }
         }();
-        Land(key, std::move(program), absl::Now() - start);
+        Land(shared_key, std::move(program), absl::Now() - start);
       };
       if (pool_->Submit(work)) return;
       refused = true;
@@ -75,7 +76,7 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
   }
 }
 
-void ProgramCache::Land(const ProgramKey& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time) {
+void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time) {
   std::vector<DoneFn> waiting;
   {
     MutexLock lock(&mutex_);
@@ -85,12 +86,11 @@ void ProgramCache::Land(const ProgramKey& key, absl::StatusOr<CompiledProgramPtr
     } else {
       ++stats_.failed;
     }
-    std::vector<Flight>& flights = flights_[key.fingerprint];
-    const auto flight = std::find_if(flights.begin(), flights.end(),
-                                     [&key](const Flight& f) { return f.key_bytes == key.bytes; });
+    std::vector<Flight>& flights = flights_[key->fingerprint];
+    const auto flight = std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key == key; });
     waiting = std::move(flight->waiting);
     flights.erase(flight);
-    if (flights.empty()) flights_.erase(key.fingerprint);
+    if (flights.empty()) flights_.erase(key->fingerprint);
   }
   Source source = Source::kCompiled;
   for (DoneFn& done : waiting) {
@@ -103,9 +103,9 @@ void ProgramCache::Land(const ProgramKey& key, absl::StatusOr<CompiledProgramPtr
   }
 }
 
-void ProgramCache::InsertLocked(ProgramKey key, CompiledProgramPtr program) {
-  const int64_t bytes = program->size_bytes() + static_cast<int64_t>(key.bytes.size());
-  const Fingerprint fingerprint = key.fingerprint;
+void ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
+  const int64_t bytes = program->size_bytes() + static_cast<int64_t>(key->bytes.size());
+  const Fingerprint fingerprint = key->fingerprint;
   entries_.push_front({.key = std::move(key), .program = std::move(program), .bytes = bytes});
   index_[fingerprint].push_back(entries_.begin());
   stats_.bytes += bytes;
@@ -113,9 +113,9 @@ void ProgramCache::InsertLocked(ProgramKey key, CompiledProgramPtr program) {
   // The newest stays even where it alone is too large: its caller is about to run it.
   while (stats_.bytes > max_bytes_ && entries_.size() > 1) {
     const Entries::iterator victim = std::prev(entries_.end());
-    std::vector<Entries::iterator>& same = index_[victim->key.fingerprint];
+    std::vector<Entries::iterator>& same = index_[victim->key->fingerprint];
     same.erase(std::find(same.begin(), same.end(), victim));
-    if (same.empty()) index_.erase(victim->key.fingerprint);
+    if (same.empty()) index_.erase(victim->key->fingerprint);
     stats_.bytes -= victim->bytes;
     --stats_.entries;
     ++stats_.evictions;

@@ -54,20 +54,21 @@ class ProgramCache {
   Stats stats() const;
 
  private:
+  using KeyPtr = std::shared_ptr<const ProgramKey>;  // shared: a key is as large as the graph's constants
   struct Entry {
-    ProgramKey key;
+    KeyPtr key;
     CompiledProgramPtr program;
     int64_t bytes = 0;
   };
   struct Flight {
-    std::string key_bytes;
+    KeyPtr key;
     std::vector<DoneFn> waiting;
   };
   using Entries = std::list<Entry>;
 
   CompiledProgramPtr FindLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void InsertLocked(ProgramKey key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Land(const ProgramKey& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time);
+  void InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time);
 
   const int64_t max_bytes_;
   CompilePool* const pool_;
