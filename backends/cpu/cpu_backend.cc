@@ -86,6 +86,7 @@ class CpuSession final : public BackendSession {
     absl::InlinedVector<const void*, 16> operands(prepared.max_operands());
     absl::InlinedVector<void*, 2> results(prepared.max_results());
     for (const CpuSegment::Step& step : prepared.steps()) {
+      RETURN_IF_ERROR(CheckWanted());
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
       for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
       step.kernel->Run({.operands = {operands.data(), step.operands.size()},

@@ -2,8 +2,10 @@
 #define TENSORD_ENGINE_EXEC_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,15 +36,26 @@ class PreparedSegment {
   virtual std::string ToString() const = 0;
 };
 
+// Asked while a run goes on; what it refuses ends the run.
+using RunCheck = std::function<absl::Status()>;
+
 // The scope of one run on one device: whatever a backend sets up once so that instructions need not. Confined to the
 // thread that opened it. Work may still be going on when Run or Copy return; Finish waits for it.
 class BackendSession {
  public:
   virtual ~BackendSession() = default;
+  // Before Run. A backend asks between kernels, where that is no cost to speak of.
+  void set_check(RunCheck check) { check_ = std::move(check); }
   // `slots` holds an address for every slot that the segment touches; scratch is aligned to 64 bytes.
   virtual absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) = 0;
   virtual absl::Status Copy(void* to, const void* from, int64_t size_bytes) = 0;
   virtual absl::Status Finish() = 0;
+
+ protected:
+  absl::Status CheckWanted() const { return check_ ? check_() : absl::OkStatus(); }
+
+ private:
+  RunCheck check_;
 };
 
 struct DeviceDescription {

@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   return bound;
 }
 
-absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments) const {
+absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, RunCheck check) const {
   std::vector<BufferPtr> results;
   results.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {
@@ -131,6 +131,7 @@ absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const Buffer
   }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<BackendSession> session, backend_->OpenSession());
+  session->set_check(std::move(check));
   RETURN_IF_ERROR(session->Run(*segment_, absl::MakeConstSpan(slots),
                                arena_address == nullptr ? nullptr : arena_address + plan_.scratch_offset));
   for (const OutputCopy& copy : plan_.copies) {

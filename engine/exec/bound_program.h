@@ -31,8 +31,8 @@ class BoundProgram {
   int64_t peak_bytes() const { return peak_bytes_; }
 
   // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are new buffers, one
-  // an output.
-  absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments) const;
+  // an output. Ends early with what `check` refuses.
+  absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, RunCheck check = nullptr) const;
 
   std::string ToString() const;
 

@@ -9,6 +9,20 @@
 
 namespace tensord {
 
+namespace {
+
+absl::Status CheckWanted(const RunRequest& request) {
+  if (request.cancel != nullptr && request.cancel->cancelled()) {
+    return Refuse(Refusal::kCancelled, "cancelled while the program ran");
+  }
+  if (absl::Now() >= request.deadline) {
+    return Refuse(Refusal::kDeadlineExceeded, "the deadline passed while the program ran; allow more time");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
   const absl::Time start = absl::Now();
   if (request.cancel != nullptr && request.cancel->cancelled()) {
@@ -31,7 +45,7 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
                                                                  argument.bytes));
     arguments.push_back(std::move(buffer));
   }
-  ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments));
+  ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, [&request] { return CheckWanted(request); }));
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = bound->peak_bytes()};
   for (size_t i = 0; i < results.size(); ++i) {

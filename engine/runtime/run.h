@@ -47,7 +47,7 @@ struct RunRequest {
 };
 
 // Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
-// starts. `done` is not called.
+// starts or between its kernels. `done` is not called.
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);
 
 }  // namespace tensord

@@ -42,6 +42,7 @@ class HiddenSession final : public BackendSession {
   absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) override {
     std::memset(Reveal(scratch), 0xA5, static_cast<size_t>(segment.scratch_bytes()));
     for (const HiddenStep& step : static_cast<const HiddenSegment&>(segment).steps) {
+      RETURN_IF_ERROR(CheckWanted());
       std::vector<Literal> operands;
       std::vector<const Literal*> pointers;
       for (size_t i = 0; i < step.operands.size(); ++i) {

@@ -340,5 +340,36 @@ TEST(BoundProgram, ABindingIsKeptWhileItIsUsed) {
   EXPECT_NE(bind(2), once);
 }
 
+TEST(BoundProgramTest, ACheckThatRefusesEndsTheRunBetweenKernels) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(R"(graph "g" {
+    %x = input : f32[4]
+    %a = exp(%x)
+    %b = negate(%a)
+    %c = negate(%b)
+    output "y" = %c
+  })",
+                                                 &backend);
+  ASSERT_NE(program, nullptr);
+  const auto bound = program->Bind({{.dtype = DType::kF32, .shape = {4}}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const auto x = backend.Allocate(16);
+  ASSERT_TRUE(x.ok()) << x.status();
+  int asked = 0;
+  const auto run = [&](int last) {
+    asked = 0;
+    return (*bound)
+        ->Run({BufferPtr(*x)},
+              [&asked, last] {
+                return ++asked > last ? Refuse(Refusal::kCancelled, "cancelled") : absl::OkStatus();
+              })
+        .status();
+  };
+  EXPECT_EQ(run(2).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(run(3).ok());
+  EXPECT_EQ(asked, 3);
+}
+
 }  // namespace
 }  // namespace tensord
