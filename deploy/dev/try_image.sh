@@ -11,13 +11,25 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp --directory --tmpdir tensord-image.XXXXXX)
 store=${IMAGE_STORE:-$work/store}
 export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
-server=''
+runner=''
 container=''
 
 in_store() { buildah --root "$store" --runroot "$store.run" "$@"; }
 
+# The process called tensord among those that PROCESS has started, and they in turn.
+server_below() {
+  local child
+  for child in $(pgrep --parent "$1"); do
+    if [[ $(<"/proc/$child/comm") == tensord ]]; then
+      echo "$child"
+    else
+      server_below "$child"
+    fi
+  done
+}
+
 clean_up() {
-  [[ -z $server ]] || kill -TERM "$server" 2>/dev/null || true
+  [[ -z $runner ]] || kill -TERM "$(server_below "$runner")" "$runner" 2>/dev/null || true
   [[ -z $container ]] || in_store rm "$container" >/dev/null || true
   rm -rf "$work"
 }
@@ -45,7 +57,7 @@ image_setting() {
 
 make_base_image
 echo "== image"
-in_store bud --pull-never --layers --build-arg BASE=localhost/debian:12 --tag localhost/tensord .
+in_store bud --pull-never --format docker --layers --build-arg BASE=localhost/debian:12 --tag localhost/tensord .
 
 echo "== start"
 mapfile -t command < <(image_setting Entrypoint; image_setting Cmd)
@@ -62,7 +74,7 @@ while read -r -t 120 -u "$output" line; do
 done
 [[ -n $ready ]] || { cat "$work/server.log" >&2; exit 1; }
 root=$(in_store mount "$container")
-server=$(pgrep --full --newest -- "^${command[*]}$")
+server=$(server_below "$runner")
 
 echo "== health and a graph, as the image's user"
 in_store run "$container" -- tensordctl health
@@ -81,7 +93,7 @@ echo "== stop"
 kill -TERM "$server"
 status=0
 wait "$runner" || status=$?
-server=''
+runner=''
 [[ $status -eq 0 ]] || { tail -n 20 "$work/server.log" >&2; echo "the server ended with status $status" >&2; exit 1; }
 in_store images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep tensord
 echo "== the image works"
