@@ -50,9 +50,14 @@ class CpuSegment final : public PreparedSegment {
     absl::InlinedVector<Slot, 3> operands;
     absl::InlinedVector<Slot, 1> results;
     std::string text;
+    bool checks = false;  // ask before it whether the run is still wanted
   };
 
-  void Append(Step step) {
+  // `bytes` is what the step reads and writes.
+  void Append(Step step, int64_t bytes) {
+    step.checks = unchecked_bytes_ >= kBytesBetweenChecks;
+    if (step.checks) unchecked_bytes_ = 0;
+    unchecked_bytes_ = std::min(kBytesBetweenChecks, unchecked_bytes_ + std::min(bytes, kBytesBetweenChecks));
     scratch_bytes_ = std::max(scratch_bytes_, step.kernel->scratch_bytes());
     max_operands_ = std::max(max_operands_, step.operands.size());
     max_results_ = std::max(max_results_, step.results.size());
@@ -71,7 +76,11 @@ class CpuSegment final : public PreparedSegment {
   }
 
  private:
+  // A check costs a look at the clock: far less than this takes to read, far more than a tiny kernel.
+  static constexpr int64_t kBytesBetweenChecks = 64 << 10;
+
   std::vector<Step> steps_;
+  int64_t unchecked_bytes_ = 0;
   int64_t scratch_bytes_ = 0;
   size_t max_operands_ = 0;
   size_t max_results_ = 0;
@@ -86,7 +95,7 @@ class CpuSession final : public BackendSession {
     absl::InlinedVector<const void*, 16> operands(prepared.max_operands());
     absl::InlinedVector<void*, 2> results(prepared.max_results());
     for (const CpuSegment::Step& step : prepared.steps()) {
-      RETURN_IF_ERROR(CheckWanted());
+      if (step.checks) RETURN_IF_ERROR(CheckWanted());
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
       for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
       step.kernel->Run({.operands = {operands.data(), step.operands.size()},
@@ -143,12 +152,16 @@ class CpuBackend final : public Backend {
         kernel = make(bound);
       }
       if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, bound.op->name);
+      int64_t bytes = 0;
+      for (const ConcreteType& operand : bound.operands) bytes += std::min<int64_t>(operand.num_bytes(), 1 << 30);
+      for (const ConcreteType& result : bound.results) bytes += std::min<int64_t>(result.num_bytes(), 1 << 30);
       const auto type = [](std::string* out, const ConcreteType& t) { out->append(tensord::ToString(t)); };
       segment->Append({.kernel = *std::move(kernel),
                        .operands = {instruction.operands.begin(), instruction.operands.end()},
                        .results = {instruction.results.begin(), instruction.results.end()},
                        .text = absl::StrCat(bound.op->name, "(", absl::StrJoin(bound.operands, ", ", type), ") -> ",
-                                            absl::StrJoin(bound.results, ", ", type), "  # ", instruction.node)});
+                                            absl::StrJoin(bound.results, ", ", type), "  # ", instruction.node)},
+                      bytes);
     }
     return segment;
   }

@@ -30,18 +30,38 @@ DeviceExecutor::~DeviceExecutor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-absl::Status DeviceExecutor::Submit(RunRequest request) {
-  {
-    MutexLock lock(&mutex_);
-    if (stopping_) return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica");
-    if (static_cast<int64_t>(queue_.size()) >= max_queued_) {
-      return Refuse(Refusal::kQueueFull,
-                    absl::StrCat("the queue of ", device_, " is full: ", max_queued_, " runs wait; try again later"));
+void DeviceExecutor::DropUnwantedLocked(std::vector<Queued>* dropped) {
+  std::deque<Queued> wanted;
+  for (Queued& queued : queue_) {
+    if (CheckWanted(queued.request).ok()) {
+      wanted.push_back(std::move(queued));
+    } else {
+      dropped->push_back(std::move(queued));
     }
-    queue_.push_back({.request = std::move(request), .since = absl::Now()});
-    ++stats_.queued;
   }
-  wake_.Signal();
+  queue_.swap(wanted);
+  stats_.queued = static_cast<int64_t>(queue_.size());
+  stats_.failed += static_cast<int64_t>(dropped->size());
+}
+
+absl::Status DeviceExecutor::Submit(RunRequest request) {
+  std::vector<Queued> dropped;
+  const absl::Status submitted = Enqueue(std::move(request), &dropped);
+  for (Queued& queued : dropped) queued.request.done(CheckWanted(queued.request));
+  if (submitted.ok()) wake_.Signal();
+  return submitted;
+}
+
+absl::Status DeviceExecutor::Enqueue(RunRequest request, std::vector<Queued>* dropped) {
+  MutexLock lock(&mutex_);
+  if (stopping_) return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica");
+  if (static_cast<int64_t>(queue_.size()) >= max_queued_) DropUnwantedLocked(dropped);
+  if (static_cast<int64_t>(queue_.size()) >= max_queued_) {
+    return Refuse(Refusal::kQueueFull,
+                  absl::StrCat("the queue of ", device_, " is full: ", max_queued_, " runs wait; try again later"));
+  }
+  queue_.push_back({.request = std::move(request), .since = absl::Now()});
+  ++stats_.queued;
   return absl::OkStatus();
 }
 

@@ -37,7 +37,7 @@ class DeviceExecutor {
   Backend* backend() const { return backend_; }
   int workers() const { return static_cast<int>(threads_.size()); }
 
-  // QUEUE_FULL where the queue is; `done` is not called then.
+  // QUEUE_FULL where the queue is, of runs that somebody still waits for; `done` is not called then.
   absl::Status Submit(RunRequest request);
   Stats stats() const;
 
@@ -48,6 +48,9 @@ class DeviceExecutor {
   };
 
   void Loop();
+  absl::Status Enqueue(RunRequest request, std::vector<Queued>* dropped);
+  // Takes out of the queue what nobody waits for any more.
+  void DropUnwantedLocked(std::vector<Queued>* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string device_;
   Backend* const backend_;

@@ -2,36 +2,25 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord {
 
-namespace {
-
 absl::Status CheckWanted(const RunRequest& request) {
   if (request.cancel != nullptr && request.cancel->cancelled()) {
-    return Refuse(Refusal::kCancelled, "cancelled while the program ran");
+    return Refuse(Refusal::kCancelled, "the client cancelled the run");
   }
   if (absl::Now() >= request.deadline) {
-    return Refuse(Refusal::kDeadlineExceeded, "the deadline passed while the program ran; allow more time");
+    return Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the run was over; allow more time");
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
   const absl::Time start = absl::Now();
-  if (request.cancel != nullptr && request.cancel->cancelled()) {
-    return Refuse(Refusal::kCancelled, "cancelled while it was queued");
-  }
-  if (start >= request.deadline) {
-    return Refuse(Refusal::kDeadlineExceeded, absl::StrCat("the deadline passed after ", absl::FormatDuration(queue_time),
-                                                           " in the queue; allow more time"));
-  }
+  RETURN_IF_ERROR(CheckWanted(request));
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());

@@ -46,6 +46,9 @@ struct RunRequest {
   std::function<void(absl::StatusOr<RunOutcome>)> done;
 };
 
+// CANCELLED or DEADLINE_EXCEEDED where nobody waits for the run any more.
+absl::Status CheckWanted(const RunRequest& request);
+
 // Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
 // starts or between its kernels. `done` is not called.
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);

@@ -55,7 +55,9 @@ TEST(CanonicalTest, DifferentGraphsHaveDifferentBytes) {
     }
     for (const GraphOutput& output : graph.outputs()) standard.AddOutput(output.name, output.value);
     const auto [it, is_new] = seen.emplace(CanonicalBytes(graph), PrintGraph(standard));
-    if (!is_new) EXPECT_EQ(it->second, PrintGraph(standard));
+    if (!is_new) {
+      EXPECT_EQ(it->second, PrintGraph(standard));
+    }
   }
   EXPECT_GT(seen.size(), 4'000u);
 }

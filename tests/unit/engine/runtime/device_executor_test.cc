@@ -143,6 +143,32 @@ TEST_F(DeviceExecutorTest, WhatWaitsTooLongOrIsCancelledIsNotStarted) {
   EXPECT_EQ(executor.stats().completed, 2);
 }
 
+TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
+  backend_.before_run = [&] {
+    started_.Set();
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, 1, 2);
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  const auto token = std::make_shared<CancelToken>();
+  for (int i = 1; i <= 2; ++i) {
+    RunRequest request = Request(i);
+    request.cancel = token;
+    ASSERT_TRUE(executor.Submit(std::move(request)).ok());
+  }
+  EXPECT_FALSE(executor.Submit(Request(3)).ok());
+  token->Cancel();
+  EXPECT_TRUE(executor.Submit(Request(3)).ok());
+  EXPECT_EQ(executor.stats().queued, 1);
+  gate_.Set();
+  const std::vector<Answer> answers = answers_.WaitFor(4);
+  for (const Answer& answer : answers) {
+    const bool cancelled = answer.run == 1 || answer.run == 2;
+    EXPECT_EQ(answer.reason, cancelled ? "CANCELLED" : "") << answer.run;
+  }
+}
+
 TEST_F(DeviceExecutorTest, AFullQueueRefusesAndTakesMoreLater) {
   CloseGate();
   DeviceExecutor executor("gated:0", &backend_, 1, 2);
