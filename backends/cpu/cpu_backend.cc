@@ -38,7 +38,8 @@ int64_t MachineMemoryBytes() {
 std::string ProcessorModel() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
   }
   return "CPU";
 }
@@ -166,9 +167,13 @@ class CpuBackend final : public Backend {
     return segment;
   }
 
-  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override { return std::make_unique<CpuSession>(&pool_); }
+  absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
+    return std::make_unique<CpuSession>(&pool_);
+  }
 
-  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return memory_->Allocate(size_bytes); }
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
+    return memory_->Allocate(size_bytes);
+  }
 
   absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override {
     // Kernels load elements of up to 8 bytes (complex numbers are two), so that much alignment is taken as it is.

@@ -12,9 +12,9 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
-// The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element, with
-// no slack after the last element. A result never overlaps an operand, except that an
-// elementwise kernel may get one of its operands (of the same byte size) as its result.
+// The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
+// with no slack after the last element. A result never overlaps an operand, except that an elementwise kernel may get
+// one of its operands (of the same byte size) as its result.
 struct KernelArgs {
   absl::Span<const void* const> operands;
   absl::Span<void* const> results;

@@ -89,7 +89,8 @@ absl::Status Refuse(Refusal refusal, absl::string_view message) {
 
 absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what) {
   const RefusalInfo& info = InfoOf(Refusal::kLimitExceeded);
-  absl::Status status(info.code, absl::StrCat(what, ": ", actual_value, " is beyond the limit ", limit, " = ", limit_value));
+  absl::Status status(info.code,
+                      absl::StrCat(what, ": ", actual_value, " is beyond the limit ", limit, " = ", limit_value));
   SetDetail(&status, {.reason = std::string(info.id),
                       .limit = std::string(limit),
                       .limit_value = limit_value,

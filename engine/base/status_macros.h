@@ -8,11 +8,11 @@
 
 // The two control macros of the project; there is no third.
 
-#define RETURN_IF_ERROR(expr)                                   \
-  do {                                                          \
+#define RETURN_IF_ERROR(expr)                                           \
+  do {                                                                  \
     if (absl::Status tensord_status_ = (expr); !tensord_status_.ok()) { \
-      return tensord_status_;                                   \
-    }                                                           \
+      return tensord_status_;                                           \
+    }                                                                   \
   } while (false)
 
 #define TENSORD_CONCAT_INNER_(a, b) a##b

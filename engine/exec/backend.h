@@ -84,9 +84,10 @@ class Backend {
   virtual absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) = 0;
   // A buffer with these bytes. A device that reads host memory takes it as it is and keeps `owner` until the buffer
   // goes; the bytes must not change meanwhile. Others copy.
-  virtual absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) = 0;
-  // The buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may read it,
-  // else a copy.
+  virtual absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes,
+                                           std::shared_ptr<const void> owner) = 0;
+  // The buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may read
+  // it, else a copy.
   virtual absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) = 0;
 };
 

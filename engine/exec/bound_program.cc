@@ -48,11 +48,11 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, con
   bound.reserve(program.instructions.size());
   for (const ExecInstruction& instruction : program.instructions) {
     if (IsAlias(instruction)) continue;
-    SegmentInstruction& segment = bound.emplace_back(SegmentInstruction{
-        .bound = {.op = instruction.op, .attrs = &instruction.attrs},
-        .operands = instruction.operands,
-        .results = instruction.results,
-        .node = instruction.node});
+    SegmentInstruction& segment =
+        bound.emplace_back(SegmentInstruction{.bound = {.op = instruction.op, .attrs = &instruction.attrs},
+                                              .operands = instruction.operands,
+                                              .results = instruction.results,
+                                              .node = instruction.node});
     for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
     for (Slot slot : instruction.results) segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
   }

@@ -18,8 +18,8 @@ namespace tensord {
 // made. Immutable, so thread-safe. The program and the backend must outlive it.
 class BoundProgram {
  public:
-  // `arguments` have the shapes of the slots (reversed for a row-major program). Refuses what SizeBinding refuses, guards
-  // that do not hold, and what the backend cannot prepare; a refusal names the node.
+  // `arguments` have the shapes of the slots (reversed for a row-major program). Refuses what SizeBinding refuses,
+  // guards that do not hold, and what the backend cannot prepare; a refusal names the node.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(const ExecProgram& program, Backend* backend,
                                                               absl::Span<const ConcreteType> arguments);
 

@@ -9,8 +9,8 @@
 namespace tensord {
 
 // A piece of a device's memory. The address is the device's: only its backend knows whether the host may dereference
-// it, but offsets may be added to it. Releases the memory (or what keeps it alive) when the last owner goes. Thread-safe
-// as far as the bytes are not written.
+// it, but offsets may be added to it. Releases the memory (or what keeps it alive) when the last owner goes.
+// Thread-safe as far as the bytes are not written.
 class Buffer {
  public:
   using Release = std::function<void(void* address, int64_t size_bytes)>;

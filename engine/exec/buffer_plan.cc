@@ -29,7 +29,7 @@ constexpr size_t kMaxCompared = 2048;
 struct Storage {
   SlotHome home{.kind = SlotHome::Kind::kArena};
   int64_t bytes = 0;
-  int64_t block_bytes = 0;        // of the arena, where it lies there
+  int64_t block_bytes = 0;    // of the arena, where it lies there
   int64_t pending_reads = 0;  // operand positions and outputs that have not been passed yet
   int32_t birth = 0;          // index of the instruction that first writes it
   int32_t death = 0;          // index of the last instruction that touches it

@@ -47,9 +47,9 @@ struct ProgramGuard {
 // so thread-safe; sizes may still be symbolic.
 struct ExecProgram {
   std::string name;
-  std::vector<GraphInput> inputs;           // as the client wrote them: before a reversal of the wire's order
-  std::vector<TensorType> wire_outputs;     // likewise
-  bool row_major = false;                   // arguments and results cross the wire row-major: axes reversed in the slots
+  std::vector<GraphInput> inputs;        // as the client wrote them: before a reversal of the wire's order
+  std::vector<TensorType> wire_outputs;  // likewise
+  bool row_major = false;                // arguments and results cross the wire row-major: axes reversed in the slots
   std::vector<TensorType> slot_types;
   std::vector<ProgramConstant> constants;
   std::vector<ExecInstruction> instructions;

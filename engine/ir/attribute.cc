@@ -43,7 +43,8 @@ size_t Attributes::IndexOf(absl::string_view name) const {
   for (size_t i = 0; i < schema_.size(); ++i) {
     if (schema_[i].name == name) return i;
   }
-  std::fprintf(stderr, "tensord: no attribute \"%.*s\" in the op's schema\n", static_cast<int>(name.size()), name.data());
+  std::fprintf(stderr, "tensord: no attribute \"%.*s\" in the op's schema\n", static_cast<int>(name.size()),
+               name.data());
   std::abort();
 }
 

@@ -77,7 +77,7 @@ class Graph {
   std::vector<GraphInput> inputs_;
   std::vector<Node> nodes_;
   std::vector<GraphOutput> outputs_;
-  std::vector<TensorType> types_;    // by value
+  std::vector<TensorType> types_;   // by value
   std::vector<int32_t> producers_;  // by value; -1 for an input
 };
 

@@ -24,8 +24,7 @@ bool Holds(ShapeGuard::Kind kind, int64_t a, int64_t b) {
 absl::Status InferContext::Require(ShapeGuard::Kind kind, const Dim& a, const Dim& b, absl::string_view what) {
   if (a.is_static() && b.is_static()) {
     if (Holds(kind, a.size.constant(), b.size.constant())) return absl::OkStatus();
-    return Refuse(Refusal::kShapeMismatch,
-                  absl::StrCat(what, ": ", a.size.constant(), " and ", b.size.constant()));
+    return Refuse(Refusal::kShapeMismatch, absl::StrCat(what, ": ", a.size.constant(), " and ", b.size.constant()));
   }
   if (a == b || (kind == ShapeGuard::Kind::kEqualOrOne && a.is_static() && a.size.is(1))) return absl::OkStatus();
   if (kind == ShapeGuard::Kind::kAtMost && a.is_static() && a.size.is(0)) return absl::OkStatus();

@@ -26,7 +26,7 @@ struct ShapeGuard {
   Kind kind = Kind::kEqual;
   DimExpr lhs;
   DimExpr rhs;
-  std::string what;  // "sizes of axis 1 differ"
+  std::string what;   // "sizes of axis 1 differ"
   int32_t node = -1;  // index of the node that asks for it
 };
 

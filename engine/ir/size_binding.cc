@@ -8,8 +8,9 @@ namespace tensord {
 namespace {
 
 absl::Status Mismatch(size_t argument, const TensorType& type, const ConcreteType& given, absl::string_view what) {
-  return Refuse(Refusal::kArgumentMismatch, absl::StrCat("argument ", argument, " has another ", what, " than its input: ",
-                                                         ToString(given), " where ", ToString(type), " is wanted"));
+  return Refuse(Refusal::kArgumentMismatch,
+                absl::StrCat("argument ", argument, " has another ", what, " than its input: ", ToString(given),
+                             " where ", ToString(type), " is wanted"));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ class SizeBinding {
  public:
   SizeBinding() = default;
 
-  // Matches arguments with the inputs' types. Refused with ARGUMENT_COUNT, with ARGUMENT_MISMATCH where a dtype, rank or
-  // size differs, and with SYMBOL_CONFLICT where one symbol gets two sizes; the message names the argument.
+  // Matches arguments with the inputs' types. Refused with ARGUMENT_COUNT, with ARGUMENT_MISMATCH where a dtype, rank
+  // or size differs, and with SYMBOL_CONFLICT where one symbol gets two sizes; the message names the argument.
   static absl::StatusOr<SizeBinding> Create(absl::Span<const TensorType* const> inputs,
                                             absl::Span<const ConcreteType> arguments);
 

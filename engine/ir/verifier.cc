@@ -26,9 +26,9 @@ absl::Status CheckSymbols(const DimExpr& size, const absl::flat_hash_set<std::st
   size.ForEachLeaf([&](const DimAtom& atom) {
     if (!status.ok()) return;
     if (atom.kind == DimAtom::Kind::kSymbol && !bound.contains(atom.symbol)) {
-      status = Refuse(Refusal::kSymbolUnbound,
-                      absl::StrCat("the size ", size.ToString(), " uses the symbol \"", atom.symbol,
-                                   "\", which is not the whole size of any input's axis"));
+      status =
+          Refuse(Refusal::kSymbolUnbound, absl::StrCat("the size ", size.ToString(), " uses the symbol \"", atom.symbol,
+                                                       "\", which is not the whole size of any input's axis"));
     }
     if (atom.kind == DimAtom::Kind::kOperandAxis) {
       status = Refuse(Refusal::kDimExprInvalid,
@@ -92,9 +92,8 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
   const int count = static_cast<int>(node.operands.size());
   const bool too_many = count > op.max_operands && !op.has(kShapeSources);
   if (count < op.min_operands || too_many) {
-    return Refuse(Refusal::kOperandCount,
-                  absl::StrCat("takes ", op.min_operands == op.max_operands ? "" : "at least ", op.min_operands,
-                               " operands, and has ", count));
+    return Refuse(Refusal::kOperandCount, absl::StrCat("takes ", op.min_operands == op.max_operands ? "" : "at least ",
+                                                       op.min_operands, " operands, and has ", count));
   }
   RETURN_IF_ERROR(CheckAttributes(node));
   absl::InlinedVector<const TensorType*, 4> operands;
@@ -144,8 +143,9 @@ absl::Status VerifyTypes(const Graph& graph) {
     const Node& node = graph.nodes()[i];
     absl::StatusOr<ResultTypes> types = InferNode(graph, node, static_cast<int32_t>(i), &guards);
     if (!types.ok()) {
-      return WithNode(Refuse(Refusal::kInternal, absl::StrCat("a pass made an invalid node: ", types.status().message())),
-                      node.name, node.op->name);
+      return WithNode(
+          Refuse(Refusal::kInternal, absl::StrCat("a pass made an invalid node: ", types.status().message())),
+          node.name, node.op->name);
     }
     for (size_t r = 0; r < types->size(); ++r) {
       const TensorType& recorded = graph.type({node.first_result.index + static_cast<int32_t>(r)});

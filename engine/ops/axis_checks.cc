@@ -37,7 +37,8 @@ absl::Status CheckDType(DType dtype, DTypeSet allowed, absl::string_view what) {
   for (DType d : kAllDTypes) {
     if (allowed.Contains(d)) absl::StrAppend(&names, names.empty() ? "" : ", ", Name(d));
   }
-  return Refuse(Refusal::kDtypeUnsupported, absl::StrCat(what, " must have a dtype of ", names, ", and has ", Name(dtype)));
+  return Refuse(Refusal::kDtypeUnsupported,
+                absl::StrCat(what, " must have a dtype of ", names, ", and has ", Name(dtype)));
 }
 
 absl::Status CheckSameDType(const TensorType& a, const TensorType& b, absl::string_view what) {

@@ -172,7 +172,8 @@ PermutedCall PermuteDotGeneral(const PermuteContext& context) {
     const AxisOrder& order = context.orders[operand];
     const std::vector<int64_t> free =
         FreeAxes(context.operands[operand]->rank(), attrs.Ints(contracting), attrs.Ints(batch));
-    return Side{order, MapAxes(attrs.Ints(contracting), order), MapAxes(attrs.Ints(batch), order), MapAxes(free, order)};
+    return Side{order, MapAxes(attrs.Ints(contracting), order), MapAxes(attrs.Ints(batch), order),
+                MapAxes(free, order)};
   };
   Side lhs = side(0, "lhs_contracting_dimensions", "lhs_batching_dimensions");
   Side rhs = side(1, "rhs_contracting_dimensions", "rhs_batching_dimensions");

@@ -8,7 +8,8 @@
 
 namespace tensord {
 
-// All index vectors of a shape in storage order, for the reference rules: `for (IndexWalk i(shape); !i.done(); i.Next())`.
+// All index vectors of a shape in storage order, for the reference rules: `for (IndexWalk i(shape); !i.done();
+// i.Next())`.
 class IndexWalk {
  public:
   explicit IndexWalk(absl::Span<const int64_t> shape) : shape_(shape.begin(), shape.end()), index_(shape.size()) {

@@ -6,8 +6,8 @@
 
 #include "engine/tensor/dtype.h"
 
-// The elementary functions that the standard library lacks, or computes badly for complex arguments, on the widest types. The
-// functors of scalar_math.h evaluate them.
+// The elementary functions that the standard library lacks, or computes badly for complex arguments, on the widest
+// types. The functors of scalar_math.h evaluate them.
 namespace tensord::scalar {
 
 inline double ExpOf(double x) { return std::exp(x); }
@@ -45,7 +45,8 @@ inline Complex128 LogisticOf(Complex128 z) { return 1.0 / (1.0 + std::exp(-z)); 
 inline double RsqrtOf(double x) { return 1 / std::sqrt(x); }
 inline Complex128 RsqrtOf(Complex128 z) {
   if (std::isinf(z.real()) || std::isinf(z.imag())) {
-    return std::isnan(z.real()) || std::isnan(z.imag()) ? Complex128(0, 0) : Complex128(0, std::copysign(0.0, -z.imag()));
+    return std::isnan(z.real()) || std::isnan(z.imag()) ? Complex128(0, 0)
+                                                        : Complex128(0, std::copysign(0.0, -z.imag()));
   }
   return 1.0 / std::sqrt(z);
 }

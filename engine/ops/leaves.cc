@@ -22,8 +22,8 @@ absl::Status ReferenceConstant(const ReferenceCall& call) {
 PermutedCall PermuteConstant(const PermuteContext& context) {
   const AxisOrder order = NaturalOrder(context.result.rank(), context.reversed_is_natural);
   PermutedCall call{.attrs = context.attrs, .result_order = order};
-  call.attrs.Set("value", std::make_shared<const Literal>(
-                              TransposeLiteral(*context.attrs.GetLiteral("value"), Inverse(order))));
+  call.attrs.Set("value",
+                 std::make_shared<const Literal>(TransposeLiteral(*context.attrs.GetLiteral("value"), Inverse(order))));
   return call;
 }
 

@@ -156,9 +156,7 @@ absl::Status ReferenceReduce(const ReferenceCall& call) {
   const auto kind = static_cast<ReduceKind>(call.attrs.Int("kind"));
   VisitDType(call.operands[0]->dtype(), [&]<typename T>(TypeTag<T>) {
     using Accumulator = typename AccumulatorOf<T>::type;
-    const auto apply = [](auto functor) {
-      return [functor](auto a, auto b) { return scalar::Apply(functor, a, b); };
-    };
+    const auto apply = [](auto functor) { return [functor](auto a, auto b) { return scalar::Apply(functor, a, b); }; };
     switch (kind) {
       case ReduceKind::kSum:
       case ReduceKind::kOr:

@@ -17,7 +17,8 @@ inline constexpr OpDef kReduceDef = {
     .family = "core",
     .index = static_cast<uint16_t>(CoreOp::kReduce),
     .name = "reduce",
-    .summary = "Combines all elements along the axes, which are removed; over no element the identity. AND and OR take BOOL.",
+    .summary =
+        "Combines all elements along the axes, which are removed; over no element the identity. AND and OR take BOOL.",
     .op_class = OpClass::kPlain,
     .min_operands = 1,
     .max_operands = 1,

@@ -10,10 +10,10 @@
 #include "engine/ops/inexact_math.h"
 #include "engine/tensor/dtype.h"
 
-// The meaning of every elementwise op on one element, one functor an op. The dtypes that an op takes and gives are those
-// that its functor takes and gives: the op table, the reference evaluator and the kernels that are not vectorised all
-// derive from here. 16-bit floats are computed in float and rounded once (Apply does it), so functors need not know them.
-// F32 transcendentals are computed in double, which makes them right to well under one ulp.
+// The meaning of every elementwise op on one element, one functor an op. The dtypes that an op takes and gives are
+// those that its functor takes and gives: the op table, the reference evaluator and the kernels that are not vectorised
+// all derive from here. 16-bit floats are computed in float and rounded once (Apply does it), so functors need not know
+// them. F32 transcendentals are computed in double, which makes them right to well under one ulp.
 namespace tensord::scalar {
 
 template <typename T>
@@ -114,13 +114,13 @@ struct Sign {
 };
 
 // Defines a functor over real and complex elements that computes EXPR of `x` (a double or a Complex128).
-#define TENSORD_SCALAR_INEXACT(Name, expr)                   \
-  struct Name {                                              \
-    template <Inexact T>                                     \
-    T operator()(T element) const {                          \
-      const auto x = Wide(element);                          \
-      return static_cast<T>(expr);                           \
-    }                                                        \
+#define TENSORD_SCALAR_INEXACT(Name, expr) \
+  struct Name {                            \
+    template <Inexact T>                   \
+    T operator()(T element) const {        \
+      const auto x = Wide(element);        \
+      return static_cast<T>(expr);         \
+    }                                      \
   };
 
 TENSORD_SCALAR_INEXACT(Exp, ExpOf(x))
@@ -344,13 +344,13 @@ struct Atan2 {
   }
 };
 
-#define TENSORD_SCALAR_BITWISE(Name, op)                                             \
-  struct Name {                                                                      \
+#define TENSORD_SCALAR_BITWISE(Name, op)                                              \
+  struct Name {                                                                       \
     Bool operator()(Bool a, Bool b) const { return Bool((a.value op b.value) != 0); } \
-    template <Integer T>                                                             \
-    T operator()(T a, T b) const {                                                   \
-      return static_cast<T>(a op b);                                                 \
-    }                                                                                \
+    template <Integer T>                                                              \
+    T operator()(T a, T b) const {                                                    \
+      return static_cast<T>(a op b);                                                  \
+    }                                                                                 \
   };
 TENSORD_SCALAR_BITWISE(And, &)
 TENSORD_SCALAR_BITWISE(Or, |)
@@ -368,28 +368,19 @@ struct MakeComplex {
 
 struct Equal {
   template <Element T>
-    requires(!HalfElement<T>)
-  Bool operator()(T a, T b) const {
-    return Bool(a == b);
-  }
+  requires(!HalfElement<T>) Bool operator()(T a, T b) const { return Bool(a == b); }
 };
 
 struct NotEqual {
   template <Element T>
-    requires(!HalfElement<T>)
-  Bool operator()(T a, T b) const {
-    return Bool(!(a == b));
-  }
+  requires(!HalfElement<T>) Bool operator()(T a, T b) const { return Bool(!(a == b)); }
 };
 
-#define TENSORD_SCALAR_ORDER(Name, op)                                        \
-  struct Name {                                                               \
-    Bool operator()(Bool a, Bool b) const { return Bool(a.value op b.value); } \
-    template <typename T>                                                     \
-      requires(Real<T> || Integer<T>)                                         \
-    Bool operator()(T a, T b) const {                                         \
-      return Bool(a op b);                                                    \
-    }                                                                         \
+#define TENSORD_SCALAR_ORDER(Name, op)                                                       \
+  struct Name {                                                                              \
+    Bool operator()(Bool a, Bool b) const { return Bool(a.value op b.value); }               \
+    template <typename T>                                                                    \
+    requires(Real<T> || Integer<T>) Bool operator()(T a, T b) const { return Bool(a op b); } \
   };
 TENSORD_SCALAR_ORDER(Less, <)
 TENSORD_SCALAR_ORDER(LessEqual, <=)
@@ -416,7 +407,7 @@ concept Takes = std::is_invocable_v<const F&, ComputeType<T>...>;
 
 // The functor on elements of any dtype that it takes.
 template <typename F, typename T, typename... Rest>
-  requires Takes<F, T, Rest...>
+requires Takes<F, T, Rest...>
 auto Apply(const F& f, T x, Rest... rest) {
   if constexpr (HalfElement<T>) {
     const auto result = f(static_cast<float>(x), static_cast<float>(rest)...);

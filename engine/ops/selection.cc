@@ -70,7 +70,8 @@ absl::StatusOr<ResultTypes> InferClamp(InferContext& context) {
 
 absl::Status ReferenceClamp(const ReferenceCall& call) {
   VisitDType(call.results[0].dtype(), [&]<typename T>(TypeTag<T>) {
-    const auto low = call.operands[0]->values<T>(), x = call.operands[1]->values<T>(), high = call.operands[2]->values<T>();
+    const auto low = call.operands[0]->values<T>(), x = call.operands[1]->values<T>(),
+               high = call.operands[2]->values<T>();
     const auto out = call.results[0].mutable_values<T>();
     for (size_t i = 0; i < out.size(); ++i) {
       const T raised = scalar::Apply(scalar::Maximum{}, x[i], low[BroadcastIndex(*call.operands[0], i)]);

@@ -39,66 +39,69 @@ decltype(auto) VisitDirection(CompareDirection direction, Visitor&& visitor) {
 }
 
 inline constexpr absl::string_view kDirections[] = {"unspecified", "eq", "ne", "lt", "le", "gt", "ge"};
-inline constexpr AttrDef kCompareAttrs[] = {
-    {.name = "direction", .kind = AttrKind::kEnum, .enumerators = kDirections}};
+inline constexpr AttrDef kCompareAttrs[] = {{.name = "direction", .kind = AttrKind::kEnum, .enumerators = kDirections}};
 inline constexpr AttrDef kConvertAttrs[] = {{.name = "dtype", .kind = AttrKind::kDType}};
 
-inline constexpr OpDef kCompareDef = {.family = "core",
-                                      .index = static_cast<uint16_t>(CoreOp::kCompare),
-                                      .name = "compare",
-                                      .summary = "BOOL result. BOOL orders false before true; complex has EQ and NE only.",
-                                      .op_class = OpClass::kPlain,
-                                      .min_operands = 2,
-                                      .max_operands = 2,
-                                      .attrs = kCompareAttrs,
-                                      .traits = kElementwise,
-                                      .dtypes = kAnyDType,
-                                      .infer = &InferCompare,
-                                      .reference = &ReferenceCompare,
-                                      .permute = &PermuteElementwise};
-
-inline constexpr OpDef kSelectDef = {.family = "core",
-                                     .index = static_cast<uint16_t>(CoreOp::kSelect),
-                                     .name = "select",
-                                     .summary = "(pred, on_true, on_false); pred is BOOL, of the result's shape or rank 0.",
-                                     .op_class = OpClass::kPlain,
-                                     .min_operands = 3,
-                                     .max_operands = 3,
-                                     .attrs = {},
-                                     .traits = kElementwise,
-                                     .dtypes = kAnyDType,
-                                     .infer = &InferSelect,
-                                     .reference = &ReferenceSelect,
-                                     .permute = &PermuteElementwise};
-
-inline constexpr OpDef kClampDef = {.family = "core",
-                                    .index = static_cast<uint16_t>(CoreOp::kClamp),
-                                    .name = "clamp",
-                                    .summary = "(min, x, max): minimum(maximum(x, min), max); bounds have x's shape or rank 0.",
-                                    .op_class = OpClass::kPlain,
-                                    .min_operands = 3,
-                                    .max_operands = 3,
-                                    .attrs = {},
-                                    .traits = kElementwise,
-                                    .dtypes = kAnyDType,
-                                    .infer = &InferClamp,
-                                    .reference = &ReferenceClamp,
-                                    .permute = &PermuteElementwise};
-
-inline constexpr OpDef kConvertDef = {
+inline constexpr OpDef kCompareDef = {
     .family = "core",
-    .index = static_cast<uint16_t>(CoreOp::kConvert),
-    .name = "convert",
-    .summary = "Cast. Float to integer truncates and saturates, NaN gives 0; a wider integer wraps; complex takes the real part.",
+    .index = static_cast<uint16_t>(CoreOp::kCompare),
+    .name = "compare",
+    .summary = "BOOL result. BOOL orders false before true; complex has EQ and NE only.",
     .op_class = OpClass::kPlain,
-    .min_operands = 1,
-    .max_operands = 1,
-    .attrs = kConvertAttrs,
+    .min_operands = 2,
+    .max_operands = 2,
+    .attrs = kCompareAttrs,
     .traits = kElementwise,
     .dtypes = kAnyDType,
-    .infer = &InferConvert,
-    .reference = &ReferenceConvert,
+    .infer = &InferCompare,
+    .reference = &ReferenceCompare,
     .permute = &PermuteElementwise};
+
+inline constexpr OpDef kSelectDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kSelect),
+    .name = "select",
+    .summary = "(pred, on_true, on_false); pred is BOOL, of the result's shape or rank 0.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 3,
+    .max_operands = 3,
+    .attrs = {},
+    .traits = kElementwise,
+    .dtypes = kAnyDType,
+    .infer = &InferSelect,
+    .reference = &ReferenceSelect,
+    .permute = &PermuteElementwise};
+
+inline constexpr OpDef kClampDef = {
+    .family = "core",
+    .index = static_cast<uint16_t>(CoreOp::kClamp),
+    .name = "clamp",
+    .summary = "(min, x, max): minimum(maximum(x, min), max); bounds have x's shape or rank 0.",
+    .op_class = OpClass::kPlain,
+    .min_operands = 3,
+    .max_operands = 3,
+    .attrs = {},
+    .traits = kElementwise,
+    .dtypes = kAnyDType,
+    .infer = &InferClamp,
+    .reference = &ReferenceClamp,
+    .permute = &PermuteElementwise};
+
+inline constexpr OpDef kConvertDef = {.family = "core",
+                                      .index = static_cast<uint16_t>(CoreOp::kConvert),
+                                      .name = "convert",
+                                      .summary =
+                                          "Cast. Float to integer truncates and saturates, NaN gives 0; a wider "
+                                          "integer wraps; complex takes the real part.",
+                                      .op_class = OpClass::kPlain,
+                                      .min_operands = 1,
+                                      .max_operands = 1,
+                                      .attrs = kConvertAttrs,
+                                      .traits = kElementwise,
+                                      .dtypes = kAnyDType,
+                                      .infer = &InferConvert,
+                                      .reference = &ReferenceConvert,
+                                      .permute = &PermuteElementwise};
 
 }  // namespace tensord
 

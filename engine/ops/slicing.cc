@@ -39,8 +39,8 @@ absl::StatusOr<ResultTypes> InferSlice(InferContext& context) {
       return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the stride of axis ", i, " is not positive: ", stride));
     }
     if (starts[i] < 0 || limits[i] < starts[i]) {
-      return Refuse(Refusal::kShapeMismatch, absl::StrCat("the slice of axis ", i, " is no range: start ", starts[i],
-                                                          ", limit ", limits[i]));
+      return Refuse(Refusal::kShapeMismatch,
+                    absl::StrCat("the slice of axis ", i, " is no range: start ", starts[i], ", limit ", limits[i]));
     }
     RETURN_IF_ERROR(context.RequireAtMost(limits[i], operand.shape[i],
                                           absl::StrCat("the slice's limit is past the end of axis ", i)));

@@ -47,7 +47,8 @@ inline constexpr OpDef kPadDef = {
     .family = "core",
     .index = static_cast<uint16_t>(CoreOp::kPad),
     .name = "pad",
-    .summary = "(operand, padding_value of rank 0). Negative edge padding crops; interior padding goes between elements.",
+    .summary =
+        "(operand, padding_value of rank 0). Negative edge padding crops; interior padding goes between elements.",
     .op_class = OpClass::kPlain,
     .min_operands = 2,
     .max_operands = 2,

@@ -48,8 +48,8 @@ class Rewriter {
   absl::Status Rewrite(const Node& node) {
     if (Is(*node.op, CoreOp::kTranspose)) {
       const StoredValue& operand = At(node.operands[0]);
-      values_[static_cast<size_t>(node.first_result.index)] = {
-          operand.stored, Compose(operand.order, node.attrs.Ints("permutation"))};
+      values_[static_cast<size_t>(node.first_result.index)] = {operand.stored,
+                                                               Compose(operand.order, node.attrs.Ints("permutation"))};
       return absl::OkStatus();
     }
     std::vector<const TensorType*> types;
@@ -88,8 +88,8 @@ class Rewriter {
     return {.dtype = type.dtype, .shape = ToStored(type.shape, order)};
   }
 
-  // Size expressions that name an operand's axis name its stored axis from now on. Ops with such attributes keep the order
-  // of their operands.
+  // Size expressions that name an operand's axis name its stored axis from now on. Ops with such attributes keep the
+  // order of their operands.
   absl::Status RenameOperandAxes(const std::vector<AxisOrder>& orders, Attributes* attrs) const {
     for (size_t i = 0; i < attrs->schema().size(); ++i) {
       if (attrs->schema()[i].kind != AttrKind::kDims) continue;
@@ -147,7 +147,7 @@ class Rewriter {
   const Graph& old_;
   const bool row_major_;
   Graph new_;
-  std::vector<StoredValue> values_;  // by old value
+  std::vector<StoredValue> values_;                                                // by old value
   absl::flat_hash_map<int32_t, std::vector<std::pair<AxisOrder, ValueId>>> made_;  // by new value
 };
 
@@ -158,8 +158,8 @@ absl::StatusOr<bool> AbsorbTransposes(Graph* graph, const PassOptions& options) 
   for (const Node& node : graph->nodes()) {
     has_transpose = has_transpose || Is(*node.op, CoreOp::kTranspose);
     // A row-major reshape reads its operand reversed; left alone it would be a strided copy.
-    has_transpose = has_transpose || (Is(*node.op, CoreOp::kReshape) &&
-                                      static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor);
+    has_transpose = has_transpose ||
+                    (Is(*node.op, CoreOp::kReshape) && static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor);
   }
   if (!has_transpose) return false;
   ASSIGN_OR_RETURN(Graph rewritten, Rewriter(*graph, options.row_major).Run());

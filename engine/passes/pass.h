@@ -24,8 +24,8 @@ struct Pass {
 // The passes in the order in which they run; pipeline.cc gives the reasons for it.
 absl::Span<const Pass> Pipeline();
 
-// Runs the pipeline but for the disabled passes; returns the names of those that changed something. The types are checked
-// again after each that did. PASS_UNKNOWN where a disabled name is none.
+// Runs the pipeline but for the disabled passes; returns the names of those that changed something. The types are
+// checked again after each that did. PASS_UNKNOWN where a disabled name is none.
 absl::StatusOr<std::vector<std::string>> RunPipeline(Graph* graph, const PassOptions& options,
                                                      absl::Span<const std::string> disabled);
 

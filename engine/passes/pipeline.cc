@@ -31,7 +31,8 @@ absl::Span<const Pass> Pipeline() { return kPipeline; }
 absl::StatusOr<std::vector<std::string>> RunPipeline(Graph* graph, const PassOptions& options,
                                                      absl::Span<const std::string> disabled) {
   for (const std::string& name : disabled) {
-    const bool known = std::any_of(std::begin(kPipeline), std::end(kPipeline), [&](const Pass& p) { return p.name == name; });
+    const bool known =
+        std::any_of(std::begin(kPipeline), std::end(kPipeline), [&](const Pass& p) { return p.name == name; });
     if (!known) {
       return Refuse(Refusal::kPassUnknown,
                     absl::StrCat("there is no pass \"", name, "\"; there are ",
@@ -45,7 +46,8 @@ absl::StatusOr<std::vector<std::string>> RunPipeline(Graph* graph, const PassOpt
     if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
     ASSIGN_OR_RETURN(const bool did, pass.run(graph, options));
     if (!did) continue;
-    if (std::find(changed.begin(), changed.end(), pass.name) == changed.end()) changed.push_back(std::string(pass.name));
+    if (std::find(changed.begin(), changed.end(), pass.name) == changed.end())
+      changed.push_back(std::string(pass.name));
     RETURN_IF_ERROR(VerifyTypes(*graph));
   }
   return changed;

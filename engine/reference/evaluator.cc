@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs, absl::Span<const Literal* const> operands,
-                                     const ConcreteType& result) {
+absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs,
+                                     absl::Span<const Literal* const> operands, const ConcreteType& result) {
   ASSIGN_OR_RETURN(Literal literal, Literal::Create(result));
   RETURN_IF_ERROR(op.reference.get()({.attrs = attrs, .operands = operands, .results = absl::MakeSpan(&literal, 1)}));
   return literal;

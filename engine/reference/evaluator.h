@@ -17,8 +17,8 @@ absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl:
                                                        absl::Span<const Literal> arguments);
 
 // One node on literals; `result` is the type of its only result.
-absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs, absl::Span<const Literal* const> operands,
-                                     const ConcreteType& result);
+absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs,
+                                     absl::Span<const Literal* const> operands, const ConcreteType& result);
 
 }  // namespace tensord
 

@@ -17,8 +17,8 @@
 namespace tensord {
 
 // A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
-// is made when it is compiled, those of others on first use and kept, the most recently used kMaxBindings of them. Shared;
-// thread-safe. The backend must outlive it.
+// is made when it is compiled, those of others on first use and kept, the most recently used kMaxBindings of them.
+// Shared; thread-safe. The backend must outlive it.
 class CompiledProgram {
  public:
   static constexpr size_t kMaxBindings = 16;
@@ -37,8 +37,8 @@ class CompiledProgram {
 
   // Absent where symbols decide.
   std::optional<int64_t> temporary_bytes() const;
-  // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller) that
-  // handing it to another thread would cost several times the run.
+  // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
+  // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
   int64_t segment_count() const { return program_.instructions.empty() ? 0 : 1; }
   int64_t size_bytes() const { return program_.size_bytes(); }
@@ -58,9 +58,9 @@ class CompiledProgram {
   const Fingerprint fingerprint_;
   const std::string device_;
   Backend* const backend_;
-  bool is_tiny_ = false;                                   // constant after Create
-  std::vector<ConcreteType> static_arguments_;             // constant after Create
-  std::shared_ptr<const BoundProgram> static_binding_;     // constant after Create; null with symbols
+  bool is_tiny_ = false;                                // constant after Create
+  std::vector<ConcreteType> static_arguments_;          // constant after Create
+  std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   mutable Mutex mutex_;
   mutable std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
 };

@@ -21,8 +21,8 @@ absl::Status CheckSupport(const ExecProgram& program, const Backend& backend) {
     absl::InlinedVector<DType, 4> operands;
     for (Slot slot : instruction.operands) operands.push_back(program.slot_types[static_cast<size_t>(slot)].dtype);
     const DType result = program.slot_types[static_cast<size_t>(instruction.results[0])].dtype;
-    RETURN_IF_ERROR(WithNode(backend.Supports(*instruction.op, operands, result), instruction.node,
-                             instruction.op->name));
+    RETURN_IF_ERROR(
+        WithNode(backend.Supports(*instruction.op, operands, result), instruction.node, instruction.op->name));
   }
   return absl::OkStatus();
 }

@@ -15,8 +15,8 @@ namespace tensord {
 inline constexpr absl::string_view kCompilerVersion = "tensord-1";
 
 struct CompileSettings {
-  std::string device;          // resolved: "cpu:0"
-  bool row_major = false;      // arguments and results cross the wire row-major
+  std::string device;      // resolved: "cpu:0"
+  bool row_major = false;  // arguments and results cross the wire row-major
   std::vector<std::string> disabled_passes;
 };
 

@@ -15,9 +15,10 @@
 
 namespace tensord {
 
-// Runs programs on one device: a bounded first-in-first-out queue and worker threads, one run at a time each. Thread-safe.
-// A run whose deadline has passed or that was cancelled while it was queued is refused without being started. The backend must
-// outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started runs finish, and joins.
+// Runs programs on one device: a bounded first-in-first-out queue and worker threads, one run at a time each.
+// Thread-safe. A run whose deadline has passed or that was cancelled while it was queued is refused without being
+// started. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started runs
+// finish, and joins.
 class DeviceExecutor {
  public:
   struct Stats {

@@ -11,8 +11,8 @@
 
 namespace tensord {
 
-// The executors of all devices, by name; the first one added is the default. Filled before use, immutable afterwards, and so
-// thread-safe.
+// The executors of all devices, by name; the first one added is the default. Filled before use, immutable afterwards,
+// and so thread-safe.
 class ExecutorPool {
  public:
   void Add(std::unique_ptr<DeviceExecutor> executor) { executors_.push_back(std::move(executor)); }

@@ -40,8 +40,8 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
       ++stats_.hits;
     } else {
       std::vector<Flight>& flights = flights_[key.fingerprint];
-      const auto flight = std::find_if(flights.begin(), flights.end(),
-                                       [&key](const Flight& f) { return f.key->bytes == key.bytes; });
+      const auto flight =
+          std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key->bytes == key.bytes; });
       if (flight != flights.end()) {
         flight->waiting.push_back(std::move(done));
         ++stats_.joined;

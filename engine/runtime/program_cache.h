@@ -18,8 +18,8 @@
 
 namespace tensord {
 
-// Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one key
-// at once share one compilation. A hit is confirmed by comparing the key's bytes. Thread-safe; never blocks for a
+// Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
+// key at once share one compilation. A hit is confirmed by comparing the key's bytes. Thread-safe; never blocks for a
 // compilation. The pool must outlive it.
 class ProgramCache {
  public:

@@ -30,8 +30,8 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
   std::vector<BufferPtr> arguments;
   arguments.reserve(request.arguments.size());
   for (const HostTensor& argument : request.arguments) {
-    ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(),
-                                                                 argument.bytes));
+    ASSIGN_OR_RETURN(BufferPtr buffer,
+                     program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
     arguments.push_back(std::move(buffer));
   }
   ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, [&request] { return CheckWanted(request); }));

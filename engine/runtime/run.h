@@ -42,7 +42,8 @@ struct RunRequest {
   std::vector<HostTensor> arguments;
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
-  // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops first).
+  // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
+  // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;
 };
 

@@ -80,8 +80,7 @@ absl::Status DimExpr::Append(int64_t coefficient, std::vector<DimAtom> atoms) {
     constant_ = *sum;
     return absl::OkStatus();
   }
-  std::sort(atoms.begin(), atoms.end(),
-            [](const DimAtom& a, const DimAtom& b) { return DimAtom::Compare(a, b) < 0; });
+  std::sort(atoms.begin(), atoms.end(), [](const DimAtom& a, const DimAtom& b) { return DimAtom::Compare(a, b) < 0; });
   terms_.push_back({.coefficient = coefficient, .atoms = std::move(atoms)});
   return absl::OkStatus();
 }
@@ -185,8 +184,8 @@ absl::StatusOr<DimExpr> DimExpr::FloorDivide(const DimExpr& a, const DimExpr& b)
     // MIN / -1 is the one quotient that does not fit.
     if (a.is_constant() && divisor != -1) return DimExpr(FloorDiv(a.constant_, divisor));
     const auto divides = [divisor](int64_t x) { return divisor > 1 && x % divisor == 0; };
-    if (divides(a.constant_) && std::all_of(a.terms_.begin(), a.terms_.end(),
-                                            [&](const DimTerm& t) { return divides(t.coefficient); })) {
+    if (divides(a.constant_) &&
+        std::all_of(a.terms_.begin(), a.terms_.end(), [&](const DimTerm& t) { return divides(t.coefficient); })) {
       DimExpr quotient = a;
       quotient.constant_ /= divisor;
       for (DimTerm& t : quotient.terms_) t.coefficient /= divisor;
@@ -234,8 +233,7 @@ absl::StatusOr<int64_t> DimExpr::EvaluateSigned(const AtomValue& value) const {
         } else if (atom.kind == DimAtom::Kind::kMaximum) {
           v = std::max(a, b);
         } else if (b == 0) {
-          return Refuse(Refusal::kDimExprOverflow,
-                        absl::StrCat("the size ", ToString(), " divides ", a, " by zero"));
+          return Refuse(Refusal::kDimExprOverflow, absl::StrCat("the size ", ToString(), " divides ", a, " by zero"));
         } else if (b == -1) {
           const std::optional<int64_t> negated = CheckedSub(0, a);
           if (!negated.has_value()) return Overflow();

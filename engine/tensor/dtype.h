@@ -28,9 +28,9 @@ enum class DType : uint8_t {
 };
 
 inline constexpr int kNumDTypes = 9;
-inline constexpr std::array<DType, kNumDTypes> kAllDTypes = {DType::kBool, DType::kI32,  DType::kI64,
-                                                             DType::kF32,  DType::kF64,  DType::kC64,
-                                                             DType::kC128, DType::kF16,  DType::kBF16};
+inline constexpr std::array<DType, kNumDTypes> kAllDTypes = {DType::kBool, DType::kI32, DType::kI64,
+                                                             DType::kF32,  DType::kF64, DType::kC64,
+                                                             DType::kC128, DType::kF16, DType::kBF16};
 
 // An element of dtype BOOL: one byte, 0 or 1. A type of its own, so that it never mixes with integers.
 struct Bool {
@@ -67,7 +67,8 @@ template <>
 inline constexpr DType kDTypeOf<BFloat16> = DType::kBF16;
 
 template <typename T>
-concept Element = kDTypeOf<T> != DType::kInvalid;
+concept Element = kDTypeOf<T>
+!= DType::kInvalid;
 template <typename T>
 concept IntegerElement = std::same_as<T, int32_t> || std::same_as<T, int64_t>;
 template <typename T>

@@ -18,11 +18,12 @@ constexpr char kGenerated[] =
     "<!-- Generated from the code by `./dev update-golden`; edit the tables there, not this page. -->\n\n";
 
 std::string ErrorsPage() {
-  std::string page = absl::StrCat("# Errors\n\n", kGenerated,
-                                  "Every refusal carries a `tensord.v1.ErrorDetail` with one of these reasons, packed into the "
-                                  "`google.rpc.Status` of the\ntrailer `grpc-status-details-bin`, together with the node and the op "
-                                  "that it is about. Reasons are stable: match on\nthem, never on the text.\n\n"
-                                  "| reason | code | meaning |\n|---|---|---|\n");
+  std::string page =
+      absl::StrCat("# Errors\n\n", kGenerated,
+                   "Every refusal carries a `tensord.v1.ErrorDetail` with one of these reasons, packed into the "
+                   "`google.rpc.Status` of the\ntrailer `grpc-status-details-bin`, together with the node and the op "
+                   "that it is about. Reasons are stable: match on\nthem, never on the text.\n\n"
+                   "| reason | code | meaning |\n|---|---|---|\n");
   for (const RefusalInfo& info : AllRefusals()) {
     absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
   }
@@ -58,17 +59,19 @@ absl::string_view KindName(AttrKind kind) {
 }
 
 std::string Operands(const OpDef& op) {
-  std::string text = op.max_operands == kVariadic ? absl::StrCat(op.min_operands, " or more") : absl::StrCat(op.min_operands);
+  std::string text =
+      op.max_operands == kVariadic ? absl::StrCat(op.min_operands, " or more") : absl::StrCat(op.min_operands);
   if (op.has(kShapeSources)) absl::StrAppend(&text, ", then shape sources");
   return text;
 }
 
 std::string OpsPage() {
-  std::string page = absl::StrCat("# Operations\n\n", kGenerated,
-                                  "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, or enumerators of "
-                                  "`UnaryOp`\nand `BinaryOp`. The comments in `proto/tensord/v1/graph.proto` are the semantics. The "
-                                  "device `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what a running server has.\n\n"
-                                  "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
+  std::string page = absl::StrCat(
+      "# Operations\n\n", kGenerated,
+      "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, or enumerators of "
+      "`UnaryOp`\nand `BinaryOp`. The comments in `proto/tensord/v1/graph.proto` are the semantics. The "
+      "device `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what a running server has.\n\n"
+      "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
   for (const OpDef& op : CoreOps()) {
     const std::string attributes = absl::StrJoin(op.attrs, "<br>", [](std::string* out, const AttrDef& attr) {
       absl::StrAppend(out, "`", attr.name, "`: ", KindName(attr.kind));
@@ -80,9 +83,10 @@ std::string OpsPage() {
 }
 
 std::string PassesPage() {
-  std::string page = absl::StrCat("# Compiler passes\n\n", kGenerated,
-                                  "In the order in which they run. `CompileOptions.disabled_passes` leaves one out by its name. "
-                                  "The reasons for the order\nare in `engine/passes/pipeline.cc`.\n\n| pass | what it does |\n|---|---|\n");
+  std::string page = absl::StrCat(
+      "# Compiler passes\n\n", kGenerated,
+      "In the order in which they run. `CompileOptions.disabled_passes` leaves one out by its name. "
+      "The reasons for the order\nare in `engine/passes/pipeline.cc`.\n\n| pass | what it does |\n|---|---|\n");
   for (const Pass& pass : Pipeline()) absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, " |\n");
   return page;
 }

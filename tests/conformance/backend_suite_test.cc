@@ -31,7 +31,8 @@ std::unique_ptr<Backend> MakeCpu1() { return MakeCpuBackend({.threads = 1}); }
 std::unique_ptr<Backend> MakeCpu3() { return MakeCpuBackend({.threads = 3}); }
 std::unique_ptr<Backend> MakeHidden() { return std::make_unique<HiddenMemoryBackend>(); }
 
-const BackendUnderTest kBackends[] = {{"cpu_1_thread", &MakeCpu1}, {"cpu_3_threads", &MakeCpu3}, {"hidden", &MakeHidden}};
+const BackendUnderTest kBackends[] = {
+    {"cpu_1_thread", &MakeCpu1}, {"cpu_3_threads", &MakeCpu3}, {"hidden", &MakeHidden}};
 
 bool IsProduct(const NodeCase& node_case) {
   return Is(*node_case.op, CoreOp::kReduce) &&
@@ -46,7 +47,8 @@ Tolerance ToleranceOf(const NodeCase& node_case) {
     const bool wide = SizeOf(RealPartOf(node_case.operands[0].dtype)) == 8;
     if (IsProduct(node_case)) {  // a relative error of up to one rounding a factor
       const double rounding = half ? 8e-3 : wide ? 2.3e-16 : 1.2e-7;
-      return {.ulps = 2, .norm_relative = rounding * static_cast<double>(half ? 1 : node_case.operands[0].num_elements())};
+      return {.ulps = 2,
+              .norm_relative = rounding * static_cast<double>(half ? 1 : node_case.operands[0].num_elements())};
     }
     return {.ulps = 2, .norm_relative = half ? 4e-3 : wide ? 1e-14 : 2e-6};
   }
@@ -72,8 +74,10 @@ TEST_P(BackendSuite, EveryOpOnEveryDtypeAgreesWithTheReference) {
     for (const Values values : {Values::kModest, Values::kEdges, Values::kIntegers}) {
       // Sums over infinities depend on the order by nature, and complex functions at infinities on the formula.
       const bool sums = Is(*node_case.op, CoreOp::kDotGeneral) || Is(*node_case.op, CoreOp::kReduce);
-      const bool integral = !node_case.operands.empty() && (kIntegers | kBoolOnly).Contains(node_case.operands[0].dtype);
-      if (values == Values::kEdges && !integral && (sums || (IsComplexAtEdges(node_case) && node_case.op->op_class != OpClass::kPlain))) {
+      const bool integral =
+          !node_case.operands.empty() && (kIntegers | kBoolOnly).Contains(node_case.operands[0].dtype);
+      if (values == Values::kEdges && !integral &&
+          (sums || (IsComplexAtEdges(node_case) && node_case.op->op_class != OpClass::kPlain))) {
         continue;
       }
       std::vector<Literal> arguments;
@@ -142,7 +146,7 @@ TEST(CoreOpCases, CoverEveryOpAndDtype) {
     Graph graph = GraphOf(node_case);
     ASSERT_TRUE(InferTypes(&graph).ok()) << node_case.name;
     const ValueId result = graph.outputs()[0].value;
-    const DType dtype = node_case.operands.empty() ? graph.type(result).dtype
+    const DType dtype = node_case.operands.empty()           ? graph.type(result).dtype
                         : Is(*node_case.op, CoreOp::kSelect) ? node_case.operands[1].dtype
                                                              : node_case.operands[0].dtype;
     covered.insert({std::string(node_case.op->name), dtype});

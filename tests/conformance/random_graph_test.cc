@@ -1,4 +1,5 @@
-// Random graphs, compiled under every setting of the compiler, against the reference evaluator: integer graphs bit for bit.
+// Random graphs, compiled under every setting of the compiler, against the reference evaluator: integer graphs bit for
+// bit.
 
 #include <gtest/gtest.h>
 
@@ -29,9 +30,10 @@ std::vector<Literal> RandomArguments(const Graph& graph, Values values, std::mt1
     ConcreteType type{.dtype = input.type.dtype};
     for (const Dim& dim : input.type.shape) {
       const auto symbol = dim.size.as_symbol();
-      type.shape.push_back(symbol.has_value()
-                               ? sizes.try_emplace(std::string(*symbol), static_cast<int64_t>((*random)() % 8)).first->second
-                               : dim.size.constant());
+      type.shape.push_back(
+          symbol.has_value()
+              ? sizes.try_emplace(std::string(*symbol), static_cast<int64_t>((*random)() % 8)).first->second
+              : dim.size.constant());
     }
     arguments.push_back(RandomLiteral(type, values, random));
   }
@@ -43,9 +45,8 @@ class RandomGraphs : public testing::Test {
   void Check(const ValidGraphOptions& options, Values values, int graphs, const Tolerance& tolerance) {
     const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 2});
     HiddenMemoryBackend hidden;
-    std::vector<CompiledRunOptions> settings = {{.backend = cpu.get()},
-                                                {.backend = cpu.get(), .row_major = true},
-                                                {.backend = &hidden, .row_major = true}};
+    std::vector<CompiledRunOptions> settings = {
+        {.backend = cpu.get()}, {.backend = cpu.get(), .row_major = true}, {.backend = &hidden, .row_major = true}};
     std::vector<std::string> all_passes;
     for (const Pass& pass : Pipeline()) {
       all_passes.push_back(std::string(pass.name));
@@ -65,7 +66,8 @@ class RandomGraphs : public testing::Test {
         const auto got = CompileAndRun(graph, settings[s], arguments);
         ASSERT_TRUE(got.ok()) << "seed " << seed << " setting " << s << ": " << got.status();
         for (size_t i = 0; i < want->size(); ++i) {
-          EXPECT_EQ(Difference((*got)[i], (*want)[i], tolerance), "") << "seed " << seed << " setting " << s << " output " << i;
+          EXPECT_EQ(Difference((*got)[i], (*want)[i], tolerance), "")
+              << "seed " << seed << " setting " << s << " output " << i;
         }
       }
       if (HasFailure()) return;

@@ -15,7 +15,8 @@ Literal Reversed(const Literal& literal) { return TransposeLiteral(literal, Reve
 
 }  // namespace
 
-absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments) {
+absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
+                                                 const std::vector<Literal>& arguments) {
   const bool row_major = program.program().row_major;
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;

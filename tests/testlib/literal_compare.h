@@ -9,7 +9,7 @@ namespace tensord {
 
 // How far a value may be from the reference's. NaN equals NaN, infinities must be equal.
 struct Tolerance {
-  double ulps = 0;          // of the reference value, in the result's dtype
+  double ulps = 0;           // of the reference value, in the result's dtype
   double norm_relative = 0;  // of the largest finite magnitude of the reference tensor: for sums of products
 };
 

@@ -12,9 +12,24 @@ namespace {
 
 // Shapes that elementwise code must get right: every tail length up to a vector, ranks 0 to 8, empty, large.
 const std::vector<Shape>& ElementwiseShapes() {
-  static const auto* const shapes = new std::vector<Shape>{
-      {}, {0}, {1}, {2}, {3}, {7}, {16}, {17}, {31}, {64}, {65}, {257}, {3, 5}, {0, 4}, {2, 3, 4}, {1, 1, 1, 1, 1},
-      {2, 1, 3, 1, 2, 1, 2, 1}, {70001}};
+  static const auto* const shapes = new std::vector<Shape>{{},
+                                                           {0},
+                                                           {1},
+                                                           {2},
+                                                           {3},
+                                                           {7},
+                                                           {16},
+                                                           {17},
+                                                           {31},
+                                                           {64},
+                                                           {65},
+                                                           {257},
+                                                           {3, 5},
+                                                           {0, 4},
+                                                           {2, 3, 4},
+                                                           {1, 1, 1, 1, 1},
+                                                           {2, 1, 3, 1, 2, 1, 2, 1},
+                                                           {70001}};
   return *shapes;
 }
 
@@ -79,7 +94,8 @@ void AddLeaves(CaseList* list) {
       list->Add(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", LiteralPtr(value)), {});
     }
     if (d == DType::kBool) continue;
-    for (const Shape& shape : {Shape{1}, Shape{0}, Shape{300}, Shape{3, 4, 5}, Shape{2, 0, 3}, Shape{2, 1, 2, 1, 3, 1, 2, 2}}) {
+    for (const Shape& shape :
+         {Shape{1}, Shape{0}, Shape{300}, Shape{3, 4, 5}, Shape{2, 0, 3}, Shape{2, 1, 2, 1, 3, 1, 2, 2}}) {
       for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
         const TensorType type = ToTensorType({d, shape});
         list->Add(CoreOp::kIota, AttrsOf(CoreOp::kIota).Set("type", type).Set("dimension", axis), {});
@@ -93,19 +109,23 @@ std::vector<DimExpr> Dims(const Shape& shape) { return {shape.begin(), shape.end
 void AddStructural(CaseList* list) {
   using Ints = std::vector<int64_t>;
   for (DType d : kAllDTypes) {
-    const std::pair<Shape, Ints> transposes[] = {
-        {{}, {}},           {{5}, {0}},
-        {{3, 4}, {1, 0}},   {{3, 4}, {0, 1}},
-        {{0, 4}, {1, 0}},   {{1, 7}, {1, 0}},
-        {{65, 33}, {1, 0}}, {{3, 4, 5}, {2, 0, 1}},
-        {{300, 257}, {1, 0}}, {{8, 3, 16, 5}, {0, 2, 1, 3}},
-        {{2, 3, 2, 3, 2, 3, 2, 3}, {7, 5, 3, 1, 6, 4, 2, 0}}};
+    const std::pair<Shape, Ints> transposes[] = {{{}, {}},
+                                                 {{5}, {0}},
+                                                 {{3, 4}, {1, 0}},
+                                                 {{3, 4}, {0, 1}},
+                                                 {{0, 4}, {1, 0}},
+                                                 {{1, 7}, {1, 0}},
+                                                 {{65, 33}, {1, 0}},
+                                                 {{3, 4, 5}, {2, 0, 1}},
+                                                 {{300, 257}, {1, 0}},
+                                                 {{8, 3, 16, 5}, {0, 2, 1, 3}},
+                                                 {{2, 3, 2, 3, 2, 3, 2, 3}, {7, 5, 3, 1, 6, 4, 2, 0}}};
     for (const auto& [shape, permutation] : transposes) {
       list->Add(CoreOp::kTranspose, AttrsOf(CoreOp::kTranspose).Set("permutation", permutation), {{d, shape}});
     }
-    const std::pair<Shape, Shape> reshapes[] = {{{}, {1, 1}},       {{6}, {2, 3}},        {{2, 3, 4}, {4, 6}},
-                                                {{0, 3}, {5, 0}},   {{4, 6}, {2, 2, 3, 2}}, {{1}, {}},
-                                                {{33, 65}, {65, 33}}, {{2, 2, 2, 2, 2, 2, 2, 2}, {16, 16}}};
+    const std::pair<Shape, Shape> reshapes[] = {
+        {{}, {1, 1}},           {{6}, {2, 3}}, {{2, 3, 4}, {4, 6}},  {{0, 3}, {5, 0}},
+        {{4, 6}, {2, 2, 3, 2}}, {{1}, {}},     {{33, 65}, {65, 33}}, {{2, 2, 2, 2, 2, 2, 2, 2}, {16, 16}}};
     for (const auto& [from, to] : reshapes) {
       for (int64_t order = 0; order <= 2; ++order) {
         list->Add(CoreOp::kReshape, AttrsOf(CoreOp::kReshape).Set("shape", Dims(to)).Set("order", order), {{d, from}});
@@ -115,10 +135,17 @@ void AddStructural(CaseList* list) {
       Shape from, to;
       Ints dimensions;
     };
-    const Broadcast broadcasts[] = {{{}, {3, 4}, {}},         {{3}, {3, 4}, {0}},       {{4}, {3, 4}, {1}},
-                                    {{1, 4}, {3, 4}, {0, 1}}, {{4, 3}, {3, 4}, {1, 0}}, {{}, {}, {}},
-                                    {{2}, {0, 2}, {1}},       {{1}, {65}, {0}},         {{5, 1, 3}, {3, 7, 5}, {2, 1, 0}},
-                                    {{33}, {129, 33}, {1}},   {{2, 2}, {2, 3, 2, 1, 2, 1, 1, 2}, {0, 7}}};
+    const Broadcast broadcasts[] = {{{}, {3, 4}, {}},
+                                    {{3}, {3, 4}, {0}},
+                                    {{4}, {3, 4}, {1}},
+                                    {{1, 4}, {3, 4}, {0, 1}},
+                                    {{4, 3}, {3, 4}, {1, 0}},
+                                    {{}, {}, {}},
+                                    {{2}, {0, 2}, {1}},
+                                    {{1}, {65}, {0}},
+                                    {{5, 1, 3}, {3, 7, 5}, {2, 1, 0}},
+                                    {{33}, {129, 33}, {1}},
+                                    {{2, 2}, {2, 3, 2, 1, 2, 1, 1, 2}, {0, 7}}};
     for (const Broadcast& b : broadcasts) {
       list->Add(CoreOp::kBroadcastInDim,
                 AttrsOf(CoreOp::kBroadcastInDim).Set("shape", Dims(b.to)).Set("broadcast_dimensions", b.dimensions),
@@ -145,18 +172,25 @@ void AddSlicing(CaseList* list) {
                             {{5}, {0}, {5}, {std::numeric_limits<int64_t>::max()}},
                             {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 1, 0, 1, 0, 1, 0, 1}, {2, 3, 2, 3, 2, 3, 2, 2}, {}}};
     for (const Range& s : slices) {
-      list->Add(CoreOp::kSlice,
-                AttrsOf(CoreOp::kSlice).Set("start_indices", s.start).Set("limit_indices", s.limit).Set("strides", s.stride),
-                {{d, s.shape}});
+      list->Add(
+          CoreOp::kSlice,
+          AttrsOf(CoreOp::kSlice).Set("start_indices", s.start).Set("limit_indices", s.limit).Set("strides", s.stride),
+          {{d, s.shape}});
     }
     struct Padding {
       Shape shape;
       Ints low, high, interior;
     };
-    const Padding pads[] = {{{}, {}, {}, {}},         {{5}, {2}, {3}, {}},         {{5}, {-1}, {-2}, {}},
-                            {{5}, {-2}, {4}, {2}},    {{0}, {2}, {1}, {3}},        {{3}, {-3}, {0}, {}},
-                            {{3, 4}, {1, 0}, {0, 2}, {1, 2}}, {{3, 4}, {-1, 5}, {2, -3}, {0, 1}},
-                            {{4}, {-5}, {9}, {1}},    {{33, 17}, {3, 1}, {2, 4}, {}},
+    const Padding pads[] = {{{}, {}, {}, {}},
+                            {{5}, {2}, {3}, {}},
+                            {{5}, {-1}, {-2}, {}},
+                            {{5}, {-2}, {4}, {2}},
+                            {{0}, {2}, {1}, {3}},
+                            {{3}, {-3}, {0}, {}},
+                            {{3, 4}, {1, 0}, {0, 2}, {1, 2}},
+                            {{3, 4}, {-1, 5}, {2, -3}, {0, 1}},
+                            {{4}, {-5}, {9}, {1}},
+                            {{33, 17}, {3, 1}, {2, 4}, {}},
                             {{1, 2, 1, 2, 1, 2, 1, 2}, {1, 0, 0, 1, 0, 0, 1, 0}, {0, 1, 0, 0, 1, 0, 0, 1}, {}}};
     for (const Padding& p : pads) {
       list->Add(CoreOp::kPad,
@@ -166,18 +200,22 @@ void AddSlicing(CaseList* list) {
                     .Set("interior_padding", p.interior),
                 {{d, p.shape}, {d, {}}});
     }
-    const std::pair<int64_t, std::vector<Shape>> joins[] = {
-        {0, {{3}, {4}}},          {0, {{0}, {4}, {0}}},        {1, {{2, 3}, {2, 1}, {2, 5}}}, {0, {{7, 3}, {2, 3}}},
-        {0, {{5}}},               {2, {{2, 2, 1}, {2, 2, 2}}}, {1, {{33, 20}, {33, 41}}},
-        {3, {{1, 2, 1, 2, 1, 2, 1, 2}, {1, 2, 1, 1, 1, 2, 1, 2}}}};
+    const std::pair<int64_t, std::vector<Shape>> joins[] = {{0, {{3}, {4}}},
+                                                            {0, {{0}, {4}, {0}}},
+                                                            {1, {{2, 3}, {2, 1}, {2, 5}}},
+                                                            {0, {{7, 3}, {2, 3}}},
+                                                            {0, {{5}}},
+                                                            {2, {{2, 2, 1}, {2, 2, 2}}},
+                                                            {1, {{33, 20}, {33, 41}}},
+                                                            {3, {{1, 2, 1, 2, 1, 2, 1, 2}, {1, 2, 1, 1, 1, 2, 1, 2}}}};
     for (const auto& [dimension, shapes] : joins) {
       std::vector<ConcreteType> operands;
       for (const Shape& shape : shapes) operands.push_back({d, shape});
       list->Add(CoreOp::kConcatenate, AttrsOf(CoreOp::kConcatenate).Set("dimension", dimension), operands);
     }
-    const std::pair<Shape, Ints> reversals[] = {{{}, {}},         {{5}, {0}},          {{5}, {}},          {{3, 4}, {0}},
-                                                {{3, 4}, {1}},    {{3, 4}, {1, 0}},    {{0, 4}, {1}},      {{65, 33}, {0}},
-                                                {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 3, 7}}};
+    const std::pair<Shape, Ints> reversals[] = {{{}, {}},      {{5}, {0}},      {{5}, {}},
+                                                {{3, 4}, {0}}, {{3, 4}, {1}},   {{3, 4}, {1, 0}},
+                                                {{0, 4}, {1}}, {{65, 33}, {0}}, {{2, 3, 2, 3, 2, 3, 2, 3}, {0, 3, 7}}};
     for (const auto& [shape, dimensions] : reversals) {
       list->Add(CoreOp::kReverse, AttrsOf(CoreOp::kReverse).Set("dimensions", dimensions), {{d, shape}});
     }
@@ -187,15 +225,16 @@ void AddSlicing(CaseList* list) {
 void AddReductions(CaseList* list) {
   using Ints = std::vector<int64_t>;
   const std::pair<Shape, Ints> shapes[] = {
-      {{}, {}},        {{5}, {}},         {{5}, {0}},          {{0}, {0}},         {{1}, {0}},       {{1000}, {0}},
-      {{3, 4}, {0}},   {{3, 4}, {1}},     {{3, 4}, {0, 1}},    {{0, 4}, {0}},      {{0, 4}, {1}},    {{17, 33}, {0}},
-      {{17, 33}, {1}}, {{5, 6, 7}, {1}},  {{5, 6, 7}, {0, 2}}, {{2, 300}, {0}},    {{300, 2}, {1}},  {{70001}, {0}},
-      {{129, 257}, {1}}, {{2, 2, 2, 2, 2, 2, 2, 2}, {1, 3, 6}}};
+      {{}, {}},        {{5}, {}},       {{5}, {0}},      {{0}, {0}},        {{1}, {0}},
+      {{1000}, {0}},   {{3, 4}, {0}},   {{3, 4}, {1}},   {{3, 4}, {0, 1}},  {{0, 4}, {0}},
+      {{0, 4}, {1}},   {{17, 33}, {0}}, {{17, 33}, {1}}, {{5, 6, 7}, {1}},  {{5, 6, 7}, {0, 2}},
+      {{2, 300}, {0}}, {{300, 2}, {1}}, {{70001}, {0}},  {{129, 257}, {1}}, {{2, 2, 2, 2, 2, 2, 2, 2}, {1, 3, 6}}};
   for (DType d : kAllDTypes) {
     for (int64_t kind = 1; kind <= 6; ++kind) {
       if (kind >= 5 && d != DType::kBool) continue;
       for (const auto& [shape, dimensions] : shapes) {
-        list->Add(CoreOp::kReduce, AttrsOf(CoreOp::kReduce).Set("kind", kind).Set("dimensions", dimensions), {{d, shape}});
+        list->Add(CoreOp::kReduce, AttrsOf(CoreOp::kReduce).Set("kind", kind).Set("dimensions", dimensions),
+                  {{d, shape}});
       }
     }
   }

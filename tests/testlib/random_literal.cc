@@ -17,9 +17,10 @@ double RandomReal(Values values, std::mt19937_64* random) {
 template <typename T>
 T RandomFloat(Values values, std::mt19937_64* random) {
   using L = std::numeric_limits<T>;
-  const T edges[] = {L::quiet_NaN(), L::infinity(), -L::infinity(), T(0),        -T(0),      L::denorm_min(), -L::denorm_min(),
-                     L::max(),       L::lowest(),   L::min(),       L::epsilon(), T(1),      T(-1),           T(0.5),
-                     T(2.5),         T(-2.5),       T(1e5),         T(-1e5),      T(88.8),   T(-104)};
+  const T edges[] = {
+      L::quiet_NaN(), L::infinity(), -L::infinity(), T(0),         -T(0),   L::denorm_min(), -L::denorm_min(),
+      L::max(),       L::lowest(),   L::min(),       L::epsilon(), T(1),    T(-1),           T(0.5),
+      T(2.5),         T(-2.5),       T(1e5),         T(-1e5),      T(88.8), T(-104)};
   if (values == Values::kEdges && (*random)() % 2 == 0) return edges[(*random)() % std::size(edges)];
   return static_cast<T>(RandomReal(values, random));
 }
@@ -38,8 +39,9 @@ T RandomElement(Values values, std::mt19937_64* random) {
     return T(RandomReal(values, random));
   } else if constexpr (ComplexElement<T>) {
     using R = typename T::value_type;
-    if (values == Values::kNearOne) return T(std::polar<R>(static_cast<R>(std::abs(RandomReal(values, random))),
-                                                           std::uniform_real_distribution<R>(0, 6)(*random)));
+    if (values == Values::kNearOne)
+      return T(std::polar<R>(static_cast<R>(std::abs(RandomReal(values, random))),
+                             std::uniform_real_distribution<R>(0, 6)(*random)));
     return T(RandomFloat<R>(values, random), RandomFloat<R>(values, random));
   } else {
     return RandomFloat<T>(values, random);

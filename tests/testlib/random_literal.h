@@ -8,8 +8,8 @@
 namespace tensord {
 
 enum class Values : uint8_t {
-  kModest,   // magnitudes up to about 4: nothing overflows soon
-  kEdges,    // NaN, ±infinity, ±0, subnormals, the largest and least numbers, mixed with modest ones
+  kModest,    // magnitudes up to about 4: nothing overflows soon
+  kEdges,     // NaN, ±infinity, ±0, subnormals, the largest and least numbers, mixed with modest ones
   kIntegers,  // whole numbers from -3 to 3: float arithmetic on them is exact
   kNearOne,   // moduli from 0.98 to 1.02, any sign or angle: long products stay finite
 };

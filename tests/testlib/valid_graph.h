@@ -13,8 +13,8 @@ struct ValidGraphOptions {
   bool exact = true;     // integers only, so that results are exact whatever the order of evaluation
 };
 
-// A graph that InferTypes accepts (types are set), over the structural, elementwise, reducing and contracting ops, with many
-// transposes, several outputs and values that are used more than once.
+// A graph that InferTypes accepts (types are set), over the structural, elementwise, reducing and contracting ops, with
+// many transposes, several outputs and values that are used more than once.
 Graph RandomValidGraph(const ValidGraphOptions& options, std::mt19937_64* random);
 
 }  // namespace tensord

@@ -1,5 +1,5 @@
-// What a run costs without a client: bound programs run on the calling thread, medians of many rounds. Prints a table, or
-// with --json=FILE the workloads in the form of ./dev bench.
+// What a run costs without a client: bound programs run on the calling thread, medians of many rounds. Prints a table,
+// or with --json=FILE the workloads in the form of ./dev bench.
 
 #include <algorithm>
 #include <chrono>
@@ -52,7 +52,8 @@ ValueId AppendDot(Graph* graph, ValueId a, ValueId b) {
 // (a b) + c on 2×2 matrices: what remains is overhead.
 Graph TwoByTwo() {
   Graph graph;
-  const ValueId a = graph.AddInput("a", F32({2, 2})), b = graph.AddInput("b", F32({2, 2})), c = graph.AddInput("c", F32({2, 2}));
+  const ValueId a = graph.AddInput("a", F32({2, 2})), b = graph.AddInput("b", F32({2, 2})),
+                c = graph.AddInput("c", F32({2, 2}));
   graph.AddOutput("y", Append(&graph, CoreOp::kAdd, {AppendDot(&graph, a, b), c}));
   return graph;
 }

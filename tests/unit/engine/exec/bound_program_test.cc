@@ -360,9 +360,7 @@ TEST(BoundProgramTest, ACheckThatRefusesEndsTheRunBetweenKernels) {
     asked = 0;
     return (*bound)
         ->Run({BufferPtr(*x)},
-              [&asked, last] {
-                return ++asked > last ? Refuse(Refusal::kCancelled, "cancelled") : absl::OkStatus();
-              })
+              [&asked, last] { return ++asked > last ? Refuse(Refusal::kCancelled, "cancelled") : absl::OkStatus(); })
         .status();
   };
   EXPECT_EQ(run(2).code(), absl::StatusCode::kCancelled);
