@@ -159,7 +159,7 @@ Where to go next
    clients/examples/python/quickstart.py   the Python client in a page
    clients/python/README.md                tracing, symbolic sizes, errors, the whole list of functions
    clients/examples/                       other languages
-   tensordctl explain, bench, top          what the server does, from the shell
+   tensordctl explain, info, validate      what the server does, from the shell
    docs/                                   architecture, operations, errors, running it for others
 """
 
