@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "server/config/command_line.h"
 #include "server/config/config_file.h"
 #include "server/daemon.h"
 #include "server/lifecycle/stop_signals.h"
+#include "server/observe/library_logs.h"
 
 namespace tensord::server {
 namespace {
@@ -38,8 +38,7 @@ int Complain(const absl::Status& status) {
 
 int Serve(const ServerConfig& config) {
   signal(SIGPIPE, SIG_IGN);
-  // A request that is no message is the client's error, told to the client.
-  google::protobuf::SetLogHandler(nullptr);
+  TakeOverLibraryLogs();
 
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config);
   if (!daemon.ok()) return Complain(daemon.status());

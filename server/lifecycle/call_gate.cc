@@ -41,6 +41,11 @@ bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& giv
   return inside_.calls == 0;
 }
 
+void CallGate::WakeWaiters() {
+  MutexLock lock(&mutex_);  // else a waiter that has just looked, and is about to wait, would miss it
+  changed_.SignalAll();
+}
+
 CallGate::Snapshot CallGate::snapshot() const {
   MutexLock lock(&mutex_);
   return inside_;

@@ -36,7 +36,7 @@ class CallGate {
   // Waits until no call is inside, or the time comes, or WakeWaiters was called and `give_up` says so. Whether it is
   // empty.
   bool WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up);
-  void WakeWaiters() { changed_.SignalAll(); }
+  void WakeWaiters();
 
   Snapshot snapshot() const;
 

@@ -1,5 +1,6 @@
 #include "server/lifecycle/call_gate.h"
 
+#include <atomic>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -66,6 +67,20 @@ TEST(CallGateTest, GivesUpWhenToldTo) {
   ASSERT_TRUE(gate.Enter(1).ok());
   EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return true; }));
   EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() - absl::Seconds(1), [] { return false; }));
+}
+
+TEST(CallGateTest, AWaiterThatIsWokenLooksAgain) {
+  CallGate gate(100);
+  gate.MoveTo(ServingState::kServing);
+  ASSERT_TRUE(gate.Enter(1).ok());
+  std::atomic<bool> hurry{false};
+  const absl::Time start = absl::Now();
+  std::thread waiter([&] {
+    EXPECT_FALSE(gate.WaitUntilEmpty(start + absl::Hours(1), [&hurry] { return hurry.load(); }));
+  });
+  hurry = true;
+  gate.WakeWaiters();
+  waiter.join();
 }
 
 }  // namespace
