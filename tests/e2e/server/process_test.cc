@@ -20,13 +20,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
+// Empty where the environment does not name it.
+std::string BinaryPath() {
+  const char* path = std::getenv("TENSORD_BINARY");
+  return path == nullptr ? "" : path;
+}
+
 // A process of the server's binary, whose standard output is read line by line.
 class Process {
  public:
   explicit Process(const std::vector<std::string>& flags) {
-    const char* binary = std::getenv("TENSORD_BINARY");
-    EXPECT_NE(binary, nullptr) << "the environment variable TENSORD_BINARY names the server's binary";
-    std::vector<std::string> arguments = {binary == nullptr ? "" : binary};
+    std::vector<std::string> arguments = {BinaryPath()};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -39,7 +43,10 @@ class Process {
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
-    EXPECT_EQ(posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    pid_t started = -1;
+    const int error = posix_spawn(&started, argv[0], &actions, nullptr, argv.data(), environ);
+    EXPECT_EQ(error, 0) << "cannot start " << argv[0];
+    if (error == 0) process_ = started;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     output_ = fdopen(ends[0], "r");
@@ -63,9 +70,14 @@ class Process {
     for (int c; (c = fgetc(output_)) != EOF;) text.push_back(static_cast<char>(c));
     return text;
   }
-  void Signal(int signal) { kill(process_, signal); }
+  // Never without a process: kill would take its number for "all processes".
+  void Signal(int signal) {
+    ASSERT_GT(process_, 0) << "there is no process";
+    kill(process_, signal);
+  }
   // The exit status, or 128 + the signal that ended it.
   int Wait() {
+    if (process_ <= 0) return -1;
     int status = 0;
     waitpid(process_, &status, 0);
     process_ = -1;
@@ -77,7 +89,14 @@ class Process {
   FILE* output_ = nullptr;
 };
 
-TEST(ProcessTest, PrintsWhereItListensAndEndsOnSigterm) {
+class ProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_FALSE(BinaryPath().empty()) << "the environment variable TENSORD_BINARY names the server's binary";
+  }
+};
+
+TEST_F(ProcessTest, PrintsWhereItListensAndEndsOnSigterm) {
   TemporaryFolder folder;
   Process server({"--listen=unix:" + folder.path() + "/s", "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"});
   EXPECT_EQ(server.Line(), "listening grpc unix:" + folder.path() + "/s");
@@ -95,7 +114,7 @@ TEST(ProcessTest, PrintsWhereItListensAndEndsOnSigterm) {
   EXPECT_NE(access((folder.path() + "/s").c_str(), F_OK), 0);
 }
 
-TEST(ProcessTest, ASecondSignalEndsTheGrace) {
+TEST_F(ProcessTest, ASecondSignalEndsTheGrace) {
   TemporaryFolder folder;
   Process server({"--listen=unix:" + folder.path() + "/s", "--set=drain.grace_ms=3600000"});
   EXPECT_THAT(server.Line(), HasSubstr("listening"));
@@ -106,7 +125,7 @@ TEST(ProcessTest, ASecondSignalEndsTheGrace) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(ProcessTest, TakesThePlaceOfAServerThatWasKilled) {
+TEST_F(ProcessTest, TakesThePlaceOfAServerThatWasKilled) {
   TemporaryFolder folder;
   const std::vector<std::string> flags = {"--listen=unix:" + folder.path() + "/s"};
   {
@@ -123,7 +142,7 @@ TEST(ProcessTest, TakesThePlaceOfAServerThatWasKilled) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(ProcessTest, ListensInTheRuntimeFolderByDefault) {
+TEST_F(ProcessTest, ListensInTheRuntimeFolderByDefault) {
   TemporaryFolder folder;
   setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1);
   Process server({});
@@ -133,7 +152,7 @@ TEST(ProcessTest, ListensInTheRuntimeFolderByDefault) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(ProcessTest, ChecksAConfiguration) {
+TEST_F(ProcessTest, ChecksAConfiguration) {
   TemporaryFolder folder;
   const std::string path = folder.path() + "/config";
   const auto check = [&path](const std::string& text) {
@@ -153,7 +172,7 @@ TEST(ProcessTest, ChecksAConfiguration) {
   unlink(path.c_str());
 }
 
-TEST(ProcessTest, FlagsThatOnlyPrint) {
+TEST_F(ProcessTest, FlagsThatOnlyPrint) {
   Process version({"--version"});
   EXPECT_THAT(version.Line(), MatchesRegex("tensord [0-9]+\\.[0-9]+\\.[0-9]+"));
   EXPECT_EQ(version.Wait(), 0);
