@@ -3,8 +3,8 @@
 
 namespace tensord::server {
 
-// Makes what gRPC writes on standard error JSON lines too, and silences Protocol Buffers, whose complaints about a request
-// go to the client that sent it. For the whole process; before the first server is built.
+// Makes what gRPC writes on standard error JSON lines too, and silences Protocol Buffers, whose complaints about a
+// request go to the client that sent it. For the whole process; before the first server is built.
 void TakeOverLibraryLogs();
 
 }  // namespace tensord::server
