@@ -23,7 +23,7 @@ def main():
         if path.name == "CMakeLists.txt":
             continue
         for number, text in enumerate(cases(path)):
-            target = "graph_text_fuzz" if text.startswith("graph ") else "graph_wire_fuzz"
+            target = "graph_text_fuzz" if text.startswith(("graph ", "// ")) else "graph_wire_fuzz"
             folder = corpus / target
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{path.parent.name}_{path.stem}_{number}").write_text(text, encoding="utf-8")
