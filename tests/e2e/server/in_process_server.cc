@@ -167,7 +167,7 @@ v1::Tensor FloatTensor(const std::vector<float>& values, const std::vector<int64
 
 std::vector<float> FloatsOf(const v1::Tensor& tensor) {
   std::vector<float> values(tensor.data().size() / sizeof(float));
-  std::memcpy(values.data(), tensor.data().data(), values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data().data(), values.size() * sizeof(float));
   return values;
 }
 
