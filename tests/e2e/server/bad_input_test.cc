@@ -386,7 +386,7 @@ TEST(HangUpTest, ACallWhoseClientIsGoneIsNotRun) {
   blocked.Release();
   server.WaitUntilIdle();
   EXPECT_EQ(server.executor().stats().failed, 1);
-  EXPECT_EQ(server.Metric("tensord_execute_total", "cancelled"), 1);
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_execute_total", "cancelled") == 1; }));
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ TEST(ListenTest, TheSocketIsTheOwnersAlone) {
 TEST(ListenTest, SeveralAddresses) {
   TemporaryFolder folder;
   const auto daemon =
-      Daemon::Start(ConfigOf({"listen=127.0.0.1:0", "listen=localhost:0", "listen=unix:" + folder.path() + "/s"}));
+      Daemon::Start(ConfigOf({"listen=127.0.0.1:0", "listen=127.0.0.1:0", "listen=unix:" + folder.path() + "/s"}));
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   ASSERT_EQ((*daemon)->grpc_addresses().size(), 3u);
   for (const std::string& address : (*daemon)->grpc_addresses()) {
