@@ -27,6 +27,8 @@ AttrValue Unset(AttrKind kind) {
 
 }  // namespace
 
+bool IsUnset(AttrKind kind, const AttrValue& value) { return value == Unset(kind); }
+
 Attributes::Attributes(absl::Span<const AttrDef> schema) : schema_(schema) {
   values_.reserve(schema.size());
   for (const AttrDef& def : schema) values_.push_back(Unset(def.kind));

@@ -30,9 +30,15 @@ struct AttrDef {
   AttrKind kind;
   absl::Span<const absl::string_view> enumerators = {};  // kEnum: by wire number
   bool may_be_unset = false;                             // kEnum and kDType: 0 has a meaning of its own
+  // Set by passes, never by clients: it has no field on the wire, and unset it shows nowhere, not even in the
+  // fingerprint. Unset it means what the wire's attributes alone mean.
+  bool engine_only = false;
 };
 
 using AttrValue = std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, TensorType, LiteralPtr>;
+
+// Whether a value is what Attributes(schema) starts with: 0, empty, kInvalid.
+bool IsUnset(AttrKind kind, const AttrValue& value);
 
 // The attribute values of one node, in the order of its op's schema. A value; asking for an attribute that the schema
 // lacks, or as another kind, is a bug of the caller and ends the process.

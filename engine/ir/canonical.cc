@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace tensord {
 namespace {
@@ -88,15 +89,29 @@ class CanonicalWriter {
     Append(literal->bytes());
   }
 
+  // Those of the wire first, all of them, then by name those of the engine that are set.
+  void AppendAttributes(const Attributes& attrs) {
+    const absl::Span<const AttrDef> schema = attrs.schema();
+    uint64_t written = 0;
+    for (size_t i = 0; i < schema.size(); ++i) {
+      written += !schema[i].engine_only || !IsUnset(schema[i].kind, attrs.at(i));
+    }
+    Append(written);
+    for (const bool engine_only : {false, true}) {
+      for (size_t i = 0; i < schema.size(); ++i) {
+        const AttrValue& value = attrs.at(i);
+        if (schema[i].engine_only != engine_only || (engine_only && IsUnset(schema[i].kind, value))) continue;
+        if (engine_only) Append(schema[i].name);
+        Append(uint64_t{value.index()});
+        std::visit([this](const auto& v) { Append(v); }, value);
+      }
+    }
+  }
+
   void Append(const Node& node) {
     Append(node.op->family);
     Append(node.op->name);
-    Append(uint64_t{node.attrs.schema().size()});
-    for (size_t i = 0; i < node.attrs.schema().size(); ++i) {
-      const AttrValue& value = node.attrs.at(i);
-      Append(uint64_t{value.index()});
-      std::visit([this](const auto& v) { Append(v); }, value);
-    }
+    AppendAttributes(node.attrs);
     Append(uint64_t{node.operands.size()});
     for (ValueId operand : node.operands) Append(operand);
     Append(int64_t{node.num_results});

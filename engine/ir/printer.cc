@@ -67,9 +67,11 @@ std::string PrintNode(const Graph& graph, const Node& node) {
   text += ")";
   std::string attributes;
   for (size_t i = 0; i < node.op->attrs.size(); ++i) {
-    const std::string value = AttributeText(node.op->attrs[i], node.attrs.at(i));
+    const AttrDef& def = node.op->attrs[i];
+    if (def.engine_only && IsUnset(def.kind, node.attrs.at(i))) continue;
+    const std::string value = AttributeText(def, node.attrs.at(i));
     if (value.empty()) continue;
-    absl::StrAppend(&attributes, attributes.empty() ? "" : ", ", node.op->attrs[i].name, " = ", value);
+    absl::StrAppend(&attributes, attributes.empty() ? "" : ", ", def.name, " = ", value);
   }
   if (!attributes.empty()) absl::StrAppend(&text, " {", attributes, "}");
   for (int32_t i = 0; i < node.num_results; ++i) {

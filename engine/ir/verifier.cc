@@ -59,6 +59,7 @@ absl::Status CheckAttributes(const Node& node) {
   for (size_t i = 0; i < node.op->attrs.size(); ++i) {
     const AttrDef& def = node.op->attrs[i];
     const AttrValue& value = node.attrs.at(i);
+    if (def.engine_only) continue;
     if (def.kind == AttrKind::kEnum && !def.may_be_unset && std::get<int64_t>(value) == 0) {
       return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the attribute ", def.name, " is unset"));
     }

@@ -5,7 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
 #include "engine/ops/core_ops.h"
@@ -73,9 +72,11 @@ std::string OpsPage() {
       "device `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what a running server has.\n\n"
       "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
   for (const OpDef& op : CoreOps()) {
-    const std::string attributes = absl::StrJoin(op.attrs, "<br>", [](std::string* out, const AttrDef& attr) {
-      absl::StrAppend(out, "`", attr.name, "`: ", KindName(attr.kind));
-    });
+    std::string attributes;
+    for (const AttrDef& attr : op.attrs) {
+      if (attr.engine_only) continue;
+      absl::StrAppend(&attributes, attributes.empty() ? "" : "<br>", "`", attr.name, "`: ", KindName(attr.kind));
+    }
     absl::StrAppend(&page, "| `", op.name, "` | ", Operands(op), " | ", attributes, " | ", DTypeNames(op.dtypes), " | ",
                     op.summary, " |\n");
   }

@@ -160,6 +160,7 @@ class GraphDecoder {
       it = fields_.emplace(&op, std::move(fields)).first;
     }
     for (size_t i = 0; i < op.attrs.size(); ++i) {
+      if (it->second[i] == nullptr) continue;
       ASSIGN_OR_RETURN(AttrValue value, ReadAttribute(op.attrs[i], message, it->second[i]));
       attrs->Set(i, std::move(value));
     }

@@ -80,6 +80,7 @@ absl::Status WriteOp(const Node& node, v1::Node* wire) {
   if (message == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<const FieldDescriptor*> fields, FieldsOf(*node.op, *message->GetDescriptor()));
   for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i] == nullptr) continue;
     RETURN_IF_ERROR(WriteAttribute(node.attrs.at(i), node.op->attrs[i].kind, message, fields[i]));
   }
   return absl::OkStatus();

@@ -154,6 +154,10 @@ absl::StatusOr<Message*> SetOp(const OpDef& op, v1::Node* node) {
 absl::StatusOr<std::vector<const FieldDescriptor*>> FieldsOf(const OpDef& op, const Descriptor& message) {
   std::vector<const FieldDescriptor*> fields;
   for (const AttrDef& attr : op.attrs) {
+    if (attr.engine_only) {
+      fields.push_back(nullptr);
+      continue;
+    }
     const FieldDescriptor* const field = message.FindFieldByName(std::string(attr.name));
     if (field == nullptr || !Fits(attr, *field)) {
       return Refuse(Refusal::kInternal,

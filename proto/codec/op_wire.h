@@ -33,7 +33,8 @@ absl::string_view OpNameOf(const v1::Node& node);
 // op has no wire form.
 absl::StatusOr<google::protobuf::Message*> SetOp(const OpDef& op, v1::Node* node);
 
-// The fields of the op's attributes, in the order of its schema. INTERNAL where the message does not fit the schema.
+// The fields of the op's attributes, in the order of its schema; nullptr for one that is the engine's alone. INTERNAL
+// where the message does not fit the schema.
 absl::StatusOr<std::vector<const google::protobuf::FieldDescriptor*>> FieldsOf(
     const OpDef& op, const google::protobuf::Descriptor& message);
 

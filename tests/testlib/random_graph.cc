@@ -95,7 +95,9 @@ class Generator {
     Node node{.name = Name(number), .op = op, .attrs = Attributes(op->attrs)};
     const int64_t operands = graph_.num_values() == 0 ? 0 : Between(0, 4);
     for (int64_t i = 0; i < operands; ++i) node.operands.push_back(Value());
-    for (size_t i = 0; i < op->attrs.size(); ++i) node.attrs.Set(i, Attribute(op->attrs[i]));
+    for (size_t i = 0; i < op->attrs.size(); ++i) {
+      if (!op->attrs[i].engine_only) node.attrs.Set(i, Attribute(op->attrs[i]));
+    }
     graph_.AddNode(std::move(node));
   }
 
