@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/ir/attribute.h"
 #include "engine/ir/inference.h"
+#include "engine/ir/refusal_rule.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {
@@ -98,6 +99,7 @@ struct OpDef {
   uint32_t traits;
   DTypeSet dtypes;  // of the first operand that is computed with (or of the result, where there is none)
   Facet<InferRule> infer;
+  RefusalTable refusals;  // of the type rule
   Facet<ReferenceRule> reference;
   Facet<PermuteRule> permute;
 

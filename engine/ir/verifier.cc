@@ -73,6 +73,12 @@ absl::Status CheckAttributes(const Node& node) {
   return absl::OkStatus();
 }
 
+std::string WantedOperands(const OpDef& op) {
+  if (op.max_operands == kVariadic || op.has(kShapeSources)) return absl::StrCat("at least ", op.min_operands);
+  if (op.min_operands == op.max_operands) return absl::StrCat(op.min_operands);
+  return absl::StrCat(op.min_operands, " to ", op.max_operands);
+}
+
 // What reading the sizes of a type costs beyond naming a symbol.
 int64_t PartsToRead(const TensorType& type) {
   int64_t parts = 0;
@@ -93,8 +99,7 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
   const int count = static_cast<int>(node.operands.size());
   const bool too_many = count > op.max_operands && !op.has(kShapeSources);
   if (count < op.min_operands || too_many) {
-    return Refuse(Refusal::kOperandCount, absl::StrCat("takes ", op.min_operands == op.max_operands ? "" : "at least ",
-                                                       op.min_operands, " operands, and has ", count));
+    return Refuse(Refusal::kOperandCount, absl::StrCat("takes ", WantedOperands(op), " operands, and has ", count));
   }
   RETURN_IF_ERROR(CheckAttributes(node));
   absl::InlinedVector<const TensorType*, 4> operands;

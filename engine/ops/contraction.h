@@ -20,6 +20,17 @@ inline constexpr AttrDef kDotGeneralAttrs[] = {
     {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
     {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
     {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true}};
+inline constexpr RefusalRule kDotGeneralRefusals[] = {
+    {Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
+    {Refusal::kAxisOutOfRange, "a contracted axis is not there"},
+    {Refusal::kAxisOutOfRange, "a batch axis is not there"},
+    {Refusal::kAxisDuplicate, "a contracted axis is named twice"},
+    {Refusal::kAxisDuplicate, "a batch axis is named twice"},
+    {Refusal::kAxisDuplicate, "an axis is both contracted and batch"},
+    {Refusal::kAttributeInvalid, "lhs and rhs name different numbers of contracted or of batch axes"},
+    {Refusal::kShapeMismatch, "sizes of contracted axes differ"},
+    {Refusal::kShapeMismatch, "sizes of batch axes differ"},
+    {Refusal::kDtypeUnsupported, "result_dtype is neither the operands' dtype nor a wider one of its kind"}};
 
 inline constexpr OpDef kDotGeneralDef = {
     .family = "core",
@@ -33,6 +44,7 @@ inline constexpr OpDef kDotGeneralDef = {
     .traits = kNoTraits,
     .dtypes = kAnyDType,
     .infer = &InferDotGeneral,
+    .refusals = kDotGeneralRefusals,
     .reference = &ReferenceDotGeneral,
     .permute = &PermuteDotGeneral};
 

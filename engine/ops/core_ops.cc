@@ -34,6 +34,11 @@ consteval bool Audit() {
     if (op.dtypes.empty()) throw "an op that takes no dtype";
     if (!op.infer.has() || !op.reference.has()) throw "an op without a type rule or a reference meaning";
     if (!op.permute.has() && op.permute.reason().empty()) throw "a missing facet without a reason";
+    if (op.refusals.rules().empty() && op.refusals.reason().empty())
+      throw "an op without refusals and without a reason";
+    for (const RefusalRule& rule : op.refusals.rules()) {
+      if (rule.when.empty()) throw "a refusal that does not say when";
+    }
     for (size_t j = 0; j < i; ++j) {
       if (kTable[j].name == op.name) throw "two ops of one name";
     }

@@ -83,6 +83,10 @@ absl::Status ReferenceFunctor(const ReferenceCall& call) {
 // All operands of the result's rank are read in one order, in which the result is stored too.
 PermutedCall PermuteElementwise(const PermuteContext& context);
 
+inline constexpr RefusalRule kBinaryRefusals[] = {{Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
+                                                  {Refusal::kRankMismatch, "lhs and rhs have two ranks"},
+                                                  {Refusal::kShapeMismatch, "sizes of lhs and rhs differ"}};
+
 template <typename F>
 constexpr OpDef UnaryDef(uint16_t index, absl::string_view name, absl::string_view summary) {
   return {.family = "core",
@@ -96,6 +100,7 @@ constexpr OpDef UnaryDef(uint16_t index, absl::string_view name, absl::string_vi
           .traits = kElementwise,
           .dtypes = DTypesOf<F, 1>(),
           .infer = &InferFunctor<F, 1>,
+          .refusals = RefusalTable::None("a functor of one operand takes every shape"),
           .reference = &ReferenceFunctor<F, 1>,
           .permute = &PermuteElementwise};
 }
@@ -113,6 +118,7 @@ constexpr OpDef BinaryDef(uint16_t index, absl::string_view name, uint32_t trait
           .traits = kElementwise | traits,
           .dtypes = DTypesOf<F, 2>(),
           .infer = &InferFunctor<F, 2>,
+          .refusals = kBinaryRefusals,
           .reference = &ReferenceFunctor<F, 2>,
           .permute = &PermuteElementwise};
 }

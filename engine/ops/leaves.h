@@ -17,6 +17,7 @@ PermutedCall PermuteIota(const PermuteContext& context);
 inline constexpr AttrDef kConstantAttrs[] = {{.name = "value", .kind = AttrKind::kLiteral}};
 inline constexpr AttrDef kIotaAttrs[] = {{.name = "type", .kind = AttrKind::kType},
                                          {.name = "dimension", .kind = AttrKind::kInt}};
+inline constexpr RefusalRule kIotaRefusals[] = {{Refusal::kAxisOutOfRange, "dimension is no axis of the type"}};
 
 inline constexpr OpDef kConstantDef = {.family = "core",
                                        .index = static_cast<uint16_t>(CoreOp::kConstant),
@@ -29,6 +30,7 @@ inline constexpr OpDef kConstantDef = {.family = "core",
                                        .traits = kHasNoOperand,
                                        .dtypes = kAnyDType,
                                        .infer = &InferConstant,
+                                       .refusals = RefusalTable::None("a literal is checked where it is made"),
                                        .reference = &ReferenceConstant,
                                        .permute = &PermuteConstant};
 
@@ -43,6 +45,7 @@ inline constexpr OpDef kIotaDef = {.family = "core",
                                    .traits = kHasNoOperand,
                                    .dtypes = kNumbers,
                                    .infer = &InferIota,
+                                   .refusals = kIotaRefusals,
                                    .reference = &ReferenceIota,
                                    .permute = &PermuteIota};
 

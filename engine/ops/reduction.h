@@ -12,6 +12,10 @@ PermutedCall PermuteReduce(const PermuteContext& context);
 inline constexpr absl::string_view kReduceKinds[] = {"unspecified", "sum", "product", "max", "min", "and", "or"};
 inline constexpr AttrDef kReduceAttrs[] = {{.name = "kind", .kind = AttrKind::kEnum, .enumerators = kReduceKinds},
                                            {.name = "dimensions", .kind = AttrKind::kInts}};
+inline constexpr RefusalRule kReduceRefusals[] = {
+    {Refusal::kAxisOutOfRange, "dimensions names an axis that the operand lacks"},
+    {Refusal::kAxisDuplicate, "dimensions names an axis twice"},
+    {Refusal::kDtypeUnsupported, "the kind is AND or OR, and the dtype is not BOOL"}};
 
 inline constexpr OpDef kReduceDef = {
     .family = "core",
@@ -26,6 +30,7 @@ inline constexpr OpDef kReduceDef = {
     .traits = kNoTraits,
     .dtypes = kAnyDType,
     .infer = &InferReduce,
+    .refusals = kReduceRefusals,
     .reference = &ReferenceReduce,
     .permute = &PermuteReduce};
 

@@ -41,6 +41,21 @@ decltype(auto) VisitDirection(CompareDirection direction, Visitor&& visitor) {
 inline constexpr absl::string_view kDirections[] = {"unspecified", "eq", "ne", "lt", "le", "gt", "ge"};
 inline constexpr AttrDef kCompareAttrs[] = {{.name = "direction", .kind = AttrKind::kEnum, .enumerators = kDirections}};
 inline constexpr AttrDef kConvertAttrs[] = {{.name = "dtype", .kind = AttrKind::kDType}};
+inline constexpr RefusalRule kCompareRefusals[] = {{Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
+                                                   {Refusal::kDtypeUnsupported, "complex numbers are ordered"},
+                                                   {Refusal::kRankMismatch, "lhs and rhs have two ranks"},
+                                                   {Refusal::kShapeMismatch, "sizes of lhs and rhs differ"}};
+inline constexpr RefusalRule kSelectRefusals[] = {
+    {Refusal::kDtypeUnsupported, "pred is not BOOL"},
+    {Refusal::kDtypeMismatch, "on_true and on_false have two dtypes"},
+    {Refusal::kRankMismatch, "on_true and on_false have two ranks"},
+    {Refusal::kShapeMismatch, "sizes of on_true and on_false differ"},
+    {Refusal::kRankMismatch, "pred has neither rank 0 nor that of on_true"},
+    {Refusal::kShapeMismatch, "sizes of pred and on_true differ"}};
+inline constexpr RefusalRule kClampRefusals[] = {
+    {Refusal::kDtypeMismatch, "a bound has another dtype than the operand"},
+    {Refusal::kRankMismatch, "a bound has neither rank 0 nor that of the operand"},
+    {Refusal::kShapeMismatch, "sizes of a bound and the operand differ"}};
 
 inline constexpr OpDef kCompareDef = {
     .family = "core",
@@ -54,6 +69,7 @@ inline constexpr OpDef kCompareDef = {
     .traits = kElementwise,
     .dtypes = kAnyDType,
     .infer = &InferCompare,
+    .refusals = kCompareRefusals,
     .reference = &ReferenceCompare,
     .permute = &PermuteElementwise};
 
@@ -69,6 +85,7 @@ inline constexpr OpDef kSelectDef = {
     .traits = kElementwise,
     .dtypes = kAnyDType,
     .infer = &InferSelect,
+    .refusals = kSelectRefusals,
     .reference = &ReferenceSelect,
     .permute = &PermuteElementwise};
 
@@ -84,6 +101,7 @@ inline constexpr OpDef kClampDef = {
     .traits = kElementwise,
     .dtypes = kAnyDType,
     .infer = &InferClamp,
+    .refusals = kClampRefusals,
     .reference = &ReferenceClamp,
     .permute = &PermuteElementwise};
 
@@ -100,6 +118,7 @@ inline constexpr OpDef kConvertDef = {.family = "core",
                                       .traits = kElementwise,
                                       .dtypes = kAnyDType,
                                       .infer = &InferConvert,
+                                      .refusals = RefusalTable::None("every dtype converts to every other"),
                                       .reference = &ReferenceConvert,
                                       .permute = &PermuteElementwise};
 

@@ -156,7 +156,10 @@ absl::StatusOr<ResultTypes> InferConcatenate(InferContext& context) {
                                            absl::StrCat("sizes of axis ", i, " of operands 0 and ", k, " differ")));
     }
     absl::StatusOr<DimExpr> sum = DimExpr::Add(result.shape[joined].size, operand.shape[joined].size);
-    if (!sum.ok()) return Refuse(Refusal::kShapeOverflow, "the joined axis overflows 64 bits");
+    if (!sum.ok()) {
+      const bool is_number = result.shape[joined].size.is_constant() && operand.shape[joined].size.is_constant();
+      return is_number ? Refuse(Refusal::kShapeOverflow, "the joined axis overflows 64 bits") : sum.status();
+    }
     result.shape[joined].size = *std::move(sum);
   }
   return ResultTypes{std::move(result)};

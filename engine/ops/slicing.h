@@ -28,6 +28,29 @@ inline constexpr AttrDef kPadAttrs[] = {{.name = "edge_padding_low", .kind = Att
                                         {.name = "interior_padding", .kind = AttrKind::kInts}};
 inline constexpr AttrDef kConcatenateAttrs[] = {{.name = "dimension", .kind = AttrKind::kInt}};
 inline constexpr AttrDef kReverseAttrs[] = {{.name = "dimensions", .kind = AttrKind::kInts}};
+inline constexpr RefusalRule kSliceRefusals[] = {
+    {Refusal::kAttributeInvalid, "start_indices or limit_indices does not have one entry an axis"},
+    {Refusal::kAttributeInvalid, "strides has entries, and not one an axis"},
+    {Refusal::kAttributeInvalid, "a stride is not positive"},
+    {Refusal::kShapeMismatch, "a start is negative or past its limit"},
+    {Refusal::kShapeMismatch, "a limit is past the end of its axis"}};
+inline constexpr RefusalRule kPadRefusals[] = {
+    {Refusal::kDtypeMismatch, "padding_value has another dtype than the operand"},
+    {Refusal::kRankMismatch, "padding_value does not have rank 0"},
+    {Refusal::kAttributeInvalid, "edge_padding_low or edge_padding_high does not have one entry an axis"},
+    {Refusal::kAttributeInvalid, "interior_padding has entries, and not one an axis"},
+    {Refusal::kAttributeInvalid, "an interior padding is negative"},
+    {Refusal::kShapeOverflow, "a padding overflows 64 bits"},
+    {Refusal::kShapeMismatch, "negative padding takes more from an axis than it has"}};
+inline constexpr RefusalRule kConcatenateRefusals[] = {
+    {Refusal::kAxisOutOfRange, "dimension is no axis of the operands"},
+    {Refusal::kDtypeMismatch, "operands have two dtypes"},
+    {Refusal::kRankMismatch, "operands have two ranks"},
+    {Refusal::kShapeMismatch, "sizes of an axis that is not joined differ"},
+    {Refusal::kShapeOverflow, "the joined size overflows 64 bits"}};
+inline constexpr RefusalRule kReverseRefusals[] = {
+    {Refusal::kAxisOutOfRange, "dimensions names an axis that the operand lacks"},
+    {Refusal::kAxisDuplicate, "dimensions names an axis twice"}};
 
 inline constexpr OpDef kSliceDef = {.family = "core",
                                     .index = static_cast<uint16_t>(CoreOp::kSlice),
@@ -40,6 +63,7 @@ inline constexpr OpDef kSliceDef = {.family = "core",
                                     .traits = kNoTraits,
                                     .dtypes = kAnyDType,
                                     .infer = &InferSlice,
+                                    .refusals = kSliceRefusals,
                                     .reference = &ReferenceSlice,
                                     .permute = &PermuteSlice};
 
@@ -56,6 +80,7 @@ inline constexpr OpDef kPadDef = {
     .traits = kNoTraits,
     .dtypes = kAnyDType,
     .infer = &InferPad,
+    .refusals = kPadRefusals,
     .reference = &ReferencePad,
     .permute = &PermutePad};
 
@@ -70,6 +95,7 @@ inline constexpr OpDef kConcatenateDef = {.family = "core",
                                           .traits = kNoTraits,
                                           .dtypes = kAnyDType,
                                           .infer = &InferConcatenate,
+                                          .refusals = kConcatenateRefusals,
                                           .reference = &ReferenceConcatenate,
                                           .permute = &PermuteConcatenate};
 
@@ -84,6 +110,7 @@ inline constexpr OpDef kReverseDef = {.family = "core",
                                       .traits = kNoTraits,
                                       .dtypes = kAnyDType,
                                       .infer = &InferReverse,
+                                      .refusals = kReverseRefusals,
                                       .reference = &ReferenceReverse,
                                       .permute = &PermuteReverse};
 

@@ -50,7 +50,8 @@ absl::StatusOr<Dim> Product(const SymbolicShape& shape) {
   for (const Dim& dim : shape) {
     absl::StatusOr<DimExpr> next = DimExpr::Multiply(product, dim.size);
     if (!next.ok()) {
-      return Refuse(Refusal::kShapeOverflow, "the number of elements overflows 64 bits");
+      const bool is_number = product.is_constant() && dim.size.is_constant();
+      return is_number ? Refuse(Refusal::kShapeOverflow, "the number of elements overflows 64 bits") : next.status();
     }
     product = *std::move(next);
   }

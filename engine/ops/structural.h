@@ -26,6 +26,20 @@ inline constexpr AttrDef kReshapeAttrs[] = {
     {.name = "order", .kind = AttrKind::kEnum, .enumerators = kOrders, .may_be_unset = true}};
 inline constexpr AttrDef kBroadcastInDimAttrs[] = {{.name = "shape", .kind = AttrKind::kDims},
                                                    {.name = "broadcast_dimensions", .kind = AttrKind::kInts}};
+inline constexpr RefusalRule kTransposeRefusals[] = {
+    {Refusal::kAttributeInvalid, "permutation does not have one entry an axis"},
+    {Refusal::kAxisOutOfRange, "permutation names an axis that the operand lacks"},
+    {Refusal::kAxisDuplicate, "permutation names an axis twice"}};
+inline constexpr RefusalRule kReshapeRefusals[] = {
+    {Refusal::kShapeMismatch, "shape has a negative size"},
+    {Refusal::kShapeOverflow, "the number of elements overflows 64 bits"},
+    {Refusal::kShapeMismatch, "the number of elements changes"}};
+inline constexpr RefusalRule kBroadcastInDimRefusals[] = {
+    {Refusal::kShapeMismatch, "shape has a negative size"},
+    {Refusal::kAttributeInvalid, "broadcast_dimensions does not have one entry an operand axis"},
+    {Refusal::kAxisOutOfRange, "broadcast_dimensions names an axis that the result lacks"},
+    {Refusal::kAxisDuplicate, "broadcast_dimensions names an axis twice"},
+    {Refusal::kShapeMismatch, "the size of an operand axis is neither 1 nor that of its result axis"}};
 
 inline constexpr OpDef kTransposeDef = {
     .family = "core",
@@ -39,6 +53,7 @@ inline constexpr OpDef kTransposeDef = {
     .traits = kNoTraits,
     .dtypes = kAnyDType,
     .infer = &InferTranspose,
+    .refusals = kTransposeRefusals,
     .reference = &ReferenceTranspose,
     .permute = Facet<PermuteRule>::None("it is what the pass absorbs: a change of order is all that it is")};
 
@@ -54,6 +69,7 @@ inline constexpr OpDef kReshapeDef = {
     .traits = kShapeSources,
     .dtypes = kAnyDType,
     .infer = &InferReshape,
+    .refusals = kReshapeRefusals,
     .reference = &ReferenceReshape,
     .permute = &PermuteReshape};
 
@@ -69,6 +85,7 @@ inline constexpr OpDef kBroadcastInDimDef = {
     .traits = kShapeSources,
     .dtypes = kAnyDType,
     .infer = &InferBroadcastInDim,
+    .refusals = kBroadcastInDimRefusals,
     .reference = &ReferenceBroadcastInDim,
     .permute = &PermuteBroadcastInDim};
 

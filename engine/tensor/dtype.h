@@ -93,6 +93,7 @@ class DTypeSet {
     r.bits_ = a.bits_ | b.bits_;
     return r;
   }
+  friend constexpr bool operator==(DTypeSet, DTypeSet) = default;
 
  private:
   static constexpr uint16_t Bit(DType d) { return static_cast<uint16_t>(1u << static_cast<unsigned>(d)); }

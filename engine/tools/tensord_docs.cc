@@ -2,11 +2,13 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
+#include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"
 #include "engine/passes/pass.h"
 
@@ -15,6 +17,23 @@ namespace {
 
 constexpr char kGenerated[] =
     "<!-- Generated from the code by `./dev update-golden`; edit the tables there, not this page. -->\n\n";
+
+void AppendRefusals(absl::string_view title, const std::vector<OpRefusal>& refusals, std::string* page) {
+  absl::StrAppend(page, "\n### ", title, "\n\n| reason | when |\n|---|---|\n");
+  for (const OpRefusal& refusal : refusals) {
+    absl::StrAppend(page, "| `", InfoOf(refusal.reason).id, "` | ", refusal.when, " |\n");
+  }
+}
+
+// One table for the ops that a functor declares: they differ in their dtypes only, and some take all.
+void AppendClassRefusals(absl::string_view title, OpClass op_class, std::string* page) {
+  std::vector<OpRefusal> longest;
+  for (const OpDef& op : CoreOps()) {
+    std::vector<OpRefusal> refusals = RefusalsOf(op);
+    if (op.op_class == op_class && refusals.size() > longest.size()) longest = std::move(refusals);
+  }
+  AppendRefusals(title, longest, page);
+}
 
 std::string ErrorsPage() {
   std::string page =
@@ -25,6 +44,15 @@ std::string ErrorsPage() {
                    "| reason | code | meaning |\n|---|---|---|\n");
   for (const RefusalInfo& info : AllRefusals()) {
     absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
+  }
+  absl::StrAppend(&page,
+                  "\n## What operations refuse\n\nA compilation refuses what the sizes at hand decide. What depends on "
+                  "symbolic sizes is refused by the run, with the\nsame reason and before the first kernel.\n");
+  AppendRefusals("every operation", CommonRefusals(), &page);
+  AppendClassRefusals("unary operations", OpClass::kUnary, &page);
+  AppendClassRefusals("binary operations", OpClass::kBinary, &page);
+  for (const OpDef& op : CoreOps()) {
+    if (op.op_class == OpClass::kPlain) AppendRefusals(absl::StrCat("`", op.name, "`"), RefusalsOf(op), &page);
   }
   return page;
 }

@@ -44,8 +44,7 @@ absl::StatusOr<Graph> FromWireText(const std::string& input) {
 
 absl::StatusOr<std::string> Show(const std::string& folder, const std::string& input) {
   if (folder == "passes") return RunPassCase(input);
-  const bool is_text = absl::StartsWith(input, "graph ");
-  ASSIGN_OR_RETURN(Graph graph, is_text ? ParseGraph(input, CoreRegistry()) : FromWireText(input));
+  ASSIGN_OR_RETURN(Graph graph, ReadGraphCase(input));
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");
   ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));
   std::string text = PrintGraph(graph);
@@ -62,6 +61,10 @@ absl::StatusOr<std::string> Show(const std::string& folder, const std::string& i
 }
 
 }  // namespace
+
+absl::StatusOr<Graph> ReadGraphCase(const std::string& input) {
+  return absl::StartsWith(input, "graph ") ? ParseGraph(input, CoreRegistry()) : FromWireText(input);
+}
 
 std::string RunGraphCase(const std::string& folder, const std::string& input) {
   const absl::StatusOr<std::string> shown = Show(folder, input);

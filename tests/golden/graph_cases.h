@@ -3,7 +3,14 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+
 namespace tensord {
+
+// The graph of a case other than one of passes/: its text form, or a tensord.v1.Graph in Protocol Buffers' text format.
+// Types are not inferred yet.
+absl::StatusOr<Graph> ReadGraphCase(const std::string& input);
 
 // What the golden cases of a folder show of their input. A case whose input is wrong shows the refusal instead:
 //
