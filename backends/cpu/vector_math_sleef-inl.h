@@ -92,13 +92,18 @@ namespace HWY_NAMESPACE {
 
 #else
 
-#define TENSORD_SLEEF_UNARY(Name, fn)                                       \
-  template <class D, class V>                                               \
-  HWY_INLINE V Name(D d, V x) {                                             \
-    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];                       \
-    hn::Store(x, d, lanes);                                                 \
-    for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = std::fn(lanes[i]); \
-    return hn::Load(d, lanes);                                              \
+// In long double, because glibc's sin and cos of the doubles nearest to multiples of pi/2 are off by 8 ulp.
+#define TENSORD_SLEEF_UNARY(Name, fn)           \
+  template <class D, class V>                   \
+  HWY_INLINE V Name(D d, V x) {                 \
+    using T = hn::TFromD<D>;                    \
+    HWY_ALIGN T lanes[hn::MaxLanes(D())];       \
+    hn::Store(x, d, lanes);                     \
+    for (size_t i = 0; i < hn::Lanes(d); ++i) { \
+      const long double lane = lanes[i];        \
+      lanes[i] = static_cast<T>(std::fn(lane)); \
+    }                                           \
+    return hn::Load(d, lanes);                  \
   }
 #define TENSORD_SLEEF_BINARY(Name, fn)                                                 \
   template <class D, class V>                                                          \
@@ -115,13 +120,20 @@ namespace HWY_NAMESPACE {
 
 TENSORD_SLEEF_UNARY(SinAnywhere, sin)
 TENSORD_SLEEF_UNARY(CosAnywhere, cos)
-TENSORD_SLEEF_UNARY(Tan, tan)
+TENSORD_SLEEF_UNARY(TanOfNormal, tan)
 TENSORD_SLEEF_UNARY(Erf, erf)
 TENSORD_SLEEF_UNARY(Cbrt, cbrt)
 TENSORD_SLEEF_BINARY(PowBelowOverflow, pow)
 TENSORD_SLEEF_BINARY(Atan2, atan2)
 #undef TENSORD_SLEEF_UNARY
 #undef TENSORD_SLEEF_BINARY
+
+// SLEEF's tan of the smallest doubles is 0.
+template <class D, class V>
+HWY_INLINE V Tan(D d, V x) {
+  constexpr hn::TFromD<D> kItself = sizeof(hn::TFromD<D>) == 4 ? 0x1p-13 : 0x1p-27;  // x^3/3 no longer counts
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, kItself)), x, TanOfNormal(d, x));
+}
 
 // SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
 template <class D, class V>
@@ -131,7 +143,8 @@ HWY_INLINE V Pow(D d, V x, V y) {
   const auto doubtful = hn::And(hn::IsInf(power), hn::And(hn::And(hn::IsFinite(x), hn::IsFinite(y)), hn::Ne(x, zero)));
   if (HWY_LIKELY(hn::AllFalse(d, doubtful))) return power;
   const V root = PowBelowOverflow(d, hn::Abs(x), hn::Mul(y, hn::Set(d, hn::TFromD<D>(0.5))));
-  return hn::IfThenElse(doubtful, hn::CopySign(hn::Mul(root, root), power), power);
+  const V square = hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), hn::Abs(x), hn::Mul(root, root));
+  return hn::IfThenElse(doubtful, hn::CopySign(square, power), power);
 }
 
 }  // namespace HWY_NAMESPACE

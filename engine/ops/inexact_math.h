@@ -27,12 +27,14 @@ inline Complex128 Expm1Of(Complex128 z) {
 
 inline double Log1pOf(double x) { return std::log1p(x); }
 inline Complex128 Log1pOf(Complex128 z) {
-  const double angle = std::atan2(z.imag(), 1 + z.real());
-  const long double x = z.real(), y = z.imag();
+  const Complex128 sum(1 + z.real(), z.imag());
   if (std::abs(z.real()) > 1e100 || std::abs(z.imag()) > 1e100 || std::isnan(z.real()) || std::isnan(z.imag())) {
-    return std::log(Complex128(1 + z.real(), z.imag()));
+    return std::log(sum);
   }
-  return {static_cast<double>(std::log1p(x * (2 + x) + y * y) / 2), angle};
+  const long double x = z.real(), y = z.imag();
+  const long double excess = x * (2 + x) + y * y;  // |1 + z|^2 - 1
+  if (excess < -0.5L) return std::log(sum);        // 1 + z is exact here, and the excess has lost digits
+  return {static_cast<double>(std::log1p(excess) / 2), std::atan2(z.imag(), sum.real())};
 }
 
 inline double LogisticOf(double x) {
@@ -40,7 +42,16 @@ inline double LogisticOf(double x) {
   const double e = std::exp(x);  // e^-x would overflow where the result is still a number
   return e / (1 + e);
 }
-inline Complex128 LogisticOf(Complex128 z) { return 1.0 / (1.0 + std::exp(-z)); }
+inline Complex128 LogisticOf(Complex128 z) {
+  if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) return 1.0 / (1.0 + std::exp(-z));
+  // Of w with w.real() <= 0, so that e^w does not overflow. Beside the poles 1 + e^w would cancel.
+  const bool is_right = z.real() >= 0;
+  const Complex128 w = is_right ? -z : z;
+  const Complex128 e = ExpOf(w);
+  const double half_cosine = std::cos(w.imag() / 2);
+  const Complex128 sum(2 * half_cosine * half_cosine + std::cos(w.imag()) * std::expm1(w.real()), e.imag());
+  return (is_right ? Complex128(1) : e) / sum;
+}
 
 inline double RsqrtOf(double x) { return 1 / std::sqrt(x); }
 inline Complex128 RsqrtOf(Complex128 z) {
@@ -55,6 +66,12 @@ inline double CbrtOf(double x) { return std::cbrt(x); }
 inline Complex128 CbrtOf(Complex128 z) {
   if (z == Complex128(0, 0)) return z;
   return std::polar(std::cbrt(std::hypot(z.real(), z.imag())), std::arg(z) / 3);
+}
+
+inline Complex64 PowOf(Complex64 a, Complex64 b) { return Complex64(std::pow(Complex128(a), Complex128(b))); }
+// e^(b log a) has as many wrong digits as b log a has before its point, so there are more to begin with.
+inline Complex128 PowOf(Complex128 a, Complex128 b) {
+  return Complex128(std::pow(std::complex<long double>(a), std::complex<long double>(b)));
 }
 
 }  // namespace tensord::scalar

@@ -321,8 +321,8 @@ struct Pow {
   template <Complex T>
   T operator()(T a, T b) const {
     if (b == T(0)) return T(1);
-    if (a == T(0)) return b.real() > 0 ? T(0) : T(std::pow(Wide(a), Wide(b)));
-    return static_cast<T>(std::pow(Wide(a), Wide(b)));
+    if (a == T(0) && b.real() > 0) return T(0);
+    return PowOf(a, b);
   }
   // Wraps; a negative exponent gives 1/a^|b| truncated toward zero, as XLA.
   template <Integer T>
