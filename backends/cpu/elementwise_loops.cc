@@ -16,6 +16,8 @@
 #include "hwy/foreach_target.h"  // must stand before highway.h
 #include "hwy/highway.h"
 
+#include "backends/cpu/complex_product-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
@@ -65,17 +67,6 @@ void BinaryLoop(const void* a, const void* b, void* out, int64_t n) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D, class V>
-HWY_INLINE V ComplexProduct(D d, V a, V b) {
-  const V by_real = hn::Mul(hn::DupEven(a), b);
-  const V by_imag = hn::Mul(hn::DupOdd(a), hn::Reverse2(d, b));
-  return hn::Add(by_real, hn::Xor(by_imag, hn::OddEven(hn::Zero(d), hn::SignBit(d))));
-}
-
-// Complex products. Written out because g++ 12 makes fused multiply-add-subtracts of the plain loop in spite of
-// -ffp-contract=off, so that an element's bits would depend on its place.
 template <typename R>
 void ComplexProducts(const void* a, const void* b, void* out, int64_t n) {
   const R* x = static_cast<const R*>(a);

@@ -11,6 +11,8 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/complex_product-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
@@ -21,6 +23,7 @@ constexpr int kVectorBytes = HWY_ARCH_X86 && HWY_LANES(uint8_t) > 16 ? HWY_LANES
 // std::complex has operators that check for infinities; the contract's product is the plain one.
 template <typename Real>
 struct Pair {
+  using Part = Real;
   Real re, im;
   friend HWY_INLINE Pair operator*(Pair a, Pair b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
   friend HWY_INLINE Pair operator+(Pair a, Pair b) { return {a.re + b.re, a.im + b.im}; }
@@ -55,6 +58,63 @@ HWY_INLINE void TinyVectorColumns(const MatrixProduct& p, const T* a, const T* b
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+// kVectors vectors of D of complex rows, the first of which are at a and c. A step is what lies between two of them, in
+// reals.
+template <int kVectors, class D, typename Real>
+HWY_INLINE void TinyPairVectors(D d, const MatrixProduct& p, int64_t step, const Real* a, const Real* b, Real* c) {
+  static_assert(kVectors <= 4);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < p.n; ++j) {
+    auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    for (int64_t q = 0; q < p.k; ++q) {
+      const auto factor = MakeComplexFactor(d, b + 2 * (q * p.b.row_stride + j * p.b.column_stride));
+      const Real* column = a + 2 * q * p.a.column_stride;
+      sum0 = hn::Add(sum0, ComplexProduct(d, hn::LoadU(d, column), factor));
+      if constexpr (kVectors > 1) sum1 = hn::Add(sum1, ComplexProduct(d, hn::LoadU(d, column + step), factor));
+      if constexpr (kVectors > 2) sum2 = hn::Add(sum2, ComplexProduct(d, hn::LoadU(d, column + 2 * step), factor));
+      if constexpr (kVectors > 3) sum3 = hn::Add(sum3, ComplexProduct(d, hn::LoadU(d, column + 3 * step), factor));
+    }
+    Real* result = c + 2 * j * p.c_column_stride;
+    hn::StoreU(sum0, d, result);
+    if constexpr (kVectors > 1) hn::StoreU(sum1, d, result + lanes);
+    if constexpr (kVectors > 2) hn::StoreU(sum2, d, result + 2 * lanes);
+    if constexpr (kVectors > 3) hn::StoreU(sum3, d, result + 3 * lanes);
+  }
+}
+
+// kRows complex rows, as many at a time as the widest vectors hold that they fill.
+template <typename Real, int kRows, bool kUnitRowStride>
+HWY_INLINE void TinyPairRows(const MatrixProduct& p, const Real* a, const Real* b, Real* c) {
+  // Where vectors have no fixed size they have 16 bytes at least.
+  constexpr int kFit = HWY_HAVE_SCALABLE ? 8 / sizeof(Real) : HWY_MAX_BYTES / (2 * sizeof(Real));
+  constexpr int kWanted = kRows >= 8 ? 8 : kRows >= 4 ? 4 : kRows >= 2 ? 2 : 1;
+  constexpr int kVectorRows = kUnitRowStride ? HWY_MAX(HWY_MIN(kFit, kWanted), 1) : 1;
+  constexpr int kVectors = HWY_MIN(kRows / kVectorRows, 4);
+  constexpr int kDone = kVectors * kVectorRows;
+  const hn::CappedTag<Real, 2 * kVectorRows> d;
+  TinyPairVectors<kVectors>(d, p, kUnitRowStride ? 2 * kVectorRows : 2 * p.a.row_stride, a, b, c);
+  if constexpr (kDone < kRows) {
+    const int64_t row = kUnitRowStride ? 1 : p.a.row_stride;
+    TinyPairRows<Real, kRows - kDone, kUnitRowStride>(p, a + 2 * kDone * row, b, c + 2 * kDone);
+  }
+}
+
+#endif
+
+template <typename T, int kRows, bool kUnitRowStride>
+HWY_INLINE void TinyAnyColumns(const MatrixProduct& p, const T* a, const T* b, T* c) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (!std::is_arithmetic_v<T>) {
+    TinyPairRows<typename T::Part, kRows, kUnitRowStride>(p, &a->re, &b->re, &c->re);
+  } else  // NOLINT: the loop is the other branch
+#endif
+  {
+    TinyColumns<T, kRows, kUnitRowStride>(p, a, b, c);
+  }
+}
+
 template <typename T, int kRows>
 HWY_INLINE void TinyRows(const MatrixProduct& p, const T* a, const T* b, T* c) {
   constexpr bool kIsVector = std::is_arithmetic_v<T> && kRows > 1 && (kRows & (kRows - 1)) == 0;
@@ -62,10 +122,10 @@ HWY_INLINE void TinyRows(const MatrixProduct& p, const T* a, const T* b, T* c) {
     if constexpr (kIsVector) {
       TinyVectorColumns<T, kRows>(p, a, b, c);
     } else {
-      TinyColumns<T, kRows, true>(p, a, b, c);
+      TinyAnyColumns<T, kRows, true>(p, a, b, c);
     }
   } else {
-    TinyColumns<T, kRows, false>(p, a, b, c);
+    TinyAnyColumns<T, kRows, false>(p, a, b, c);
   }
 }
 
@@ -95,13 +155,34 @@ void TinyProduct(const MatrixProduct& p, const void* a_bytes, const void* b_byte
 }
 
 template <typename T>
-void OuterProduct(const MatrixProduct& p, const void* a_bytes, const void* b_bytes, void* c_bytes) {
-  const T* a = static_cast<const T*>(a_bytes);
-  const T* b = static_cast<const T*>(b_bytes);
+HWY_INLINE void ScaledColumn(const T* a, const T* factor, int64_t count, T* HWY_RESTRICT c) {
+  for (int64_t i = 0; i < count; ++i) c[i] = a[i] * *factor;
+}
+
+#if HWY_TARGET != HWY_SCALAR
+template <typename Real>
+HWY_INLINE void ScaledColumn(const Pair<Real>* a_pairs, const Pair<Real>* factor, int64_t count,
+                             Pair<Real>* HWY_RESTRICT c_pairs) {
+  const Real* a = &a_pairs->re;
+  Real* c = &c_pairs->re;
+  const hn::ScalableTag<Real> d;
+  const hn::CappedTag<Real, 2> pair;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factors = MakeComplexFactor(d, &factor->re);
+  int64_t i = 0;
+  for (; i + lanes <= 2 * count; i += lanes) hn::StoreU(ComplexProduct(d, hn::LoadU(d, a + i), factors), d, c + i);
+  const auto one_factor = MakeComplexFactor(pair, &factor->re);
+  for (; i < 2 * count; i += 2) {
+    hn::StoreU(ComplexProduct(pair, hn::LoadU(pair, a + i), one_factor), pair, c + i);
+  }
+}
+#endif
+
+template <typename T>
+void OuterProduct(const MatrixProduct& p, const void* a, const void* b, void* c) {
   for (int64_t j = 0; j < p.n; ++j) {
-    T* HWY_RESTRICT c = static_cast<T*>(c_bytes) + j * p.c_column_stride;
-    const T factor = b[j * p.b.column_stride];
-    for (int64_t i = 0; i < p.m; ++i) c[i] = a[i] * factor;
+    ScaledColumn(static_cast<const T*>(a), static_cast<const T*>(b) + j * p.b.column_stride, p.m,
+                 static_cast<T*>(c) + j * p.c_column_stride);
   }
 }
 

@@ -11,12 +11,14 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/complex_product-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The loops are plain, for the compiler to vectorise once per instruction set.
+// The loops are plain, for the compiler to vectorise once per instruction set, except for complex products.
 
 template <typename Real>
 struct Pair {
@@ -143,10 +145,45 @@ HWY_INLINE T Tree(const T* x, int64_t step) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+template <int kRows, class D>
+HWY_INLINE hn::Vec<D> ProductTree(D d, const hn::TFromD<D>* x, int64_t step) {
+  if constexpr (kRows == 1) {
+    return hn::LoadU(d, x);
+  } else {
+    return ComplexProduct(d, ProductTree<kRows / 2>(d, x, step), ProductTree<kRows / 2>(d, x + kRows / 2 * step, step));
+  }
+}
+
+// Of `count` complex accumulators; `x` and `step` are in reals.
+template <int kRows, typename Real>
+HWY_INLINE void AccumulateProducts(const Real* x, int64_t step, int64_t count, Real* HWY_RESTRICT accumulators) {
+  const hn::ScalableTag<Real> d;
+  const hn::CappedTag<Real, 2> pair;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= 2 * count; i += lanes) {
+    const auto tree = ProductTree<kRows>(d, x + i, step);
+    hn::StoreU(ComplexProduct(d, hn::LoadU(d, accumulators + i), tree), d, accumulators + i);
+  }
+  for (; i < 2 * count; i += 2) {
+    const auto tree = ProductTree<kRows>(pair, x + i, step);
+    hn::StoreU(ComplexProduct(pair, hn::LoadU(pair, accumulators + i), tree), pair, accumulators + i);
+  }
+}
+#endif
+
 template <typename Op, typename T, int kRows>
 HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_RESTRICT accumulators) {
-  for (int64_t i = 0; i < count; ++i) {
-    accumulators[i] = Op::Combine(accumulators[i], Tree<Op, T, kRows>(x + i, step));
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (IsPair<T> && std::is_same_v<Op, Product>) {
+    return AccumulateProducts<kRows>(&x->re, 2 * step, count, &accumulators->re);
+  } else  // NOLINT: the loop is the other branch
+#endif
+  {
+    for (int64_t i = 0; i < count; ++i) {
+      accumulators[i] = Op::Combine(accumulators[i], Tree<Op, T, kRows>(x + i, step));
+    }
   }
 }
 
@@ -169,7 +206,7 @@ void Accumulate(const void* x_bytes, int64_t step, int64_t rows, int64_t count, 
 template <typename Op, typename T, int64_t kCount>
 HWY_INLINE T FoldLanes(T* lanes) {
   if constexpr (kCount > 1) {
-    for (int64_t i = 0; i < kCount / 2; ++i) lanes[i] = Op::Combine(lanes[i], lanes[kCount / 2 + i]);
+    AccumulateGroup<Op, T, 1>(lanes + kCount / 2, 0, kCount / 2, lanes);
     return FoldLanes<Op, T, kCount / 2>(lanes);
   } else {
     return lanes[0];
