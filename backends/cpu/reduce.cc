@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kAccumulatorRowBytes = 2048;  // of one level of the cascade, at most
 constexpr int kLevels = 8;
-constexpr int64_t kUnitRows = 128;  // rows that the first level takes up
-constexpr int64_t kRadix = 16;      // rows that each further level takes up
+constexpr int64_t kUnitRows = 128;  // rows that the first level takes up, eight in one addition
+constexpr int64_t kRadix = 16;      // additions to one level before it goes into the next
 constexpr int64_t kLaneBytes = 256;
 constexpr int64_t kLongSourceBytes = int64_t{64} << 10;
 constexpr int64_t kTileBytes = int64_t{16} << 10;
@@ -48,8 +48,8 @@ int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
 
 }  // namespace
 
-// Accumulators of one block. Level 0 takes rows; when it has taken kUnitRows of them it goes into level 1 as one row,
-// and so on with kRadix, so that no accumulator takes many terms one after the other.
+// Accumulators of one block. Level 0 takes rows; after kRadix additions it goes into level 1 as one row, and so on, so
+// that no accumulator takes many terms one after the other.
 class Reduction::Cascade {
  public:
   Cascade(const ReduceLoops& loops, int64_t accumulators, int64_t bytes)
@@ -59,8 +59,8 @@ class Reduction::Cascade {
 
   void Add(const void* x, int64_t step, int64_t rows, int64_t count) {
     loops_.accumulate(x, step, rows, count, Level(0));
-    taken_[0] += rows;
-    if (taken_[0] >= kUnitRows) Carry(0);
+    taken_[0] += rows / 8 + std::popcount(static_cast<uint64_t>(rows % 8));  // what accumulate adds as one
+    if (taken_[0] >= kRadix) Carry(0);
   }
 
   // The accumulators, all terms included.
