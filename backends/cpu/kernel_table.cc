@@ -3,9 +3,12 @@
 #include <array>
 
 #include "backends/cpu/dot_kernels.h"
+#include "backends/cpu/dynamic_slice_kernels.h"
 #include "backends/cpu/elementwise_kernels.h"
 #include "backends/cpu/layout_kernels.h"
 #include "backends/cpu/reduce_kernels.h"
+#include "backends/cpu/shape_of_kernel.h"
+#include "backends/cpu/triangle_kernels.h"
 #include "engine/base/refusal.h"
 #include "engine/ops/core_ops.h"
 
@@ -44,6 +47,14 @@ constexpr Entry kEntries[] = {
     {CoreOp::kPad, &MakeLayoutKernel},
     {CoreOp::kConcatenate, &MakeLayoutKernel},
     {CoreOp::kReverse, &MakeLayoutKernel},
+    {CoreOp::kExtractDiag, &MakeLayoutKernel},
+    {CoreOp::kEmbedDiag, &MakeLayoutKernel},
+    {CoreOp::kTril, &MakeTriangleKernel},
+    {CoreOp::kTriu, &MakeTriangleKernel},
+    {CoreOp::kDynamicSlice, &MakeDynamicSliceKernel},
+    {CoreOp::kDynamicUpdateSlice, &MakeDynamicUpdateSliceKernel},
+    {CoreOp::kShapeOf, &MakeShapeOfKernel},
+    {CoreOp::kPadToMatch, &MakeLayoutKernel},
 };
 
 consteval std::array<MakeKernel*, kNumCoreOps> Table() {

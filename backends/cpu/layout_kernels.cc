@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/run_copy.h"
 #include "backends/cpu/strided_copy.h"
-#include "backends/cpu/thread_pool.h"
 #include "engine/base/refusal.h"
 #include "engine/ops/core_ops.h"
 
@@ -16,11 +16,13 @@ namespace {
 using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 
 constexpr int kScratch = -1;  // as a side of a step
+constexpr int kZero = -2;     // as its source
+alignas(16) constexpr char kZeroElement[16] = {};
 
-// One copy of a kernel: from an operand or scratch into the result or scratch, between the given first elements.
+// One copy of a kernel: from an operand, scratch or zero into the result or scratch, between the given first elements.
 struct CopyStep {
   StridedCopy copy;
-  int from = 0;  // index of an operand, or kScratch
+  int from = 0;  // index of an operand, kScratch or kZero
   bool into_scratch = false;
   int64_t from_offset_bytes = 0;
   int64_t into_offset_bytes = 0;
@@ -33,14 +35,12 @@ class CopyKernel final : public Kernel {
 
   void Run(const KernelArgs& args) const override {
     for (const CopyStep& step : steps_) {
-      const void* operand = step.from == kScratch ? args.scratch : args.operands[static_cast<size_t>(step.from)];
+      const void* operand = step.from == kScratch ? args.scratch
+                            : step.from == kZero  ? kZeroElement
+                                                  : args.operands[static_cast<size_t>(step.from)];
       const char* from = static_cast<const char*>(operand) + step.from_offset_bytes;
       char* into = static_cast<char*>(step.into_scratch ? args.scratch : args.results[0]) + step.into_offset_bytes;
-      if (step.copy.num_tasks() <= 1) {
-        step.copy.Run(from, into);
-      } else {
-        args.pool->ParallelFor(step.copy.num_tasks(), [&](int64_t task) { step.copy.RunTask(task, from, into); });
-      }
+      RunCopy(step.copy, from, into, args.pool);
     }
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -199,13 +199,14 @@ PaddedAxis PlaceAxis(int64_t operand_size, int64_t result_size, int64_t low, int
   return axis;
 }
 
-// Writes padding_value into a box of the result.
-CopyStep FillStep(absl::Span<const int64_t> sizes, const Shape& strides, int64_t first, int64_t element_bytes) {
+// Writes one element, operand `from` or kZero, into a box of the result.
+CopyStep FillStep(int from, absl::Span<const int64_t> sizes, const Shape& strides, int64_t first,
+                  int64_t element_bytes) {
   CopyAxes axes;
   for (size_t i = 0; i < strides.size(); ++i) axes.push_back({sizes[i], 0, strides[i]});
   CopyStep step;
   step.copy = StridedCopy(axes, element_bytes);
-  step.from = 1;
+  step.from = from;
   step.into_offset_bytes = first * element_bytes;
   return step;
 }
@@ -229,7 +230,7 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   }
   std::vector<CopyStep> steps;
   if (!any || !only_edges) {
-    steps.push_back(FillStep(shape, dst_strides, 0, element_bytes));
+    steps.push_back(FillStep(1, shape, dst_strides, 0, element_bytes));
   } else {
     // The slabs below and above the operand along each axis, the last axis first; each leaves out what those before
     // have filled.
@@ -238,9 +239,9 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
     for (size_t i = shape.size(); i-- > 0;) {
       const int64_t above = padded[i].place + padded[i].count;
       box[i] = padded[i].place;
-      steps.push_back(FillStep(box, dst_strides, first, element_bytes));
+      steps.push_back(FillStep(1, box, dst_strides, first, element_bytes));
       box[i] = shape[i] - above;
-      steps.push_back(FillStep(box, dst_strides, first + above * dst_strides[i], element_bytes));
+      steps.push_back(FillStep(1, box, dst_strides, first + above * dst_strides[i], element_bytes));
       box[i] = padded[i].count;
       first += padded[i].place * dst_strides[i];
     }
@@ -263,6 +264,55 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   return MakeCopyKernel(std::move(steps));
 }
 
+std::unique_ptr<Kernel> MakeExtractDiag(const BoundInstruction& instruction) {
+  const ConcreteType& operand = instruction.operands[0];
+  const size_t a = static_cast<size_t>(instruction.attrs->Int("axis_a"));
+  const size_t b = static_cast<size_t>(instruction.attrs->Int("axis_b"));
+  const Shape src_strides = ColumnMajorStrides(operand.shape);
+  CopyAxes axes;
+  int64_t dst_stride = 1;
+  for (size_t i = 0; i < operand.shape.size(); ++i) {
+    if (i == b) continue;
+    axes.push_back({operand.shape[i], i == a ? src_strides[a] + src_strides[b] : src_strides[i], dst_stride});
+    dst_stride *= operand.shape[i];
+  }
+  return MakeOneCopy(axes, SizeOf(operand.dtype));
+}
+
+std::unique_ptr<Kernel> MakeEmbedDiag(const BoundInstruction& instruction) {
+  const ConcreteType &operand = instruction.operands[0], &result = instruction.results[0];
+  const size_t a = static_cast<size_t>(instruction.attrs->Int("axis_a"));
+  const size_t b = static_cast<size_t>(instruction.attrs->Int("axis_b"));
+  const Shape src_strides = ColumnMajorStrides(operand.shape), dst_strides = ColumnMajorStrides(result.shape);
+  const int64_t element_bytes = SizeOf(operand.dtype);
+  CopyAxes axes;
+  for (size_t i = 0; i < operand.shape.size(); ++i) {
+    const int64_t dst_stride = dst_strides[i < b ? i : i + 1] + (i == a ? dst_strides[b] : 0);
+    axes.push_back({operand.shape[i], src_strides[i], dst_stride});
+  }
+  std::vector<CopyStep> steps;
+  // An axis of size 1 is all diagonal.
+  if (operand.shape[a] != 1) steps.push_back(FillStep(kZero, {result.num_elements()}, {1}, 0, element_bytes));
+  steps.emplace_back().copy = StridedCopy(axes, element_bytes);
+  return MakeCopyKernel(std::move(steps));
+}
+
+std::unique_ptr<Kernel> MakePadToMatch(const BoundInstruction& instruction) {
+  const ConcreteType& operand = instruction.operands[0];
+  const Shape& shape = instruction.results[0].shape;
+  const size_t padded = static_cast<size_t>(instruction.attrs->Int("dimension"));
+  const int64_t element_bytes = SizeOf(operand.dtype), kept = operand.shape[padded];
+  const Shape src_strides = ColumnMajorStrides(operand.shape), dst_strides = ColumnMajorStrides(shape);
+  CopyAxes axes;
+  for (size_t i = 0; i < shape.size(); ++i) axes.push_back({operand.shape[i], src_strides[i], dst_strides[i]});
+  Shape added = shape;
+  added[padded] -= kept;
+  std::vector<CopyStep> steps;
+  steps.emplace_back().copy = StridedCopy(axes, element_bytes);
+  steps.push_back(FillStep(kZero, added, dst_strides, kept * dst_strides[padded], element_bytes));
+  return MakeCopyKernel(std::move(steps));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction& instruction) {
@@ -274,6 +324,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction&
   if (Is(op, CoreOp::kPad)) return MakePad(instruction);
   if (Is(op, CoreOp::kConcatenate)) return MakeConcatenate(instruction);
   if (Is(op, CoreOp::kReverse)) return MakeReverse(instruction);
+  if (Is(op, CoreOp::kExtractDiag)) return MakeExtractDiag(instruction);
+  if (Is(op, CoreOp::kEmbedDiag)) return MakeEmbedDiag(instruction);
+  if (Is(op, CoreOp::kPadToMatch)) return MakePadToMatch(instruction);
   return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("no layout kernel on cpu for the op ", op.name));
 }
 

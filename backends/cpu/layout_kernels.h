@@ -5,8 +5,8 @@
 
 namespace tensord::cpu {
 
-// Kernels of the ops that move elements without looking at them: transpose, reshape, broadcast_in_dim, slice, pad,
-// concatenate and reverse, on every dtype. UNSUPPORTED_ON_DEVICE for other ops.
+// Kernels of the ops that move elements to places known beforehand: transpose, reshape, broadcast_in_dim, slice, pad,
+// concatenate, reverse, extract_diag, embed_diag and pad_to_match, on every dtype. UNSUPPORTED_ON_DEVICE for other ops.
 MakeKernel MakeLayoutKernel;
 
 }  // namespace tensord::cpu

@@ -14,7 +14,6 @@ constexpr int64_t kTaskBytes = int64_t{256} << 10;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kMinStreamRunBytes = 256;
 
-// Stores past the cache pay where the result could not stay in it anyway.
 int64_t StreamBytes() {
   static const int64_t bytes = [] {
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -73,6 +72,8 @@ int Log2Bytes(int64_t element_bytes) { return std::countr_zero(static_cast<uint6
 
 }  // namespace
 
+bool PaysToStream(int64_t dst_bytes) { return dst_bytes >= StreamBytes(); }
+
 StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_bytes) : element_bytes_(element_bytes) {
   int64_t elements = 1;
   for (const CopyAxis& axis : given_axes) elements *= axis.size;
@@ -80,7 +81,7 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   dst_bytes_ = elements * element_bytes;
   Axes axes = Normalize(given_axes);
   WidenElement(axes, element_bytes_);
-  const bool stream = dst_bytes_ >= StreamBytes();
+  const bool stream = PaysToStream(dst_bytes_);
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
   num_blocks_ = 1;
   for (const Loop& loop : loops_) num_blocks_ *= loop.count;

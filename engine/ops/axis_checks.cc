@@ -26,6 +26,12 @@ absl::Status CheckAxes(absl::Span<const int64_t> axes, int64_t rank, absl::strin
   return absl::OkStatus();
 }
 
+absl::Status CheckEngineAxes(absl::Span<const int64_t> axes, int64_t count, int64_t rank, absl::string_view what) {
+  if (static_cast<int64_t>(axes.size()) == count && CheckAxes(axes, rank, what).ok()) return absl::OkStatus();
+  return Refuse(Refusal::kAttributeInvalid, absl::StrCat(what, " must name ", count, " different axes of ", rank,
+                                                         ", and is [", absl::StrJoin(axes, ","), "]"));
+}
+
 absl::Status CheckLength(size_t length, int64_t count, absl::string_view what) {
   if (static_cast<int64_t>(length) == count) return absl::OkStatus();
   return Refuse(Refusal::kAttributeInvalid, absl::StrCat(what, " must have ", count, " entries, and has ", length));

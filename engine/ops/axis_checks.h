@@ -15,6 +15,8 @@ namespace tensord {
 absl::Status CheckAxis(int64_t axis, int64_t rank, absl::string_view what);
 // Each in range (AXIS_OUT_OF_RANGE) and named once (AXIS_DUPLICATE).
 absl::Status CheckAxes(absl::Span<const int64_t> axes, int64_t rank, absl::string_view what);
+// For attributes that only the engine sets: ATTRIBUTE_INVALID unless it names `count` different axes, each in range.
+absl::Status CheckEngineAxes(absl::Span<const int64_t> axes, int64_t count, int64_t rank, absl::string_view what);
 // ATTRIBUTE_INVALID unless the list has `count` entries.
 absl::Status CheckLength(size_t length, int64_t count, absl::string_view what);
 // DTYPE_UNSUPPORTED unless the dtype is in the set.

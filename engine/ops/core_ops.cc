@@ -3,12 +3,16 @@
 #include <array>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/diagonal.h"
+#include "engine/ops/dynamic_slicing.h"
 #include "engine/ops/elementwise.h"
+#include "engine/ops/extents.h"
 #include "engine/ops/leaves.h"
 #include "engine/ops/reduction.h"
 #include "engine/ops/selection.h"
 #include "engine/ops/slicing.h"
 #include "engine/ops/structural.h"
+#include "engine/ops/triangle.h"
 
 namespace tensord {
 namespace {

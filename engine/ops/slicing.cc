@@ -1,7 +1,6 @@
 #include "engine/ops/slicing.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
@@ -9,15 +8,11 @@
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/axis_order.h"
+#include "engine/ops/element_copy.h"
 #include "engine/ops/index_walk.h"
 
 namespace tensord {
 namespace {
-
-void CopyElement(const Literal& from, int64_t from_index, Literal* to, int64_t to_index) {
-  const int64_t size = SizeOf(from.dtype());
-  std::memcpy(to->mutable_data() + to_index * size, from.bytes().data() + from_index * size, static_cast<size_t>(size));
-}
 
 int64_t At(const std::vector<int64_t>& values, size_t i, int64_t if_empty) {
   return values.empty() ? if_empty : values[i];

@@ -222,6 +222,130 @@ void AddSlicing(CaseList* list) {
   }
 }
 
+void AddDiagonals(CaseList* list) {
+  struct Diagonal {
+    Shape shape;
+    int64_t a, b;
+  };
+  const Diagonal extracts[] = {{{4, 4}, 0, 1},
+                               {{4, 4}, 1, 0},
+                               {{1, 1}, 0, 1},
+                               {{0, 0}, 0, 1},
+                               {{65, 65}, 0, 1},
+                               {{5, 3, 5}, 0, 2},
+                               {{5, 3, 5}, 2, 0},
+                               {{3, 5, 5}, 1, 2},
+                               {{17, 17, 33}, 1, 0},
+                               {{3, 0, 3}, 0, 2},
+                               {{2, 3, 2, 2, 1, 2, 3, 2}, 6, 1}};
+  const Diagonal embeds[] = {
+      {{4}, 0, 0},       {{4}, 0, 1},       {{1}, 0, 0},    {{0}, 0, 1},       {{129}, 0, 1},
+      {{3, 4}, 0, 0},    {{3, 4}, 0, 2},    {{3, 4}, 1, 0}, {{3, 4}, 1, 1},    {{33, 17}, 1, 2},
+      {{2, 0, 3}, 2, 1}, {{2, 1, 3}, 1, 3}, {{5, 6}, 0, 1}, {{7, 2, 3}, 0, 2}, {{2, 1, 3, 2, 1, 2, 2}, 2, 5}};
+  for (DType d : kAllDTypes) {
+    for (const Diagonal& x : extracts) {
+      list->Add(CoreOp::kExtractDiag, AttrsOf(CoreOp::kExtractDiag).Set("axis_a", x.a).Set("axis_b", x.b),
+                {{d, x.shape}});
+    }
+    for (const Diagonal& e : embeds) {
+      list->Add(CoreOp::kEmbedDiag, AttrsOf(CoreOp::kEmbedDiag).Set("axis_a", e.a).Set("axis_b", e.b), {{d, e.shape}});
+    }
+  }
+}
+
+void AddTriangles(CaseList* list) {
+  using Ints = std::vector<int64_t>;
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
+  struct Matrices {
+    Shape shape;
+    Ints axes;
+  };
+  const Matrices matrices[] = {{{4, 4}, {}},           {{3, 5}, {}},
+                               {{5, 3}, {1, 0}},       {{1, 1}, {}},
+                               {{0, 3}, {}},           {{3, 0}, {}},
+                               {{70, 90}, {}},         {{90, 70}, {1, 0}},
+                               {{4, 3, 2}, {0, 2}},    {{4, 3, 2}, {2, 1}},
+                               {{3, 2, 65}, {}},       {{17, 40, 33}, {0, 2}},
+                               {{17, 40, 33}, {2, 0}}, {{2, 3, 1, 2, 1, 2, 2, 3}, {1, 7}}};
+  for (DType d : kAllDTypes) {
+    for (const Matrices& m : matrices) {
+      for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{-2}, int64_t{60}, int64_t{-100}, kMin, kMax}) {
+        for (CoreOp op : {CoreOp::kTril, CoreOp::kTriu}) {
+          list->Add(op, AttrsOf(op).Set("diagonal", k).Set("matrix_axes", m.axes), {{d, m.shape}});
+        }
+      }
+    }
+  }
+  // More than one task, and rows that are cut by its bounds.
+  for (const Matrices& m : {Matrices{{700, 300}, {}}, Matrices{{2, 500, 300}, {2, 0}}, Matrices{{90000, 3}, {0, 1}}}) {
+    list->Add(CoreOp::kTril, AttrsOf(CoreOp::kTril).Set("diagonal", int64_t{-9}).Set("matrix_axes", m.axes),
+              {{DType::kF64, m.shape}});
+    list->Add(CoreOp::kTriu, AttrsOf(CoreOp::kTriu).Set("diagonal", int64_t{7}).Set("matrix_axes", m.axes),
+              {{DType::kC64, m.shape}});
+  }
+}
+
+void AddDynamicSlices(CaseList* list) {
+  using Ints = std::vector<int64_t>;
+  struct Window {
+    Shape shape, sizes;
+    Ints axes;
+  };
+  const Window windows[] = {{{}, {}, {}},
+                            {{10}, {3}, {}},
+                            {{10}, {0}, {}},
+                            {{10}, {10}, {}},
+                            {{0}, {0}, {}},
+                            {{6, 7}, {2, 3}, {}},
+                            {{6, 7}, {2, 3}, {1, 0}},
+                            {{6, 7}, {6, 1}, {}},
+                            {{5, 0, 2}, {3, 0, 1}, {}},
+                            {{4, 5, 6}, {2, 5, 3}, {2, 0, 1}},
+                            {{70001}, {4097}, {}},
+                            {{300, 290}, {257, 200}, {}},
+                            {{2, 3, 2, 3, 2, 3, 2, 3}, {1, 2, 2, 1, 1, 3, 1, 2}, {}}};
+  for (DType d : kAllDTypes) {
+    for (DType index : {DType::kI32, DType::kI64}) {
+      for (const Window& w : windows) {
+        const ConcreteType starts{index, {static_cast<int64_t>(w.shape.size())}};
+        const Ints sizes(w.sizes.begin(), w.sizes.end());
+        list->Add(CoreOp::kDynamicSlice,
+                  AttrsOf(CoreOp::kDynamicSlice).Set("slice_sizes", sizes).Set("start_axes", w.axes),
+                  {{d, w.shape}, starts});
+        list->Add(CoreOp::kDynamicUpdateSlice, AttrsOf(CoreOp::kDynamicUpdateSlice).Set("start_axes", w.axes),
+                  {{d, w.shape}, {d, w.sizes}, starts});
+      }
+    }
+  }
+}
+
+void AddExtents(CaseList* list) {
+  struct Padding {
+    Shape shape, reference;
+    int64_t dimension;
+    std::vector<int64_t> reference_axis;
+  };
+  const Padding pads[] = {{{3}, {5}, 0, {}},           {{5}, {3}, 0, {}},
+                          {{0}, {4}, 0, {}},           {{4}, {0}, 0, {}},
+                          {{3, 4}, {5, 6, 7}, 0, {}},  {{3, 4}, {5, 6, 7}, 1, {}},
+                          {{3, 4}, {5, 6, 7}, 0, {2}}, {{3, 0}, {9, 9}, 0, {}},
+                          {{33, 65}, {70, 70}, 0, {}}, {{2, 3, 2, 3, 2, 3, 2, 3}, {4, 4, 4, 4, 4, 4, 4, 4}, 5, {}}};
+  for (DType d : kAllDTypes) {
+    for (const Shape& shape : {Shape{5}, Shape{0}, Shape{3, 4}, Shape{1, 2, 3, 4, 5, 6, 7, 8}}) {
+      for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+        list->Add(CoreOp::kShapeOf, AttrsOf(CoreOp::kShapeOf).Set("dimension", axis), {{d, shape}});
+      }
+    }
+    for (const Padding& p : pads) {
+      for (DType reference : {d, DType::kBool}) {
+        list->Add(CoreOp::kPadToMatch,
+                  AttrsOf(CoreOp::kPadToMatch).Set("dimension", p.dimension).Set("reference_axis", p.reference_axis),
+                  {{d, p.shape}, {reference, p.reference}});
+      }
+    }
+  }
+}
+
 void AddReductions(CaseList* list) {
   using Ints = std::vector<int64_t>;
   const std::pair<Shape, Ints> shapes[] = {
@@ -304,6 +428,10 @@ std::vector<NodeCase> CoreOpCases() {
   AddLeaves(&list);
   AddStructural(&list);
   AddSlicing(&list);
+  AddDiagonals(&list);
+  AddTriangles(&list);
+  AddDynamicSlices(&list);
+  AddExtents(&list);
   AddReductions(&list);
   AddContractions(&list);
   return list.Take();

@@ -111,7 +111,7 @@ class Generator {
   void AppendAny() {
     const ValueId x = Any();
     const int64_t rank = Type(x).rank();
-    switch (Below(16)) {
+    switch (Below(20)) {
       case 0:
       case 1:
       case 2:
@@ -155,6 +155,19 @@ class Generator {
         } else {
           Append(CoreOp::kConcatenate, Attrs(CoreOp::kConcatenate).Set("dimension", Below(rank)), {x, Alike(x), x});
         }
+        break;
+      case 15:
+        AppendDiagonal(x);
+        break;
+      case 16:
+        if (rank < 2) break;
+        Append(Coin() ? CoreOp::kTril : CoreOp::kTriu, Attrs(CoreOp::kTril).Set("diagonal", Below(7) - 3), {x});
+        break;
+      case 17:
+        AppendWindow(x);
+        break;
+      case 18:
+        AppendExtent(x);
         break;
       default:
         AppendLeaf();
@@ -268,6 +281,40 @@ class Generator {
                .Set("edge_padding_high", high)
                .Set("interior_padding", interior),
            {x, values_.back()});
+  }
+
+  void AppendDiagonal(ValueId x) {
+    const int64_t rank = Type(x).rank();
+    if (rank == 0) return;
+    const int64_t a = Below(rank), b = Below(rank + 1);
+    if (Coin() && a != b && b < rank) {
+      Append(CoreOp::kExtractDiag, Attrs(CoreOp::kExtractDiag).Set("axis_a", a).Set("axis_b", b), {x});
+    } else {
+      Append(CoreOp::kEmbedDiag, Attrs(CoreOp::kEmbedDiag).Set("axis_a", a).Set("axis_b", b), {x});
+    }
+  }
+
+  // A window at a computed start, and one that replaces another.
+  void AppendWindow(ValueId x) {
+    const ConcreteType type{.dtype = Coin() ? DType::kI32 : DType::kI64, .shape = {Type(x).rank()}};
+    if (!Append(CoreOp::kConstant, Attrs(CoreOp::kConstant).Set("value", RandomConstant(type)), {})) return;
+    const ValueId starts = values_.back();
+    Ints sizes;
+    for (const Dim& d : Type(x).shape) sizes.push_back(d.size.is_constant() ? Below(d.size.constant() + 1) : 0);
+    if (!Append(CoreOp::kDynamicSlice, Attrs(CoreOp::kDynamicSlice).Set("slice_sizes", sizes), {x, starts})) return;
+    const ValueId update = Coin() ? Alike(values_.back()) : Alike(x);
+    Append(CoreOp::kDynamicUpdateSlice, Attrs(CoreOp::kDynamicUpdateSlice), {x, update, starts});
+  }
+
+  void AppendExtent(ValueId x) {
+    const ValueId reference = Any();
+    const int64_t rank = std::min(Type(x).rank(), Type(reference).rank());
+    if (rank == 0) return;
+    if (Below(3) == 0) {
+      Append(CoreOp::kShapeOf, Attrs(CoreOp::kShapeOf).Set("dimension", Below(rank)), {x});
+    } else {
+      Append(CoreOp::kPadToMatch, Attrs(CoreOp::kPadToMatch).Set("dimension", Below(rank)), {x, reference});
+    }
   }
 
   void AppendLeaf() {

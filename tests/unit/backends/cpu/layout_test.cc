@@ -1,8 +1,6 @@
 #include "backends/cpu/layout_kernels.h"
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
@@ -11,91 +9,15 @@
 
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/reduce_kernels.h"
-#include "backends/cpu/thread_pool.h"
 #include "engine/ops/core_ops.h"
 #include "engine/tensor/literal.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/kernel_call.h"
 
 namespace tensord::cpu {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-// Distinct bytes; BOOL stays 0 or 1.
-Literal Numbered(DType dtype, const Ints& shape) {
-  Literal literal = *Literal::Create({dtype, Shape(shape.begin(), shape.end())});
-  std::mt19937 random(3);
-  for (size_t i = 0; i < literal.bytes().size(); ++i) {
-    literal.mutable_data()[i] = static_cast<char>(dtype == DType::kBool ? random() % 2 : random());
-  }
-  return literal;
-}
-
-struct Call {
-  CoreOp op;
-  Attributes attrs;
-  std::vector<Literal> operands;
-  Ints result_shape;
-  DType result_dtype = DType::kInvalid;  // kInvalid: the first operand's
-
-  Call(CoreOp called, std::vector<Literal> with, Ints shape)
-      : op(called), attrs(Def(called).attrs), operands(std::move(with)), result_shape(std::move(shape)) {}
-
-  ConcreteType result_type() const {
-    return {result_dtype == DType::kInvalid ? operands[0].dtype() : result_dtype,
-            Shape(result_shape.begin(), result_shape.end())};
-  }
-};
-
-BoundInstruction Bind(const Call& call) {
-  BoundInstruction bound;
-  bound.op = &Def(call.op);
-  bound.attrs = &call.attrs;
-  for (const Literal& operand : call.operands) bound.operands.push_back(operand.type());
-  bound.results.push_back(call.result_type());
-  return bound;
-}
-
-Literal Reference(const Call& call) {
-  Literal result = *Literal::Create(call.result_type());
-  std::vector<const Literal*> operands;
-  for (const Literal& operand : call.operands) operands.push_back(&operand);
-  const absl::Status status = Def(call.op).reference.get()({call.attrs, operands, absl::MakeSpan(&result, 1)});
-  EXPECT_TRUE(status.ok()) << status;
-  return result;
-}
-
-Literal RunKernel(MakeKernel* make, const Call& call, int threads) {
-  Literal result = *Literal::Create(call.result_type());
-  if (!result.bytes().empty()) std::memset(result.mutable_data(), 0x5a, result.bytes().size());
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = make(Bind(call));
-  EXPECT_TRUE(kernel.ok()) << kernel.status();
-  if (!kernel.ok()) return result;
-  std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64);
-  char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
-  std::vector<const void*> operands;
-  for (const Literal& operand : call.operands) operands.push_back(operand.bytes().data());
-  void* results[] = {result.mutable_data()};
-  ThreadPool pool(threads);
-  (*kernel)->Run({.operands = operands, .results = results, .scratch = scratch, .pool = &pool});
-  return result;
-}
-
-void ExpectReference(const Call& call, MakeKernel* make = &MakeLayoutKernel) {
-  const Literal expected = Reference(call);
-  for (int threads : {1, 3}) {
-    EXPECT_TRUE(RunKernel(make, call, threads) == expected)
-        << Def(call.op).name << " " << ToString(call.operands[0].type()) << " to " << ToString(call.result_type());
-  }
-}
-
-Ints RandomShape(std::mt19937& random, size_t rank) {
-  Ints shape(rank);
-  for (int64_t& size : shape) size = random() % 25 == 0 ? 0 : 1 + static_cast<int64_t>(random() % 7);
-  return shape;
-}
-
-DType RandomDType(std::mt19937& random) { return kAllDTypes[random() % kAllDTypes.size()]; }
+void ExpectReference(const Call& call) { ExpectReference(call, &MakeLayoutKernel); }
 
 TEST(LayoutKernelTest, Transpose) {
   std::mt19937 random(1);
@@ -268,6 +190,48 @@ TEST(LayoutKernelTest, OtherOpsAreRefused) {
   logical.attrs.Set("kind", static_cast<int64_t>(ReduceKind::kAnd)).Set("dimensions", Ints{0});
   EXPECT_EQ(MakeReduceKernel(Bind(logical)).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(MakeLayoutKernel(Bind(logical)).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(LayoutKernelTest, ExtractDiag) {
+  std::mt19937 random(31);
+  for (int round = 0; round < 200; ++round) {
+    Ints shape = RandomShape(random, 2 + random() % 5);
+    const size_t a = random() % shape.size(), b = (a + 1 + random() % (shape.size() - 1)) % shape.size();
+    shape[b] = shape[a];
+    Ints result = shape;
+    result.erase(result.begin() + static_cast<ptrdiff_t>(b));
+    Call call(CoreOp::kExtractDiag, {Numbered(RandomDType(random), shape)}, result);
+    call.attrs.Set("axis_a", static_cast<int64_t>(a)).Set("axis_b", static_cast<int64_t>(b));
+    ExpectReference(call);
+  }
+}
+
+TEST(LayoutKernelTest, EmbedDiag) {
+  std::mt19937 random(32);
+  for (int round = 0; round < 200; ++round) {
+    const Ints shape = round == 0 ? Ints{700} : round == 1 ? Ints{3, 300} : RandomShape(random, 1 + random() % 5);
+    const size_t a = random() % shape.size(), b = random() % (shape.size() + 1);
+    Ints result = shape;
+    result.insert(result.begin() + static_cast<ptrdiff_t>(b), shape[a]);
+    Call call(CoreOp::kEmbedDiag, {Numbered(RandomDType(random), shape)}, result);
+    call.attrs.Set("axis_a", static_cast<int64_t>(a)).Set("axis_b", static_cast<int64_t>(b));
+    ExpectReference(call);
+  }
+}
+
+TEST(LayoutKernelTest, PadToMatch) {
+  std::mt19937 random(33);
+  for (int round = 0; round < 200; ++round) {
+    const Ints shape = round == 0 ? Ints{30, 1, 500} : RandomShape(random, 1 + random() % 5);
+    const Ints reference = round == 0 ? Ints{9, 90, 9} : RandomShape(random, shape.size());
+    const size_t axis = round == 0 ? 1 : random() % shape.size();
+    Ints result = shape;
+    result[axis] = std::max(shape[axis], reference[axis]);
+    const DType dtype = RandomDType(random);
+    Call call(CoreOp::kPadToMatch, {Numbered(dtype, shape), Numbered(RandomDType(random), reference)}, result);
+    call.attrs.Set("dimension", static_cast<int64_t>(axis));
+    ExpectReference(call);
+  }
 }
 
 }  // namespace
