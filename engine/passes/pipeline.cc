@@ -10,12 +10,16 @@
 #include "engine/passes/absorb_transposes.h"
 #include "engine/passes/eliminate_dead_code.h"
 #include "engine/passes/pass.h"
+#include "engine/passes/resolve_sizes.h"
 
 namespace tensord {
 namespace {
 
 constexpr Pass kPipeline[] = {
-    // First, so that nobody works on what nobody reads.
+    // First, so that what was there for its shape alone is dead.
+    {"resolve_sizes", "Writes sizes as numbers and symbols, so that no value is kept for its shape alone.",
+     &ResolveSizes},
+    // So that nobody works on what nobody reads.
     {"eliminate_dead_code", "Drops nodes that no output needs.", &EliminateDeadCode},
     // Before everything that looks at layouts: afterwards no transpose is left that an op could have absorbed.
     {"absorb_transposes", "Reads operands in the order in which they are stored, instead of transposing them.",
