@@ -27,6 +27,7 @@ std::vector<OpRefusal> CommonRefusals() {
 std::vector<OpRefusal> DeclaredRefusals(const OpDef& op) {
   std::vector<OpRefusal> refusals = {{Refusal::kOperandCount, CountRule(op)}};
   for (const AttrDef& attr : op.attrs) {
+    if (attr.engine_only) continue;
     const bool has_unset =
         attr.kind == AttrKind::kEnum || attr.kind == AttrKind::kDType || attr.kind == AttrKind::kLiteral;
     if (has_unset && !attr.may_be_unset) {

@@ -45,6 +45,14 @@ absl::Status CheckRoles(const TensorType& operand, const std::vector<int64_t>& c
   return absl::OkStatus();
 }
 
+// Of two sizes that a guard makes equal the one that the result takes. The same whichever side it stands on: a pass may
+// swap the sides, and must not change the type.
+const Dim& EitherOf(const Dim& a, const Dim& b) {
+  if (a.extent != b.extent) return a.extent < b.extent ? a : b;
+  if (a.size.is_constant() != b.size.is_constant()) return a.size.is_constant() ? a : b;
+  return DimExpr::Compare(a.size, b.size) <= 0 ? a : b;
+}
+
 template <typename T>
 struct DotAccumulator {
   using type = T;
@@ -114,7 +122,9 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   TensorType result{.dtype = dtype};
   for (int64_t axis : FreeAxes(lhs.rank(), lc, lb)) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(rhs.rank(), rc, rb)) result.shape.push_back(rhs.shape[static_cast<size_t>(axis)]);
-  for (int64_t axis : lb) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
+  for (size_t i = 0; i < lb.size(); ++i) {
+    result.shape.push_back(EitherOf(lhs.shape[static_cast<size_t>(lb[i])], rhs.shape[static_cast<size_t>(rb[i])]));
+  }
   return ResultTypes{std::move(result)};
 }
 
