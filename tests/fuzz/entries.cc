@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
+#include "engine/runtime/compiler.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
@@ -39,6 +41,18 @@ void RequireTextRoundTrip(const Graph& graph) {
   Require(again.ok(), "what is printed parses", again.status());
   Require(PrintGraph(*again) == text, "what is parsed prints the same");
   Require(CanonicalBytes(*again) == CanonicalBytes(graph), "the text form keeps what a graph means");
+}
+
+// Compiles for the CPU, which makes kernels where all sizes are known, and runs nothing.
+void RequireCompiles(const Graph& graph, Order order) {
+  constexpr size_t kMaxNodes = 200;  // keeps an input quick; how deep passes may go does not depend on it
+  if (graph.nodes().size() > kMaxNodes) return;
+  static Backend* const backend = MakeCpuBackend({.threads = 1}).release();
+  const CompileSettings settings{.device = "cpu:0", .row_major = order == Order::kRowMajor};
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
+  if (!program.ok()) return RequireRefusal(program.status());
+  Require(!(*program)->Explain().empty(), "a program explains itself");
 }
 
 // Text format without messages on the standard error.
@@ -80,6 +94,7 @@ void FuzzGraphWire(absl::string_view bytes) {
   const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&*graph);
   if (!guards.ok()) return RequireRefusal(guards.status());
   RequireTextRoundTrip(*graph);
+  RequireCompiles(*graph, Order::kRowMajor);
 }
 
 void FuzzGraphText(absl::string_view text) {
@@ -89,6 +104,7 @@ void FuzzGraphText(absl::string_view text) {
   const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&*graph);
   if (!guards.ok()) return RequireRefusal(guards.status());
   RequireTextRoundTrip(*graph);
+  RequireCompiles(*graph, Order::kColumnMajor);
 }
 
 void FuzzDimExpr(absl::string_view text) {

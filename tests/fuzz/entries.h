@@ -9,7 +9,7 @@ namespace tensord {
 // that libFuzzer and the sanitizers see it.
 
 // A tensord.v1.Graph as wire bytes or, so that seeds can be read, in Protocol Buffers' text format. What decodes must
-// encode, print and infer without surprise, and come back the same.
+// encode, print, infer and compile without surprise, and come back the same.
 void FuzzGraphWire(absl::string_view bytes);
 // The text form of a graph.
 void FuzzGraphText(absl::string_view text);
