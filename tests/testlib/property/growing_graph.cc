@@ -1,0 +1,266 @@
+#include "tests/testlib/property/growing_graph.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/verifier.h"
+#include "tests/testlib/property/rounding.h"
+
+namespace tensord::property {
+namespace {
+
+absl::StatusOr<int64_t> Evaluate(const DimExpr& size, const absl::flat_hash_map<std::string, int64_t>& sizes) {
+  return size.Evaluate([&sizes](const DimAtom& atom) -> absl::StatusOr<int64_t> { return sizes.at(atom.symbol); });
+}
+
+int64_t Elements(const Shape& shape) {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= std::max<int64_t>(d, 1);
+  return n;
+}
+
+}  // namespace
+
+GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random)
+    : options_(options), random_(*random) {
+  constexpr Values kFlavours[] = {Values::kIntegers, Values::kIntegers, Values::kModest, Values::kEdges};
+  constants_ = kFlavours[Below(std::size(kFlavours))];
+  if (!OneIn(3)) {
+    for (const char* symbol : {"n", "m", "k"}) {
+      if (symbols_.empty() || OneIn(2)) symbols_.push_back(symbol);
+    }
+  }
+  const int choices = symbols_.empty() ? 1 : options_.size_choices;
+  std::vector<absl::flat_hash_map<std::string, int64_t>> sizes(static_cast<size_t>(choices));
+  const bool one_size = OneIn(4);  // then guards between symbols hold
+  for (auto& choice : sizes) {
+    const int64_t size = Below(7);
+    for (const std::string& symbol : symbols_) choice[symbol] = one_size ? size : Below(OneIn(6) ? 14 : 7);
+  }
+
+  choices_.resize(sizes.size());
+  const auto add_input = [&](const TensorType& type) {
+    std::vector<ConcreteType> concrete;
+    for (const auto& choice : sizes) {
+      ConcreteType resolved{.dtype = type.dtype};
+      for (const Dim& dim : type.shape) {
+        const auto size = Evaluate(dim.size, choice);
+        if (!size.ok()) return;
+        resolved.shape.push_back(*size);
+      }
+      if (Elements(resolved.shape) > options_.max_elements) return;
+      concrete.push_back(std::move(resolved));
+    }
+    for (size_t i = 0; i < concrete.size(); ++i) choices_[i].push_back(concrete[i]);
+    graph_.AddInput(absl::StrCat("x", graph_.inputs().size()), type);
+    exact_.push_back(true);
+  };
+  for (int64_t i = Between(1, 5); i > 0; --i) add_input(InputType());
+  for (const std::string& symbol : symbols_) {
+    TensorType type{.dtype = AnyOf(kAnyDType), .shape = {Dim(DimExpr::Symbol(symbol))}};
+    if (OneIn(2)) type.shape.push_back(Dim(Between(1, 3)));
+    add_input(type);
+  }
+  if (graph_.inputs().empty()) add_input({.dtype = AnyOf(kAnyDType)});
+  std::vector<const TensorType*> types;
+  for (const GraphInput& input : graph_.inputs()) types.push_back(&input.type);
+  for (const std::vector<ConcreteType>& choice : choices_) {
+    bindings_.push_back(SizeBinding::Create(types, choice).value());
+  }
+}
+
+TensorType GrowingGraph::InputType() {
+  TensorType type{.dtype = AnyOf(kAnyDType)};
+  const int64_t rank = OneIn(25) ? 8 : std::min(Below(6), Below(7));
+  for (int64_t i = 0; i < rank; ++i) type.shape.push_back(rank == 8 && i % 2 == 0 ? Dim(1) : Dim(Size()));
+  return type;
+}
+
+Ints GrowingGraph::Permutation(int64_t n) {
+  Ints p(static_cast<size_t>(n));
+  for (size_t i = 0; i < p.size(); ++i) p[i] = static_cast<int64_t>(i);
+  std::shuffle(p.begin(), p.end(), random_);
+  return p;
+}
+
+Ints GrowingGraph::SomeAxes(int64_t rank, int64_t one_in) {
+  Ints axes;
+  for (int64_t axis : Permutation(rank)) {
+    if (OneIn(one_in)) axes.push_back(axis);
+  }
+  return axes;
+}
+
+DType GrowingGraph::AnyOf(DTypeSet dtypes) {
+  for (;;) {
+    const DType dtype = kAllDTypes[static_cast<size_t>(Below(kNumDTypes))];
+    if (dtypes.Contains(dtype)) return dtype;
+  }
+}
+
+DimExpr GrowingGraph::Size() {
+  if (!symbols_.empty() && OneIn(2)) {
+    const auto symbol = [this] {
+      return DimExpr::Symbol(symbols_[static_cast<size_t>(Below(static_cast<int64_t>(symbols_.size())))]);
+    };
+    if (!OneIn(4)) return symbol();
+    switch (Below(6)) {
+      case 0:
+        return DimExpr::Add(symbol(), DimExpr(Between(1, 3))).value();
+      case 1:
+        return DimExpr::Multiply(symbol(), DimExpr(2)).value();
+      case 2:
+        return DimExpr::Add(symbol(), symbol()).value();
+      case 3:
+        return DimExpr::FloorDivide(symbol(), DimExpr(Between(2, 3))).value();
+      case 4:
+        return DimExpr::Minimum(symbol(), DimExpr(Between(1, 4))).value();
+      default:
+        return DimExpr::Maximum(symbol(), symbol()).value();
+    }
+  }
+  if (OneIn(16)) return 0;
+  return OneIn(12) ? Between(6, 20) : Between(1, 5);
+}
+
+LiteralPtr GrowingGraph::Constant(const ConcreteType& type) {
+  return std::make_shared<const Literal>(RandomLiteral(type, constants_, &random_));
+}
+
+ValueId GrowingGraph::Any() {
+  const int32_t n = graph_.num_values();
+  // The younger half of the time one of the last: graphs grow deep, not only wide.
+  if (OneIn(2)) return {n - 1 - static_cast<int32_t>(Below(std::min(n, 6)))};
+  return {static_cast<int32_t>(Below(n))};
+}
+
+ValueId GrowingGraph::Any(DType dtype, bool exact) {
+  std::vector<ValueId> found;
+  for (int32_t i = 0; i < graph_.num_values(); ++i) {
+    const ValueId v{i};
+    if (Type(v).dtype == dtype && (!exact || this->exact(v))) found.push_back(v);
+  }
+  if (!found.empty() && !OneIn(8)) return found[static_cast<size_t>(Below(static_cast<int64_t>(found.size())))];
+  for (int tries = 0; tries < 3; ++tries) {
+    const ValueId x = Any();
+    if (exact && !this->exact(x)) continue;
+    if (const auto y = Append(CoreOp::kConvert, AttrsOf(CoreOp::kConvert).Set("dtype", dtype), {x})) return *y;
+  }
+  return Scalar(dtype);
+}
+
+ValueId GrowingGraph::Alike(ValueId v, bool exact) {
+  std::vector<ValueId> alike = {v};
+  for (int32_t i = 0; i < graph_.num_values(); ++i) {
+    const ValueId other{i};
+    if (Type(other) == Type(v) && (!exact || this->exact(other))) alike.push_back(other);
+  }
+  if (alike.size() <= 2) {
+    if (const auto made = WithShape(Type(v).dtype, Type(v).shape, exact)) return *made;
+  }
+  return alike[static_cast<size_t>(Below(static_cast<int64_t>(alike.size())))];
+}
+
+std::optional<ValueId> GrowingGraph::WithShape(DType dtype, const SymbolicShape& shape, bool exact) {
+  std::vector<ValueId> same, other;
+  for (int32_t i = 0; i < graph_.num_values(); ++i) {
+    const ValueId v{i};
+    if (!(Type(v).shape == shape) || (exact && !this->exact(v))) continue;
+    (Type(v).dtype == dtype ? same : other).push_back(v);
+  }
+  if (!same.empty() && !OneIn(4)) return same[static_cast<size_t>(Below(static_cast<int64_t>(same.size())))];
+  if (!other.empty() && !OneIn(4)) {
+    const ValueId x = other[static_cast<size_t>(Below(static_cast<int64_t>(other.size())))];
+    if (const auto y = Append(CoreOp::kConvert, AttrsOf(CoreOp::kConvert).Set("dtype", dtype), {x})) return y;
+  }
+  std::vector<DimExpr> sizes;
+  for (const Dim& dim : shape) {
+    if (dim.extent != Extent::kExact) return same.empty() ? std::nullopt : std::optional<ValueId>(same.front());
+    sizes.push_back(dim.size);
+  }
+  const bool vector = !shape.empty() && shape.back().is_static() && !OneIn(3);
+  ConcreteType type{.dtype = dtype};
+  Ints axes;
+  if (vector) {
+    type.shape.push_back(shape.back().size.constant());
+    axes.push_back(static_cast<int64_t>(shape.size()) - 1);
+  }
+  const auto constant = Append(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", Constant(type)), {});
+  if (!constant.has_value()) return std::nullopt;
+  return Append(CoreOp::kBroadcastInDim,
+                AttrsOf(CoreOp::kBroadcastInDim).Set("shape", sizes).Set("broadcast_dimensions", axes), {*constant});
+}
+
+ValueId GrowingGraph::Scalar(DType dtype) {
+  return Append(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", Constant({.dtype = dtype})), {}).value();
+}
+
+std::optional<int64_t> GrowingGraph::LeastSize(const Dim& dim) const {
+  if (dim.extent != Extent::kExact) return std::nullopt;
+  int64_t least = bindings_[0].Evaluate(dim.size).value_or(0);
+  for (const SizeBinding& binding : bindings_) least = std::min(least, binding.Evaluate(dim.size).value_or(0));
+  return least;
+}
+
+std::optional<int64_t> GrowingGraph::GreatestSize(const Dim& dim) const {
+  if (dim.extent != Extent::kExact) return std::nullopt;
+  int64_t greatest = 0;
+  for (const SizeBinding& binding : bindings_) greatest = std::max(greatest, binding.Evaluate(dim.size).value_or(0));
+  return greatest;
+}
+
+bool GrowingGraph::HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const {
+  for (const SizeBinding& binding : bindings_) {
+    for (const ShapeGuard& guard : guards) {
+      if (!binding.Check(guard).ok()) return false;
+    }
+    const auto resolved = binding.Resolve(type);
+    if (!resolved.ok() || Elements(resolved->shape) > options_.max_elements) return false;
+  }
+  return true;
+}
+
+std::optional<ValueId> GrowingGraph::Append(CoreOp op, Attributes attrs, const std::vector<ValueId>& operands) {
+  Node node{.name = absl::StrCat("n", graph_.nodes().size()), .op = &Def(op), .attrs = std::move(attrs)};
+  node.operands.assign(operands.begin(), operands.end());
+  std::vector<ShapeGuard> guards;
+  const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards);
+  if (!types.ok() || !HoldsForAllChoices(guards, (*types)[0])) return std::nullopt;
+  const TensorType& type = (*types)[0];
+  if (type.rank() > 10) return std::nullopt;
+  const DType first = operands.empty() ? type.dtype : Type(operands.back()).dtype;
+  bool exact = IsExactOp(op, node.attrs, first, type.dtype);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (this->exact(operands[i])) continue;
+    if (NeedsExactOperand(op, i, Type(operands[i]).dtype, type.dtype)) return std::nullopt;
+    exact = exact && !(kFloats | kComplexes).Contains(type.dtype);
+  }
+  const ValueId result = graph_.AddNode(std::move(node));
+  graph_.set_type(result, type);
+  exact_.push_back(exact);
+  return result;
+}
+
+Graph GrowingGraph::Finish() {
+  std::vector<bool> read(static_cast<size_t>(graph_.num_values()));
+  for (const Node& node : graph_.nodes()) {
+    for (ValueId v : node.operands) read[static_cast<size_t>(v.index)] = true;
+  }
+  std::vector<ValueId> outputs;
+  for (int32_t i = graph_.num_values() - 1; i >= static_cast<int32_t>(graph_.inputs().size()); --i) {
+    // What nobody reads is shown; some stays dead.
+    if (!read[static_cast<size_t>(i)] && outputs.size() < 12 && !OneIn(8)) outputs.push_back({i});
+  }
+  if (OneIn(4)) outputs.push_back({static_cast<int32_t>(Below(graph_.num_values()))});
+  if (OneIn(8)) outputs.push_back({static_cast<int32_t>(Below(static_cast<int64_t>(graph_.inputs().size())))});
+  if (outputs.empty()) outputs.push_back({graph_.num_values() - 1});
+  if (OneIn(6)) outputs.push_back(outputs[0]);
+  std::shuffle(outputs.begin(), outputs.end(), random_);
+  for (size_t i = 0; i < outputs.size(); ++i) graph_.AddOutput(absl::StrCat("y", i), outputs[i]);
+  return graph_;
+}
+
+}  // namespace tensord::property

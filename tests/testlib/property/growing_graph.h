@@ -1,0 +1,94 @@
+#ifndef TENSORD_TESTS_TESTLIB_PROPERTY_GROWING_GRAPH_H_
+#define TENSORD_TESTS_TESTLIB_PROPERTY_GROWING_GRAPH_H_
+
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/ir/size_binding.h"
+#include "engine/ops/core_ops.h"
+#include "tests/testlib/random_literal.h"
+
+namespace tensord::property {
+
+struct GrowthOptions {
+  int max_nodes = 60;
+  int max_elements = 512;  // of one value, under every choice of sizes
+  int size_choices = 3;    // how many sets of argument shapes the graph is made for, at least 1
+};
+
+using Ints = std::vector<int64_t>;
+
+// A typed graph that grows node by node. It comes with a few sets of argument shapes ("choices", which differ where the
+// inputs have symbols), and a node is taken only where InferNode accepts it and its guards hold for all of them: what
+// grew is valid, and runs on every choice.
+//
+// Every value is known to be exact (what an operation rounds is no part of it: any correct program has the same bits)
+// or not. The growth rules feed what is not exact only into operations that change little when their operands do, so
+// that an error bound for the results stays small (reference_bounds.h).
+class GrowingGraph {
+ public:
+  // With inputs, and no node yet.
+  GrowingGraph(const GrowthOptions& options, std::mt19937_64* random);
+
+  // Ends the growth: outputs are added.
+  Graph Finish();
+  const std::vector<std::vector<ConcreteType>>& choices() const { return choices_; }
+
+  const Graph& graph() const { return graph_; }
+  const TensorType& Type(ValueId v) const { return graph_.type(v); }
+  int64_t rank(ValueId v) const { return Type(v).rank(); }
+  bool exact(ValueId v) const { return exact_[static_cast<size_t>(v.index)]; }
+
+  // Draws.
+  int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  int64_t Between(int64_t low, int64_t high) { return low + Below(high - low + 1); }
+  bool OneIn(int64_t n) { return Below(n) == 0; }
+  Ints Permutation(int64_t n);
+  // Some of the axes, in any order.
+  Ints SomeAxes(int64_t rank, int64_t one_in);
+  DType AnyOf(DTypeSet dtypes);
+  // A size expression over the graph's symbols and numbers, mostly a bare one.
+  DimExpr Size();
+  LiteralPtr Constant(const ConcreteType& type);
+  std::mt19937_64* random() { return &random_; }
+
+  // Values. Where there is none of the dtype, one is made by a Convert or a Constant.
+  ValueId Any();
+  ValueId Any(DType dtype, bool exact);
+  // Of the very type of v; v itself where there is no other.
+  ValueId Alike(ValueId v, bool exact);
+  // A value of that dtype and shape: one that is there, or one made of others.
+  std::optional<ValueId> WithShape(DType dtype, const SymbolicShape& shape, bool exact);
+  // A scalar constant.
+  ValueId Scalar(DType dtype);
+
+  // The least and the greatest size over all choices; nothing where only the run decides.
+  std::optional<int64_t> LeastSize(const Dim& dim) const;
+  std::optional<int64_t> GreatestSize(const Dim& dim) const;
+
+  // Appends a node unless it is invalid for some choice, or too large, or its operands are not exact where the op needs
+  // it. The value is the new node's result.
+  std::optional<ValueId> Append(CoreOp op, Attributes attrs, const std::vector<ValueId>& operands);
+
+ private:
+  TensorType InputType();
+  void BindSymbols();
+  bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
+
+  const GrowthOptions options_;
+  std::mt19937_64& random_;
+  Graph graph_;
+  Values constants_ = Values::kIntegers;
+  std::vector<std::string> symbols_;
+  std::vector<std::vector<ConcreteType>> choices_;  // by choice: the arguments' types
+  std::vector<SizeBinding> bindings_;               // by choice
+  std::vector<bool> exact_;                         // by value
+};
+
+inline Attributes AttrsOf(CoreOp op) { return Attributes(Def(op).attrs); }
+
+}  // namespace tensord::property
+
+#endif  // TENSORD_TESTS_TESTLIB_PROPERTY_GROWING_GRAPH_H_
