@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "engine/ir/literal_text.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/scalar_math.h"
@@ -61,12 +62,14 @@ TEST(ReferenceBoundsTest, TheReferenceIsWithinItsOwnBoundsAndOneBitBesideAnExact
             return std::isnan(scalar::ConvertElement<double>(other.values<T>()[i]));
           });
           if (nan) continue;  // any NaN is as good
-          EXPECT_NE(DifferenceFrom(other, output), "") << "seed " << seed;
+          EXPECT_NE(DifferenceFrom(other, output), "")
+              << "seed " << seed << ", element " << i << " of " << LiteralText(output.value);
           ++flipped;
         } else if (std::isfinite(output.radius_at(i)) && output.value.dtype() == DType::kF64) {
           const double x = output.value.values<double>()[i];
-          if (!std::isfinite(x)) continue;
-          other.mutable_values<double>()[i] = x + 2 * output.radius_at(i) + std::ldexp(std::abs(x), -50);
+          const double beyond = x + 2 * output.radius_at(i) + std::ldexp(std::abs(x), -50);
+          if (!std::isfinite(beyond)) continue;
+          other.mutable_values<double>()[i] = beyond;
           EXPECT_NE(DifferenceFrom(other, output), "") << "seed " << seed;
           ++moved;
         }
