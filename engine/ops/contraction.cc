@@ -172,14 +172,8 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
 
 PermutedCall PermuteDotGeneral(const PermuteContext& context) {
   const Attributes& attrs = context.attrs;
-  // With reversed axes the sides swap, so that the result comes out reversed as well. The sizes of its batch axes are
-  // lhs's: where those of rhs are other expressions, which only a guard makes equal, the sides stay.
-  bool swap = context.reversed_is_natural;
-  const auto &lb = attrs.Ints("lhs_batching_dimensions"), &rb = attrs.Ints("rhs_batching_dimensions");
-  for (size_t i = 0; i < lb.size(); ++i) {
-    swap = swap && context.operands[0]->shape[static_cast<size_t>(lb[i])] ==
-                       context.operands[1]->shape[static_cast<size_t>(rb[i])];
-  }
+  // With reversed axes the sides swap, so that the result comes out reversed as well.
+  const bool swap = context.reversed_is_natural;
   struct Side {
     AxisOrder order;
     std::vector<int64_t> contracting, batch, free;  // axes as stored
