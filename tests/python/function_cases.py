@@ -199,14 +199,14 @@ def _reduction_cases():
                     )
 
 
-def _both(name, function, *arguments, tolerance=1e-12):
+def both(name, function, *arguments, tolerance=1e-12):
     """A function of (package, *arguments) that is the same for td and for np."""
     return Case(
         name, lambda *args: function(td, *args), lambda *args: function(np, *args), *arguments, tolerance=tolerance
     )
 
 
-def _same(name, function, *arguments, tolerance=1e-12):
+def same(name, function, *arguments, tolerance=1e-12):
     """A function of operators, methods and NumPy's own functions: traced as it stands."""
     return Case(name, function, function, *arguments, tolerance=tolerance)
 
@@ -229,39 +229,39 @@ def _with_block(x, block, row, column):
 X, Y, M = reals(4, 6), reals(6), integers(4, 6)
 
 _SHAPING = [
-    _both("reshape", lambda p, x: p.reshape(x, (3, -1)), X),
-    _both("reshape_int", lambda p, x: p.reshape(x, -1), X),
-    _same("reshape_method", lambda x: x.reshape(2, 2, 6).reshape((4, 6)), X),
-    _both("transpose_axes", lambda p, x: p.transpose(x, (2, 0, 1)), reals(2, 3, 4)),
-    _same(
+    both("reshape", lambda p, x: p.reshape(x, (3, -1)), X),
+    both("reshape_int", lambda p, x: p.reshape(x, -1), X),
+    same("reshape_method", lambda x: x.reshape(2, 2, 6).reshape((4, 6)), X),
+    both("transpose_axes", lambda p, x: p.transpose(x, (2, 0, 1)), reals(2, 3, 4)),
+    same(
         "transpose_method",
         lambda x: (x.transpose(1, 0, 2), x.T, x.transpose((0, 2, 1)), x.swapaxes(0, -1)),
         reals(2, 3, 4),
     ),
-    _both("moveaxis", lambda p, x: p.moveaxis(x, (0, 1), (-1, 0)), reals(2, 3, 4)),
-    _both("expand_dims", lambda p, x: (p.expand_dims(x, 0), p.expand_dims(x, (-1, 1))), X),
-    _both("broadcast_to", lambda p, x: p.broadcast_to(x, (3, 4, 6)), X),
-    _both("concatenate", lambda p, x, y: p.concatenate([x, y * 2, x], axis=-1), X, reals(4, 1)),
-    _both("concatenate_promotes", lambda p, x, y: p.concatenate([x, y]), integers(3), reals(2)),
-    _both("concatenate_ravel", lambda p, x, y: p.concatenate([x, y], axis=None), X, Y),
-    _both("stack", lambda p, x, y: (p.stack([x, y]), p.stack([x, y], axis=-1)), Y, reals(6)),
-    _both("vstack_hstack", lambda p, x, y: (p.vstack([x, y]), p.hstack([x, y])), Y, reals(6)),
-    _both("split", lambda p, x: list(p.split(x, 3, axis=1)) + list(p.split(x, [1, 4], axis=1)), X),
-    _both("flip", lambda p, x: (p.flip(x, 1), p.flip(x, (0, 1))), X),
-    _both("roll", lambda p, x: (p.roll(x, 2, 1), p.roll(x, -7), p.roll(x, (1, 2), (0, 1))), X),
-    _both("tile", lambda p, x: (p.tile(x, 2), p.tile(x, (3, 1, 2))), X),
-    _both("repeat", lambda p, x: (p.repeat(x, 2), p.repeat(x, 3, axis=0)), X),
-    _both("pad", lambda p, x: (p.pad(x, 1), p.pad(x, ((0, 2), (1, 0)), constant_values=7)), X),
-    _both("diag_k", lambda p, x: (p.diag(x, 1), p.diag(x, -2)), Y),
-    _both("diagonal_k", lambda p, x: (p.diagonal(x, 2), p.diagonal(x, -1)), X),
-    _both("tril_k", lambda p, x: (p.tril(x, -1), p.triu(x, 1), p.triu(x, -2)), X),
-    _both("squeeze_axis", lambda p, x: p.squeeze(x, axis=2), reals(1, 3, 1)),
-    _same("empty", lambda x: (x + 1, x.sum(axis=0), x.T @ x, x.reshape(3, 0, 2)), reals(0, 3)),
-    _same("rank_zero", lambda x: (x * 2, x.reshape(1, 1), x.sum()), np.float64(3.5)),
+    both("moveaxis", lambda p, x: p.moveaxis(x, (0, 1), (-1, 0)), reals(2, 3, 4)),
+    both("expand_dims", lambda p, x: (p.expand_dims(x, 0), p.expand_dims(x, (-1, 1))), X),
+    both("broadcast_to", lambda p, x: p.broadcast_to(x, (3, 4, 6)), X),
+    both("concatenate", lambda p, x, y: p.concatenate([x, y * 2, x], axis=-1), X, reals(4, 1)),
+    both("concatenate_promotes", lambda p, x, y: p.concatenate([x, y]), integers(3), reals(2)),
+    both("concatenate_ravel", lambda p, x, y: p.concatenate([x, y], axis=None), X, Y),
+    both("stack", lambda p, x, y: (p.stack([x, y]), p.stack([x, y], axis=-1)), Y, reals(6)),
+    both("vstack_hstack", lambda p, x, y: (p.vstack([x, y]), p.hstack([x, y])), Y, reals(6)),
+    both("split", lambda p, x: list(p.split(x, 3, axis=1)) + list(p.split(x, [1, 4], axis=1)), X),
+    both("flip", lambda p, x: (p.flip(x, 1), p.flip(x, (0, 1))), X),
+    both("roll", lambda p, x: (p.roll(x, 2, 1), p.roll(x, -7), p.roll(x, (1, 2), (0, 1))), X),
+    both("tile", lambda p, x: (p.tile(x, 2), p.tile(x, (3, 1, 2))), X),
+    both("repeat", lambda p, x: (p.repeat(x, 2), p.repeat(x, 3, axis=0)), X),
+    both("pad", lambda p, x: (p.pad(x, 1), p.pad(x, ((0, 2), (1, 0)), constant_values=7)), X),
+    both("diag_k", lambda p, x: (p.diag(x, 1), p.diag(x, -2)), Y),
+    both("diagonal_k", lambda p, x: (p.diagonal(x, 2), p.diagonal(x, -1)), X),
+    both("tril_k", lambda p, x: (p.tril(x, -1), p.triu(x, 1), p.triu(x, -2)), X),
+    both("squeeze_axis", lambda p, x: p.squeeze(x, axis=2), reals(1, 3, 1)),
+    same("empty", lambda x: (x + 1, x.sum(axis=0), x.T @ x, x.reshape(3, 0, 2)), reals(0, 3)),
+    same("rank_zero", lambda x: (x * 2, x.reshape(1, 1), x.sum()), np.float64(3.5)),
 ]
 
 _CREATION = [
-    _both(
+    both(
         "creation",
         lambda p, x: (
             p.zeros((2, 3)),
@@ -273,7 +273,7 @@ _CREATION = [
         ),
         Y,
     ),
-    _both(
+    both(
         "arange",
         lambda p, x: (
             p.arange(5),
@@ -284,23 +284,23 @@ _CREATION = [
         ),
         Y,
     ),
-    _both(
+    both(
         "linspace", lambda p, x: (p.linspace(0.0, 1.0, 7), p.linspace(2, 3, 4, endpoint=False), p.linspace(5, 6, 1)), Y
     ),
-    _both("like", lambda p, x: (p.zeros_like(x), p.full_like(x, 2), p.ones_like(x, dtype=np.float32)), M),
-    _both("tri", lambda p, x: p.tri(3, 4, 1), Y),
+    both("like", lambda p, x: (p.zeros_like(x), p.full_like(x, 2), p.ones_like(x, dtype=np.float32)), M),
+    both("tri", lambda p, x: p.tri(3, 4, 1), Y),
     Case("iota", lambda x: td.iota((2, 3), 1), lambda x: np.broadcast_to(np.arange(3), (2, 3)), Y),
 ]
 
 _INDEXING = [
-    _same("index_int", lambda x: (x[0], x[-1], x[2, 3], x[:, 1]), X),
-    _same("index_slice", lambda x: (x[1:3], x[:, ::2], x[::-1], x[3:0:-2, 5:1:-1], x[:, 9:], x[5:2], x[-3:-1, -2:]), X),
-    _same("index_none", lambda x: (x[None], x[:, None, 2:4], x[..., 0], x[0, ..., None]), X),
-    _same("index_array", lambda x, i: (x[i], x[:, i], x[i, 0], x[..., i][1:]), X, np.array([0, 3, -1, 1])),
-    _same("index_matrix", lambda x, i: (x[i], x[1, i]), X, np.array([[0, 3], [-1, 1]])),
-    _same("index_known", lambda x: (x[[0, 3, -1]], x[:, np.array([[1], [-6]])], x[np.array(2)], x[[]]), X),
-    _same("index_traced_scalar", lambda x, i: x[i.sum()], X, np.array([1, 1])),
-    _both("take", lambda p, x, i: (p.take(x, i), p.take(x, i, axis=1)), X, np.array([2, -1, 0])),
+    same("index_int", lambda x: (x[0], x[-1], x[2, 3], x[:, 1]), X),
+    same("index_slice", lambda x: (x[1:3], x[:, ::2], x[::-1], x[3:0:-2, 5:1:-1], x[:, 9:], x[5:2], x[-3:-1, -2:]), X),
+    same("index_none", lambda x: (x[None], x[:, None, 2:4], x[..., 0], x[0, ..., None]), X),
+    same("index_array", lambda x, i: (x[i], x[:, i], x[i, 0], x[..., i][1:]), X, np.array([0, 3, -1, 1])),
+    same("index_matrix", lambda x, i: (x[i], x[1, i]), X, np.array([[0, 3], [-1, 1]])),
+    same("index_known", lambda x: (x[[0, 3, -1]], x[:, np.array([[1], [-6]])], x[np.array(2)], x[[]]), X),
+    same("index_traced_scalar", lambda x, i: x[i.sum()], X, np.array([1, 1])),
+    both("take", lambda p, x, i: (p.take(x, i), p.take(x, i, axis=1)), X, np.array([2, -1, 0])),
     Case("dynamic_slice", lambda x, i: td.dynamic_slice(x, (i, 1), (2, 3)), lambda x, i: x[2:4, 1:4], X, np.int64(3)),
     Case(
         "dynamic_update_slice",
@@ -311,14 +311,14 @@ _INDEXING = [
         np.int64(1),
     ),
     Case("masked", lambda x: td.where(x > 0, x, 0), lambda x: np.where(x > 0, x, 0), X),
-    _both("where_broadcast", lambda p, c, x, y: p.where(c, x, y), booleans(4, 1), X, Y),
-    _both("where_scalars", lambda p, c: p.where(c, 1, 0), booleans(5)),
-    _both("argmax", lambda p, x: (p.argmax(x), p.argmax(x, axis=0), p.argmin(x, axis=1)), M),
-    _both("argmax_nan", lambda p, x: (p.argmax(x), p.argmin(x)), np.array([1.0, np.nan, 3.0, np.nan])),
+    both("where_broadcast", lambda p, c, x, y: p.where(c, x, y), booleans(4, 1), X, Y),
+    both("where_scalars", lambda p, c: p.where(c, 1, 0), booleans(5)),
+    both("argmax", lambda p, x: (p.argmax(x), p.argmax(x, axis=0), p.argmin(x, axis=1)), M),
+    both("argmax_nan", lambda p, x: (p.argmax(x), p.argmin(x)), np.array([1.0, np.nan, 3.0, np.nan])),
 ]
 
 _CONTRACTION = [
-    _both(f"matmul{x.shape}{y.shape}", lambda p, x, y: (p.matmul(x, y), x @ y), x, y)
+    both(f"matmul{x.shape}{y.shape}", lambda p, x, y: (p.matmul(x, y), x @ y), x, y)
     for x, y in (
         (reals(3, 4), reals(4, 5)),
         (reals(4), reals(4)),
@@ -339,11 +339,11 @@ _CONTRACTION = [
         (integers(3, 4), reals(4, 2)),
     )
 ] + [
-    _both("dot", lambda p, x, y: (p.dot(x, y), p.dot(x[0, 0], y[0, :, 0]), x.dot(2.0)), reals(2, 3, 4), reals(5, 4, 2)),
-    _both("vdot", lambda p, x, y: p.vdot(x, y), complexes(2, 3), complexes(3, 2)),
-    _both("inner", lambda p, x, y: p.inner(x, y), reals(2, 4), reals(3, 4)),
-    _both("outer", lambda p, x, y: p.outer(x, y), reals(2, 2), reals(3)),
-    _both(
+    both("dot", lambda p, x, y: (p.dot(x, y), p.dot(x[0, 0], y[0, :, 0]), x.dot(2.0)), reals(2, 3, 4), reals(5, 4, 2)),
+    both("vdot", lambda p, x, y: p.vdot(x, y), complexes(2, 3), complexes(3, 2)),
+    both("inner", lambda p, x, y: p.inner(x, y), reals(2, 4), reals(3, 4)),
+    both("outer", lambda p, x, y: p.outer(x, y), reals(2, 2), reals(3)),
+    both(
         "tensordot",
         lambda p, x, y: (p.tensordot(x, y), p.tensordot(x, y, axes=([0, 2], [2, 1])), p.tensordot(x, y, axes=0)),
         reals(2, 3, 4),
@@ -353,37 +353,37 @@ _CONTRACTION = [
 ]
 
 _OPERATORS = [
-    _same(
+    same(
         "operators",
         lambda x, y: (x + y, x - y, x * y, x / y, x // y, x % y, -x, +x, abs(x), x**2, x**-1, x**3.0, 2**y),
         X,
         reals(4, 6, low=0.5),
     ),
-    _same("reflected", lambda x: (1 + x, 1 - x, 2 * x, 2 / x, 7 // x, 7 % x, 2.0**x), reals(5, low=0.5)),
-    _same(
+    same("reflected", lambda x: (1 + x, 1 - x, 2 * x, 2 / x, 7 // x, 7 % x, 2.0**x), reals(5, low=0.5)),
+    same(
         "integers",
         lambda x, y: (x + y, x // y, x % y, x / y, x**2, x & y, x | y, x ^ y, ~x, divmod(x, y), x + 1, x * 2.5, x + 1j),
         M,
         integers(4, 6, low=1),
     ),
-    _same("comparisons", lambda x, y: (x == y, x != y, x < y, x <= 0, x > 1, 0 >= x), M, integers(6)),
-    _same("booleans", lambda x, y: (x & y, x | y, x ^ y, ~x, x + y, x * y, x + 1, x * 1.5), booleans(5), booleans(5)),
-    _same(
+    same("comparisons", lambda x, y: (x == y, x != y, x < y, x <= 0, x > 1, 0 >= x), M, integers(6)),
+    same("booleans", lambda x, y: (x & y, x | y, x ^ y, ~x, x + y, x * y, x + 1, x * 1.5), booleans(5), booleans(5)),
+    same(
         "complex",
         lambda x, y: (x * y, x / y, x + 1, abs(x), x.real, x.imag, x.conj(), x == y, x**2),
         complexes(4),
         complexes(4),
     ),
-    _same(
+    same(
         "floor_division_edges",
         lambda x, y: (x // y, x % y),
         np.array([7.0, -7.0, 7.0, -7.0, 1.0, 0.3, 6.0, -0.5, 0.0]),
         np.array([2.0, 2.0, -2.0, -2.0, 0.1, 0.1, -3.0, np.inf, 3.0]),
     ),
-    _same(
+    same(
         "numpy_array_operand", lambda x: (np.arange(6) * x, x + np.ones((2, 4, 6), np.float32), np.float64(2) - x), X
     ),
-    _same(
+    same(
         "numpy_functions",
         lambda x: (
             np.exp(x),
@@ -398,7 +398,7 @@ _OPERATORS = [
         ),
         X,
     ),
-    _same(
+    same(
         "methods",
         lambda x: (
             x.sum(),
@@ -419,26 +419,26 @@ _OPERATORS = [
         ),
         X,
     ),
-    _both(
+    both(
         "clip",
         lambda p, x: (p.clip(x, -1, 1), p.clip(x, p.zeros((6,)), 2), p.clip(x, None, 0.5), p.clip(x, 0, None)),
         X,
     ),
-    _both(
+    both(
         "power",
         lambda p, x: (p.power(x, 0.5), p.power(x, 7), p.power(x, 2.5), p.power(2, x), p.float_power(x, 3)),
         reals(5, low=0.1),
     ),
-    _both(
+    both(
         "logaddexp_inf",
         lambda p, x, y: p.logaddexp(x, y),
         np.array([-np.inf, np.inf, 1.0]),
         np.array([-np.inf, 1.0, -np.inf]),
     ),
-    _both("hypot_large", lambda p, x, y: p.hypot(x, y), np.array([3e200, 0.0, np.inf]), np.array([4e200, 0.0, 1.0])),
-    _both("round_decimals", lambda p, x: (p.round(x, 2), p.round(x, -1)), reals(6, low=-99, high=99)),
-    _both("average", lambda p, x, w: (p.average(x), p.average(x, axis=1, weights=w)), X, reals(6, low=0.1)),
-    _both("isclose_nan", lambda p, x: p.isclose(x, x, equal_nan=True), _EDGES),
+    both("hypot_large", lambda p, x, y: p.hypot(x, y), np.array([3e200, 0.0, np.inf]), np.array([4e200, 0.0, 1.0])),
+    both("round_decimals", lambda p, x: (p.round(x, 2), p.round(x, -1)), reals(6, low=-99, high=99)),
+    both("average", lambda p, x, w: (p.average(x), p.average(x, axis=1, weights=w)), X, reals(6, low=0.1)),
+    both("isclose_nan", lambda p, x: p.isclose(x, x, equal_nan=True), _EDGES),
     Case("fmod_float32", lambda x: td.fmod(x, 2), lambda x: np.fmod(x, np.float32(2)), reals(5, dtype=np.float32)),
     Case("complex_of", td.complex, lambda x, y: x + 1j * y, reals(4), reals(4)),
     Case(
@@ -492,9 +492,9 @@ def _h(x):
 
 
 _LINALG = [
-    _same("cholesky", lambda a: np.linalg.cholesky(a), SPD, tolerance=1e-10),
-    _same("cholesky_batch", lambda a: np.linalg.cholesky(a @ _h(a)), BATCH + 1j * reals(2, 4, 4), tolerance=1e-10),
-    _same(
+    same("cholesky", lambda a: np.linalg.cholesky(a), SPD, tolerance=1e-10),
+    same("cholesky_batch", lambda a: np.linalg.cholesky(a @ _h(a)), BATCH + 1j * reals(2, 4, 4), tolerance=1e-10),
+    same(
         "solve",
         lambda a, b, c: (np.linalg.solve(a, b), np.linalg.solve(a, c)),
         S,
@@ -502,13 +502,13 @@ _LINALG = [
         reals(3, 2),
         tolerance=1e-10,
     ),
-    _same("solve_batch", lambda a, b: np.linalg.solve(a, b), BATCH, reals(2, 4, 3), tolerance=1e-10),
-    _same("inv_det", lambda a: (np.linalg.inv(a), np.linalg.det(a)), BATCH, tolerance=1e-10),
-    _same("slogdet", lambda a: tuple(np.linalg.slogdet(a)), BATCH, tolerance=1e-10),
-    _same("pinv", lambda a: np.linalg.pinv(a), reals(2, 5, 3), tolerance=1e-10),
+    same("solve_batch", lambda a, b: np.linalg.solve(a, b), BATCH, reals(2, 4, 3), tolerance=1e-10),
+    same("inv_det", lambda a: (np.linalg.inv(a), np.linalg.det(a)), BATCH, tolerance=1e-10),
+    same("slogdet", lambda a: tuple(np.linalg.slogdet(a)), BATCH, tolerance=1e-10),
+    same("pinv", lambda a: np.linalg.pinv(a), reals(2, 5, 3), tolerance=1e-10),
     Case("svdvals", td.linalg.svdvals, lambda a: np.linalg.svd(a, compute_uv=False), reals(2, 3, 5), tolerance=1e-10),
     Case("matrix_rank", td.linalg.matrix_rank, np.linalg.matrix_rank, np.outer(reals(4), reals(3))),
-    _same("eigvalsh", lambda a: np.linalg.eigvalsh(a), SPD, tolerance=1e-10),
+    same("eigvalsh", lambda a: np.linalg.eigvalsh(a), SPD, tolerance=1e-10),
     Case(
         "qr",
         lambda a: (lambda q, r: (q @ r, _h(q) @ q, td.tril(r, -1)))(*td.linalg.qr(a)),
@@ -575,17 +575,17 @@ _LINALG = [
         reals(3),
         tolerance=1e-10,
     ),
-    _same("norm", lambda a: np.linalg.norm(a), reals(3, 4)),
+    same("norm", lambda a: np.linalg.norm(a), reals(3, 4)),
 ]
 
 _FFT = [
-    _same(
+    same(
         "fft",
         lambda x: (np.fft.fft(x), np.fft.ifft(x, axis=0), np.fft.fft(x, 4), np.fft.fft(x, 9, norm="ortho")),
         complexes(3, 6),
     ),
-    _same("fft_real", lambda x: (np.fft.fft(x), np.fft.ifft(x, norm="forward")), reals(7)),
-    _same(
+    same("fft_real", lambda x: (np.fft.fft(x), np.fft.ifft(x, norm="forward")), reals(7)),
+    same(
         "rfft",
         lambda x: (
             np.fft.rfft(x),
@@ -595,7 +595,7 @@ _FFT = [
         ),
         reals(4, 6),
     ),
-    _same(
+    same(
         "fftn",
         lambda x: (
             np.fft.fft2(x),
@@ -606,7 +606,7 @@ _FFT = [
         ),
         reals(3, 4, 6),
     ),
-    _same("fftshift", lambda x: (np.fft.fftshift(x), np.fft.ifftshift(x, axes=1)), reals(3, 5)),
+    same("fftshift", lambda x: (np.fft.fftshift(x), np.fft.ifftshift(x, axes=1)), reals(3, 5)),
     Case(
         "fft_float32",
         td.fft.fft,
@@ -617,7 +617,7 @@ _FFT = [
 ]
 
 _DTYPES = [
-    _same(
+    same(
         f"dtype_{dtype.__name__}",
         lambda x: (x + x, x * x, x.sum(), x.max(), x.astype(np.float64)),
         reals(5).astype(dtype),

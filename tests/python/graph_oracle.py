@@ -209,11 +209,11 @@ class Evaluation:
     def op_transpose(self, node, x):
         return x.transpose(tuple(node.permutation))
 
-    def op_reshape(self, node, x):
-        return x.reshape(self.shape(node.shape, (x,)), order="C" if node.order == ROW_MAJOR else "F")
+    def op_reshape(self, node, x, *sources):
+        return x.reshape(self.shape(node.shape, (x,) + sources), order="C" if node.order == ROW_MAJOR else "F")
 
-    def op_broadcast_in_dim(self, node, x):
-        shape = self.shape(node.shape, (x,))
+    def op_broadcast_in_dim(self, node, x, *sources):
+        shape = self.shape(node.shape, (x,) + sources)
         places = list(node.broadcast_dimensions)
         assert len(places) == x.ndim and len(set(places)) == len(places)
         assert all(size in (1, shape[place]) for size, place in zip(x.shape, places))
@@ -227,6 +227,26 @@ class Evaluation:
         assert x.shape[node.axis_a] == x.shape[node.axis_b]
         rest = np.diagonal(x, axis1=node.axis_a, axis2=node.axis_b)
         return np.moveaxis(rest, -1, node.axis_a - (node.axis_b < node.axis_a))
+
+    def op_embed_diag(self, node, x):
+        result = np.zeros(x.shape[: node.axis_b] + (x.shape[node.axis_a],) + x.shape[node.axis_b :], x.dtype)
+        kept = node.axis_a + (node.axis_b <= node.axis_a)
+        for place in range(x.shape[node.axis_a]):
+            at = [slice(None)] * result.ndim
+            at[kept] = at[node.axis_b] = place
+            result[tuple(at)] = np.take(x, place, node.axis_a)
+        return result
+
+    def op_tril(self, node, x):
+        return self.triangle(x, lambda offset: offset <= node.diagonal)
+
+    def op_triu(self, node, x):
+        return self.triangle(x, lambda offset: offset >= node.diagonal)
+
+    def triangle(self, x, keeps):
+        assert x.ndim >= 2
+        mask = keeps(np.arange(x.shape[1]) - np.arange(x.shape[0])[:, None])
+        return np.where(mask.reshape(mask.shape + (1,) * (x.ndim - 2)), x, np.zeros((), x.dtype))
 
     # ---- Reductions and contraction ----
 
@@ -274,23 +294,58 @@ class Evaluation:
         return self.gather(node.gather, x, indices, self.shape(node.slice_sizes, (x, indices) + sources))
 
     def gather(self, node, x, indices, slice_sizes):
-        assert not node.operand_batching_dims and len(slice_sizes) == x.ndim
-        assert all(slice_sizes[axis] == 1 for axis in node.collapsed_slice_dims)
-        if node.index_vector_dim == indices.ndim:
-            indices = indices[..., None]
-        indices = np.moveaxis(indices, node.index_vector_dim, -1)
-        batch_shape = indices.shape[:-1]
-        window = [size for axis, size in enumerate(slice_sizes) if axis not in node.collapsed_slice_dims]
+        assert indices.dtype in (np.int32, np.int64) and len(slice_sizes) == x.ndim
+        _check_ascending(node.offset_dims, node.collapsed_slice_dims, node.operand_batching_dims)
+        dropped = [*node.collapsed_slice_dims, *node.operand_batching_dims]
+        assert all(slice_sizes[axis] == 1 for axis in dropped) and len(set(dropped)) == len(dropped)
+        assert all(size <= extent for size, extent in zip(slice_sizes, x.shape))
+        vectors = _index_vectors(
+            indices, node.index_vector_dim, x, node.start_index_map, node.operand_batching_dims,
+            node.start_indices_batching_dims,
+        )  # fmt: skip
+        window = [size for axis, size in enumerate(slice_sizes) if axis not in dropped]
+        batch_shape = tuple(size for axis, size in enumerate(indices.shape) if axis != node.index_vector_dim)
         result = np.empty(batch_shape + tuple(window), x.dtype)
-        for position in itertools.product(*map(range, batch_shape)):
-            start = [0] * x.ndim
-            for place, axis in enumerate(node.start_index_map):
-                start[axis] = min(max(int(indices[position][place]), 0), x.shape[axis] - slice_sizes[axis])
+        for position, start in vectors:
+            start = [min(max(s, 0), extent - size) for s, extent, size in zip(start, x.shape, slice_sizes)]
             piece = x[tuple(slice(s, s + size) for s, size in zip(start, slice_sizes))]
             result[position] = piece.reshape(window)
         offsets = list(node.offset_dims)
         batch_places = [axis for axis in range(result.ndim) if axis not in offsets]
         return np.moveaxis(result, range(result.ndim), batch_places + offsets)
+
+    def op_scatter(self, node, x, indices, updates):
+        assert indices.dtype in (np.int32, np.int64) and updates.dtype == x.dtype
+        _check_ascending(node.update_window_dims, node.inserted_window_dims, node.input_batching_dims)
+        combiners = {number: name for name, number in contract.COMBINERS.items()}
+        combine = {
+            "COMBINER_ADD": np.add,
+            "COMBINER_SET": lambda old, new: new,
+            "COMBINER_MULTIPLY": np.multiply,
+            "COMBINER_MINIMUM": np.minimum,
+            "COMBINER_MAXIMUM": np.maximum,
+        }[combiners[node.combiner]]
+        dropped = [*node.inserted_window_dims, *node.input_batching_dims]
+        assert len(set(dropped)) == len(dropped)
+        places = list(node.update_window_dims)
+        batch_places = [axis for axis in range(updates.ndim) if axis not in places]
+        updates = updates.transpose(batch_places + places)
+        batch_shape = tuple(size for axis, size in enumerate(indices.shape) if axis != node.index_vector_dim)
+        assert updates.shape[: len(batch_shape)] == batch_shape and len(places) == x.ndim - len(dropped)
+        vectors = _index_vectors(
+            indices, node.index_vector_dim, x, node.scatter_dims_to_operand_dims, node.input_batching_dims,
+            node.scatter_indices_batching_dims,
+        )  # fmt: skip
+        window = iter(updates.shape[len(batch_shape) :])
+        sizes = [1 if axis in dropped else next(window) for axis in range(x.ndim)]
+        assert all(size <= extent for size, extent in zip(sizes, x.shape))
+        result = x.copy()
+        for position, start in vectors:
+            if any(s < 0 or s > extent - size for s, extent, size in zip(start, x.shape, sizes)):
+                continue
+            at = tuple(slice(s, s + size) for s, size in zip(start, sizes))
+            result[at] = combine(result[at], updates[position].reshape(sizes))
+        return result
 
     def op_slice(self, node, x):
         strides = list(node.strides) or [1] * x.ndim
@@ -324,6 +379,18 @@ class Evaluation:
     def op_reverse(self, node, x):
         return np.flip(x, tuple(node.dimensions))
 
+    def op_shape_of(self, node, x):
+        return np.int64(x.shape[node.dimension])
+
+    def op_dynamic_truncate(self, node, x, size):
+        assert size.shape == () and size.dtype in (np.int32, np.int64)
+        kept = min(max(int(size), 0), x.shape[node.dimension])
+        return np.take(x, np.arange(kept), node.dimension)
+
+    def op_pad_to_match(self, node, x, reference):
+        missing = max(reference.shape[node.dimension] - x.shape[node.dimension], 0)
+        return np.pad(x, [(0, missing if axis == node.dimension else 0) for axis in range(x.ndim)])
+
     # ---- Families ----
 
     def op_extension(self, node, *operands):
@@ -336,6 +403,28 @@ class Evaluation:
         results = _LINALG[name.removeprefix("tensord.linalg.v1.")](message, *matrices)
         batch = operands[0].ndim - 2
         return [np.moveaxis(r, range(batch, r.ndim), range(r.ndim - batch)) for r in map(np.asarray, results)]
+
+
+def _check_ascending(*lists):
+    for axes in lists:
+        assert list(axes) == sorted(set(axes))
+
+
+def _index_vectors(indices, vector_dim, x, index_map, batching, indices_batching):
+    """Each place among the batch axes of `indices`, in column-major order, with the start on every axis of x."""
+    if vector_dim == indices.ndim:
+        indices = indices[..., None]
+    assert indices.shape[vector_dim] == len(index_map) and vector_dim not in indices_batching
+    assert [x.shape[axis] for axis in batching] == [indices.shape[axis] for axis in indices_batching]
+    moved = np.moveaxis(indices, vector_dim, -1)
+    for reversed_position in itertools.product(*map(range, reversed(moved.shape[:-1]))):
+        position = reversed_position[::-1]
+        start = [0] * x.ndim
+        for place, axis in enumerate(index_map):
+            start[axis] = int(moved[position][place])
+        for axis, other in zip(batching, indices_batching):
+            start[axis] = position[other - (other > vector_dim)]
+        yield position, start
 
 
 def _lu(message, a):

@@ -6,7 +6,8 @@ import numpy as np
 
 import graph_oracle
 import tensord as td
-from function_cases import CASES, check_equal
+from all_cases import CASES
+from function_cases import check_equal
 
 
 class TracedFunctions(unittest.TestCase):
@@ -16,7 +17,11 @@ class TracedFunctions(unittest.TestCase):
                 traced = td.make_graph(case.traced, *case.arguments)
                 arrays = graph_oracle.evaluate(traced.graph, [np.asarray(argument) for argument in case.arguments])
                 for array, spec in zip(arrays, traced.output_specs):
-                    self.assertEqual((array.dtype, array.shape), (spec.dtype.numpy, spec.shape), case.name)
+                    self.assertEqual(array.dtype, spec.dtype.numpy, case.name)
+                    self.assertEqual(len(array.shape), len(spec.shape), case.name)
+                    for size, traced_size in zip(array.shape, spec.shape):
+                        if isinstance(traced_size, int):  # others are known only when the program runs
+                            self.assertEqual(size, traced_size, case.name)
                 check_equal(self, case, traced.unflatten_results(arrays), case.expected())
 
     def test_case_names_are_unique_enough_to_find(self):

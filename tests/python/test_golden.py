@@ -37,11 +37,21 @@ def lookup(table, rows):
     return table[rows]
 
 
+def sparse_update(table, rows, updates):
+    return table.at[rows].add(updates)
+
+
+def head(x, count):
+    return x[:count] * 2.0
+
+
 FUNCTIONS = {
     "dense_layer": (dense_layer, td.spec(("n", 4), "float32"), td.spec((4, 2), "float32"), td.spec(2, "float32")),
     "batched_matmul": (batched_matmul, td.spec((5, 2, 3)), td.spec((5, 3, 4))),
     "layer_norm": (layer_norm, td.spec((6, 8), "float32"), td.spec(8, "float32")),
     "finite_difference": (finite_difference, td.spec("n")),
+    "sparse_update": (sparse_update, td.spec(("n", 3)), td.spec("m", "int64"), td.spec(("m", 3))),
+    "head": (head, td.spec((10, 3)), td.spec((), "int64")),
     "lookup": (lookup, td.spec((10, 3)), td.spec((2, 2), "int64")),
 }
 

@@ -15,7 +15,9 @@ import unittest.mock
 import numpy as np
 
 import checkout
-from function_cases import CASES, check_equal
+from all_cases import CASES
+from function_cases import check_equal
+import random_keys
 from server_process import ServerProcess
 import tensord as td
 from tensord import contract
@@ -65,6 +67,14 @@ class Functions(ServerTest):
                         td.evaluate(case.traced, *case.arguments, client=self.client)
                     self.assertTrue(context.exception.reason and context.exception.node)
         self.assertGreater(computed, 300)
+
+    def test_random_keys(self):
+        known = operations_of(self.client)
+        for key, x, case in random_keys.cases(7, 250):
+            if case is IndexError or not operations_in(td.make_graph(case.traced, *case.arguments).graph) <= known:
+                continue
+            with self.subTest(case.name):
+                check_equal(self, case, td.evaluate(case.traced, *case.arguments, client=self.client), case.expected())
 
     def test_symbolic_sizes(self):
         def function(x, y):
@@ -267,6 +277,13 @@ class Examples(ServerTest):
     def test_quickstart(self):
         result = self.run_example(EXAMPLES / "quickstart.py")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_embedding(self):
+        if not {"gather", "scatter"} <= operations_of(self.client):
+            self.skipTest("the server neither gathers nor scatters")
+        result = self.run_example(EXAMPLES / "embedding.py")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("as NumPy counts: True", result.stdout)
 
     def test_readme_example(self):
         readme = (checkout.CLIENT_FOLDER / "README.md").read_text()

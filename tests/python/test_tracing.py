@@ -202,11 +202,14 @@ class Refusals(unittest.TestCase):
         def assign(x):
             x[0] = 1
 
-        self.refused(TypeError, "dynamic_update_slice", assign)
+        self.refused(TypeError, "x.at", assign)
 
     def test_masks(self):
         self.refused(TypeError, "td.where", lambda x: x[x > 0])
-        self.refused(TypeError, "td.where", lambda x: x[np.array([True, False, True])])
+        self.refused(TypeError, "td.where", lambda x: x[:, x[0] > 0])
+        self.refused(TypeError, "td.where", lambda x: x.at[x > 0].set(0))
+        self.refused(TypeError, "True and False", lambda x: x[True])
+        self.refused(IndexError, "mask's axis of size 2 does not fit axis 0", lambda x: x[np.array([True, False])])
 
     def test_indices(self):
         self.refused(IndexError, "index 3 is out of bounds for axis 0 of size 3", lambda x: x[3])
@@ -214,7 +217,7 @@ class Refusals(unittest.TestCase):
         self.refused(IndexError, "index 12 is out of bounds", lambda x: td.take(x, np.array([3, 12])))
         self.refused(IndexError, "3 indices", lambda x: x[0, 0, 0])
         self.refused(TypeError, "index", lambda x: x["a"])
-        self.refused(TypeError, "several", lambda x: x[[0], [1]])
+        self.refused(ValueError, r"\(2,\), \(3,\) do not broadcast", lambda x: x[[0, 1], [1, 2, 3]])
 
     def test_shapes(self):
         self.refused(ValueError, r"12 elements are not 10", lambda x: x.reshape(5, 2))

@@ -48,7 +48,7 @@ from tensord.arithmetic import (  # noqa: F401
 )
 from tensord.array import Array  # noqa: F401
 from tensord.client import Client, Stats, connect, default_client, default_target  # noqa: F401
-from tensord.contraction import dot, inner, matmul, outer, tensordot, trace, vdot, vecdot  # noqa: F401
+from tensord.contraction import dot, inner, matmul, outer, tensordot, vdot, vecdot  # noqa: F401
 from tensord.creation import (  # noqa: F401
     arange,
     asarray,
@@ -66,6 +66,20 @@ from tensord.creation import (  # noqa: F401
     zeros,
     zeros_like,
 )
+from tensord.diagonals import (  # noqa: F401
+    diag,
+    diag_indices_from,
+    diagflat,
+    diagonal,
+    embed_diag,
+    extract_diag,
+    trace,
+    tril,
+    tril_indices_from,
+    triu,
+    triu_indices_from,
+)
+from tensord.dimension_numbers import gather, scatter  # noqa: F401
 from tensord.dims import Dim  # noqa: F401
 from tensord.dtypes import (  # noqa: F401
     DType,
@@ -94,7 +108,7 @@ from tensord.errors import (  # noqa: F401
     Unavailable,
     Unimplemented,
 )
-from tensord.indexing import dynamic_slice, dynamic_update_slice, take  # noqa: F401
+from tensord.gathering import take, take_along_axis  # noqa: F401
 from tensord.logic import (  # noqa: F401
     astype,
     bitwise_and,
@@ -146,6 +160,14 @@ from tensord.reductions import (  # noqa: F401
     sum,
     var,
 )
+from tensord.run_time_sizes import (  # noqa: F401
+    dynamic_slice,
+    dynamic_truncate,
+    dynamic_update_slice,
+    pad_to_match,
+    shape_of,
+)
+from tensord.scattering import put_along_axis  # noqa: F401
 from tensord.session import RemoteArray, Session  # noqa: F401
 from tensord.shaping import (  # noqa: F401
     atleast_1d,
@@ -154,8 +176,6 @@ from tensord.shaping import (  # noqa: F401
     broadcast_to,
     concat,
     concatenate,
-    diag,
-    diagonal,
     expand_dims,
     flip,
     hstack,
@@ -167,15 +187,12 @@ from tensord.shaping import (  # noqa: F401
     repeat,
     reshape,
     roll,
-    shape_of,
     split,
     squeeze,
     stack,
     swapaxes,
     tile,
     transpose,
-    tril,
-    triu,
     vstack,
 )
 from tensord.transcendental import (  # noqa: F401

@@ -51,4 +51,4 @@ class Array:
     __array__ = item = tolist = _has_no_value
 
     def __setitem__(self, key, value):
-        raise TypeError("Arrays cannot be assigned to: use td.where, td.concatenate or td.dynamic_update_slice")
+        raise TypeError("Arrays cannot be assigned to: use x.at[key].set(values), which is a new Array")

@@ -134,8 +134,3 @@ def tensordot(x, y, axes=2):
         x_labels[x_axis] = y_labels[y_axis] = "s%d" % number
     result_labels = [label for label in x_labels + y_labels if label[0] != "s"]
     return _contract(x, x_labels, y, y_labels, result_labels)
-
-
-def trace(x, offset=0, axis1=0, axis2=1):
-    """The sum of a diagonal."""
-    return reductions.sum(shaping.diagonal(x, offset, axis1, axis2), axis=-1)

@@ -19,7 +19,8 @@ class Dim:
     __slots__ = ("_terms",)
 
     def __init__(self, terms):
-        # {monomial: coefficient}; a monomial is a sorted tuple of (atom, power), an atom a symbol or a _Call.
+        # {monomial: coefficient}; a monomial is a sorted tuple of (atom, power); an atom is a symbol, an AxisSize or a
+        # _Call.
         self._terms = terms
 
     @staticmethod
@@ -86,25 +87,51 @@ class Dim:
             text += (" - " if factor < 0 else " + ") + body if text else ("-" if factor < 0 else "") + body
         return text
 
-    def symbols(self):
-        """Names of the symbols that the size depends on."""
-        names = set()
+    @staticmethod
+    def of_axis(array, axis):
+        """The size of an axis of a traced value whose shape is known only when the program runs."""
+        return Dim({((AxisSize(array, axis), 1),): 1})
+
+    def leaves(self):
+        """What the size depends on: names of symbols, and AxisSizes."""
+        found = set()
         for monomial in self._terms:
             for atom, _ in monomial:
-                names |= atom.symbols() if isinstance(atom, _Call) else {atom}
-        return names
+                found |= atom.leaves() if isinstance(atom, _Call) else {atom}
+        return found
 
     def evaluate(self, sizes, functions=None):
-        """The size given the symbols' sizes by name: an int, or whatever `sizes` and `functions` compute with."""
+        """The size given the leaves' sizes: an int, or whatever `sizes` and `functions` compute with."""
         functions = functions or _FUNCTIONS
-        total = 0
+        total = None
         for monomial, factor in self._terms.items():
+            term = None if monomial else factor
             for atom, power in monomial:
                 value = atom.evaluate(sizes, functions) if isinstance(atom, _Call) else sizes[atom]
                 for _ in range(power):
-                    factor = factor * value
-            total = total + factor
+                    term = value if term is None else term * value
+            if monomial and factor != 1:
+                term = term * factor
+            total = term if total is None else total + term
         return total
+
+
+class AxisSize:
+    """The size that an axis of a traced value has at run time: an atom that no symbol of an input stands for."""
+
+    __slots__ = ("array", "axis")
+
+    def __init__(self, array, axis):
+        self.array, self.axis = array, axis
+
+    def __eq__(self, other):
+        return isinstance(other, AxisSize) and self.array is other.array and self.axis == other.axis
+
+    def __hash__(self):
+        return hash((self.array.ref, self.axis))
+
+    def __repr__(self):
+        return f"size({self.array.ref}, {self.axis})"
 
 
 class _Call:
@@ -128,8 +155,8 @@ class _Call:
             else f"{self.kind}({self.left}, {self.right})"
         )
 
-    def symbols(self):
-        return symbols_of(self.left) | symbols_of(self.right)
+    def leaves(self):
+        return leaves_of(self.left) | leaves_of(self.right)
 
     def evaluate(self, sizes, functions):
         return functions[self.kind](evaluate(self.left, sizes, functions), evaluate(self.right, sizes, functions))
@@ -143,8 +170,8 @@ def all_static(shape):
     return all(is_static(size) for size in shape)
 
 
-def symbols_of(size):
-    return size.symbols() if isinstance(size, Dim) else set()
+def leaves_of(size):
+    return size.leaves() if isinstance(size, Dim) else set()
 
 
 def evaluate(size, sizes, functions=None):
@@ -162,6 +189,12 @@ def minimum(left, right):
     if left == right:
         return left
     return min(left, right) if is_static(left) and is_static(right) else _call("min", left, right)
+
+
+def maximum(left, right):
+    if left == right:
+        return left
+    return max(left, right) if is_static(left) and is_static(right) else _call("max", left, right)
 
 
 def exact_quotient(dividend, divisor):
@@ -208,8 +241,11 @@ def as_size(size):
     return size
 
 
-def to_wire(size):
-    """The contract.DimExpr of a size."""
+def to_wire(size, operand_of=None):
+    """The contract.DimExpr of a size. `operand_of` gives the index among a node's operands of an AxisSize's array.
+
+    Without it, which is where there are no operands, an AxisSize is a TypeError.
+    """
     if is_static(size):
         return contract.DimExpr(size=size)
     # Positive terms first: every partial result is then a size itself wherever the whole is one.
@@ -219,17 +255,25 @@ def to_wire(size):
         term = None if abs(factor) == 1 and monomial else contract.DimExpr(size=abs(factor))
         for atom, power in monomial:
             for _ in range(power):
-                value = (
-                    _binary(_KINDS[atom.kind], to_wire(atom.left), to_wire(atom.right))
-                    if isinstance(atom, _Call)
-                    else contract.DimExpr(symbol=atom)
-                )
+                value = _atom_to_wire(atom, operand_of)
                 term = value if term is None else _binary("KIND_MULTIPLY", term, value)
         if result is None:
             result = term if factor > 0 else _binary("KIND_SUBTRACT", contract.DimExpr(size=0), term)
         else:
             result = _binary("KIND_ADD" if factor > 0 else "KIND_SUBTRACT", result, term)
     return result
+
+
+def _atom_to_wire(atom, operand_of):
+    if isinstance(atom, _Call):
+        return _binary(_KINDS[atom.kind], to_wire(atom.left, operand_of), to_wire(atom.right, operand_of))
+    if not isinstance(atom, AxisSize):
+        return contract.DimExpr(symbol=atom)
+    if operand_of is None:
+        raise TypeError(f"{atom} is computed by the program itself: no new array can be counted up to such a size")
+    expression = contract.DimExpr()
+    expression.operand.operand, expression.operand.axis = operand_of(atom.array), atom.axis
+    return expression
 
 
 def _binary(kind, lhs, rhs):

@@ -23,7 +23,8 @@ class GraphBuilder:
         self._names = set()
         self._node_count = 0
         self._constants = {}
-        self._sizes = {}  # values of symbols that somebody asked for
+        self._symbols = {}  # where an input's type binds a symbol: (input, axis)
+        self._made = {}
 
     def __enter__(self):
         stack = _active.__dict__.setdefault("stack", [])
@@ -38,18 +39,28 @@ class GraphBuilder:
     def input(self, name, dtype, shape):
         name = self._unique(name)
         self.graph.inputs.add(name=name, type=tensor_type(dtype, shape))
-        return Array(self, name, dtype, shape)
+        value = Array(self, name, dtype, shape)
+        for axis, size in enumerate(shape):
+            for leaf in dims.leaves_of(size):
+                if size == dims.Dim.symbol(leaf):
+                    self._symbols.setdefault(leaf, (value, axis))
+        return value
 
-    def symbol_value(self, symbol):
-        """An int64 of rank 0: the size that a symbol has at run time, as a sum of that many ones.
+    def once(self, key, make):
+        """What `make` gives, made at the first call with this key."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
-        Every server can add; the wire's ShapeOf is an operation that a server may lack.
-        """
-        if symbol not in self._sizes:
-            one = self.constant(1, dtypes.int64)
-            ones = self.broadcast_in_dim(one, (dims.Dim.symbol(symbol),), [])
-            self._sizes[symbol] = self.reduce("SUM", ones, [0])
-        return self._sizes[symbol]
+    def size_value(self, leaf):
+        """An int64 of rank 0: the size that a symbol, or an axis of a value, has at run time."""
+        if isinstance(leaf, dims.AxisSize):
+            place = leaf.array, leaf.axis
+        elif leaf in self._symbols:
+            place = self._symbols[leaf]
+        else:
+            raise ValueError(f"the size {leaf} is unknown: no argument has it as a size of its own")
+        return self.once(("size", leaf), lambda: self.shape_of(*place))
 
     def output(self, name, value):
         self.graph.outputs.add(name=name, value=value.ref)
@@ -70,6 +81,19 @@ class GraphBuilder:
         )
         self._node_count += 1
         return node
+
+    def _add_sizes(self, node, field, sizes):
+        """Writes sizes into a field of a node's attributes. What they need beyond its operands becomes a shape
+        source."""
+
+        def operand_of(array):
+            if array.builder is not self:
+                raise ValueError(f"a size of {array!r} belongs to another trace")
+            if array.ref not in node.inputs:
+                node.inputs.append(array.ref)
+            return list(node.inputs).index(array.ref)
+
+        field.extend(dims.to_wire(size, operand_of) for size in sizes)
 
     # ---- Leaves ----
 
@@ -148,7 +172,7 @@ class GraphBuilder:
         if shape == x.shape:
             return x
         node = self._node("reshape", (x,))
-        node.reshape.shape.extend(dims.to_wire(size) for size in shape)
+        self._add_sizes(node, node.reshape.shape, shape)
         node.reshape.order = contract.ROW_MAJOR
         return Array(self, node.name, x.dtype, shape)
 
@@ -156,14 +180,28 @@ class GraphBuilder:
         if shape == x.shape:
             return x
         node = self._node("broadcast_in_dim", (x,))
-        node.broadcast_in_dim.shape.extend(dims.to_wire(size) for size in shape)
+        self._add_sizes(node, node.broadcast_in_dim.shape, shape)
         node.broadcast_in_dim.broadcast_dimensions.extend(broadcast_dimensions)
         return Array(self, node.name, x.dtype, shape)
 
     def extract_diag(self, x, axis_a, axis_b):
         node = self._node("extract_diag", (x,))
+        node.extract_diag.SetInParent()
         node.extract_diag.axis_a, node.extract_diag.axis_b = axis_a, axis_b
         return Array(self, node.name, x.dtype, x.shape[:axis_b] + x.shape[axis_b + 1 :])
+
+    def embed_diag(self, x, axis_a, axis_b):
+        node = self._node("embed_diag", (x,))
+        node.embed_diag.SetInParent()
+        node.embed_diag.axis_a, node.embed_diag.axis_b = axis_a, axis_b
+        return Array(self, node.name, x.dtype, x.shape[:axis_b] + (x.shape[axis_a],) + x.shape[axis_b:])
+
+    def triangle(self, kind, x, diagonal):
+        """`kind` is "tril" or "triu". The matrix is the first two axes."""
+        node = self._node(kind, (x,))
+        getattr(node, kind).SetInParent()
+        getattr(node, kind).diagonal = diagonal
+        return Array(self, node.name, x.dtype, x.shape)
 
     # ---- Reductions and contraction ----
 
@@ -198,23 +236,26 @@ class GraphBuilder:
 
     # ---- Indexing and shape ----
 
-    def gather(
-        self, x, indices, *, offset_dims, collapsed_slice_dims, start_index_map, index_vector_dim, slice_sizes, shape
-    ):
-        """`shape` is the result's. A slice size that is a Dim makes the node a GatherDynamicSliceSizes."""
+    def gather(self, x, indices, attributes, slice_sizes, shape):
+        """`attributes` are fields of contract.Gather; `shape` is the result's. A slice size that is a Dim makes the
+        node a GatherDynamicSliceSizes."""
         static = dims.all_static(slice_sizes)
         node = self._node("gather", (x, indices))
-        gather = node.gather if static else node.gather_dynamic_slice_sizes.gather
-        gather.SetInParent()
-        gather.offset_dims.extend(offset_dims)
-        gather.collapsed_slice_dims.extend(collapsed_slice_dims)
-        gather.start_index_map.extend(start_index_map)
-        gather.index_vector_dim = index_vector_dim
+        gather = contract.Gather(**attributes)
         if static:
             gather.slice_sizes.extend(slice_sizes)
+            node.gather.CopyFrom(gather)
         else:
-            node.gather_dynamic_slice_sizes.slice_sizes.extend(dims.to_wire(size) for size in slice_sizes)
+            node.gather_dynamic_slice_sizes.gather.CopyFrom(gather)
+            self._add_sizes(node, node.gather_dynamic_slice_sizes.slice_sizes, slice_sizes)
         return Array(self, node.name, x.dtype, shape)
+
+    def scatter(self, x, indices, updates, attributes, combiner):
+        """`attributes` are fields of contract.Scatter but `combiner`, which is one of "ADD", "SET" …"""
+        node = self._node("scatter", (x, indices, updates))
+        number = contract.COMBINERS["COMBINER_" + combiner]
+        node.scatter.CopyFrom(contract.Scatter(combiner=number, **attributes))
+        return Array(self, node.name, x.dtype, x.shape)
 
     def slice(self, x, starts, limits, strides):
         if all(
@@ -269,6 +310,29 @@ class GraphBuilder:
         node = self._node("reverse", (x,))
         node.reverse.dimensions.extend(dimensions)
         return Array(self, node.name, x.dtype, x.shape)
+
+    def shape_of(self, x, axis):
+        node = self._node("shape_of", (x,))
+        node.shape_of.SetInParent()
+        node.shape_of.dimension = axis
+        return Array(self, node.name, dtypes.int64, ())
+
+    def dynamic_truncate(self, x, size, axis):
+        """The result's size along the axis is a Dim of its own, one for equal bounds of axes of equal size."""
+        node = self._node("dynamic_truncate", (x, size))
+        node.dynamic_truncate.SetInParent()
+        node.dynamic_truncate.dimension = axis
+        result = Array(self, node.name, x.dtype, x.shape)
+        length = self.once(("length", size.ref, x.shape[axis]), lambda: dims.Dim.of_axis(result, axis))
+        result.shape = x.shape[:axis] + (length,) + x.shape[axis + 1 :]
+        return result
+
+    def pad_to_match(self, x, reference, axis):
+        node = self._node("pad_to_match", (x, reference))
+        node.pad_to_match.SetInParent()
+        node.pad_to_match.dimension = axis
+        length = dims.maximum(x.shape[axis], reference.shape[axis])
+        return Array(self, node.name, x.dtype, x.shape[:axis] + (length,) + x.shape[axis + 1 :])
 
     def extension(self, message, attributes, operands, results):
         """An operation of a family, by its message's full name; one Array for each (dtype, shape) of `results`."""

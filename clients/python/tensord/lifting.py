@@ -33,8 +33,8 @@ def _leaves(value):
 
 
 def _size_value(builder, size):
-    """An int64 of rank 0 that holds a symbolic size, computed from the sizes of the inputs that bind its symbols."""
-    return as_array(size.evaluate({name: builder.symbol_value(name) for name in size.symbols()}, _SIZE_FUNCTIONS))
+    """An int64 of rank 0 that holds a symbolic size, computed from the sizes of arrays."""
+    return as_array(size.evaluate({leaf: builder.size_value(leaf) for leaf in size.leaves()}, _SIZE_FUNCTIONS))
 
 
 def _size_function(kind):

@@ -9,13 +9,16 @@ from tensord import (
     arithmetic,
     contraction,
     creation,
+    diagonals,
     fft,
+    gathering,
     indexing,
     linalg,
     logic,
     reductions,
     shaping,
     transcendental,
+    updates,
 )
 from tensord.array import Array
 from tensord.dims import Dim
@@ -55,7 +58,7 @@ _METHODS = {
     "transpose": shaping.transpose,
     "swapaxes": shaping.swapaxes,
     "squeeze": shaping.squeeze,
-    "diagonal": shaping.diagonal,
+    "diagonal": diagonals.diagonal,
     "repeat": shaping.repeat,
     "sum": reductions.sum,
     "prod": reductions.prod,
@@ -69,18 +72,44 @@ _METHODS = {
     "argmax": reductions.argmax,
     "argmin": reductions.argmin,
     "dot": contraction.dot,
-    "trace": contraction.trace,
-    "take": indexing.take,
+    "trace": diagonals.trace,
+    "take": gathering.take,
 }
-_PROPERTIES = {"T": shaping.transpose, "mT": shaping.matrix_transpose, "real": logic.real, "imag": logic.imag}
+_PROPERTIES = {
+    "T": shaping.transpose,
+    "mT": shaping.matrix_transpose,
+    "real": logic.real,
+    "imag": logic.imag,
+    "at": updates.At,
+}
 _OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list)
 
 # Where NumPy calls a function otherwise than the package.
 _NUMPY_NAMES = {"round_": "round", "row_stack": "vstack"}
 _SOURCES = {
-    "numpy": (arithmetic, logic, transcendental, shaping, reductions, contraction, indexing, creation, activations),
+    "numpy": (
+        arithmetic,
+        logic,
+        transcendental,
+        shaping,
+        diagonals,
+        reductions,
+        contraction,
+        gathering,
+        creation,
+        activations,
+    ),
     "numpy.linalg": (linalg,),
     "numpy.fft": (fft,),
+}
+# Functions of NumPy that have no result, and what does instead.
+_IN_PLACE = {
+    "put_along_axis": "td.put_along_axis",
+    "put": "x.at[…].set(values)",
+    "place": "td.where",
+    "putmask": "td.where",
+    "copyto": "td.where",
+    "fill_diagonal": "x.at[np.diag_indices_from(x)].set(value)",
 }
 
 
@@ -124,6 +153,10 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
 
 def _array_function(self, func, types, args, kwargs):
     """NumPy's other functions on an Array."""
+    if func.__name__ in _IN_PLACE:
+        raise TypeError(
+            f"np.{func.__name__} changes its argument, and Arrays do not change: use {_IN_PLACE[func.__name__]}"
+        )
     module = getattr(func, "__module__", "")
     function = _function_named(func.__name__, module)
     if function is None:

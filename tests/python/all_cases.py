@@ -1,0 +1,6 @@
+"""Every function that is traced and compared with NumPy."""
+
+import function_cases
+import indexing_cases
+
+CASES = [*function_cases.CASES, *indexing_cases.CASES]
