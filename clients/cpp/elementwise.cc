@@ -57,7 +57,8 @@ Matched Match(absl::string_view op, const std::vector<Operand>& operands) {
 
 Matched MatchAndBroadcast(absl::string_view op, const std::vector<Operand>& operands) {
   Matched matched = Match(op, operands);
-  for (Tensor& operand : matched.operands) operand = BroadcastTo(operand, matched.shape);
+  const std::vector<Tensor> sources = matched.operands;
+  for (Tensor& operand : matched.operands) operand = BroadcastLike(operand, matched.shape, sources);
   return matched;
 }
 
@@ -153,22 +154,25 @@ Tensor Select(const Tensor& pred, const Operand& on_true, const Operand& on_fals
   if (!matched.status.ok()) return Tensor::Failed(matched.status);
   absl::StatusOr<Shape> shape = BroadcastShapes("Select", matched.shape, pred.shape());
   if (!shape.ok()) return Tensor::Failed(shape.status());
-  const Tensor condition = pred.rank() == 0 ? pred : BroadcastTo(pred, *shape);
+  const std::vector<Tensor> sources = {pred, matched.operands[0], matched.operands[1]};
+  const Tensor condition = pred.rank() == 0 ? pred : BroadcastLike(pred, *shape, sources);
   v1::Node op;
   op.mutable_select();
   const DType dtype = matched.operands[0].dtype();
   return Tensor::FromOp(std::move(op),
-                        {condition, BroadcastTo(matched.operands[0], *shape), BroadcastTo(matched.operands[1], *shape)},
+                        {condition, BroadcastLike(matched.operands[0], *shape, sources),
+                         BroadcastLike(matched.operands[1], *shape, sources)},
                         dtype, *shape);
 }
 
 Tensor Clamp(const Operand& min, const Tensor& x, const Operand& max) {
   Matched matched = Match("Clamp", {min, x, max});
   if (!matched.status.ok()) return Tensor::Failed(matched.status);
+  const std::vector<Tensor> sources = matched.operands;
   // Bounds of rank 0 need no broadcast.
   for (size_t i = 0; i < matched.operands.size(); ++i) {
     Tensor& operand = matched.operands[i];
-    if (i == 1 || operand.rank() != 0) operand = BroadcastTo(operand, matched.shape);
+    if (i == 1 || operand.rank() != 0) operand = BroadcastLike(operand, matched.shape, sources);
   }
   v1::Node op;
   op.mutable_clamp();

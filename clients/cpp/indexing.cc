@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/gather_scatter.h"
 
 namespace tensord::client {
 namespace {
@@ -27,11 +28,6 @@ absl::Status CheckStart(absl::string_view op, const Tensor& x, const Tensor& sta
       op, ": needs a vector of one start index for each axis: ", ShapeToString(start.shape()), ", rank ", x.rank()));
 }
 
-template <typename Axes>
-bool Contains(const Axes& axes, int64_t axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 }  // namespace
 
 Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis) {
@@ -44,11 +40,59 @@ Tensor Take(const Tensor& x, const Tensor& indices, int64_t axis) {
   gather.add_collapsed_slice_dims(*dimension);
   gather.add_start_index_map(*dimension);
   gather.set_index_vector_dim(indices.rank());
+  std::vector<v1::DimExpr> sizes(static_cast<size_t>(x.rank()));
   for (int64_t i = 0; i < x.rank(); ++i) {
-    gather.add_slice_sizes(i == *dimension ? 1 : x.shape()[static_cast<size_t>(i)]);
+    const int64_t size = i == *dimension ? 1 : x.shape()[static_cast<size_t>(i)];
+    v1::DimExpr& slice = sizes[static_cast<size_t>(i)];
+    size == kRunTimeSize ? slice.mutable_operand()->set_axis(i) : slice.set_size(size);
     if (i != *dimension) gather.add_offset_dims(i < *dimension ? i : i + indices.rank() - 1);
   }
+  const bool is_static =
+      std::all_of(sizes.begin(), sizes.end(), [](const v1::DimExpr& size) { return !size.has_operand(); });
+  if (!is_static) return GatherDynamicSliceSizes(x, indices, gather, sizes);
+  for (const v1::DimExpr& size : sizes) gather.add_slice_sizes(size.size());
   return Gather(x, indices, gather);
+}
+
+Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis) {
+  if (!x.ok()) return x;
+  const absl::Status status = CheckIndices("TakeAlongAxis", indices);
+  if (!status.ok()) return Tensor::Failed(status);
+  absl::StatusOr<int64_t> dimension = NormalizeAxis("TakeAlongAxis", axis, x.rank());
+  if (!dimension.ok()) return Tensor::Failed(dimension.status());
+  if (indices.rank() != x.rank()) {
+    return Refused("TakeAlongAxis", absl::StrCat("the ranks differ: ", ShapeToString(x.shape()), " and ",
+                                                 ShapeToString(indices.shape())));
+  }
+  v1::Gather gather;
+  gather.add_collapsed_slice_dims(*dimension);
+  gather.add_start_index_map(*dimension);
+  gather.set_index_vector_dim(x.rank());
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    gather.add_slice_sizes(1);
+    if (i == *dimension) continue;
+    gather.add_operand_batching_dims(i);
+    gather.add_start_indices_batching_dims(i);
+  }
+  return Gather(x, indices, gather);
+}
+
+Tensor Put(const Tensor& x, const Tensor& indices, const Tensor& updates, v1::Scatter::Combiner combiner,
+           int64_t axis) {
+  if (!x.ok()) return x;
+  const absl::Status status = CheckIndices("Put", indices);
+  if (!status.ok()) return Tensor::Failed(status);
+  absl::StatusOr<int64_t> dimension = NormalizeAxis("Put", axis, x.rank());
+  if (!dimension.ok()) return Tensor::Failed(dimension.status());
+  v1::Scatter scatter;
+  scatter.add_inserted_window_dims(*dimension);
+  scatter.add_scatter_dims_to_operand_dims(*dimension);
+  scatter.set_index_vector_dim(indices.rank());
+  scatter.set_combiner(combiner);
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (i != *dimension) scatter.add_update_window_dims(i < *dimension ? i : i + indices.rank() - 1);
+  }
+  return Scatter(x, indices, updates, scatter);
 }
 
 Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int64_t>& sizes) {
@@ -56,7 +100,7 @@ Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int6
   const absl::Status status = CheckStart("DynamicSlice", x, start);
   if (!status.ok()) return Tensor::Failed(status);
   const bool fits = std::equal(sizes.begin(), sizes.end(), x.shape().begin(), x.shape().end(),
-                               [](int64_t size, int64_t dim) { return size >= 0 && size <= dim; });
+                               [](int64_t size, int64_t dim) { return size >= 0 && MayFit(size, dim); });
   if (!fits) {
     return Refused("DynamicSlice",
                    absl::StrCat("no such window: ", ShapeToString(sizes), " of ", ShapeToString(x.shape())));
@@ -71,8 +115,8 @@ Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& s
   if (!update.ok()) return update;
   const absl::Status status = CheckStart("DynamicUpdateSlice", x, start);
   if (!status.ok()) return Tensor::Failed(status);
-  const bool fits = std::equal(update.shape().begin(), update.shape().end(), x.shape().begin(), x.shape().end(),
-                               [](int64_t size, int64_t dim) { return size <= dim; });
+  const bool fits =
+      std::equal(update.shape().begin(), update.shape().end(), x.shape().begin(), x.shape().end(), MayFit);
   if (!fits || update.dtype() != x.dtype()) {
     return Refused("DynamicUpdateSlice",
                    absl::StrCat("the update does not fit: ", DTypeName(update.dtype()), ShapeToString(update.shape()),
@@ -81,66 +125,6 @@ Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& s
   v1::Node op;
   op.mutable_dynamic_update_slice();
   return Tensor::FromOp(std::move(op), {x, update, start}, x.dtype(), x.shape());
-}
-
-Tensor Gather(const Tensor& x, const Tensor& start_indices, const v1::Gather& attributes) {
-  if (!x.ok()) return x;
-  const absl::Status status = CheckIndices("Gather", start_indices);
-  if (!status.ok()) return Tensor::Failed(status);
-  const int64_t index_vector_dim = attributes.index_vector_dim();
-  if (index_vector_dim < 0 || index_vector_dim > start_indices.rank()) {
-    return Refused("Gather", absl::StrCat("index_vector_dim is out of range: ", index_vector_dim));
-  }
-  if (attributes.slice_sizes_size() != x.rank()) {
-    return Refused("Gather", absl::StrCat("slice_sizes needs an entry for each axis: ", attributes.slice_sizes_size(),
-                                          " entries, rank ", x.rank()));
-  }
-  Shape batch_sizes;
-  for (int64_t axis = 0; axis < start_indices.rank(); ++axis) {
-    if (axis != index_vector_dim) batch_sizes.push_back(start_indices.shape()[static_cast<size_t>(axis)]);
-  }
-  Shape window_sizes;
-  for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    const int64_t size = attributes.slice_sizes(static_cast<int>(axis));
-    if (size < 0 || size > x.shape()[static_cast<size_t>(axis)]) {
-      return Refused("Gather", absl::StrCat("a slice does not fit: size ", size, ", axis ", axis));
-    }
-    const bool is_dropped =
-        Contains(attributes.collapsed_slice_dims(), axis) || Contains(attributes.operand_batching_dims(), axis);
-    if (!is_dropped) window_sizes.push_back(size);
-  }
-  if (static_cast<size_t>(attributes.offset_dims_size()) != window_sizes.size()) {
-    return Refused("Gather", absl::StrCat("offset_dims needs an entry for each axis of a window: ",
-                                          attributes.offset_dims_size(), " entries, ", window_sizes.size(), " axes"));
-  }
-  const int64_t rank = static_cast<int64_t>(batch_sizes.size() + window_sizes.size());
-  const std::vector<int64_t> offset_dims(attributes.offset_dims().begin(), attributes.offset_dims().end());
-  absl::StatusOr<std::vector<int64_t>> offsets = NormalizeAxes("Gather", offset_dims, rank);
-  if (!offsets.ok()) return Tensor::Failed(offsets.status());
-
-  Shape shape;
-  auto next_batch = batch_sizes.begin();
-  auto next_window = window_sizes.begin();
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    shape.push_back(Contains(*offsets, axis) ? *next_window++ : *next_batch++);
-  }
-  v1::Node op;
-  *op.mutable_gather() = attributes;
-  return Tensor::FromOp(std::move(op), {x, start_indices}, x.dtype(), std::move(shape));
-}
-
-Tensor Scatter(const Tensor& x, const Tensor& scatter_indices, const Tensor& updates, const v1::Scatter& attributes) {
-  if (!x.ok()) return x;
-  if (!updates.ok()) return updates;
-  const absl::Status status = CheckIndices("Scatter", scatter_indices);
-  if (!status.ok()) return Tensor::Failed(status);
-  if (updates.dtype() != x.dtype()) {
-    return Refused("Scatter", absl::StrCat("dtypes differ, and nothing is converted unasked: ", DTypeName(x.dtype()),
-                                           " and ", DTypeName(updates.dtype())));
-  }
-  v1::Node op;
-  *op.mutable_scatter() = attributes;
-  return Tensor::FromOp(std::move(op), {x, scatter_indices, updates}, x.dtype(), x.shape());
 }
 
 }  // namespace tensord::client

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/elementwise.h"
+#include "clients/cpp/run_time_sizes.h"
 #include "clients/cpp/structural.h"
 
 namespace tensord::client {
@@ -30,16 +31,11 @@ Tensor ReduceWith(absl::string_view name, v1::Reduce::Kind kind, const Tensor& x
     is_reduced[static_cast<size_t>(dimension)] = true;
   }
   Shape reduced;
-  Shape kept = x.shape();
-  for (size_t axis = 0; axis < kept.size(); ++axis) {
-    if (is_reduced[axis]) {
-      kept[axis] = 1;
-    } else {
-      reduced.push_back(kept[axis]);
-    }
+  for (size_t axis = 0; axis < is_reduced.size(); ++axis) {
+    if (!is_reduced[axis]) reduced.push_back(x.shape()[axis]);
   }
   Tensor result = Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(reduced));
-  return keep_dims ? Reshape(result, kept) : result;
+  return keep_dims ? ExpandDims(result, *dimensions) : result;
 }
 
 }  // namespace
@@ -83,11 +79,18 @@ Tensor Mean(const Tensor& x, const std::vector<int64_t>& axes, bool keep_dims) {
   }
   absl::StatusOr<std::vector<int64_t>> dimensions = NormalizeAxes("Mean", axes, x.rank());
   if (!dimensions.ok()) return Tensor::Failed(dimensions.status());
-  double count = 1;
-  for (int64_t dimension : *dimensions) count *= static_cast<double>(x.shape()[static_cast<size_t>(dimension)]);
   const bool is_half = x.dtype() == DType::kF16 || x.dtype() == DType::kBF16;
-  const Tensor sum = Sum(is_half ? Convert(x, DType::kF32) : x, *dimensions, keep_dims);
-  return Convert(sum / count, x.dtype());
+  Tensor mean = Sum(is_half ? Convert(x, DType::kF32) : x, *dimensions, keep_dims);
+  double count = 1;
+  for (int64_t dimension : *dimensions) {
+    const int64_t size = x.shape()[static_cast<size_t>(dimension)];
+    if (size == kRunTimeSize) {
+      mean = mean / Convert(ShapeOf(x, dimension), mean.dtype());
+    } else {
+      count *= static_cast<double>(size);
+    }
+  }
+  return Convert(mean / count, x.dtype());
 }
 
 }  // namespace tensord::client

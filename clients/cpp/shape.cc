@@ -8,12 +8,27 @@
 
 namespace tensord::client {
 
-std::string ShapeToString(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+std::string ShapeToString(absl::Span<const int64_t> shape) {
+  const auto append = [](std::string* text, int64_t dim) {
+    dim == kRunTimeSize ? absl::StrAppend(text, "?") : absl::StrAppend(text, dim);
+  };
+  return absl::StrCat("[", absl::StrJoin(shape, ",", append), "]");
+}
+
+bool HasRunTimeSize(absl::Span<const int64_t> shape) {
+  return std::find(shape.begin(), shape.end(), kRunTimeSize) != shape.end();
+}
+
+bool MayFit(int64_t size, int64_t dim) { return dim == kRunTimeSize || size <= dim; }
 
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape) {
   // Zeros are left out of the product, so that a shape is refused or not whatever the order of its dimensions.
   int64_t product = 1;
   bool is_empty = false;
+  if (HasRunTimeSize(shape)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a size is known only when the graph runs: shape ", ShapeToString(shape)));
+  }
   for (int64_t dim : shape) {
     if (dim < 0) {
       return absl::InvalidArgumentError(absl::StrCat("a dimension is negative: shape ", ShapeToString(shape)));

@@ -18,15 +18,29 @@ void SetShape(const Shape& shape, google::protobuf::RepeatedPtrField<v1::DimExpr
   for (int64_t dim : shape) target->Add()->set_size(dim);
 }
 
+// Run-time sizes are those of x, in their order.
 Tensor ReshapeTo(const Tensor& x, Shape shape, MemoryOrder order) {
   v1::Node op;
-  SetShape(shape, op.mutable_reshape()->mutable_shape());
+  int64_t axis = 0;
+  for (int64_t dim : shape) {
+    v1::DimExpr* size = op.mutable_reshape()->add_shape();
+    if (dim != kRunTimeSize) {
+      size->set_size(dim);
+      continue;
+    }
+    while (x.shape()[static_cast<size_t>(axis)] != kRunTimeSize) ++axis;
+    size->mutable_operand()->set_axis(axis++);
+  }
   op.mutable_reshape()->set_order(ToWire(order));
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), std::move(shape));
 }
 
 // low + high + size + (size - 1) * interior, false where that overflows.
 bool PaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t* result) {
+  if (size == kRunTimeSize) {
+    *result = kRunTimeSize;
+    return true;
+  }
   int64_t holes;
   return !__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), interior, &holes) &&
          !__builtin_add_overflow(size, holes, result) && !__builtin_add_overflow(*result, low, result) &&
@@ -154,6 +168,38 @@ Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
   return BroadcastInDim(x, shape, dimensions);
 }
 
+Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tensor>& sources) {
+  if (!x.ok()) return x;
+  if (x.shape() == shape || !HasRunTimeSize(shape)) return BroadcastTo(x, shape);
+  std::vector<Tensor> operands = {x};
+  v1::Node op;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  for (int64_t from_last = rank; from_last >= 1; --from_last) {
+    v1::DimExpr* size = op.mutable_broadcast_in_dim()->add_shape();
+    const int64_t dim = shape[static_cast<size_t>(rank - from_last)];
+    if (dim != kRunTimeSize) {
+      size->set_size(dim);
+      continue;
+    }
+    const auto has_size = [from_last](const Tensor& tensor) {
+      return tensor.rank() >= from_last && *(tensor.shape().end() - from_last) == kRunTimeSize;
+    };
+    size_t at = 0;
+    while (at < operands.size() && !has_size(operands[at])) ++at;
+    if (at == operands.size()) {
+      const auto source = std::find_if(sources.begin(), sources.end(), has_size);
+      if (source == sources.end()) return Refused("BroadcastLike", "no source has the run-time size");
+      operands.push_back(*source);
+    }
+    size->mutable_operand()->set_operand(static_cast<int64_t>(at));
+    size->mutable_operand()->set_axis(operands[at].rank() - from_last);
+  }
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    op.mutable_broadcast_in_dim()->add_broadcast_dimensions(rank - x.rank() + axis);
+  }
+  return Tensor::FromOp(std::move(op), operands, x.dtype(), shape);
+}
+
 Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int64_t>& dimensions) {
   if (!x.ok()) return x;
   absl::StatusOr<int64_t> count = ElementCount(shape);
@@ -196,7 +242,9 @@ Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
                                                  ShapeToString(first.shape()), " and ", DTypeName(tensor.dtype()),
                                                  ShapeToString(tensor.shape())));
     }
-    if (__builtin_add_overflow(shape[along], tensor.shape()[along], &shape[along])) {
+    if (shape[along] == kRunTimeSize || tensor.shape()[along] == kRunTimeSize) {
+      shape[along] = kRunTimeSize;
+    } else if (__builtin_add_overflow(shape[along], tensor.shape()[along], &shape[along])) {
       return Refused("Concatenate", "the result is too large");
     }
   }
@@ -227,6 +275,10 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
   Shape shape(rank);
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t stride = strides.empty() ? 1 : strides[axis];
+    if (x.shape()[axis] == kRunTimeSize) {
+      return Refused("Slice", absl::StrCat("an axis has a size known only when the graph runs, use DynamicSlice: axis ",
+                                           axis, " of ", ShapeToString(x.shape())));
+    }
     if (start[axis] < 0 || start[axis] > limit[axis] || limit[axis] > x.shape()[axis] || stride < 1) {
       return Refused("Slice", absl::StrCat("out of range: ", start[axis], ":", limit[axis], ":", stride, " of size ",
                                            x.shape()[axis], ", axis ", axis));
@@ -258,7 +310,8 @@ Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& lo
   Shape shape(rank);
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t between = interior.empty() ? 0 : interior[axis];
-    if (between < 0 || !PaddedSize(x.shape()[axis], low[axis], high[axis], between, &shape[axis]) || shape[axis] < 0) {
+    if (between < 0 || !PaddedSize(x.shape()[axis], low[axis], high[axis], between, &shape[axis]) ||
+        (shape[axis] < 0 && shape[axis] != kRunTimeSize)) {
       return Refused("Pad", absl::StrCat("no such size: ", x.shape()[axis], " with low ", low[axis], ", high ",
                                          high[axis], ", interior ", between, ", axis ", axis));
     }

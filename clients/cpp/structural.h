@@ -28,6 +28,8 @@ Tensor Squeeze(const Tensor& x, const std::vector<int64_t>& axes);
 
 // Repeats x along new leading axes and axes of size 1, as NumPy does.
 Tensor BroadcastTo(const Tensor& x, const Shape& shape);
+// The same for a shape with run-time sizes: each is that of the axis of `sources` (or of x) that aligns with it.
+Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tensor>& sources);
 // Axis i of x becomes axis dimensions[i] of the result, and is repeated where its size is 1.
 Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int64_t>& dimensions);
 
@@ -42,9 +44,10 @@ Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& lo
 
 // The diagonal of two axes of one size; axis_b is removed.
 Tensor ExtractDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
-// Puts axis_a of x on the diagonal of axis_a and a new axis, at position axis_b of the result; the rest is 0.
+// Puts axis_a of x on the diagonal of it and a new axis, which stands at position axis_b of the result; the rest is 0.
 Tensor EmbedDiag(const Tensor& x, int64_t axis_a = 0, int64_t axis_b = 1);
-// The triangle of the first two axes at and below (Tril), at and above (Triu) the diagonal; the rest is 0.
+// The triangle of the first two axes at and below (Tril), at and above (Triu) the diagonal; the rest is 0. The matrix
+// is the first two axes, as on the wire: NumPy's is the last two.
 Tensor Tril(const Tensor& x, int64_t diagonal = 0);
 Tensor Triu(const Tensor& x, int64_t diagonal = 0);
 

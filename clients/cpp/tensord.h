@@ -9,9 +9,11 @@
 #include "clients/cpp/elementwise.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/evaluation.h"
+#include "clients/cpp/gather_scatter.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/indexing.h"
 #include "clients/cpp/reduction.h"
+#include "clients/cpp/run_time_sizes.h"
 #include "clients/cpp/structural.h"
 #include "clients/cpp/tensor.h"
 

@@ -1,4 +1,5 @@
 // The C++ client and tensordctl against the server binary.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -131,7 +132,54 @@ TEST_F(ClientCppTest, OperationsMeanWhatNumpyMeans) {
   ExpectValues(Mean(x, {0}), {2.5f, 3.5f, 4.5f});
   ExpectValues(Tril(Counting({2, 2})), {1, 0, 3, 4});
   ExpectValues(ExtractDiag(Counting({2, 2})), {1, 4});
+  ExpectValues(Triu(Counting({2, 2}), 1), {0, 2, 0, 0});
+  ExpectValues(EmbedDiag(Counting({2}), 0, 1), {1, 0, 0, 2});
+}
+
+TEST_F(ClientCppTest, IndicesOutOfBoundsAreClampedOrSkipped) {
+  const Tensor x = Counting({2, 3});
+  const Tensor far = Tensor::FromVector<int64_t>({INT64_MIN, 1, INT64_MAX}, {3});
+  ExpectValues(Take(x, far, 1), {1, 2, 3, 4, 5, 6});
   ExpectValues(DynamicSlice(x, Tensor::FromVector<int32_t>({1, 9}, {2}), {1, 2}), {5, 6});
+  ExpectValues(DynamicUpdateSlice(x, Full({1, 2}, 9, DType::kF32), Tensor::FromVector<int64_t>({-9, 2}, {2})),
+               {1, 9, 9, 4, 5, 6});
+  ExpectValues(Put(x, far, Full({2, 3}, 10, DType::kF32), v1::Scatter::COMBINER_ADD, 1), {1, 12, 3, 4, 15, 6});
+}
+
+TEST_F(ClientCppTest, PutCombinesEachUpdate) {
+  const Tensor x = Counting({3});
+  const Tensor twice = Tensor::FromVector<int32_t>({2, 0, 2}, {3});
+  const Tensor updates = Tensor::FromVector<float>({5, -1, 2}, {3});
+  ExpectValues(Put(x, twice, updates, v1::Scatter::COMBINER_ADD), {0, 2, 10});
+  ExpectValues(Put(x, twice, updates, v1::Scatter::COMBINER_SET), {-1, 2, 2});
+  ExpectValues(Put(x, twice, updates, v1::Scatter::COMBINER_MULTIPLY), {-1, 2, 30});
+  ExpectValues(Put(x, twice, updates, v1::Scatter::COMBINER_MINIMUM), {-1, 2, 2});
+  ExpectValues(Put(x, twice, updates, v1::Scatter::COMBINER_MAXIMUM), {1, 2, 5});
+  ExpectValues(TakeAlongAxis(Counting({2, 3}), Tensor::FromVector<int64_t>({2, 0, 1, 1}, {2, 2}), 1), {3, 1, 5, 5});
+}
+
+TEST_F(ClientCppTest, RunTimeSizesAreThoseOfTheRun) {
+  const Tensor x = Counting({3, 2});
+  for (const int64_t size : {int64_t{-1}, int64_t{0}, int64_t{2}, INT64_MAX}) {
+    const Tensor head = DynamicTruncate(x, Tensor::FromVector<int64_t>({size}, {}));
+    const int64_t kept = std::clamp<int64_t>(size, 0, 3);
+    const std::vector<Tensor> outputs = {head * 2, Sum(head, {0}), ShapeOf(head, 0), PadToMatch(head, x)};
+    if (!IsProvided(head)) return;
+    const auto values = EvalAll(*client_, outputs);
+    ASSERT_TRUE(values.ok()) << values.status();
+    std::vector<float> doubled, sums = {0, 0}, padded(6, 0);
+    for (int64_t i = 0; i < 2 * kept; ++i) {
+      const float value = static_cast<float>(i + 1);
+      doubled.push_back(2 * value);
+      sums[static_cast<size_t>(i % 2)] += value;
+      padded[static_cast<size_t>(i)] = value;
+    }
+    EXPECT_THAT((*values)[0].shape(), ElementsAre(kept, 2));
+    EXPECT_THAT(*(*values)[0].Values<float>(), ElementsAreArray(doubled));
+    EXPECT_THAT(*(*values)[1].Values<float>(), ElementsAreArray(sums));
+    EXPECT_THAT(*(*values)[2].Values<int64_t>(), ElementsAre(kept));
+    EXPECT_THAT(*(*values)[3].Values<float>(), ElementsAreArray(padded));
+  }
 }
 
 // A product of matrices as its definition has it: row-major a[m,k] and b[k,n].
@@ -184,6 +232,12 @@ TEST_F(ClientCppTest, InfersWhatTheServerReturns) {
   gather.add_start_index_map(1);
   gather.set_index_vector_dim(1);
   for (const int64_t size : {1, 1, 4}) gather.add_slice_sizes(size);
+  v1::Gather dynamic_gather = gather;
+  dynamic_gather.clear_slice_sizes();
+  std::vector<v1::DimExpr> sizes(3);
+  sizes[0].set_size(1);
+  sizes[1].set_size(1);
+  sizes[2].mutable_operand()->set_operand(2);
   v1::Scatter scatter;
   scatter.add_inserted_window_dims(0);
   scatter.add_scatter_dims_to_operand_dims(0);
@@ -233,10 +287,15 @@ TEST_F(ClientCppTest, InfersWhatTheServerReturns) {
       MatMul(x, Counting({4})),
       Take(x, index, 1),
       Take(x, Reshape(index, {1, 3}), -1),
+      TakeAlongAxis(x, Reshape(index, {1, 3, 1}) + Convert(Full({2, 3, 4}, 0, DType::kF32), DType::kI32), 1),
       Gather(x, Reshape(index, {3, 1}), gather),
+      GatherDynamicSliceSizes(x, Reshape(index, {3, 1}), dynamic_gather, sizes, {Counting({2})}),
       DynamicSlice(x, index, {1, 2, 2}),
       DynamicUpdateSlice(x, Counting({1, 1, 4}), index),
       Scatter(Counting({4}), Reshape(index, {3, 1}), Counting({3}), scatter),
+      Put(x, index, Counting({2, 3, 3}), v1::Scatter::COMBINER_MINIMUM, 2),
+      ShapeOf(x, -1),
+      PadToMatch(x, Counting({5, 1, 1})),
       Select(bools, x, 0),
       Clamp(1, x, 5)};
   std::vector<Tensor> provided;
