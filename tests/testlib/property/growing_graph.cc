@@ -28,6 +28,7 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
     : options_(options), random_(*random) {
   constexpr Values kFlavours[] = {Values::kIntegers, Values::kIntegers, Values::kModest, Values::kEdges};
   constants_ = kFlavours[Below(std::size(kFlavours))];
+  const Values flavour = kFlavours[Below(std::size(kFlavours))];
   if (!OneIn(3)) {
     for (const char* symbol : {"n", "m", "k"}) {
       if (symbols_.empty() || OneIn(2)) symbols_.push_back(symbol);
@@ -41,7 +42,7 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
     for (const std::string& symbol : symbols_) choice[symbol] = one_size ? size : Below(OneIn(6) ? 14 : 7);
   }
 
-  choices_.resize(sizes.size());
+  std::vector<std::vector<ConcreteType>> argument_types(sizes.size());
   const auto add_input = [&](const TensorType& type) {
     std::vector<ConcreteType> concrete;
     for (const auto& choice : sizes) {
@@ -54,7 +55,7 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
       if (Elements(resolved.shape) > options_.max_elements) return;
       concrete.push_back(std::move(resolved));
     }
-    for (size_t i = 0; i < concrete.size(); ++i) choices_[i].push_back(concrete[i]);
+    for (size_t i = 0; i < concrete.size(); ++i) argument_types[i].push_back(concrete[i]);
     graph_.AddInput(absl::StrCat("x", graph_.inputs().size()), type);
     exact_.push_back(true);
   };
@@ -67,8 +68,12 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
   if (graph_.inputs().empty()) add_input({.dtype = AnyOf(kAnyDType)});
   std::vector<const TensorType*> types;
   for (const GraphInput& input : graph_.inputs()) types.push_back(&input.type);
-  for (const std::vector<ConcreteType>& choice : choices_) {
+  for (const std::vector<ConcreteType>& choice : argument_types) {
     bindings_.push_back(SizeBinding::Create(types, choice).value());
+    arguments_.emplace_back();
+    for (const ConcreteType& type : choice) {
+      arguments_.back().push_back(RandomLiteral(type, OneIn(4) ? Values::kIntegers : flavour, &random_));
+    }
   }
 }
 
@@ -123,7 +128,7 @@ DimExpr GrowingGraph::Size() {
     }
   }
   if (OneIn(16)) return 0;
-  return OneIn(12) ? Between(6, 20) : Between(1, 5);
+  return OneIn(12) ? Between(6, options_.max_size) : Between(1, 5);
 }
 
 LiteralPtr GrowingGraph::Constant(const ConcreteType& type) {
@@ -132,7 +137,7 @@ LiteralPtr GrowingGraph::Constant(const ConcreteType& type) {
 
 ValueId GrowingGraph::Any() {
   const int32_t n = graph_.num_values();
-  // The younger half of the time one of the last: graphs grow deep, not only wide.
+  // Half of the time one of the last: graphs grow deep, not only wide.
   if (OneIn(2)) return {n - 1 - static_cast<int32_t>(Below(std::min(n, 6)))};
   return {static_cast<int32_t>(Below(n))};
 }

@@ -15,12 +15,13 @@ namespace tensord::property {
 struct GrowthOptions {
   int max_nodes = 60;
   int max_elements = 512;  // of one value, under every choice of sizes
-  int size_choices = 3;    // how many sets of argument shapes the graph is made for, at least 1
+  int size_choices = 3;    // how many sets of arguments the graph is made for, at least 1
+  int max_size = 20;       // of an axis, where it is a number
 };
 
 using Ints = std::vector<int64_t>;
 
-// A typed graph that grows node by node. It comes with a few sets of argument shapes ("choices", which differ where the
+// A typed graph that grows node by node. It comes with a few sets of arguments ("choices", whose sizes differ where the
 // inputs have symbols), and a node is taken only where InferNode accepts it and its guards hold for all of them: what
 // grew is valid, and runs on every choice.
 //
@@ -34,7 +35,8 @@ class GrowingGraph {
 
   // Ends the growth: outputs are added.
   Graph Finish();
-  const std::vector<std::vector<ConcreteType>>& choices() const { return choices_; }
+  // By choice.
+  const std::vector<std::vector<Literal>>& arguments() const { return arguments_; }
 
   const Graph& graph() const { return graph_; }
   const TensorType& Type(ValueId v) const { return graph_.type(v); }
@@ -74,7 +76,6 @@ class GrowingGraph {
 
  private:
   TensorType InputType();
-  void BindSymbols();
   bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
 
   const GrowthOptions options_;
@@ -82,9 +83,9 @@ class GrowingGraph {
   Graph graph_;
   Values constants_ = Values::kIntegers;
   std::vector<std::string> symbols_;
-  std::vector<std::vector<ConcreteType>> choices_;  // by choice: the arguments' types
-  std::vector<SizeBinding> bindings_;               // by choice
-  std::vector<bool> exact_;                         // by value
+  std::vector<std::vector<Literal>> arguments_;  // by choice
+  std::vector<SizeBinding> bindings_;            // by choice
+  std::vector<bool> exact_;                      // by value
 };
 
 inline Attributes AttrsOf(CoreOp op) { return Attributes(Def(op).attrs); }
