@@ -1,5 +1,8 @@
 #include "tests/testlib/compiled_run.h"
 
+#include <cstdint>
+#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -13,18 +16,26 @@ namespace {
 // Row-major bytes of a shape are column-major bytes of the reversed one.
 Literal Reversed(const Literal& literal) { return TransposeLiteral(literal, ReversedOrder(literal.type().rank())); }
 
+// A copy of the bytes, at `misalignment` past a multiple of 64.
+std::shared_ptr<const void> PlaceBytes(absl::string_view bytes, int64_t misalignment) {
+  const auto storage = std::make_shared<std::vector<char>>(bytes.size() + 128);
+  char* place = storage->data() + (64 - reinterpret_cast<uintptr_t>(storage->data()) % 64) + misalignment;
+  if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
+  return std::shared_ptr<const void>(storage, place);
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
-                                                 const std::vector<Literal>& arguments) {
+absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
+                                                 int64_t misalignment) {
   const bool row_major = program.program().row_major;
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;
   for (const Literal& argument : arguments) {
-    auto held = std::make_shared<const Literal>(row_major ? Reversed(argument) : argument);
-    types.push_back(held->type());
-    ASSIGN_OR_RETURN(BufferPtr buffer,
-                     program.backend()->Import(held->bytes().data(), static_cast<int64_t>(held->bytes().size()), held));
+    const Literal literal = row_major ? Reversed(argument) : argument;
+    types.push_back(literal.type());
+    const std::shared_ptr<const void> held = PlaceBytes(literal.bytes(), misalignment);
+    ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(held.get(), types.back().num_bytes(), held));
     buffers.push_back(std::move(buffer));
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, program.Bind(types));

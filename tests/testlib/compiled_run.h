@@ -1,6 +1,7 @@
 #ifndef TENSORD_TESTS_TESTLIB_COMPILED_RUN_H_
 #define TENSORD_TESTS_TESTLIB_COMPILED_RUN_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct CompiledRunOptions {
 absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
                                                    const std::vector<Literal>& arguments);
 
-// The run alone.
-absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments);
+// The run alone, on arguments that are handed over at `misalignment` bytes past a multiple of 64.
+absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
+                                                 int64_t misalignment = 0);
 
 }  // namespace tensord
 

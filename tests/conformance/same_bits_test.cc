@@ -1,0 +1,123 @@
+// The same bits from run to run, for any number of threads, and wherever the arguments lie in memory.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/runtime/compiler.h"
+#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/large_node_case.h"
+#include "tests/testlib/node_case.h"
+#include "tests/testlib/random_literal.h"
+
+namespace tensord {
+namespace {
+
+constexpr int kMaxThreads = 4;
+constexpr int64_t kMisalignment = 8;  // the least that an import takes as it is
+
+class SameBits : public testing::Test {
+ protected:
+  SameBits() {
+    for (int threads = 1; threads <= kMaxThreads; ++threads) {
+      backends_.push_back(MakeCpuBackend({.threads = threads}));
+    }
+  }
+
+  // What differs, or nothing.
+  std::string Difference(const NodeCase& node_case, const std::vector<Literal>& arguments) {
+    std::string want;
+    for (int threads = 1; threads <= kMaxThreads; ++threads) {
+      const CompileSettings settings{.device = "test:0"};
+      Graph graph = GraphOf(node_case);
+      const ProgramKey key = MakeProgramKey(graph, settings);
+      const auto program =
+          Compile(std::move(graph), settings, key.fingerprint, backends_[static_cast<size_t>(threads - 1)].get());
+      if (!program.ok()) return absl::StrCat(program.status().ToString());
+      for (const int64_t misalignment : {int64_t{0}, int64_t{0}, kMisalignment}) {
+        const auto results = RunCompiled(**program, arguments, misalignment);
+        if (!results.ok()) return absl::StrCat(results.status().ToString());
+        const std::string bits((*results)[0].bytes());
+        if (want.empty()) want = bits;
+        if (bits != want) return absl::StrCat("other bits with ", threads, " threads, misaligned by ", misalignment);
+      }
+    }
+    return "";
+  }
+
+  void CheckAll(const std::vector<NodeCase>& cases, const std::vector<Values>& all_values) {
+    std::mt19937_64 random(41);
+    int64_t failed = 0;
+    for (const NodeCase& node_case : cases) {
+      for (const Values values : all_values) {
+        std::vector<Literal> arguments;
+        for (const ConcreteType& type : node_case.operands) arguments.push_back(RandomLiteral(type, values, &random));
+        const std::string difference = Difference(node_case, arguments);
+        if (!difference.empty() && ++failed <= 40) ADD_FAILURE() << node_case.name << ": " << difference;
+      }
+    }
+    EXPECT_EQ(failed, 0);
+    EXPECT_GT(cases.size(), 0);
+  }
+
+  std::vector<std::unique_ptr<Backend>> backends_;
+};
+
+TEST_F(SameBits, OfEveryOpOnEveryDtype) { CheckAll(CoreOpCases(), {Values::kModest, Values::kEdges}); }
+
+TEST_F(SameBits, OfWhatIsCutIntoParts) { CheckAll(LargeCoreOpCases(), {Values::kModest}); }
+
+// A row of complex products has the bits of its elements computed alone, wherever they stand.
+TEST_F(SameBits, OfComplexProductsInEveryPlaceOfARow) {
+  std::mt19937_64 random(43);
+  using Ints = std::vector<int64_t>;
+  for (const DType d : {DType::kC64, DType::kC128}) {
+    constexpr int64_t kTerms = 7;
+    for (const int64_t width : {1, 2, 3, 5, 8, 13, 31, 300}) {
+      const NodeCase product{.name = "product",
+                             .op = &Def(CoreOp::kReduce),
+                             .attrs = Attributes(Def(CoreOp::kReduce).attrs)
+                                          .Set("kind", static_cast<int64_t>(ReduceKind::kProduct))
+                                          .Set("dimensions", Ints{1}),
+                             .operands = {{d, {width, kTerms}}}};
+      const NodeCase outer{.name = "outer product",
+                           .op = &Def(CoreOp::kDotGeneral),
+                           .attrs = Attributes(Def(CoreOp::kDotGeneral).attrs)
+                                        .Set("lhs_contracting_dimensions", Ints{})
+                                        .Set("rhs_contracting_dimensions", Ints{}),
+                           .operands = {{d, {width}}, {d, {2}}}};
+      for (const NodeCase& node_case : {product, outer}) {
+        // Every column alike, so that every result must be.
+        std::vector<Literal> arguments;
+        const Literal one = RandomLiteral({d, {kTerms}}, Values::kNearOne, &random);
+        const size_t bytes = static_cast<size_t>(SizeOf(d));
+        for (const ConcreteType& type : node_case.operands) {
+          Literal literal = Literal::Create(type).value();
+          for (int64_t i = 0; i < type.num_elements(); ++i) {
+            const int64_t term = node_case.operands.size() == 1 ? i / width : 0;
+            std::memcpy(literal.mutable_data() + static_cast<size_t>(i) * bytes,
+                        one.bytes().data() + static_cast<size_t>(term) * bytes, bytes);
+          }
+          arguments.push_back(std::move(literal));
+        }
+        const auto results = CompileAndRun(GraphOf(node_case), {.backend = backends_[0].get()}, arguments);
+        ASSERT_TRUE(results.ok()) << results.status();
+        const absl::string_view bits = (*results)[0].bytes();
+        for (size_t i = bytes; i < bits.size(); i += bytes) {
+          EXPECT_EQ(bits.substr(i, bytes), bits.substr(0, bytes))
+              << node_case.name << " on " << Name(d) << ", width " << width << ", element " << i / bytes;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord
