@@ -45,6 +45,12 @@ void AddMoves(DType d, CaseList* list) {
       .Set("edge_padding_high", Ints{1, 4})
       .Set("interior_padding", Ints{0, 1});
   list->Add(CoreOp::kConcatenate, {{d, {501, 400}}, {d, {300, 400}}}).Set("dimension", int64_t{0});
+  list->Add(CoreOp::kExtractDiag, {{d, {300, 7, 300, 9}}}).Set("axis_a", int64_t{0}).Set("axis_b", int64_t{2});
+  list->Add(CoreOp::kEmbedDiag, {{d, {701, 3}}}).Set("axis_a", int64_t{0}).Set("axis_b", int64_t{2});
+  list->Add(CoreOp::kTril, {{d, {700, 801}}});
+  list->Add(CoreOp::kDynamicSlice, {{d, {901, 700}}, {DType::kI64, {2}}}).Set("slice_sizes", Ints{800, 611});
+  list->Add(CoreOp::kDynamicUpdateSlice, {{d, {901, 700}}, {d, {800, 611}}, {DType::kI64, {2}}});
+  list->Add(CoreOp::kPadToMatch, {{d, {701, 500}}, {d, {900, 800}}}).Set("dimension", int64_t{1});
   list->Add(CoreOp::kReverse, {{d, {701, 800}}}).Set("dimensions", Ints{0, 1});
 }
 
