@@ -1,7 +1,6 @@
 #include "clients/cpp/gather_scatter.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "absl/status/status.h"

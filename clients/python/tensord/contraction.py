@@ -1,6 +1,6 @@
 """Products of matrices and tensors, with NumPy's names and meaning."""
 
-from tensord import dtypes, reductions, shaping
+from tensord import dtypes, shaping
 from tensord.arithmetic import multiply
 from tensord.lifting import normalized_axes, promoted, show
 from tensord.logic import conj

@@ -4,7 +4,7 @@ import builtins
 
 import numpy as np
 
-from tensord import dims, dtypes
+from tensord import dims
 from tensord.array import Array
 from tensord.dims import Dim
 from tensord.lifting import (

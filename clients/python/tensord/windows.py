@@ -38,6 +38,8 @@ def slice_window(item, size, axis):
         indices = range(*item.indices(size))
         if not indices:
             return Window(0, 0)
+        if len(indices) == 1:
+            return Window(indices[0], 1)
         reverse = indices.step < 0
         return Window(indices[-1] if reverse else indices[0], len(indices), abs(indices.step), reverse)
     step = 1 if item.step is None else item.step
