@@ -13,6 +13,7 @@ import unittest
 import unittest.mock
 
 import numpy as np
+from google.protobuf import json_format
 
 import checkout
 from all_cases import CASES
@@ -277,6 +278,20 @@ class Examples(ServerTest):
     def test_quickstart(self):
         result = self.run_example(EXAMPLES / "quickstart.py")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_graph_files(self):
+        def graph(name):
+            return json_format.Parse((EXAMPLES.parent / "graphs" / name).read_text(), contract.Graph())
+
+        for path in (EXAMPLES.parent / "graphs").glob("*.json"):
+            if operations_in(graph(path.name)) <= operations_of(self.client):
+                self.assertTrue(self.client.compile(graph(path.name)).program.fingerprint)
+        if {"gather_dynamic_slice_sizes", "scatter"} <= operations_of(self.client):
+            program = self.client.compile(graph("lookup_and_count.json")).program
+            table, rows = np.arange(20, dtype=np.float32).reshape(10, 2), np.array([3, 9, 3])
+            taken, counts = self.client.execute(program.fingerprint, [table, rows])[0]
+            np.testing.assert_array_equal(taken, table[rows])
+            np.testing.assert_array_equal(counts, np.bincount(rows, minlength=10))
 
     def test_embedding(self):
         if not {"gather", "scatter"} <= operations_of(self.client):
