@@ -412,4 +412,27 @@ _WINDOWS = [
     ),
 ]
 
-CASES = [*_READS, *_WRITES, *_DIAGONALS, *_WINDOWS]
+_SORTED = np.sort(np.concatenate([reals(12), [0.5, 0.5, np.inf, -np.inf, np.nan, np.nan]]))
+_SEARCHES = [
+    both(
+        f"searchsorted({len(x)} of {x.dtype}, {side})",
+        lambda p, x, v, side=side: (p.searchsorted(x, v, side), p.searchsorted(x, v[0, 0], side=side)),
+        x,
+        v,
+    )
+    for side in ("left", "right")
+    for x, v in (
+        (_SORTED, np.array([[0.5, np.nan, np.inf], [-np.inf, 9.0, -9.0]])),
+        (np.sort(integers(33)), integers(4, 5)),
+        (np.sort(integers(8)).astype(np.int32), reals(3, 3)),
+        (np.array([1.0]), np.array([[1.0, 0.0, 2.0]])),
+        (np.zeros(0), np.array([[1.0, np.nan]])),
+        (np.array([False, True, True]), np.array([[True, False]])),
+    )
+]
+_SEARCHES += [
+    both("searchsorted_sorter", lambda p, x, v, s: p.searchsorted(x, v, sorter=s), X[0], X[1], np.argsort(X[0])),
+    same("searchsorted_method", lambda x, v: x.searchsorted(v), _SORTED, X),
+]
+
+CASES = [*_READS, *_WRITES, *_DIAGONALS, *_WINDOWS, *_SEARCHES]

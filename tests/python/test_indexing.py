@@ -211,6 +211,12 @@ class Refusals(unittest.TestCase):
         self.refused(TypeError, "a start index is an integer", lambda x, i: td.dynamic_slice(x, (0, 1.5), (1, 1)))
         self.refused(ValueError, "reference of rank 1", lambda x, i: td.pad_to_match(x, i[0]))
 
+    def test_searches(self):
+        self.refused(ValueError, "'left' or 'right'", lambda x, i: td.searchsorted(x[0], 1.0, "middle"))
+        self.refused(ValueError, "searches a vector", lambda x, i: td.searchsorted(x, 1.0))
+        self.refused(TypeError, "complex", lambda x, i: td.searchsorted(x[0], 1j))
+        self.refused(TypeError, "symbolic size n", lambda x, i: td.searchsorted(x, 1.0), shape=("n",))
+
     GATHER = {
         "offset_dims": [2],
         "collapsed_slice_dims": [0],

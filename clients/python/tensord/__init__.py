@@ -168,6 +168,7 @@ from tensord.run_time_sizes import (  # noqa: F401
     shape_of,
 )
 from tensord.scattering import put_along_axis  # noqa: F401
+from tensord.searching import searchsorted  # noqa: F401
 from tensord.session import RemoteArray, Session  # noqa: F401
 from tensord.shaping import (  # noqa: F401
     atleast_1d,

@@ -16,6 +16,7 @@ from tensord import (
     linalg,
     logic,
     reductions,
+    searching,
     shaping,
     transcendental,
     updates,
@@ -73,6 +74,7 @@ _METHODS = {
     "argmin": reductions.argmin,
     "dot": contraction.dot,
     "trace": diagonals.trace,
+    "searchsorted": searching.searchsorted,
     "take": gathering.take,
 }
 _PROPERTIES = {
@@ -96,6 +98,7 @@ _SOURCES = {
         reductions,
         contraction,
         gathering,
+        searching,
         creation,
         activations,
     ),
