@@ -34,6 +34,10 @@ struct ShapeGuard {
 // expressions: some hundred megabytes.
 inline constexpr int64_t kMaxExpressionParts = 1'000'000;
 
+// Of any value of a graph. A product of two values has the ranks of both: without a bound some dozen nodes make a shape
+// that no memory holds.
+inline constexpr int64_t kMaxRank = 64;
+
 // What a shape rule sees, and how it states what must hold. A requirement on known sizes is decided at once; one that
 // depends on symbols becomes a guard. Lives for the inference of one node.
 class InferContext {

@@ -20,6 +20,7 @@ std::vector<OpRefusal> CommonRefusals() {
       {Refusal::kDimExprInvalid, "a size of the result is too long an expression"},
       {Refusal::kDimExprOverflow, "a size expression overflows 64 bits or divides by zero, or is negative in a run"},
       {Refusal::kLimitExceeded, absl::StrCat("the sizes of the graph have more than ", kMaxExpressionParts, " parts")},
+      {Refusal::kLimitExceeded, absl::StrCat("the rank of the result is above ", kMaxRank)},
       {Refusal::kShapeOverflow, "a size of the result is negative, or its bytes overflow 64 bits"},
   };
 }

@@ -40,6 +40,7 @@ absl::Status CheckSymbols(const DimExpr& size, const absl::flat_hash_set<std::st
 
 absl::Status CheckType(const TensorType& type, const absl::flat_hash_set<std::string>& bound) {
   if (type.dtype == DType::kInvalid) return Refuse(Refusal::kDtypeUnsupported, "a type has no dtype; set one");
+  if (type.rank() > kMaxRank) return RefuseLimit("value_rank", kMaxRank, type.rank(), "rank of a value");
   Shape known;
   for (const Dim& dim : type.shape) {
     if (!dim.size.is_constant()) {

@@ -12,7 +12,7 @@ namespace tensord {
 
 // Checks a graph that came from outside and computes the type of every value: operand counts, attributes, dtypes and
 // shapes by each op's rule, symbols bound by the inputs, sizes that fit into 64 bits, size expressions of at most
-// kMaxExpressionParts together. A refusal names the node.
+// kMaxExpressionParts together, ranks of at most kMaxRank. A refusal names the node.
 // Returns the relations between sizes that only a run can decide.
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph);
 
