@@ -43,21 +43,24 @@ class Place:
         return self._updated("SET", assigned(self._x, values))
 
     def add(self, values):
+        """x with each value added at its place."""
         return self._updated("ADD", _operand("add", self._x, values))
 
     def subtract(self, values):
+        """x with each value subtracted at its place."""
         values = _operand("subtract", self._x, values)
         return self._updated("ADD", arithmetic.negative(values))
 
     def multiply(self, values):
+        """x with each value multiplied in at its place."""
         return self._updated("MULTIPLY", _operand("multiply", self._x, values))
 
     def min(self, values):
-        """NaN wins, as in td.minimum."""
+        """x with the lesser of what it had and each value at its place. NaN wins, as in td.minimum."""
         return self._updated("MINIMUM", _operand("min", self._x, values))
 
     def max(self, values):
-        """NaN wins, as in td.maximum."""
+        """x with the greater of what it had and each value at its place. NaN wins, as in td.maximum."""
         return self._updated("MAXIMUM", _operand("max", self._x, values))
 
     def _updated(self, combiner, values):
