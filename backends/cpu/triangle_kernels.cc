@@ -15,8 +15,9 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
-// Matrices of at most so many bytes are done with a mask instead of row by row.
+// Matrices and rows of at most so many bytes are done with a mask instead of row by row.
 constexpr int64_t kMaxMaskedBytes = int64_t{16} << 10;
+constexpr int64_t kMaxMaskedRowBytes = 128;
 constexpr int64_t kMinMaskBytes = 1024;
 
 // A tensor, seen as rows along the faster one of the matrix axes (with all axes before it, which are runs of elements
@@ -202,7 +203,9 @@ class NothingToDo final : public Kernel {
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTriangleKernel(const BoundInstruction& instruction) {
   const TriangleLayout layout = LayoutOf(instruction);
   if (layout.bytes() == 0) return std::make_unique<NothingToDo>();
-  if (layout.matrix_bytes() <= kMaxMaskedBytes) return std::make_unique<TriangleMaskKernel>(layout);
+  if (layout.matrix_bytes() <= kMaxMaskedBytes && layout.row_bytes() <= kMaxMaskedRowBytes) {
+    return std::make_unique<TriangleMaskKernel>(layout);
+  }
   return std::make_unique<TriangleRowsKernel>(layout);
 }
 
