@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_OPS_INEXACT_MATH_H_
 #define TENSORD_ENGINE_OPS_INEXACT_MATH_H_
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
@@ -33,7 +34,7 @@ inline Complex128 Log1pOf(Complex128 z) {
   }
   const long double x = z.real(), y = z.imag();
   const long double excess = x * (2 + x) + y * y;  // |1 + z|^2 - 1
-  if (excess < -0.5L) return std::log(sum);        // 1 + z is exact here, and the excess has lost digits
+  if (excess < -0.5L) return std::log(sum);        // the excess has lost digits, 1 + z has not
   return {static_cast<double>(std::log1p(excess) / 2), std::atan2(z.imag(), sum.real())};
 }
 
@@ -62,10 +63,24 @@ inline Complex128 RsqrtOf(Complex128 z) {
   return 1.0 / std::sqrt(z);
 }
 
+// A power of eight that z can be multiplied by so that its modulus neither overflows nor loses digits.
+inline double ScaleForModulus(Complex128 z) {
+  const double size = std::max(std::abs(z.real()), std::abs(z.imag()));
+  return size < 0x1p-900 ? 0x1p600 : size > 0x1p1000 ? 0x1p-600 : 1;
+}
+
 inline double CbrtOf(double x) { return std::cbrt(x); }
 inline Complex128 CbrtOf(Complex128 z) {
   if (z == Complex128(0, 0)) return z;
-  return std::polar(std::cbrt(std::hypot(z.real(), z.imag())), std::arg(z) / 3);
+  const double scale = ScaleForModulus(z);
+  const double root = std::cbrt(std::hypot(z.real() * scale, z.imag() * scale));
+  return std::polar(root * (scale > 1 ? 0x1p-200 : scale < 1 ? 0x1p200 : 1), std::arg(z) / 3);
+}
+
+inline Complex128 SignOf(Complex128 z) {
+  if (z == Complex128(0, 0)) return z;
+  const Complex128 scaled = z * ScaleForModulus(z);
+  return scaled / std::hypot(scaled.real(), scaled.imag());
 }
 
 inline Complex64 PowOf(Complex64 a, Complex64 b) { return Complex64(std::pow(Complex128(a), Complex128(b))); }

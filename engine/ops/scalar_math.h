@@ -102,10 +102,7 @@ struct Sign {
   T operator()(T z) const {
     using R = typename T::value_type;
     if (IsNan(z)) return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
-    const Complex128 w = Wide(z);
-    const double modulus = std::hypot(w.real(), w.imag());
-    if (modulus == 0) return z;
-    return T(w / modulus);
+    return T(SignOf(Wide(z)));
   }
   template <Integer T>
   T operator()(T x) const {

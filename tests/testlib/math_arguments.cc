@@ -181,6 +181,14 @@ std::complex<T> RandomPoint(int64_t kind, double scale, Random& random) {
       const std::complex<double> z = Signed(modulus, random) * std::complex<double>(std::cos(angle), std::sin(angle));
       return {static_cast<T>(z.real()), static_cast<T>(z.imag())};
     }
+    case 3: {  // any exponents, alike ones half the time
+      using L = std::numeric_limits<T>;
+      const double least = L::min_exponent - L::digits, most = L::max_exponent;
+      const double x = std::exp2(Uniform(least, most, random));
+      const double y = random() % 2 == 0 ? x * Uniform(0, 1, random) : std::exp2(Uniform(least, most, random));
+      const T re = static_cast<T>(Signed(x, random)), im = static_cast<T>(Signed(y, random));
+      return random() % 2 == 0 ? std::complex<T>(re, im) : std::complex<T>(im, re);
+    }
     default: {  // beside multiples of pi/2 and of i pi/2
       const double at = static_cast<double>(static_cast<int64_t>(random() % 5) - 2) * kPi / 2;
       const double x = at + Signed(std::exp2(Uniform(-20, -2, random)), random);
@@ -244,9 +252,11 @@ MathArguments<std::complex<T>> ComplexMathArguments(CoreOp op, int64_t count, ui
   const double scale = PointScale<T>(op);
   Random random(seed);
   MathArguments<std::complex<T>> arguments;
+  // Of powers a part of the logarithm is an angle, which needs more digits the more turns it takes.
+  const auto kind_of = [op](int64_t kind) { return op == CoreOp::kPow && kind == 3 ? 0 : kind; };
   for (int64_t i = 0; i < count; ++i) {
-    arguments.x.push_back(RandomPoint<T>(i % 4, scale, random));
-    if (binary) arguments.y.push_back(RandomPoint<T>(i / 4 % 4, scale, random));
+    arguments.x.push_back(RandomPoint<T>(kind_of(i % 5), scale, random));
+    if (binary) arguments.y.push_back(RandomPoint<T>(kind_of(i / 5 % 5), scale, random));
   }
   return arguments;
 }

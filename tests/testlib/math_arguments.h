@@ -22,9 +22,9 @@ struct MathArguments {
 template <typename T>
 MathArguments<T> RealMathArguments(CoreOp op, int64_t count, uint64_t seed);
 
-// For T float or double: `count` random complex ones whose results neither overflow nor underflow, nor take a detour
-// that does: of ordinary size, with parts of different exponents, beside zeros, poles and branch points of the
-// functions.
+// For T float or double: `count` random complex ones: of ordinary size, with parts of different exponents, beside
+// zeros, poles and branch points of the functions, and (but for pow) of any exponents; results may overflow and
+// underflow.
 template <typename T>
 MathArguments<std::complex<T>> ComplexMathArguments(CoreOp op, int64_t count, uint64_t seed);
 
