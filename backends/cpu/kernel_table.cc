@@ -5,8 +5,10 @@
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/dynamic_slice_kernels.h"
 #include "backends/cpu/elementwise_kernels.h"
+#include "backends/cpu/gather_kernels.h"
 #include "backends/cpu/layout_kernels.h"
 #include "backends/cpu/reduce_kernels.h"
+#include "backends/cpu/scatter_kernels.h"
 #include "backends/cpu/shape_of_kernel.h"
 #include "backends/cpu/triangle_kernels.h"
 #include "engine/base/refusal.h"
@@ -43,6 +45,9 @@ constexpr Entry kEntries[] = {
     {CoreOp::kBroadcastInDim, &MakeLayoutKernel},
     {CoreOp::kReduce, &MakeReduceKernel},
     {CoreOp::kDotGeneral, &MakeDotKernel},
+    {CoreOp::kGather, &MakeGatherKernel},
+    {CoreOp::kScatter, &MakeScatterKernel},
+    {CoreOp::kGatherDynamicSliceSizes, &MakeGatherKernel},
     {CoreOp::kSlice, &MakeLayoutKernel},
     {CoreOp::kPad, &MakeLayoutKernel},
     {CoreOp::kConcatenate, &MakeLayoutKernel},

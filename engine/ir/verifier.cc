@@ -134,8 +134,13 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
   int64_t parts = 0;
   for (size_t i = 0; i < graph->nodes().size(); ++i) {
     const Node& node = graph->nodes()[i];
+    const size_t earlier_guards = guards.size();
     absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &parts);
     if (!types.ok()) return WithNode(types.status(), node.name, node.op->name);
+    for (size_t g = earlier_guards; g < guards.size(); ++g) {  // a size of an attribute may stand in no type
+      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].lhs, bound), node.name, node.op->name));
+      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].rhs, bound), node.name, node.op->name));
+    }
     for (size_t r = 0; r < types->size(); ++r) {
       RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), node.name, node.op->name));
       graph->set_type({node.first_result.index + static_cast<int32_t>(r)}, std::move((*types)[r]));

@@ -43,6 +43,7 @@ const OpRegistry& CoreRegistry();
 // Enumerators of the attributes, by wire number.
 enum class CompareDirection : int64_t { kUnspecified, kEq, kNe, kLt, kLe, kGt, kGe };
 enum class ReduceKind : int64_t { kUnspecified, kSum, kProduct, kMax, kMin, kAnd, kOr };
+enum class ScatterCombiner : int64_t { kAdd, kSet, kMultiply, kMinimum, kMaximum };
 enum class Order : int64_t { kUnspecified, kColumnMajor, kRowMajor };
 
 }  // namespace tensord

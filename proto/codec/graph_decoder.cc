@@ -156,15 +156,29 @@ class GraphDecoder {
     RETURN_IF_ERROR(CheckKnownFields(message));
     auto it = fields_.find(&op);
     if (it == fields_.end()) {
-      ASSIGN_OR_RETURN(std::vector<const FieldDescriptor*> fields, FieldsOf(op, *message.GetDescriptor()));
+      ASSIGN_OR_RETURN(OpFields fields, FieldsOf(op, *message.GetDescriptor()));
       it = fields_.emplace(&op, std::move(fields)).first;
     }
+    for (const AttributeField& unused : it->second.unused) RETURN_IF_ERROR(CheckUnused(unused, message));
     for (size_t i = 0; i < op.attrs.size(); ++i) {
-      if (it->second[i] == nullptr) continue;
-      ASSIGN_OR_RETURN(AttrValue value, ReadAttribute(op.attrs[i], message, it->second[i]));
+      const AttributeField& at = it->second.attributes[i];
+      if (at.field == nullptr) continue;
+      if (at.inside != nullptr) RETURN_IF_ERROR(CheckKnownFields(at.MessageOf(message)));
+      ASSIGN_OR_RETURN(AttrValue value, ReadAttribute(op.attrs[i], at.MessageOf(message), at.field));
       attrs->Set(i, std::move(value));
     }
     return absl::OkStatus();
+  }
+
+  static absl::Status CheckUnused(const AttributeField& unused, const Message& message) {
+    const Message& inner = unused.MessageOf(message);
+    const Reflection& reflection = *inner.GetReflection();
+    const bool is_set = unused.field->is_repeated() ? reflection.FieldSize(inner, unused.field) > 0
+                                                    : reflection.HasField(inner, unused.field);
+    if (!is_set) return absl::OkStatus();
+    return Refuse(Refusal::kAttributeInvalid,
+                  absl::StrCat(unused.inside->name(), ".", unused.field->name(), " must be unset; set the ",
+                               unused.field->name(), " of the operation itself"));
   }
 
   absl::StatusOr<AttrValue> ReadAttribute(const AttrDef& attr, const Message& message, const FieldDescriptor* field) {
@@ -238,7 +252,7 @@ class GraphDecoder {
   DimExprDecoder sizes_;
   Graph graph_;
   absl::flat_hash_map<absl::string_view, Results> names_;
-  absl::flat_hash_map<const OpDef*, std::vector<const FieldDescriptor*>> fields_;
+  absl::flat_hash_map<const OpDef*, OpFields> fields_;
 };
 
 }  // namespace

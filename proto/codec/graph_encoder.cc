@@ -78,10 +78,11 @@ absl::Status WriteAttribute(const AttrValue& value, AttrKind kind, Message* mess
 absl::Status WriteOp(const Node& node, v1::Node* wire) {
   ASSIGN_OR_RETURN(Message* const message, SetOp(*node.op, wire));
   if (message == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<const FieldDescriptor*> fields, FieldsOf(*node.op, *message->GetDescriptor()));
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i] == nullptr) continue;
-    RETURN_IF_ERROR(WriteAttribute(node.attrs.at(i), node.op->attrs[i].kind, message, fields[i]));
+  ASSIGN_OR_RETURN(const OpFields fields, FieldsOf(*node.op, *message->GetDescriptor()));
+  for (size_t i = 0; i < fields.attributes.size(); ++i) {
+    const AttributeField& at = fields.attributes[i];
+    if (at.field == nullptr) continue;
+    RETURN_IF_ERROR(WriteAttribute(node.attrs.at(i), node.op->attrs[i].kind, at.MessageOf(message), at.field));
   }
   return absl::OkStatus();
 }

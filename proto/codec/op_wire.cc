@@ -1,5 +1,6 @@
 #include "proto/codec/op_wire.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -99,6 +100,13 @@ bool Fits(const AttrDef& attr, const FieldDescriptor& field) {
   return false;
 }
 
+// Whether a field is a message that holds attributes of its own, rather than the value of one.
+bool HoldsAttributes(const FieldDescriptor& field) {
+  if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return false;
+  const Descriptor* const type = field.message_type();
+  return type != v1::TensorType::descriptor() && type != v1::Tensor::descriptor() && type != v1::DimExpr::descriptor();
+}
+
 }  // namespace
 
 absl::StatusOr<WireOp> FindOp(const v1::Node& node, const OpRegistry& registry) {
@@ -151,19 +159,42 @@ absl::StatusOr<Message*> SetOp(const OpDef& op, v1::Node* node) {
   return node->GetReflection()->MutableMessage(node, field);
 }
 
-absl::StatusOr<std::vector<const FieldDescriptor*>> FieldsOf(const OpDef& op, const Descriptor& message) {
-  std::vector<const FieldDescriptor*> fields;
+const Message& AttributeField::MessageOf(const Message& op) const {
+  return inside == nullptr ? op : op.GetReflection()->GetMessage(op, inside);
+}
+
+Message* AttributeField::MessageOf(Message* op) const {
+  return inside == nullptr ? op : op->GetReflection()->MutableMessage(op, inside);
+}
+
+absl::StatusOr<OpFields> FieldsOf(const OpDef& op, const Descriptor& message) {
+  std::vector<AttributeField> inner;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (!HoldsAttributes(field)) continue;
+    for (int k = 0; k < field.message_type()->field_count(); ++k) {
+      inner.push_back({.inside = &field, .field = field.message_type()->field(k)});
+    }
+  }
+  OpFields fields;
   for (const AttrDef& attr : op.attrs) {
-    if (attr.engine_only) {
-      fields.push_back(nullptr);
-      continue;
+    AttributeField found;
+    if (!attr.engine_only) {
+      found.field = message.FindFieldByName(std::string(attr.name));
+      for (auto it = inner.begin(); found.field == nullptr && it != inner.end(); ++it) {
+        if (it->field->name() == attr.name) found = *it;
+      }
+      if (found.field == nullptr || !Fits(attr, *found.field)) {
+        return Refuse(Refusal::kInternal,
+                      absl::StrCat("the attribute ", attr.name, " has no fitting field in ", message.full_name()));
+      }
     }
-    const FieldDescriptor* const field = message.FindFieldByName(std::string(attr.name));
-    if (field == nullptr || !Fits(attr, *field)) {
-      return Refuse(Refusal::kInternal,
-                    absl::StrCat("the attribute ", attr.name, " has no fitting field in ", message.full_name()));
-    }
-    fields.push_back(field);
+    fields.attributes.push_back(found);
+  }
+  for (const AttributeField& field : inner) {
+    const bool used = std::any_of(fields.attributes.begin(), fields.attributes.end(),
+                                  [&](const AttributeField& a) { return a.field == field.field; });
+    if (!used) fields.unused.push_back(field);
   }
   return fields;
 }

@@ -14,7 +14,8 @@
 namespace tensord::codec {
 
 // How ops and their attributes are named on the wire. An op's name is a field of Node, or an enumerator of UnaryOp or
-// BinaryOp in lower case without its prefix; an attribute's name is a field of the op's message.
+// BinaryOp in lower case without its prefix; an attribute's name is a field of the op's message, or of a message of
+// attributes inside of it.
 
 // A node's operation: its definition, and the message that holds its attributes (nullptr where it has none).
 struct WireOp {
@@ -33,10 +34,23 @@ absl::string_view OpNameOf(const v1::Node& node);
 // op has no wire form.
 absl::StatusOr<google::protobuf::Message*> SetOp(const OpDef& op, v1::Node* node);
 
-// The fields of the op's attributes, in the order of its schema; nullptr for one that is the engine's alone. INTERNAL
-// where the message does not fit the schema.
-absl::StatusOr<std::vector<const google::protobuf::FieldDescriptor*>> FieldsOf(
-    const OpDef& op, const google::protobuf::Descriptor& message);
+// Where an attribute stands on the wire: a field of the op's message, or of the message in its field `inside`.
+struct AttributeField {
+  const google::protobuf::FieldDescriptor* inside = nullptr;
+  const google::protobuf::FieldDescriptor* field = nullptr;
+
+  const google::protobuf::Message& MessageOf(const google::protobuf::Message& op) const;
+  google::protobuf::Message* MessageOf(google::protobuf::Message* op) const;
+};
+
+struct OpFields {
+  std::vector<AttributeField>
+      attributes;                      // in the order of the op's schema; no field for one that is the engine's alone
+  std::vector<AttributeField> unused;  // fields of inner messages that stay unset: the op says it elsewhere
+};
+
+// INTERNAL where the op's message does not fit its schema.
+absl::StatusOr<OpFields> FieldsOf(const OpDef& op, const google::protobuf::Descriptor& message);
 
 }  // namespace tensord::codec
 

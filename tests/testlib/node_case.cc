@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/verifier.h"
+#include "tests/testlib/window_cases.h"
 
 namespace tensord {
 namespace {
@@ -42,6 +43,9 @@ class CaseList {
                       .op = &Def(op),
                       .attrs = std::move(attrs),
                       .operands = std::move(operands)});
+  }
+  void Append(std::vector<NodeCase> cases) {
+    for (NodeCase& c : cases) Add(static_cast<CoreOp>(c.op->index), std::move(c.attrs), std::move(c.operands));
   }
   std::vector<NodeCase> Take() { return std::move(cases_); }
 
@@ -432,6 +436,8 @@ std::vector<NodeCase> CoreOpCases() {
   AddTriangles(&list);
   AddDynamicSlices(&list);
   AddExtents(&list);
+  list.Append(GatherCases());
+  list.Append(ScatterCases());
   AddReductions(&list);
   AddContractions(&list);
   return list.Take();

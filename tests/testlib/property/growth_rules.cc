@@ -34,6 +34,11 @@ GrowthRule FindGrowthRule(CoreOp op) {
       return &GrowReduce;
     case CoreOp::kDotGeneral:
       return &GrowDotGeneral;
+    case CoreOp::kGather:
+    case CoreOp::kGatherDynamicSliceSizes:
+      return &GrowGather;
+    case CoreOp::kScatter:
+      return &GrowScatter;
     case CoreOp::kSlice:
       return &GrowSlice;
     case CoreOp::kPad:

@@ -30,6 +30,9 @@ void GrowBroadcastInDim(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowReduce(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDotGeneral(GrowingGraph& graph, CoreOp op, DType dtype);
 
+void GrowGather(GrowingGraph& graph, CoreOp op, DType dtype);
+void GrowScatter(GrowingGraph& graph, CoreOp op, DType dtype);
+
 void GrowSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowPad(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowConcatenate(GrowingGraph& graph, CoreOp op, DType dtype);

@@ -284,11 +284,14 @@ absl::StatusOr<Radii> Rule(const Node& node, Operands operands, const Literal& r
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
       return Moved(node, operands, all, {}, result);
     }
+    case CoreOp::kGather:
+    case CoreOp::kGatherDynamicSliceSizes:
     case CoreOp::kDynamicSlice:
       return Moved(node, operands, {0}, {1}, result);
     case CoreOp::kDynamicUpdateSlice:
       return Moved(node, operands, {0, 1}, {2}, result);
     case CoreOp::kShapeOf:
+    case CoreOp::kScatter:  // takes exact operands only
       return Radii();
     default:
       return Moved(node, operands, {0}, {}, result);

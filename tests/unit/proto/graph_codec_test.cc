@@ -1,8 +1,8 @@
 #include "proto/codec/graph_codec.h"
 
-#include <algorithm>
 #include <random>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -88,12 +88,23 @@ TEST(GraphCodecTest, EveryOpHasAWireFormThatFits) {
       const google::protobuf::Descriptor& descriptor = *(*message)->GetDescriptor();
       const auto fields = FieldsOf(*op, descriptor);
       ASSERT_TRUE(fields.ok()) << op->name << ": " << fields.status();
-      const int with_field =
-          static_cast<int>(fields->size()) - static_cast<int>(std::count(fields->begin(), fields->end(), nullptr));
-      EXPECT_EQ(with_field, descriptor.field_count()) << op->name << " ignores a field";
-      for (size_t i = 0; i < fields->size(); ++i) {
-        if ((*fields)[i] == nullptr || op->attrs[i].kind != AttrKind::kEnum) continue;
-        const google::protobuf::EnumDescriptor& values = *(*fields)[i]->enum_type();
+      int inner_fields = 0, used_fields = 0;
+      absl::flat_hash_set<const google::protobuf::FieldDescriptor*> inner_messages;
+      for (const std::vector<AttributeField>* list : {&fields->attributes, &fields->unused}) {
+        for (const AttributeField& at : *list) {
+          if (at.field != nullptr && at.inside == nullptr) ++used_fields;
+          if (at.inside != nullptr) ++inner_fields;
+          if (at.inside != nullptr && inner_messages.insert(at.inside).second) {
+            ++used_fields;
+            inner_fields -= at.inside->message_type()->field_count();
+          }
+        }
+      }
+      EXPECT_EQ(used_fields, descriptor.field_count()) << op->name << " ignores a field";
+      EXPECT_EQ(inner_fields, 0) << op->name << " ignores a field of an inner message";
+      for (size_t i = 0; i < op->attrs.size(); ++i) {
+        if (op->attrs[i].engine_only || op->attrs[i].kind != AttrKind::kEnum) continue;
+        const google::protobuf::EnumDescriptor& values = *fields->attributes[i].field->enum_type();
         EXPECT_EQ(values.value_count(), static_cast<int>(op->attrs[i].enumerators.size())) << op->name;
         for (int v = 0; v < values.value_count(); ++v) {
           EXPECT_EQ(values.value(v)->number(), v) << op->name;

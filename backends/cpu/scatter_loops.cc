@@ -1,0 +1,115 @@
+#include "backends/cpu/scatter_loops.h"
+
+#include "backends/cpu/elementwise_pragma.h"
+#include "engine/ops/scalar_math.h"
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/scatter_loops.cc"
+#include "hwy/foreach_target.h"  // must stand before highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Second {
+  template <typename T>
+  HWY_INLINE T operator()(T, T b) const {
+    return b;
+  }
+};
+template <typename F>
+struct Applied {
+  template <typename T>
+  HWY_INLINE T operator()(T a, T b) const {
+    return scalar::Apply(F{}, a, b);
+  }
+};
+
+template <typename F, typename T>
+void Row(void* dst, const void* updates, int64_t count, int64_t dst_step, int64_t update_step) {
+  T* HWY_RESTRICT into = static_cast<T*>(dst);
+  const T* HWY_RESTRICT from = static_cast<const T*>(updates);
+  if (dst_step == 1 && update_step == 1) {
+    TENSORD_INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < count; ++i) into[i] = F{}(into[i], from[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) into[i * dst_step] = F{}(into[i * dst_step], from[i * update_step]);
+  }
+}
+
+template <typename F, typename T>
+void Each(void* dst, const void* updates, const int64_t* into, const int64_t* from, int64_t count) {
+  T* const to = static_cast<T*>(dst);
+  const T* const taken = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < count; ++i) to[into[i]] = F{}(to[into[i]], taken[from[i]]);
+}
+
+template <typename F>
+ScatterLoops LoopsOf(DType dtype) {
+  return VisitDType(dtype, [&]<typename T>(TypeTag<T>) { return ScatterLoops{&Row<F, T>, &Each<F, T>}; });
+}
+
+ScatterLoops Loops(ScatterCombiner combiner, DType dtype) {
+  switch (combiner) {
+    case ScatterCombiner::kAdd:
+      return LoopsOf<Applied<scalar::Add>>(dtype);
+    case ScatterCombiner::kSet:
+      return LoopsOf<Second>(dtype);
+    case ScatterCombiner::kMultiply:
+      return LoopsOf<Applied<scalar::Multiply>>(dtype);
+    case ScatterCombiner::kMinimum:
+      return LoopsOf<Applied<scalar::Minimum>>(dtype);
+    case ScatterCombiner::kMaximum:
+      return LoopsOf<Applied<scalar::Maximum>>(dtype);
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::cpu {
+
+HWY_EXPORT(Loops);
+
+namespace {
+
+// g++ 12 fuses complex products into fmaddsub where the instruction set has it, -ffp-contract=off or not: these are
+// compiled for the base set, so that their bits are those of scalar::Multiply.
+template <ComplexElement T>
+void MultiplyRow(void* dst, const void* updates, int64_t count, int64_t dst_step, int64_t update_step) {
+  T* const into = static_cast<T*>(dst);
+  const T* const from = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < count; ++i) {
+    into[i * dst_step] = scalar::Multiply{}(into[i * dst_step], from[i * update_step]);
+  }
+}
+
+template <ComplexElement T>
+void MultiplyEach(void* dst, const void* updates, const int64_t* into, const int64_t* from, int64_t count) {
+  T* const to = static_cast<T*>(dst);
+  const T* const taken = static_cast<const T*>(updates);
+  for (int64_t i = 0; i < count; ++i) to[into[i]] = scalar::Multiply{}(to[into[i]], taken[from[i]]);
+}
+
+}  // namespace
+
+ScatterLoops GetScatterLoops(ScatterCombiner combiner, DType dtype) {
+  if (combiner == ScatterCombiner::kMultiply && dtype == DType::kC64) {
+    return {&MultiplyRow<Complex64>, &MultiplyEach<Complex64>};
+  }
+  if (combiner == ScatterCombiner::kMultiply && dtype == DType::kC128) {
+    return {&MultiplyRow<Complex128>, &MultiplyEach<Complex128>};
+  }
+  return HWY_DYNAMIC_DISPATCH(Loops)(combiner, dtype);
+}
+
+}  // namespace tensord::cpu
+#endif
