@@ -1,11 +1,11 @@
 #include "backends/cpu/gather_kernels.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/gather_loops.h"
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/window_plan.h"
@@ -17,76 +17,8 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
-
-// Unaligned and alias-free access to an element by its width.
-template <int kLog2Bytes>
-struct Width;
-template <>
-struct Width<0> {
-  typedef uint8_t Word __attribute__((may_alias));
-};
-template <>
-struct Width<1> {
-  typedef uint16_t Word __attribute__((may_alias, aligned(1)));
-};
-template <>
-struct Width<2> {
-  typedef uint32_t Word __attribute__((may_alias, aligned(1)));
-};
-template <>
-struct Width<3> {
-  typedef uint64_t Word __attribute__((may_alias, aligned(1)));
-};
-template <>
-struct Width<4> {
-  typedef uint64_t Word __attribute__((vector_size(16), may_alias, aligned(1)));
-};
-
-// Elements at `from` of src to successive places of dst.
-using PickRun = void (*)(const void* src, void* dst, const int64_t* from, int64_t count);
-// Elements at `from` of src to the places `into` of dst.
-using PickEach = void (*)(const void* src, void* dst, const int64_t* from, const int64_t* into, int64_t count);
-// Elements clamp(indices[i], 0, limit) * stride of src to successive places of dst.
-using Lookup = void (*)(const void* src, void* dst, const void* indices, int64_t count, int64_t limit, int64_t stride);
-
-template <typename Word>
-void PickRunOf(const void* src, void* dst, const int64_t* from, int64_t count) {
-  const Word* const in = static_cast<const Word*>(src);
-  Word* const out = static_cast<Word*>(dst);
-  for (int64_t i = 0; i < count; ++i) out[i] = in[from[i]];
-}
-
-template <typename Word>
-void PickEachOf(const void* src, void* dst, const int64_t* from, const int64_t* into, int64_t count) {
-  const Word* const in = static_cast<const Word*>(src);
-  Word* const out = static_cast<Word*>(dst);
-  for (int64_t i = 0; i < count; ++i) out[into[i]] = in[from[i]];
-}
-
-template <typename Word, typename Index>
-void LookupOf(const void* src, void* dst, const void* indices, int64_t count, int64_t limit, int64_t stride) {
-  const Word* const in = static_cast<const Word*>(src);
-  const Index* const at = static_cast<const Index*>(indices);
-  Word* const out = static_cast<Word*>(dst);
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; ++i) out[i] = in[std::clamp<int64_t>(at[i], 0, limit)];
-  } else {
-    for (int64_t i = 0; i < count; ++i) out[i] = in[std::clamp<int64_t>(at[i], 0, limit) * stride];
-  }
-}
-
-struct Loops {
-  PickRun pick_run;
-  PickEach pick_each;
-  Lookup lookup_i32;
-  Lookup lookup_i64;
-};
-template <int kLog2Bytes>
-constexpr Loops LoopsOf() {
-  using Word = typename Width<kLog2Bytes>::Word;
-  return {&PickRunOf<Word>, &PickEachOf<Word>, &LookupOf<Word, int32_t>, &LookupOf<Word, int64_t>};
-}
-constexpr Loops kLoops[] = {LoopsOf<0>(), LoopsOf<1>(), LoopsOf<2>(), LoopsOf<3>(), LoopsOf<4>()};
+// Windows of which an element is picked before the next one: what they pick from stays in the cache meanwhile.
+constexpr int64_t kPickedWindows = 8192;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -95,25 +27,28 @@ class GatherKernel final : public Kernel {
   GatherKernel(WindowPlan plan, int64_t element_bytes)
       : plan_(std::move(plan)),
         element_bytes_(element_bytes),
-        loops_(kLoops[std::countr_zero(static_cast<uint64_t>(element_bytes))]),
+        loops_(GetGatherLoops(element_bytes)),
         window_(MergeWindowAxes(plan_.window())) {
-    const int64_t elements = plan_.window_elements(), bytes = elements * element_bytes_;
     if (plan_.num_windows() == 0) return;
-    if (plan_.is_element_lookup()) {
-      road_ = Road::kLookup;
-      windows_per_task_ = kTaskBytes / element_bytes_;
-    } else if (elements == 1 || PicksElements()) {
+    const int64_t elements = plan_.window_elements(), bytes = elements * element_bytes_;
+    absl::InlinedVector<CopyAxis, 8> axes;
+    for (const WindowAxis& axis : window_) axes.push_back({axis.size, axis.operand_stride, axis.windows_stride});
+    copy_ = StridedCopy(axes, element_bytes_);
+    windows_per_task_ = std::max<int64_t>(1, kTaskBytes / bytes);
+    const bool is_run = elements == 1 || (window_.size() == 1 && window_[0].operand_stride == 1 &&
+                                          window_[0].windows_stride == 1 && copy_.num_tasks() == 1);
+    if (is_run && plan_.is_lookup()) {
+      road_ = Road::kLookups;
+    } else if (elements == 1) {
       road_ = Road::kElements;
-      const int64_t block = std::min(plan_.num_windows(), WindowPlan::kBlock);
-      elements_per_task_ = std::clamp(kTaskBytes / element_bytes_ / block, int64_t{1}, elements);
-      windows_per_task_ = std::max(block, kTaskBytes / element_bytes_ / elements_per_task_);
+    } else if (is_run) {
+      road_ = Road::kRuns;
+    } else if (PicksElements()) {
+      road_ = Road::kPicks;
+      windows_per_task_ = std::min(plan_.num_windows(), kPickedWindows);
+      elements_per_task_ = std::clamp(kTaskBytes / element_bytes_ / windows_per_task_, int64_t{1}, elements);
     } else {
-      absl::InlinedVector<CopyAxis, 8> axes;
-      for (const WindowAxis& axis : window_) axes.push_back({axis.size, axis.operand_stride, axis.windows_stride});
-      copy_ = StridedCopy(axes, element_bytes_);
-      const bool is_run = window_.size() == 1 && window_[0].operand_stride == 1 && window_[0].windows_stride == 1;
-      road_ = is_run && copy_.num_tasks() == 1 ? Road::kRuns : Road::kCopies;
-      windows_per_task_ = std::max<int64_t>(1, kTaskBytes / bytes);
+      road_ = Road::kCopies;
     }
   }
 
@@ -121,108 +56,127 @@ class GatherKernel final : public Kernel {
     const char* const operand = static_cast<const char*>(args.operands[0]);
     const void* const indices = args.operands[1];
     char* const result = static_cast<char*>(args.results[0]);
-    const auto over_windows = [&](const auto& run) {
-      const int64_t windows = plan_.num_windows();
-      if (windows <= windows_per_task_) return run(0, windows);
-      args.pool->ParallelForBlocks(windows, windows_per_task_, run);
-    };
     switch (road_) {
       case Road::kNone:
         return;
-      case Road::kLookup:
-        return over_windows(
-            [&](int64_t begin, int64_t end) { RunLookup(operand, indices, result, begin, end - begin); });
+      case Road::kLookups:
+        return RunLookups(operand, indices, result, args.pool);
+      case Road::kPicks:
+        return RunPicks(operand, indices, result, args);
       case Road::kElements:
-        return RunElements(operand, indices, result, args.pool);
+        return OverBlocks(indices, args.pool, [&](const WindowPlan::Starts& starts, int64_t count) {
+          loops_.pick_each(operand, result, starts.operand, starts.windows, count);
+        });
       case Road::kRuns:
-        return over_windows([&](int64_t begin, int64_t end) {
-          const size_t bytes = static_cast<size_t>(plan_.window_elements() * element_bytes_);
-          ForEachWindow(indices, begin, end, [&](int64_t from, int64_t into) {
-            std::memcpy(result + into * element_bytes_, operand + from * element_bytes_, bytes);
-          });
+        return OverWindows(indices, args.pool, [&](int64_t from, int64_t into) {
+          std::memcpy(result + into * element_bytes_, operand + from * element_bytes_,
+                      static_cast<size_t>(plan_.window_elements() * element_bytes_));
         });
       case Road::kCopies:
-        if (copy_.num_tasks() == 1) {
-          return over_windows([&](int64_t begin, int64_t end) {
-            ForEachWindow(indices, begin, end, [&](int64_t from, int64_t into) {
-              copy_.Run(operand + from * element_bytes_, result + into * element_bytes_);
-            });
-          });
-        }
-        args.pool->ParallelFor(plan_.num_windows() * copy_.num_tasks(), [&](int64_t task) {
-          const int64_t window = task / copy_.num_tasks();
-          ForEachWindow(indices, window, window + 1, [&](int64_t from, int64_t into) {
-            copy_.RunTask(task % copy_.num_tasks(), operand + from * element_bytes_, result + into * element_bytes_);
-          });
+        if (copy_.num_tasks() > 1) return RunLargeCopies(operand, indices, result, args.pool);
+        return OverWindows(indices, args.pool, [&](int64_t from, int64_t into) {
+          copy_.Run(operand + from * element_bytes_, result + into * element_bytes_);
         });
-        return;
     }
   }
+
+  int64_t scratch_bytes() const override { return road_ == Road::kPicks ? plan_.num_windows() * 8 : 0; }
 
  private:
   enum class Road : uint8_t {
     kNone,
-    kLookup,    // single elements, everything in one run
-    kElements,  // an element of many windows at a time, then the next element
-    kRuns,      // windows that are one run of memory
+    kLookups,   // windows that are one run of memory, each named by one index: rows of a table, elements
+    kElements,  // other windows of one element
+    kRuns,      // other windows that are one run
+    kPicks,     // an element of many windows, which lie side by side in the result, then the next element
     kCopies,    // windows of any form
   };
 
   // Successive windows lie closer together in the result than the elements of one.
   bool PicksElements() const {
-    const int64_t step = plan_.windows_step();
-    return step > 0 && step < window_[0].windows_stride && (plan_.num_windows() >= 16 || plan_.window_elements() < 16);
+    return plan_.windows_step() == 1 && window_[0].windows_stride > 1 &&
+           (plan_.num_windows() >= 16 || plan_.window_elements() < 16);
   }
 
+  // Calls f(starts, count) for blocks of windows, in tasks.
   template <typename F>
-  void ForEachWindow(const void* indices, int64_t begin, int64_t end, const F& f) const {
-    WindowPlan::Starts starts;
-    for (int64_t first = begin; first < end; first += WindowPlan::kBlock) {
-      const int64_t count = std::min(WindowPlan::kBlock, end - first);
-      plan_.Locate(indices, first, count, -1, &starts);
-      for (int64_t i = 0; i < count; ++i) f(starts.operand[i], starts.windows[i]);
-    }
-  }
-
-  void RunLookup(const char* operand, const void* indices, char* result, int64_t begin, int64_t count) const {
-    const bool is_i32 = plan_.index_dtype() == DType::kI32;
-    (is_i32 ? loops_.lookup_i32 : loops_.lookup_i64)(operand, result + begin * element_bytes_,
-                                                     static_cast<const char*>(indices) + begin * (is_i32 ? 4 : 8),
-                                                     count, plan_.lookup_limit(), plan_.lookup_stride());
-  }
-
-  void RunElements(const char* operand, const void* indices, char* result, ThreadPool* pool) const {
-    const int64_t windows = plan_.num_windows(), elements = plan_.window_elements();
-    const int64_t parts = CeilDiv(elements, elements_per_task_), tasks = CeilDiv(windows, windows_per_task_) * parts;
-    const auto run = [&](int64_t task) {
-      const int64_t begin = task / parts * windows_per_task_, end = std::min(windows, begin + windows_per_task_);
-      const int64_t first_element = task % parts * elements_per_task_;
-      const int64_t end_element = std::min(elements, first_element + elements_per_task_);
+  void OverBlocks(const void* indices, ThreadPool* pool, const F& f) const {
+    const auto run = [&](int64_t begin, int64_t end) {
       WindowPlan::Starts starts;
       for (int64_t first = begin; first < end; first += WindowPlan::kBlock) {
         const int64_t count = std::min(WindowPlan::kBlock, end - first);
         plan_.Locate(indices, first, count, -1, &starts);
-        ForEachElement(window_, first_element, end_element, [&](int64_t from, int64_t into) {
-          const char* const src = operand + from * element_bytes_;
-          char* const dst = result + into * element_bytes_;
-          if (plan_.windows_step() == 1) {
-            loops_.pick_run(src, dst + starts.windows[0] * element_bytes_, starts.operand, count);
-          } else {
-            loops_.pick_each(src, dst, starts.operand, starts.windows, count);
-          }
-        });
+        f(starts, count);
       }
     };
-    if (tasks == 1) return run(0);
-    pool->ParallelFor(tasks, run);
+    if (plan_.num_windows() <= windows_per_task_) return run(0, plan_.num_windows());
+    pool->ParallelForBlocks(plan_.num_windows(), windows_per_task_, run);
+  }
+
+  // Calls f(start in the operand, start in the result) for each window, in tasks.
+  template <typename F>
+  void OverWindows(const void* indices, ThreadPool* pool, const F& f) const {
+    OverBlocks(indices, pool, [&](const WindowPlan::Starts& starts, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) f(starts.operand[i], starts.windows[i]);
+    });
+  }
+
+  void RunLookups(const char* operand, const void* indices, char* result, ThreadPool* pool) const {
+    const WindowPlan::Lookup lookup = plan_.lookup();
+    const int64_t index_bytes = SizeOf(plan_.index_dtype());
+    const auto run = [&](int64_t begin, int64_t end) {
+      CopyRuns({.src = operand,
+                .dst = result + begin * plan_.windows_step() * element_bytes_,
+                .indices = static_cast<const char*>(indices) + begin * lookup.index_step * index_bytes,
+                .count = end - begin,
+                .limit = lookup.limit,
+                .index_step = lookup.index_step,
+                .src_step = lookup.operand_step * element_bytes_,
+                .dst_step = plan_.windows_step() * element_bytes_,
+                .run_bytes = plan_.window_elements() * element_bytes_},
+               plan_.index_dtype());
+    };
+    if (plan_.num_windows() <= windows_per_task_) return run(0, plan_.num_windows());
+    pool->ParallelForBlocks(plan_.num_windows(), windows_per_task_, run);
+  }
+
+  void RunPicks(const char* operand, const void* indices, char* result, const KernelArgs& args) const {
+    const int64_t windows = plan_.num_windows(), elements = plan_.window_elements();
+    int64_t* const from = static_cast<int64_t*>(args.scratch);
+    args.pool->ParallelForBlocks(windows, kPickedWindows, [&](int64_t begin, int64_t end) {
+      WindowPlan::Starts starts;
+      for (int64_t first = begin; first < end; first += WindowPlan::kBlock) {
+        const int64_t count = std::min(WindowPlan::kBlock, end - first);
+        plan_.Locate(indices, first, count, -1, &starts);
+        std::copy_n(starts.operand, count, from + first);
+      }
+    });
+    const int64_t parts = CeilDiv(elements, elements_per_task_);
+    args.pool->ParallelFor(CeilDiv(windows, windows_per_task_) * parts, [&](int64_t task) {
+      const int64_t first = task / parts * windows_per_task_, count = std::min(windows_per_task_, windows - first);
+      const int64_t begin = task % parts * elements_per_task_, end = std::min(elements, begin + elements_per_task_);
+      ForEachElement(window_, begin, end, [&](int64_t operand_at, int64_t result_at) {
+        loops_.pick_run(operand + operand_at * element_bytes_, result + (result_at + first) * element_bytes_,
+                        from + first, count);
+      });
+    });
+  }
+
+  void RunLargeCopies(const char* operand, const void* indices, char* result, ThreadPool* pool) const {
+    pool->ParallelFor(plan_.num_windows() * copy_.num_tasks(), [&](int64_t task) {
+      WindowPlan::Starts starts;
+      plan_.Locate(indices, task / copy_.num_tasks(), 1, -1, &starts);
+      copy_.RunTask(task % copy_.num_tasks(), operand + starts.operand[0] * element_bytes_,
+                    result + starts.windows[0] * element_bytes_);
+    });
   }
 
   const WindowPlan plan_;
   const int64_t element_bytes_;
-  const Loops& loops_;
+  const GatherLoops& loops_;
   const MergedWindow window_;
-  Road road_ = Road::kNone;
   StridedCopy copy_;
+  Road road_ = Road::kNone;
   int64_t windows_per_task_ = 1;
   int64_t elements_per_task_ = 1;
 };

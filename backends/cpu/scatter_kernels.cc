@@ -19,6 +19,10 @@ namespace {
 
 // Updates of fewer bytes are not worth a second thread.
 constexpr int64_t kSerialBytes = int64_t{32} << 10;
+// What a slab should have of a run that is cut.
+constexpr int64_t kLeastRunBytes = 256;
+// Windows of which an element is taken before the next one: their places stay in the cache meanwhile.
+constexpr int64_t kPickedWindows = 4096;
 
 // The result is cut into slabs along one axis of the operand. Whoever has a slab looks at every index vector, in index
 // order, and applies what falls into the slab. So each element takes its updates in index order, and its bits do not
@@ -45,40 +49,45 @@ class ScatterKernel final : public Kernel {
     char* const result = static_cast<char*>(args.results[0]);
     args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); });
     if (plan_.num_windows() == 0) return;
-    const char* const updates = static_cast<const char*>(args.operands[2]);
+    const Call call = {args.operands[1], static_cast<const char*>(args.operands[2]), result};
     const int64_t slabs = NumSlabs(args.pool->threads());
-    if (slabs == 1) return Apply(args.operands[1], updates, result, -1, 0, slab_size_);
-    args.pool->ParallelFor(slabs, [&](int64_t slab) {
-      const auto edge = [&](int64_t k) { return slab_size_ / slabs * k + std::min(k, slab_size_ % slabs); };
-      Apply(args.operands[1], updates, result, slab_axis_, edge(slab), edge(slab + 1));
-    });
+    const auto edge = [&](int64_t k) { return slab_size_ / slabs * k + std::min(k, slab_size_ % slabs); };
+    if (picks_elements_ && plan_.window_elements() > 1 && (slabs == 1 || cut_ >= 0)) {
+      const Places places = FindPlaces(call, static_cast<int64_t*>(args.scratch));
+      if (slabs == 1) return PickElements(call, whole_window_, places, 0, 0);
+      return args.pool->ParallelFor(slabs, [&](int64_t slab) { PickSlab(call, places, edge(slab), edge(slab + 1)); });
+    }
+    if (slabs == 1) return Apply(call, -1, 0, 0);
+    args.pool->ParallelFor(slabs, [&](int64_t slab) { Apply(call, slab_axis_, edge(slab), edge(slab + 1)); });
+  }
+
+  int64_t scratch_bytes() const override {
+    return picks_elements_ && plan_.window_elements() > 1 ? 16 * plan_.num_windows() : 0;
   }
 
  private:
   // The axis along which threads part the result: best one that is a batch axis or lies whole in every window, because
   // then nobody waits for the owner of an index that is named often.
   void ChooseSlabAxis(const Shape& operand) {
-    int64_t indexed = -1, whole = -1, batching = -1;
-    for (int64_t axis = 0; axis < static_cast<int64_t>(operand.size()); ++axis) {
-      if (operand[static_cast<size_t>(axis)] < 2) continue;
-      if (plan_.IsBatching(axis)) batching = axis;
-      if (plan_.IsIndexed(axis)) indexed = axis;
-    }
-    for (const WindowAxis& axis : plan_.window()) {
-      if (plan_.IsIndexed(axis.operand_axis)) continue;
-      const int64_t run_bytes = axis.operand_stride == 1 ? axis.size * element_bytes_ : kWorthCuttingBytes;
-      if (run_bytes >= kWorthCuttingBytes) whole = axis.operand_axis;
-    }
-    for (int64_t axis : {indexed, whole, batching}) {
-      if (axis < 0) continue;
+    const auto choose = [&](int64_t axis, bool balanced, int64_t least_size) {
       slab_axis_ = axis;
       slab_size_ = operand[static_cast<size_t>(axis)];
-      balanced_ = axis != indexed;
+      max_slabs_ = slab_size_ / least_size;
+      balanced_ = balanced;
+    };
+    const auto choose_last = [&](bool (WindowPlan::*is)(int64_t) const, bool balanced) {
+      for (int64_t axis = static_cast<int64_t>(operand.size()) - 1; axis >= 0; --axis) {
+        if (operand[static_cast<size_t>(axis)] > 1 && (plan_.*is)(axis)) return choose(axis, balanced, 1);
+      }
+    };
+    choose_last(&WindowPlan::IsIndexed, false);
+    for (const WindowAxis& axis : plan_.window()) {
+      if (plan_.IsIndexed(axis.operand_axis)) continue;
+      const int64_t least_size = axis.operand_stride == 1 ? std::max<int64_t>(1, kLeastRunBytes / element_bytes_) : 1;
+      if (axis.size >= 2 * least_size) choose(axis.operand_axis, true, least_size);
     }
+    choose_last(&WindowPlan::IsBatching, true);
   }
-
-  // A row that is cut in two should have this much.
-  static constexpr int64_t kWorthCuttingBytes = 512;
 
   // Elements of windows may be taken one after the other only where no two windows overlap in different elements.
   bool PicksElements() const {
@@ -94,20 +103,80 @@ class ScatterKernel final : public Kernel {
     const int64_t bytes = plan_.num_windows() * plan_.window_elements() * element_bytes_;
     if (threads <= 1 || slab_axis_ < 0 || bytes < kSerialBytes) return 1;
     // Where looking at an index costs little beside its window, more slabs even out indices that are named often.
-    const bool looks_are_cheap = balanced_ || plan_.window_elements() >= 16;
-    return std::min<int64_t>(slab_size_, int64_t{threads} * (looks_are_cheap ? 4 : 1));
+    const bool evens_out = !balanced_ && plan_.window_elements() >= 64;
+    return std::min<int64_t>(max_slabs_, int64_t{threads} * (evens_out ? 2 : 1));
   }
 
-  // Applies what falls into [low, high) along the axis; -1: everything.
-  void Apply(const void* indices, const char* updates, char* result, int64_t axis, int64_t low, int64_t high) const {
-    MergedWindow window = axis < 0 ? whole_window_ : cut_window_;
-    const bool cuts_window = axis >= 0 && cut_ >= 0;
-    WindowAxis* const cut = cuts_window ? &window[static_cast<size_t>(cut_)] : nullptr;
-    const int64_t extent = cuts_window ? cut->size : 1;
+  struct Call {
+    const void* indices;
+    const char* updates;
+    char* result;
+  };
+
+  // Where windows that fit start, in index order.
+  struct Places {
+    const int64_t* into;
+    const int64_t* from;
+    int64_t count;
+  };
+
+  Places FindPlaces(const Call& call, int64_t* scratch) const {
+    int64_t* const into = scratch;
+    int64_t* const from = scratch + plan_.num_windows();
+    int64_t kept = 0;
+    ForEachBlock(call.indices, -1, [&](const WindowPlan::Starts& starts, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        into[kept] = starts.operand[i];
+        from[kept] = starts.windows[i];
+        kept += starts.operand[i] >= 0;
+      }
+    });
+    return {into, from, kept};
+  }
+
+  template <typename F>
+  void ForEachBlock(const void* indices, int64_t along, const F& f) const {
     WindowPlan::Starts starts;
     for (int64_t first = 0; first < plan_.num_windows(); first += WindowPlan::kBlock) {
       const int64_t count = std::min(WindowPlan::kBlock, plan_.num_windows() - first);
-      plan_.Locate(indices, first, count, axis, &starts);
+      plan_.Locate(indices, first, count, along, &starts);
+      f(starts, count);
+    }
+  }
+
+  // Of windows that are whole along the slabs' axis, what lies in [low, high).
+  void PickSlab(const Call& call, const Places& places, int64_t low, int64_t high) const {
+    MergedWindow window = cut_window_;
+    WindowAxis& cut = window[static_cast<size_t>(cut_)];
+    cut.size = std::min(high, cut.size) - low;
+    if (cut.size > 0) PickElements(call, window, places, low * cut.operand_stride, low * cut.windows_stride);
+  }
+
+  // An element of many windows, then the next one.
+  void PickElements(const Call& call, const MergedWindow& window, const Places& places, int64_t into,
+                    int64_t from) const {
+    int64_t elements = 1;
+    for (const WindowAxis& axis : window) elements *= axis.size;
+    for (int64_t first = 0; first < places.count; first += kPickedWindows) {
+      const int64_t count = std::min(kPickedWindows, places.count - first);
+      ForEachElement(window, 0, elements, [&](int64_t element_into, int64_t element_from) {
+        loops_.each(call.result + (into + element_into) * element_bytes_,
+                    call.updates + (from + element_from) * element_bytes_, places.into + first, places.from + first,
+                    count);
+      });
+    }
+  }
+
+  // Applies what falls into [low, high) along the axis; -1: everything.
+  void Apply(const Call& call, int64_t axis, int64_t low, int64_t high) const {
+    if (plan_.window_elements() == 1 && plan_.is_lookup()) {
+      return plan_.index_dtype() == DType::kI32 ? ApplyLookups<int32_t>(call, axis, low, high)
+                                                : ApplyLookups<int64_t>(call, axis, low, high);
+    }
+    MergedWindow window = axis < 0 ? whole_window_ : cut_window_;
+    WindowAxis* const cut = axis >= 0 && cut_ >= 0 ? &window[static_cast<size_t>(cut_)] : nullptr;
+    const int64_t extent = cut != nullptr ? cut->size : 1;
+    ForEachBlock(call.indices, axis, [&](WindowPlan::Starts& starts, int64_t count) {
       int64_t kept = 0;
       for (int64_t i = 0; i < count; ++i) {
         const int64_t along = axis < 0 ? 0 : starts.along[i];
@@ -117,38 +186,38 @@ class ScatterKernel final : public Kernel {
         const bool inside = axis < 0 || ((along < high) & (along > low - extent));
         kept += (starts.operand[i] >= 0) & inside;
       }
-      if (picks_elements_) {
-        const int64_t begin = cuts_window ? low : 0;
-        if (cuts_window) cut->size = std::min(high, extent) - low;
-        if (cuts_window && cut->size <= 0) return;
-        ApplyElements(window, begin, cut, starts, kept, updates, result);
-        if (cuts_window) cut->size = extent;
-        continue;
-      }
+      if (picks_elements_) return PickElements(call, window, {starts.operand, starts.windows, kept}, 0, 0);
       for (int64_t i = 0; i < kept; ++i) {
         int64_t into = starts.operand[i], from = starts.windows[i];
-        if (cuts_window) {
+        if (cut != nullptr) {
           const int64_t begin = std::max<int64_t>(0, low - starts.along[i]);
           cut->size = std::min(extent, high - starts.along[i]) - begin;
           into += begin * cut->operand_stride;
           from += begin * cut->windows_stride;
         }
-        ApplyRows(window, into, from, updates, result);
+        ApplyRows(window, into, from, call.updates, call.result);
       }
-      if (cuts_window) cut->size = extent;
-    }
+    });
   }
 
-  void ApplyElements(const MergedWindow& window, int64_t begin, const WindowAxis* cut, const WindowPlan::Starts& starts,
-                     int64_t count, const char* updates, char* result) const {
-    int64_t elements = 1;
-    for (const WindowAxis& axis : window) elements *= axis.size;
-    const int64_t into_begin = cut == nullptr ? 0 : begin * cut->operand_stride;
-    const int64_t from_begin = cut == nullptr ? 0 : begin * cut->windows_stride;
-    ForEachElement(window, 0, elements, [&](int64_t into, int64_t from) {
-      loops_.each(result + (into_begin + into) * element_bytes_, updates + (from_begin + from) * element_bytes_,
-                  starts.operand, starts.windows, count);
-    });
+  // Windows of one element, each named by one index.
+  template <typename Index>
+  void ApplyLookups(const Call& call, int64_t axis, int64_t low, int64_t high) const {
+    const WindowPlan::Lookup lookup = plan_.lookup();
+    const int64_t begin = axis < 0 ? 0 : low, end = axis < 0 ? lookup.limit + 1 : high;
+    const Index* const indices = static_cast<const Index*>(call.indices);
+    int64_t into[WindowPlan::kBlock], from[WindowPlan::kBlock];
+    for (int64_t first = 0; first < plan_.num_windows(); first += WindowPlan::kBlock) {
+      const int64_t count = std::min(WindowPlan::kBlock, plan_.num_windows() - first);
+      int64_t kept = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t index = indices[(first + i) * lookup.index_step];
+        into[kept] = static_cast<int64_t>(static_cast<uint64_t>(index) * static_cast<uint64_t>(lookup.operand_step));
+        from[kept] = (first + i) * plan_.windows_step();
+        kept += (index >= begin) & (index < end);
+      }
+      loops_.each(call.result, call.updates, into, from, kept);
+    }
   }
 
   void ApplyRows(const MergedWindow& window, int64_t into, int64_t from, const char* updates, char* result) const {
@@ -169,6 +238,7 @@ class ScatterKernel final : public Kernel {
   MergedWindow cut_window_;  // with the slabs' axis by itself
   int64_t slab_axis_ = -1;
   int64_t slab_size_ = 0;
+  int64_t max_slabs_ = 1;
   bool balanced_ = false;
   int cut_ = -1;  // which axis of cut_window_ is the slabs', -1: windows have size 1 along it
   bool picks_elements_ = false;

@@ -44,9 +44,7 @@ WindowPlan::WindowPlan(const WindowAxes& axes, const Shape& operand, const Concr
   for (const BatchAxis& axis : batch_) num_windows_ *= axis.size;
   if (!any) num_windows_ = 0;
   if (batch_.size() == 1) windows_step_ = batch_[0].windows_stride;
-  is_element_lookup_ = window_elements_ == 1 && batch_.size() == 1 && components_.size() == 1 &&
-                       batch_[0].indices_stride == 1 && batch_[0].operand_stride == 0 && windows_step_ == 1 &&
-                       out_of_bounds == OutOfBounds::kClamp;
+  is_lookup_ = batch_.size() == 1 && components_.size() == 1 && batch_[0].operand_axis < 0;
 }
 
 void WindowPlan::AddBatchAxes(const WindowAxes& axes, const ConcreteType& indices, const Shape& windows,

@@ -87,12 +87,17 @@ class WindowPlan {
   // starts are wanted as well, -1 for none.
   void Locate(const void* indices, int64_t first, int64_t count, int64_t along, Starts* starts) const;
 
-  // Gathers of single elements, one index component each and everything in one run: index i says that element
-  // clamp(i) * element_stride goes to place i.
-  bool is_element_lookup() const { return is_element_lookup_; }
+  // Whether window i starts at indices[i * index_step] * operand_step and at i * windows_step(), for indices from 0 to
+  // limit.
+  bool is_lookup() const { return is_lookup_; }
   DType index_dtype() const { return index_dtype_; }
-  int64_t lookup_limit() const { return components_[0].limit; }
-  int64_t lookup_stride() const { return components_[0].operand_stride; }
+  struct Lookup {
+    int64_t index_step = 1;
+    int64_t limit = 0;
+    int64_t operand_step = 0;
+  };
+  // Needs is_lookup().
+  Lookup lookup() const { return {batch_[0].indices_stride, components_[0].limit, components_[0].operand_stride}; }
 
  private:
   struct BatchAxis {
@@ -120,7 +125,7 @@ class WindowPlan {
   int64_t num_windows_ = 0;
   int64_t window_elements_ = 1;
   int64_t windows_step_ = 0;
-  bool is_element_lookup_ = false;
+  bool is_lookup_ = false;
   absl::InlinedVector<WindowAxis, 6> window_;
   absl::InlinedVector<BatchAxis, 4> batch_;  // the fastest first; at least one
   absl::InlinedVector<Component, 4> components_;

@@ -211,6 +211,9 @@ TEST(GraphCodecTest, FieldsOfANewerContractAreRefused) {
   add_field(Replace(wire).mutable_reshape()->add_shape());
   ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "reshape");
   wire = SmallGraph();
+  add_field(Replace(wire).mutable_gather_dynamic_slice_sizes()->mutable_gather());
+  ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "gather_dynamic_slice_sizes");
+  wire = SmallGraph();
   add_field(Replace(wire).mutable_constant()->mutable_value());
   ExpectRefusedAtNode(wire, "UNSUPPORTED_REQUEST", "constant");
   wire = SmallGraph();

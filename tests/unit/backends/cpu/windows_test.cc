@@ -174,15 +174,19 @@ TEST(ScatterKernelTest, AnyAxesAndOrders) {
 TEST(ScatterKernelTest, LargeOnes) {
   struct Large {
     Ints operand, indices, updates, window_dims, dropped, index_map;
+    int64_t index_vector_dim = 1;
+    Ints operand_batching = {}, indices_batching = {};
   };
   const Large cases[] = {{{301, 50}, {3000}, {301, 3000}, {0}, {1}, {1}},  // rows, each cut
                          {{3, 500}, {9000}, {3, 9000}, {0}, {1}, {1}},     // short rows
-                         {{50, 31}, {3000}, {3000, 31}, {1}, {0}, {0}},    // columns
+                         {{50, 31}, {9000}, {9000, 31}, {1}, {0}, {0}},    // columns
                          {{100}, {50000}, {50000}, {}, {0}, {0}},          // elements
                          {{100}, {20000}, {7, 20000}, {0}, {}, {0}},       // windows that overlap
                          {{100}, {20000}, {20000, 7}, {1}, {}, {0}},
                          {{60, 60}, {3000, 2}, {3, 4, 3000}, {0, 1}, {}, {0, 1}},
-                         {{60, 60}, {3000, 2}, {3, 3000, 4}, {0, 2}, {}, {1, 0}}};
+                         {{60, 60}, {3000, 2}, {3, 3000, 4}, {0, 2}, {}, {1, 0}},
+                         {{200, 40}, {500, 200}, {500, 200}, {}, {1}, {1}, 2, {0}, {1}},  // each batch by itself
+                         {{40, 200}, {200, 500}, {200, 500}, {}, {0}, {0}, 2, {1}, {0}}};
   Random random(4);
   for (const Large& c : cases) {
     for (DType dtype : kAllDTypes) {
@@ -194,7 +198,9 @@ TEST(ScatterKernelTest, LargeOnes) {
       call.attrs.Set("update_window_dims", c.window_dims)
           .Set("inserted_window_dims", c.dropped)
           .Set("scatter_dims_to_operand_dims", c.index_map)
-          .Set("index_vector_dim", int64_t{1})
+          .Set("index_vector_dim", c.index_vector_dim)
+          .Set("input_batching_dims", c.operand_batching)
+          .Set("scatter_indices_batching_dims", c.indices_batching)
           .Set("combiner", Below(random, 5));
       ExpectScattered(call);
     }
