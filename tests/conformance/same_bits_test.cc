@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -33,7 +34,7 @@ class SameBits : public testing::Test {
 
   // What differs, or nothing.
   std::string Difference(const NodeCase& node_case, const std::vector<Literal>& arguments) {
-    std::string want;
+    std::optional<std::string> want;
     for (int threads = 1; threads <= kMaxThreads; ++threads) {
       const CompileSettings settings{.device = "test:0"};
       Graph graph = GraphOf(node_case);
@@ -43,10 +44,12 @@ class SameBits : public testing::Test {
       if (!program.ok()) return absl::StrCat(program.status().ToString());
       for (const int64_t misalignment : {int64_t{0}, int64_t{0}, kMisalignment}) {
         const auto results = RunCompiled(**program, arguments, misalignment);
-        if (!results.ok()) return absl::StrCat(results.status().ToString());
-        const std::string bits((*results)[0].bytes());
-        if (want.empty()) want = bits;
-        if (bits != want) return absl::StrCat("other bits with ", threads, " threads, misaligned by ", misalignment);
+        ++runs_;
+        if (results.ok()) ++ok_runs_;
+        // What a run refuses for its arguments' sake it must always refuse.
+        const std::string bits = results.ok() ? std::string((*results)[0].bytes()) : results.status().ToString();
+        if (!want.has_value()) want = bits;
+        if (bits != *want) return absl::StrCat("other bits with ", threads, " threads, misaligned by ", misalignment);
       }
     }
     return "";
@@ -64,10 +67,13 @@ class SameBits : public testing::Test {
       }
     }
     EXPECT_EQ(failed, 0);
-    EXPECT_GT(cases.size(), 0);
+    EXPECT_GT(10 * ok_runs_, 9 * runs_);
+    EXPECT_GT(runs_, 0);
   }
 
   std::vector<std::unique_ptr<Backend>> backends_;
+  int64_t runs_ = 0;
+  int64_t ok_runs_ = 0;
 };
 
 TEST_F(SameBits, OfEveryOpOnEveryDtype) { CheckAll(CoreOpCases(), {Values::kModest, Values::kEdges}); }
