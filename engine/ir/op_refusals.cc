@@ -13,6 +13,43 @@ std::string CountRule(const OpDef& op) {
   return absl::StrCat("the number of operands is not in [", op.min_operands, ", ", op.max_operands, "]");
 }
 
+void AppendAttribute(const AttrDef& attr, std::vector<OpRefusal>* refusals) {
+  const auto add = [&](Refusal reason, absl::string_view when) {
+    refusals->push_back({reason, absl::StrCat(attr.name, " ", when)});
+  };
+  switch (attr.kind) {
+    case AttrKind::kInt:
+    case AttrKind::kInts:
+      break;  // what a number may be is the rule's matter
+    case AttrKind::kDType:
+    case AttrKind::kEnum:
+      if (!attr.may_be_unset) add(Refusal::kAttributeInvalid, "is unset");
+      add(Refusal::kAttributeInvalid, "has a number that stands for nothing");
+      break;
+    case AttrKind::kDims:
+      add(Refusal::kDimExprInvalid, "holds a malformed size");
+      add(Refusal::kDimExprInvalid, "names an operand or an axis that is not there");
+      add(Refusal::kSymbolUnbound, "uses a symbol that no input binds");
+      add(Refusal::kLimitExceeded, "is beyond a limit of shapes");
+      break;
+    case AttrKind::kType:
+      add(Refusal::kAttributeInvalid, "is unset");
+      add(Refusal::kDimExprInvalid, "holds a malformed size");
+      add(Refusal::kDimExprInvalid, "names an operand in a size");
+      add(Refusal::kSymbolUnbound, "uses a symbol that no input binds");
+      add(Refusal::kLimitExceeded, "is beyond a limit of shapes");
+      break;
+    case AttrKind::kLiteral:
+      add(Refusal::kAttributeInvalid, "is unset");
+      add(Refusal::kDtypeUnsupported, "has no dtype");
+      add(Refusal::kShapeOverflow, "has a negative size, or one that overflows 64 bits");
+      add(Refusal::kLimitExceeded, "is beyond a limit of tensors");
+      add(Refusal::kDataLengthMismatch, "does not hold product(shape) elements");
+      add(Refusal::kDataInvalid, "is BOOL and holds a byte other than 0 and 1");
+      break;
+  }
+}
+
 }  // namespace
 
 std::vector<OpRefusal> CommonRefusals() {
@@ -28,22 +65,7 @@ std::vector<OpRefusal> CommonRefusals() {
 std::vector<OpRefusal> DeclaredRefusals(const OpDef& op) {
   std::vector<OpRefusal> refusals = {{Refusal::kOperandCount, CountRule(op)}};
   for (const AttrDef& attr : op.attrs) {
-    if (attr.engine_only) continue;
-    const bool has_unset =
-        attr.kind == AttrKind::kEnum || attr.kind == AttrKind::kDType || attr.kind == AttrKind::kLiteral;
-    if (has_unset && !attr.may_be_unset) {
-      refusals.push_back({Refusal::kAttributeInvalid, absl::StrCat(attr.name, " is unset")});
-    }
-    if (attr.kind == AttrKind::kDims) {
-      refusals.push_back(
-          {Refusal::kDimExprInvalid, absl::StrCat(attr.name, " names an operand or an axis that is not there")});
-    }
-    if (attr.kind == AttrKind::kType) {
-      refusals.push_back({Refusal::kDimExprInvalid, absl::StrCat(attr.name, " names an operand in a size")});
-    }
-    if (attr.kind == AttrKind::kDims || attr.kind == AttrKind::kType) {
-      refusals.push_back({Refusal::kSymbolUnbound, absl::StrCat(attr.name, " uses a symbol that no input binds")});
-    }
+    if (!attr.engine_only) AppendAttribute(attr, &refusals);
   }
   if (!(op.dtypes == kAnyDType)) refusals.push_back({Refusal::kDtypeUnsupported, "the op does not take the dtype"});
   return refusals;

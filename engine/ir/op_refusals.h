@@ -8,7 +8,7 @@
 
 namespace tensord {
 
-// A way in which InferTypes or binding the sizes of a run refuses a node.
+// A way in which decoding, InferTypes or binding the sizes of a run refuses a node.
 struct OpRefusal {
   Refusal reason;
   std::string when;
@@ -17,8 +17,7 @@ struct OpRefusal {
 // What holds for a node of every op: sizes that do not fit, expressions that grow too large.
 std::vector<OpRefusal> CommonRefusals();
 
-// What the declaration of an op says without a rule: operand counts, attributes that must be set, dtypes, size
-// expressions in attributes.
+// What the declaration of an op says without a rule: operand counts, dtypes, and what attributes of a kind may not be.
 std::vector<OpRefusal> DeclaredRefusals(const OpDef& op);
 
 // The declared ones and those of the op's own rule: with the common ones, all that can refuse a node of the op.

@@ -15,11 +15,13 @@ absl::Status CheckAxis(int64_t axis, int64_t rank, absl::string_view what) {
 
 absl::Status CheckAxes(absl::Span<const int64_t> axes, int64_t rank, absl::string_view what) {
   absl::InlinedVector<bool, 16> seen(static_cast<size_t>(rank));
-  for (int64_t axis : axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i];
     RETURN_IF_ERROR(CheckAxis(axis, rank, what));
     if (seen[static_cast<size_t>(axis)]) {
-      return Refuse(Refusal::kAxisDuplicate,
-                    absl::StrCat(what, " names axis ", axis, " twice: [", absl::StrJoin(axes, ","), "]"));
+      // Shown up to here: the rest is of any length.
+      return Refuse(Refusal::kAxisDuplicate, absl::StrCat(what, " names axis ", axis, " twice: [",
+                                                          absl::StrJoin(axes.subspan(0, i + 1), ","), "]"));
     }
     seen[static_cast<size_t>(axis)] = true;
   }

@@ -45,9 +45,11 @@ std::string ErrorsPage() {
   for (const RefusalInfo& info : AllRefusals()) {
     absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
   }
-  absl::StrAppend(&page,
-                  "\n## What operations refuse\n\nA compilation refuses what the sizes at hand decide. What depends on "
-                  "symbolic sizes is refused by the run, with the\nsame reason and before the first kernel.\n");
+  absl::StrAppend(
+      &page,
+      "\n## What operations refuse\n\nA compilation refuses what the attributes and the sizes at hand decide. What "
+      "depends on symbolic sizes is refused by the\nrun, with the same reason and before the first kernel. "
+      "What a node may not be whatever its operation (its name, the values\nthat it names) stands above.\n");
   AppendRefusals("every operation", CommonRefusals(), &page);
   AppendClassRefusals("unary operations", OpClass::kUnary, &page);
   AppendClassRefusals("binary operations", OpClass::kBinary, &page);
