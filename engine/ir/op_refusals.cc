@@ -42,7 +42,7 @@ void AppendAttribute(const AttrDef& attr, std::vector<OpRefusal>* refusals) {
     case AttrKind::kLiteral:
       add(Refusal::kAttributeInvalid, "is unset");
       add(Refusal::kDtypeUnsupported, "has no dtype");
-      add(Refusal::kShapeOverflow, "has a negative size, or one that overflows 64 bits");
+      add(Refusal::kShapeOverflow, "has a negative size, or more than 2^56 bytes");
       add(Refusal::kLimitExceeded, "is beyond a limit of tensors");
       add(Refusal::kDataLengthMismatch, "does not hold product(shape) elements");
       add(Refusal::kDataInvalid, "is BOOL and holds a byte other than 0 and 1");
@@ -58,7 +58,7 @@ std::vector<OpRefusal> CommonRefusals() {
       {Refusal::kDimExprOverflow, "a size expression overflows 64 bits or divides by zero, or is negative in a run"},
       {Refusal::kLimitExceeded, absl::StrCat("the sizes of the graph have more than ", kMaxExpressionParts, " parts")},
       {Refusal::kLimitExceeded, absl::StrCat("the rank of the result is above ", kMaxRank)},
-      {Refusal::kShapeOverflow, "a size of the result is negative, or its bytes overflow 64 bits"},
+      {Refusal::kShapeOverflow, "a size of the result is negative, or its bytes are more than 2^56"},
   };
 }
 

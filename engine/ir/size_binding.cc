@@ -71,7 +71,7 @@ absl::StatusOr<ConcreteType> SizeBinding::Resolve(const TensorType& type) const 
   }
   if (!NumBytes(concrete.dtype, concrete.shape).has_value()) {
     return Refuse(Refusal::kShapeOverflow,
-                  absl::StrCat("the bytes of ", ToString(concrete), " overflow 64 bits, or a size is negative"));
+                  absl::StrCat("the bytes of ", ToString(concrete), " are more than 2^56, or a size is negative"));
   }
   return concrete;
 }

@@ -51,7 +51,7 @@ absl::Status CheckType(const TensorType& type, const absl::flat_hash_set<std::st
   }
   if (!NumBytes(type.dtype, known).has_value()) {
     return Refuse(Refusal::kShapeOverflow,
-                  absl::StrCat("a size is negative or the bytes overflow 64 bits: ", ToString(type)));
+                  absl::StrCat("a size is negative or the bytes are more than 2^56: ", ToString(type)));
   }
   return absl::OkStatus();
 }

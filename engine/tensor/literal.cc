@@ -11,7 +11,7 @@ absl::StatusOr<int64_t> BytesOf(const ConcreteType& type) {
   const std::optional<int64_t> bytes = NumBytes(type.dtype, type.shape);
   if (!bytes.has_value()) {
     return Refuse(Refusal::kShapeOverflow,
-                  absl::StrCat("a tensor's size is negative or overflows 64 bits: ", ToString(type)));
+                  absl::StrCat("a tensor's size is negative or above 2^56 bytes: ", ToString(type)));
   }
   return *bytes;
 }

@@ -18,7 +18,7 @@ using Shape = absl::InlinedVector<int64_t, 6>;
 // overflows. The latter keeps strides safe for empty tensors too.
 std::optional<int64_t> NumElements(absl::Span<const int64_t> shape);
 
-// The same in bytes.
+// The same in bytes; nothing where they, or those of the non-zero sizes, are more than 2^56.
 std::optional<int64_t> NumBytes(DType dtype, absl::Span<const int64_t> shape);
 
 // Elements between neighbours along each axis, column-major. The shape must have passed NumElements.

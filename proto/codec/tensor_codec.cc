@@ -25,7 +25,7 @@ absl::StatusOr<TensorHeader> DecodeTensorHeader(v1::DType dtype, absl::Span<cons
   if (!bytes.has_value()) {
     return Refuse(
         Refusal::kShapeOverflow,
-        absl::StrCat("a tensor's size is negative or overflows 64 bits: ", Name(header.type.dtype), ToString(shape)));
+        absl::StrCat("a tensor's size is negative or above 2^56 bytes: ", Name(header.type.dtype), ToString(shape)));
   }
   RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::tensor_bytes, *bytes, "bytes of a tensor"));
   header.num_bytes = *bytes;
