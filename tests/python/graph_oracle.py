@@ -355,10 +355,12 @@ class Evaluation:
         return x[tuple(map(slice, node.start_indices, node.limit_indices, strides))]
 
     def op_dynamic_slice(self, node, x, starts):
+        assert all(width <= size for width, size in zip(node.slice_sizes, x.shape, strict=True))
         starts = [min(max(int(s), 0), size - width) for s, size, width in zip(starts, x.shape, node.slice_sizes)]
         return x[tuple(slice(s, s + width) for s, width in zip(starts, node.slice_sizes))]
 
     def op_dynamic_update_slice(self, node, x, update, starts):
+        assert all(width <= size for width, size in zip(update.shape, x.shape, strict=True))
         starts = [min(max(int(s), 0), size - width) for s, size, width in zip(starts, x.shape, update.shape)]
         result = x.copy()
         result[tuple(slice(s, s + width) for s, width in zip(starts, update.shape))] = update
@@ -367,6 +369,7 @@ class Evaluation:
     def op_pad(self, node, x, value):
         assert value.shape == () and value.dtype == x.dtype and not any(node.interior_padding)
         widths = list(zip(node.edge_padding_low, node.edge_padding_high, strict=True))
+        assert all(size + low + high >= 0 for size, (low, high) in zip(x.shape, widths)), "a negative size"
         padded = np.pad(x, [(max(low, 0), max(high, 0)) for low, high in widths], constant_values=value)
         return padded[
             tuple(slice(max(-low, 0), size - max(-high, 0)) for (low, high), size in zip(widths, padded.shape))

@@ -99,6 +99,35 @@ class SymbolicSizes(unittest.TestCase):
         self.check(lambda x: np.diagonal(x), ("n", 4))
         self.check(lambda x: np.trace(x), ("n", "n", 2))
 
+    def test_windows_that_do_not_fit_are_errors(self):
+        """Never another window: the oracle, as the server, refuses sizes that are negative or too large."""
+        for key in (np.s_[2], np.s_[-3], np.s_[1:3], np.s_[:3], np.s_[-3:-1], np.s_[-3:2], np.s_[3:], np.s_[-3:1]):
+            for function in (lambda x: x[key], lambda x: x.at[key].set(0.0), lambda x: x.at[key].add(1.0)):
+                traced = td.make_graph(function, td.spec(("n", 2)))
+                with self.subTest(str(key)), self.assertRaises(AssertionError):
+                    graph_oracle.evaluate(traced.graph, [np.ones((1 if key == np.s_[1:3] else 2, 2))])
+
+    def test_windows_that_are_replaced(self):
+        for key in (
+            np.s_[2],
+            np.s_[-3],
+            np.s_[1:3],
+            np.s_[:3],
+            np.s_[-3:-1],
+            np.s_[-3:4],
+            np.s_[2:, 1],
+            np.s_[1:-1, -1:],
+        ):
+            with self.subTest(str(key)):
+
+                def replaced(x, value):
+                    result = x.copy()
+                    result[key] = value
+                    return result
+
+                reference = lambda x: replaced(x, 0.0) + replaced(x, x[key] * 2.0)
+                self.check(lambda x: x.at[key].set(0.0) + x.at[key].multiply(2.0), ("n", "m"), reference=reference)
+
     def test_slices_up_to_another_size(self):
         self.check(lambda x, y: x[: y.shape[0]], ("n", 2), ("m",))
         self.check(lambda x, y: x[y.shape[0] :], ("n", 2), ("m",))

@@ -108,6 +108,16 @@ class Functions(ServerTest):
             for key, one in zip(keys, program(x), strict=True):
                 np.testing.assert_array_equal(one, x[key], str(key))
 
+    def test_windows_that_do_not_fit_are_errors(self):
+        if not {"gather", "gather_dynamic_slice_sizes"} <= operations_of(self.client):
+            self.skipTest("the server does not gather")
+        for key in (np.s_[2], np.s_[-3], np.s_[1:3], np.s_[:3], np.s_[-3:-1], np.s_[3:]):
+            for function in (lambda x: x[key], lambda x: x.at[key].set(0.0)):
+                program = self.compile(function, td.spec(("n", 4)))
+                program(np.ones((4, 4)))
+                with self.subTest(str(key)), self.assertRaises(td.InvalidArgument):
+                    program(np.ones((1, 4)))
+
     def test_large_tensors_cross_whole(self):
         x = np.random.default_rng(3).standard_normal((1024, 2048))
         np.testing.assert_array_equal(td.evaluate(lambda x: x.T, x, client=self.client), x.T)

@@ -78,8 +78,32 @@ def window_updated(x, windows, values, combiner):
         values = _COMBINED[combiner](windowed(x, windows), values)
     if all(is_whole(window, size) for window, size in zip(windows, x.shape)):
         return values
+    return _with_window(x, windows, values)
+
+
+def _with_window(x, windows, values):
+    """x with a window replaced. One that does not fit into an axis of symbolic size is an error of the run."""
+    for axis, (window, size) in enumerate(zip(windows, x.shape)):
+        stop = window.start + window.length
+        if dims.is_static(size) and dims.is_static(stop) or window.start == 0 or stop == size:
+            continue
+        # The wire shifts a window that does not fit. One that touches an end of its axis it can only refuse.
+        inner = list(windows)
+        if dims.is_static(window.start):
+            inner[axis] = Window(0, window.length)
+            head, tail = _cut(x, axis, window.start)
+            return x.builder.concatenate([head, _with_window(tail, inner, values)], axis)
+        head, tail = _cut(x, axis, stop)
+        return x.builder.concatenate([_with_window(head, inner, values), tail], axis)
     starts = [as_array(window.start, dtypes.int64) for window in windows]
     return x.builder.dynamic_update_slice(x, values, shaping.stack(starts))
+
+
+def _cut(x, axis, place):
+    whole = [Window(0, size) for size in x.shape]
+    parts = [list(whole), list(whole)]
+    parts[0][axis], parts[1][axis] = Window(0, place), Window(place, x.shape[axis] - place)
+    return [windowed(x, part) for part in parts]
 
 
 def scattered(x, selection, values, combiner):

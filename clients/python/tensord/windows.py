@@ -76,16 +76,29 @@ def windowed(x, windows):
 
 
 def _symbolic_windowed(x, windows):
-    """The wire's slices have static bounds. Bounds that count from the ends are a cropping pad, others a gather."""
+    """The wire's slices have static bounds. Bounds that count from the ends are a cropping pad, others a gather.
+
+    A gather shifts a window that does not fit. Here each window touches an end of its axis by then, so that one that
+    does not fit is larger than the axis, which is an error of the run.
+    """
     for axis, window in enumerate(windows):
         if window.step != 1:
             x = gathering.gathered(x, as_array(np.arange(window.length) * window.step + window.start), axis)
     windows = [window if window.step == 1 else Window(0, window.length, 1, window.reverse) for window in windows]
-    low = [0 - window.start for window in windows]
-    high = [window.start + window.length - size for window, size in zip(windows, x.shape)]
-    if dims.all_static(low) and dims.all_static(high):
-        result = x.builder.pad(x, x.builder.constant(0, x.dtype), low, high)
-    else:
-        starts = shaping.stack([as_array(window.start, dtypes.int64) for window in windows])
-        result = gathering.gathered_window(x, starts, tuple(window.length for window in windows))
-    return x.builder.reverse(result, [axis for axis, window in enumerate(windows) if window.reverse])
+    stops = [window.start + window.length for window in windows]
+    neither = [
+        not dims.is_static(window.start) and not dims.is_static(stop - size)
+        for window, stop, size in zip(windows, stops, x.shape)
+    ]
+    if any(neither):
+        lengths = tuple(stop if cut else size for cut, stop, size in zip(neither, stops, x.shape))
+        x = gathering.gathered_window(x, as_array(np.zeros(x.ndim, np.int64)), lengths)
+    high = [stop - size if dims.is_static(stop - size) else 0 for stop, size in zip(stops, x.shape)]
+    low = [0 - window.start if dims.is_static(window.start) else 0 for window in windows]
+    x = x.builder.pad(x, x.builder.constant(0, x.dtype), low, high)
+    lengths = tuple(window.length for window in windows)
+    if x.shape != lengths:
+        starts = [0 if dims.is_static(window.start) else window.start for window in windows]
+        starts = shaping.stack([as_array(start, dtypes.int64) for start in starts])
+        x = gathering.gathered_window(x, starts, lengths)
+    return x.builder.reverse(x, [axis for axis, window in enumerate(windows) if window.reverse])
