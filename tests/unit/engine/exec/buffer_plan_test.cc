@@ -332,26 +332,27 @@ TEST(BufferPlan, WritesOverNothingThatIsReadAgain) {
 
 TEST(BufferPlan, SizesWhoseSumOverflowsAreRefused) {
   HiddenMemoryBackend backend;
-  // Four temporaries of 2^61 and more bytes that live at once: their sum wraps to a small number.
-  for (absl::string_view size : {"576460752303423488", "576460752303423487", "2305843009213693951"}) {
+  // As many temporaries of 2^56 bytes, the most that a tensor may have, that their sum wraps to a small number.
+  constexpr int kTemporaries = 256;
+  for (absl::string_view size : {"18014398509481984", "18014398509481983"}) {
     std::string text = "graph \"g\" {\n";
-    std::string sum;
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < kTemporaries; ++i) {
       absl::StrAppend(&text, "%t", i, " = iota() {type = f32[", size, "], dimension = 0}\n");
       absl::StrAppend(&text, "%r", i, " = reverse(%t", i, ") {dimensions = [0]}\n");
     }
-    for (int i = 0; i < 8; ++i) absl::StrAppend(&sum, i == 0 ? "" : ", ", "%r", i);
     absl::StrAppend(&text, "%c0 = compare(%r0, %r1) {direction = eq}\n");
-    for (int i = 1; i < 7; ++i) {
+    for (int i = 1; i < kTemporaries - 1; ++i) {
       absl::StrAppend(&text, "%p", i, " = compare(%r", i, ", %r", i + 1, ") {direction = eq}\n%c", i, " = and(%c",
                       i - 1, ", %p", i, ")\n");
     }
-    absl::StrAppend(&text, "%y = reduce(%c6) {kind = max, dimensions = [0]}\noutput \"y\" = %y\n}\n");
+    absl::StrAppend(&text, "%y = reduce(%c", kTemporaries - 2,
+                    ") {kind = max, dimensions = [0]}\noutput \"y\" = %y\n}\n");
     absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
     ASSERT_TRUE(graph.ok()) << graph.status() << text;
     const auto program = Compile(*std::move(graph), {.device = "test:0"}, Fingerprint(), &backend);
     ASSERT_FALSE(program.ok()) << (*program)->Explain();
     EXPECT_EQ(DetailOf(program.status())->reason, "SHAPE_OVERFLOW") << program.status();
+    EXPECT_EQ(DetailOf(program.status())->node, "") << "of the whole plan, not of a node";
   }
 }
 
