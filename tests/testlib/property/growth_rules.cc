@@ -34,11 +34,6 @@ GrowthRule FindGrowthRule(CoreOp op) {
       return &GrowReduce;
     case CoreOp::kDotGeneral:
       return &GrowDotGeneral;
-    case CoreOp::kGather:
-    case CoreOp::kGatherDynamicSliceSizes:
-      return &GrowGather;
-    case CoreOp::kScatter:
-      return &GrowScatter;
     case CoreOp::kSlice:
       return &GrowSlice;
     case CoreOp::kPad:
@@ -54,6 +49,12 @@ GrowthRule FindGrowthRule(CoreOp op) {
     case CoreOp::kTril:
     case CoreOp::kTriu:
       return &GrowTriangle;
+    case CoreOp::kGather:
+      return &GrowGather;
+    case CoreOp::kGatherDynamicSliceSizes:
+      return &GrowGatherDynamicSliceSizes;
+    case CoreOp::kScatter:
+      return &GrowScatter;
     case CoreOp::kDynamicSlice:
       return &GrowDynamicSlice;
     case CoreOp::kDynamicUpdateSlice:

@@ -30,9 +30,6 @@ void GrowBroadcastInDim(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowReduce(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDotGeneral(GrowingGraph& graph, CoreOp op, DType dtype);
 
-void GrowGather(GrowingGraph& graph, CoreOp op, DType dtype);
-void GrowScatter(GrowingGraph& graph, CoreOp op, DType dtype);
-
 void GrowSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowPad(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowConcatenate(GrowingGraph& graph, CoreOp op, DType dtype);
@@ -41,6 +38,10 @@ void GrowReverse(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowExtractDiag(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowEmbedDiag(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowTriangle(GrowingGraph& graph, CoreOp op, DType dtype);
+
+void GrowGather(GrowingGraph& graph, CoreOp op, DType dtype);
+void GrowGatherDynamicSliceSizes(GrowingGraph& graph, CoreOp op, DType dtype);
+void GrowScatter(GrowingGraph& graph, CoreOp op, DType dtype);
 
 void GrowDynamicSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDynamicUpdateSlice(GrowingGraph& graph, CoreOp op, DType dtype);

@@ -258,6 +258,39 @@ absl::StatusOr<Radii> Dot(const Node& node, Operands operands, const Literal& re
   return out;
 }
 
+// Updates are combined in index order, so exact operands give an exact result. Of others the sums magnify as any sums
+// do, and what MIN and MAX give changes at most by as much as a number does.
+absl::StatusOr<Radii> Scattered(const Node& node, Operands operands, const Literal& result) {
+  const DType dtype = result.dtype();
+  const Radii unknown(static_cast<size_t>(result.num_elements()), kUnknown);
+  const auto combiner = static_cast<ScatterCombiner>(node.attrs.Int("combiner"));
+  const bool ordered = combiner == ScatterCombiner::kMinimum || combiner == ScatterCombiner::kMaximum;
+  if (combiner == ScatterCombiner::kSet) return Moved(node, operands, {0, 2}, {1}, result);
+  if (!operands[1]->radius.empty() || !kInexact.Contains(dtype) || combiner == ScatterCombiner::kMultiply ||
+      (ordered && kComplexes.Contains(dtype))) {
+    return unknown;
+  }
+  const std::vector<Uncertain> x = UncertainOf(*operands[0]), updates = UncertainOf(*operands[2]);
+  const auto fold = [&](const std::function<double(const Uncertain&)>& number) -> absl::StatusOr<Radii> {
+    const Literal a = Doubles(operands[0]->value.shape(), x, number),
+                  b = Doubles(operands[2]->value.shape(), updates, number);
+    Attributes attrs = node.attrs;
+    if (ordered) attrs.Set("combiner", static_cast<int64_t>(ScatterCombiner::kMaximum));
+    return OnDoubles(node, attrs, {&a, &operands[1]->value, &b}, result.shape());
+  };
+  ASSIGN_OR_RETURN(const Radii moved, fold([](const Uncertain& u) { return u.radius; }));
+  if (ordered) return moved;
+  ASSIGN_OR_RETURN(const Radii magnitude, fold([](const Uncertain& u) { return FiniteSize(u) + u.radius; }));
+  Accumulation a = AccumulationOf(dtype);
+  a.unit = std::ldexp(1.0, -SignificandBits(dtype));  // 16-bit floats are rounded after each update
+  const std::vector<Complex128> y = NumbersOf(result);
+  Radii out(y.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = SumRadius(a, static_cast<double>(updates.size()) + 1, magnitude[i], moved[i], /*whole=*/false, y[i]);
+  }
+  return out;
+}
+
 absl::StatusOr<Radii> Rule(const Node& node, Operands operands, const Literal& result) {
   const CoreOp op = static_cast<CoreOp>(node.op->index);
   if (node.op->op_class != OpClass::kPlain) return Elementwise(node, op, operands, result);
@@ -290,8 +323,9 @@ absl::StatusOr<Radii> Rule(const Node& node, Operands operands, const Literal& r
       return Moved(node, operands, {0}, {1}, result);
     case CoreOp::kDynamicUpdateSlice:
       return Moved(node, operands, {0, 1}, {2}, result);
+    case CoreOp::kScatter:
+      return Scattered(node, operands, result);
     case CoreOp::kShapeOf:
-    case CoreOp::kScatter:  // takes exact operands only
       return Radii();
     default:
       return Moved(node, operands, {0}, {}, result);

@@ -57,7 +57,6 @@ bool NeedsExactOperand(CoreOp op, size_t /*operand_index*/, DType operand, DType
     case CoreOp::kPow:
     case CoreOp::kRemainder:
     case CoreOp::kCompare:
-    case CoreOp::kScatter:
       return true;
     case CoreOp::kExp:
     case CoreOp::kLog:
