@@ -10,6 +10,8 @@
 #include "hwy/foreach_target.h"  // must stand before highway.h
 #include "hwy/highway.h"
 
+#include "backends/cpu/complex_product-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
 namespace HWY_NAMESPACE {
@@ -48,6 +50,38 @@ void Each(void* dst, const void* updates, const int64_t* into, const int64_t* fr
   for (int64_t i = 0; i < count; ++i) to[into[i]] = F{}(to[into[i]], taken[from[i]]);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Complex factors, one pair or, where they lie side by side, a vector of pairs at a time: an element has the same bits
+// wherever it stands.
+template <typename R>
+void ComplexEach(void* dst, const void* updates, const int64_t* into, const int64_t* from, int64_t count) {
+  R* const to = static_cast<R*>(dst);
+  const R* const taken = static_cast<const R*>(updates);
+  const hn::CappedTag<R, 2> pair;
+  for (int64_t i = 0; i < count; ++i) {
+    R* const at = to + 2 * into[i];
+    hn::StoreU(ComplexProduct(pair, hn::LoadU(pair, at), hn::LoadU(pair, taken + 2 * from[i])), pair, at);
+  }
+}
+
+template <typename R>
+void ComplexRow(void* dst, const void* updates, int64_t count, int64_t dst_step, int64_t update_step) {
+  R* const to = static_cast<R*>(dst);
+  const R* const taken = static_cast<const R*>(updates);
+  const hn::CappedTag<R, 2> pair;
+  const hn::ScalableTag<R> d;
+  const int64_t pairs = static_cast<int64_t>(hn::Lanes(d)) / 2;
+  int64_t i = 0;
+  for (; dst_step == 1 && update_step == 1 && i + pairs <= count; i += pairs) {
+    hn::StoreU(ComplexProduct(d, hn::LoadU(d, to + 2 * i), hn::LoadU(d, taken + 2 * i)), d, to + 2 * i);
+  }
+  for (; i < count; ++i) {
+    R* const at = to + 2 * i * dst_step;
+    hn::StoreU(ComplexProduct(pair, hn::LoadU(pair, at), hn::LoadU(pair, taken + 2 * i * update_step)), pair, at);
+  }
+}
+#endif
+
 template <typename F>
 ScatterLoops LoopsOf(DType dtype) {
   return VisitDType(dtype, [&]<typename T>(TypeTag<T>) { return ScatterLoops{&Row<F, T>, &Each<F, T>}; });
@@ -60,6 +94,10 @@ ScatterLoops Loops(ScatterCombiner combiner, DType dtype) {
     case ScatterCombiner::kSet:
       return LoopsOf<Second>(dtype);
     case ScatterCombiner::kMultiply:
+#if HWY_TARGET != HWY_SCALAR
+      if (dtype == DType::kC64) return {&ComplexRow<float>, &ComplexEach<float>};
+      if (dtype == DType::kC128) return {&ComplexRow<double>, &ComplexEach<double>};
+#endif
       return LoopsOf<Applied<scalar::Multiply>>(dtype);
     case ScatterCombiner::kMinimum:
       return LoopsOf<Applied<scalar::Minimum>>(dtype);
