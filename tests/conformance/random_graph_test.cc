@@ -31,7 +31,7 @@ TEST(RandomGraphs, AgreeUnderEverySetting) {
     settings.push_back({.backend = cpu.get(), .row_major = true, .disabled_passes = {std::string(pass.name)}});
   }
   settings.push_back({.backend = cpu.get(), .disabled_passes = all_passes});
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
     const property::RandomCase random_case = property::MakeRandomCase({.max_nodes = 40, .size_choices = 2}, seed);
     Graph typed = random_case.graph;
     const auto guards = InferTypes(&typed);
