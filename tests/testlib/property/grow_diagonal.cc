@@ -4,7 +4,7 @@ namespace tensord::property {
 
 void GrowExtractDiag(GrowingGraph& graph, CoreOp op, DType dtype) {
   ValueId x = graph.Any(dtype, /*exact=*/false);
-  const SymbolicShape& shape = graph.Type(x).shape;
+  const SymbolicShape shape = graph.Type(x).shape;
   std::vector<std::pair<int64_t, int64_t>> pairs;
   for (size_t a = 0; a < shape.size(); ++a) {
     for (size_t b = 0; b < shape.size(); ++b) {

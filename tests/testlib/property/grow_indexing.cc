@@ -12,7 +12,7 @@ std::optional<ValueId> StartIndices(GrowingGraph& graph, ValueId x) {
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (IntegerElement<T>) {
       for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
-        const int64_t size = graph.GreatestSize(graph.Type(x).shape[i]).value_or(4);
+        const int64_t size = graph.GreatestSize(graph.Type(x).shape[i]);
         T start = static_cast<T>(graph.Between(-1, size + 1));
         if (graph.OneIn(16)) start = graph.OneIn(2) ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
         starts.mutable_values<T>()[i] = start;
@@ -32,7 +32,7 @@ void GrowDynamicSlice(GrowingGraph& graph, CoreOp op, DType dtype) {
   if (!starts.has_value()) return;
   Ints sizes;
   for (const Dim& dim : graph.Type(x).shape) {
-    const int64_t least = graph.LeastSize(dim).value_or(0);
+    const int64_t least = graph.LeastSize(dim);
     sizes.push_back(graph.OneIn(3) ? least : graph.Between(least > 0 && !graph.OneIn(8) ? 1 : 0, least));
   }
   graph.Append(op, AttrsOf(op).Set("slice_sizes", sizes), {x, *starts});
@@ -44,7 +44,7 @@ void GrowDynamicUpdateSlice(GrowingGraph& graph, CoreOp op, DType dtype) {
   if (!starts.has_value()) return;
   SymbolicShape shape;
   for (const Dim& dim : graph.Type(x).shape) {
-    const int64_t least = graph.LeastSize(dim).value_or(0);
+    const int64_t least = graph.LeastSize(dim);
     shape.push_back(graph.OneIn(3) ? dim : Dim(graph.Between(least > 0 ? 1 : 0, least)));
   }
   const auto update = graph.WithShape(dtype, shape, /*exact=*/false);

@@ -6,7 +6,7 @@ void GrowSlice(GrowingGraph& graph, CoreOp op, DType dtype) {
   const ValueId x = graph.Any(dtype, /*exact=*/false);
   Ints start, limit, stride;
   for (const Dim& dim : graph.Type(x).shape) {
-    const int64_t size = graph.LeastSize(dim).value_or(0);
+    const int64_t size = graph.LeastSize(dim);
     limit.push_back(graph.OneIn(4) ? size : graph.Between(0, size));
     start.push_back(graph.OneIn(3) ? 0 : graph.Between(0, limit.back()));
     stride.push_back(graph.OneIn(40) ? std::numeric_limits<int64_t>::max() : graph.Between(1, 3));

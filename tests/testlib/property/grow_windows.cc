@@ -49,10 +49,10 @@ std::optional<Windows> MakeWindows(GrowingGraph& graph, ValueId x) {
   const SymbolicShape shape = graph.Type(x).shape;
   const bool batching = graph.OneIn(3);
   for (int64_t axis = 0; axis < graph.rank(x); ++axis) {
-    const std::optional<int64_t> least = graph.LeastSize(shape[static_cast<size_t>(axis)]);
+    const int64_t least = graph.LeastSize(shape[static_cast<size_t>(axis)]);
     if (batching && graph.OneIn(3)) {
       w.batching_axes.push_back(axis);
-    } else if (least.value_or(0) > 0 && graph.OneIn(2)) {
+    } else if (least > 0 && graph.OneIn(2)) {
       w.dropped_axes.push_back(axis);
     } else {
       w.window_axes.push_back(axis);
@@ -96,7 +96,7 @@ std::optional<Windows> MakeWindows(GrowingGraph& graph, ValueId x) {
     if (elements > 512) return std::nullopt;
     Ints sizes;
     for (int64_t axis : w.index_map) {
-      sizes.push_back(graph.GreatestSize(shape[static_cast<size_t>(axis)]).value_or(4));
+      sizes.push_back(graph.GreatestSize(shape[static_cast<size_t>(axis)]));
     }
     made = graph.Append(
         CoreOp::kConstant,
@@ -127,7 +127,7 @@ Attributes GatherAttrs(CoreOp op, const Windows& w) {
 
 // A window's size along an axis that it keeps.
 int64_t WindowSize(GrowingGraph& graph, const Dim& dim) {
-  const int64_t least = graph.LeastSize(dim).value_or(0);
+  const int64_t least = graph.LeastSize(dim);
   return graph.Between(least > 0 && !graph.OneIn(8) ? 1 : 0, graph.OneIn(3) ? least : std::min<int64_t>(least, 3));
 }
 

@@ -1,6 +1,7 @@
 #include "tests/testlib/property/growing_graph.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -169,7 +170,7 @@ ValueId GrowingGraph::Alike(ValueId v, bool exact) {
   return alike[static_cast<size_t>(Below(static_cast<int64_t>(alike.size())))];
 }
 
-std::optional<ValueId> GrowingGraph::WithShape(DType dtype, const SymbolicShape& shape, bool exact) {
+std::optional<ValueId> GrowingGraph::WithShape(DType dtype, SymbolicShape shape, bool exact) {
   std::vector<ValueId> same, other;
   for (int32_t i = 0; i < graph_.num_values(); ++i) {
     const ValueId v{i};
@@ -181,11 +182,6 @@ std::optional<ValueId> GrowingGraph::WithShape(DType dtype, const SymbolicShape&
     const ValueId x = other[static_cast<size_t>(Below(static_cast<int64_t>(other.size())))];
     if (const auto y = Append(CoreOp::kConvert, AttrsOf(CoreOp::kConvert).Set("dtype", dtype), {x})) return y;
   }
-  std::vector<DimExpr> sizes;
-  for (const Dim& dim : shape) {
-    if (dim.extent != Extent::kExact) return same.empty() ? std::nullopt : std::optional<ValueId>(same.front());
-    sizes.push_back(dim.size);
-  }
   const bool vector = !shape.empty() && shape.back().is_static() && !OneIn(3);
   ConcreteType type{.dtype = dtype};
   Ints axes;
@@ -195,23 +191,44 @@ std::optional<ValueId> GrowingGraph::WithShape(DType dtype, const SymbolicShape&
   }
   const auto constant = Append(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", Constant(type)), {});
   if (!constant.has_value()) return std::nullopt;
+  std::vector<ValueId> operands = {*constant};
+  std::vector<DimExpr> sizes;
+  for (const Dim& dim : shape) {
+    // A size that the run decides has no name: it is that of an axis of some value.
+    if (dim.extent == Extent::kExact) {
+      sizes.push_back(dim.size);
+    } else if (const auto axis = FindAxis(dim); axis.has_value()) {
+      sizes.push_back(DimExpr::OperandAxis(static_cast<int64_t>(operands.size()), axis->second));
+      operands.push_back(axis->first);
+    } else {
+      return std::nullopt;
+    }
+  }
   return Append(CoreOp::kBroadcastInDim,
-                AttrsOf(CoreOp::kBroadcastInDim).Set("shape", sizes).Set("broadcast_dimensions", axes), {*constant});
+                AttrsOf(CoreOp::kBroadcastInDim).Set("shape", sizes).Set("broadcast_dimensions", axes), operands);
+}
+
+std::optional<std::pair<ValueId, int64_t>> GrowingGraph::FindAxis(const Dim& dim) const {
+  for (int32_t i = 0; i < graph_.num_values(); ++i) {
+    const SymbolicShape& shape = graph_.type({i}).shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] == dim) return std::pair<ValueId, int64_t>(ValueId{i}, static_cast<int64_t>(axis));
+    }
+  }
+  return std::nullopt;
 }
 
 ValueId GrowingGraph::Scalar(DType dtype) {
   return Append(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", Constant({.dtype = dtype})), {}).value();
 }
 
-std::optional<int64_t> GrowingGraph::LeastSize(const Dim& dim) const {
-  if (dim.extent != Extent::kExact) return std::nullopt;
-  int64_t least = bindings_[0].Evaluate(dim.size).value_or(0);
+int64_t GrowingGraph::LeastSize(const Dim& dim) const {
+  int64_t least = std::numeric_limits<int64_t>::max();
   for (const SizeBinding& binding : bindings_) least = std::min(least, binding.Evaluate(dim.size).value_or(0));
   return least;
 }
 
-std::optional<int64_t> GrowingGraph::GreatestSize(const Dim& dim) const {
-  if (dim.extent != Extent::kExact) return std::nullopt;
+int64_t GrowingGraph::GreatestSize(const Dim& dim) const {
   int64_t greatest = 0;
   for (const SizeBinding& binding : bindings_) greatest = std::max(greatest, binding.Evaluate(dim.size).value_or(0));
   return greatest;

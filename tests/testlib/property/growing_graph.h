@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/ir/graph.h"
@@ -62,13 +63,13 @@ class GrowingGraph {
   // Of the very type of v; v itself where there is no other.
   ValueId Alike(ValueId v, bool exact);
   // A value of that dtype and shape: one that is there, or one made of others.
-  std::optional<ValueId> WithShape(DType dtype, const SymbolicShape& shape, bool exact);
+  std::optional<ValueId> WithShape(DType dtype, SymbolicShape shape, bool exact);
   // A scalar constant.
   ValueId Scalar(DType dtype);
 
-  // The least and the greatest size over all choices; nothing where only the run decides.
-  std::optional<int64_t> LeastSize(const Dim& dim) const;
-  std::optional<int64_t> GreatestSize(const Dim& dim) const;
+  // The least and the greatest size over all choices.
+  int64_t LeastSize(const Dim& dim) const;
+  int64_t GreatestSize(const Dim& dim) const;
 
   // Appends a node unless it is invalid for some choice, or too large, or its operands are not exact where the op needs
   // it. The value is the new node's result.
@@ -76,6 +77,8 @@ class GrowingGraph {
 
  private:
   TensorType InputType();
+  // A value and its axis of that size.
+  std::optional<std::pair<ValueId, int64_t>> FindAxis(const Dim& dim) const;
   bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
 
   const GrowthOptions options_;

@@ -28,6 +28,16 @@ struct Replacement {
   std::optional<Literal> literal;
 };
 
+// A name that no input or node has.
+std::string FreshName(const Graph& graph) {
+  std::set<std::string> taken;
+  for (const GraphInput& input : graph.inputs()) taken.insert(input.name);
+  for (const Node& node : graph.nodes()) taken.insert(node.name);
+  size_t i = 0;
+  while (taken.contains(absl::StrCat("v", i))) ++i;
+  return absl::StrCat("v", i);
+}
+
 // The case with one value replaced and the outputs given, without the nodes and inputs that nobody needs.
 FailingCase Rebuilt(const FailingCase& from, const std::vector<GraphOutput>& outputs, const Replacement& change) {
   const Graph& graph = from.graph;
@@ -51,8 +61,7 @@ FailingCase Rebuilt(const FailingCase& from, const std::vector<GraphOutput>& out
     to.arguments.push_back(from.arguments[i]);
   }
   if (new_input && live[static_cast<size_t>(change.value)]) {
-    now[static_cast<size_t>(change.value)] =
-        to.graph.AddInput(absl::StrCat("v", change.value), ToTensorType(change.literal->type()));
+    now[static_cast<size_t>(change.value)] = to.graph.AddInput(FreshName(graph), ToTensorType(change.literal->type()));
     to.arguments.push_back(*change.literal);
   }
   for (const Node& node : graph.nodes()) {
