@@ -117,35 +117,7 @@ namespace tensord::cpu {
 
 HWY_EXPORT(Loops);
 
-namespace {
-
-// g++ 12 fuses complex products into fmaddsub where the instruction set has it, -ffp-contract=off or not: these are
-// compiled for the base set, so that their bits are those of scalar::Multiply.
-template <ComplexElement T>
-void MultiplyRow(void* dst, const void* updates, int64_t count, int64_t dst_step, int64_t update_step) {
-  T* const into = static_cast<T*>(dst);
-  const T* const from = static_cast<const T*>(updates);
-  for (int64_t i = 0; i < count; ++i) {
-    into[i * dst_step] = scalar::Multiply{}(into[i * dst_step], from[i * update_step]);
-  }
-}
-
-template <ComplexElement T>
-void MultiplyEach(void* dst, const void* updates, const int64_t* into, const int64_t* from, int64_t count) {
-  T* const to = static_cast<T*>(dst);
-  const T* const taken = static_cast<const T*>(updates);
-  for (int64_t i = 0; i < count; ++i) to[into[i]] = scalar::Multiply{}(to[into[i]], taken[from[i]]);
-}
-
-}  // namespace
-
 ScatterLoops GetScatterLoops(ScatterCombiner combiner, DType dtype) {
-  if (combiner == ScatterCombiner::kMultiply && dtype == DType::kC64) {
-    return {&MultiplyRow<Complex64>, &MultiplyEach<Complex64>};
-  }
-  if (combiner == ScatterCombiner::kMultiply && dtype == DType::kC128) {
-    return {&MultiplyRow<Complex128>, &MultiplyEach<Complex128>};
-  }
   return HWY_DYNAMIC_DISPATCH(Loops)(combiner, dtype);
 }
 
