@@ -60,6 +60,7 @@ constexpr Entry kEntries[] = {
     {CoreOp::kDynamicUpdateSlice, &MakeDynamicUpdateSliceKernel},
     {CoreOp::kShapeOf, &MakeShapeOfKernel},
     {CoreOp::kPadToMatch, &MakeLayoutKernel},
+    {CoreOp::kDynamicTruncate, &MakeLayoutKernel},
 };
 
 consteval std::array<MakeKernel*, kNumCoreOps> Table() {

@@ -138,6 +138,17 @@ std::unique_ptr<Kernel> MakeSlice(const BoundInstruction& instruction) {
   return MakeOneCopy(axes, SizeOf(operand.dtype), first);
 }
 
+// What is kept is a block that begins where the operand begins; how much of it the result's type says.
+std::unique_ptr<Kernel> MakeDynamicTruncate(const BoundInstruction& instruction) {
+  const ConcreteType& operand = instruction.operands[0];
+  const Shape& shape = instruction.results[0].shape;
+  const Shape src_strides = ColumnMajorStrides(operand.shape);
+  const Shape dst_strides = ColumnMajorStrides(shape);
+  CopyAxes axes;
+  for (size_t i = 0; i < shape.size(); ++i) axes.push_back({shape[i], src_strides[i], dst_strides[i]});
+  return MakeOneCopy(axes, SizeOf(operand.dtype));
+}
+
 std::unique_ptr<Kernel> MakeReverse(const BoundInstruction& instruction) {
   const ConcreteType& operand = instruction.operands[0];
   const Shape strides = ColumnMajorStrides(operand.shape);
@@ -327,6 +338,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLayoutKernel(const BoundInstruction&
   if (Is(op, CoreOp::kExtractDiag)) return MakeExtractDiag(instruction);
   if (Is(op, CoreOp::kEmbedDiag)) return MakeEmbedDiag(instruction);
   if (Is(op, CoreOp::kPadToMatch)) return MakePadToMatch(instruction);
+  if (Is(op, CoreOp::kDynamicTruncate)) return MakeDynamicTruncate(instruction);
   return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("no layout kernel on cpu for the op ", op.name));
 }
 

@@ -8,21 +8,9 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/ir/size_binding.h"
 
 namespace tensord {
 namespace {
-
-// In the shapes that the client wrote, so that refusals speak of those.
-absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments) {
-  std::vector<const TensorType*> input_types;
-  for (const GraphInput& input : program.inputs) input_types.push_back(&input.type);
-  std::vector<ConcreteType> as_written(arguments.begin(), arguments.end());
-  if (program.row_major) {
-    for (ConcreteType& type : as_written) std::reverse(type.shape.begin(), type.shape.end());
-  }
-  return SizeBinding::Create(input_types, as_written);
-}
 
 absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& program, const SizeBinding& binding) {
   std::vector<ConcreteType> types(program.slot_types.size());
@@ -61,9 +49,19 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, con
 
 }  // namespace
 
+// In the shapes that the client wrote, so that refusals speak of those.
+absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments) {
+  std::vector<const TensorType*> input_types;
+  for (const GraphInput& input : program.inputs) input_types.push_back(&input.type);
+  std::vector<ConcreteType> as_written(arguments.begin(), arguments.end());
+  if (program.row_major) {
+    for (ConcreteType& type : as_written) std::reverse(type.shape.begin(), type.shape.end());
+  }
+  return SizeBinding::Create(input_types, as_written);
+}
+
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
-                                                                   absl::Span<const ConcreteType> arguments) {
-  ASSIGN_OR_RETURN(const SizeBinding binding, BindSizes(program, arguments));
+                                                                   const SizeBinding& binding) {
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
@@ -80,7 +78,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
     bound->constants_.push_back(std::move(buffer));
   }
 
-  // Each number fits; the sum may not.
+  // Each number fits; their sum may not.
   std::optional<int64_t> peak = bound->plan_.arena_bytes;
   const auto add = [&](Slot slot) {
     if (peak.has_value()) peak = CheckedAdd(*peak, bound->slot_types_[static_cast<size_t>(slot)].num_bytes());

@@ -11,17 +11,22 @@
 #include "engine/exec/backend.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/exec_program.h"
+#include "engine/ir/size_binding.h"
 
 namespace tensord {
+
+// The sizes that arguments give the program's symbols; the arguments have the shapes of the slots (reversed for a
+// row-major program). Refuses what SizeBinding refuses.
+absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments);
 
 // A program for one set of argument shapes on one backend: sizes evaluated, guards checked, memory planned, kernels
 // made. Immutable, so thread-safe. The program and the backend must outlive it.
 class BoundProgram {
  public:
-  // `arguments` have the shapes of the slots (reversed for a row-major program). Refuses what SizeBinding refuses,
-  // guards that do not hold, and what the backend cannot prepare; a refusal names the node.
+  // Refuses guards that do not hold, sizes that are negative or overflow, and what the backend cannot prepare; a
+  // refusal names the node.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(const ExecProgram& program, Backend* backend,
-                                                              absl::Span<const ConcreteType> arguments);
+                                                              const SizeBinding& binding);
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
   const BufferPlan& plan() const { return plan_; }

@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/ir/liveness.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
-namespace {
 
 void MarkLastUses(ExecProgram* program) {
   std::vector<bool> read_later(static_cast<size_t>(program->num_slots()));
@@ -19,8 +19,6 @@ void MarkLastUses(ExecProgram* program) {
     }
   }
 }
-
-}  // namespace
 
 bool ExecProgram::is_static() const {
   for (const TensorType& type : slot_types) {
@@ -47,7 +45,10 @@ ExecProgram LowerToProgram(const Graph& graph) {
   program.name = graph.name();
   program.slot_types.reserve(static_cast<size_t>(graph.num_values()));
   for (int32_t v = 0; v < graph.num_values(); ++v) program.slot_types.push_back(graph.type({v}));
-  for (const Node& node : graph.nodes()) {
+  const std::vector<bool> live = LiveNodes(graph);
+  for (size_t i = 0; i < live.size(); ++i) {
+    if (!live[i]) continue;
+    const Node& node = graph.nodes()[i];
     if (Is(*node.op, CoreOp::kConstant)) {
       program.constants.push_back({.slot = node.first_result.index, .value = node.attrs.GetLiteral("value")});
       continue;
@@ -57,7 +58,7 @@ ExecProgram LowerToProgram(const Graph& graph) {
     const size_t computed_with = node.op->has(kShapeSources)
                                      ? std::min(node.operands.size(), static_cast<size_t>(node.op->max_operands))
                                      : node.operands.size();
-    for (size_t i = 0; i < computed_with; ++i) instruction.operands.push_back(node.operands[i].index);
+    for (size_t k = 0; k < computed_with; ++k) instruction.operands.push_back(node.operands[k].index);
     for (int32_t r = 0; r < node.num_results; ++r) instruction.results.push_back(node.first_result.index + r);
     program.instructions.push_back(std::move(instruction));
   }

@@ -64,8 +64,12 @@ struct ExecProgram {
   int64_t size_bytes() const;
 };
 
-// The program of a typed graph. `guards` come from its inference; nodes that are constants become slots.
+// The program of a typed graph, of what its outputs need. `guards` come from its inference; nodes that are constants
+// become slots.
 ExecProgram LowerToProgram(const Graph& graph);
+
+// Sets last_use of every instruction.
+void MarkLastUses(ExecProgram* program);
 
 // Instructions, slots and types as text, for Explain.
 std::string ToString(const ExecProgram& program);

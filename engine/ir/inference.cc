@@ -19,6 +19,23 @@ bool Holds(ShapeGuard::Kind kind, int64_t a, int64_t b) {
   return false;
 }
 
+// Whether no size within the bounds satisfies the relation.
+bool CannotHold(ShapeGuard::Kind kind, const Dim& a, const Dim& b) {
+  const auto is_below = [](const Dim& bounded, const Dim& number) {
+    return number.is_static() && bounded.extent == Extent::kUpperBound && bounded.bound.is_constant() &&
+           bounded.bound.constant() < number.size.constant();
+  };
+  switch (kind) {
+    case ShapeGuard::Kind::kEqual:
+      return is_below(a, b) || is_below(b, a);
+    case ShapeGuard::Kind::kEqualOrOne:
+      return is_below(b, a);
+    case ShapeGuard::Kind::kAtMost:
+      return is_below(b, a);
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status InferContext::Require(ShapeGuard::Kind kind, const Dim& a, const Dim& b, absl::string_view what) {
@@ -28,6 +45,9 @@ absl::Status InferContext::Require(ShapeGuard::Kind kind, const Dim& a, const Di
   }
   if (a == b || (kind == ShapeGuard::Kind::kEqualOrOne && a.is_static() && a.size.is(1))) return absl::OkStatus();
   if (kind == ShapeGuard::Kind::kAtMost && a.is_static() && a.size.is(0)) return absl::OkStatus();
+  if (CannotHold(kind, a, b)) {
+    return Refuse(Refusal::kShapeMismatch, absl::StrCat(what, ": ", ToString(a), " and ", ToString(b)));
+  }
   RETURN_IF_ERROR(CountParts(a.size.num_parts() + b.size.num_parts()));
   guards_->push_back({.kind = kind, .lhs = a.size, .rhs = b.size, .what = std::string(what), .node = node_});
   return absl::OkStatus();
@@ -75,14 +95,18 @@ absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) {
                                                            atom.operand, ", which has rank ", type.rank()));
     }
     const Dim& dim = type.shape[static_cast<size_t>(atom.axis)];
-    if (dim.extent != Extent::kExact) {
-      return Refuse(Refusal::kDimExprInvalid,
-                    absl::StrCat("a size names axis ", atom.axis, " of operand ", atom.operand,
-                                 ", whose extent only the run decides: ", ToString(dim)));
-    }
     RETURN_IF_ERROR(CountParts(dim.size.num_parts()));
     return dim.size;
   });
+}
+
+Dim InferContext::RunTimeSize(const Dim& limit) {
+  const std::string symbol = RunTimeSymbol(node_name_);
+  std::optional<DimExpr> bound;
+  if (limit.extent == Extent::kExact) bound = limit.size;
+  if (limit.extent == Extent::kUpperBound) bound = limit.bound;
+  bounds_->insert_or_assign(symbol, std::move(bound));
+  return WithExtent(DimExpr::Symbol(symbol), *bounds_);
 }
 
 absl::Status CheckExpressionParts(int64_t parts) {

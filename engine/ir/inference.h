@@ -10,13 +10,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/ir/attribute.h"
+#include "engine/tensor/run_time_size.h"
 #include "engine/tensor/tensor_type.h"
 
 namespace tensord {
 
 using ResultTypes = absl::InlinedVector<TensorType, 1>;
 
-// A relation between sizes that only a run can decide. Checked before the first kernel.
+// A relation between sizes that only a run can decide. Checked before the first kernel; where it depends on a size that
+// the run itself decides, before the first kernel that is run after that size is known.
 struct ShapeGuard {
   enum class Kind : uint8_t {
     kEqual,       // lhs == rhs
@@ -43,8 +45,8 @@ inline constexpr int64_t kMaxRank = 64;
 class InferContext {
  public:
   InferContext(const Attributes& attrs, absl::Span<const TensorType* const> operands, int32_t node,
-               std::vector<ShapeGuard>* guards)
-      : attrs_(attrs), operands_(operands), node_(node), guards_(guards) {}
+               absl::string_view node_name, std::vector<ShapeGuard>* guards, RunTimeBounds* bounds)
+      : attrs_(attrs), operands_(operands), node_(node), node_name_(node_name), guards_(guards), bounds_(bounds) {}
 
   const Attributes& attrs() const { return attrs_; }
   size_t num_operands() const { return operands_.size(); }
@@ -63,6 +65,9 @@ class InferContext {
   // A size expression of the node's attributes with the sizes of the operands put in.
   absl::StatusOr<DimExpr> Resolve(const DimExpr& expr);
 
+  // The size of a result that this node's run decides, at most `limit`. One a node.
+  Dim RunTimeSize(const Dim& limit);
+
  private:
   absl::Status CountParts(int64_t parts);
   absl::Status Require(ShapeGuard::Kind kind, const Dim& a, const Dim& b, absl::string_view what);
@@ -70,7 +75,9 @@ class InferContext {
   const Attributes& attrs_;
   absl::Span<const TensorType* const> operands_;
   const int32_t node_;
+  const absl::string_view node_name_;
   std::vector<ShapeGuard>* const guards_;
+  RunTimeBounds* const bounds_;
   int64_t expression_parts_ = 0;
 };
 

@@ -158,7 +158,7 @@ absl::StatusOr<Literal> ParseLiteral(TextCursor& cursor) {
   return literal;
 }
 
-absl::StatusOr<TensorType> ParseType(TextCursor& cursor) {
+absl::StatusOr<TensorType> ParseType(TextCursor& cursor, bool run_time_sizes) {
   const size_t begin = cursor.Position();
   const std::optional<DType> dtype = DTypeFromName(cursor.Word());
   if (!dtype.has_value()) return cursor.ErrorAt(begin, Refusal::kTextSyntax, "expected a dtype");
@@ -166,12 +166,11 @@ absl::StatusOr<TensorType> ParseType(TextCursor& cursor) {
   RETURN_IF_ERROR(cursor.Expect("["));
   if (cursor.Take("]")) return type;
   do {
-    Dim dim;
-    if (cursor.Take("?")) {
-      dim.extent = Extent::kUnknown;
-    } else {
-      if (cursor.Take("<=")) dim.extent = Extent::kUpperBound;
-      ASSIGN_OR_RETURN(dim.size, cursor.Size());
+    ASSIGN_OR_RETURN(DimExpr size, cursor.Size(run_time_sizes));
+    Dim dim(std::move(size));
+    if (run_time_sizes && cursor.Take("<=")) {
+      dim.extent = Extent::kUpperBound;
+      ASSIGN_OR_RETURN(dim.bound, cursor.Size());
     }
     type.shape.push_back(std::move(dim));
   } while (cursor.Take(","));

@@ -21,8 +21,8 @@ std::string LiteralText(const Literal& literal);
 // Nothing is allocated for a shape that the elements do not fill.
 absl::StatusOr<Literal> ParseLiteral(TextCursor& cursor);
 
-// `f32[n,<=m,?]`; the form of ToString(type).
-absl::StatusOr<TensorType> ParseType(TextCursor& cursor);
+// `f32[n,2*m]`; the form of ToString(type). Sizes that the run decides, `?y<=n`, only where they are allowed.
+absl::StatusOr<TensorType> ParseType(TextCursor& cursor, bool run_time_sizes = false);
 
 }  // namespace tensord
 

@@ -206,7 +206,7 @@ class GraphParser {
     for (int32_t i = 0; i < count; ++i) {
       if (i > 0) RETURN_IF_ERROR(cursor_.Expect(","));
       const size_t position = cursor_.Position();
-      ASSIGN_OR_RETURN(TensorType type, ParseType(cursor_));
+      ASSIGN_OR_RETURN(TensorType type, ParseType(cursor_, /*run_time_sizes=*/true));
       written_.push_back({.value = {first.index + i}, .type = std::move(type), .position = position});
     }
     return absl::OkStatus();

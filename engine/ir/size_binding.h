@@ -22,6 +22,9 @@ class SizeBinding {
   static absl::StatusOr<SizeBinding> Create(absl::Span<const TensorType* const> inputs,
                                             absl::Span<const ConcreteType> arguments);
 
+  // A size that the run has decided; see run_time_size.h.
+  void Bind(absl::string_view symbol, int64_t size) { sizes_.insert_or_assign(std::string(symbol), size); }
+
   absl::StatusOr<int64_t> Evaluate(const DimExpr& size) const;
   // Sizes put in; refused with DIM_EXPR_OVERFLOW or SHAPE_OVERFLOW.
   absl::StatusOr<ConcreteType> Resolve(const TensorType& type) const;

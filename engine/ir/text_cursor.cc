@@ -123,17 +123,18 @@ absl::StatusOr<std::string> TextCursor::Name() {
   return std::string(name);
 }
 
-absl::StatusOr<DimExpr> TextCursor::Size() {
+absl::StatusOr<DimExpr> TextCursor::Size(bool run_time_symbols) {
   const size_t begin = Position();
   int depth = 0;
   while (at_ < text_.size()) {
     const char c = text_[at_];
-    if (depth == 0 && (c == ',' || c == ']')) break;
+    if (depth == 0 && (c == ',' || c == ']' || c == '<')) break;
     if (c == '\n') break;
     depth += c == '(' ? 1 : c == ')' ? -1 : 0;
     ++at_;
   }
-  absl::StatusOr<DimExpr> size = ParseDimExpr(absl::StripTrailingAsciiWhitespace(text_.substr(begin, at_ - begin)));
+  absl::StatusOr<DimExpr> size =
+      ParseDimExpr(absl::StripTrailingAsciiWhitespace(text_.substr(begin, at_ - begin)), run_time_symbols);
   if (!size.ok()) return ErrorAt(begin, Refusal::kTextSyntax, size.status().message());
   return size;
 }

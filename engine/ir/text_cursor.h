@@ -33,8 +33,8 @@ class TextCursor {
   absl::StatusOr<std::string> Quoted();
   // A word or a quoted string, which may stand after '%'. The word may hold '-' as well.
   absl::StatusOr<std::string> Name();
-  // A size expression, up to a ',' or ']' outside of its parentheses.
-  absl::StatusOr<DimExpr> Size();
+  // A size expression, up to a ',', ']' or '<' outside of its parentheses.
+  absl::StatusOr<DimExpr> Size(bool run_time_symbols = false);
 
   // Where the next token begins.
   size_t Position();

@@ -25,7 +25,7 @@ absl::Status CheckSymbols(const DimExpr& size, const absl::flat_hash_set<std::st
   absl::Status status;
   size.ForEachLeaf([&](const DimAtom& atom) {
     if (!status.ok()) return;
-    if (atom.kind == DimAtom::Kind::kSymbol && !bound.contains(atom.symbol)) {
+    if (atom.kind == DimAtom::Kind::kSymbol && !bound.contains(atom.symbol) && !IsRunTimeSymbol(atom.symbol)) {
       status =
           Refuse(Refusal::kSymbolUnbound, absl::StrCat("the size ", size.ToString(), " uses the symbol \"", atom.symbol,
                                                        "\", which is not the whole size of any input's axis"));
@@ -95,7 +95,7 @@ int64_t PartsToKeep(const TensorType& type) {
 
 // InferNode; adds the parts of size expressions that were read and made, and refuses where they are too many.
 absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, int32_t node_index,
-                                         std::vector<ShapeGuard>* guards, int64_t* parts) {
+                                         std::vector<ShapeGuard>* guards, RunTimeBounds* bounds, int64_t* parts) {
   const OpDef& op = *node.op;
   const int count = static_cast<int>(node.operands.size());
   const bool too_many = count > op.max_operands && !op.has(kShapeSources);
@@ -109,10 +109,15 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
     *parts += PartsToRead(*operands.back());
   }
   RETURN_IF_ERROR(CheckExpressionParts(*parts));
-  InferContext context(node.attrs, operands, node_index, guards);
+  InferContext context(node.attrs, operands, node_index, node.name, guards, bounds);
   ASSIGN_OR_RETURN(ResultTypes types, op.infer.get()(context));
   *parts += context.expression_parts();
-  for (const TensorType& type : types) *parts += PartsToKeep(type);
+  for (TensorType& type : types) {
+    *parts += PartsToKeep(type);
+    for (Dim& dim : type.shape) {
+      if (!dim.is_static()) dim = WithExtent(std::move(dim.size), *bounds);
+    }
+  }
   RETURN_IF_ERROR(CheckExpressionParts(*parts));
   return types;
 }
@@ -120,9 +125,10 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
 }  // namespace
 
 absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
-                                      std::vector<ShapeGuard>* guards) {
+                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds) {
   int64_t parts = 0;
-  return InferCounted(graph, node, node_index, guards, &parts);
+  RunTimeBounds forgotten;
+  return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds, &parts);
 }
 
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
@@ -131,11 +137,12 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
     RETURN_IF_ERROR(WithNode(CheckType(input.type, bound), input.name, "input"));
   }
   std::vector<ShapeGuard> guards;
+  RunTimeBounds bounds;
   int64_t parts = 0;
   for (size_t i = 0; i < graph->nodes().size(); ++i) {
     const Node& node = graph->nodes()[i];
     const size_t earlier_guards = guards.size();
-    absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &parts);
+    absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &bounds, &parts);
     if (!types.ok()) return WithNode(types.status(), node.name, node.op->name);
     for (size_t g = earlier_guards; g < guards.size(); ++g) {  // a size of an attribute may stand in no type
       RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].lhs, bound), node.name, node.op->name));
@@ -151,9 +158,10 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
 
 absl::Status VerifyTypes(const Graph& graph) {
   std::vector<ShapeGuard> guards;
+  RunTimeBounds bounds;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    absl::StatusOr<ResultTypes> types = InferNode(graph, node, static_cast<int32_t>(i), &guards);
+    absl::StatusOr<ResultTypes> types = InferNode(graph, node, static_cast<int32_t>(i), &guards, &bounds);
     if (!types.ok()) {
       return WithNode(
           Refuse(Refusal::kInternal, absl::StrCat("a pass made an invalid node: ", types.status().message())),

@@ -5,6 +5,7 @@
 #include "engine/ops/contraction.h"
 #include "engine/ops/diagonal.h"
 #include "engine/ops/dynamic_slicing.h"
+#include "engine/ops/dynamic_truncate.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/extents.h"
 #include "engine/ops/gathering.h"

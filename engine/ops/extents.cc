@@ -51,7 +51,6 @@ absl::StatusOr<ResultTypes> InferPadToMatch(InferContext& context) {
   Dim& padded = result.shape[static_cast<size_t>(dimension)];
   const Dim& wanted = reference.shape[static_cast<size_t>(ReferenceAxis(context.attrs()))];
   ASSIGN_OR_RETURN(padded.size, DimExpr::Maximum(padded.size, wanted.size));
-  padded.extent = std::max(padded.extent, wanted.extent);
   return ResultTypes{std::move(result)};
 }
 

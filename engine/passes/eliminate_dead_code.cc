@@ -1,23 +1,16 @@
 #include "engine/passes/eliminate_dead_code.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "engine/ir/liveness.h"
 
 namespace tensord {
 
 absl::StatusOr<bool> EliminateDeadCode(Graph* graph, const PassOptions&) {
-  std::vector<bool> live(graph->nodes().size());
-  const auto mark = [&](ValueId value) {
-    if (!graph->is_input(value)) live[static_cast<size_t>(graph->producer(value))] = true;
-  };
-  for (const GraphOutput& output : graph->outputs()) mark(output.value);
-  size_t num_live = 0;
-  for (size_t i = live.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    ++num_live;
-    for (ValueId operand : graph->nodes()[i].operands) mark(operand);
-  }
-  if (num_live == live.size()) return false;
+  const std::vector<bool> live = LiveNodes(*graph);
+  if (std::find(live.begin(), live.end(), false) == live.end()) return false;
 
   Graph kept;
   kept.set_name(graph->name());

@@ -4,9 +4,20 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/ir/liveness.h"
 #include "engine/ir/size_binding.h"
+#include "engine/ops/core_ops.h"
+#include "engine/ops/dynamic_truncate.h"
 
 namespace tensord {
+namespace {
+
+absl::Status CheckGuard(const Graph& graph, const SizeBinding& binding, const ShapeGuard& guard) {
+  const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
+  return WithNode(binding.Check(guard), node.name, node.op->name);
+}
+
+}  // namespace
 
 absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs,
                                      absl::Span<const Literal* const> operands, const ConcreteType& result) {
@@ -21,17 +32,33 @@ absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl:
   std::vector<ConcreteType> argument_types;
   for (const GraphInput& input : graph.inputs()) input_types.push_back(&input.type);
   for (const Literal& argument : arguments) argument_types.push_back(argument.type());
-  ASSIGN_OR_RETURN(const SizeBinding binding, SizeBinding::Create(input_types, argument_types));
+  ASSIGN_OR_RETURN(SizeBinding binding, SizeBinding::Create(input_types, argument_types));
+  const std::vector<bool> live = LiveNodes(graph);
+  std::vector<const ShapeGuard*> pending;  // by node
   for (const ShapeGuard& guard : guards) {
-    const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
-    RETURN_IF_ERROR(WithNode(binding.Check(guard), node.name, node.op->name));
+    if (DependsOnRun(guard.lhs) || DependsOnRun(guard.rhs)) {
+      if (live[static_cast<size_t>(guard.node)]) pending.push_back(&guard);
+      continue;
+    }
+    RETURN_IF_ERROR(CheckGuard(graph, binding, guard));
   }
 
   std::vector<Literal> values(static_cast<size_t>(graph.num_values()));
   for (size_t i = 0; i < arguments.size(); ++i) values[i] = arguments[i];
-  for (const Node& node : graph.nodes()) {
+  auto guard = pending.begin();
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    if (!live[i]) continue;
+    const Node& node = graph.nodes()[i];
+    for (; guard != pending.end() && (*guard)->node == static_cast<int32_t>(i); ++guard) {
+      RETURN_IF_ERROR(CheckGuard(graph, binding, **guard));
+    }
     std::vector<const Literal*> operands;
     for (ValueId v : node.operands) operands.push_back(&values[static_cast<size_t>(v.index)]);
+    if (Is(*node.op, CoreOp::kDynamicTruncate)) {
+      const size_t axis = static_cast<size_t>(node.attrs.Int("dimension"));
+      binding.Bind(RunTimeSymbol(node.name),
+                   TruncatedSize(operands[1]->bytes().data(), operands[1]->dtype(), operands[0]->shape()[axis]));
+    }
     const absl::StatusOr<ConcreteType> type = binding.Resolve(graph.type(node.first_result));
     if (!type.ok()) return WithNode(type.status(), node.name, node.op->name);
     absl::StatusOr<Literal> result = EvaluateNode(*node.op, node.attrs, operands, *type);

@@ -39,12 +39,14 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(E
                                                                                std::string device, Backend* backend) {
   std::shared_ptr<CompiledProgram> compiled(
       new CompiledProgram(std::move(program), fingerprint, std::move(device), backend));
-  if (compiled->program_.is_static()) {
+  if (HasRunTimeSizes(compiled->program_)) {
+    compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend);
+  } else if (compiled->program_.is_static()) {
     for (size_t i = 0; i < compiled->program_.inputs.size(); ++i) {
       compiled->static_arguments_.push_back(ToConcreteType(compiled->program_.slot_types[i]));
     }
-    ASSIGN_OR_RETURN(compiled->static_binding_,
-                     BoundProgram::Create(compiled->program_, backend, compiled->static_arguments_));
+    ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(compiled->program_, compiled->static_arguments_));
+    ASSIGN_OR_RETURN(compiled->static_binding_, BoundProgram::Create(compiled->program_, backend, sizes));
     compiled->is_tiny_ =
         backend->Describe().computes_on_caller && IsTiny(*compiled->static_binding_, compiled->program_);
   }
@@ -54,20 +56,30 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(E
 absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
     absl::Span<const ConcreteType> arguments) const {
   if (static_binding_ != nullptr && Same(arguments, static_arguments_)) return static_binding_;
-  {
-    MutexLock lock(&mutex_);
-    for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
-      if (!Same(arguments, it->arguments)) continue;
-      bindings_.splice(bindings_.begin(), bindings_, it);
-      return it->bound;
-    }
+  BindingKey key{.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
+  return bindings_.FindOrMake(key, [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
+    ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
+    return BoundProgram::Create(program_, backend_, sizes);
+  });
+}
+
+absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
+                                                    absl::Span<const BufferPtr> arguments,
+                                                    const RunCheck& check) const {
+  if (staged_ != nullptr) return staged_->Run(types, arguments, check);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
+  ProgramResults results{.peak_bytes = bound->peak_bytes()};
+  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check));
+  results.types.reserve(program_.outputs.size());
+  for (const ProgramOutput& output : program_.outputs) {
+    results.types.push_back(bound->slot_types()[static_cast<size_t>(output.slot)]);
   }
-  // Made outside the lock; two threads may make the same one, and either serves.
-  ASSIGN_OR_RETURN(std::shared_ptr<const BoundProgram> bound, BoundProgram::Create(program_, backend_, arguments));
-  MutexLock lock(&mutex_);
-  bindings_.push_front({.arguments = {arguments.begin(), arguments.end()}, .bound = bound});
-  if (bindings_.size() > kMaxBindings) bindings_.pop_back();
-  return bound;
+  return results;
+}
+
+int64_t CompiledProgram::segment_count() const {
+  if (staged_ != nullptr) return static_cast<int64_t>(staged_->num_stages());
+  return program_.instructions.empty() ? 0 : 1;
 }
 
 std::optional<int64_t> CompiledProgram::temporary_bytes() const {
@@ -83,7 +95,8 @@ std::string CompiledProgram::Explain() const {
   if (static_binding_ != nullptr) {
     absl::StrAppend(&text, static_binding_->ToString());
   } else {
-    absl::StrAppend(&text, "kernels and memory are decided by the sizes of the arguments\n");
+    absl::StrAppend(&text, "kernels and memory are decided by the sizes of the arguments",
+                    staged_ != nullptr ? " and by the run\n" : "\n");
   }
   return text;
 }

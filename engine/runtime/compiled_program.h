@@ -2,7 +2,6 @@
 #define TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,18 +10,17 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/fingerprint.h"
-#include "engine/base/mutex.h"
+#include "engine/exec/binding_cache.h"
 #include "engine/exec/bound_program.h"
+#include "engine/exec/staged_program.h"
 
 namespace tensord {
 
 // A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
-// is made when it is compiled, those of others on first use and kept, the most recently used kMaxBindings of them.
-// Shared; thread-safe. The backend must outlive it.
+// is made when it is compiled, those of others on first use and kept as BindingCache does. Shared; thread-safe. The
+// backend must outlive it.
 class CompiledProgram {
  public:
-  static constexpr size_t kMaxBindings = 16;
-
   // Refused where a program without symbols cannot be bound.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(ExecProgram program, Fingerprint fingerprint,
                                                                        std::string device, Backend* backend);
@@ -32,7 +30,12 @@ class CompiledProgram {
   const std::string& device() const { return device_; }  // "cpu:0"
   Backend* backend() const { return backend_; }
 
-  // `arguments` have slot shapes: reversed for a row-major program.
+  // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
+  // what `check` refuses.
+  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
+                                     const RunCheck& check) const;
+
+  // The binding of a program whose sizes the arguments decide.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments) const;
 
   // Absent where symbols decide.
@@ -40,17 +43,12 @@ class CompiledProgram {
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
-  int64_t segment_count() const { return program_.instructions.empty() ? 0 : 1; }
+  int64_t segment_count() const;
   int64_t size_bytes() const { return program_.size_bytes(); }
   // Instructions, passes that changed something, kernels and memory plan, as text.
   std::string Explain() const;
 
  private:
-  struct Binding {
-    std::vector<ConcreteType> arguments;
-    std::shared_ptr<const BoundProgram> bound;
-  };
-
   CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend)
       : program_(std::move(program)), fingerprint_(fingerprint), device_(std::move(device)), backend_(backend) {}
 
@@ -61,8 +59,8 @@ class CompiledProgram {
   bool is_tiny_ = false;                                // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
-  mutable Mutex mutex_;
-  mutable std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
+  mutable BindingCache bindings_;
 };
 
 using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;

@@ -6,6 +6,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/canonical.h"
+#include "engine/ir/liveness.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/pass.h"
 #include "engine/passes/reverse_wire_order.h"
@@ -48,7 +49,10 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   std::vector<TensorType> wire_outputs;
   for (const GraphOutput& output : graph.outputs()) wire_outputs.push_back(graph.type(output.value));
   std::vector<ProgramGuard> program_guards;
+  const std::vector<bool> live = LiveNodes(graph);
   for (ShapeGuard& guard : guards) {
+    // What is not run decides nothing.
+    if (!live[static_cast<size_t>(guard.node)] && (DependsOnRun(guard.lhs) || DependsOnRun(guard.rhs))) continue;
     const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
   }

@@ -25,8 +25,6 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());
   for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, program.Bind(types));
-
   std::vector<BufferPtr> arguments;
   arguments.reserve(request.arguments.size());
   for (const HostTensor& argument : request.arguments) {
@@ -34,13 +32,12 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
                      program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
     arguments.push_back(std::move(buffer));
   }
-  ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, [&request] { return CheckWanted(request); }));
+  ASSIGN_OR_RETURN(ProgramResults results, program.Run(types, arguments, [&request] { return CheckWanted(request); }));
 
-  RunOutcome outcome{.queue_time = queue_time, .peak_bytes = bound->peak_bytes()};
-  for (size_t i = 0; i < results.size(); ++i) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results[i])));
-    const Slot slot = program.program().outputs[i].slot;
-    outcome.results.push_back({.type = bound->slot_types()[static_cast<size_t>(slot)], .bytes = std::move(bytes)});
+  RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
+  for (size_t i = 0; i < results.buffers.size(); ++i) {
+    ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
+    outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes)});
   }
   outcome.run_time = absl::Now() - start;
   return outcome;

@@ -73,6 +73,12 @@ DimExpr DimExpr::OperandAxis(int64_t operand, int64_t axis) {
   return OfAtom({.kind = DimAtom::Kind::kOperandAxis, .operand = operand, .axis = axis});
 }
 
+DimExpr DimExpr::OfTerm(DimTerm term) {
+  DimExpr e;
+  e.terms_.push_back(std::move(term));
+  return e;
+}
+
 absl::Status DimExpr::Append(int64_t coefficient, std::vector<DimAtom> atoms) {
   if (atoms.empty()) {
     const std::optional<int64_t> sum = CheckedAdd(constant_, coefficient);

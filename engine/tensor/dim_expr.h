@@ -51,6 +51,8 @@ class DimExpr {
 
   static DimExpr Symbol(absl::string_view name);
   static DimExpr OperandAxis(int64_t operand, int64_t axis);
+  // A term of another expression.
+  static DimExpr OfTerm(DimTerm term);
 
   static absl::StatusOr<DimExpr> Add(const DimExpr& a, const DimExpr& b);
   static absl::StatusOr<DimExpr> Subtract(const DimExpr& a, const DimExpr& b);
@@ -98,8 +100,9 @@ class DimExpr {
   std::vector<DimTerm> terms_;  // descending by atoms, no zero coefficient, no two with the same atoms
 };
 
-// Reads the form that ToString prints. Symbols are [A-Za-z_][A-Za-z0-9_.]* other than dim, floordiv, min and max.
-absl::StatusOr<DimExpr> ParseDimExpr(absl::string_view text);
+// Reads the form that ToString prints. Symbols are [A-Za-z_][A-Za-z0-9_.]* other than dim, floordiv, min and max; with
+// `run_time_symbols` also those of run_time_size.h.
+absl::StatusOr<DimExpr> ParseDimExpr(absl::string_view text, bool run_time_symbols = false);
 
 }  // namespace tensord
 

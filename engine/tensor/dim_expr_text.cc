@@ -6,6 +6,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/dim_expr.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
@@ -30,7 +31,7 @@ std::string AtomToString(const DimAtom& atom) {
 // factor := number | symbol | dim(n, n) | floordiv(e, e) | min(e, e) | max(e, e) | '(' expression ')'
 class Parser {
  public:
-  explicit Parser(absl::string_view text) : text_(text) {}
+  Parser(absl::string_view text, bool run_time_symbols) : text_(text), run_time_symbols_(run_time_symbols) {}
 
   absl::StatusOr<DimExpr> Parse() {
     ASSIGN_OR_RETURN(DimExpr e, Expression());
@@ -112,6 +113,11 @@ class Parser {
       if (!Take(')')) return Error("expected ')'");
       return e;
     }
+    if (run_time_symbols_ && at_ < text_.size() && IsRunTimeSymbol(text_.substr(at_))) {
+      const absl::string_view symbol = RunTimeSymbolPrefix(text_.substr(at_));
+      at_ += symbol.size();
+      return DimExpr::Symbol(symbol);
+    }
     const size_t begin = at_;
     while (at_ < text_.size() &&
            (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '.')) {
@@ -141,6 +147,7 @@ class Parser {
   }
 
   absl::string_view text_;
+  const bool run_time_symbols_;
   size_t at_ = 0;
   int depth_ = 0;
 };
@@ -175,6 +182,8 @@ std::string DimExpr::ToString() const {
   return text;
 }
 
-absl::StatusOr<DimExpr> ParseDimExpr(absl::string_view text) { return Parser(text).Parse(); }
+absl::StatusOr<DimExpr> ParseDimExpr(absl::string_view text, bool run_time_symbols) {
+  return Parser(text, run_time_symbols).Parse();
+}
 
 }  // namespace tensord

@@ -16,15 +16,8 @@ ConcreteType ToConcreteType(const TensorType& type) {
 }
 
 std::string ToString(const Dim& dim) {
-  switch (dim.extent) {
-    case Extent::kExact:
-      return dim.size.ToString();
-    case Extent::kUpperBound:
-      return absl::StrCat("<=", dim.size.ToString());
-    case Extent::kUnknown:
-      return "?";
-  }
-  return "?";
+  if (dim.extent != Extent::kUpperBound) return dim.size.ToString();
+  return absl::StrCat(dim.size.ToString(), "<=", dim.bound.ToString());
 }
 
 std::string ToString(const TensorType& type) {

@@ -12,20 +12,23 @@ namespace tensord {
 
 // How well a size is known when a graph is compiled.
 enum class Extent : uint8_t {
-  kExact,       // it is the expression
-  kUpperBound,  // it is at most the expression, and only the run decides
+  kExact,       // an expression over symbols that the arguments' shapes bind
+  kUpperBound,  // only the run decides, and it is at most `bound`
   kUnknown,     // only the run decides
 };
 
+// The size of an axis. A size that the run decides is an expression too, over the symbols of run_time_size.h, so that
+// two axes of one such size compare equal; a bound is never taken for a size.
 struct Dim {
   DimExpr size;
-  Extent extent = Extent::kExact;
+  Extent extent = Extent::kExact;  // follows from the size
+  DimExpr bound;                   // kUpperBound
 
   Dim() = default;
   Dim(DimExpr s) : size(std::move(s)) {}  // NOLINT: an expression is an exact size
   Dim(int64_t s) : size(s) {}             // NOLINT: so is a number
   bool is_static() const { return extent == Extent::kExact && size.is_constant(); }
-  friend bool operator==(const Dim& a, const Dim& b) = default;
+  friend bool operator==(const Dim& a, const Dim& b) { return a.size == b.size; }
 };
 
 using SymbolicShape = absl::InlinedVector<Dim, 4>;
@@ -49,7 +52,7 @@ TensorType ToTensorType(const ConcreteType& type);
 // Needs is_static().
 ConcreteType ToConcreteType(const TensorType& type);
 
-// "f32[n,3]"; a bound is "<=n", an unknown size "?".
+// "f32[n,3]"; a size that the run decides comes with its bound: "?y<=n".
 std::string ToString(const Dim& dim);
 std::string ToString(const TensorType& type);
 

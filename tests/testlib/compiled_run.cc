@@ -38,12 +38,11 @@ absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
     ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(held.get(), types.back().num_bytes(), held));
     buffers.push_back(std::move(buffer));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, program.Bind(types));
-  ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(buffers));
+  ASSIGN_OR_RETURN(ProgramResults results, program.Run(types, buffers, nullptr));
   std::vector<Literal> literals;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const ConcreteType& type = bound->slot_types()[static_cast<size_t>(program.program().outputs[i].slot)];
-    ASSIGN_OR_RETURN(const std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results[i])));
+  for (size_t i = 0; i < results.buffers.size(); ++i) {
+    const ConcreteType& type = results.types[i];
+    ASSIGN_OR_RETURN(const std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
     const absl::string_view view(static_cast<const char*>(bytes.get()), static_cast<size_t>(type.num_bytes()));
     ASSIGN_OR_RETURN(Literal literal, Literal::FromBytes(type, view));
     literals.push_back(row_major ? Reversed(literal) : std::move(literal));

@@ -412,6 +412,21 @@ void AddContractions(CaseList* list) {
   }
 }
 
+void AddDynamicTruncate(CaseList* list) {
+  for (DType d : kAllDTypes) {
+    for (DType size : {DType::kI32, DType::kI64}) {
+      for (const Shape& shape :
+           std::vector<Shape>{{0}, {1}, {5}, {3, 0}, {4, 7}, {2, 1, 3, 1, 2, 1, 2, 1}, {3, 5001}}) {
+        for (size_t axis = 0; axis < shape.size(); ++axis) {
+          list->Add(CoreOp::kDynamicTruncate,
+                    AttrsOf(CoreOp::kDynamicTruncate).Set("dimension", static_cast<int64_t>(axis)),
+                    {{d, shape}, {size, {}}});
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Graph GraphOf(const NodeCase& node_case) {
@@ -440,6 +455,7 @@ std::vector<NodeCase> CoreOpCases() {
   list.Append(ScatterCases());
   AddReductions(&list);
   AddContractions(&list);
+  AddDynamicTruncate(&list);
   return list.Take();
 }
 

@@ -82,7 +82,7 @@ class Generator {
     Node node{.name = absl::StrCat("n", graph_.nodes().size()), .op = &Def(op), .attrs = std::move(attrs)};
     node.operands.assign(operands.begin(), operands.end());
     std::vector<ShapeGuard> guards;
-    const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards);
+    const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &bounds_);
     if (!types.ok() || !guards.empty() || Elements((*types)[0]) > kMaxElements) return false;
     for (const Dim& d : (*types)[0].shape) {
       bool bound = true;  // a symbol must be bound by an input
@@ -332,6 +332,7 @@ class Generator {
   std::mt19937_64& random_;
   Graph graph_;
   std::vector<ValueId> values_;
+  RunTimeBounds bounds_;
 };
 
 }  // namespace

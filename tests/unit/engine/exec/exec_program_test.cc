@@ -13,7 +13,7 @@ namespace {
 TEST(LowerToProgram, LastUsesAreTheLastReadsOfWhatIsNoOutput) {
   std::mt19937_64 random(3);
   int64_t last_uses = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 400; ++i) {
     SCOPED_TRACE(i);
     const ExecProgram program = LowerToProgram(RandomValidGraph({.max_nodes = 40, .symbols = true}, &random));
     for (size_t k = 0; k < program.instructions.size(); ++k) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/base/refusal.h"
+#include "engine/tensor/run_time_size.h"
 #include "engine/tensor/tensor_type.h"
 #include "gtest/gtest.h"
 
@@ -79,9 +80,9 @@ TEST(TensorTypeTest, TextOfTypes) {
   TensorType type{.dtype = DType::kBF16, .shape = {Dim(DimExpr::Symbol("n")), Dim(3)}};
   EXPECT_EQ(ToString(type), "bf16[n,3]");
   EXPECT_FALSE(type.is_static());
-  type.shape[0].extent = Extent::kUpperBound;
-  type.shape[1].extent = Extent::kUnknown;
-  EXPECT_EQ(ToString(type), "bf16[<=n,?]");
+  const RunTimeBounds bounds = {{RunTimeSymbol("y"), DimExpr::Symbol("n")}};
+  type.shape[0] = WithExtent(DimExpr::Symbol(RunTimeSymbol("y")), bounds);
+  EXPECT_EQ(ToString(type), "bf16[?y<=n,3]");
   const ConcreteType concrete{.dtype = DType::kBool, .shape = {4, 5}};
   EXPECT_EQ(ToString(concrete), "bool[4,5]");
   EXPECT_EQ(ToConcreteType(ToTensorType(concrete)), concrete);

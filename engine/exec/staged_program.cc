@@ -1,0 +1,129 @@
+#include "engine/exec/staged_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/ops/dynamic_truncate.h"
+
+namespace tensord {
+namespace {
+
+size_t At(Slot slot) { return static_cast<size_t>(slot); }
+
+}  // namespace
+
+// The state of one run. Confined to its thread.
+class StagedProgram::Execution {
+ public:
+  Execution(const StagedProgram& staged, SizeBinding sizes, const RunCheck& check)
+      : staged_(staged), sizes_(std::move(sizes)), check_(check), values_(staged.program_.slot_types.size()) {}
+
+  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments) {
+    key_.arguments.assign(types.begin(), types.end());
+    for (size_t i = 0; i < arguments.size(); ++i) Keep(i, types[i], arguments[i]);
+    for (const ProgramConstant* constant : staged_.constants_) {
+      const absl::string_view bytes = constant->value->bytes();
+      ASSIGN_OR_RETURN(BufferPtr buffer,
+                       staged_.backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant->value));
+      Keep(At(constant->slot), constant->value->type(), std::move(buffer));
+    }
+    for (const auto& stage : staged_.stages_) {
+      RETURN_IF_ERROR(RunStage(*stage));
+      for (Slot slot : stage->released) Drop(At(slot));
+    }
+    ProgramResults results{.peak_bytes = peak_bytes_};
+    for (const ProgramOutput& output : staged_.program_.outputs) {
+      const Value& value = values_[At(output.slot)];
+      results.types.push_back(value.type);
+      results.buffers.push_back(value.buffer);
+    }
+    return results;
+  }
+
+ private:
+  struct Value {
+    ConcreteType type;
+    BufferPtr buffer;
+  };
+
+  void Keep(size_t slot, const ConcreteType& type, BufferPtr buffer) {
+    values_[slot] = {type, std::move(buffer)};
+    kept_bytes_ += type.num_bytes();
+  }
+
+  void Drop(size_t slot) {
+    if (values_[slot].buffer == nullptr) return;
+    kept_bytes_ -= values_[slot].type.num_bytes();
+    values_[slot].buffer.reset();
+  }
+
+  absl::Status Decide(const RunTimeSize& size) {
+    const Value& value = values_[At(size.size)];
+    ASSIGN_OR_RETURN(const std::shared_ptr<const void> bytes, staged_.backend_->Export(value.buffer));
+    ASSIGN_OR_RETURN(const int64_t extent, sizes_.Evaluate(size.extent));
+    const int64_t decided = TruncatedSize(bytes.get(), value.type.dtype, extent);
+    sizes_.Bind(size.symbol, decided);
+    key_.run_time_sizes.push_back(decided);
+    return absl::OkStatus();
+  }
+
+  absl::Status RunStage(const Stage& stage) {
+    for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, [&] {
+      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_);
+    }));
+    std::vector<BufferPtr> arguments;
+    int64_t argument_bytes = 0;
+    for (Slot slot : stage.part.inputs) {
+      arguments.push_back(values_[At(slot)].buffer);
+      argument_bytes += values_[At(slot)].type.num_bytes();
+    }
+    ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_));
+    peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + bound->peak_bytes());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Slot own = stage.part.program.outputs[i].slot;
+      Keep(At(stage.part.outputs[i]), bound->slot_types()[At(own)], std::move(results[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  const StagedProgram& staged_;
+  SizeBinding sizes_;
+  const RunCheck& check_;
+  BindingKey key_;
+  std::vector<Value> values_;  // by slot of the program
+  int64_t kept_bytes_ = 0;
+  int64_t peak_bytes_ = 0;
+};
+
+StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {
+  std::vector<size_t> last_stage(program.slot_types.size());
+  std::vector<bool> is_wanted(program.slot_types.size());  // by the caller, or by the host to decide a size
+  std::vector<ProgramStage> parts = SplitIntoStages(program);
+  for (size_t s = 0; s < parts.size(); ++s) {
+    for (Slot slot : parts[s].inputs) last_stage[At(slot)] = s;
+    for (const RunTimeSize& size : parts[s].sizes) {
+      last_stage[At(size.size)] = s;
+      is_wanted[At(size.size)] = true;
+    }
+    stages_.push_back(std::make_unique<Stage>());
+    stages_.back()->part = std::move(parts[s]);
+  }
+  std::vector<bool> is_output(program.slot_types.size());
+  for (const ProgramOutput& output : program.outputs) is_output[At(output.slot)] = is_wanted[At(output.slot)] = true;
+  for (const ProgramConstant& constant : program.constants) {
+    if (is_wanted[At(constant.slot)]) constants_.push_back(&constant);
+  }
+  for (size_t slot = 0; slot < last_stage.size(); ++slot) {
+    if (!is_output[slot]) stages_[last_stage[slot]]->released.push_back(static_cast<Slot>(slot));
+  }
+}
+
+absl::StatusOr<ProgramResults> StagedProgram::Run(absl::Span<const ConcreteType> types,
+                                                  absl::Span<const BufferPtr> arguments, const RunCheck& check) const {
+  ASSIGN_OR_RETURN(SizeBinding sizes, BindSizes(program_, types));
+  return Execution(*this, std::move(sizes), check).Run(types, arguments);
+}
+
+}  // namespace tensord

@@ -1,0 +1,54 @@
+#ifndef TENSORD_ENGINE_EXEC_STAGED_PROGRAM_H_
+#define TENSORD_ENGINE_EXEC_STAGED_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/binding_cache.h"
+#include "engine/exec/bound_program.h"
+#include "engine/exec/program_stages.h"
+
+namespace tensord {
+
+// What a run gives: a buffer an output, and its type as the slot has it.
+struct ProgramResults {
+  std::vector<ConcreteType> types;
+  std::vector<BufferPtr> buffers;
+  int64_t peak_bytes = 0;  // of arguments, results and temporaries together
+};
+
+// A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
+// host reads the sizes. Values that later stages need are buffers of their own and go with their last reader.
+//
+// Immutable but for its caches of bindings, so thread-safe. The program and the backend must outlive it.
+class StagedProgram {
+ public:
+  StagedProgram(const ExecProgram& program, Backend* backend);
+
+  size_t num_stages() const { return stages_.size(); }
+
+  // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
+  // kernel after that size is known.
+  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
+                                     const RunCheck& check) const;
+
+ private:
+  class Execution;
+  struct Stage {
+    ProgramStage part;
+    std::vector<Slot> released;  // values that no later stage and no output reads
+    mutable BindingCache bindings;
+  };
+
+  const ExecProgram& program_;
+  Backend* const backend_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<const ProgramConstant*> constants_;  // that are outputs or sizes; the others are the stages'
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_STAGED_PROGRAM_H_

@@ -1,0 +1,33 @@
+#ifndef TENSORD_ENGINE_TENSOR_RUN_TIME_SIZE_H_
+#define TENSORD_ENGINE_TENSOR_RUN_TIME_SIZE_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "engine/tensor/dim_expr.h"
+#include "engine/tensor/tensor_type.h"
+
+namespace tensord {
+
+// A size that only the run decides is a symbol of its own, named after the node that decides it: "?y". No client can
+// write such a symbol. Characters of the name other than [A-Za-z0-9_./] are written as ~ and two hexadecimal digits.
+std::string RunTimeSymbol(absl::string_view node);
+bool IsRunTimeSymbol(absl::string_view symbol);
+// What text begins with.
+absl::string_view RunTimeSymbolPrefix(absl::string_view text);
+
+// Whether the expression has such a symbol.
+bool DependsOnRun(const DimExpr& size);
+
+// What the sizes that the run decides are at most, as expressions over ordinary symbols; nothing where that is unknown.
+using RunTimeBounds = absl::flat_hash_map<std::string, std::optional<DimExpr>>;
+
+// The size with its extent. An expression that grows with every size that the run decides is bounded by their bounds,
+// and exact where there is none; others (n - ?y) are unknown.
+Dim WithExtent(DimExpr size, const RunTimeBounds& bounds);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_TENSOR_RUN_TIME_SIZE_H_
