@@ -51,6 +51,26 @@ void GrowDynamicUpdateSlice(GrowingGraph& graph, CoreOp op, DType dtype) {
   if (update.has_value()) graph.Append(op, AttrsOf(op), {x, *update, *starts});
 }
 
+void GrowDynamicTruncate(GrowingGraph& graph, CoreOp op, DType dtype) {
+  const ValueId x = graph.Any(dtype, /*exact=*/false);
+  if (graph.rank(x) == 0) return;
+  const int64_t dimension = graph.Below(graph.rank(x));
+  const DType size_dtype = graph.AnyOf(kIntegers);
+  std::optional<ValueId> size;
+  if (graph.OneIn(2)) {
+    // Of any origin: computed, an argument, far outside.
+    size = graph.WithShape(size_dtype, {}, /*exact=*/true);
+  } else {
+    const int64_t extent = graph.GreatestSize(graph.Type(x).shape[static_cast<size_t>(dimension)]);
+    const int64_t kept = graph.Between(-1, extent + 1);
+    Literal literal = size_dtype == DType::kI32 ? Literal::Scalar(static_cast<int32_t>(kept)) : Literal::Scalar(kept);
+    size = graph.Append(
+        CoreOp::kConstant,
+        AttrsOf(CoreOp::kConstant).Set("value", LiteralPtr(std::make_shared<const Literal>(std::move(literal)))), {});
+  }
+  if (size.has_value()) graph.Append(op, AttrsOf(op).Set("dimension", dimension), {x, *size});
+}
+
 void GrowShapeOf(GrowingGraph& graph, CoreOp op, DType dtype) {
   const ValueId x = graph.Any(dtype, /*exact=*/false);
   if (graph.rank(x) == 0) return;

@@ -33,7 +33,7 @@ void GrowReshape(GrowingGraph& graph, CoreOp op, DType dtype) {
   const bool by_axis = graph.OneIn(3);
   const ValueId source = graph.Alike(x, /*exact=*/false);
   if (by_axis && graph.OneIn(2)) operands.push_back(source);
-  const SymbolicShape& from = graph.Type(x).shape;
+  const SymbolicShape from = graph.Type(x).shape;
   std::vector<DimExpr> shape;
   for (size_t i = 0; i < from.size(); ++i) {
     if (graph.OneIn(4)) shape.push_back(1);
@@ -42,6 +42,8 @@ void GrowReshape(GrowingGraph& graph, CoreOp op, DType dtype) {
     if (half > 0 && graph.OneIn(2)) {
       shape.push_back(2);
       shape.push_back(half);
+    } else if (from[i].extent != Extent::kExact) {
+      shape.push_back(DimExpr::OperandAxis(0, static_cast<int64_t>(i)));
     } else if (by_axis && graph.OneIn(2)) {
       shape.push_back(DimExpr::OperandAxis(static_cast<int64_t>(operands.size()) - 1, static_cast<int64_t>(i)));
     } else if (!size.is(1) || graph.OneIn(2)) {
@@ -77,7 +79,9 @@ void GrowBroadcastInDim(GrowingGraph& graph, CoreOp op, DType dtype) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (from[i].size.is(1)) continue;
     DimExpr& size = shape[static_cast<size_t>(axes[i])];
-    size = graph.OneIn(4) ? DimExpr::OperandAxis(0, static_cast<int64_t>(i)) : from[i].size;
+    // A size that the run decides has no name.
+    const bool by_axis = graph.OneIn(4) || from[i].extent != Extent::kExact;
+    size = by_axis ? DimExpr::OperandAxis(0, static_cast<int64_t>(i)) : from[i].size;
   }
   graph.Append(op, AttrsOf(op).Set("shape", shape).Set("broadcast_dimensions", axes), operands);
 }

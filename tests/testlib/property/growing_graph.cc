@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/verifier.h"
+#include "engine/ops/dynamic_truncate.h"
+#include "engine/reference/evaluator.h"
 #include "tests/testlib/property/rounding.h"
 
 namespace tensord::property {
@@ -234,6 +236,20 @@ int64_t GrowingGraph::GreatestSize(const Dim& dim) const {
   return greatest;
 }
 
+bool GrowingGraph::BindTruncation(const Node& node) {
+  Graph until_here = graph_;
+  until_here.AddOutput("size", node.operands[1]);
+  const Dim& limit = Type(node.operands[0]).shape[static_cast<size_t>(node.attrs.Int("dimension"))];
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    const auto size = EvaluateReference(until_here, /*guards=*/{}, arguments_[i]);
+    const auto extent = bindings_[i].Evaluate(limit.size);
+    if (!size.ok() || !extent.ok()) return false;
+    const Literal& literal = size->front();
+    bindings_[i].Bind(RunTimeSymbol(node.name), TruncatedSize(literal.bytes().data(), literal.dtype(), *extent));
+  }
+  return true;
+}
+
 bool GrowingGraph::HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const {
   for (const SizeBinding& binding : bindings_) {
     for (const ShapeGuard& guard : guards) {
@@ -249,8 +265,10 @@ std::optional<ValueId> GrowingGraph::Append(CoreOp op, Attributes attrs, const s
   Node node{.name = absl::StrCat("n", graph_.nodes().size()), .op = &Def(op), .attrs = std::move(attrs)};
   node.operands.assign(operands.begin(), operands.end());
   std::vector<ShapeGuard> guards;
-  const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards);
-  if (!types.ok() || !HoldsForAllChoices(guards, (*types)[0])) return std::nullopt;
+  const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &run_time_bounds_);
+  if (!types.ok() || (op == CoreOp::kDynamicTruncate && !BindTruncation(node)) ||
+      !HoldsForAllChoices(guards, (*types)[0]))
+    return std::nullopt;
   const TensorType& type = (*types)[0];
   if (type.rank() > 10) return std::nullopt;
   const DType first = operands.empty() ? type.dtype : Type(operands.back()).dtype;

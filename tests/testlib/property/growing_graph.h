@@ -79,6 +79,8 @@ class GrowingGraph {
   TensorType InputType();
   // A value and its axis of that size.
   std::optional<std::pair<ValueId, int64_t>> FindAxis(const Dim& dim) const;
+  // Binds the size that a DynamicTruncate decides, in every choice; false where the reference cannot compute it.
+  bool BindTruncation(const Node& node);
   bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
 
   const GrowthOptions options_;
@@ -88,7 +90,8 @@ class GrowingGraph {
   std::vector<std::string> symbols_;
   std::vector<std::vector<Literal>> arguments_;  // by choice
   std::vector<SizeBinding> bindings_;            // by choice
-  std::vector<bool> exact_;                      // by value
+  RunTimeBounds run_time_bounds_;
+  std::vector<bool> exact_;  // by value
 };
 
 inline Attributes AttrsOf(CoreOp op) { return Attributes(Def(op).attrs); }

@@ -59,6 +59,8 @@ GrowthRule FindGrowthRule(CoreOp op) {
       return &GrowDynamicSlice;
     case CoreOp::kDynamicUpdateSlice:
       return &GrowDynamicUpdateSlice;
+    case CoreOp::kDynamicTruncate:
+      return &GrowDynamicTruncate;
     case CoreOp::kShapeOf:
       return &GrowShapeOf;
     case CoreOp::kPadToMatch:

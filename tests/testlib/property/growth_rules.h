@@ -45,6 +45,7 @@ void GrowScatter(GrowingGraph& graph, CoreOp op, DType dtype);
 
 void GrowDynamicSlice(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowDynamicUpdateSlice(GrowingGraph& graph, CoreOp op, DType dtype);
+void GrowDynamicTruncate(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowShapeOf(GrowingGraph& graph, CoreOp op, DType dtype);
 void GrowPadToMatch(GrowingGraph& graph, CoreOp op, DType dtype);
 

@@ -320,6 +320,7 @@ absl::StatusOr<Radii> Rule(const Node& node, Operands operands, const Literal& r
     case CoreOp::kGather:
     case CoreOp::kGatherDynamicSliceSizes:
     case CoreOp::kDynamicSlice:
+    case CoreOp::kDynamicTruncate:
       return Moved(node, operands, {0}, {1}, result);
     case CoreOp::kDynamicUpdateSlice:
       return Moved(node, operands, {0, 1}, {2}, result);
