@@ -75,9 +75,8 @@ TEST(CallGateTest, AWaiterThatIsWokenLooksAgain) {
   ASSERT_TRUE(gate.Enter(1).ok());
   std::atomic<bool> hurry{false};
   const absl::Time start = absl::Now();
-  std::thread waiter([&] {
-    EXPECT_FALSE(gate.WaitUntilEmpty(start + absl::Hours(1), [&hurry] { return hurry.load(); }));
-  });
+  std::thread waiter(
+      [&] { EXPECT_FALSE(gate.WaitUntilEmpty(start + absl::Hours(1), [&hurry] { return hurry.load(); })); });
   hurry = true;
   gate.WakeWaiters();
   waiter.join();
