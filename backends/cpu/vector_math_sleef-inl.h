@@ -14,9 +14,18 @@
 
 #undef TENSORD_SLEEF32
 #undef TENSORD_SLEEF64
+#undef TENSORD_SLEEF_IS_OUT_OF_REACH
 #undef TENSORD_SLEEF_V32
 #undef TENSORD_SLEEF_V64
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// clang passes vectors that are wider than the whole file's instruction set through memory, whatever a function's own
+// target is, and SLEEF expects them in registers.
+#if HWY_COMPILER_CLANG && HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(__AVX2__)
+#define TENSORD_SLEEF_IS_OUT_OF_REACH 1
+#else
+#define TENSORD_SLEEF_IS_OUT_OF_REACH 0
+#endif
+#if TENSORD_SLEEF_IS_OUT_OF_REACH
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #define TENSORD_SLEEF32(fn) Sleef_finz_##fn##f16_u10avx512f
 #define TENSORD_SLEEF64(fn) Sleef_finz_##fn##d8_u10avx512f
 #define TENSORD_SLEEF_V32 __m512
