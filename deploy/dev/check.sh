@@ -47,7 +47,7 @@ check_format() {
   local files
   mapfile -t files < <(project_files '*.cc' '*.h' '*.cu' '*.cuh')
   [[ ${#files[@]} -eq 0 ]] && return 0
-  if ! clang-format-14 --dry-run --Werror "${files[@]}" 2>&1 | grep -E 'error:' | cut -d: -f1 | sort | uniq -c |
+  if ! clang-format-14 --dry-run --Werror "${files[@]}" 2>&1 | sed -n 's|^\([^:]*\):.*error:.*|\1|p' | sort | uniq -c |
     awk '{ print $2 ":1: format: " $1 " places. Run ./dev format " $2; found = 1 } END { exit found }'; then
     return 1
   fi
