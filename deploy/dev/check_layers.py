@@ -13,6 +13,7 @@ ENGINE_ROWS = (
     ("ops",),
     ("reference",),
     ("families", "autodiff", "algebra", "stablehlo"),
+    ("fusion",),
     ("passes",),
     ("exec",),
     ("runtime",),

@@ -3,6 +3,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "engine/fusion/micro_program.h"
 #include "engine/ir/attribute.h"
 #include "engine/ir/op_def.h"
 #include "engine/tensor/shape.h"
@@ -16,6 +17,7 @@ struct BoundInstruction {
   const Attributes* attrs = nullptr;
   absl::InlinedVector<ConcreteType, 3> operands;
   absl::InlinedVector<ConcreteType, 1> results;
+  const MicroProgram* micro = nullptr;  // of a fused instruction
 };
 
 }  // namespace tensord

@@ -115,6 +115,7 @@ class CanonicalWriter {
     Append(uint64_t{node.operands.size()});
     for (ValueId operand : node.operands) Append(operand);
     Append(int64_t{node.num_results});
+    if (node.body != nullptr) Append(absl::string_view(CanonicalWriter().Write(*node.body)));
   }
 
   std::string bytes_;

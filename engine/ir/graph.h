@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_IR_GRAPH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ struct GraphInput {
   TensorType type;
 };
 
+class Graph;
+
 // One application of an op. Its results are the values first_result, first_result + 1, ….
 struct Node {
   std::string name;  // the client's; a pass keeps the name of the node that it rewrites
@@ -36,6 +39,9 @@ struct Node {
   absl::InlinedVector<ValueId, 3> operands;
   ValueId first_result;
   int32_t num_results = 1;
+  // Of a node that a pass made of several: what it computes, typed, from its operands to its results. Null for all
+  // others.
+  std::shared_ptr<const Graph> body;
 };
 
 struct GraphOutput {

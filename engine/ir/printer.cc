@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/ir/literal_text.h"
 #include "engine/ir/text_cursor.h"
 
@@ -78,6 +79,10 @@ std::string PrintNode(const Graph& graph, const Node& node) {
     const TensorType& type = graph.type({node.first_result.index + i});
     if (type.dtype == DType::kInvalid) break;
     absl::StrAppend(&text, i == 0 ? " : " : ", ", ToString(type));
+  }
+  if (node.body != nullptr) {
+    absl::StrAppend(&text, " = ", absl::StrReplaceAll(PrintGraph(*node.body), {{"\n", "\n  "}}));
+    text.resize(text.find_last_not_of(" \n") + 1);
   }
   return text;
 }

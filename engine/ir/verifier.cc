@@ -93,9 +93,30 @@ int64_t PartsToKeep(const TensorType& type) {
   return parts;
 }
 
+// The types of a node that has a body. What the body asks of sizes was asked of its nodes before they went into it.
+absl::StatusOr<ResultTypes> InferFromBody(const Graph& graph, const Node& node) {
+  const Graph& body = *node.body;
+  if (body.inputs().size() != node.operands.size()) {
+    return Refuse(Refusal::kOperandCount, absl::StrCat("has ", node.operands.size(), " operands, and its body ",
+                                                       body.inputs().size(), " inputs"));
+  }
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorType& type = graph.type(node.operands[i]);
+    if (!(type == body.inputs()[i].type)) {
+      return Refuse(Refusal::kShapeMismatch, absl::StrCat("operand ", i, " is ", ToString(type),
+                                                          ", and the body's input ", ToString(body.inputs()[i].type)));
+    }
+  }
+  RETURN_IF_ERROR(VerifyTypes(body));
+  ResultTypes types;
+  for (const GraphOutput& output : body.outputs()) types.push_back(body.type(output.value));
+  return types;
+}
+
 // InferNode; adds the parts of size expressions that were read and made, and refuses where they are too many.
 absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, int32_t node_index,
                                          std::vector<ShapeGuard>* guards, RunTimeBounds* bounds, int64_t* parts) {
+  if (node.body != nullptr) return InferFromBody(graph, node);
   const OpDef& op = *node.op;
   const int count = static_cast<int>(node.operands.size());
   const bool too_many = count > op.max_operands && !op.has(kShapeSources);
