@@ -1,4 +1,3 @@
-#include <malloc.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -6,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/allocator_tuning.h"
 #include "server/config/command_line.h"
 #include "server/config/config_file.h"
 #include "server/daemon.h"
@@ -16,15 +16,6 @@ namespace tensord::server {
 namespace {
 
 constexpr int kWrongUsage = 2;
-
-// Freed memory stays with the process: messages of megabytes come and go all the time, and getting their pages from the
-// kernel anew costs several times what is done with them.
-void TuneAllocator() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 2047 << 20);
-  mallopt(M_TOP_PAD, 64 << 20);
-  mallopt(M_ARENA_MAX, 1);  // the other arenas return what is larger than 64 MiB all the same
-}
 
 void Print(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -80,6 +71,6 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace tensord::server
 
 int main(int argc, char** argv) {
-  tensord::server::TuneAllocator();
+  tensord::TuneAllocator();
   return tensord::server::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -14,7 +14,10 @@ import tempfile
 PROGRAMS = [
     ("bench_in_process", ["in_process"]),
     ("bench_s1", ["S1"]),
+    ("bench_compile", ["S2_compile"]),
 ]
+# Those that take --filter.
+FILTERING = {"bench_in_process", "bench_compile"}
 
 
 def wanted(prefixes, wish):
@@ -26,7 +29,7 @@ def run(program, options, wish):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
         command = [os.path.join(options.bin, program), "--json=" + out]
-        if program == "bench_in_process" and wish:
+        if program in FILTERING and wish:
             command.append("--filter=" + wish)
         print("== " + program, flush=True)
         if subprocess.run(command, check=False).returncode != 0:

@@ -1,0 +1,12 @@
+#ifndef TENSORD_ENGINE_BASE_ALLOCATOR_TUNING_H_
+#define TENSORD_ENGINE_BASE_ALLOCATOR_TUNING_H_
+
+namespace tensord {
+
+// Lets the process keep the memory that it frees: messages and programs of megabytes come and go all the time, and
+// getting their pages from the kernel anew costs several times what is done with them. Once, at the start of main.
+void TuneAllocator();
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_ALLOCATOR_TUNING_H_

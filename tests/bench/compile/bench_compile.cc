@@ -1,0 +1,169 @@
+// What a cold compile costs, from a graph to a program that is ready to run, on graphs of one mixture of ops and of 100
+// to 100,000 nodes (tests/testlib/mixed_graph.h). The sizes take turns, so that a machine that others use too is the
+// same for all of them. Prints a table, or with --json=FILE the workloads in the form of ./dev bench.
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/base/allocator_tuning.h"
+#include "engine/ops/core_ops.h"
+#include "engine/runtime/compiler.h"
+#include "proto/codec/graph_codec.h"
+#include "tests/testlib/mixed_graph.h"
+
+namespace tensord {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Workload {
+  std::string name;
+  int nodes;
+  bool row_major;
+  bool symbolic;
+};
+
+struct Samples {
+  std::vector<double> compile_ns;
+  std::vector<double> decode_ns;
+};
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double NanosecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+absl::Status CompileOnce(const Workload& workload, Graph graph, Backend* backend, std::vector<double>* took) {
+  const CompileSettings settings{.device = "cpu:0", .row_major = workload.row_major};
+  const auto start = Clock::now();
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  const auto program = Compile(std::move(graph), settings, key.fingerprint, backend);
+  took->push_back(NanosecondsSince(start));
+  return program.status();
+}
+
+absl::Status DecodeOnce(const std::string& bytes, std::vector<double>* took) {
+  const auto start = Clock::now();
+  v1::Graph wire;
+  if (!wire.ParseFromString(bytes)) return absl::InternalError("the graph's own bytes do not parse");
+  const auto graph = codec::DecodeGraph(wire, CoreRegistry(), {}, Order::kRowMajor);
+  took->push_back(NanosecondsSince(start));
+  return graph.status();
+}
+
+// One round of a workload: as often as makes some milliseconds.
+absl::Status RunRound(const Workload& workload, const Graph& graph, const std::string& bytes, Backend* backend,
+                      Samples* samples) {
+  const int repeats = std::max(1, 2000 / workload.nodes);
+  for (int i = 0; i < repeats; ++i) {
+    absl::Status status = CompileOnce(workload, graph, backend, &samples->compile_ns);
+    if (status.ok()) status = DecodeOnce(bytes, &samples->decode_ns);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+int Main(absl::string_view json_file, absl::string_view filter, int rounds) {
+  std::vector<Workload> workloads;
+  for (int nodes : {100, 400, 1'000, 10'000, 100'000}) {
+    const std::string name = absl::StrCat("S2_compile_", nodes);
+    workloads.push_back({name, nodes, /*row_major=*/true, /*symbolic=*/false});
+    workloads.push_back({name + "_column_major", nodes, /*row_major=*/false, /*symbolic=*/false});
+    workloads.push_back({name + "_symbolic", nodes, /*row_major=*/true, /*symbolic=*/true});
+  }
+  workloads.erase(std::remove_if(workloads.begin(), workloads.end(),
+                                 [&](const Workload& w) { return !absl::StartsWith(w.name, filter); }),
+                  workloads.end());
+
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  std::vector<Graph> graphs;
+  std::vector<std::string> bytes;
+  for (const Workload& workload : workloads) {
+    graphs.push_back(MixedGraph({.nodes = workload.nodes, .symbolic = workload.symbolic}));
+    const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(graphs.back());
+    if (!wire.ok()) {
+      std::cerr << workload.name << ": " << wire.status() << "\n";
+      return 1;
+    }
+    bytes.push_back(wire->SerializeAsString());
+  }
+  std::vector<Samples> samples(workloads.size());
+  for (int round = -1; round < rounds; ++round) {  // the first one warms up
+    for (size_t i = 0; i < workloads.size(); ++i) {
+      Samples warm_up;
+      const absl::Status status =
+          RunRound(workloads[i], graphs[i], bytes[i], backend.get(), round < 0 ? &warm_up : &samples[i]);
+      if (!status.ok()) {
+        std::cerr << workloads[i].name << ": " << status << "\n";
+        return 1;
+      }
+    }
+  }
+
+  std::vector<std::string> rows;
+  std::cout << absl::StrFormat("%-32s %10s %12s %12s\n", "workload", "ms", "ns a node", "decode ns");
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    const double compile = Median(samples[i].compile_ns), nodes = workloads[i].nodes;
+    std::cout << absl::StrFormat("%-32s %10.3f %12.0f %12.0f\n", workloads[i].name, compile / 1e6, compile / nodes,
+                                 Median(samples[i].decode_ns) / nodes);
+    rows.push_back(absl::StrFormat(
+        R"({"workload": "%s", "threads": 1, "ours_ms": %.6f, "ns_per_node": %.1f, "decode_ns_per_node": %.1f, "peers": {}})",
+        workloads[i].name, compile / 1e6, compile / nodes, Median(samples[i].decode_ns) / nodes));
+  }
+  for (const absl::string_view variant : {"", "_column_major", "_symbolic"}) {
+    double first = 0, last = 0;
+    for (size_t i = 0; i < workloads.size(); ++i) {
+      const double ns_per_node = Median(samples[i].compile_ns) / workloads[i].nodes;
+      if (workloads[i].name == absl::StrCat("S2_compile_100", variant)) first = ns_per_node;
+      if (workloads[i].name == absl::StrCat("S2_compile_100000", variant)) last = ns_per_node;
+    }
+    if (first > 0 && last > 0) {
+      std::cout << absl::StrFormat("a node of 100,000 costs %.2f of one of 100%s%s\n", last / first,
+                                   variant.empty() ? "" : ", ", absl::StripPrefix(variant, "_"));
+    }
+  }
+  if (!json_file.empty()) {
+    std::ofstream(std::string(json_file)) << "{\"workloads\": [" << absl::StrJoin(rows, ", ") << "]}\n";
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tensord
+
+int main(int argc, char** argv) {
+  absl::string_view json_file, filter;
+  int rounds = 9;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (absl::ConsumePrefix(&argument, "--json=")) {
+      json_file = argument;
+    } else if (absl::ConsumePrefix(&argument, "--filter=")) {
+      filter = argument;
+    } else if (!absl::ConsumePrefix(&argument, "--rounds=") || !absl::SimpleAtoi(argument, &rounds) || rounds < 1) {
+      std::cerr << "usage: bench_compile [--filter=BEGINNING_OF_NAME] [--rounds=N] [--json=FILE]\n";
+      return 2;
+    }
+  }
+  tensord::TuneAllocator();
+  return tensord::Main(json_file, filter, rounds);
+}
