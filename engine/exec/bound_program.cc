@@ -8,6 +8,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/fusion/build_micro_program.h"
 
 namespace tensord {
 namespace {
@@ -30,17 +31,44 @@ absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& progra
   return types;
 }
 
+absl::StatusOr<std::unique_ptr<const MicroProgram>> BindBody(const ExecInstruction& instruction,
+                                                             const SizeBinding& binding) {
+  const Graph& body = *instruction.body;
+  std::vector<ConcreteType> types(static_cast<size_t>(body.num_values()));
+  for (int32_t v = 0; v < body.num_values(); ++v) {
+    ASSIGN_OR_RETURN(types[static_cast<size_t>(v)], binding.Resolve(body.type({v})));
+  }
+  ASSIGN_OR_RETURN(MicroProgram micro, BuildMicroProgram(instruction.attrs, body, types));
+  return std::make_unique<const MicroProgram>(std::move(micro));
+}
+
+// By instruction; null where it has no body.
+absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(const ExecProgram& program,
+                                                                            const SizeBinding& binding) {
+  std::vector<std::unique_ptr<const MicroProgram>> micro_programs(program.instructions.size());
+  for (size_t i = 0; i < micro_programs.size(); ++i) {
+    const ExecInstruction& instruction = program.instructions[i];
+    if (instruction.body == nullptr) continue;
+    absl::StatusOr<std::unique_ptr<const MicroProgram>> micro = BindBody(instruction, binding);
+    if (!micro.ok()) return WithNode(micro.status(), instruction.node, instruction.op->name);
+    micro_programs[i] = *std::move(micro);
+  }
+  return micro_programs;
+}
+
 // The instructions that are to be run, with their sizes. Points into the program and the types.
-std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, const std::vector<ConcreteType>& types) {
+std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, const std::vector<ConcreteType>& types,
+                                                 absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs) {
   std::vector<SegmentInstruction> bound;
   bound.reserve(program.instructions.size());
-  for (const ExecInstruction& instruction : program.instructions) {
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const ExecInstruction& instruction = program.instructions[i];
     if (IsAlias(instruction)) continue;
-    SegmentInstruction& segment =
-        bound.emplace_back(SegmentInstruction{.bound = {.op = instruction.op, .attrs = &instruction.attrs},
-                                              .operands = instruction.operands,
-                                              .results = instruction.results,
-                                              .node = instruction.node});
+    SegmentInstruction& segment = bound.emplace_back(SegmentInstruction{
+        .bound = {.op = instruction.op, .attrs = &instruction.attrs, .micro = micro_programs[i].get()},
+        .operands = instruction.operands,
+        .results = instruction.results,
+        .node = instruction.node});
     for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
     for (Slot slot : instruction.results) segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
   }
@@ -68,7 +96,9 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
 
   auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
-  const std::vector<SegmentInstruction> instructions = BindInstructions(program, bound->slot_types_);
+  ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
+  const std::vector<SegmentInstruction> instructions =
+      BindInstructions(program, bound->slot_types_, bound->micro_programs_);
   ASSIGN_OR_RETURN(bound->segment_, backend->Prepare(instructions));
   ASSIGN_OR_RETURN(bound->plan_, PlanBuffers(program, bound->slot_types_, bound->segment_->scratch_bytes()));
   for (const ProgramConstant& constant : program.constants) {

@@ -47,6 +47,7 @@ class BoundProgram {
   const ExecProgram& program_;
   Backend* const backend_;
   std::vector<ConcreteType> slot_types_;
+  std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
   BufferPlan plan_;
   std::vector<BufferPtr> constants_;
   std::unique_ptr<PreparedSegment> segment_;

@@ -53,7 +53,7 @@ ExecProgram LowerToProgram(const Graph& graph) {
       program.constants.push_back({.slot = node.first_result.index, .value = node.attrs.GetLiteral("value")});
       continue;
     }
-    ExecInstruction instruction{.op = node.op, .attrs = node.attrs, .node = node.name};
+    ExecInstruction instruction{.op = node.op, .attrs = node.attrs, .node = node.name, .body = node.body};
     // Shape sources were needed by inference only.
     const size_t computed_with = node.op->has(kShapeSources)
                                      ? std::min(node.operands.size(), static_cast<size_t>(node.op->max_operands))

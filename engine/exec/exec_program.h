@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_EXEC_EXEC_PROGRAM_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct ExecInstruction {
   // By operand: no later instruction reads the slot and it is no output. A slot that is an operand twice is used last
   // at its last position only.
   absl::InlinedVector<bool, 3> last_use;
-  std::string node;  // name of the graph's node that it computes
+  std::string node;                   // name of the graph's node that it computes
+  std::shared_ptr<const Graph> body;  // of a fused instruction
 };
 
 struct ProgramConstant {
