@@ -64,6 +64,7 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
                              .log = parts->log.get(),
                              .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); }})};
 
+  const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
                           .registry = &CoreRegistry(),
                           .executors = parts->executors.get(),
@@ -73,6 +74,8 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
                           .log = parts->log.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
+                          .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
+                          .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .server_limits = ServerLimitsOf(config)};
   parts->compute_service = MakeComputeService(&parts->service_parts);
   return parts;

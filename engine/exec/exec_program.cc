@@ -7,19 +7,6 @@
 
 namespace tensord {
 
-void MarkLastUses(ExecProgram* program) {
-  std::vector<bool> read_later(static_cast<size_t>(program->num_slots()));
-  for (const ProgramOutput& output : program->outputs) read_later[static_cast<size_t>(output.slot)] = true;
-  for (auto it = program->instructions.rbegin(); it != program->instructions.rend(); ++it) {
-    it->last_use.resize(it->operands.size());
-    for (size_t i = it->operands.size(); i-- > 0;) {
-      const size_t slot = static_cast<size_t>(it->operands[i]);
-      it->last_use[i] = !read_later[slot];
-      read_later[slot] = true;
-    }
-  }
-}
-
 bool ExecProgram::is_static() const {
   for (const TensorType& type : slot_types) {
     if (!type.is_static()) return false;
@@ -59,13 +46,13 @@ ExecProgram LowerToProgram(const Graph& graph) {
                                      ? std::min(node.operands.size(), static_cast<size_t>(node.op->max_operands))
                                      : node.operands.size();
     for (size_t k = 0; k < computed_with; ++k) instruction.operands.push_back(node.operands[k].index);
+    instruction.last_use.resize(instruction.operands.size());
     for (int32_t r = 0; r < node.num_results; ++r) instruction.results.push_back(node.first_result.index + r);
     program.instructions.push_back(std::move(instruction));
   }
   for (const GraphOutput& output : graph.outputs()) {
     program.outputs.push_back({.name = output.name, .slot = output.value.index});
   }
-  MarkLastUses(&program);
   return program;
 }
 

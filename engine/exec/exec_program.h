@@ -22,7 +22,7 @@ struct ExecInstruction {
   absl::InlinedVector<Slot, 3> operands;
   absl::InlinedVector<Slot, 1> results;
   // By operand: no later instruction reads the slot and it is no output. A slot that is an operand twice is used last
-  // at its last position only.
+  // at its last position only. False wherever nobody has looked (knows_last_uses).
   absl::InlinedVector<bool, 3> last_use;
   std::string node;                   // name of the graph's node that it computes
   std::shared_ptr<const Graph> body;  // of a fused instruction
@@ -36,6 +36,15 @@ struct ProgramConstant {
 struct ProgramOutput {
   std::string name;
   Slot slot = 0;
+};
+
+// What a pass did when it was run.
+struct PassRecord {
+  std::string name;
+  bool fired = false;        // it changed something
+  int64_t duration_ns = 0;   // without the check of its result
+  int64_t nodes_before = 0;  // of a pass of the program: instructions
+  int64_t nodes_after = 0;
 };
 
 // A guard with the node that asked for it.
@@ -57,7 +66,9 @@ struct ExecProgram {
   std::vector<ExecInstruction> instructions;
   std::vector<ProgramOutput> outputs;
   std::vector<ProgramGuard> guards;
-  std::vector<std::string> passes;  // that changed something, in order
+  std::vector<PassRecord> passes;  // that were run, in order
+  bool knows_last_uses = false;    // set by mark_last_uses
+  bool one_session = false;        // set by form_sessions: else every instruction is a session of its own
 
   int32_t num_slots() const { return static_cast<int32_t>(slot_types.size()); }
   // No size depends on a symbol.
@@ -67,11 +78,8 @@ struct ExecProgram {
 };
 
 // The program of a typed graph, of what its outputs need. `guards` come from its inference; nodes that are constants
-// become slots.
+// become slots. Last uses are not marked.
 ExecProgram LowerToProgram(const Graph& graph);
-
-// Sets last_use of every instruction.
-void MarkLastUses(ExecProgram* program);
 
 // Instructions, slots and types as text, for Explain.
 std::string ToString(const ExecProgram& program);

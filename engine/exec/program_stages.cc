@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "engine/exec/mark_last_uses.h"
 #include "engine/ops/core_ops.h"
 #include "engine/tensor/run_time_size.h"
 
@@ -89,6 +90,7 @@ class Splitter {
     part.name = program_.name;
     part.row_major = program_.row_major;
     part.passes = program_.passes;
+    part.one_session = program_.one_session;
     absl::flat_hash_map<Slot, Slot> own;  // slot of the stage by slot of the program
     const auto add = [&](Slot slot) {
       own[slot] = part.num_slots();
@@ -130,10 +132,12 @@ class Splitter {
       ExecInstruction mapped = *instruction;
       mapped.operands.clear();
       for (Slot slot : operands_of(*instruction)) mapped.operands.push_back(own[slot]);
+      mapped.last_use.assign(mapped.operands.size(), false);
       for (Slot& slot : mapped.results) slot = own[slot];
       part.instructions.push_back(std::move(mapped));
     }
-    MarkLastUses(&part);
+    // The stages' order is not the program's.
+    if (program_.knows_last_uses) MarkLastUses(&part);
   }
 
   void AddGuard(const ProgramGuard& guard, std::vector<ProgramStage>* stages) const {

@@ -3,7 +3,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -13,21 +12,15 @@ struct PassOptions {
   bool row_major = false;
 };
 
-// One rewrite of a typed graph into an equivalent typed graph. Pure.
+// One rewrite of a typed graph into an equivalent typed graph. Pure, and linear in the graph. The list of all stands in
+// engine/exec/pipeline.cc.
 struct Pass {
   absl::string_view name;
   absl::string_view summary;
   // True, with the new graph in `graph`, where something changed.
   absl::StatusOr<bool> (*run)(Graph* graph, const PassOptions& options);
+  bool on_by_default = true;
 };
-
-// The passes in the order in which they run; pipeline.cc gives the reasons for it.
-absl::Span<const Pass> Pipeline();
-
-// Runs the pipeline but for the disabled passes; returns the names of those that changed something. The types are
-// checked again after each that did. PASS_UNKNOWN where a disabled name is none.
-absl::StatusOr<std::vector<std::string>> RunPipeline(Graph* graph, const PassOptions& options,
-                                                     absl::Span<const std::string> disabled);
 
 }  // namespace tensord
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/pipeline.h"
 
 namespace tensord {
 namespace {
@@ -89,8 +90,8 @@ std::optional<int64_t> CompiledProgram::temporary_bytes() const {
 
 std::string CompiledProgram::Explain() const {
   std::string text = ToString(program_);
-  absl::StrAppend(&text, "passes that changed the graph: ",
-                  program_.passes.empty() ? "none" : absl::StrJoin(program_.passes, ", "), "\n");
+  const std::vector<std::string> fired = FiredPasses(program_.passes);
+  absl::StrAppend(&text, "passes that changed something: ", fired.empty() ? "none" : absl::StrJoin(fired, ", "), "\n");
   absl::StrAppend(&text, "device ", device_, ", ", segment_count(), " segments\n");
   if (static_binding_ != nullptr) {
     absl::StrAppend(&text, static_binding_->ToString());

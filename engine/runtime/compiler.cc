@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/pipeline.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/liveness.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/pass.h"
 #include "engine/passes/reverse_wire_order.h"
 
 namespace tensord {
@@ -35,8 +35,10 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
   AppendText(&key.bytes, kCompilerVersion);
   AppendText(&key.bytes, settings.device);
   AppendText(&key.bytes, settings.row_major ? "row" : "column");
-  absl::StrAppend(&key.bytes, settings.disabled_passes.size(), ";");
-  for (const std::string& pass : settings.disabled_passes) AppendText(&key.bytes, pass);
+  for (const std::vector<std::string>* passes : {&settings.disabled_passes, &settings.enabled_passes}) {
+    absl::StrAppend(&key.bytes, passes->size(), ";");
+    for (const std::string& pass : *passes) AppendText(&key.bytes, pass);
+  }
   key.bytes += CanonicalBytes(graph);
   key.fingerprint = Fingerprint::Of(key.bytes);
   return key;
@@ -58,14 +60,15 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   }
 
   if (settings.row_major) graph = ReverseWireOrder(graph);
-  ASSIGN_OR_RETURN(std::vector<std::string> passes,
-                   RunPipeline(&graph, {.row_major = settings.row_major}, settings.disabled_passes));
+  const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
+  ASSIGN_OR_RETURN(std::vector<PassRecord> passes, RunPipeline(&graph, {.row_major = settings.row_major}, selection));
   ExecProgram program = LowerToProgram(graph);
   program.inputs = inputs;
   program.wire_outputs = std::move(wire_outputs);
   program.row_major = settings.row_major;
   program.guards = std::move(program_guards);
   program.passes = std::move(passes);
+  RunProgramPasses(selection, &program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
   return CompiledProgram::Create(std::move(program), fingerprint, settings.device, backend);
 }

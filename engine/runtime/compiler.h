@@ -18,6 +18,7 @@ struct CompileSettings {
   std::string device;      // resolved: "cpu:0"
   bool row_major = false;  // arguments and results cross the wire row-major
   std::vector<std::string> disabled_passes;
+  std::vector<std::string> enabled_passes;  // beyond those that are on by default; disabled_passes prevail
 };
 
 // What identifies a compiled program: the canonical bytes of the graph (engine/ir/canonical.h), the settings and the

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
+#include "engine/exec/pipeline.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"
-#include "engine/passes/pass.h"
 
 namespace tensord {
 namespace {
@@ -116,9 +116,19 @@ std::string OpsPage() {
 std::string PassesPage() {
   std::string page = absl::StrCat(
       "# Compiler passes\n\n", kGenerated,
-      "In the order in which they run. `CompileOptions.disabled_passes` leaves one out by its name. "
-      "The reasons for the order\nare in `engine/passes/pipeline.cc`.\n\n| pass | what it does |\n|---|---|\n");
-  for (const Pass& pass : Pipeline()) absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, " |\n");
+      "In the order in which they run; the reasons for it are in `engine/exec/pipeline.cc`. "
+      "`CompileOptions.disabled_passes` leaves\none out by its name, `CompileOptions.enabled_passes` runs one that is "
+      "off by default; the server's settings\n`compiler.disabled_passes` and `compiler.enabled_passes` do so for every "
+      "request. What is disabled is not run, even where it is\nenabled too.\n\n"
+      "## Of the graph\n\n| pass | what it does |\n|---|---|\n");
+  for (const Pass& pass : GraphPasses()) {
+    absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, pass.on_by_default ? "" : " Off by default.",
+                    " |\n");
+  }
+  absl::StrAppend(&page, "\n## Of the program that the graph became\n\n| pass | what it does |\n|---|---|\n");
+  for (const ProgramPass& pass : ProgramPasses()) {
+    absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, " |\n");
+  }
   return page;
 }
 

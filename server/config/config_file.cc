@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/pipeline.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -108,6 +109,12 @@ const FieldDescriptor* FieldOfLimit(const codec::GraphLimitInfo& info) {
   return ServerConfig::Limits::descriptor()->FindFieldByName(std::string(info.name));
 }
 
+absl::Status CheckPasses(absl::string_view path, const google::protobuf::RepeatedPtrField<std::string>& names) {
+  const absl::Status known = CheckPassNames(std::vector<std::string>(names.begin(), names.end()));
+  if (known.ok()) return known;
+  return absl::InvalidArgumentError(absl::StrCat("setting ", path, ": ", known.message()));
+}
+
 struct Range {
   absl::string_view path;
   int64_t value;
@@ -195,6 +202,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
                                                      range.most, ", not ", range.value));
     }
   }
+  RETURN_IF_ERROR(CheckPasses("compiler.disabled_passes", config.compiler().disabled_passes()));
+  RETURN_IF_ERROR(CheckPasses("compiler.enabled_passes", config.compiler().enabled_passes()));
   const std::string& level = config.log().level();
   if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
     return absl::InvalidArgumentError(

@@ -24,6 +24,16 @@ struct Job {
   Backend* backend = nullptr;
 };
 
+// The server's and the request's, as a set: neither order nor repetition may make another program of it.
+std::vector<std::string> PassesOf(const std::vector<std::string>& server,
+                                  const google::protobuf::RepeatedPtrField<std::string>& request) {
+  std::vector<std::string> passes = server;
+  passes.insert(passes.end(), request.begin(), request.end());
+  std::sort(passes.begin(), passes.end());
+  passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+  return passes;
+}
+
 absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, const v1::CompileOptions& options) {
   const auto& unknown = options.GetReflection()->GetUnknownFields(options);
   if (!unknown.empty()) {
@@ -37,11 +47,8 @@ absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, con
   job.backend = executor->backend();
   job.settings.device = executor->device();
   job.settings.row_major = order == Order::kRowMajor;
-  job.settings.disabled_passes.assign(options.disabled_passes().begin(), options.disabled_passes().end());
-  // A set: neither order nor repetition may make another program of it.
-  std::vector<std::string>& passes = job.settings.disabled_passes;
-  std::sort(passes.begin(), passes.end());
-  passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+  job.settings.disabled_passes = PassesOf(call.parts().disabled_passes, options.disabled_passes());
+  job.settings.enabled_passes = PassesOf(call.parts().enabled_passes, options.enabled_passes());
   return job;
 }
 

@@ -32,7 +32,9 @@ struct ServiceParts {
   Log* log = nullptr;
   codec::GraphLimits graph_limits;
   absl::Duration default_deadline;
-  std::vector<ServerLimit> server_limits;  // those beside graph_limits, for GetServerInfo
+  std::vector<std::string> disabled_passes;  // for every request, beside its own
+  std::vector<std::string> enabled_passes;   // likewise
+  std::vector<ServerLimit> server_limits;    // those beside graph_limits, for GetServerInfo
 };
 
 }  // namespace tensord::server

@@ -9,11 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/pipeline.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "engine/passes/pass.h"
 #include "engine/passes/reverse_wire_order.h"
 
 namespace tensord {
@@ -44,8 +44,9 @@ absl::StatusOr<std::vector<std::string>> RunPasses(const std::vector<std::string
                                                    Graph* graph) {
   std::vector<std::string> changed;
   for (const std::string& name : names) {
-    const auto pass = std::find_if(Pipeline().begin(), Pipeline().end(), [&](const Pass& p) { return p.name == name; });
-    if (pass == Pipeline().end()) return absl::InvalidArgumentError(absl::StrCat("there is no pass ", name));
+    const absl::Span<const Pass> passes = GraphPasses();
+    const auto pass = std::find_if(passes.begin(), passes.end(), [&](const Pass& p) { return p.name == name; });
+    if (pass == passes.end()) return absl::InvalidArgumentError(absl::StrCat("there is no pass ", name));
     ASSIGN_OR_RETURN(const bool did, pass->run(graph, {.row_major = row_major}));
     if (did) changed.push_back(name);
     RETURN_IF_ERROR(VerifyTypes(*graph));

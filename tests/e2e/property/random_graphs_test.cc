@@ -17,8 +17,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/exec/pipeline.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/pass.h"
 #include "tests/e2e/property/wire_run.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/property/growth_rules.h"
@@ -46,8 +46,8 @@ WireOptions RandomOptions(uint64_t seed) {
                          .row_major_arguments = random() % 2 == 0,
                          .by_fingerprint = random() % 2 == 0};
   if (random() % 4 == 0) {
-    for (const Pass& pass : Pipeline()) {
-      if (random() % 2 == 0) options.disabled_passes.push_back(std::string(pass.name));
+    for (const std::string& pass : PassNames()) {
+      if (random() % 2 == 0) options.disabled_passes.push_back(pass);
     }
   }
   return options;

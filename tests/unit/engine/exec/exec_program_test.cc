@@ -2,20 +2,29 @@
 
 #include <random>
 
+#include "engine/exec/mark_last_uses.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/valid_graph.h"
 
 namespace tensord {
 namespace {
 
-TEST(LowerToProgram, LastUsesAreTheLastReadsOfWhatIsNoOutput) {
+TEST(MarkLastUses, LastUsesAreTheLastReadsOfWhatIsNoOutput) {
   std::mt19937_64 random(3);
   int64_t last_uses = 0;
   for (int i = 0; i < 400; ++i) {
     SCOPED_TRACE(i);
-    const ExecProgram program = LowerToProgram(RandomValidGraph({.max_nodes = 40, .symbols = true}, &random));
+    ExecProgram program = LowerToProgram(RandomValidGraph({.max_nodes = 40, .symbols = true}, &random));
+    for (const ExecInstruction& instruction : program.instructions) {
+      ASSERT_EQ(instruction.last_use.size(), instruction.operands.size());
+      EXPECT_THAT(instruction.last_use, testing::Each(false)) << "nobody has looked";
+    }
+    EXPECT_FALSE(program.knows_last_uses);
+    MarkLastUses(&program);
+    EXPECT_TRUE(program.knows_last_uses);
     for (size_t k = 0; k < program.instructions.size(); ++k) {
       const ExecInstruction& instruction = program.instructions[k];
       ASSERT_EQ(instruction.last_use.size(), instruction.operands.size());

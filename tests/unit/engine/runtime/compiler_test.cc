@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "engine/exec/pipeline.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"
@@ -11,8 +12,9 @@
 namespace tensord {
 namespace {
 
-using testing::ElementsAre;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 constexpr absl::string_view kText = R"(graph "g" {
   %x = input : f32[2,3]
@@ -47,20 +49,20 @@ TEST(Compile, DisabledPassesAreNotRun) {
   HiddenMemoryBackend backend;
   const auto all = Compile(Parse(kText), {.device = "h"}, Fingerprint(), &backend);
   ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_THAT((*all)->program().passes, ElementsAre("eliminate_dead_code", "absorb_transposes"));
+  EXPECT_THAT(FiredPasses((*all)->program().passes), IsSupersetOf({"eliminate_dead_code", "mark_last_uses"}));
   const auto some =
       Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code"}}, Fingerprint(), &backend);
   ASSERT_TRUE(some.ok()) << some.status();
-  EXPECT_THAT((*some)->program().passes, ElementsAre("absorb_transposes"));
-  const auto none =
-      Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code", "absorb_transposes"}},
-              Fingerprint(), &backend);
+  EXPECT_THAT(FiredPasses((*some)->program().passes), Contains("mark_last_uses"));
+  for (const PassRecord& record : (*some)->program().passes) EXPECT_NE(record.name, "eliminate_dead_code");
+  const auto none = Compile(Parse(kText), {.device = "h", .disabled_passes = PassNames()}, Fingerprint(), &backend);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE((*none)->program().passes.empty());
   EXPECT_EQ((*none)->program().instructions.size(), 2u);  // the transpose too, but never what nobody reads
-  const auto unknown = Compile(Parse(kText), {.device = "h", .disabled_passes = {"fuse"}}, Fingerprint(), &backend);
+  const auto unknown =
+      Compile(Parse(kText), {.device = "h", .disabled_passes = {"no_such_pass"}}, Fingerprint(), &backend);
   EXPECT_EQ(DetailOf(unknown.status())->reason, "PASS_UNKNOWN");
-  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("\"fuse\""));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("\"no_such_pass\""));
 }
 
 TEST(Compile, KeepsTheTypesOfTheWire) {
@@ -84,6 +86,8 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
       {.device = "cpu:0", .disabled_passes = {"a", "b"}},
       {.device = "cpu:0", .disabled_passes = {"ab"}},
       {.device = "cpu:0", .disabled_passes = {""}},
+      {.device = "cpu:0", .enabled_passes = {"a"}},
+      {.device = "cpu:0", .disabled_passes = {"a"}, .enabled_passes = {"a"}},
   };
   const Graph graph = Parse(kText);
   const Graph other = Parse(
