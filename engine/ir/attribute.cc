@@ -6,32 +6,41 @@
 namespace tensord {
 namespace {
 
-AttrValue Unset(AttrKind kind) {
+const AttrValue& Unset(AttrKind kind) {
+  static const AttrValue* const kNumber = new AttrValue(int64_t{0});
+  static const AttrValue* const kNumbers = new AttrValue(std::vector<int64_t>());
+  static const AttrValue* const kSizes = new AttrValue(std::vector<DimExpr>());
+  static const AttrValue* const kNoDType = new AttrValue(DType::kInvalid);
+  static const AttrValue* const kNoType = new AttrValue(SharedType());
+  static const AttrValue* const kNoLiteral = new AttrValue(LiteralPtr());
   switch (kind) {
     case AttrKind::kInt:
     case AttrKind::kEnum:
-      return int64_t{0};
+      return *kNumber;
     case AttrKind::kInts:
-      return std::vector<int64_t>();
+      return *kNumbers;
     case AttrKind::kDims:
-      return std::vector<DimExpr>();
+      return *kSizes;
     case AttrKind::kDType:
-      return DType::kInvalid;
+      return *kNoDType;
     case AttrKind::kType:
-      return TensorType();
+      return *kNoType;
     case AttrKind::kLiteral:
       break;
   }
-  return LiteralPtr();
+  return *kNoLiteral;
 }
 
 }  // namespace
 
 bool IsUnset(AttrKind kind, const AttrValue& value) { return value == Unset(kind); }
 
-Attributes::Attributes(absl::Span<const AttrDef> schema) : schema_(schema) {
-  values_.reserve(schema.size());
-  for (const AttrDef& def : schema) values_.push_back(Unset(def.kind));
+const AttrValue& Attributes::UnsetAt(size_t index) const { return Unset(schema_[index].kind); }
+
+Attributes::Values& Attributes::Mutable() {
+  Values& values = values_.Mutable();
+  for (size_t i = values.size(); i < schema_.size(); ++i) values.push_back(UnsetAt(i));
+  return values;
 }
 
 bool Attributes::Has(absl::string_view name) const {

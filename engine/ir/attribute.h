@@ -7,8 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/copy_on_write.h"
 #include "engine/tensor/literal.h"
 #include "engine/tensor/tensor_type.h"
 
@@ -20,7 +22,7 @@ enum class AttrKind : uint8_t {
   kDims,     // std::vector<DimExpr>
   kDType,    // DType; kInvalid where unset
   kEnum,     // int64_t, an index into AttrDef::enumerators; 0 is "unspecified"
-  kType,     // TensorType
+  kType,     // SharedType
   kLiteral,  // LiteralPtr, never null
 };
 
@@ -35,45 +37,56 @@ struct AttrDef {
   bool engine_only = false;
 };
 
-using AttrValue = std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, TensorType, LiteralPtr>;
+// A type is shared, so that it does not make every other value as large as it is.
+using SharedType = CopyOnWrite<TensorType>;
+using AttrValue = std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, SharedType, LiteralPtr>;
 
 // Whether a value is what Attributes(schema) starts with: 0, empty, kInvalid.
 bool IsUnset(AttrKind kind, const AttrValue& value);
 
-// The attribute values of one node, in the order of its op's schema. A value; asking for an attribute that the schema
-// lacks, or as another kind, is a bug of the caller and ends the process.
+// The attribute values of one node, in the order of its op's schema. A value, of which copies share what they have
+// until one changes; asking for an attribute that the schema lacks, or as another kind, is a bug of the caller and ends
+// the process.
 class Attributes {
  public:
   Attributes() = default;
   // Every attribute unset: 0, empty, kInvalid.
-  explicit Attributes(absl::Span<const AttrDef> schema);
+  explicit Attributes(absl::Span<const AttrDef> schema) : schema_(schema) {}
 
   absl::Span<const AttrDef> schema() const { return schema_; }
-  const AttrValue& at(size_t index) const { return values_[index]; }
-  void Set(size_t index, AttrValue value) { values_[index] = std::move(value); }
+  const AttrValue& at(size_t index) const { return values_.is_set() ? (*values_)[index] : UnsetAt(index); }
+  void Set(size_t index, AttrValue value) { Mutable()[index] = std::move(value); }
 
   Attributes& Set(absl::string_view name, AttrValue value) {
-    values_[IndexOf(name)] = std::move(value);
+    Set(IndexOf(name), std::move(value));
     return *this;
   }
-  int64_t Int(absl::string_view name) const { return std::get<int64_t>(values_[IndexOf(name)]); }
+  int64_t Int(absl::string_view name) const { return std::get<int64_t>(at(IndexOf(name))); }
   const std::vector<int64_t>& Ints(absl::string_view name) const {
-    return std::get<std::vector<int64_t>>(values_[IndexOf(name)]);
+    return std::get<std::vector<int64_t>>(at(IndexOf(name)));
   }
   const std::vector<DimExpr>& Dims(absl::string_view name) const {
-    return std::get<std::vector<DimExpr>>(values_[IndexOf(name)]);
+    return std::get<std::vector<DimExpr>>(at(IndexOf(name)));
   }
-  DType GetDType(absl::string_view name) const { return std::get<DType>(values_[IndexOf(name)]); }
-  const TensorType& Type(absl::string_view name) const { return std::get<TensorType>(values_[IndexOf(name)]); }
-  const LiteralPtr& GetLiteral(absl::string_view name) const { return std::get<LiteralPtr>(values_[IndexOf(name)]); }
+  DType GetDType(absl::string_view name) const { return std::get<DType>(at(IndexOf(name))); }
+  const TensorType& Type(absl::string_view name) const { return *std::get<SharedType>(at(IndexOf(name))); }
+  const LiteralPtr& GetLiteral(absl::string_view name) const { return std::get<LiteralPtr>(at(IndexOf(name))); }
 
   bool Has(absl::string_view name) const;
+  // Whether both have one schema and share their values: equal at a glance. Equal ones need not.
+  bool IsSameAs(const Attributes& other) const {
+    return schema_.data() == other.schema_.data() && values_.IsSameAs(other.values_);
+  }
 
  private:
+  using Values = absl::InlinedVector<AttrValue, 2>;
+
   size_t IndexOf(absl::string_view name) const;
+  const AttrValue& UnsetAt(size_t index) const;
+  Values& Mutable();
 
   absl::Span<const AttrDef> schema_;
-  std::vector<AttrValue> values_;
+  CopyOnWrite<Values> values_;  // set where any attribute was
 };
 
 }  // namespace tensord

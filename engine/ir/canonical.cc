@@ -80,6 +80,8 @@ class CanonicalWriter {
     }
   }
 
+  void Append(const SharedType& type) { Append(*type); }
+
   void Append(const LiteralPtr& literal) {
     Append(uint64_t{literal != nullptr});
     if (literal == nullptr) return;

@@ -22,8 +22,8 @@ bool Holds(ShapeGuard::Kind kind, int64_t a, int64_t b) {
 // Whether no size within the bounds satisfies the relation.
 bool CannotHold(ShapeGuard::Kind kind, const Dim& a, const Dim& b) {
   const auto is_below = [](const Dim& bounded, const Dim& number) {
-    return number.is_static() && bounded.extent == Extent::kUpperBound && bounded.bound.is_constant() &&
-           bounded.bound.constant() < number.size.constant();
+    return number.is_static() && bounded.extent == Extent::kUpperBound && bounded.bound->is_constant() &&
+           bounded.bound->constant() < number.size.constant();
   };
   switch (kind) {
     case ShapeGuard::Kind::kEqual:
@@ -104,7 +104,7 @@ Dim InferContext::RunTimeSize(const Dim& limit) {
   const std::string symbol = RunTimeSymbol(node_name_);
   std::optional<DimExpr> bound;
   if (limit.extent == Extent::kExact) bound = limit.size;
-  if (limit.extent == Extent::kUpperBound) bound = limit.bound;
+  if (limit.extent == Extent::kUpperBound) bound = *limit.bound;
   bounds_->insert_or_assign(symbol, std::move(bound));
   return WithExtent(DimExpr::Symbol(symbol), *bounds_);
 }

@@ -43,7 +43,7 @@ std::string AttributeText(const AttrDef& def, const AttrValue& value) {
       return number == 0 ? "" : std::string(def.enumerators[static_cast<size_t>(number)]);
     }
     case AttrKind::kType: {
-      const TensorType& type = std::get<TensorType>(value);
+      const TensorType& type = *std::get<SharedType>(value);
       return type.dtype == DType::kInvalid ? "" : ToString(type);
     }
     case AttrKind::kLiteral: {

@@ -49,20 +49,19 @@ int DimAtom::Compare(const DimAtom& a, const DimAtom& b) {
 }
 
 int DimExpr::Compare(const DimExpr& a, const DimExpr& b) {
-  if (a.terms_.size() != b.terms_.size()) {
-    return CompareInt(static_cast<int64_t>(a.terms_.size()), static_cast<int64_t>(b.terms_.size()));
-  }
-  for (size_t i = 0; i < a.terms_.size(); ++i) {
-    if (const int c = CompareAtoms(a.terms_[i].atoms, b.terms_[i].atoms); c != 0) return c;
-    if (const int c = CompareInt(a.terms_[i].coefficient, b.terms_[i].coefficient); c != 0) return c;
+  const std::vector<DimTerm>&s = a.terms(), &t = b.terms();
+  if (s.size() != t.size()) return CompareInt(static_cast<int64_t>(s.size()), static_cast<int64_t>(t.size()));
+  for (size_t i = 0; i < s.size() && &s != &t; ++i) {
+    if (const int c = CompareAtoms(s[i].atoms, t[i].atoms); c != 0) return c;
+    if (const int c = CompareInt(s[i].coefficient, t[i].coefficient); c != 0) return c;
   }
   return CompareInt(a.constant_, b.constant_);
 }
 
 DimExpr DimExpr::OfAtom(DimAtom atom) {
-  DimExpr e;
-  e.terms_.push_back({.coefficient = 1, .atoms = {std::move(atom)}});
-  return e;
+  DimTerm term{.coefficient = 1, .atoms = {}};
+  term.atoms.push_back(std::move(atom));
+  return OfTerm(std::move(term));
 }
 
 DimExpr DimExpr::Symbol(absl::string_view name) {
@@ -75,31 +74,21 @@ DimExpr DimExpr::OperandAxis(int64_t operand, int64_t axis) {
 
 DimExpr DimExpr::OfTerm(DimTerm term) {
   DimExpr e;
-  e.terms_.push_back(std::move(term));
+  e.terms_.Mutable().push_back(std::move(term));
   return e;
 }
 
-absl::Status DimExpr::Append(int64_t coefficient, std::vector<DimAtom> atoms) {
-  if (atoms.empty()) {
-    const std::optional<int64_t> sum = CheckedAdd(constant_, coefficient);
-    if (!sum.has_value()) return Overflow();
-    constant_ = *sum;
-    return absl::OkStatus();
-  }
-  std::sort(atoms.begin(), atoms.end(), [](const DimAtom& a, const DimAtom& b) { return DimAtom::Compare(a, b) < 0; });
-  terms_.push_back({.coefficient = coefficient, .atoms = std::move(atoms)});
-  return absl::OkStatus();
-}
-
-absl::StatusOr<DimExpr> DimExpr::Normalise() && {
-  std::sort(terms_.begin(), terms_.end(),
+absl::StatusOr<DimExpr> DimExpr::Normalised(int64_t constant, std::vector<DimTerm> terms) {
+  DimExpr sum(constant);
+  if (terms.empty()) return sum;
+  std::sort(terms.begin(), terms.end(),
             [](const DimTerm& a, const DimTerm& b) { return CompareAtoms(a.atoms, b.atoms) > 0; });
   std::vector<DimTerm> merged;
-  for (DimTerm& term : terms_) {
+  for (DimTerm& term : terms) {
     if (!merged.empty() && CompareAtoms(merged.back().atoms, term.atoms) == 0) {
-      const std::optional<int64_t> sum = CheckedAdd(merged.back().coefficient, term.coefficient);
-      if (!sum.has_value()) return Overflow();
-      merged.back().coefficient = *sum;
+      const std::optional<int64_t> coefficient = CheckedAdd(merged.back().coefficient, term.coefficient);
+      if (!coefficient.has_value()) return Overflow();
+      merged.back().coefficient = *coefficient;
     } else {
       merged.push_back(std::move(term));
     }
@@ -109,17 +98,18 @@ absl::StatusOr<DimExpr> DimExpr::Normalise() && {
   if (merged.size() > kMaxTerms) {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
   }
-  terms_ = std::move(merged);
-  if (num_parts() > kMaxParts) return TooManyParts();
-  if (Depth() > kMaxDepth) {
+  if (merged.empty()) return sum;
+  sum.terms_ = std::move(merged);
+  if (sum.num_parts() > kMaxParts) return TooManyParts();
+  if (sum.Depth() > kMaxDepth) {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression is nested deeper than ", kMaxDepth));
   }
-  return std::move(*this);
+  return sum;
 }
 
-int64_t DimExpr::num_parts() const {
+int64_t DimExpr::CountParts() const {
   int64_t parts = 0;
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     parts += static_cast<int64_t>(term.atoms.size());
     for (const DimAtom& atom : term.atoms) {
       for (const DimExpr& arg : atom.args) parts += arg.num_parts();
@@ -130,7 +120,7 @@ int64_t DimExpr::num_parts() const {
 
 int DimExpr::Depth() const {
   int depth = 0;
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     if (term.atoms.size() > kMaxDepth) return kMaxDepth + 1;
     for (const DimAtom& atom : term.atoms) {
       for (const DimExpr& arg : atom.args) depth = std::max(depth, 1 + arg.Depth());
@@ -140,10 +130,16 @@ int DimExpr::Depth() const {
 }
 
 absl::StatusOr<DimExpr> DimExpr::Add(const DimExpr& a, const DimExpr& b) {
-  DimExpr sum = a;
-  RETURN_IF_ERROR(sum.Append(b.constant_, {}));
-  sum.terms_.insert(sum.terms_.end(), b.terms_.begin(), b.terms_.end());
-  return std::move(sum).Normalise();
+  const std::optional<int64_t> constant = CheckedAdd(a.constant_, b.constant_);
+  if (!constant.has_value()) return Overflow();
+  if (a.is_constant() || b.is_constant()) {
+    DimExpr sum = a.is_constant() ? b : a;
+    sum.constant_ = *constant;
+    return sum;
+  }
+  std::vector<DimTerm> terms = a.terms();
+  terms.insert(terms.end(), b.terms().begin(), b.terms().end());
+  return Normalised(*constant, std::move(terms));
 }
 
 absl::StatusOr<DimExpr> DimExpr::Subtract(const DimExpr& a, const DimExpr& b) {
@@ -152,32 +148,43 @@ absl::StatusOr<DimExpr> DimExpr::Subtract(const DimExpr& a, const DimExpr& b) {
 }
 
 absl::StatusOr<DimExpr> DimExpr::Multiply(const DimExpr& a, const DimExpr& b) {
-  DimExpr product;
-  const auto append = [&product](int64_t x, int64_t y, const std::vector<DimAtom>& p,
-                                 const std::vector<DimAtom>& q) -> absl::Status {
-    const std::optional<int64_t> coefficient = CheckedMul(x, y);
-    if (!coefficient.has_value()) return Overflow();
-    if (*coefficient == 0) return absl::OkStatus();
-    std::vector<DimAtom> atoms = p;
-    atoms.insert(atoms.end(), q.begin(), q.end());
-    return product.Append(*coefficient, std::move(atoms));
-  };
-  if ((a.terms_.size() + 1) * (b.terms_.size() + 1) > 4 * kMaxTerms) {
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
+  const std::vector<DimTerm>&p = a.terms(), &q = b.terms();
+  if ((p.size() + 1) * (q.size() + 1) > 4 * kMaxTerms) {
     return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression has more than ", kMaxTerms, " terms"));
   }
   // Before like terms are merged, the product has each part of one factor once for every term of the other.
-  if (a.num_parts() * static_cast<int64_t>(b.terms_.size() + 1) +
-          b.num_parts() * static_cast<int64_t>(a.terms_.size() + 1) >
+  if (a.num_parts() * static_cast<int64_t>(q.size() + 1) + b.num_parts() * static_cast<int64_t>(p.size() + 1) >
       4 * kMaxParts) {
     return TooManyParts();
   }
-  RETURN_IF_ERROR(append(a.constant_, b.constant_, {}, {}));
-  for (const DimTerm& t : a.terms_) RETURN_IF_ERROR(append(t.coefficient, b.constant_, t.atoms, {}));
-  for (const DimTerm& t : b.terms_) RETURN_IF_ERROR(append(a.constant_, t.coefficient, {}, t.atoms));
-  for (const DimTerm& s : a.terms_) {
-    for (const DimTerm& t : b.terms_) RETURN_IF_ERROR(append(s.coefficient, t.coefficient, s.atoms, t.atoms));
+  const std::optional<int64_t> constant = CheckedMul(a.constant_, b.constant_);
+  if (!constant.has_value()) return Overflow();
+  std::vector<DimTerm> terms;
+  const auto append = [&terms](int64_t x, int64_t y, const std::vector<DimAtom>& s,
+                               const std::vector<DimAtom>& t) -> absl::Status {
+    const std::optional<int64_t> coefficient = CheckedMul(x, y);
+    if (!coefficient.has_value()) return Overflow();
+    if (*coefficient == 0) return absl::OkStatus();
+    std::vector<DimAtom> atoms = s;
+    atoms.insert(atoms.end(), t.begin(), t.end());
+    std::sort(atoms.begin(), atoms.end(),
+              [](const DimAtom& u, const DimAtom& v) { return DimAtom::Compare(u, v) < 0; });
+    terms.push_back({.coefficient = *coefficient, .atoms = std::move(atoms)});
+    return absl::OkStatus();
+  };
+  for (const DimTerm& s : p) RETURN_IF_ERROR(append(s.coefficient, b.constant_, s.atoms, {}));
+  for (const DimTerm& t : q) RETURN_IF_ERROR(append(a.constant_, t.coefficient, {}, t.atoms));
+  for (const DimTerm& s : p) {
+    for (const DimTerm& t : q) RETURN_IF_ERROR(append(s.coefficient, t.coefficient, s.atoms, t.atoms));
   }
-  return std::move(product).Normalise();
+  return Normalised(*constant, std::move(terms));
+}
+
+absl::StatusOr<DimExpr> DimExpr::OfOperation(DimAtom::Kind kind, const DimExpr& a, const DimExpr& b) {
+  DimExpr expr = OfAtom({.kind = kind, .symbol = {}, .args = {a, b}});
+  return Normalised(0, expr.terms());
 }
 
 absl::StatusOr<DimExpr> DimExpr::FloorDivide(const DimExpr& a, const DimExpr& b) {
@@ -191,41 +198,43 @@ absl::StatusOr<DimExpr> DimExpr::FloorDivide(const DimExpr& a, const DimExpr& b)
     if (a.is_constant() && divisor != -1) return DimExpr(FloorDiv(a.constant_, divisor));
     const auto divides = [divisor](int64_t x) { return divisor > 1 && x % divisor == 0; };
     if (divides(a.constant_) &&
-        std::all_of(a.terms_.begin(), a.terms_.end(), [&](const DimTerm& t) { return divides(t.coefficient); })) {
+        std::all_of(a.terms().begin(), a.terms().end(), [&](const DimTerm& t) { return divides(t.coefficient); })) {
       DimExpr quotient = a;
       quotient.constant_ /= divisor;
-      for (DimTerm& t : quotient.terms_) t.coefficient /= divisor;
+      if (quotient.is_constant()) return quotient;
+      for (DimTerm& t : quotient.terms_.Mutable()) t.coefficient /= divisor;
       return quotient;
     }
   }
-  return OfAtom({.kind = DimAtom::Kind::kFloorDivide, .args = {a, b}}).Normalise();
+  return OfOperation(DimAtom::Kind::kFloorDivide, a, b);
 }
 
 absl::StatusOr<DimExpr> DimExpr::Minimum(const DimExpr& a, const DimExpr& b) {
   if (a == b) return a;
-  if (a.terms_.empty() && b.terms_.empty()) return DimExpr(std::min(a.constant_, b.constant_));
+  if (a.is_constant() && b.is_constant()) return DimExpr(std::min(a.constant_, b.constant_));
   const bool swap = Compare(b, a) < 0;
-  return OfAtom({.kind = DimAtom::Kind::kMinimum, .args = {swap ? b : a, swap ? a : b}}).Normalise();
+  return OfOperation(DimAtom::Kind::kMinimum, swap ? b : a, swap ? a : b);
 }
 
 absl::StatusOr<DimExpr> DimExpr::Maximum(const DimExpr& a, const DimExpr& b) {
   if (a == b) return a;
-  if (a.terms_.empty() && b.terms_.empty()) return DimExpr(std::max(a.constant_, b.constant_));
+  if (a.is_constant() && b.is_constant()) return DimExpr(std::max(a.constant_, b.constant_));
   const bool swap = Compare(b, a) < 0;
-  return OfAtom({.kind = DimAtom::Kind::kMaximum, .args = {swap ? b : a, swap ? a : b}}).Normalise();
+  return OfOperation(DimAtom::Kind::kMaximum, swap ? b : a, swap ? a : b);
 }
 
 std::optional<absl::string_view> DimExpr::as_symbol() const {
-  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atoms.size() != 1 ||
-      terms_[0].atoms[0].kind != DimAtom::Kind::kSymbol) {
+  if (is_constant() || constant_ != 0 || terms().size() != 1) return std::nullopt;
+  const DimTerm& term = terms()[0];
+  if (term.coefficient != 1 || term.atoms.size() != 1 || term.atoms[0].kind != DimAtom::Kind::kSymbol) {
     return std::nullopt;
   }
-  return terms_[0].atoms[0].symbol;
+  return term.atoms[0].symbol;
 }
 
 absl::StatusOr<int64_t> DimExpr::EvaluateSigned(const AtomValue& value) const {
   int64_t sum = constant_;
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     int64_t product = term.coefficient;
     for (const DimAtom& atom : term.atoms) {
       int64_t v = 0;
@@ -260,6 +269,7 @@ absl::StatusOr<int64_t> DimExpr::EvaluateSigned(const AtomValue& value) const {
 }
 
 absl::StatusOr<int64_t> DimExpr::Evaluate(const AtomValue& value) const {
+  if (is_constant() && constant_ >= 0) return constant_;
   ASSIGN_OR_RETURN(const int64_t size, EvaluateSigned(value));
   if (size < 0) {
     return Refuse(Refusal::kDimExprOverflow, absl::StrCat("the size ", ToString(), " is negative: ", size));
@@ -268,8 +278,9 @@ absl::StatusOr<int64_t> DimExpr::Evaluate(const AtomValue& value) const {
 }
 
 absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
+  if (is_constant()) return *this;
   DimExpr sum(constant_);
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     DimExpr product(term.coefficient);
     for (const DimAtom& atom : term.atoms) {
       DimExpr factor;
@@ -294,7 +305,7 @@ absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
 }
 
 void DimExpr::ForEachLeaf(const std::function<void(const DimAtom&)>& visit) const {
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     for (const DimAtom& atom : term.atoms) {
       if (atom.args.empty()) visit(atom);
       for (const DimExpr& arg : atom.args) arg.ForEachLeaf(visit);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/copy_on_write.h"
 
 namespace tensord {
 
@@ -61,13 +62,13 @@ class DimExpr {
   static absl::StatusOr<DimExpr> Minimum(const DimExpr& a, const DimExpr& b);
   static absl::StatusOr<DimExpr> Maximum(const DimExpr& a, const DimExpr& b);
 
-  bool is_constant() const { return terms_.empty(); }
-  bool is(int64_t value) const { return terms_.empty() && constant_ == value; }
+  bool is_constant() const { return !terms_.is_set(); }
+  bool is(int64_t value) const { return is_constant() && constant_ == value; }
   // The number, where the expression is one; the number that is added otherwise.
   int64_t constant() const { return constant_; }
-  const std::vector<DimTerm>& terms() const { return terms_; }
+  const std::vector<DimTerm>& terms() const { return *terms_; }
   // Atoms, those of nested expressions included: what the expression costs to keep and to work with.
-  int64_t num_parts() const;
+  int64_t num_parts() const { return is_constant() ? 0 : CountParts(); }
   // The name where the expression is one bare symbol.
   std::optional<absl::string_view> as_symbol() const;
 
@@ -87,17 +88,22 @@ class DimExpr {
   std::string ToString() const;
 
   static int Compare(const DimExpr& a, const DimExpr& b);
-  friend bool operator==(const DimExpr& a, const DimExpr& b) { return Compare(a, b) == 0; }
+  friend bool operator==(const DimExpr& a, const DimExpr& b) {
+    return a.constant_ == b.constant_ && (a.terms_.IsSameAs(b.terms_) || Compare(a, b) == 0);
+  }
 
  private:
   static DimExpr OfAtom(DimAtom atom);
-  absl::Status Append(int64_t coefficient, std::vector<DimAtom> atoms);
-  absl::StatusOr<DimExpr> Normalise() &&;
+  static absl::StatusOr<DimExpr> OfOperation(DimAtom::Kind kind, const DimExpr& a, const DimExpr& b);
+  // The sum of the number and the terms, which may stand in any order and repeat.
+  static absl::StatusOr<DimExpr> Normalised(int64_t constant, std::vector<DimTerm> terms);
+  int64_t CountParts() const;
   int Depth() const;
   absl::StatusOr<int64_t> EvaluateSigned(const AtomValue& value) const;
 
   int64_t constant_ = 0;
-  std::vector<DimTerm> terms_;  // descending by atoms, no zero coefficient, no two with the same atoms
+  // Descending by atoms, no zero coefficient, no two with the same atoms; set where there are any.
+  CopyOnWrite<std::vector<DimTerm>> terms_;
 };
 
 // Reads the form that ToString prints. Symbols are [A-Za-z_][A-Za-z0-9_.]* other than dim, floordiv, min and max; with

@@ -173,12 +173,12 @@ std::string DimExpr::ToString() const {
       absl::StrAppend(&text, magnitude, "*", product);
     }
   };
-  for (const DimTerm& term : terms_) {
+  for (const DimTerm& term : terms()) {
     std::string product;
     for (const DimAtom& atom : term.atoms) absl::StrAppend(&product, product.empty() ? "" : "*", AtomToString(atom));
     append(term.coefficient, product);
   }
-  if (constant_ != 0 || terms_.empty()) append(constant_, "");
+  if (constant_ != 0 || is_constant()) append(constant_, "");
   return text;
 }
 

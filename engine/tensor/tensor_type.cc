@@ -17,7 +17,7 @@ ConcreteType ToConcreteType(const TensorType& type) {
 
 std::string ToString(const Dim& dim) {
   if (dim.extent != Extent::kUpperBound) return dim.size.ToString();
-  return absl::StrCat(dim.size.ToString(), "<=", dim.bound.ToString());
+  return absl::StrCat(dim.size.ToString(), "<=", dim.bound->ToString());
 }
 
 std::string ToString(const TensorType& type) {

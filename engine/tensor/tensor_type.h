@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/base/copy_on_write.h"
 #include "engine/tensor/dim_expr.h"
 #include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
@@ -22,7 +23,7 @@ enum class Extent : uint8_t {
 struct Dim {
   DimExpr size;
   Extent extent = Extent::kExact;  // follows from the size
-  DimExpr bound;                   // kUpperBound
+  CopyOnWrite<DimExpr> bound;      // kUpperBound
 
   Dim() = default;
   Dim(DimExpr s) : size(std::move(s)) {}  // NOLINT: an expression is an exact size
@@ -31,7 +32,7 @@ struct Dim {
   friend bool operator==(const Dim& a, const Dim& b) { return a.size == b.size; }
 };
 
-using SymbolicShape = absl::InlinedVector<Dim, 4>;
+using SymbolicShape = absl::InlinedVector<Dim, 3>;
 
 // Static type of a graph value: the dtype and the rank are known, a size may be symbolic.
 struct TensorType {

@@ -62,7 +62,7 @@ absl::Status WriteAttribute(const AttrValue& value, AttrKind kind, Message* mess
       break;
     case AttrKind::kType:
       *static_cast<v1::TensorType*>(reflection.MutableMessage(message, field)) =
-          EncodeType(std::get<TensorType>(value));
+          EncodeType(*std::get<SharedType>(value));
       break;
     case AttrKind::kLiteral: {
       const LiteralPtr& literal = std::get<LiteralPtr>(value);

@@ -174,7 +174,7 @@ TEST(Declarations, RefuseEveryOtherDType) {
       }
       for (size_t i = 0; i < op.attrs.size(); ++i) {
         if (op.attrs[i].kind != AttrKind::kType) continue;
-        TensorType type = std::get<TensorType>(wrong.attrs.at(i));
+        TensorType type = *std::get<SharedType>(wrong.attrs.at(i));
         type.dtype = d;
         wrong.attrs.Set(i, std::move(type));
       }

@@ -121,7 +121,7 @@ class Mutator {
         ChangeList(&std::get<std::vector<DimExpr>>(value), [this] { return AnySize(); });
         break;
       case AttrKind::kType: {
-        TensorType& type = std::get<TensorType>(value);
+        TensorType& type = std::get<SharedType>(value).Mutable();
         if (Chance(3)) type.dtype = AnyDType();
         std::vector<DimExpr> sizes;
         for (const Dim& dim : type.shape) sizes.push_back(dim.size);

@@ -95,7 +95,7 @@ FailingCase WithSizes(const FailingCase& from, const std::function<Dim(const Dim
         for (DimExpr& dim : dims) dim = size(dim).size;
         copy.attrs.Set(i, std::move(dims));
       } else if (node.op->attrs[i].kind == AttrKind::kType) {
-        copy.attrs.Set(i, resized(std::get<TensorType>(node.attrs.at(i))));
+        copy.attrs.Set(i, resized(*std::get<SharedType>(node.attrs.at(i))));
       }
     }
     to.graph.AddNode(std::move(copy));

@@ -54,7 +54,7 @@ TEST(RunTimeSizeTest, ExtentsFollowFromExpressions) {
     EXPECT_EQ(dim.size, Parse(c.size));
     EXPECT_EQ(dim.extent, c.extent) << c.size;
     if (c.extent == Extent::kUpperBound) {
-      EXPECT_EQ(dim.bound, Parse(c.bound)) << c.size << ": " << dim.bound.ToString();
+      EXPECT_EQ(*dim.bound, Parse(c.bound)) << c.size << ": " << dim.bound->ToString();
     }
   }
 }
