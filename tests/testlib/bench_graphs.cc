@@ -1,0 +1,157 @@
+#include "tests/testlib/bench_graphs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/testlib/static_graph_builder.h"
+
+namespace tensord {
+namespace {
+
+using Builder = StaticGraphBuilder;
+
+ValueId Square(Builder* g, ValueId x) { return g->Binary(CoreOp::kMultiply, x, x); }
+
+}  // namespace
+
+Graph ElementwiseChainGraph(int64_t elements) {
+  Builder g("elementwise chain");
+  const ValueId x = g.Input("x", DType::kF64, {elements});
+  const ValueId u = g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, x, 1.25), 0.5);
+  const ValueId positive = g.Compare(CompareDirection::kGt, x, g.Scalar(DType::kF64, 0));
+  const ValueId bell = g.Unary(CoreOp::kExp, g.Unary(CoreOp::kNegate, Square(&g, u)));
+  const ValueId chosen = g.Select(positive, g.Unary(CoreOp::kTanh, u), bell);
+  const ValueId scaled =
+      g.Binary(CoreOp::kMultiply, chosen, g.Unary(CoreOp::kRsqrt, g.Binary(CoreOp::kAdd, Square(&g, x), 1)));
+  const ValueId sum = g.Binary(CoreOp::kAdd, scaled, g.Unary(CoreOp::kLog1p, g.Unary(CoreOp::kAbs, x)));
+  g.Output("y", g.Clamp(g.Scalar(DType::kF64, -3), sum, g.Scalar(DType::kF64, 3)));
+  return g.Take();
+}
+
+Graph GeluGraph(int64_t columns, int64_t rows) {
+  Builder g("gelu");
+  const ValueId x = g.Input("x", DType::kF32, {columns, rows});
+  const ValueId cube = g.Binary(CoreOp::kMultiply, Square(&g, x), x);
+  const ValueId inner = g.Binary(CoreOp::kAdd, x, g.Binary(CoreOp::kMultiply, cube, 0.044715));
+  const ValueId tanh = g.Unary(CoreOp::kTanh, g.Binary(CoreOp::kMultiply, inner, 0.7978845608));
+  const ValueId half = g.Binary(CoreOp::kMultiply, x, 0.5);
+  g.Output("y", g.Binary(CoreOp::kMultiply, half, g.Binary(CoreOp::kAdd, tanh, 1)));
+  return g.Take();
+}
+
+Graph AdamWGraph(int64_t elements) {
+  constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
+  Builder g("adamw");
+  const ValueId p = g.Input("p", DType::kF32, {elements}), m = g.Input("m", DType::kF32, {elements}),
+                v = g.Input("v", DType::kF32, {elements}), gradient = g.Input("g", DType::kF32, {elements}),
+                step = g.Input("step", DType::kF32, {});
+  const auto mixed = [&](ValueId old, double beta, ValueId fresh) {
+    return g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, old, beta), g.Binary(CoreOp::kMultiply, fresh, 1 - beta));
+  };
+  const auto corrected = [&](ValueId moment, double beta) {
+    const ValueId power = g.Binary(CoreOp::kPow, g.Scalar(DType::kF32, beta), step);
+    return g.Binary(CoreOp::kDivide, moment, g.Binary(CoreOp::kSubtract, g.Scalar(DType::kF32, 1), power));
+  };
+  const ValueId new_m = mixed(m, kBeta1, gradient), new_v = mixed(v, kBeta2, Square(&g, gradient));
+  const ValueId root = g.Unary(CoreOp::kSqrt, corrected(new_v, kBeta2));
+  const ValueId ratio = g.Binary(CoreOp::kDivide, corrected(new_m, kBeta1), g.Binary(CoreOp::kAdd, root, kEpsilon));
+  const ValueId change = g.Binary(CoreOp::kAdd, ratio, g.Binary(CoreOp::kMultiply, p, kDecay));
+  g.Output("p", g.Binary(CoreOp::kSubtract, p, g.Binary(CoreOp::kMultiply, change, kRate)));
+  g.Output("m", new_m);
+  g.Output("v", new_v);
+  return g.Take();
+}
+
+Graph SoftmaxGraph(int64_t columns, int64_t rows) {
+  Builder g("softmax");
+  const ValueId x = g.Input("x", DType::kF32, {columns, rows});
+  const ValueId largest = g.ReduceAndRepeat(ReduceKind::kMax, x, {0});
+  const ValueId e = g.Unary(CoreOp::kExp, g.Binary(CoreOp::kAdd, x, g.Unary(CoreOp::kNegate, largest)));
+  g.Output("y", g.Binary(CoreOp::kDivide, e, g.ReduceAndRepeat(ReduceKind::kSum, e, {0})));
+  return g.Take();
+}
+
+Graph LayerNormGraph(int64_t columns, int64_t rows) {
+  Builder g("layer norm");
+  const ValueId x = g.Input("x", DType::kF32, {columns, rows}), scale = g.Input("scale", DType::kF32, {columns}),
+                shift = g.Input("shift", DType::kF32, {columns});
+  const double n = static_cast<double>(columns);
+  const ValueId mean = g.Binary(CoreOp::kDivide, g.Reduce(ReduceKind::kSum, x, {0}), n);
+  const ValueId centred = g.Binary(CoreOp::kSubtract, x, g.Broadcast(mean, {columns, rows}, {1}));
+  const ValueId variance = g.Binary(CoreOp::kDivide, g.Reduce(ReduceKind::kSum, Square(&g, centred), {0}), n);
+  const ValueId inverse = g.Unary(CoreOp::kRsqrt, g.Binary(CoreOp::kAdd, variance, 1e-5));
+  const ValueId normal = g.Binary(CoreOp::kMultiply, centred, g.Broadcast(inverse, {columns, rows}, {1}));
+  const ValueId scaled = g.Binary(CoreOp::kMultiply, normal, g.Broadcast(scale, {columns, rows}, {0}));
+  g.Output("y", g.Binary(CoreOp::kAdd, scaled, g.Broadcast(shift, {columns, rows}, {0})));
+  return g.Take();
+}
+
+Graph FiveReductionsGraph(int64_t n) {
+  Builder g("five reductions");
+  const ValueId x = g.Input("x", DType::kF64, {n, n, n});
+  g.Output("sum", g.Reduce(ReduceKind::kSum, x, {0}));
+  g.Output("max", g.Reduce(ReduceKind::kMax, x, {1}));
+  g.Output("min", g.Reduce(ReduceKind::kMin, x, {2}));
+  g.Output("squares", g.Reduce(ReduceKind::kSum, Square(&g, x), {0, 1, 2}));
+  const ValueId both = g.Reduce(ReduceKind::kSum, x, {0, 1});
+  g.Output("mean", g.Binary(CoreOp::kDivide, both, static_cast<double>(n * n)));
+  return g.Take();
+}
+
+Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows) {
+  Builder g("horizontal diffusion");
+  const ValueId in = g.Input("in", DType::kF64, {levels, columns, rows});
+  const ValueId coefficient = g.Input("coefficient", DType::kF64, {levels, columns - 4, rows - 4});
+  // x[:, j:j+width, i:i+height].
+  const auto window = [&](ValueId x, int64_t j, int64_t width, int64_t i, int64_t height) {
+    return g.Slice(x, {0, j, i}, {levels, j + width, i + height});
+  };
+  const auto sub = [&](ValueId a, ValueId b) { return g.Binary(CoreOp::kSubtract, a, b); };
+  const auto add = [&](ValueId a, ValueId b) { return g.Binary(CoreOp::kAdd, a, b); };
+  const int64_t w = columns - 4, h = rows - 4;
+  const ValueId around = add(add(window(in, 1, w + 2, 2, h + 2), window(in, 1, w + 2, 0, h + 2)),
+                             add(window(in, 2, w + 2, 1, h + 2), window(in, 0, w + 2, 1, h + 2)));
+  const ValueId laplacian = sub(g.Binary(CoreOp::kMultiply, window(in, 1, w + 2, 1, h + 2), 4), around);
+  // The flux between two cells, none where it would steepen the slope.
+  const auto flux = [&](ValueId change, ValueId slope) {
+    const ValueId product = g.Binary(CoreOp::kMultiply, change, slope);
+    const ValueId zero = g.Broadcast(g.Scalar(DType::kF64, 0), g.ShapeOf(change), {});
+    return g.Select(g.Compare(CompareDirection::kGt, product, zero), zero, change);
+  };
+  const ValueId along = flux(sub(window(laplacian, 1, w, 1, h + 1), window(laplacian, 1, w, 0, h + 1)),
+                             sub(window(in, 2, w, 2, h + 1), window(in, 2, w, 1, h + 1)));
+  const ValueId across = flux(sub(window(laplacian, 1, w + 1, 1, h), window(laplacian, 0, w + 1, 1, h)),
+                              sub(window(in, 2, w + 1, 2, h), window(in, 1, w + 1, 2, h)));
+  const ValueId divergence = add(sub(window(along, 0, w, 1, h), window(along, 0, w, 0, h)),
+                                 sub(window(across, 1, w, 0, h), window(across, 0, w, 0, h)));
+  g.Output("out", sub(window(in, 2, w, 2, h), g.Binary(CoreOp::kMultiply, coefficient, divergence)));
+  return g.Take();
+}
+
+std::vector<BenchGraph> AllBenchGraphs() {
+  // A size of the benchmark, scaled; at least `least`.
+  const auto at = [](double scale, int64_t size, int64_t least) {
+    return std::max(least, static_cast<int64_t>(std::lround(scale * static_cast<double>(size))));
+  };
+  return {
+      {"G01 elementwise chain", [=](double s) { return ElementwiseChainGraph(at(s, 4194304, 1)); }},
+      {"G02b GELU", [=](double s) { return GeluGraph(1024, at(s, 4096, 1)); }},
+      {"G03 AdamW", [=](double s) { return AdamWGraph(at(s, 4194304, 1)); }},
+      {"G04 softmax", [=](double s) { return SoftmaxGraph(1024, at(s, 4096, 1)); }},
+      {"G05 LayerNorm", [=](double s) { return LayerNormGraph(768, at(s, 8192, 1)); }},
+      {"G06 five reductions", [=](double s) { return FiveReductionsGraph(at(std::cbrt(s), 256, 2)); }},
+      {"G08 diffusion", [=](double s) { return HorizontalDiffusionGraph(at(s, 160, 1), 132, 132); }},
+      {"G09 embedding", [=](double s) { return EmbeddingGraph(128, at(s, 65536, 1), at(s, 65536, 1)); }},
+      {"G10 KV cache step", [=](double s) { return KvCacheStepGraph(64, at(s, 4096, 1), 32); }},
+      {"G13 MLP", [=](double s) { return MlpGraph(at(s, 256, 1)); }},
+      {"G14 attention", [=](double s) { return AttentionGraph(64, 512, at(s, 32, 1)); }},
+      {"G15 encoder layer", [=](double s) { return EncoderLayerGraph(512, at(s, 256, 2), 8, 2048); }},
+      {"G16 convolution", [=](double s) { return ConvolutionGraph(56, 32, 64, at(s, 8, 1)); }},
+      {"G22 circuit", [=](double s) { return CircuitGraph(at(1 + std::log2(s) / 20, 20, 2), 20); }},
+      {"G23 DMRG", [=](double s) { return DmrgGraph(at(s, 256, 2), 5, 2); }},
+      {"G24a matrix chain", [=](double s) { return MatrixChainGraph(100, at(s, 500, 20)); }},
+      {"G24b MPS inner product", [=](double s) { return MpsInnerProductGraph(200, at(s, 64, 2), 2); }},
+  };
+}
+
+}  // namespace tensord

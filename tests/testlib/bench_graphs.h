@@ -1,0 +1,63 @@
+#ifndef TENSORD_TESTS_TESTLIB_BENCH_GRAPHS_H_
+#define TENSORD_TESTS_TESTLIB_BENCH_GRAPHS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+
+namespace tensord {
+
+// The graphs that the benchmarks run and whose memory the tests look at. Axis 0 is the fastest in memory, as for a
+// row-major client whose axes are reversed: "rows" are axis 0 here.
+
+// 16 elementwise ops on f64[elements], 4 of them transcendental (G01).
+Graph ElementwiseChainGraph(int64_t elements);
+// Tanh GELU of f32[columns, rows].
+Graph GeluGraph(int64_t columns, int64_t rows);
+// One AdamW step on f32[elements]: parameters, moments, gradient and step in; parameters and moments out, in the order
+// of the inputs p, m, v (G03).
+Graph AdamWGraph(int64_t elements);
+// Softmax of f32[columns, rows] along axis 0 (G04).
+Graph SoftmaxGraph(int64_t columns, int64_t rows);
+// LayerNorm of f32[columns, rows] along axis 0 with scale and shift (G05).
+Graph LayerNormGraph(int64_t columns, int64_t rows);
+// Five reductions of f64[n, n, n] over different axes (G06).
+Graph FiveReductionsGraph(int64_t n);
+// Horizontal diffusion with a limiter on f64[levels, columns, rows] (G08).
+Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows);
+
+// Gather of `count` rows and scatter-add of their multiples, f32[columns, rows] (G09).
+Graph EmbeddingGraph(int64_t columns, int64_t rows, int64_t count);
+// One decoding step over caches f32[depth, length, heads], which are updated: q, k, v, K, V, position in; attention, K,
+// V out (G10).
+Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads);
+// 784-512-512-10 with relu and softmax, f32 (G13).
+Graph MlpGraph(int64_t batch);
+// Causal attention, f32[depth, sequence, heads] (G14).
+Graph AttentionGraph(int64_t depth, int64_t sequence, int64_t heads);
+// Pre-norm encoder layer with rotary positions and tanh GELU, f32[width, sequence] (G15).
+Graph EncoderLayerGraph(int64_t width, int64_t sequence, int64_t heads, int64_t hidden);
+// 3×3 convolution of f32[side, side, in, batch] as one product of nine shifted slices (G16).
+Graph ConvolutionGraph(int64_t side, int64_t in, int64_t out, int64_t batch);
+
+// Two-qubit gates on neighbours one after the other, c128[2^qubits], and the norm of the state (G22).
+Graph CircuitGraph(int64_t qubits, int64_t gates);
+// The two-site effective Hamiltonian of DMRG applied to a tensor, f64 (G23).
+Graph DmrgGraph(int64_t bond, int64_t operator_bond, int64_t physical);
+// The product of `count` matrices f64 with sizes up to `largest`, in the cheapest order (G24a).
+Graph MatrixChainGraph(int64_t count, int64_t largest);
+// The inner product of two matrix product states, f64 (G24b).
+Graph MpsInnerProductGraph(int64_t sites, int64_t bond, int64_t physical);
+
+struct BenchGraph {
+  std::string name;                    // "G03 AdamW"
+  std::function<Graph(double)> build;  // sizes times that; 1: as the benchmark has them
+};
+std::vector<BenchGraph> AllBenchGraphs();
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_TESTLIB_BENCH_GRAPHS_H_
