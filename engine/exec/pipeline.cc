@@ -10,8 +10,8 @@
 #include "engine/exec/form_sessions.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/absorb_transposes.h"
 #include "engine/passes/eliminate_dead_code.h"
+#include "engine/passes/fold_transposes.h"
 #include "engine/passes/resolve_sizes.h"
 
 namespace tensord {
@@ -21,10 +21,10 @@ constexpr Pass kResolveSizes = {"resolve_sizes",
                                 "Writes sizes as numbers and symbols, so that no value is kept for its shape alone.",
                                 &ResolveSizes};
 constexpr Pass kEliminateDeadCode = {"eliminate_dead_code", "Drops nodes that no output needs.", &EliminateDeadCode};
-constexpr Pass kAbsorbTransposes = {"absorb_transposes",
-                                    "Reads operands in the order in which they are stored, instead of transposing "
-                                    "them.",
-                                    &AbsorbTransposes};
+constexpr Pass kFoldTransposes = {"fold_transposes",
+                                  "Reads operands in the order in which they are stored, instead of transposing "
+                                  "them.",
+                                  &FoldTransposes};
 
 constexpr Pass kGraphPasses[] = {
     // First, so that what was there for its shape alone is dead.
@@ -32,7 +32,7 @@ constexpr Pass kGraphPasses[] = {
     // So that nobody works on what nobody reads.
     kEliminateDeadCode,
     // Before everything that looks at layouts: afterwards no transpose is left that an op could have absorbed.
-    kAbsorbTransposes,
+    kFoldTransposes,
     // The transposes that were absorbed, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
 };

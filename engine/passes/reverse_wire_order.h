@@ -7,7 +7,7 @@ namespace tensord {
 
 // The graph of a row-major client: row-major bytes of a shape are column-major bytes of the reversed shape, so every
 // input takes the reversed shape and is transposed back, and every output is transposed before it leaves. Nothing is
-// copied here: AbsorbTransposes folds the transposes into the ops that read and write. Not a pass of the pipeline,
+// copied here: FoldTransposes folds the transposes into the ops that read and write. Not a pass of the pipeline,
 // since the program's meaning depends on it.
 Graph ReverseWireOrder(const Graph& graph);
 

@@ -244,7 +244,7 @@ TEST(BufferPlan, NoLiveValueIsOverwritten) {
     const ValidGraphOptions options{.max_nodes = 5 + i / 3, .symbols = i % 2 == 0, .exact = i % 3 == 0};
     const Graph graph = RandomValidGraph(options, &random);
     std::vector<std::string> disabled;
-    if (i % 5 == 0) disabled = {"eliminate_dead_code", "absorb_transposes"};
+    if (i % 5 == 0) disabled = {"eliminate_dead_code", "fold_transposes"};
     const CompiledProgramPtr program = CompileOn(&backend, graph, i % 4 < 2, disabled);
     ASSERT_NE(program, nullptr);
     const double ratio = CheckedRatio(*program, i % 3 == 0 ? 0 : 3);

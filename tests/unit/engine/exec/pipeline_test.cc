@@ -85,11 +85,11 @@ TEST(Pipeline, RunsWhatIsNotDisabled) {
     %e = exp(%a)
     output "y" = %e
   })";
-  const std::vector<std::string> dce = {"eliminate_dead_code"}, transposes = {"absorb_transposes"};
+  const std::vector<std::string> dce = {"eliminate_dead_code"}, transposes = {"fold_transposes"};
   Graph graph = Parse(kText);
-  EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {})), ElementsAre("eliminate_dead_code", "absorb_transposes"));
+  EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {})), ElementsAre("eliminate_dead_code", "fold_transposes"));
   graph = Parse(kText);
-  EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = dce})), ElementsAre("absorb_transposes"));
+  EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = dce})), ElementsAre("fold_transposes"));
   EXPECT_THAT(PrintGraph(graph), HasSubstr("%dead = sin(%x)"));
   graph = Parse(kText);
   EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = transposes})), ElementsAre("eliminate_dead_code"));
@@ -97,14 +97,14 @@ TEST(Pipeline, RunsWhatIsNotDisabled) {
 }
 
 TEST(Pipeline, RefusesAPassThatDoesNotExist) {
-  for (absl::string_view name : {"", "Eliminate_dead_code", "absorb_transposes ", "no_such_pass"}) {
+  for (absl::string_view name : {"", "Eliminate_dead_code", "fold_transposes ", "no_such_pass"}) {
     Graph graph = Parse("graph \"g\" {\n%x = input : f32[2]\noutput \"y\" = %x\n}");
     const std::vector<std::string> names = {"eliminate_dead_code", std::string(name)};
     for (const PassSelection& selection : {PassSelection{.disabled = names}, PassSelection{.enabled = names}}) {
       const auto result = RunPipeline(&graph, {}, selection);
       ASSERT_FALSE(result.ok()) << name;
       EXPECT_EQ(DetailOf(result.status())->reason, "PASS_UNKNOWN");
-      EXPECT_THAT(std::string(result.status().message()), HasSubstr("absorb_transposes"));
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr("fold_transposes"));
       EXPECT_THAT(std::string(result.status().message()), HasSubstr("mark_last_uses"));
     }
   }

@@ -1,4 +1,4 @@
-#include "engine/passes/absorb_transposes.h"
+#include "engine/passes/fold_transposes.h"
 
 #include <utility>
 #include <vector>
@@ -68,7 +68,11 @@ class Rewriter {
     } else {
       for (const TensorType* type : types) call.operand_orders.push_back(IdentityOrder(type->rank()));
     }
-    Node rewritten{.name = node.name, .op = node.op, .attrs = std::move(call.attrs), .num_results = node.num_results};
+    Node rewritten{.name = node.name,
+                   .op = node.op,
+                   .attrs = std::move(call.attrs),
+                   .num_results = node.num_results,
+                   .body = node.body};
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const size_t from = call.operand_index.empty() ? i : static_cast<size_t>(call.operand_index[i]);
       rewritten.operands.push_back(InOrder(node.operands[from], call.operand_orders[from]));
@@ -153,7 +157,7 @@ class Rewriter {
 
 }  // namespace
 
-absl::StatusOr<bool> AbsorbTransposes(Graph* graph, const PassOptions& options) {
+absl::StatusOr<bool> FoldTransposes(Graph* graph, const PassOptions& options) {
   bool has_transpose = false;
   for (const Node& node : graph->nodes()) {
     has_transpose = has_transpose || Is(*node.op, CoreOp::kTranspose);

@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_PASSES_ABSORB_TRANSPOSES_H_
-#define TENSORD_ENGINE_PASSES_ABSORB_TRANSPOSES_H_
+#ifndef TENSORD_ENGINE_PASSES_FOLD_TRANSPOSES_H_
+#define TENSORD_ENGINE_PASSES_FOLD_TRANSPOSES_H_
 
 #include "engine/passes/pass.h"
 
@@ -12,8 +12,8 @@ namespace tensord {
 // with reversed axes, the order in which the results leave.
 //
 // Example: transpose(exp(transpose(x))) becomes exp(x); dot(transpose(a), b) contracts axis 0 of a instead of axis 1.
-absl::StatusOr<bool> AbsorbTransposes(Graph* graph, const PassOptions& options);
+absl::StatusOr<bool> FoldTransposes(Graph* graph, const PassOptions& options);
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_PASSES_ABSORB_TRANSPOSES_H_
+#endif  // TENSORD_ENGINE_PASSES_FOLD_TRANSPOSES_H_
