@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -11,7 +12,6 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
@@ -44,13 +44,12 @@ std::string ProcessorModel() {
   return "CPU";
 }
 
-class CpuSegment final : public PreparedSegment {
+class CpuProgram final : public PreparedSession {
  public:
   struct Step {
     std::unique_ptr<Kernel> kernel;
     absl::InlinedVector<Slot, 3> operands;
     absl::InlinedVector<Slot, 1> results;
-    std::string text;
     bool checks = false;  // ask before it whether the run is still wanted
   };
 
@@ -70,11 +69,7 @@ class CpuSegment final : public PreparedSegment {
   size_t max_results() const { return max_results_; }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
 
-  std::string ToString() const override {
-    std::string text = absl::StrCat("cpu: ", steps_.size(), " kernels\n");
-    for (const Step& step : steps_) absl::StrAppend(&text, "  ", step.text, "\n");
-    return text;
-  }
+  std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
 
  private:
   // A check costs a look at the clock: far less than this takes to read, far more than a tiny kernel.
@@ -87,24 +82,30 @@ class CpuSegment final : public PreparedSegment {
   size_t max_results_ = 0;
 };
 
+struct NoTimes {
+  void Start() {}
+  void End() {}
+};
+
+class StepTimes {
+ public:
+  explicit StepTimes(SegmentTime* next) : next_(next) {}
+  void Start() { next_->start = std::chrono::steady_clock::now(); }
+  void End() { (next_++)->end = std::chrono::steady_clock::now(); }
+
+ private:
+  SegmentTime* next_;
+};
+
 class CpuSession final : public BackendSession {
  public:
   explicit CpuSession(ThreadPool* pool) : pool_(pool) {}
 
-  absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) override {
-    const CpuSegment& prepared = static_cast<const CpuSegment&>(segment);
-    absl::InlinedVector<const void*, 16> operands(prepared.max_operands());
-    absl::InlinedVector<void*, 2> results(prepared.max_results());
-    for (const CpuSegment::Step& step : prepared.steps()) {
-      if (step.checks) RETURN_IF_ERROR(CheckWanted());
-      for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
-      for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
-      step.kernel->Run({.operands = {operands.data(), step.operands.size()},
-                        .results = {results.data(), step.results.size()},
-                        .scratch = scratch,
-                        .pool = pool_});
-    }
-    return absl::OkStatus();
+  absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
+                   absl::Span<SegmentTime> times) override {
+    const CpuProgram& program = static_cast<const CpuProgram&>(prepared);
+    return times.empty() ? RunSteps(program, slots, scratch, NoTimes())
+                         : RunSteps(program, slots, scratch, StepTimes(times.data()));
   }
 
   absl::Status Copy(void* to, const void* from, int64_t size_bytes) override {
@@ -115,6 +116,25 @@ class CpuSession final : public BackendSession {
   absl::Status Finish() override { return absl::OkStatus(); }
 
  private:
+  // `times` is asked to mark the start and the end of each step.
+  template <typename Times>
+  absl::Status RunSteps(const CpuProgram& program, absl::Span<void* const> slots, void* scratch, Times times) {
+    absl::InlinedVector<const void*, 16> operands(program.max_operands());
+    absl::InlinedVector<void*, 2> results(program.max_results());
+    for (const CpuProgram::Step& step : program.steps()) {
+      if (step.checks) RETURN_IF_ERROR(CheckWanted());
+      for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
+      for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
+      times.Start();
+      step.kernel->Run({.operands = {operands.data(), step.operands.size()},
+                        .results = {results.data(), step.results.size()},
+                        .scratch = scratch,
+                        .pool = pool_});
+      times.End();
+    }
+    return absl::OkStatus();
+  }
+
   ThreadPool* const pool_;
 };
 
@@ -140,10 +160,10 @@ class CpuBackend final : public Backend {
                   absl::StrCat("the device cpu cannot run ", op.name, " on ", Name(first)));
   }
 
-  absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
-      absl::Span<const SegmentInstruction> instructions) const override {
-    auto segment = std::make_unique<CpuSegment>();
-    for (const SegmentInstruction& instruction : instructions) {
+  absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const override {
+    auto program = std::make_unique<CpuProgram>();
+    for (const SegmentInstruction& instruction : segments) {
       const BoundInstruction& bound = instruction.bound;
       cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op);
       absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
@@ -156,15 +176,12 @@ class CpuBackend final : public Backend {
       int64_t bytes = 0;
       for (const ConcreteType& operand : bound.operands) bytes += std::min<int64_t>(operand.num_bytes(), 1 << 30);
       for (const ConcreteType& result : bound.results) bytes += std::min<int64_t>(result.num_bytes(), 1 << 30);
-      const auto type = [](std::string* out, const ConcreteType& t) { out->append(tensord::ToString(t)); };
-      segment->Append({.kernel = *std::move(kernel),
+      program->Append({.kernel = *std::move(kernel),
                        .operands = {instruction.operands.begin(), instruction.operands.end()},
-                       .results = {instruction.results.begin(), instruction.results.end()},
-                       .text = absl::StrCat(bound.op->name, "(", absl::StrJoin(bound.operands, ", ", type), ") -> ",
-                                            absl::StrJoin(bound.results, ", ", type), "  # ", instruction.node)},
+                       .results = {instruction.results.begin(), instruction.results.end()}},
                       bytes);
     }
-    return segment;
+    return program;
   }
 
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {

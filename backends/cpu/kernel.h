@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -30,6 +31,8 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual void Run(const KernelArgs& args) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
+  // In which of its ways it computes, for Explain; empty where there is only one.
+  virtual std::string Describe() const { return ""; }
 };
 
 // UNSUPPORTED_ON_DEVICE, naming what is missing, where the instruction cannot be run here.

@@ -1,6 +1,8 @@
 #ifndef TENSORD_ENGINE_EXEC_BACKEND_H_
 #define TENSORD_ENGINE_EXEC_BACKEND_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +19,7 @@
 
 namespace tensord {
 
-// A run of instructions that one session executes, with every size known, and the slots that they read and write.
+// A segment: an instruction that is run, with every size known, and the slots that it reads and writes. One kernel.
 struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
@@ -25,15 +27,22 @@ struct SegmentInstruction {
   absl::string_view node;  // for refusals
 };
 
-// What a backend made of a segment when it was prepared: kernels, compiled code. Immutable, so thread-safe; sessions on
-// several threads may run it at once.
-class PreparedSegment {
+// What a backend made of the segments of a session when they were prepared: kernels, compiled code. Immutable, so
+// thread-safe; sessions on several threads may run it at once.
+class PreparedSession {
  public:
-  virtual ~PreparedSegment() = default;
+  virtual ~PreparedSession() = default;
   // Device memory that a run needs besides the slots'.
   virtual int64_t scratch_bytes() const = 0;
-  // One line per kernel, for Explain.
-  virtual std::string ToString() const = 0;
+  // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
+  // Empty where there is only one.
+  virtual std::string DescribeKernel(size_t position) const = 0;
+};
+
+// When a segment ran, by the host's clock.
+struct SegmentTime {
+  std::chrono::steady_clock::time_point start;
+  std::chrono::steady_clock::time_point end;
 };
 
 // Asked while a run goes on; what it refuses ends the run.
@@ -46,8 +55,11 @@ class BackendSession {
   virtual ~BackendSession() = default;
   // Before Run. A backend asks between kernels, where that is no cost to speak of.
   void set_check(RunCheck check) { check_ = std::move(check); }
-  // `slots` holds an address for every slot that the segment touches; scratch is aligned to 64 bytes.
-  virtual absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) = 0;
+  // `slots` holds an address for every slot that the segments touch; scratch is aligned to 64 bytes. `times` is empty,
+  // and then no clock is read, or has an entry a segment, to be written by the time that Finish returns: a device that
+  // works on its own records events and converts them there. Segments follow each other and no times overlap.
+  virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
+                           absl::Span<SegmentTime> times) = 0;
   virtual absl::Status Copy(void* to, const void* from, int64_t size_bytes) = 0;
   virtual absl::Status Finish() = 0;
 
@@ -65,7 +77,7 @@ struct DeviceDescription {
   bool computes_on_caller = false;
 };
 
-// What drives one device: says what it can run, prepares segments, owns the device's memory. Thread-safe. Never moves
+// What drives one device: says what it can run, prepares sessions, owns the device's memory. Thread-safe. Never moves
 // anything to another device and never falls back: what it lacks it refuses with UNSUPPORTED_ON_DEVICE.
 class Backend {
  public:
@@ -76,8 +88,9 @@ class Backend {
   // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
   virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
 
-  virtual absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
-      absl::Span<const SegmentInstruction> instructions) const = 0;
+  // For one session that runs them in this order.
+  virtual absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const = 0;
   virtual absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() = 0;
 
   // Aligned to 64 bytes, contents undefined; OUT_OF_MEMORY where there is none. Zero bytes give a valid address.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -57,13 +56,14 @@ absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(cons
 }
 
 // The instructions that are to be run, with their sizes. Points into the program and the types.
-std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, const std::vector<ConcreteType>& types,
+std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, absl::Span<const int32_t> segments,
+                                                 const std::vector<ConcreteType>& types,
                                                  absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs) {
   std::vector<SegmentInstruction> bound;
-  bound.reserve(program.instructions.size());
-  for (size_t i = 0; i < program.instructions.size(); ++i) {
+  bound.reserve(segments.size());
+  for (const int32_t index : segments) {
+    const size_t i = static_cast<size_t>(index);
     const ExecInstruction& instruction = program.instructions[i];
-    if (IsAlias(instruction)) continue;
     SegmentInstruction& segment = bound.emplace_back(SegmentInstruction{
         .bound = {.op = instruction.op, .attrs = &instruction.attrs, .micro = micro_programs[i].get()},
         .operands = instruction.operands,
@@ -97,10 +97,12 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
-  const std::vector<SegmentInstruction> instructions =
-      BindInstructions(program, bound->slot_types_, bound->micro_programs_);
-  ASSIGN_OR_RETURN(bound->segment_, backend->Prepare(instructions));
-  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers(program, bound->slot_types_, bound->segment_->scratch_bytes()));
+  RETURN_IF_ERROR(bound->Prepare());
+  int64_t scratch_bytes = 0;
+  for (const Session& session : bound->sessions_) {
+    scratch_bytes = std::max(scratch_bytes, session.prepared->scratch_bytes());
+  }
+  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers(program, bound->slot_types_, scratch_bytes));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
@@ -122,7 +124,20 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   return bound;
 }
 
-absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, RunCheck check) const {
+absl::Status BoundProgram::Prepare() {
+  const std::vector<SegmentInstruction> instructions =
+      BindInstructions(program_, segments_, slot_types_, micro_programs_);
+  for (const SessionRange& range : SessionsOf(program_, segments_)) {
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<PreparedSession> prepared,
+        backend_->Prepare(absl::MakeConstSpan(instructions).subspan(range.begin, range.end - range.begin)));
+    sessions_.push_back({.range = range, .prepared = std::move(prepared)});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
+                                                         absl::Span<SegmentTime> times) const {
   std::vector<BufferPtr> results;
   results.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {
@@ -158,19 +173,36 @@ absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const Buffer
     }
   }
 
-  ASSIGN_OR_RETURN(const std::unique_ptr<BackendSession> session, backend_->OpenSession());
-  session->set_check(std::move(check));
-  RETURN_IF_ERROR(session->Run(*segment_, absl::MakeConstSpan(slots),
-                               arena_address == nullptr ? nullptr : arena_address + plan_.scratch_offset));
+  RETURN_IF_ERROR(RunSessions(slots, arena_address == nullptr ? nullptr : arena_address + plan_.scratch_offset, results,
+                              check, times));
+  return results;
+}
+
+absl::Status BoundProgram::RunSessions(absl::Span<void* const> slots, void* scratch,
+                                       absl::Span<const BufferPtr> results, const RunCheck& check,
+                                       absl::Span<SegmentTime> times) const {
+  std::unique_ptr<BackendSession> session;
+  for (const Session& part : sessions_) {
+    if (session != nullptr) {
+      RETURN_IF_ERROR(session->Finish());
+      if (check) RETURN_IF_ERROR(check());
+    }
+    ASSIGN_OR_RETURN(session, backend_->OpenSession());
+    session->set_check(check);
+    RETURN_IF_ERROR(
+        session->Run(*part.prepared, slots, scratch,
+                     times.empty() ? times : times.subspan(part.range.begin, part.range.end - part.range.begin)));
+  }
+  if (session == nullptr) {
+    if (plan_.copies.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(session, backend_->OpenSession());
+  }
   for (const OutputCopy& copy : plan_.copies) {
     const size_t from = static_cast<size_t>(copy.from);
     RETURN_IF_ERROR(session->Copy(results[static_cast<size_t>(copy.output)]->address(), slots[from],
                                   slot_types_[from].num_bytes()));
   }
-  RETURN_IF_ERROR(session->Finish());
-  return results;
+  return session->Finish();
 }
-
-std::string BoundProgram::ToString() const { return absl::StrCat(segment_->ToString(), tensord::ToString(plan_)); }
 
 }  // namespace tensord

@@ -1,9 +1,9 @@
 #ifndef TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
 #define TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,6 +11,7 @@
 #include "engine/exec/backend.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/sessions.h"
 #include "engine/ir/size_binding.h"
 
 namespace tensord {
@@ -35,14 +36,28 @@ class BoundProgram {
   // Of arguments, results and temporaries together.
   int64_t peak_bytes() const { return peak_bytes_; }
 
-  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are new buffers, one
-  // an output. Ends early with what `check` refuses.
-  absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, RunCheck check = nullptr) const;
+  // One kernel each, in the order in which they run.
+  size_t num_segments() const { return segments_.size(); }
+  const ExecInstruction& segment(size_t i) const { return program_.instructions[static_cast<size_t>(segments_[i])]; }
+  // What a session of the backend runs: a range of segments.
+  struct Session {
+    SessionRange range;
+    std::unique_ptr<PreparedSession> prepared;
+  };
+  const std::vector<Session>& sessions() const { return sessions_; }
 
-  std::string ToString() const;
+  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are new buffers, one
+  // an output. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written.
+  absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, const RunCheck& check = nullptr,
+                                             absl::Span<SegmentTime> times = {}) const;
 
  private:
-  BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
+  BoundProgram(const ExecProgram& program, Backend* backend)
+      : program_(program), backend_(backend), segments_(SegmentsOf(program)) {}
+
+  absl::Status Prepare();
+  absl::Status RunSessions(absl::Span<void* const> slots, void* scratch, absl::Span<const BufferPtr> results,
+                           const RunCheck& check, absl::Span<SegmentTime> times) const;
 
   const ExecProgram& program_;
   Backend* const backend_;
@@ -50,7 +65,8 @@ class BoundProgram {
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
   BufferPlan plan_;
   std::vector<BufferPtr> constants_;
-  std::unique_ptr<PreparedSegment> segment_;
+  std::vector<int32_t> segments_;  // indices into the program's instructions
+  std::vector<Session> sessions_;
   int64_t peak_bytes_ = 0;
 };
 

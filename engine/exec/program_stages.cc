@@ -6,13 +6,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/exec/mark_last_uses.h"
-#include "engine/ops/core_ops.h"
+#include "engine/exec/sessions.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
 
-bool DecidesSize(const ExecInstruction& instruction) { return Is(*instruction.op, CoreOp::kDynamicTruncate); }
+// DynamicTruncate: the only one so far.
+bool DecidesSize(const ExecInstruction& instruction) { return KindOf(instruction) == InstructionKind::kHost; }
 
 class Splitter {
  public:

@@ -16,8 +16,12 @@ size_t At(Slot slot) { return static_cast<size_t>(slot); }
 // The state of one run. Confined to its thread.
 class StagedProgram::Execution {
  public:
-  Execution(const StagedProgram& staged, SizeBinding sizes, const RunCheck& check)
-      : staged_(staged), sizes_(std::move(sizes)), check_(check), values_(staged.program_.slot_types.size()) {}
+  Execution(const StagedProgram& staged, SizeBinding sizes, const RunCheck& check, RunTimes* times)
+      : staged_(staged),
+        sizes_(std::move(sizes)),
+        check_(check),
+        times_(times),
+        values_(staged.program_.slot_types.size()) {}
 
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments) {
     key_.arguments.assign(types.begin(), types.end());
@@ -79,7 +83,9 @@ class StagedProgram::Execution {
       arguments.push_back(values_[At(slot)].buffer);
       argument_bytes += values_[At(slot)].type.num_bytes();
     }
-    ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_));
+    std::vector<SegmentTime> times(times_ == nullptr ? 0 : bound->num_segments());
+    ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times)));
+    if (times_ != nullptr) times_->parts.push_back({.bound = bound, .times = std::move(times)});
     peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + bound->peak_bytes());
     for (size_t i = 0; i < results.size(); ++i) {
       const Slot own = stage.part.program.outputs[i].slot;
@@ -91,6 +97,7 @@ class StagedProgram::Execution {
   const StagedProgram& staged_;
   SizeBinding sizes_;
   const RunCheck& check_;
+  RunTimes* const times_;
   BindingKey key_;
   std::vector<Value> values_;  // by slot of the program
   int64_t kept_bytes_ = 0;
@@ -120,10 +127,23 @@ StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend) : pro
   }
 }
 
+size_t StagedProgram::num_segments() const {
+  size_t segments = 0;
+  for (const auto& stage : stages_) segments += SegmentsOf(stage->part.program).size();
+  return segments;
+}
+
+std::vector<const ProgramStage*> StagedProgram::stages() const {
+  std::vector<const ProgramStage*> stages;
+  for (const auto& stage : stages_) stages.push_back(&stage->part);
+  return stages;
+}
+
 absl::StatusOr<ProgramResults> StagedProgram::Run(absl::Span<const ConcreteType> types,
-                                                  absl::Span<const BufferPtr> arguments, const RunCheck& check) const {
+                                                  absl::Span<const BufferPtr> arguments, const RunCheck& check,
+                                                  RunTimes* times) const {
   ASSIGN_OR_RETURN(SizeBinding sizes, BindSizes(program_, types));
-  return Execution(*this, std::move(sizes), check).Run(types, arguments);
+  return Execution(*this, std::move(sizes), check, times).Run(types, arguments);
 }
 
 }  // namespace tensord

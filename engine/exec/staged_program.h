@@ -10,6 +10,7 @@
 #include "engine/exec/binding_cache.h"
 #include "engine/exec/bound_program.h"
 #include "engine/exec/program_stages.h"
+#include "engine/exec/segment_profile.h"
 
 namespace tensord {
 
@@ -28,12 +29,15 @@ class StagedProgram {
  public:
   StagedProgram(const ExecProgram& program, Backend* backend);
 
-  size_t num_stages() const { return stages_.size(); }
+  // Of all stages together.
+  size_t num_segments() const;
+  // Each a program over slots of its own.
+  std::vector<const ProgramStage*> stages() const;
 
   // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
-  // kernel after that size is known.
+  // kernel after that size is known. Says in `times`, where it is not null, when each segment ran.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
-                                     const RunCheck& check) const;
+                                     const RunCheck& check, RunTimes* times = nullptr) const;
 
  private:
   class Execution;

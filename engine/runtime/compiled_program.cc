@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/segment_text.h"
 
 namespace tensord {
 namespace {
@@ -65,12 +66,14 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
 }
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
-                                                    absl::Span<const BufferPtr> arguments,
-                                                    const RunCheck& check) const {
-  if (staged_ != nullptr) return staged_->Run(types, arguments, check);
+                                                    absl::Span<const BufferPtr> arguments, const RunCheck& check,
+                                                    RunTimes* times) const {
+  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
   ProgramResults results{.peak_bytes = bound->peak_bytes()};
-  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check));
+  std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
+  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured)));
+  if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured)});
   results.types.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {
     results.types.push_back(bound->slot_types()[static_cast<size_t>(output.slot)]);
@@ -79,8 +82,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
 }
 
 int64_t CompiledProgram::segment_count() const {
-  if (staged_ != nullptr) return static_cast<int64_t>(staged_->num_stages());
-  return program_.instructions.empty() ? 0 : 1;
+  return static_cast<int64_t>(staged_ != nullptr ? staged_->num_segments() : SegmentsOf(program_).size());
 }
 
 std::optional<int64_t> CompiledProgram::temporary_bytes() const {
@@ -94,7 +96,12 @@ std::string CompiledProgram::Explain() const {
   absl::StrAppend(&text, "passes that changed something: ", fired.empty() ? "none" : absl::StrJoin(fired, ", "), "\n");
   absl::StrAppend(&text, "device ", device_, ", ", segment_count(), " segments\n");
   if (static_binding_ != nullptr) {
-    absl::StrAppend(&text, static_binding_->ToString());
+    for (size_t i = 0; i < static_binding_->num_segments(); ++i) {
+      const ExecInstruction& segment = static_binding_->segment(i);
+      absl::StrAppend(&text, "  ", KernelName(segment), " ", TypesText(segment, static_binding_->slot_types()), "  # ",
+                      absl::StrJoin(NodesOf(segment), " "), "\n");
+    }
+    absl::StrAppend(&text, ToString(static_binding_->plan()));
   } else {
     absl::StrAppend(&text, "kernels and memory are decided by the sizes of the arguments",
                     staged_ != nullptr ? " and by the run\n" : "\n");

@@ -31,9 +31,9 @@ class CompiledProgram {
   Backend* backend() const { return backend_; }
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
-  // what `check` refuses.
+  // what `check` refuses. Says in `times`, where it is not null, when each segment ran.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
-                                     const RunCheck& check) const;
+                                     const RunCheck& check, RunTimes* times = nullptr) const;
 
   // The binding of a program whose sizes the arguments decide.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments) const;
@@ -43,6 +43,7 @@ class CompiledProgram {
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
+  // Kernels of one run.
   int64_t segment_count() const;
   int64_t size_bytes() const { return program_.size_bytes(); }
   // Instructions, passes that changed something, kernels and memory plan, as text.

@@ -1,5 +1,6 @@
 #include "engine/runtime/run.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -19,7 +20,7 @@ absl::Status CheckWanted(const RunRequest& request) {
 }
 
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
-  const absl::Time start = absl::Now();
+  const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;
@@ -32,14 +33,18 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
                      program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
     arguments.push_back(std::move(buffer));
   }
-  ASSIGN_OR_RETURN(ProgramResults results, program.Run(types, arguments, [&request] { return CheckWanted(request); }));
+  RunTimes times;
+  ASSIGN_OR_RETURN(ProgramResults results, program.Run(
+                                               types, arguments, [&request] { return CheckWanted(request); },
+                                               request.profile ? &times : nullptr));
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
   for (size_t i = 0; i < results.buffers.size(); ++i) {
     ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
     outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes)});
   }
-  outcome.run_time = absl::Now() - start;
+  outcome.run_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  if (request.profile) outcome.profile = MakeProfile(times, start);
   return outcome;
 }
 

@@ -35,6 +35,7 @@ struct RunOutcome {
   absl::Duration queue_time;
   absl::Duration run_time;
   int64_t peak_bytes = 0;
+  std::vector<SegmentProfile> profile;  // where it was asked for
 };
 
 struct RunRequest {
@@ -42,6 +43,7 @@ struct RunRequest {
   std::vector<HostTensor> arguments;
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
+  bool profile = false;
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/execute_arguments.h"
@@ -35,28 +34,26 @@ absl::Status CheckSupported(const v1::ExecuteRequest& request) {
   return absl::OkStatus();
 }
 
-// A program is one segment, so its profile has one entry: the instructions that ran, in order.
-void EncodeProfile(const CompiledProgram& program, absl::Duration run_time, v1::ExecutionStats* stats) {
-  if (program.segment_count() == 0) return;
-  v1::SegmentProfile* segment = stats->add_segments();
-  segment->set_backend(std::string(program.backend()->kind()));
-  segment->set_kernel(
-      absl::StrJoin(program.program().instructions, " ",
-                    [](std::string* out, const ExecInstruction& i) { absl::StrAppend(out, i.op->name); }));
-  for (const ExecInstruction& instruction : program.program().instructions) segment->add_nodes(instruction.node);
-  *segment->mutable_start() = EncodeDuration(absl::ZeroDuration());
-  *segment->mutable_duration() = EncodeDuration(run_time);
+v1::SegmentProfile EncodeSegment(absl::string_view backend, const SegmentProfile& segment) {
+  v1::SegmentProfile message;
+  message.set_backend(std::string(backend));
+  message.set_kernel(segment.kernel);
+  for (const std::string& node : segment.nodes) message.add_nodes(node);
+  *message.mutable_start() = EncodeDuration(segment.start);
+  *message.mutable_duration() = EncodeDuration(segment.duration);
+  return message;
 }
 
-v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
-                               bool profile) {
+v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome) {
   v1::ExecutionStats stats;
   stats.set_device(program.device());
   *stats.mutable_queue_time() = EncodeDuration(outcome.queue_time);
   if (record.compile.has_value()) *stats.mutable_compile_time() = EncodeDuration(*record.compile);
   *stats.mutable_run_time() = EncodeDuration(outcome.run_time);
   stats.set_peak_bytes(outcome.peak_bytes);
-  if (profile) EncodeProfile(program, outcome.run_time, &stats);
+  for (const SegmentProfile& segment : outcome.profile) {
+    *stats.add_segments() = EncodeSegment(program.backend()->kind(), segment);
+  }
   return stats;
 }
 
@@ -66,9 +63,9 @@ void Respond(UnaryCall* call, const v1::ExecuteRequest& request, const CompiledP
   const Clock::time_point start = Clock::now();
   call->record().queue = outcome->queue_time;
   call->record().run = outcome->run_time;
-  absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
-      request.request_id(), program.program().row_major ? Order::kRowMajor : Order::kColumnMajor, outcome->results,
-      request.results(), EncodeStats(call->record(), program, *outcome, request.profile()));
+  absl::StatusOr<grpc::ByteBuffer> response =
+      EncodeExecuteResponse(request.request_id(), program.program().row_major ? Order::kRowMajor : Order::kColumnMajor,
+                            outcome->results, request.results(), EncodeStats(call->record(), program, *outcome));
   if (!response.ok()) return call->Fail(response.status());
   call->record().encode = Since(start);
   call->Reply(*std::move(response));
@@ -86,6 +83,7 @@ absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, c
   run.program = program;
   run.deadline = call->deadline();
   run.cancel = call->cancel();
+  run.profile = request->profile();
   return run;
 }
 

@@ -1,12 +1,12 @@
 #include "tests/testlib/hidden_memory_backend.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/reference/evaluator.h"
 
@@ -29,31 +29,26 @@ struct HiddenStep {
   std::string node;
 };
 
-class HiddenSegment final : public PreparedSegment {
+class HiddenProgram final : public PreparedSession {
  public:
   std::vector<HiddenStep> steps;
   // Asked for and written to, so that the plan's scratch is exercised.
   int64_t scratch_bytes() const override { return 96; }
-  std::string ToString() const override { return absl::StrCat("hidden: ", steps.size(), " reference rules\n"); }
+  std::string DescribeKernel(size_t) const override { return "reference rule"; }
 };
 
 class HiddenSession final : public BackendSession {
  public:
-  absl::Status Run(const PreparedSegment& segment, absl::Span<void* const> slots, void* scratch) override {
-    std::memset(Reveal(scratch), 0xA5, static_cast<size_t>(segment.scratch_bytes()));
-    for (const HiddenStep& step : static_cast<const HiddenSegment&>(segment).steps) {
+  absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
+                   absl::Span<SegmentTime> times) override {
+    std::memset(Reveal(scratch), 0xA5, static_cast<size_t>(prepared.scratch_bytes()));
+    const auto& steps = static_cast<const HiddenProgram&>(prepared).steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
       RETURN_IF_ERROR(CheckWanted());
-      std::vector<Literal> operands;
-      std::vector<const Literal*> pointers;
-      for (size_t i = 0; i < step.operands.size(); ++i) {
-        const char* const data = Reveal(slots[static_cast<size_t>(step.operands[i])]);
-        const size_t size = static_cast<size_t>(step.operand_types[i].num_bytes());
-        ASSIGN_OR_RETURN(Literal literal, Literal::FromBytes(step.operand_types[i], absl::string_view(data, size)));
-        operands.push_back(std::move(literal));
-      }
-      for (const Literal& operand : operands) pointers.push_back(&operand);
-      ASSIGN_OR_RETURN(const Literal result, EvaluateNode(*step.op, step.attrs, pointers, step.result_type));
-      std::memcpy(Reveal(slots[static_cast<size_t>(step.result)]), result.bytes().data(), result.bytes().size());
+      const auto start = std::chrono::steady_clock::now();
+      RETURN_IF_ERROR(RunStep(steps[i], slots));
+      // As an asynchronous device does, whose events are read when the work is over.
+      if (!times.empty()) events_.push_back({&times[i], {start, std::chrono::steady_clock::now()}});
     }
     return absl::OkStatus();
   }
@@ -63,7 +58,34 @@ class HiddenSession final : public BackendSession {
     return absl::OkStatus();
   }
 
-  absl::Status Finish() override { return absl::OkStatus(); }
+  absl::Status Finish() override {
+    for (const Event& event : events_) *event.wanted = event.time;
+    events_.clear();
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Event {
+    SegmentTime* wanted;
+    SegmentTime time;
+  };
+
+  static absl::Status RunStep(const HiddenStep& step, absl::Span<void* const> slots) {
+    std::vector<Literal> operands;
+    std::vector<const Literal*> pointers;
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      const char* const data = Reveal(slots[static_cast<size_t>(step.operands[i])]);
+      const size_t size = static_cast<size_t>(step.operand_types[i].num_bytes());
+      ASSIGN_OR_RETURN(Literal literal, Literal::FromBytes(step.operand_types[i], absl::string_view(data, size)));
+      operands.push_back(std::move(literal));
+    }
+    for (const Literal& operand : operands) pointers.push_back(&operand);
+    ASSIGN_OR_RETURN(const Literal result, EvaluateNode(*step.op, step.attrs, pointers, step.result_type));
+    std::memcpy(Reveal(slots[static_cast<size_t>(step.result)]), result.bytes().data(), result.bytes().size());
+    return absl::OkStatus();
+  }
+
+  std::vector<Event> events_;
 };
 
 }  // namespace
@@ -83,11 +105,11 @@ absl::Status HiddenMemoryBackend::Supports(const OpDef&, absl::Span<const DType>
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<PreparedSegment>> HiddenMemoryBackend::Prepare(
-    absl::Span<const SegmentInstruction> instructions) const {
-  auto segment = std::make_unique<HiddenSegment>();
-  for (const SegmentInstruction& instruction : instructions) {
-    segment->steps.push_back({.op = instruction.bound.op,
+absl::StatusOr<std::unique_ptr<PreparedSession>> HiddenMemoryBackend::Prepare(
+    absl::Span<const SegmentInstruction> segments) const {
+  auto program = std::make_unique<HiddenProgram>();
+  for (const SegmentInstruction& instruction : segments) {
+    program->steps.push_back({.op = instruction.bound.op,
                               .attrs = *instruction.bound.attrs,
                               .operand_types = {instruction.bound.operands.begin(), instruction.bound.operands.end()},
                               .result_type = instruction.bound.results[0],
@@ -95,7 +117,7 @@ absl::StatusOr<std::unique_ptr<PreparedSegment>> HiddenMemoryBackend::Prepare(
                               .result = instruction.results[0],
                               .node = std::string(instruction.node)});
   }
-  return segment;
+  return program;
 }
 
 absl::StatusOr<std::unique_ptr<BackendSession>> HiddenMemoryBackend::OpenSession() {

@@ -19,8 +19,8 @@ class HiddenMemoryBackend final : public Backend {
   absl::string_view kind() const override { return "hidden"; }
   DeviceDescription Describe() const override;
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override;
-  absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
-      absl::Span<const SegmentInstruction> instructions) const override;
+  absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const override;
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override;
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override;
   absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes, std::shared_ptr<const void> owner) override;

@@ -72,9 +72,9 @@ class GatedBackend final : public Backend {
     if (op.name == lacks) return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("gated devices have no ", lacks));
     return inner_.Supports(op, operands, result);
   }
-  absl::StatusOr<std::unique_ptr<PreparedSegment>> Prepare(
-      absl::Span<const SegmentInstruction> instructions) const override {
-    return inner_.Prepare(instructions);
+  absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const override {
+    return inner_.Prepare(segments);
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     if (before_run) before_run();
