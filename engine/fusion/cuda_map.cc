@@ -1,0 +1,210 @@
+#include "engine/fusion/cuda_map.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/fusion/cuda_index.h"
+#include "engine/fusion/cuda_values.h"
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kBlocksPerProcessor = 8;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+bool IsPointwise(const MicroInstruction& instruction) { return instruction.level != MicroLevel::kUniform; }
+
+// How the neighbours of a thread read what they load.
+enum class Reading : uint8_t {
+  kOnce,    // one element for all
+  kVector,  // neighbours in memory, aligned
+  kEach,
+};
+
+class MapPrinter {
+ public:
+  MapPrinter(CudaWriter* writer, CudaKernel* kernel)
+      : writer_(*writer),
+        program_(writer->program()),
+        kernel_(*kernel),
+        points_(program_.num_points(MicroLevel::kFull)),
+        width_(Width()),
+        is_ragged_(points_ % width_ != 0),
+        index_("i", program_, CudaIndex::Axes::kAll) {}
+
+  void Print() {
+    const int64_t groups = CeilDiv(points_, width_);
+    const int64_t max_threads = writer_.options().max_threads_per_block;
+    const int64_t threads = std::clamp<int64_t>(CeilDiv(groups, 32) * 32, 32, max_threads);
+    const int64_t blocks = std::clamp<int64_t>(
+        CeilDiv(groups, threads), 1,
+        std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor, writer_.options().max_blocks,
+                  (int64_t{1} << 30) / threads}));
+    const CudaLaunch launch{
+        .entry = writer_.options().name, .blocks = blocks, .threads_per_block = static_cast<int32_t>(threads)};
+    writer_.OpenEntry(launch, /*has_scratch=*/false);
+    writer_.UniformValues(/*stores=*/true);
+    if (HasPointwiseResults() && points_ > 0) Loop(groups, threads);
+    writer_.Close();
+    kernel_.launches.push_back(launch);
+  }
+
+ private:
+  bool HasPointwiseResults() const {
+    return std::any_of(program_.results.begin(), program_.results.end(), [this](const MicroResult& result) {
+      return IsPointwise(program_.instructions[static_cast<size_t>(result.value)]);
+    });
+  }
+
+  // Elements that a thread computes side by side: a power of two.
+  int64_t Width() const {
+    if (program_.axes.empty()) return 1;
+    int64_t largest = 2, pointwise = 0;
+    for (const MicroInstruction& instruction : program_.instructions) {
+      if (!IsPointwise(instruction)) continue;
+      ++pointwise;
+      if (instruction.kind == MicroKind::kLoad && instruction.access.strides[0] != 1) continue;
+      if (instruction.kind == MicroKind::kLoad) largest = std::max(largest, SizeOf(instruction.dtype));
+    }
+    for (const MicroResult& result : program_.results) {
+      largest = std::max(largest, SizeOf(program_.instructions[static_cast<size_t>(result.value)].dtype));
+    }
+    int64_t width = std::min(kVectorBytes, writer_.options().pointer_alignment_bytes) / largest;
+    // Long bodies have enough to do without, and would only fill the registers.
+    width = std::min<int64_t>(width, pointwise > 96 ? 1 : pointwise > 48 ? 2 : 8);
+    const int64_t threads_at_once = int64_t{writer_.options().num_processors} * writer_.options().max_threads_per_block;
+    while (width > 1 && points_ / width < threads_at_once) width /= 2;
+    if (program_.axes.size() > 1) {
+      while (width > 1 && program_.axes[0].size % width != 0) width /= 2;
+    }
+    return std::max<int64_t>(width, 1);
+  }
+
+  Reading ReadingOf(const MicroInstruction& load) const {
+    const MicroAccess& access = load.access;
+    if (width_ == 1) return Reading::kOnce;
+    if (access.strides[0] == 0) return Reading::kOnce;
+    bool is_vector = load.kind == MicroKind::kLoad && access.strides[0] == 1 && access.offset % width_ == 0;
+    for (size_t d = 1; d < access.strides.size(); ++d) is_vector &= access.strides[d] % width_ == 0;
+    return is_vector ? Reading::kVector : Reading::kEach;
+  }
+
+  void Loop(int64_t groups, int64_t threads) {
+    const absl::string_view type = index_.type();
+    const absl::string_view suffix = type == "u32" ? "u" : "ull";
+    writer_.Open("for (", type, " g = blockIdx.x * (", type, ")", threads, " + threadIdx.x; g < ", groups, suffix,
+                 "; g += gridDim.x * (", type, ")", threads, ")");
+    if (width_ > 1) {
+      writer_.Line("const ", type, " i = g * ", width_, suffix, ";");
+    } else {
+      writer_.Line("const ", type, " i = g;");
+    }
+    const std::vector<std::string> addresses = Addresses();
+    for (const std::string& line : index_.TakeDeclarations()) writer_.Line(line);
+    BeforeNeighbours(addresses);
+    if (width_ > 1) {
+      writer_.Raw("#pragma unroll");
+      writer_.Open("for (int j = 0; j < ", width_, "; ++j)");
+      if (is_ragged_) writer_.Line("if (i + j >= ", points_, suffix, ") break;");
+    }
+    for (size_t v = 0; v < program_.instructions.size(); ++v) Neighbour(v, addresses[v]);
+    StoreNeighbours();
+    writer_.Close();
+  }
+
+  // By instruction: the index of a load or an iota at point i.
+  std::vector<std::string> Addresses() {
+    std::vector<std::string> addresses(program_.instructions.size());
+    for (size_t v = 0; v < addresses.size(); ++v) {
+      const MicroInstruction& instruction = program_.instructions[v];
+      const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
+      if (!has_access || !IsPointwise(instruction)) continue;
+      const std::string offset = index_.Offset(instruction.access, CudaIndexCast(program_, instruction.access));
+      addresses[v] = CudaSum(instruction.access.offset, offset, "0");
+    }
+    return addresses;
+  }
+
+  // What the neighbours share: vectors read and written, elements that are the same for all.
+  void BeforeNeighbours(const std::vector<std::string>& addresses) {
+    if (width_ == 1) return;
+    for (size_t v = 0; v < addresses.size(); ++v) {
+      const MicroInstruction& instruction = program_.instructions[v];
+      if (addresses[v].empty()) continue;
+      const Reading reading = ReadingOf(instruction);
+      if (reading == Reading::kOnce) writer_.Value(static_cast<int32_t>(v), addresses[v]);
+      if (reading == Reading::kVector) {
+        UseVector();
+        writer_.Line("const Vector<", CudaStorage(instruction.dtype), ", ", width_, "> w", v, " = LoadVector<", width_,
+                     ">(t", instruction.tensor, " + ", addresses[v], Left(), ");");
+      }
+    }
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      const MicroInstruction& instruction = Computed(r);
+      if (!IsPointwise(instruction)) continue;
+      UseVector();
+      writer_.Line("Vector<", CudaStorage(instruction.dtype), ", ", width_, "> y", r, is_ragged_ ? " = {};" : ";");
+    }
+  }
+
+  void Neighbour(size_t v, const std::string& address) {
+    const MicroInstruction& instruction = program_.instructions[v];
+    const int32_t value = static_cast<int32_t>(v);
+    if (!IsPointwise(instruction)) return;
+    if (width_ == 1 || address.empty()) {
+      writer_.Value(value, address);
+      return;
+    }
+    switch (ReadingOf(instruction)) {
+      case Reading::kOnce:
+        return;
+      case Reading::kVector:
+        writer_.Line("const ", CudaType(instruction.dtype), " v", v, " = ",
+                     CudaLoaded(instruction.dtype, absl::StrCat("w", v, ".at[j]")), ";");
+        return;
+      case Reading::kEach:
+        writer_.Value(value, absl::StrCat(address, " + j * ", instruction.access.strides[0]));
+        return;
+    }
+  }
+
+  void StoreNeighbours() {
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (!IsPointwise(Computed(r))) continue;
+      if (width_ == 1) {
+        writer_.StoreResult(r, "i");
+      } else {
+        writer_.Line("y", r, ".at[j] = ",
+                     CudaStored(Computed(r).dtype, absl::StrCat("v", program_.results[r].value)), ";");
+      }
+    }
+    if (width_ == 1) return;
+    writer_.Close();
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (IsPointwise(Computed(r))) writer_.Line("StoreVector(r", r, " + i, y", r, Left(), ");");
+    }
+  }
+
+  // The argument that says how many elements are left, where they may be less than a vector.
+  std::string Left() const { return is_ragged_ ? absl::StrCat(", ", points_, "ll - i") : ""; }
+  void UseVector() { writer_.prelude().Use(is_ragged_ ? "RaggedVector" : "Vector"); }
+  const MicroInstruction& Computed(size_t result) const {
+    return program_.instructions[static_cast<size_t>(program_.results[result].value)];
+  }
+
+  CudaWriter& writer_;
+  const MicroProgram& program_;
+  CudaKernel& kernel_;
+  const int64_t points_;
+  const int64_t width_;
+  const bool is_ragged_;
+  CudaIndex index_;
+};
+
+}  // namespace
+
+void PrintCudaMap(CudaWriter* writer, CudaKernel* kernel) { MapPrinter(writer, kernel).Print(); }
+
+}  // namespace tensord

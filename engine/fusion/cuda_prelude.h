@@ -1,0 +1,40 @@
+#ifndef TENSORD_ENGINE_FUSION_CUDA_PRELUDE_H_
+#define TENSORD_ENGINE_FUSION_CUDA_PRELUDE_H_
+
+#include <string>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace tensord {
+
+// A function (or a few) of the CUDA C++ that fused kernels call. Names are those of the functors of
+// engine/ops/scalar_math.h followed by the kind of element, "AddInteger", and their meaning is that functor's.
+struct CudaPiece {
+  absl::string_view name;
+  absl::string_view requires_pieces;  // names separated by spaces; they stand before this piece in its table
+  absl::string_view text;
+};
+
+// The pieces by what they are for; a piece requires pieces of its own table and of those declared before it.
+absl::Span<const CudaPiece> CudaTypePieces();       // element types, conversions to and from 16-bit floats
+absl::Span<const CudaPiece> CudaScalarPieces();     // Bool, Integer, Real
+absl::Span<const CudaPiece> CudaComplexPieces();    // Complex, by way of double
+absl::Span<const CudaPiece> CudaReductionPieces();  // joining what threads have accumulated
+
+// The text before the kernels: those pieces only that they use, so that they compile quickly.
+class CudaPrelude {
+ public:
+  static bool Has(absl::string_view name);
+  // Has(name) must hold.
+  void Use(absl::string_view name);
+  std::string Text() const;
+
+ private:
+  absl::btree_set<int> used_;  // positions in the tables, one after the other
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FUSION_CUDA_PRELUDE_H_

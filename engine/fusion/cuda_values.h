@@ -1,0 +1,45 @@
+#ifndef TENSORD_ENGINE_FUSION_CUDA_VALUES_H_
+#define TENSORD_ENGINE_FUSION_CUDA_VALUES_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "engine/fusion/cuda_prelude.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord {
+
+// How the values of a micro program are spelled in CUDA C++. Each function adds what its text calls to the prelude.
+
+// Of an element in a register, "bool"; of one in memory, "u8". A BOOL in memory is any byte, other than 0 for true.
+absl::string_view CudaType(DType dtype);
+absl::string_view CudaStorage(DType dtype);
+void UseCudaType(DType dtype, CudaPrelude* prelude);
+
+// An element of memory as it is in a register, and the other way round.
+std::string CudaLoaded(DType dtype, const std::string& element);
+std::string CudaStored(DType dtype, const std::string& value);
+
+// The constant's only element, to the bit.
+std::string CudaConstant(const Literal& constant, CudaPrelude* prelude);
+
+// `x` of dtype `from` as `to` (scalar::ConvertElement).
+std::string CudaConvert(DType from, DType to, const std::string& x, CudaPrelude* prelude);
+
+// Value `index` in terms of its operands, which are called "v" and their number: of the kinds kUnary, kBinary,
+// kCompare, kSelect, kClamp and kConvert.
+std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelude* prelude);
+
+// Whether there is a function for an op on elements of a dtype: for every op and dtype that the op's definition takes.
+bool HasCudaFunction(CoreOp op, DType dtype);
+
+// Reductions. Halves are accumulated in F32, the others in their own dtype.
+DType CudaAccumulator(DType dtype);
+// The function of two accumulators, added to the prelude: "AddReal".
+std::string CudaCombiner(ReduceKind kind, DType dtype, CudaPrelude* prelude);
+// What the function leaves as it is.
+std::string CudaNeutral(ReduceKind kind, DType dtype, CudaPrelude* prelude);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FUSION_CUDA_VALUES_H_

@@ -1,0 +1,82 @@
+#include "engine/fusion/cuda_writer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "engine/fusion/cuda_index.h"
+#include "engine/fusion/cuda_values.h"
+
+namespace tensord {
+
+CudaWriter::CudaWriter(const MicroProgram& program, const CudaOptions& options)
+    : program_(program), options_(options) {
+  prelude_.Use("Types");
+}
+
+void CudaWriter::OpenEntry(const CudaLaunch& launch, bool has_scratch) {
+  // An operand whose memory a result may be given is written through another pointer.
+  std::vector<bool> is_shared(program_.tensors.size());
+  for (const auto& [result, operand] : InPlacePairs(program_)) is_shared[static_cast<size_t>(operand)] = true;
+  std::vector<std::string> parameters;
+  for (size_t t = 0; t < program_.tensors.size(); ++t) {
+    UseCudaType(program_.tensors[t], &prelude_);
+    parameters.push_back(
+        absl::StrCat("const ", CudaStorage(program_.tensors[t]), is_shared[t] ? "* t" : "* __restrict__ t", t));
+  }
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    const DType dtype = program_.instructions[static_cast<size_t>(program_.results[r].value)].dtype;
+    UseCudaType(dtype, &prelude_);
+    parameters.push_back(absl::StrCat(CudaStorage(dtype), "* r", r));
+  }
+  if (has_scratch) parameters.push_back("u8* scratch");
+  Open("extern \"C\" __global__ void __launch_bounds__(", launch.threads_per_block, ") ", launch.entry, "(",
+       absl::StrJoin(parameters, ", "), ")");
+}
+
+void CudaWriter::Value(int32_t index, const std::string& address) {
+  const MicroInstruction& instruction = program_.instructions[static_cast<size_t>(index)];
+  std::string text;
+  switch (instruction.kind) {
+    case MicroKind::kLoad:
+      text = CudaLoaded(instruction.dtype, absl::StrCat("t", instruction.tensor, "[", address, "]"));
+      break;
+    case MicroKind::kIota:
+      text = CudaConvert(DType::kI64, instruction.dtype, absl::StrCat("(i64)(", address, ")"), &prelude_);
+      break;
+    case MicroKind::kConstant:
+      text = CudaConstant(*instruction.constant, &prelude_);
+      break;
+    default:
+      text = CudaExpression(program_, index, &prelude_);
+      break;
+  }
+  UseCudaType(instruction.dtype, &prelude_);
+  Line("const ", CudaType(instruction.dtype), " v", index, " = ", text, ";");
+}
+
+void CudaWriter::StoreResult(size_t result, const std::string& address) {
+  const int32_t value = program_.results[result].value;
+  const DType dtype = program_.instructions[static_cast<size_t>(value)].dtype;
+  Line("r", result, "[", address, "] = ", CudaStored(dtype, absl::StrCat("v", value)), ";");
+}
+
+void CudaWriter::UniformValues(bool stores) {
+  for (size_t i = 0; i < program_.instructions.size(); ++i) {
+    const MicroInstruction& instruction = program_.instructions[i];
+    if (instruction.level != MicroLevel::kUniform) continue;
+    Value(static_cast<int32_t>(i), CudaSum(instruction.access.offset, "0", "0"));
+  }
+  if (!stores) return;
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    if (program_.instructions[static_cast<size_t>(program_.results[r].value)].level != MicroLevel::kUniform) continue;
+    Open("if (blockIdx.x == 0 && threadIdx.x == 0)");
+    StoreResult(r, "0");
+    Close();
+  }
+}
+
+std::string CudaWriter::Source() const { return absl::StrCat(prelude_.Text(), text_); }
+
+}  // namespace tensord

@@ -1,0 +1,63 @@
+#ifndef TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
+#define TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/fusion/cuda_prelude.h"
+#include "engine/fusion/cuda_printer.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord {
+
+// The source of a micro program's kernels while it grows: indented lines, and the prelude that they need. Borrows the
+// program. Names: operand k is "t<k>", result k "r<k>", value k "v<k>".
+class CudaWriter {
+ public:
+  CudaWriter(const MicroProgram& program, const CudaOptions& options);
+
+  const MicroProgram& program() const { return program_; }
+  const CudaOptions& options() const { return options_; }
+  CudaPrelude& prelude() { return prelude_; }
+
+  template <typename... Parts>
+  void Line(const Parts&... parts) {
+    absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
+  }
+  void Raw(absl::string_view line) { absl::StrAppend(&text_, line, "\n"); }  // a directive: not indented
+  // A line that opens a block, and the brace that closes it.
+  template <typename... Parts>
+  void Open(const Parts&... parts) {
+    Line(parts..., " {");
+    ++depth_;
+  }
+  void Close() {
+    --depth_;
+    Line("}");
+  }
+
+  // The first line of an entry, which Close ends. With scratch memory it has a parameter `scratch` more.
+  void OpenEntry(const CudaLaunch& launch, bool has_scratch);
+
+  // "const f32 v3 = …;". `address` is the element's index of a load or an iota, and "" for other kinds.
+  void Value(int32_t index, const std::string& address);
+  // "r0[address] = v3;"
+  void StoreResult(size_t result, const std::string& address);
+  // The uniform values, and those of them that are results, by one thread of all that run the entry.
+  void UniformValues(bool stores);
+
+  // The prelude and the entries.
+  std::string Source() const;
+
+ private:
+  const MicroProgram& program_;
+  const CudaOptions& options_;
+  CudaPrelude prelude_;
+  std::string text_;
+  size_t depth_ = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
