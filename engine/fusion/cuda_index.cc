@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kInt32Points = int64_t{1} << 31;
 
-std::string IntegerText(int64_t x) {
-  return absl::StrCat(x, x > -kInt32Points && x < kInt32Points ? "" : "ll");
-}
+std::string IntegerText(int64_t x) { return absl::StrCat(x, x > -kInt32Points && x < kInt32Points ? "" : "ll"); }
 
 }  // namespace
 

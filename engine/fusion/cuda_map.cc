@@ -38,10 +38,10 @@ class MapPrinter {
     const int64_t groups = CeilDiv(points_, width_);
     const int64_t max_threads = writer_.options().max_threads_per_block;
     const int64_t threads = std::clamp<int64_t>(CeilDiv(groups, 32) * 32, 32, max_threads);
-    const int64_t blocks = std::clamp<int64_t>(
-        CeilDiv(groups, threads), 1,
-        std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor, writer_.options().max_blocks,
-                  (int64_t{1} << 30) / threads}));
+    const int64_t blocks =
+        std::clamp<int64_t>(CeilDiv(groups, threads), 1,
+                            std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor,
+                                      writer_.options().max_blocks, (int64_t{1} << 30) / threads}));
     const CudaLaunch launch{
         .entry = writer_.options().name, .blocks = blocks, .threads_per_block = static_cast<int32_t>(threads)};
     writer_.OpenEntry(launch, /*has_scratch=*/false);
@@ -176,8 +176,8 @@ class MapPrinter {
       if (width_ == 1) {
         writer_.StoreResult(r, "i");
       } else {
-        writer_.Line("y", r, ".at[j] = ",
-                     CudaStored(Computed(r).dtype, absl::StrCat("v", program_.results[r].value)), ";");
+        writer_.Line("y", r, ".at[j] = ", CudaStored(Computed(r).dtype, absl::StrCat("v", program_.results[r].value)),
+                     ";");
       }
     }
     if (width_ == 1) return;

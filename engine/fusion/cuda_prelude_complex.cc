@@ -4,12 +4,11 @@ namespace tensord {
 namespace {
 
 // What NAME##Wide computes on c128, for either complex type.
-#define TENSORD_WIDE(Name)                                                         \
-  {                                                                                \
-    #Name "Complex", #Name "Wide",                                                 \
-        "template <typename R>\nTENSORD_FN Complex<R> " #Name                      \
-        "Complex(Complex<R> z) {\n  const c128 w = " #Name                         \
-        "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n" \
+#define TENSORD_WIDE(Name)                                                                                       \
+  {                                                                                                              \
+#Name "Complex", #Name "Wide",                                                                               \
+        "template <typename R>\nTENSORD_FN Complex<R> " #Name "Complex(Complex<R> z) {\n  const c128 w = " #Name \
+        "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n"                         \
   }
 
 constexpr CudaPiece kPieces[] = {
@@ -111,7 +110,8 @@ TENSORD_FN Complex<R> MinimumComplex(Complex<R> a, Complex<R> b) {
   return a.im <= b.im ? a : b;
 }
 )"},
-    {"ScaleForModulus", "Complex", R"(// A power of eight that z can be multiplied by so that its modulus neither overflows nor loses digits.
+    {"ScaleForModulus", "Complex",
+     R"(// A power of eight that z can be multiplied by so that its modulus neither overflows nor loses digits.
 TENSORD_FN f64 ScaleForModulus(c128 z) {
   const f64 size = fmax(fabs(z.re), fabs(z.im));
   return size < 0x1p-900 ? 0x1p600 : size > 0x1p1000 ? 0x1p-600 : 1.0;

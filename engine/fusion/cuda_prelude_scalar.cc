@@ -9,10 +9,10 @@ namespace {
   { #Name "Bool", "Types", "TENSORD_FN bool " #Name "Bool(bool a, bool b) { return " #expr "; }\n" }
 #define TENSORD_INTEGER_1(Name, required, expr) \
   { #Name "Integer", required, "template <typename T>\nTENSORD_FN T " #Name "Integer(T x) { return " #expr "; }\n" }
-#define TENSORD_INTEGER_2(Name, required, expr)                                                              \
-  {                                                                                                          \
-    #Name "Integer", required, "template <typename T>\nTENSORD_FN T " #Name "Integer(T a, T b) { return " #expr \
-                               "; }\n"                                                                       \
+#define TENSORD_INTEGER_2(Name, required, expr)                                                  \
+  {                                                                                              \
+#Name "Integer", required,                                                                   \
+        "template <typename T>\nTENSORD_FN T " #Name "Integer(T a, T b) { return " #expr "; }\n" \
   }
 #define TENSORD_REAL_1(Name, expr) \
   { #Name "Real", "Types", "template <typename R>\nTENSORD_FN R " #Name "Real(R x) { return " #expr "; }\n" }
@@ -22,10 +22,10 @@ namespace {
 constexpr CudaPiece kPieces[] = {
     TENSORD_BOOL_1(Not, !x),
     TENSORD_BOOL_2(Add, a || b),
-    TENSORD_BOOL_2(Multiply, a && b),
+    TENSORD_BOOL_2(Multiply, a&& b),
     TENSORD_BOOL_2(Maximum, a || b),
-    TENSORD_BOOL_2(Minimum, a && b),
-    TENSORD_BOOL_2(And, a && b),
+    TENSORD_BOOL_2(Minimum, a&& b),
+    TENSORD_BOOL_2(And, a&& b),
     TENSORD_BOOL_2(Or, a || b),
     TENSORD_BOOL_2(Xor, a != b),
 
@@ -40,11 +40,17 @@ TENSORD_FN u64 Bits(i64 x) { return (u64)x; }
     TENSORD_INTEGER_2(Add, "Unsigned", (T)(Bits(a) + Bits(b))),
     TENSORD_INTEGER_2(Subtract, "Unsigned", (T)(Bits(a) - Bits(b))),
     TENSORD_INTEGER_2(Multiply, "Unsigned", (T)(Bits(a) * Bits(b))),
-    TENSORD_INTEGER_2(Divide, "Unsigned", b == 0 ? (T)-1 : b == -1 ? (T)(0 - Bits(a)) : (T)(a / b)),
-    TENSORD_INTEGER_2(Remainder, "Types", b == 0 ? a : b == -1 ? (T)0 : (T)(a % b)),
+    TENSORD_INTEGER_2(Divide, "Unsigned",
+                      b == 0    ? (T)-1
+                      : b == -1 ? (T)(0 - Bits(a))
+                                : (T)(a / b)),
+    TENSORD_INTEGER_2(Remainder, "Types",
+                      b == 0    ? a
+                      : b == -1 ? (T)0
+                                : (T)(a % b)),
     TENSORD_INTEGER_2(Maximum, "Types", a > b ? a : b),
     TENSORD_INTEGER_2(Minimum, "Types", a < b ? a : b),
-    TENSORD_INTEGER_2(And, "Types", (T)(a & b)),
+    TENSORD_INTEGER_2(And, "Types", (T)(a& b)),
     TENSORD_INTEGER_2(Or, "Types", (T)(a | b)),
     TENSORD_INTEGER_2(Xor, "Types", (T)(a ^ b)),
     {"PowInteger", "Unsigned", R"(template <typename T>
@@ -62,7 +68,9 @@ TENSORD_FN T PowInteger(T a, T b) {
     TENSORD_REAL_1(Negate, -x),
     TENSORD_REAL_1(Conj, x),
     TENSORD_REAL_1(Abs, fabs(x)),
-    TENSORD_REAL_1(Sign, x > 0 ? (R)1 : x < 0 ? (R)-1 : x),
+    TENSORD_REAL_1(Sign, x > 0   ? (R)1
+                         : x < 0 ? (R)-1
+                                 : x),
     TENSORD_REAL_1(Exp, exp(x)),
     TENSORD_REAL_1(Log, log(x)),
     TENSORD_REAL_1(Sin, sin(x)),
@@ -93,7 +101,7 @@ TENSORD_FN bool IsFiniteReal(R x) {
 )"},
     TENSORD_REAL_2(Add, a + b),
     TENSORD_REAL_2(Subtract, a - b),
-    TENSORD_REAL_2(Multiply, a * b),
+    TENSORD_REAL_2(Multiply, a* b),
     TENSORD_REAL_2(Divide, a / b),
     TENSORD_REAL_2(Remainder, fmod(a, b)),
     TENSORD_REAL_2(Pow, pow(a, b)),

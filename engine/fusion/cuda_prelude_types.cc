@@ -12,7 +12,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
-#define TENSORD_FN static __device__ __forceinline__
+#define TENSORD_FN __device__ __forceinline__
 )"},
     {"Complex", "Types", R"(template <typename R>
 struct __align__(2 * sizeof(R)) Complex {

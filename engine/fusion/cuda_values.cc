@@ -203,10 +203,10 @@ std::string CudaExpression(const MicroProgram& program, int32_t index, CudaPrelu
       return Narrowed(instruction.dtype,
                       absl::StrCat(Function(instruction.op, of, prelude), "(", Widened(of, v[0]), ")"), prelude);
     case MicroKind::kBinary:
-      return Narrowed(instruction.dtype,
-                      absl::StrCat(Function(instruction.op, of, prelude), "(", Widened(of, v[0]), ", ",
-                                   Widened(of, v[1]), ")"),
-                      prelude);
+      return Narrowed(
+          instruction.dtype,
+          absl::StrCat(Function(instruction.op, of, prelude), "(", Widened(of, v[0]), ", ", Widened(of, v[1]), ")"),
+          prelude);
     case MicroKind::kCompare:
       return CompareText(instruction.direction, of, v[0], v[1], prelude);
     case MicroKind::kSelect:

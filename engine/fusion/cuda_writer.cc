@@ -10,8 +10,7 @@
 
 namespace tensord {
 
-CudaWriter::CudaWriter(const MicroProgram& program, const CudaOptions& options)
-    : program_(program), options_(options) {
+CudaWriter::CudaWriter(const MicroProgram& program, const CudaOptions& options) : program_(program), options_(options) {
   prelude_.Use("Types");
 }
 
