@@ -53,7 +53,10 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
   AddDevice("cpu:0", MakeCpuBackend(cpu), config.cpu().executors(), config.cpu().queue_length(), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
-  parts->cache = std::make_unique<ProgramCache>(config.program_cache().bytes(), parts->compile_pool.get());
+  parts->cache =
+      std::make_unique<ProgramCache>(ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
+                                                           .collide = config.testing().collide_fingerprints()},
+                                     parts->compile_pool.get());
   parts->gate = std::make_unique<CallGate>(config.limits().in_flight_bytes());
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   parts->collectables = {parts->metrics->registry(),
@@ -76,6 +79,7 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
+                          .print_and_parse = config.testing().print_and_parse(),
                           .server_limits = ServerLimitsOf(config)};
   parts->compute_service = MakeComputeService(&parts->service_parts);
   return parts;

@@ -11,7 +11,7 @@
 namespace tensord {
 
 CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
-  const auto found = index_.find(key.fingerprint);
+  const auto found = index_.find(PlaceOf(key.fingerprint));
   if (found == index_.end()) return nullptr;
   for (const Entries::iterator entry : found->second) {
     if (entry->key->bytes != key.bytes) continue;
@@ -21,13 +21,23 @@ CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
   return nullptr;
 }
 
-CompiledProgramPtr ProgramCache::Find(const Fingerprint& fingerprint) {
+absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerprint) {
   MutexLock lock(&mutex_);
-  const auto found = index_.find(fingerprint);
-  if (found == index_.end()) return nullptr;
-  const Entries::iterator entry = found->second.back();
-  entries_.splice(entries_.begin(), entries_, entry);
-  return entry->program;
+  if (ambiguous_.contains(fingerprint)) {
+    return Refuse(Refusal::kFingerprintAmbiguous,
+                  absl::StrCat("two programs have the fingerprint \"", fingerprint.ToHex(),
+                               "\"; send the graph with every call"));
+  }
+  const auto found = index_.find(PlaceOf(fingerprint));
+  if (found != index_.end()) {
+    for (const Entries::iterator entry : found->second) {
+      if (entry->key->fingerprint != fingerprint) continue;
+      entries_.splice(entries_.begin(), entries_, entry);
+      return entry->program;
+    }
+  }
+  return Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
+                                                        "\"; compile the graph again and repeat the call"));
 }
 
 void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) {
@@ -39,7 +49,8 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
     if (hit != nullptr) {
       ++stats_.hits;
     } else {
-      std::vector<Flight>& flights = flights_[key.fingerprint];
+      const Fingerprint place = PlaceOf(key.fingerprint);
+      std::vector<Flight>& flights = flights_[place];
       const auto flight =
           std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key->bytes == key.bytes; });
       if (flight != flights.end()) {
@@ -47,7 +58,6 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
         ++stats_.joined;
         return;
       }
-      const Fingerprint fingerprint = key.fingerprint;
       const auto shared_key = std::make_shared<const ProgramKey>(std::move(key));
       flights.push_back({.key = shared_key, .waiting = {}});
       flights.back().waiting.push_back(std::move(done));
@@ -64,9 +74,9 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) 
       };
       if (pool_->Submit(work)) return;
       refused = true;
-      done = std::move(flights_[fingerprint].back().waiting.front());
-      flights_[fingerprint].pop_back();
-      if (flights_[fingerprint].empty()) flights_.erase(fingerprint);
+      done = std::move(flights_[place].back().waiting.front());
+      flights_[place].pop_back();
+      if (flights_[place].empty()) flights_.erase(place);
     }
   }
   if (refused) {
@@ -86,11 +96,12 @@ void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> pr
     } else {
       ++stats_.failed;
     }
-    std::vector<Flight>& flights = flights_[key->fingerprint];
+    const Fingerprint place = PlaceOf(key->fingerprint);
+    std::vector<Flight>& flights = flights_[place];
     const auto flight = std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key == key; });
     waiting = std::move(flight->waiting);
     flights.erase(flight);
-    if (flights.empty()) flights_.erase(key->fingerprint);
+    if (flights.empty()) flights_.erase(place);
   }
   Source source = Source::kCompiled;
   for (DoneFn& done : waiting) {
@@ -105,17 +116,21 @@ void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> pr
 
 void ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
   const int64_t bytes = program->size_bytes() + static_cast<int64_t>(key->bytes.size());
-  const Fingerprint fingerprint = key->fingerprint;
+  std::vector<Entries::iterator>& place = index_[PlaceOf(key->fingerprint)];
+  for (const Entries::iterator entry : place) {
+    if (entry->key->fingerprint == key->fingerprint) ambiguous_.insert(key->fingerprint);
+  }
   entries_.push_front({.key = std::move(key), .program = std::move(program), .bytes = bytes});
-  index_[fingerprint].push_back(entries_.begin());
+  place.push_back(entries_.begin());
   stats_.bytes += bytes;
   ++stats_.entries;
   // The newest stays even where it alone is too large: its caller is about to run it.
-  while (stats_.bytes > max_bytes_ && entries_.size() > 1) {
+  while (stats_.bytes > options_.max_bytes && entries_.size() > 1) {
     const Entries::iterator victim = std::prev(entries_.end());
-    std::vector<Entries::iterator>& same = index_[victim->key->fingerprint];
+    const Fingerprint victims_place = PlaceOf(victim->key->fingerprint);
+    std::vector<Entries::iterator>& same = index_[victims_place];
     same.erase(std::find(same.begin(), same.end(), victim));
-    if (same.empty()) index_.erase(victim->key->fingerprint);
+    if (same.empty()) index_.erase(victims_place);
     stats_.bytes -= victim->bytes;
     --stats_.entries;
     ++stats_.evictions;

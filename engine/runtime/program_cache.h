@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/fingerprint.h"
@@ -19,8 +20,9 @@
 namespace tensord {
 
 // Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
-// key at once share one compilation. A hit is confirmed by comparing the key's bytes. Thread-safe; never blocks for a
-// compilation. The pool must outlive it.
+// key at once share one compilation. A key is found by its fingerprint and told apart by its bytes, so that who sends a
+// graph runs that graph even where fingerprints collide. Thread-safe; never blocks for a compilation. The pool must
+// outlive it.
 class ProgramCache {
  public:
   enum class Source : uint8_t { kCompiled, kMemory, kJoined };
@@ -43,13 +45,19 @@ class ProgramCache {
     int64_t bytes = 0;
   };
 
-  ProgramCache(int64_t max_bytes, CompilePool* pool) : max_bytes_(max_bytes), pool_(pool) {}
+  struct Options {
+    int64_t max_bytes = 0;
+    bool collide = false;  // every key is looked for among all others, as if all had one hash; for tests
+  };
+
+  ProgramCache(const Options& options, CompilePool* pool) : options_(options), pool_(pool) {}
 
   // Calls `done` once: before it returns where the program is there, else from a thread of the pool. QUEUE_FULL where
   // the pool takes no more.
   void GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done);
-  // nullptr where it is not there. Counts as a use.
-  CompiledProgramPtr Find(const Fingerprint& fingerprint);
+  // The program of that fingerprint, which counts as a use. PROGRAM_NOT_FOUND where there is none;
+  // FINGERPRINT_AMBIGUOUS, from then on, where two programs that had it met here: it does not say which is meant.
+  absl::StatusOr<CompiledProgramPtr> Find(const Fingerprint& fingerprint);
 
   Stats stats() const;
 
@@ -66,17 +74,20 @@ class ProgramCache {
   };
   using Entries = std::list<Entry>;
 
+  // Where the index has a fingerprint.
+  Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
   CompiledProgramPtr FindLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time);
 
-  const int64_t max_bytes_;
+  const Options options_;
   CompilePool* const pool_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
-  // Several entries of one fingerprint only where it collides.
+  // By place. Several in one only where fingerprints collide.
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, std::vector<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Fingerprint> ambiguous_ ABSL_GUARDED_BY(mutex_);  // grows with SHA-256's collisions
   Stats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

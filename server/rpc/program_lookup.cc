@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/ir/text_round_trip.h"
 #include "proto/codec/graph_codec.h"
 #include "proto/codec/type_codec.h"
 
@@ -44,6 +45,9 @@ absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, con
   ASSIGN_OR_RETURN(DeviceExecutor * executor, call.parts().executors->Find(options.device()));
   Job job;
   ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *call.parts().registry, call.parts().graph_limits, order));
+  if (call.parts().print_and_parse) {
+    ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *call.parts().registry));
+  }
   job.backend = executor->backend();
   job.settings.device = executor->device();
   job.settings.row_major = order == Order::kRowMajor;
@@ -67,15 +71,13 @@ absl::string_view NameOf(ProgramCache::Source source) {
 }  // namespace
 
 absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_view fingerprint) {
-  CompiledProgramPtr program;
-  if (const std::optional<Fingerprint> parsed = Fingerprint::FromHex(fingerprint)) {
-    program = call->parts().cache->Find(*parsed);
-  }
-  if (program == nullptr) {
+  const std::optional<Fingerprint> parsed = Fingerprint::FromHex(fingerprint);
+  if (!parsed.has_value()) {
     return Refuse(Refusal::kProgramNotFound,
-                  absl::StrCat("no program here has the fingerprint \"", fingerprint.substr(0, 64),
-                               "\"; compile the graph again and repeat the call"));
+                  absl::StrCat("no program has the fingerprint \"", fingerprint.substr(0, 64),
+                               "\", which is none; compile the graph and use what Compile returns"));
   }
+  ASSIGN_OR_RETURN(CompiledProgramPtr program, call->parts().cache->Find(*parsed));
   call->record().fingerprint = std::string(fingerprint.substr(0, kLoggedDigits));
   call->record().cache = NameOf(ProgramCache::Source::kMemory);
   call->record().device = program->device();

@@ -34,6 +34,7 @@ struct ServiceParts {
   absl::Duration default_deadline;
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise
+  bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form
   std::vector<ServerLimit> server_limits;    // those beside graph_limits, for GetServerInfo
 };
 

@@ -8,7 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
-#include "engine/ir/printer.h"
+#include "engine/ir/text_round_trip.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
@@ -36,11 +36,8 @@ void RequireRefusal(const absl::Status& status) {
 }
 
 void RequireTextRoundTrip(const Graph& graph) {
-  const std::string text = PrintGraph(graph);
-  const absl::StatusOr<Graph> again = ParseGraph(text, CoreRegistry());
-  Require(again.ok(), "what is printed parses", again.status());
-  Require(PrintGraph(*again) == text, "what is parsed prints the same");
-  Require(CanonicalBytes(*again) == CanonicalBytes(graph), "the text form keeps what a graph means");
+  const absl::StatusOr<Graph> again = ReadBackFromText(graph, CoreRegistry());
+  Require(again.ok(), "the text form keeps what a graph means", again.status());
 }
 
 // Compiles for the CPU, which makes kernels where all sizes are known, and runs nothing.

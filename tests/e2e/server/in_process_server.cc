@@ -91,7 +91,7 @@ BlockedExecutor::BlockedExecutor(InProcessServer& server) {
   *request.mutable_graph() = SmallAdd();
   EXPECT_TRUE(Compile(server.stub(), request, &compiled).ok());
   const CompiledProgramPtr program =
-      server.parts().cache->Find(*Fingerprint::FromHex(compiled.program().fingerprint()));
+      *server.parts().cache->Find(*Fingerprint::FromHex(compiled.program().fingerprint()));
   const int workers = server.executor().workers();
   for (int i = 0; i < workers; ++i) {
     RunRequest run;

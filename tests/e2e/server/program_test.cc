@@ -165,6 +165,35 @@ TEST(ProgramTest, TheLeastRecentlyUsedProgramGoesFirst) {
   EXPECT_LE(server.parts().cache->stats().bytes, 2 * one + one / 2);
 }
 
+TEST(ProgramTest, CollidingProgramsAreToldApart) {
+  InProcessServer server({"testing.collide_fingerprints=true"});
+  const std::vector<v1::Tensor> arguments = {FloatTensor(std::vector<float>(16, 1), {16})};
+  std::vector<v1::ExecuteRequest> requests;
+  for (const float scale : {1.0f, 2.0f, 3.0f}) {
+    requests.push_back(WarmRequest(server.stub(), LargeSum(scale), arguments));
+    requests.push_back(RequestOf(LargeSum(scale), arguments));
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    v1::ExecuteResponse response;
+    ASSERT_TRUE(Execute(server.stub(), requests[i], &response).ok());
+    EXPECT_THAT(FloatsOf(response.results(0).tensor()), ::testing::Each(4096.0f * static_cast<float>(1 + i / 2)));
+  }
+  EXPECT_NE(requests[0].fingerprint(), requests[2].fingerprint()) << "clients see no collision";
+  EXPECT_EQ(server.parts().cache->stats().compiled, 3);
+}
+
+TEST(ProgramTest, GraphsArePrintedAndParsed) {
+  InProcessServer plain, server({"testing.print_and_parse=true"});
+  const v1::CompileResponse compiled = CompileOrFail(server, LargeSum());
+  EXPECT_EQ(compiled.program().SerializeAsString(), CompileOrFail(plain, LargeSum()).program().SerializeAsString());
+  v1::Graph wrong = SmallAdd();
+  wrong.mutable_inputs(1)->mutable_type()->mutable_shape(0)->set_size(15);
+  v1::CompileRequest request;
+  *request.mutable_graph() = wrong;
+  v1::CompileResponse response;
+  EXPECT_EQ(DetailOf(Compile(server.stub(), request, &response)).reason(), "SHAPE_MISMATCH") << "refused as ever";
+}
+
 TEST(ProgramTest, ExplainsByGraphAndByFingerprint) {
   InProcessServer server;
   v1::ExplainRequest request;

@@ -8,6 +8,7 @@
 #include "engine/ir/literal_text.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
+#include "engine/ir/text_round_trip.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/random_graph.h"
@@ -22,15 +23,20 @@ TEST(TextFormTest, RandomGraphsComeBack) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2'000; ++i) {
     const Graph graph = RandomGraph(CoreRegistry(), &random);
-    const std::string text = PrintGraph(graph);
-    const absl::StatusOr<Graph> again = ParseGraph(text, CoreRegistry());
-    ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
-    ASSERT_EQ(PrintGraph(*again), text);
-    ASSERT_EQ(CanonicalBytes(*again), CanonicalBytes(graph)) << text;
+    const absl::StatusOr<Graph> again = ReadBackFromText(graph, CoreRegistry());
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << PrintGraph(graph);
+    ASSERT_EQ(CanonicalBytes(*again), CanonicalBytes(graph)) << PrintGraph(graph);
     ASSERT_EQ(again->name(), graph.name());
     ASSERT_EQ(again->num_values(), graph.num_values());
     for (int32_t v = 0; v < graph.num_values(); ++v) ASSERT_EQ(again->NameOf({v}), graph.NameOf({v}));
   }
+}
+
+TEST(TextFormTest, ATextThatCannotBeReadIsTheServersFault) {
+  Graph graph;
+  graph.AddInput("x", {.dtype = DType::kF32});
+  graph.AddInput("x", {.dtype = DType::kF32});  // no decoder lets that through
+  EXPECT_EQ(ReasonOf(ReadBackFromText(graph, CoreRegistry()).status()), "INTERNAL");
 }
 
 TEST(TextFormTest, LiteralsComeBackBitForBit) {

@@ -55,21 +55,26 @@ class ProgramCacheTest : public testing::Test {
     return Refuse(Refusal::kInternal, "compiled again");
   }
 
+  // Why there is no program of that fingerprint, empty where there is one.
+  static std::string WhyNot(ProgramCache* cache, const Fingerprint& fingerprint) {
+    return DetailOf(cache->Find(fingerprint).status()).value_or(RefusalDetail()).reason;
+  }
+
   HiddenMemoryBackend backend_;
   Inbox<Answer> answers_;
 };
 
 TEST_F(ProgramCacheTest, CompilesOnceAndRemembers) {
   CompilePool pool(1, 10);
-  ProgramCache cache(1 << 20, &pool);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
   const CompiledProgramPtr program = ProgramOf(10);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), nullptr);
+  EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "PROGRAM_NOT_FOUND");
   EXPECT_EQ(Get(&cache, "a", program).source, Source::kCompiled);
   cache.GetOrCompile(Key("a"), MustNotCompile, Done());
   ASSERT_EQ(answers_.size(), 2u);  // answered before it returned
   EXPECT_EQ(answers_.WaitFor(2)[1].source, Source::kMemory);
   EXPECT_EQ(answers_.WaitFor(2)[1].program, program);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), program);
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), program);
   const ProgramCache::Stats stats = cache.stats();
   EXPECT_EQ(stats.hits, 1);
   EXPECT_EQ(stats.compiled, 1);
@@ -80,7 +85,7 @@ TEST_F(ProgramCacheTest, CompilesOnceAndRemembers) {
 TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
   constexpr int kThreads = 8;
   CompilePool pool(2, 10);
-  ProgramCache cache(1 << 20, &pool);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
   const CompiledProgramPtr program = ProgramOf(10);
   Event gate;
   std::atomic<int> compilations{0};
@@ -111,7 +116,7 @@ TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
 
 TEST_F(ProgramCacheTest, AFailureIsToldToAllAndForgotten) {
   CompilePool pool(1, 10);
-  ProgramCache cache(1 << 20, &pool);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
   Event gate;
   const auto fail = [&gate]() -> absl::StatusOr<CompiledProgramPtr> {
     gate.Wait();
@@ -128,7 +133,7 @@ TEST_F(ProgramCacheTest, AFailureIsToldToAllAndForgotten) {
 
 TEST_F(ProgramCacheTest, AnExceptionOfTheCompilerIsAnAnswer) {
   CompilePool pool(1, 10);
-  ProgramCache cache(1 << 20, &pool);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
   const auto fail = []() -> absl::StatusOr<CompiledProgramPtr> { throw std::runtime_error("out of everything"); };
   EXPECT_EQ(Get(&cache, Key("a"), fail).reason, "INTERNAL");
   const CompiledProgramPtr program = ProgramOf(10);
@@ -138,18 +143,18 @@ TEST_F(ProgramCacheTest, AnExceptionOfTheCompilerIsAnAnswer) {
 TEST_F(ProgramCacheTest, TheLeastRecentlyUsedGoesFirst) {
   CompilePool pool(1, 10);
   const CompiledProgramPtr a = ProgramOf(100000), b = ProgramOf(100000), c = ProgramOf(100000), d = ProgramOf(100000);
-  ProgramCache cache(2 * a->size_bytes() + 100, &pool);  // two fit
+  ProgramCache cache({.max_bytes = 2 * a->size_bytes() + 100}, &pool);  // two fit
   Get(&cache, "a", a);
   Get(&cache, "b", b);
   EXPECT_EQ(cache.stats().evictions, 0);
   EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).program, a);  // b is the oldest now
   Get(&cache, "c", c);
-  EXPECT_EQ(cache.Find(Key("b").fingerprint), nullptr);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);  // c is the oldest now
+  EXPECT_EQ(WhyNot(&cache, Key("b").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), a);  // c is the oldest now
   Get(&cache, "d", d);
-  EXPECT_EQ(cache.Find(Key("c").fingerprint), nullptr);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);
-  EXPECT_EQ(cache.Find(Key("d").fingerprint), d);
+  EXPECT_EQ(WhyNot(&cache, Key("c").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), a);
+  EXPECT_EQ(*cache.Find(Key("d").fingerprint), d);
   EXPECT_EQ(cache.stats().evictions, 2);
   EXPECT_EQ(cache.stats().entries, 2);
   EXPECT_EQ(cache.stats().bytes, a->size_bytes() + d->size_bytes() + 2);
@@ -157,19 +162,19 @@ TEST_F(ProgramCacheTest, TheLeastRecentlyUsedGoesFirst) {
 
 TEST_F(ProgramCacheTest, AProgramLargerThanTheCacheStaysUntilTheNext) {
   CompilePool pool(1, 10);
-  ProgramCache cache(10, &pool);
+  ProgramCache cache({.max_bytes = 10}, &pool);
   const CompiledProgramPtr a = ProgramOf(100), b = ProgramOf(100);
   Get(&cache, "a", a);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), a);
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), a);
   Get(&cache, "b", b);
-  EXPECT_EQ(cache.Find(Key("a").fingerprint), nullptr);
-  EXPECT_EQ(cache.Find(Key("b").fingerprint), b);
+  EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(*cache.Find(Key("b").fingerprint), b);
 }
 
 TEST_F(ProgramCacheTest, EqualFingerprintsOfOtherBytesAreOtherPrograms) {
   CompilePool pool(2, 10);
   const CompiledProgramPtr one = ProgramOf(100000), two = ProgramOf(100000), other = ProgramOf(100000);
-  ProgramCache cache(2 * one->size_bytes() + 100, &pool);
+  ProgramCache cache({.max_bytes = 2 * one->size_bytes() + 100}, &pool);
   const Fingerprint same = Fingerprint::Of("same");
   Event gate;
   const auto compile = [&gate](CompiledProgramPtr program) -> ProgramCache::CompileFn {
@@ -198,13 +203,44 @@ TEST_F(ProgramCacheTest, EqualFingerprintsOfOtherBytesAreOtherPrograms) {
   Get(&cache, "other", other);
   EXPECT_EQ(cache.stats().entries, 2);
   EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "2"}, MustNotCompile).program, two);
-  EXPECT_EQ(cache.Find(same), two);
   EXPECT_EQ(Get(&cache, {.fingerprint = same, .bytes = "1"}, [&one] { return one; }).source, Source::kCompiled);
+}
+
+TEST_F(ProgramCacheTest, AFingerprintOfTwoProgramsNamesNone) {
+  CompilePool pool(2, 10);
+  const CompiledProgramPtr one = ProgramOf(100000), two = ProgramOf(100000), other = ProgramOf(100000);
+  ProgramCache cache({.max_bytes = 2 * one->size_bytes() + 100}, &pool);
+  const Fingerprint same = Fingerprint::Of("same");
+  Get(&cache, {.fingerprint = same, .bytes = "1"}, [&one] { return one; });
+  EXPECT_EQ(*cache.Find(same), one);
+  Get(&cache, {.fingerprint = same, .bytes = "2"}, [&two] { return two; });
+  EXPECT_EQ(WhyNot(&cache, same), "FINGERPRINT_AMBIGUOUS");
+  // Who was given it for the first program must not get the second one when only that is left.
+  Get(&cache, "other", other);
+  EXPECT_EQ(cache.stats().evictions, 1);
+  EXPECT_EQ(WhyNot(&cache, same), "FINGERPRINT_AMBIGUOUS");
+  EXPECT_EQ(*cache.Find(Key("other").fingerprint), other);
+}
+
+TEST_F(ProgramCacheTest, ProgramsInOnePlaceAreToldApart) {
+  CompilePool pool(2, 10);
+  const CompiledProgramPtr a = ProgramOf(100000), b = ProgramOf(100000), c = ProgramOf(100000);
+  ProgramCache cache({.max_bytes = 2 * a->size_bytes() + 100, .collide = true}, &pool);
+  EXPECT_EQ(Get(&cache, "a", a).source, Source::kCompiled);
+  EXPECT_EQ(Get(&cache, "b", b).program, b);
+  EXPECT_EQ(*cache.Find(Key("b").fingerprint), b);
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), a);
+  EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).program, a);
+  EXPECT_EQ(WhyNot(&cache, Key("c").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(Get(&cache, "c", c).program, c);
+  EXPECT_EQ(WhyNot(&cache, Key("b").fingerprint), "PROGRAM_NOT_FOUND") << "the least recently used";
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), a);
+  EXPECT_EQ(*cache.Find(Key("c").fingerprint), c);
 }
 
 TEST_F(ProgramCacheTest, AFullQueueRefusesAndTheNextAttemptWorks) {
   CompilePool pool(1, 1);
-  ProgramCache cache(1 << 20, &pool);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
   const CompiledProgramPtr a = ProgramOf(1), b = ProgramOf(2), c = ProgramOf(3);
   Event started, gate;
   cache.GetOrCompile(
@@ -232,7 +268,7 @@ TEST_F(ProgramCacheTest, ManyThreadsAndKeys) {
   CompilePool pool(2, 1000);
   std::vector<CompiledProgramPtr> programs;
   for (int k = 0; k < 6; ++k) programs.push_back(ProgramOf(10000));
-  ProgramCache cache(3 * programs[0]->size_bytes() + 100, &pool);
+  ProgramCache cache({.max_bytes = 3 * programs[0]->size_bytes() + 100}, &pool);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0}, answered{0};
   Event all;
