@@ -1,20 +1,19 @@
 // Random graphs over all ops and dtypes, sent to a composed server and run there, against the reference evaluator:
 // within the bounds of tests/testlib/property/reference_bounds.h, bit for bit wherever the contract leaves nothing
-// open.
+// open. There is a server for every setting of the matrix, and the graphs go to each in turn.
 //
-// TENSORD_SEED=N chooses the first seed, TENSORD_GRAPHS=N the number of graphs. A failure is made small and printed.
+// TENSORD_SEED=N chooses the first seed, TENSORD_GRAPHS=N the number of graphs, TENSORD_SETTINGS=TEXT the settings
+// whose names hold that text. A failure is made small and printed.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/exec/pipeline.h"
@@ -24,21 +23,16 @@
 #include "tests/testlib/property/growth_rules.h"
 #include "tests/testlib/property/random_case.h"
 #include "tests/testlib/property/reference_bounds.h"
+#include "tests/testlib/property/seed_range.h"
 #include "tests/testlib/property/shrinker.h"
+#include "tests/testlib/settings_matrix.h"
 
 namespace tensord::property {
 namespace {
 
-constexpr uint64_t kDefaultSeed = 20'000'000;
-constexpr int64_t kDefaultGraphs = 20'000;
+constexpr SeedRange kDefaultSeeds = {.first = 20'000'000, .count = 20'000};
 constexpr int kClients = 3;
 constexpr absl::Duration kShrinkTime = absl::Seconds(60);
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  int64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
 
 WireOptions RandomOptions(uint64_t seed) {
   std::mt19937_64 random(~seed);
@@ -48,6 +42,7 @@ WireOptions RandomOptions(uint64_t seed) {
   if (random() % 4 == 0) {
     for (const std::string& pass : PassNames()) {
       if (random() % 2 == 0) options.disabled_passes.push_back(pass);
+      if (random() % 4 == 0) options.enabled_passes.push_back(pass);
     }
   }
   return options;
@@ -67,6 +62,11 @@ struct Compared {
       exact += want.radius_at(i) == 0;
       unknown += std::isinf(want.radius_at(i));
     }
+  }
+
+  void Add(const Compared& other) {
+    elements += other.elements, exact += other.exact, unknown += other.unknown;
+    ops.Add(other.ops);
   }
 };
 
@@ -122,51 +122,64 @@ TEST(RandomGraphs, EveryOpHasAGrowthRule) {
   }
 }
 
-TEST(RandomGraphs, AgreeWithTheReferenceThroughTheWire) {
-  const uint64_t first = static_cast<uint64_t>(FromEnvironment("TENSORD_SEED", kDefaultSeed));
-  const int64_t graphs = FromEnvironment("TENSORD_GRAPHS", kDefaultGraphs);
-  std::cout << graphs << " graphs from TENSORD_SEED=" << first << std::endl;
-  // Programs are dropped soon, so that a run needs little memory.
-  InProcessServer server({"program_cache.bytes=67108864"});
+// Sends every stride-th of the graphs to a server with that setting. What goes wrong is a failure of the test.
+void RunSetting(const MatrixSetting& setting, const SeedRange& seeds, int64_t stride, Compared* total) {
+  std::vector<std::string> server_settings = ServerSettings(setting);
+  server_settings.push_back("program_cache.bytes=67108864");  // dropped soon, so that a run needs little memory
+  InProcessServer server(server_settings);
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::optional<Failure> failure;
-  Compared total;
   std::vector<std::thread> clients;
   for (int c = 0; c < kClients; ++c) {
     clients.emplace_back([&] {
       const auto stub = v1::Compute::NewStub(server.Dial());
       Compared mine;
-      for (int64_t i = next.fetch_add(1); i < graphs; i = next.fetch_add(1)) {
-        const uint64_t seed = first + static_cast<uint64_t>(i);
+      for (int64_t i = next.fetch_add(stride); i < seeds.count; i = next.fetch_add(stride)) {
+        const uint64_t seed = seeds.first + static_cast<uint64_t>(i);
         const RandomCase random_case = MakeRandomCase({}, seed);
         mine.ops.Add(random_case.graph);
         const std::string message =
             Disagreement(*stub, random_case.graph, random_case.arguments, RandomOptions(seed), &mine);
         if (message.empty()) continue;
-        next = graphs;
+        next = seeds.count;
         const std::lock_guard<std::mutex> lock(mutex);
         if (!failure.has_value() || seed < failure->seed) failure = {seed, message};
       }
       const std::lock_guard<std::mutex> lock(mutex);
-      total.elements += mine.elements, total.exact += mine.exact, total.unknown += mine.unknown;
-      total.ops.Add(mine.ops);
+      total->Add(mine);
     });
   }
   for (std::thread& client : clients) client.join();
-  if (failure.has_value()) {
-    const WireOptions options = RandomOptions(failure->seed);
-    FAIL() << "TENSORD_SEED=" << failure->seed << " TENSORD_GRAPHS=1 (" << ToString(options)
-           << "): " << failure->message << "\n"
-           << Explained(server, MakeRandomCase({}, failure->seed), options);
+  if (!failure.has_value()) return;
+  const WireOptions options = RandomOptions(failure->seed);
+  FAIL() << "TENSORD_SEED=" << failure->seed << " TENSORD_GRAPHS=1 TENSORD_SETTINGS='" << setting.name << "' ("
+         << ToString(options) << "): " << failure->message << "\n"
+         << Explained(server, MakeRandomCase({}, failure->seed), options);
+}
+
+TEST(RandomGraphs, AgreeWithTheReferenceThroughTheWire) {
+  const SeedRange seeds = ChosenSeeds(kDefaultSeeds);
+  const std::vector<MatrixSetting> settings = ChosenSettings();
+  const int64_t stride = static_cast<int64_t>(settings.size());
+  std::cout << seeds.count << " graphs from TENSORD_SEED=" << seeds.first << ", each under one of " << stride
+            << " settings" << std::endl;
+  Compared total;
+  for (int64_t i = 0; i < stride && !HasFailure(); ++i) {
+    // The setting of a graph is its seed's, wherever the range begins.
+    const int64_t skipped = (i + stride - static_cast<int64_t>(seeds.first % static_cast<uint64_t>(stride))) % stride;
+    if (skipped >= seeds.count) continue;
+    const SeedRange rest = {.first = seeds.first + static_cast<uint64_t>(skipped), .count = seeds.count - skipped};
+    RunSetting(settings[static_cast<size_t>(i)], rest, stride, &total);
   }
+  if (HasFailure()) return;
   std::cout << total.ops.ToString() << total.elements << " elements compared, " << total.exact
             << " of them bit for bit; " << total.unknown << " of open value" << std::endl;
   // A bound that knows nothing would let anything pass.
   EXPECT_LT(total.unknown * 10, total.elements);
   EXPECT_GT(total.exact * 2, total.elements);
-  if (graphs >= 500) {
-    EXPECT_EQ(total.ops.Missing(/*every_dtype=*/graphs >= 10'000), "");
+  if (seeds.count >= 500) {
+    EXPECT_EQ(total.ops.Missing(/*every_dtype=*/seeds.count >= 10'000), "");
   }
 }
 

@@ -1,0 +1,77 @@
+#include "tests/testlib/settings_matrix.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/exec/pipeline.h"
+
+namespace tensord {
+namespace {
+
+std::vector<MatrixSetting> MakeMatrix() {
+  std::vector<MatrixSetting> settings = {
+      {.name = "default"},
+      {.name = "one thread", .threads = 1},
+      {.name = "three threads", .threads = 3},
+      {.name = "64 KiB of pool", .pool_bytes = 64 << 10},
+      {.name = "no pool", .pool_bytes = 0},
+      {.name = "printed and parsed", .print_and_parse = true},
+      {.name = "colliding fingerprints", .collide = true},
+  };
+  const std::vector<std::string> names = PassNames();
+  std::vector<std::string> off_by_default;
+  for (const Pass& pass : GraphPasses()) {
+    const std::string name(pass.name);
+    const bool is_new = std::find(off_by_default.begin(), off_by_default.end(), name) == off_by_default.end();
+    if (!pass.on_by_default && is_new) off_by_default.push_back(name);
+  }
+  for (const std::string& name : names) {
+    const bool is_off = std::find(off_by_default.begin(), off_by_default.end(), name) != off_by_default.end();
+    if (is_off) {
+      settings.push_back({.name = absl::StrCat("with ", name), .enabled_passes = {name}});
+    } else {
+      settings.push_back({.name = absl::StrCat("without ", name), .disabled_passes = {name}});
+    }
+  }
+  if (!off_by_default.empty()) settings.push_back({.name = "with every pass", .enabled_passes = off_by_default});
+  settings.push_back({.name = "without any pass", .disabled_passes = names});
+  settings.push_back(
+      {.name = "without any pass, one thread, no pool", .threads = 1, .pool_bytes = 0, .disabled_passes = names});
+  return settings;
+}
+
+}  // namespace
+
+const std::vector<MatrixSetting>& SettingsMatrix() {
+  static const std::vector<MatrixSetting>* const settings = new std::vector<MatrixSetting>(MakeMatrix());
+  return *settings;
+}
+
+std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
+  std::vector<std::string> settings = {absl::StrCat("cpu.threads=", setting.threads),
+                                       absl::StrCat("cpu.pool_bytes=", setting.pool_bytes)};
+  for (const std::string& name : setting.disabled_passes) {
+    settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
+  }
+  for (const std::string& name : setting.enabled_passes) {
+    settings.push_back(absl::StrCat("compiler.enabled_passes=", name));
+  }
+  if (setting.print_and_parse) settings.push_back("testing.print_and_parse=true");
+  if (setting.collide) settings.push_back("testing.collide_fingerprints=true");
+  return settings;
+}
+
+std::vector<MatrixSetting> ChosenSettings() {
+  const char* const text = std::getenv("TENSORD_SETTINGS");
+  if (text == nullptr) return SettingsMatrix();
+  std::vector<MatrixSetting> chosen;
+  for (const MatrixSetting& setting : SettingsMatrix()) {
+    if (setting.name == text) return {setting};
+    if (absl::StrContains(setting.name, text)) chosen.push_back(setting);
+  }
+  return chosen;
+}
+
+}  // namespace tensord
