@@ -38,7 +38,12 @@ class BoundProgram {
 
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
+  const std::vector<int32_t>& segments() const { return segments_; }  // indices into the program's instructions
   const ExecInstruction& segment(size_t i) const { return program_.instructions[static_cast<size_t>(segments_[i])]; }
+  // Null where the instruction is not fused.
+  const MicroProgram* micro_program(int32_t instruction) const {
+    return micro_programs_[static_cast<size_t>(instruction)].get();
+  }
   // What a session of the backend runs: a range of segments.
   struct Session {
     SessionRange range;
@@ -65,7 +70,7 @@ class BoundProgram {
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
   BufferPlan plan_;
   std::vector<BufferPtr> constants_;
-  std::vector<int32_t> segments_;  // indices into the program's instructions
+  std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
   int64_t peak_bytes_ = 0;
 };

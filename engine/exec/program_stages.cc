@@ -96,6 +96,7 @@ class Splitter {
     const auto add = [&](Slot slot) {
       own[slot] = part.num_slots();
       part.slot_types.push_back(program_.slot_types[At(slot)]);
+      stage->slots.push_back(slot);
     };
     // The size is read by the host, not by the kernel.
     const auto operands_of = [](const ExecInstruction& instruction) {

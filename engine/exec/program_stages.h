@@ -21,6 +21,7 @@ struct RunTimeSize {
 struct ProgramStage {
   std::vector<RunTimeSize> sizes;  // known from here on
   ExecProgram program;
+  std::vector<Slot> slots;  // of the whole program, by slot of the stage
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;  // values that a later stage or the caller reads
 };

@@ -58,6 +58,18 @@ std::string AttributeText(const AttrDef& def, const AttrValue& value) {
 
 absl::string_view Name(Algebra algebra) { return kAlgebras[static_cast<size_t>(algebra)]; }
 
+std::string AttributesText(const OpDef& op, const Attributes& attrs) {
+  std::string text;
+  for (size_t i = 0; i < op.attrs.size(); ++i) {
+    const AttrDef& def = op.attrs[i];
+    if (def.engine_only && IsUnset(def.kind, attrs.at(i))) continue;
+    const std::string value = AttributeText(def, attrs.at(i));
+    if (value.empty()) continue;
+    absl::StrAppend(&text, text.empty() ? "{" : ", ", def.name, " = ", value);
+  }
+  return text.empty() ? text : absl::StrCat(text, "}");
+}
+
 std::string PrintNode(const Graph& graph, const Node& node) {
   std::string text = absl::StrCat("%", NameText(node.name));
   if (node.num_results != 1) absl::StrAppend(&text, ":", node.num_results);
@@ -66,15 +78,8 @@ std::string PrintNode(const Graph& graph, const Node& node) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(graph, node.operands[i]));
   }
   text += ")";
-  std::string attributes;
-  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
-    const AttrDef& def = node.op->attrs[i];
-    if (def.engine_only && IsUnset(def.kind, node.attrs.at(i))) continue;
-    const std::string value = AttributeText(def, node.attrs.at(i));
-    if (value.empty()) continue;
-    absl::StrAppend(&attributes, attributes.empty() ? "" : ", ", def.name, " = ", value);
-  }
-  if (!attributes.empty()) absl::StrAppend(&text, " {", attributes, "}");
+  const std::string attributes = AttributesText(*node.op, node.attrs);
+  if (!attributes.empty()) absl::StrAppend(&text, " ", attributes);
   for (int32_t i = 0; i < node.num_results; ++i) {
     const TensorType& type = graph.type({node.first_result.index + i});
     if (type.dtype == DType::kInvalid) break;

@@ -23,6 +23,9 @@ std::string PrintGraph(const Graph& graph);
 // One node of it, without indentation or line end.
 std::string PrintNode(const Graph& graph, const Node& node);
 
+// What PrintNode says of the attributes: "{permutation = [1, 0]}"; empty where all are unset.
+std::string AttributesText(const OpDef& op, const Attributes& attrs);
+
 // "standard", "max_plus", …
 absl::string_view Name(Algebra algebra);
 

@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/pipeline.h"
-#include "engine/exec/segment_text.h"
 
 namespace tensord {
 namespace {
@@ -88,25 +84,6 @@ int64_t CompiledProgram::segment_count() const {
 std::optional<int64_t> CompiledProgram::temporary_bytes() const {
   if (static_binding_ == nullptr) return std::nullopt;
   return static_binding_->temporary_bytes();
-}
-
-std::string CompiledProgram::Explain() const {
-  std::string text = ToString(program_);
-  const std::vector<std::string> fired = FiredPasses(program_.passes);
-  absl::StrAppend(&text, "passes that changed something: ", fired.empty() ? "none" : absl::StrJoin(fired, ", "), "\n");
-  absl::StrAppend(&text, "device ", device_, ", ", segment_count(), " segments\n");
-  if (static_binding_ != nullptr) {
-    for (size_t i = 0; i < static_binding_->num_segments(); ++i) {
-      const ExecInstruction& segment = static_binding_->segment(i);
-      absl::StrAppend(&text, "  ", KernelName(segment), " ", TypesText(segment, static_binding_->slot_types()), "  # ",
-                      absl::StrJoin(NodesOf(segment), " "), "\n");
-    }
-    absl::StrAppend(&text, ToString(static_binding_->plan()));
-  } else {
-    absl::StrAppend(&text, "kernels and memory are decided by the sizes of the arguments",
-                    staged_ != nullptr ? " and by the run\n" : "\n");
-  }
-  return text;
 }
 
 }  // namespace tensord

@@ -46,8 +46,9 @@ class CompiledProgram {
   // Kernels of one run.
   int64_t segment_count() const;
   int64_t size_bytes() const { return program_.size_bytes(); }
-  // Instructions, passes that changed something, kernels and memory plan, as text.
-  std::string Explain() const;
+  // The binding of a program without symbols, the stages of one some of whose sizes the run decides; null for others.
+  const BoundProgram* static_binding() const { return static_binding_.get(); }
+  const StagedProgram* staged() const { return staged_.get(); }
 
  private:
   CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend)

@@ -1,4 +1,5 @@
 #include "engine/base/refusal.h"
+#include "engine/runtime/explain.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
 #include "tensord/v1/compute.pb.h"
@@ -8,7 +9,7 @@ namespace {
 
 void ReplyExplained(UnaryCall* call, const CompiledProgram& program) {
   v1::ExplainResponse response;
-  response.set_text(program.Explain());
+  response.set_text(ExplainProgram(program));
   call->Reply(response);
 }
 

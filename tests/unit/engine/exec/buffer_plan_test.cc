@@ -13,6 +13,7 @@
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
+#include "engine/runtime/explain.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/hidden_memory_backend.h"
 #include "tests/testlib/valid_graph.h"
@@ -350,7 +351,7 @@ TEST(BufferPlan, SizesWhoseSumOverflowsAreRefused) {
     absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
     ASSERT_TRUE(graph.ok()) << graph.status() << text;
     const auto program = Compile(*std::move(graph), {.device = "test:0"}, Fingerprint(), &backend);
-    ASSERT_FALSE(program.ok()) << (*program)->Explain();
+    ASSERT_FALSE(program.ok()) << ExplainProgram(**program);
     EXPECT_EQ(DetailOf(program.status())->reason, "SHAPE_OVERFLOW") << program.status();
     EXPECT_EQ(DetailOf(program.status())->node, "") << "of the whole plan, not of a node";
   }

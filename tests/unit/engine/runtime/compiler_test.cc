@@ -5,6 +5,7 @@
 #include "engine/exec/pipeline.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
+#include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
@@ -73,7 +74,7 @@ TEST(Compile, KeepsTheTypesOfTheWire) {
     EXPECT_EQ(ToString((*program)->program().inputs[0].type), "f32[2,3]");
     EXPECT_EQ(ToString((*program)->program().wire_outputs[0]), "f32[3,2]");
     EXPECT_EQ(ToString((*program)->program().slot_types[0]), row_major ? "f32[3,2]" : "f32[2,3]");
-    EXPECT_THAT((*program)->Explain(), HasSubstr("sin(%"));
+    EXPECT_THAT(ExplainProgram(**program), HasSubstr("sin(%"));
   }
 }
 
