@@ -88,6 +88,9 @@ class Backend {
   // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
   virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
 
+  // Whether fused instructions run here, of every micro program.
+  virtual bool runs_fused() const { return false; }
+
   // For one session that runs them in this order.
   virtual absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const = 0;

@@ -12,6 +12,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/passes/eliminate_dead_code.h"
 #include "engine/passes/fold_transposes.h"
+#include "engine/passes/fuse.h"
 #include "engine/passes/resolve_sizes.h"
 
 namespace tensord {
@@ -26,6 +27,8 @@ constexpr Pass kFoldTransposes = {"fold_transposes",
                                   "them.",
                                   &FoldTransposes};
 
+constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
+
 constexpr Pass kGraphPasses[] = {
     // First, so that what was there for its shape alone is dead.
     kResolveSizes,
@@ -35,6 +38,8 @@ constexpr Pass kGraphPasses[] = {
     kFoldTransposes,
     // The transposes that were absorbed, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
+    // Last: the other passes do not look into bodies.
+    kFuse,
 };
 
 constexpr ProgramPass kProgramPasses[] = {

@@ -54,6 +54,14 @@ class Splitter {
     return stage;
   }
 
+  int StageOf(const TensorType& type) const {
+    int stage = 0;
+    for (const Dim& dim : type.shape) {
+      if (dim.extent != Extent::kExact) stage = std::max(stage, StageOf(dim.size));
+    }
+    return stage;
+  }
+
   // The stage of an instruction; what its results and its operands have to be where is kept.
   int Place(const ExecInstruction& instruction) {
     int stage = 0;
@@ -66,9 +74,10 @@ class Splitter {
     if (DecidesSize(instruction)) {
       stage_of_symbol_[RunTimeSymbol(instruction.node)] = stage;
     }
-    for (Slot slot : instruction.results) {
-      for (const Dim& dim : program_.slot_types[At(slot)].shape) {
-        if (dim.extent != Extent::kExact) stage = std::max(stage, StageOf(dim.size));
+    for (Slot slot : instruction.results) stage = std::max(stage, StageOf(program_.slot_types[At(slot)]));
+    if (instruction.body != nullptr) {
+      for (int32_t v = 0; v < instruction.body->num_values(); ++v) {
+        stage = std::max(stage, StageOf(instruction.body->type({v})));
       }
     }
     for (Slot slot : instruction.results) ready_[At(slot)] = computed_[At(slot)] = stage;

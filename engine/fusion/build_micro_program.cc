@@ -91,7 +91,8 @@ class Builder {
     const ValueId operand = node.operands[0];
     BodyValue value = At(operand);
     if (value.kind == BodyValue::Kind::kComputed) {
-      if (op != CoreOp::kReshape && op != CoreOp::kBroadcastInDim) return NotFusible(node);
+      const bool is_constant = program_.instructions[static_cast<size_t>(value.number)].kind == MicroKind::kConstant;
+      if (op != CoreOp::kReshape && op != CoreOp::kBroadcastInDim && !is_constant) return NotFusible(node);
       At(node.first_result) = std::move(value);
       return absl::OkStatus();
     }

@@ -10,6 +10,8 @@ namespace tensord {
 struct PassOptions {
   // Arguments and results cross the wire row-major, so that reversed axes are the natural order of storage.
   bool row_major = false;
+  // The device runs fused nodes.
+  bool fuses = false;
 };
 
 // One rewrite of a typed graph into an equivalent typed graph. Pure, and linear in the graph. The list of all stands in

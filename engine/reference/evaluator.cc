@@ -1,5 +1,6 @@
 #include "engine/reference/evaluator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/refusal.h"
@@ -15,6 +16,23 @@ namespace {
 absl::Status CheckGuard(const Graph& graph, const SizeBinding& binding, const ShapeGuard& guard) {
   const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
   return WithNode(binding.Check(guard), node.name, node.op->name);
+}
+
+// The results of a node that has a body.
+absl::StatusOr<std::vector<Literal>> EvaluateBody(const Graph& body, const SizeBinding& binding,
+                                                  absl::Span<const Literal* const> operands) {
+  std::vector<Literal> values(static_cast<size_t>(body.num_values()));
+  for (size_t i = 0; i < operands.size(); ++i) values[i] = *operands[i];
+  for (const Node& node : body.nodes()) {
+    std::vector<const Literal*> inner;
+    for (ValueId v : node.operands) inner.push_back(&values[static_cast<size_t>(v.index)]);
+    ASSIGN_OR_RETURN(const ConcreteType type, binding.Resolve(body.type(node.first_result)));
+    ASSIGN_OR_RETURN(values[static_cast<size_t>(node.first_result.index)],
+                     EvaluateNode(*node.op, node.attrs, inner, type));
+  }
+  std::vector<Literal> results;
+  for (const GraphOutput& output : body.outputs()) results.push_back(values[static_cast<size_t>(output.value.index)]);
+  return results;
 }
 
 }  // namespace
@@ -58,6 +76,12 @@ absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl:
       const size_t axis = static_cast<size_t>(node.attrs.Int("dimension"));
       binding.Bind(RunTimeSymbol(node.name),
                    TruncatedSize(operands[1]->bytes().data(), operands[1]->dtype(), operands[0]->shape()[axis]));
+    }
+    if (node.body != nullptr) {
+      absl::StatusOr<std::vector<Literal>> results = EvaluateBody(*node.body, binding, operands);
+      if (!results.ok()) return WithNode(results.status(), node.name, node.op->name);
+      std::move(results->begin(), results->end(), values.begin() + node.first_result.index);
+      continue;
     }
     const absl::StatusOr<ConcreteType> type = binding.Resolve(graph.type(node.first_result));
     if (!type.ok()) return WithNode(type.status(), node.name, node.op->name);

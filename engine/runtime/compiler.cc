@@ -61,7 +61,8 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
 
   if (settings.row_major) graph = ReverseWireOrder(graph);
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
-  ASSIGN_OR_RETURN(std::vector<PassRecord> passes, RunPipeline(&graph, {.row_major = settings.row_major}, selection));
+  ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
+                   RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
   ExecProgram program = LowerToProgram(graph);
   program.inputs = inputs;
   program.wire_outputs = std::move(wire_outputs);

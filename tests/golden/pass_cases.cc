@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<std::string>> RunPasses(const std::vector<std::string
     const absl::Span<const Pass> passes = GraphPasses();
     const auto pass = std::find_if(passes.begin(), passes.end(), [&](const Pass& p) { return p.name == name; });
     if (pass == passes.end()) return absl::InvalidArgumentError(absl::StrCat("there is no pass ", name));
-    ASSIGN_OR_RETURN(const bool did, pass->run(graph, {.row_major = row_major}));
+    ASSIGN_OR_RETURN(const bool did, pass->run(graph, {.row_major = row_major, .fuses = true}));
     if (did) changed.push_back(name);
     RETURN_IF_ERROR(VerifyTypes(*graph));
   }
