@@ -5,6 +5,7 @@
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/dynamic_slice_kernels.h"
 #include "backends/cpu/elementwise_kernels.h"
+#include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gather_kernels.h"
 #include "backends/cpu/layout_kernels.h"
 #include "backends/cpu/reduce_kernels.h"
@@ -12,6 +13,7 @@
 #include "backends/cpu/shape_of_kernel.h"
 #include "backends/cpu/triangle_kernels.h"
 #include "engine/base/refusal.h"
+#include "engine/fusion/fused_op.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -80,6 +82,7 @@ constexpr std::array<MakeKernel*, kNumCoreOps> kTable = Table();
 }  // namespace
 
 MakeKernel* FactoryOf(const OpDef& op) {
+  if (IsFused(op)) return &MakeFusedKernel;
   if (op.index >= kNumCoreOps || &op != &CoreOps()[op.index]) return nullptr;
   return kTable[op.index];
 }

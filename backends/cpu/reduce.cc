@@ -4,15 +4,14 @@
 #include <bit>
 #include <cstring>
 
+#include "backends/cpu/cascade.h"
 #include "backends/cpu/half_rows.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kAccumulatorRowBytes = 2048;  // of one level of the cascade, at most
-constexpr int kLevels = 8;
-constexpr int64_t kUnitRows = 128;  // rows that the first level takes up, eight in one addition
-constexpr int64_t kRadix = 16;      // additions to one level before it goes into the next
+constexpr int64_t kUnitRows = 128;              // rows that the first level takes up, eight in one addition
 constexpr int64_t kLaneBytes = 256;
 constexpr int64_t kLongSourceBytes = int64_t{64} << 10;
 constexpr int64_t kTileBytes = int64_t{16} << 10;
@@ -48,53 +47,8 @@ int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
 
 }  // namespace
 
-// Accumulators of one block. Level 0 takes rows; after kRadix additions it goes into level 1 as one row, and so on, so
-// that no accumulator takes many terms one after the other.
-class Reduction::Cascade {
- public:
-  Cascade(const ReduceLoops& loops, int64_t accumulators, int64_t bytes)
-      : loops_(loops), accumulators_(accumulators), bytes_(bytes) {
-    loops_.clear(Level(0), accumulators_);
-  }
-
-  void Add(const void* x, int64_t step, int64_t rows, int64_t count) {
-    loops_.accumulate(x, step, rows, count, Level(0));
-    taken_[0] += rows / 8 + std::popcount(static_cast<uint64_t>(rows % 8));  // what accumulate adds as one
-    if (taken_[0] >= kRadix) Carry(0);
-  }
-
-  // The accumulators, all terms included.
-  char* Finish() {
-    for (int level = 1; level < num_levels_; ++level) {
-      if (taken_[level] > 0) loops_.accumulate(Level(level), 0, 1, accumulators_, Level(0));
-    }
-    return Level(0);
-  }
-
-  const ReduceLoops& loops() const { return loops_; }
-
- private:
-  char* Level(int level) { return storage_ + level * kAccumulatorRowBytes; }
-
-  void Carry(int level) {
-    if (level + 1 == kLevels) return;
-    if (taken_[level + 1] == 0) {
-      std::memcpy(Level(level + 1), Level(level), static_cast<size_t>(bytes_));
-    } else {
-      loops_.accumulate(Level(level), 0, 1, accumulators_, Level(level + 1));
-    }
-    num_levels_ = std::max(num_levels_, level + 2);
-    loops_.clear(Level(level), accumulators_);
-    taken_[level] = 0;
-    if (++taken_[level + 1] == kRadix) Carry(level + 1);
-  }
-
-  const ReduceLoops& loops_;
-  const int64_t accumulators_;
-  const int64_t bytes_;
-  int num_levels_ = 1;
-  int64_t taken_[kLevels] = {};
-  alignas(64) char storage_[kLevels * kAccumulatorRowBytes];
+struct Reduction::CascadeStorage {
+  alignas(64) char bytes[Cascade::kMaxLevels * kAccumulatorRowBytes];
 };
 
 Reduction::Reduction(ReduceOp op, DType dtype, absl::Span<const int64_t> shape, absl::Span<const int64_t> axes)
@@ -235,6 +189,11 @@ void Reduction::PlanRuns() {
   run_step_ = kept_loops_.empty() ? 0 : kept_loops_[0].stride;
 }
 
+Cascade Reduction::MakeCascade(int64_t count, CascadeStorage& storage) const {
+  return Cascade(loops_, count * lanes_ * parts_, count * lanes_ * accumulator_bytes_, Cascade::kMaxLevels,
+                 kAccumulatorRowBytes, storage.bytes);
+}
+
 void Reduction::AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const {
   if (!IsHalf(dtype_)) {
     cascade.Add(x, step * parts_, rows, count * parts_);
@@ -309,7 +268,8 @@ void Reduction::StoreResult(int64_t block, Cascade& cascade, char* dst) const {
 
 void Reduction::ReduceBlock(int64_t block, const char* src, char* dst) const {
   const int64_t count = BlockCount(block);
-  Cascade cascade(loops_, count * lanes_ * parts_, count * lanes_ * accumulator_bytes_);
+  CascadeStorage storage;
+  Cascade cascade = MakeCascade(count, storage);
   const char* start = BlockStart(src, block);
   for (int64_t unit = 0; unit < num_units_; ++unit) AddUnit(start, unit, count, cascade);
   StoreResult(block, cascade, dst);
@@ -318,7 +278,8 @@ void Reduction::ReduceBlock(int64_t block, const char* src, char* dst) const {
 void Reduction::ReducePart(int64_t block, int64_t split, const char* src, char* partial) const {
   const int64_t count = BlockCount(block);
   const int64_t bytes = count * lanes_ * accumulator_bytes_;
-  Cascade cascade(loops_, count * lanes_ * parts_, bytes);
+  CascadeStorage storage;
+  Cascade cascade = MakeCascade(count, storage);
   const char* start = BlockStart(src, block);
   const int64_t end = ShareBegin(num_units_, num_splits_, split + 1);
   for (int64_t unit = ShareBegin(num_units_, num_splits_, split); unit < end; ++unit) {
@@ -329,7 +290,8 @@ void Reduction::ReducePart(int64_t block, int64_t split, const char* src, char* 
 
 void Reduction::JoinParts(int64_t block, const char* partials, char* dst) const {
   const int64_t accumulators = BlockCount(block) * lanes_ * parts_;
-  Cascade cascade(loops_, accumulators, BlockCount(block) * lanes_ * accumulator_bytes_);
+  CascadeStorage storage;
+  Cascade cascade = MakeCascade(BlockCount(block), storage);
   const int64_t step = kAccumulatorRowBytes / accumulator_bytes_ * parts_;
   cascade.Add(partials + block * num_splits_ * kAccumulatorRowBytes, step, num_splits_, accumulators);
   StoreResult(block, cascade, dst);

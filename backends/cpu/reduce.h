@@ -13,6 +13,8 @@
 
 namespace tensord::cpu {
 
+class Cascade;
+
 // A planned reduction of a dense column-major tensor over some of its axes. F16 and BF16 are accumulated in F32 and
 // rounded once; integers wrap. BOOL: sum and max are or, product and min are and. Over no element the result is the
 // operation's identity.
@@ -39,7 +41,7 @@ class Reduction {
     bool is_reduced = false;
   };
   using Axes = absl::InlinedVector<Axis, 6>;
-  class Cascade;
+  struct CascadeStorage;
 
   static Axes MergeAxes(absl::Span<const int64_t> shape, absl::Span<const int64_t> reduced);
   bool WantsPermutation(const Axes& axes) const;
@@ -48,6 +50,7 @@ class Reduction {
   void PlanLoops(const Axes& axes, size_t next);
   void PlanTasks();
   void PlanRuns();
+  Cascade MakeCascade(int64_t count, CascadeStorage& storage) const;
   void AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const;
   void AddUnit(const char* block, int64_t unit, int64_t count, Cascade& cascade) const;
   const char* BlockStart(const char* src, int64_t block) const;

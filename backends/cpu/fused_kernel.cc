@@ -1,0 +1,121 @@
+#include "backends/cpu/fused_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/fused_plan.h"
+#include "backends/cpu/fused_task.h"
+#include "backends/cpu/thread_pool.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cpu {
+namespace {
+
+// A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
+int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
+  return part * (count / parts) + std::min(part, count % parts);
+}
+
+class FusedKernel final : public Kernel {
+ public:
+  explicit FusedKernel(FusedPlan plan) : plan_(std::move(plan)) {}
+
+  int64_t scratch_bytes() const override {
+    int64_t bytes = plan_.needs_scratch ? std::max<int64_t>(1, plan_.num_tasks()) * plan_.task_bytes : 0;
+    if (plan_.is_split)
+      bytes += plan_.space.num_groups() * (plan_.joined_bytes + plan_.num_parts * plan_.partial_bytes);
+    return bytes;
+  }
+
+  void Run(const KernelArgs& args) const override {
+    if (!plan_.uniform_stores.empty()) {
+      WithTask(args, 0, [](FusedTask& task) { task.StoreUniform(); });
+    }
+    if (plan_.is_split) return RunSplit(args);
+    ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
+      if (plan_.space.is_map()) return task.RunTiles(plan_.stages[0].tile, begin, end);
+      for (int64_t group = begin; group < end; ++group) {
+        task.StartGroup(group);
+        task.RunGroup();
+      }
+    });
+  }
+
+ private:
+  template <typename Body>
+  void WithTask(const KernelArgs& args, int64_t index, const Body& body) const {
+    if (plan_.needs_scratch) {
+      FusedTask task(plan_, args, static_cast<char*>(args.scratch) + index * plan_.task_bytes);
+      return body(task);
+    }
+    alignas(64) char memory[kStackBytes];
+    FusedTask task(plan_, args, memory);
+    body(task);
+  }
+
+  // Calls body(task, begin, end) with the items of each task.
+  template <typename Body>
+  void ForEachTask(const KernelArgs& args, const Body& body) const {
+    const auto run = [&](int64_t index) {
+      const int64_t begin = index * plan_.items_per_task;
+      const int64_t end = std::min(plan_.num_items, begin + plan_.items_per_task);
+      WithTask(args, index, [&](FusedTask& task) { body(task, begin, end); });
+    };
+    const int64_t tasks = plan_.num_tasks();
+    if (tasks == 1) {
+      run(0);
+    } else {
+      args.pool->ParallelFor(tasks, run);
+    }
+  }
+
+  // Few groups with many points each: stage by stage, all parts of all groups.
+  void RunSplit(const KernelArgs& args) const {
+    const int64_t groups = plan_.space.num_groups();
+    const int64_t tasks_bytes = plan_.needs_scratch ? plan_.num_tasks() * plan_.task_bytes : 0;
+    char* const joined = static_cast<char*>(args.scratch) + tasks_bytes;
+    char* const partials = joined + groups * plan_.joined_bytes;
+    const int64_t group_partials = plan_.num_parts * plan_.partial_bytes;
+    const int64_t last = static_cast<int64_t>(plan_.stages.size()) - 1;
+    for (int64_t stage = 0; stage <= last; ++stage) {
+      if (plan_.stages[static_cast<size_t>(stage)].tile.empty()) continue;
+      ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t group = item / plan_.num_parts, part = item % plan_.num_parts;
+          task.StartGroup(group);
+          task.RunKept(stage, joined + group * plan_.joined_bytes, false);
+          task.RunPart(stage, ShareBegin(plan_.space.num_tiles(), plan_.num_parts, part),
+                       ShareBegin(plan_.space.num_tiles(), plan_.num_parts, part + 1),
+                       partials + item * plan_.partial_bytes);
+        }
+      });
+      WithTask(args, 0, [&](FusedTask& task) {
+        for (int64_t group = 0; group < groups; ++group) {
+          task.StartGroup(group);
+          task.JoinParts(stage, partials + group * group_partials, joined + group * plan_.joined_bytes);
+        }
+      });
+    }
+    WithTask(args, 0, [&](FusedTask& task) {
+      for (int64_t group = 0; group < groups; ++group) {
+        task.StartGroup(group);
+        task.RunKept(last, joined + group * plan_.joined_bytes, true);
+      }
+    });
+  }
+
+  const FusedPlan plan_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& instruction) {
+  if (instruction.micro == nullptr) {
+    return Refuse(Refusal::kInternal, "a fused instruction reached the CPU without its micro program");
+  }
+  ASSIGN_OR_RETURN(FusedPlan plan, MakeFusedPlan(*instruction.micro));
+  return std::make_unique<FusedKernel>(std::move(plan));
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,333 @@
+#include "backends/cpu/fused_lowering.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/elementwise_stream.h"
+#include "backends/cpu/single_operand_loops.h"
+#include "engine/base/refusal.h"
+
+namespace tensord::cpu {
+namespace {
+
+// A value that costs more cheap operations than this is kept for later stages rather than computed again.
+constexpr int64_t kCheapToRepeat = 2;
+constexpr int64_t kCostLimit = int64_t{1} << 20;
+// Of the values that a task keeps for later stages.
+constexpr int64_t kSavedBytes = int64_t{1} << 20;
+constexpr int64_t kPeriodicBytes = int64_t{8} << 10;
+
+bool IsAt(MicroLevel level, const MicroAxis& axis) {
+  return level == MicroLevel::kFull || (level == MicroLevel::kKept && !axis.is_reduced);
+}
+
+MicroAccess DenseAccess(const MicroProgram& program, MicroLevel level) {
+  MicroAccess access;
+  int64_t stride = 1;
+  for (const MicroAxis& axis : program.axes) {
+    access.strides.push_back(IsAt(level, axis) ? stride : 0);
+    if (IsAt(level, axis)) stride *= axis.size;
+  }
+  return access;
+}
+
+DType ComputedDType(const MicroProgram& program, const MicroInstruction& instruction) {
+  const int32_t first = instruction.operands[0];
+  return first >= 0 ? program.instructions[static_cast<size_t>(first)].dtype : instruction.dtype;
+}
+
+// In the time of an addition of vectors.
+int64_t CostOf(const MicroProgram& program, const MicroInstruction& instruction) {
+  switch (instruction.kind) {
+    case MicroKind::kUnary:
+    case MicroKind::kBinary:
+      return (int64_t{32} << 10) / ElementsPerTask(instruction.op, ComputedDType(program, instruction));
+    default:
+      return 1;
+  }
+}
+
+absl::Status Unsupported(const MicroProgram& program, const MicroInstruction& instruction) {
+  return Refuse(Refusal::kUnsupportedOnDevice,
+                absl::StrCat("the CPU has no kernel for ", Def(instruction.op).name, " on ",
+                             Name(ComputedDType(program, instruction)), " in a fused instruction"));
+}
+
+}  // namespace
+
+FusedLowering::FusedLowering(const MicroProgram& program, const FusedSpace& space, bool is_cut, bool is_split)
+    : program_(program), space_(space), is_cut_(is_cut), is_split_(is_split) {}
+
+MicroLevel FusedLowering::LevelOf(int32_t value) const {
+  const MicroLevel level = At(value).level;
+  return space_.is_map() && level == MicroLevel::kKept ? MicroLevel::kFull : level;
+}
+
+bool FusedLowering::IsLeaf(const MicroInstruction& instruction) {
+  return instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota ||
+         instruction.kind == MicroKind::kConstant;
+}
+
+void FusedLowering::FindLive() {
+  const size_t count = program_.instructions.size();
+  live_.assign(count, false);
+  results_.assign(count, {});
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    const size_t value = static_cast<size_t>(program_.results[r].value);
+    live_[value] = true;
+    results_[value].push_back(static_cast<int32_t>(r));
+  }
+  for (size_t v = count; v-- > 0;) {
+    if (!live_[v]) continue;
+    for (int32_t operand : program_.instructions[v].operands) {
+      if (operand >= 0) live_[static_cast<size_t>(operand)] = true;
+    }
+  }
+}
+
+void FusedLowering::FindCosts() {
+  costs_.assign(program_.instructions.size(), 0);
+  for (size_t v = 0; v < costs_.size(); ++v) {
+    const MicroInstruction& instruction = program_.instructions[v];
+    if (!IsFull(static_cast<int32_t>(v)) || IsLeaf(instruction)) continue;
+    int64_t cost = CostOf(program_, instruction);
+    for (int32_t operand : instruction.operands) {
+      if (operand >= 0) cost += costs_[static_cast<size_t>(operand)];
+    }
+    costs_[v] = std::min(cost, kCostLimit);
+  }
+}
+
+// Which values of all points the stage has to have: what it folds and writes, and what these need.
+void FusedLowering::FindNeeded(int32_t stage) {
+  std::vector<bool>& needed = needed_[static_cast<size_t>(stage)];
+  needed.assign(program_.instructions.size(), false);
+  const auto need = [&](int32_t value) {
+    if (value >= 0 && IsFull(value)) needed[static_cast<size_t>(value)] = true;
+  };
+  for (size_t v = needed.size(); v-- > 0;) {
+    const int32_t value = static_cast<int32_t>(v);
+    const MicroInstruction& instruction = At(value);
+    if (!live_[v]) continue;
+    if (instruction.kind == MicroKind::kReduce && instruction.stage == stage + 1) need(instruction.operands[0]);
+    if (!results_[v].empty() && instruction.stage == stage) need(value);
+    if (!needed[v] || IsLeaf(instruction)) continue;
+    if (first_stage_[v] >= 0 && (saved_[v] >= 0 || Save(value, stage))) continue;
+    if (first_stage_[v] < 0) first_stage_[v] = stage;
+    for (int32_t operand : instruction.operands) need(operand);
+  }
+}
+
+// Keeps a value of an earlier stage for `reader`, where that pays and there is room.
+bool FusedLowering::Save(int32_t value, int32_t reader) {
+  const size_t v = static_cast<size_t>(value);
+  if (!is_cut_ || costs_[v] <= kCheapToRepeat) return false;
+  const int64_t element_bytes = SizeOf(At(value).dtype);
+  FusedSaved saved{.element_bytes = element_bytes};
+  const int64_t bytes = element_bytes * space_.scan_points() * space_.width(false);
+  if (!is_split_ && bytes <= kSavedBytes - saved_bytes_) {
+    saved.place = AddPlace(FusedPlace::Kind::kTask, element_bytes, bytes / element_bytes);
+    saved_bytes_ += bytes;
+  } else {
+    saved.result = ResultThatKeeps(value, reader);
+    if (saved.result < 0) return false;
+    plan_->accesses[static_cast<size_t>(saved.result)].may_stream = false;
+  }
+  saved_[v] = static_cast<int32_t>(plan_->saved.size());
+  plan_->saved.push_back(saved);
+  return true;
+}
+
+// A result that is written when the value has been read for the last time, or is the value. An access.
+int32_t FusedLowering::ResultThatKeeps(int32_t value, int32_t reader) const {
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    const int32_t other = program_.results[r].value;
+    const FusedAccess& access = plan_->accesses[static_cast<size_t>(stores_[r])];
+    const MicroInstruction& written = At(other);
+    if (!IsFull(other) || !access.is_linear || SizeOf(written.dtype) != SizeOf(At(value).dtype)) continue;
+    if (other == value) return stores_[r];
+    const auto uses = [&](const FusedSaved& saved) { return saved.result == stores_[r]; };
+    if (IsLeaf(written) || written.stage != program_.num_stages() - 1 ||
+        results_[static_cast<size_t>(other)][0] != static_cast<int32_t>(r) ||
+        std::any_of(plan_->saved.begin(), plan_->saved.end(), uses)) {
+      continue;
+    }
+    bool read_later = reader > written.stage;
+    for (size_t v = static_cast<size_t>(other) + 1; v < program_.instructions.size(); ++v) {
+      const auto& operands = program_.instructions[v].operands;
+      read_later = read_later || std::find(operands.begin(), operands.end(), value) != operands.end();
+    }
+    if (!read_later) return stores_[r];
+  }
+  return -1;
+}
+
+int32_t FusedLowering::AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements) {
+  plan_->places.push_back({.kind = kind, .element_bytes = element_bytes, .bytes = element_bytes * elements});
+  return static_cast<int32_t>(plan_->places.size()) - 1;
+}
+
+int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand,
+                                 int32_t result) {
+  FusedAccess added{.level = level, .dtype = dtype, .operand = operand, .result = result, .access = access};
+  if (level == MicroLevel::kFull) {
+    // Before the cut the walk of a map and of single rows is known, and otherwise taken to be scattered.
+    const bool known = is_cut_ || space_.is_map() || space_.has_single_rows();
+    for (const bool tail : {false, true}) {
+      if (known) added.walks[tail] = space_.GroupWalk(access.strides, tail);
+    }
+    const bool has_tail = space_.width(true) != space_.width(false);
+    added.is_linear = known && added.walks[0].is_linear() && (!has_tail || added.walks[1].is_linear());
+    const int64_t period = added.walks[0].period();
+    const int64_t points = space_.scan_points() * space_.width(false);
+    added.is_periodic = known && !has_tail && result < 0 && period > 0 && period * SizeOf(dtype) <= kPeriodicBytes &&
+                        (!space_.DependsOnGroup(access.strides) || points / 8 > period + plan_->tile_elements);
+  } else if (level == MicroLevel::kKept) {
+    for (const bool tail : {false, true}) added.walks[tail] = space_.BoxWalk(access.strides, tail);
+    added.is_linear = space_.has_single_rows();
+  } else {
+    added.is_linear = true;
+  }
+  plan_->accesses.push_back(std::move(added));
+  return static_cast<int32_t>(plan_->accesses.size()) - 1;
+}
+
+bool FusedLowering::NeedsBuffer(const FusedAccess& access) const {
+  return access.result >= 0 ? !access.is_linear || access.may_stream : !access.is_linear && !access.is_periodic;
+}
+
+absl::Status FusedLowering::Lower(FusedPlan* plan) {
+  plan_ = plan;
+  const size_t count = program_.instructions.size();
+  const int32_t num_stages = program_.num_stages();
+  first_stage_.assign(count, -1);
+  saved_.assign(count, -1);
+  place_.assign(count, -1);
+  row_.assign(count, -1);
+  tile_.assign(count, -1);
+  needed_.assign(static_cast<size_t>(num_stages), {});
+  plan_->stages.resize(static_cast<size_t>(num_stages));
+  FindLive();
+  FindCosts();
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    const int32_t value = program_.results[r].value;
+    const MicroLevel level = LevelOf(value);
+    stores_.push_back(AddAccess(DenseAccess(program_, level), level, At(value).dtype, -1, static_cast<int32_t>(r)));
+    const int64_t bytes = program_.num_points(level) * SizeOf(At(value).dtype);
+    FusedAccess& access = plan_->accesses.back();
+    access.may_stream = level == MicroLevel::kFull && access.is_linear && bytes >= StreamedResultBytes();
+  }
+  for (int32_t stage = 0; stage < num_stages; ++stage) FindNeeded(stage);
+  absl::Status status = LowerUniform();
+  for (int32_t stage = 0; stage < num_stages && status.ok(); ++stage) {
+    status = LowerKept(stage);
+    if (status.ok()) status = LowerTile(stage);
+  }
+  return status;
+}
+
+absl::Status FusedLowering::LowerUniform() {
+  for (size_t v = 0; v < live_.size(); ++v) {
+    const int32_t value = static_cast<int32_t>(v);
+    const MicroInstruction& instruction = At(value);
+    if (!live_[v] || LevelOf(value) != MicroLevel::kUniform) continue;
+    if (IsLeaf(instruction)) {
+      LowerLeaf(value, MicroLevel::kUniform, &plan_->uniform);
+    } else {
+      place_[v] = AddPlace(FusedPlace::Kind::kTask, SizeOf(instruction.dtype), 1);
+      const absl::Status status = Compute(value, MicroLevel::kUniform, 0, place_[v], &plan_->uniform);
+      if (!status.ok()) return status;
+    }
+    StoreLowerLevels(value, &plan_->uniform_stores);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FusedLowering::LowerKept(int32_t stage_index) {
+  FusedStage& stage = plan_->stages[static_cast<size_t>(stage_index)];
+  for (size_t v = 0; v < live_.size(); ++v) {
+    const int32_t value = static_cast<int32_t>(v);
+    const MicroInstruction& instruction = At(value);
+    if (!live_[v] || LevelOf(value) != MicroLevel::kKept || instruction.stage != stage_index) continue;
+    if (instruction.kind == MicroKind::kReduce) continue;  // it is there when its fold is finished
+    if (IsLeaf(instruction)) {
+      LowerLeaf(value, MicroLevel::kKept, &stage.kept);
+    } else {
+      place_[v] = AddPlace(FusedPlace::Kind::kTask, SizeOf(instruction.dtype), space_.width(false));
+      const absl::Status status = Compute(value, MicroLevel::kKept, stage_index, place_[v], &stage.kept);
+      if (!status.ok()) return status;
+    }
+  }
+  for (size_t v = 0; v < live_.size(); ++v) {
+    const int32_t value = static_cast<int32_t>(v);
+    if (live_[v] && LevelOf(value) == MicroLevel::kKept && At(value).stage == stage_index)
+      StoreLowerLevels(value, &stage.stores);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FusedLowering::LowerTile(int32_t stage_index) {
+  FusedStage& stage = plan_->stages[static_cast<size_t>(stage_index)];
+  const std::vector<bool>& needed = needed_[static_cast<size_t>(stage_index)];
+  for (size_t v = 0; v < live_.size(); ++v) {
+    if (IsFull(static_cast<int32_t>(v))) place_[v] = -1;
+  }
+  for (size_t v = 0; v < live_.size(); ++v) {
+    const int32_t value = static_cast<int32_t>(v);
+    const MicroInstruction& instruction = At(value);
+    if (!live_[v]) continue;
+    if (instruction.kind == MicroKind::kReduce && instruction.stage == stage_index + 1) {
+      FusedFold fold(instruction.reduce, instruction.dtype);
+      if (!fold.is_supported()) return Unsupported(program_, instruction);
+      const int32_t index = static_cast<int32_t>(plan_->folds.size());
+      plan_->folds.push_back(fold);
+      place_[v] = AddPlace(FusedPlace::Kind::kTask, SizeOf(instruction.dtype), space_.width(false));
+      const int32_t a = ArrayOf(instruction.operands[0], MicroLevel::kFull, stage_index, &stage.tile);
+      stage.tile.push_back({.kind = FusedStepKind::kFold, .a = a, .index = index});
+      stage.folds.push_back(index);
+      plan_->stages[static_cast<size_t>(stage_index) + 1].finishes.push_back(index);
+      plan_->fold_places.push_back(place_[v]);
+      plan_->point_picoseconds += 150;
+      continue;
+    }
+    const bool is_computed = saved_[v] < 0 || first_stage_[v] == stage_index;
+    if (!needed[v] || IsLeaf(instruction) || !is_computed) continue;
+    const bool is_result = !results_[v].empty() && instruction.stage == stage_index;
+    int32_t out = -1;
+    if (is_result) {
+      const int32_t access = stores_[static_cast<size_t>(results_[v][0])];
+      const bool buffered = NeedsBuffer(plan_->accesses[static_cast<size_t>(access)]);
+      out = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
+      const int32_t buffer = buffered ? AddPlace(FusedPlace::Kind::kRegister, SizeOf(instruction.dtype), 0) : -1;
+      const absl::Status status = Compute(value, MicroLevel::kFull, stage_index, out, &stage.tile);
+      if (!status.ok()) return status;
+      const FusedStep open{.kind = FusedStepKind::kOpen, .out = out, .buffer = buffer, .access = access};
+      stage.tile.insert(stage.tile.end() - 1, open);
+      stage.tile.push_back({.kind = FusedStepKind::kClose, .a = out, .buffer = buffer, .access = access});
+      place_[v] = out;
+      StoreFull(value, stage_index);
+      if (saved_[v] >= 0 && plan_->saved[static_cast<size_t>(saved_[v])].result != access) {
+        const int32_t copy = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
+        stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = copy, .index = saved_[v]});
+        stage.tile.push_back(Copy(out, copy, SizeOf(instruction.dtype)));
+      }
+    } else {
+      const bool is_saved = saved_[v] >= 0;
+      const auto kind = is_saved ? FusedPlace::Kind::kMoving : FusedPlace::Kind::kRegister;
+      out = AddPlace(kind, SizeOf(instruction.dtype), 0);
+      if (is_saved) stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = out, .index = saved_[v]});
+      const absl::Status status = Compute(value, MicroLevel::kFull, stage_index, out, &stage.tile);
+      if (!status.ok()) return status;
+      place_[v] = out;
+    }
+    plan_->point_picoseconds += 150 * CostOf(program_, instruction);
+  }
+  for (size_t v = 0; v < live_.size(); ++v) {
+    const int32_t value = static_cast<int32_t>(v);
+    if (stage_index == 0 && IsFull(value) && IsLeaf(At(value))) StoreFull(value, stage_index);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,230 @@
+#include "backends/cpu/fused_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/fused_lowering.h"
+#include "backends/cpu/fused_task.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::cpu {
+namespace {
+
+// Tiles of all that lives at once should fit the first-level cache; short ones cost more calls than they save misses.
+constexpr int64_t kTilesBytes = int64_t{24} << 10;
+constexpr int64_t kMinTileBytes = 512;
+constexpr int64_t kMaxTileBytes = 4096;
+// Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
+constexpr int64_t kRegisterSkew = 320;
+
+constexpr int64_t kTaskPicoseconds = 10'000'000;
+constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kCountedPoints = int64_t{1} << 40;
+constexpr int64_t kFewGroups = 16;
+constexpr int64_t kMaxParts = 32;
+// A task with more memory than the stack may hold gets it from the kernel's scratch, so then tasks are few.
+constexpr int64_t kMaxScratchTasks = 64;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Gives the values of one stage's tiles registers, from the first step that writes to the last one that reads.
+class RegisterAllocation {
+ public:
+  explicit RegisterAllocation(FusedPlan* plan) : plan_(*plan), register_of_(plan->places.size(), -1) {}
+
+  // How many registers they take. Sets the places' offsets to their numbers.
+  int64_t Allocate(const std::vector<FusedStep>& steps) {
+    FindOwners(steps);
+    std::vector<int64_t> last_use(plan_.places.size(), -1);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      for (const int32_t place : {steps[i].a, steps[i].b, steps[i].c, steps[i].out, steps[i].buffer}) {
+        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
+        if (owner >= 0) last_use[static_cast<size_t>(owner)] = static_cast<int64_t>(i);
+      }
+    }
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const FusedStep& step = steps[i];
+      const int32_t written = Register(step.buffer) >= 0 ? step.buffer : Register(step.out);
+      std::vector<int32_t> dying;
+      for (const int32_t place : {step.a, step.b, step.c}) {
+        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
+        if (owner < 0 || owner == written || last_use[static_cast<size_t>(owner)] != static_cast<int64_t>(i)) continue;
+        if (std::find(dying.begin(), dying.end(), owner) == dying.end()) dying.push_back(owner);
+      }
+      const bool fresh = written >= 0 && register_of_[static_cast<size_t>(written)] < 0;
+      // A step may write where it reads if the elements have the same size.
+      for (const int32_t owner : dying) {
+        if (fresh && InPlace(step) && BytesOf(owner) == BytesOf(written)) Free(owner);
+      }
+      if (fresh) Take(written);
+      for (const int32_t owner : dying) {
+        if (!(fresh && InPlace(step) && BytesOf(owner) == BytesOf(written))) Free(owner);
+      }
+      for (const int32_t place : {step.buffer, step.out}) {
+        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
+        if (owner >= 0 && last_use[static_cast<size_t>(owner)] == static_cast<int64_t>(i)) Free(owner);
+      }
+    }
+    return count_;
+  }
+
+ private:
+  static bool InPlace(const FusedStep& step) {
+    return step.kind == FusedStepKind::kFunction || step.kind == FusedStepKind::kConvert ||
+           step.kind == FusedStepKind::kSelect || step.kind == FusedStepKind::kClamp;
+  }
+  int64_t BytesOf(int32_t place) const { return plan_.places[static_cast<size_t>(place)].element_bytes; }
+  int32_t Register(int32_t place) const {
+    return place >= 0 && plan_.places[static_cast<size_t>(place)].kind == FusedPlace::Kind::kRegister ? place : -1;
+  }
+
+  // The register that a place lies in: its own, or the buffer of the step that sets it.
+  void FindOwners(const std::vector<FusedStep>& steps) {
+    owners_.assign(plan_.places.size(), -1);
+    for (const FusedStep& step : steps) {
+      for (const int32_t place : {step.buffer, step.out}) {
+        if (place < 0) continue;
+        owners_[static_cast<size_t>(place)] = Register(place) >= 0 ? place : Register(step.buffer);
+      }
+    }
+    for (const FusedStep& step : steps) {  // what a step writes through an opened result is in that result's buffer
+      if (step.kind == FusedStepKind::kOpen) owners_[static_cast<size_t>(step.out)] = Register(step.buffer);
+    }
+  }
+
+  void Take(int32_t place) {
+    int64_t number = count_;
+    if (free_.empty()) {
+      ++count_;
+    } else {
+      number = free_.back();  // the one that was used last is the hottest
+      free_.pop_back();
+    }
+    register_of_[static_cast<size_t>(place)] = number;
+    plan_.places[static_cast<size_t>(place)].offset = number;
+  }
+
+  void Free(int32_t place) {
+    const int64_t number = register_of_[static_cast<size_t>(place)];
+    if (number >= 0 && std::find(free_.begin(), free_.end(), number) == free_.end()) free_.push_back(number);
+  }
+
+  FusedPlan& plan_;
+  std::vector<int64_t> register_of_;
+  std::vector<int32_t> owners_;
+  std::vector<int64_t> free_;
+  int64_t count_ = 0;
+};
+
+// Registers of the stage that takes most.
+int64_t AllocateRegisters(FusedPlan* plan) {
+  int64_t most = 0;
+  for (const FusedStage& stage : plan->stages) {
+    RegisterAllocation allocation(plan);
+    most = std::max(most, allocation.Allocate(stage.tile));
+  }
+  return most;
+}
+
+int64_t WidestElement(const MicroProgram& program) {
+  int64_t widest = 1;
+  for (const MicroInstruction& instruction : program.instructions) {
+    if (instruction.level != MicroLevel::kUniform) widest = std::max(widest, SizeOf(instruction.dtype));
+  }
+  return widest;
+}
+
+// Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
+int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
+  int64_t direct = 0;
+  for (const FusedAccess& access : plan.accesses) {
+    if (access.level == MicroLevel::kFull && access.is_linear) ++direct;
+  }
+  const int64_t live = std::max<int64_t>(1, registers + direct);
+  return std::clamp(kTilesBytes / live, kMinTileBytes, kMaxTileBytes) / widest / 16 * 16;
+}
+
+// Places everything in the task's memory.
+void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
+  int64_t bytes = 0;
+  const auto take = [&](int64_t size) {
+    const int64_t offset = bytes;
+    bytes += Aligned(size);
+    return offset;
+  };
+  const int64_t register_bytes = Aligned(plan->tile_elements * widest) + kRegisterSkew;
+  const int64_t first_register = take(registers * register_bytes);
+  for (FusedPlace& place : plan->places) {
+    if (place.kind == FusedPlace::Kind::kRegister) place.offset = first_register + place.offset * register_bytes;
+    if (place.kind == FusedPlace::Kind::kTask) place.offset = take(place.bytes);
+  }
+  for (FusedAccess& access : plan->accesses) {
+    if (!access.is_periodic) continue;
+    access.periodic_offset = take((access.walks[0].period() + plan->tile_elements) * SizeOf(access.dtype));
+  }
+  for (size_t f = 0; f < plan->folds.size(); ++f) {
+    plan->fold_offsets.push_back(take(plan->folds[f].state_bytes()));
+    plan->partial_offsets.push_back(plan->partial_bytes);
+    plan->partial_bytes += plan->folds[f].partial_bytes();
+    plan->joined_offsets.push_back(plan->joined_bytes);
+    plan->joined_bytes += Aligned(plan->places[static_cast<size_t>(plan->fold_places[f])].bytes);
+  }
+  plan->value_bytes = bytes;
+  plan->task_bytes = FusedTask::BytesOf(*plan);
+}
+
+}  // namespace
+
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
+  FusedSpace space(program);
+  const int64_t widest = WidestElement(program);
+  FusedPlan draft{.space = space};
+  draft.tile_elements = kMaxTileBytes / widest;
+  RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
+  const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest);
+
+  int64_t reads = 0, point_bytes = 0;
+  for (const FusedStage& stage : draft.stages) reads += stage.tile.empty() ? 0 : 1;
+  for (const FusedAccess& access : draft.accesses) {
+    if (access.level == MicroLevel::kFull && access.operand >= 0) point_bytes += SizeOf(access.dtype);
+  }
+  space.Cut(tile_elements, reads, point_bytes);
+  const int64_t points =
+      std::clamp(space.scan_points() * space.width(false), int64_t{1}, kCountedPoints);  // of a group
+  const int64_t group_cost = points * std::clamp<int64_t>(draft.point_picoseconds, 100, 1'000'000);
+  const int64_t groups = space.num_groups();
+
+  FusedPlan plan{.space = space};
+  plan.tile_elements = tile_elements;
+  plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
+                  group_cost / 4 * groups >= kTaskPicoseconds;
+  RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
+  const int64_t registers = AllocateRegisters(&plan);
+  if (plan.is_split) {
+    plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxParts, space.num_tiles()));
+  }
+  for (FusedFold& fold : plan.folds) {
+    fold.Plan(space.width(false), space.tile_rows(), CeilDiv(space.num_tiles(), plan.num_parts), plan.num_parts);
+  }
+  LayOut(&plan, registers, widest);
+
+  // Tasks: of tiles, of parts of groups, of groups.
+  if (space.is_map()) {
+    const int64_t per_task = kTaskPicoseconds / std::max<int64_t>(1, plan.point_picoseconds);
+    plan.items_per_task = std::max<int64_t>(1, CeilDiv(per_task, space.tile_rows()));
+    plan.num_items = space.num_tiles();
+  } else if (plan.is_split) {
+    plan.num_items = groups * plan.num_parts;
+  } else {
+    plan.num_items = groups;
+    plan.items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxTasks));
+  }
+  plan.needs_scratch = plan.task_bytes > kStackBytes;
+  if (plan.needs_scratch) {
+    plan.items_per_task = std::max(plan.items_per_task, CeilDiv(plan.num_items, kMaxScratchTasks));
+  }
+  return plan;
+}
+
+}  // namespace tensord::cpu

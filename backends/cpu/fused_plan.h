@@ -1,0 +1,140 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_PLAN_H_
+#define TENSORD_BACKENDS_CPU_FUSED_PLAN_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/convert.h"
+#include "backends/cpu/elementwise.h"
+#include "backends/cpu/fused_fold.h"
+#include "backends/cpu/fused_space.h"
+#include "backends/cpu/fused_walk.h"
+#include "backends/cpu/select_clamp.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord::cpu {
+
+// What a task may take of its thread's stack.
+inline constexpr int64_t kStackBytes = int64_t{60} << 10;
+
+// Where a value lies while a task runs: one entry of the task's table of addresses.
+struct FusedPlace {
+  enum class Kind : uint8_t {
+    kRegister,  // of a tile; reused by other values of the stage
+    kTask,      // in the task's memory, by itself
+    kConstant,  // in the plan's constants
+    kMoving,    // wherever a step says
+  };
+  Kind kind = Kind::kMoving;
+  int64_t element_bytes = 0;
+  int64_t bytes = 0;   // kTask
+  int64_t offset = 0;  // into the task's memory, or the constants
+};
+
+// A tensor, or the integers, read or written along the points of a group, of its box, or at one element.
+struct FusedAccess {
+  MicroLevel level = MicroLevel::kFull;
+  DType dtype = DType::kInvalid;
+  int32_t operand = -1;  // what is read…
+  int32_t result = -1;   // …or written; neither: integers
+  MicroAccess access;
+  std::array<Walk, 2> walks;  // of whole boxes, and of the tail
+  bool is_linear = false;     // in every group
+  // A walk that repeats itself after few points: they are laid out once, with a tile more, and read from there.
+  bool is_periodic = false;
+  int64_t periodic_offset = 0;  // of that copy in the task's memory
+  bool may_stream = false;      // a result that is too big for the cache
+};
+
+enum class FusedStepKind : uint8_t {
+  kFunction,  // function(a, b)
+  kConvert,   // convert(a)
+  kSelect,    // select(a, b, c)
+  kClamp,     // Clamp(dtype, a, b, c)
+  kLoad,      // sets `out` to where `access` lies, copied to `buffer` where it is scattered
+  kNumbers,   // the integers of `access`
+  kSaved,     // sets `out` to the kept value `index`
+  kOpen,      // sets `out` to where the result `access` goes, which may be `buffer`
+  kClose,     // brings it there
+  kCopy,      // a, as it is
+  kRepeat,    // a row as long as the box, or one element, repeated over a tile or a row
+  kFold,      // takes a into the fold `index`
+};
+
+struct FusedStep {
+  FusedStepKind kind = FusedStepKind::kFunction;
+  DType dtype = DType::kInvalid;
+  bool single_a = false;                                  // kClamp, kRepeat: a is one element
+  bool single_c = false;                                  // kClamp
+  bool over_tile = false;                                 // kRepeat
+  int8_t element_bytes = 0;                               // kCopy, kRepeat
+  int32_t a = -1, b = -1, c = -1, out = -1, buffer = -1;  // places
+  int32_t access = -1;
+  int32_t index = -1;
+  ElementwiseFunction function = nullptr;
+  ConvertFunction convert = nullptr;
+  SelectFunction select = nullptr;
+};
+
+// A value at all points of a group that a later stage reads again.
+struct FusedSaved {
+  int64_t element_bytes = 0;
+  int32_t result = -1;  // in that result's memory (an access), until the result is written…
+  int32_t place = -1;   // …or in the task's own
+};
+
+// What a group goes through: first its kept values, then its tiles. The folds of a stage become kept values of the
+// next.
+struct FusedStage {
+  std::vector<int32_t> finishes;  // folds
+  std::vector<FusedStep> kept;    // over the box
+  std::vector<FusedStep> stores;  // of kept results
+  std::vector<FusedStep> repeats;
+  std::vector<FusedStep> tile;
+  std::vector<int32_t> folds;
+};
+
+// A micro program as the tile interpreter runs it: loops from FusedSpace, vectorised functions on tiles that stay in
+// the first-level cache. Constant after construction.
+struct FusedPlan {
+  FusedSpace space;
+  std::vector<FusedPlace> places;
+  std::vector<FusedAccess> accesses;
+  std::vector<FusedFold> folds;
+  std::vector<int32_t> fold_places;      // by fold: of the finished values
+  std::vector<int64_t> fold_offsets;     // by fold: of its state in the task's memory…
+  std::vector<int64_t> partial_offsets;  // …among the partials of a part…
+  std::vector<int64_t> joined_offsets;   // …and among the finished values of a group
+  std::vector<FusedSaved> saved;
+  std::vector<FusedStep> uniform;  // once a task
+  std::vector<FusedStep> uniform_stores;
+  std::vector<FusedStep> repeats;
+  std::vector<FusedStage> stages;
+  std::string constants;
+
+  int64_t tile_elements = 0;
+  int64_t point_picoseconds = 0;  // an estimate, of all stages
+  int64_t value_bytes = 0;        // of a task's memory, its tables apart
+  int64_t task_bytes = 0;
+  bool needs_scratch = false;  // for the tasks' memory: it does not fit the stack
+  // Where groups are few, parts of each are folded by themselves and joined between stages.
+  bool is_split = false;
+  int64_t num_parts = 1;      // of the tiles of a group
+  int64_t partial_bytes = 0;  // of all folds of a part
+  int64_t joined_bytes = 0;   // of all folds of a group
+  // What tasks are made of: tiles of a map, else groups or their parts.
+  int64_t num_items = 0;
+  int64_t items_per_task = 1;
+
+  int64_t num_tasks() const { return (num_items + items_per_task - 1) / items_per_task; }
+};
+
+// UNSUPPORTED_ON_DEVICE where an instruction has no function here.
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_PLAN_H_

@@ -1,0 +1,267 @@
+#include "backends/cpu/fused_task.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "backends/cpu/elementwise_stream.h"
+
+namespace tensord::cpu {
+namespace {
+
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+template <typename T>
+int64_t BytesOf(size_t count) {
+  return Aligned(static_cast<int64_t>(count * sizeof(T)));
+}
+
+}  // namespace
+
+int64_t FusedTask::BytesOf(const FusedPlan& plan) {
+  return plan.value_bytes + cpu::BytesOf<void*>(plan.places.size()) + cpu::BytesOf<AccessState>(plan.accesses.size()) +
+         cpu::BytesOf<Cascade>(plan.folds.size());
+}
+
+FusedTask::FusedTask(const FusedPlan& plan, const KernelArgs& args, char* memory)
+    : plan_(plan), args_(args), memory_(memory) {
+  char* next = memory + plan.value_bytes;
+  at_ = reinterpret_cast<void**>(next);
+  next += cpu::BytesOf<void*>(plan.places.size());
+  accesses_ = reinterpret_cast<AccessState*>(next);
+  next += cpu::BytesOf<AccessState>(plan.accesses.size());
+  folds_ = reinterpret_cast<Cascade*>(next);
+
+  for (size_t p = 0; p < plan.places.size(); ++p) {
+    const FusedPlace& place = plan.places[p];
+    const bool is_constant = place.kind == FusedPlace::Kind::kConstant;
+    at_[p] = (is_constant ? const_cast<char*>(plan.constants.data()) : memory) + place.offset;
+  }
+  for (size_t i = 0; i < plan.accesses.size(); ++i) {
+    const FusedAccess& access = plan.accesses[i];
+    AccessState* const state = new (accesses_ + i) AccessState();
+    if (access.level == MicroLevel::kUniform || plan.space.is_map()) PlaceAccess(i, 0);
+    if (!access.may_stream) continue;
+    void* const result = args.results[static_cast<size_t>(access.result)];
+    state->streams = std::find(args.operands.begin(), args.operands.end(), result) == args.operands.end();
+    streams_ = streams_ || state->streams;
+  }
+  width_ = plan.space.width(false);
+  RunLower(plan.uniform, 1);
+  Run(plan.repeats);
+}
+
+FusedTask::~FusedTask() {
+  if (streams_) FlushStreamed();
+}
+
+void FusedTask::PlaceAccess(size_t index, int64_t group) {
+  const FusedAccess& access = plan_.accesses[index];
+  const int64_t offset = access.access.offset + plan_.space.GroupOffset(access.access.strides, group);
+  AccessState& state = accesses_[index];
+  if (access.operand >= 0) {
+    const void* const operand = args_.operands[static_cast<size_t>(access.operand)];
+    state.base = static_cast<char*>(const_cast<void*>(operand)) + offset * SizeOf(access.dtype);
+  } else if (access.result >= 0) {
+    state.base = static_cast<char*>(args_.results[static_cast<size_t>(access.result)]) + offset * SizeOf(access.dtype);
+  } else {
+    state.number = offset;
+  }
+}
+
+void FusedTask::RunLower(const std::vector<FusedStep>& steps, int64_t n) {
+  begin_ = 0;
+  n_ = n;
+  Run(steps);
+}
+
+void FusedTask::StoreUniform() { RunLower(plan_.uniform_stores, 1); }
+
+void FusedTask::StartGroup(int64_t group) {
+  tail_ = plan_.space.is_tail(group);
+  width_ = plan_.space.width(tail_);
+  for (size_t i = 0; i < plan_.accesses.size(); ++i) {
+    if (plan_.accesses[i].level != MicroLevel::kUniform) PlaceAccess(i, group);
+  }
+}
+
+void FusedTask::StartFolds(const FusedStage& stage) {
+  for (const int32_t index : stage.folds) {
+    const size_t f = static_cast<size_t>(index);
+    new (folds_ + f) Cascade(plan_.folds[f].Start(width_, memory_ + plan_.fold_offsets[f]));
+  }
+}
+
+void FusedTask::RunGroup() {
+  for (const FusedStage& stage : plan_.stages) {
+    for (const int32_t index : stage.finishes) {
+      const size_t f = static_cast<size_t>(index);
+      plan_.folds[f].Finish(width_, folds_[f], at_[plan_.fold_places[f]]);
+    }
+    RunLower(stage.kept, width_);
+    RunLower(stage.stores, width_);
+    if (stage.tile.empty()) continue;
+    Run(stage.repeats);
+    StartFolds(stage);
+    RunTiles(stage.tile, 0, plan_.space.num_tiles());
+  }
+}
+
+void FusedTask::RunKept(int64_t last_stage, const char* joined, bool stores) {
+  for (int64_t s = 0; s <= last_stage; ++s) {
+    const FusedStage& stage = plan_.stages[static_cast<size_t>(s)];
+    for (const int32_t index : stage.finishes) {
+      const size_t f = static_cast<size_t>(index);
+      const FusedPlace& place = plan_.places[static_cast<size_t>(plan_.fold_places[f])];
+      std::memcpy(at_[plan_.fold_places[f]], joined + plan_.joined_offsets[f],
+                  static_cast<size_t>(width_ * place.element_bytes));
+    }
+    RunLower(stage.kept, width_);
+    if (stores) RunLower(stage.stores, width_);
+    Run(stage.repeats);
+  }
+}
+
+void FusedTask::RunPart(int64_t stage_index, int64_t first_tile, int64_t last_tile, char* partials) {
+  const FusedStage& stage = plan_.stages[static_cast<size_t>(stage_index)];
+  StartFolds(stage);
+  RunTiles(stage.tile, first_tile, last_tile);
+  for (const int32_t index : stage.folds) {
+    const size_t f = static_cast<size_t>(index);
+    plan_.folds[f].Partial(width_, folds_[f], partials + plan_.partial_offsets[f]);
+  }
+}
+
+void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
+  for (const int32_t index : plan_.stages[static_cast<size_t>(stage)].folds) {
+    const size_t f = static_cast<size_t>(index);
+    plan_.folds[f].Join(width_, partials + plan_.partial_offsets[f], plan_.partial_bytes, plan_.num_parts,
+                        memory_ + plan_.fold_offsets[f], joined + plan_.joined_offsets[f]);
+  }
+}
+
+void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile) {
+  const int64_t rows = plan_.space.tile_rows();
+  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+    const int64_t row = tile * rows;
+    begin_ = row * width_;
+    n_ = std::min(rows, plan_.space.scan_points() - row) * width_;
+    Run(steps);
+  }
+}
+
+void FusedTask::Run(const std::vector<FusedStep>& steps) {
+  for (const FusedStep& step : steps) {
+    switch (step.kind) {
+      case FusedStepKind::kFunction:
+        step.function(at_[step.a], step.b >= 0 ? at_[step.b] : nullptr, at_[step.out], n_);
+        break;
+      case FusedStepKind::kConvert:
+        step.convert(at_[step.a], at_[step.out], n_);
+        break;
+      case FusedStepKind::kSelect:
+        step.select(static_cast<const uint8_t*>(at_[step.a]), at_[step.b], at_[step.c], at_[step.out], n_);
+        break;
+      case FusedStepKind::kClamp:
+        Clamp(step.dtype, {at_[step.a], step.single_a}, at_[step.b], {at_[step.c], step.single_c}, at_[step.out], n_);
+        break;
+      case FusedStepKind::kLoad:
+      case FusedStepKind::kNumbers:
+        Load(step);
+        break;
+      case FusedStepKind::kSaved: {
+        const FusedSaved& saved = plan_.saved[static_cast<size_t>(step.index)];
+        char* const base = saved.result >= 0 ? accesses_[saved.result].base : static_cast<char*>(at_[saved.place]);
+        at_[step.out] = base + begin_ * saved.element_bytes;
+        break;
+      }
+      case FusedStepKind::kOpen:
+        Open(step);
+        break;
+      case FusedStepKind::kClose:
+        Close(step);
+        break;
+      case FusedStepKind::kCopy:
+        if (n_ > 0) std::memcpy(at_[step.out], at_[step.a], static_cast<size_t>(n_ * step.element_bytes));
+        break;
+      case FusedStepKind::kRepeat: {
+        const int64_t length = step.single_a ? 1 : width_;
+        const int64_t n = step.over_tile ? std::min(plan_.tile_elements, plan_.space.scan_points() * width_) : width_;
+        if (n > 0) RepeatRow(at_[step.a], step.element_bytes, length, n, at_[step.out]);
+        break;
+      }
+      case FusedStepKind::kFold: {
+        const size_t f = static_cast<size_t>(step.index);
+        plan_.folds[f].Add(at_[step.a], width_, n_ / width_, memory_ + plan_.fold_offsets[f], folds_[f]);
+        break;
+      }
+    }
+  }
+}
+
+void FusedTask::Load(const FusedStep& step) {
+  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
+  AccessState& state = accesses_[step.access];
+  const int64_t bytes = SizeOf(access.dtype);
+  if (access.is_periodic) return LoadPeriodic(access, state, &at_[step.out]);
+  const Walk& walk = access.walks[tail_];
+  if (step.kind == FusedStepKind::kNumbers) {
+    at_[step.out] = at_[step.buffer];
+    NumberPoints(walk, access.dtype, state.number, begin_, n_, at_[step.buffer]);
+  } else if (access.is_linear) {
+    at_[step.out] = state.base + begin_ * bytes;
+  } else if (walk.IsRun(begin_, n_)) {
+    at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
+  } else {
+    at_[step.out] = at_[step.buffer];
+    GatherPoints(walk, bytes, state.base, begin_, n_, at_[step.buffer]);
+  }
+}
+
+void FusedTask::LoadPeriodic(const FusedAccess& access, AccessState& state, void** place) {
+  const Walk& walk = access.walks[0];
+  const int64_t bytes = SizeOf(access.dtype);
+  const int64_t period = walk.period();
+  char* const copy = memory_ + access.periodic_offset;
+  if (!state.is_built || state.built_base != state.base || state.built_number != state.number) {
+    if (access.operand >= 0) {
+      GatherPoints(walk, bytes, state.base, 0, period, copy);
+    } else {
+      NumberPoints(walk, access.dtype, state.number, 0, period, copy);
+    }
+    RepeatRow(copy, bytes, period, period + plan_.tile_elements, copy);
+    state.is_built = true;
+    state.built_base = state.base;
+    state.built_number = state.number;
+  }
+  *place = copy + begin_ % period * bytes;
+}
+
+void FusedTask::Open(const FusedStep& step) {
+  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
+  const AccessState& state = accesses_[step.access];
+  const int64_t bytes = SizeOf(access.dtype);
+  const Walk& walk = access.walks[tail_];
+  if (state.streams) {
+    at_[step.out] = at_[step.buffer];
+  } else if (access.is_linear) {
+    at_[step.out] = state.base + begin_ * bytes;
+  } else if (walk.IsRun(begin_, n_)) {
+    at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
+  } else {
+    at_[step.out] = at_[step.buffer];
+  }
+}
+
+void FusedTask::Close(const FusedStep& step) {
+  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
+  const AccessState& state = accesses_[step.access];
+  const int64_t bytes = SizeOf(access.dtype);
+  if (access.level == MicroLevel::kFull && (step.buffer < 0 || at_[step.a] != at_[step.buffer])) return;
+  if (state.streams) {
+    StreamCopy(at_[step.a], state.base + begin_ * bytes, n_ * bytes);
+  } else {
+    ScatterPoints(access.walks[tail_], bytes, at_[step.a], begin_, n_, state.base);
+  }
+}
+
+}  // namespace tensord::cpu

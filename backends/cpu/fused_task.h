@@ -1,0 +1,77 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_TASK_H_
+#define TENSORD_BACKENDS_CPU_FUSED_TASK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/cpu/cascade.h"
+#include "backends/cpu/fused_plan.h"
+#include "backends/cpu/kernel.h"
+
+namespace tensord::cpu {
+
+// Runs the steps of a plan on one thread: groups, stages of a group, tiles of a stage. Lives while a task does; borrows
+// the plan, the arguments and `memory`, which is BytesOf(plan), aligned to 64, and need not be set before.
+class FusedTask {
+ public:
+  static int64_t BytesOf(const FusedPlan& plan);
+
+  // Computes the values that are the same everywhere.
+  FusedTask(const FusedPlan& plan, const KernelArgs& args, char* memory);
+  ~FusedTask();
+  FusedTask(const FusedTask&) = delete;
+  FusedTask& operator=(const FusedTask&) = delete;
+
+  void StoreUniform();
+  void StartGroup(int64_t group);
+  // The stages of the group that was started, their kept results written.
+  void RunGroup();
+
+  // For groups that are split: the kept values up to a stage, from joined folds, then some of its tiles, whose folds go
+  // to `partials`.
+  void RunKept(int64_t stage, const char* joined, bool stores);
+  void RunPart(int64_t stage, int64_t first_tile, int64_t last_tile, char* partials);
+  // Writes the folds of a stage, joined from the parts of the group, to `joined`.
+  void JoinParts(int64_t stage, const char* partials, char* joined);
+
+  // Tiles of a map.
+  void RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile);
+
+ private:
+  // Of an access in the group.
+  struct AccessState {
+    char* base = nullptr;
+    int64_t number = 0;  // of integers: that of point 0
+    const char* built_base = nullptr;
+    int64_t built_number = 0;
+    bool is_built = false;  // its periodic copy, for base or number as they were
+    bool streams = false;
+  };
+
+  void Run(const std::vector<FusedStep>& steps);
+  void RunLower(const std::vector<FusedStep>& steps, int64_t n);
+  void PlaceAccess(size_t index, int64_t group);
+  void Load(const FusedStep& step);
+  void LoadPeriodic(const FusedAccess& access, AccessState& state, void** place);
+  void Open(const FusedStep& step);
+  void Close(const FusedStep& step);
+  void StartFolds(const FusedStage& stage);
+
+  const FusedPlan& plan_;
+  const KernelArgs& args_;
+  char* const memory_;
+  void** at_ = nullptr;  // by place
+  AccessState* accesses_ = nullptr;
+  Cascade* folds_ = nullptr;
+  bool streams_ = false;
+
+  // What steps run on.
+  bool tail_ = false;
+  int64_t width_ = 1;
+  int64_t begin_ = 0;  // points of the group, or of its box
+  int64_t n_ = 1;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_TASK_H_

@@ -1,0 +1,179 @@
+#include "backends/cpu/fused_walk.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/select_clamp.h"
+#include "engine/ops/scalar_math.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kLongRun = 32;  // elements that are worth a call
+
+// A place in a walk that moves from run to run along its first axis.
+class Cursor {
+ public:
+  Cursor(absl::Span<const Walk::Axis> axes, int64_t point) : axes_(axes) {
+    for (size_t d = 0; d < axes_.size(); ++d) {
+      const bool last = d + 1 == axes_.size();
+      index_[d] = last ? point : point % axes_[d].size;
+      if (!last) point /= axes_[d].size;
+      offset_ += index_[d] * axes_[d].stride;
+    }
+  }
+
+  int64_t offset() const { return offset_; }
+  int64_t stride() const { return axes_[0].stride; }
+  int64_t run() const { return axes_[0].size - index_[0]; }
+
+  // By `run` points, which end where the first axis does or before.
+  void Advance(int64_t run) {
+    index_[0] += run;
+    offset_ += run * axes_[0].stride;
+    for (size_t d = 0; d + 1 < axes_.size() && index_[d] == axes_[d].size; ++d) {
+      offset_ += axes_[d + 1].stride - axes_[d].size * axes_[d].stride;
+      index_[d] = 0;
+      ++index_[d + 1];
+    }
+  }
+
+ private:
+  const absl::Span<const Walk::Axis> axes_;
+  int64_t offset_ = 0;
+  int64_t index_[Walk::kMaxAxes];
+};
+
+// Calls body(offset, stride, run, done) for each run of the points [begin, begin + n).
+template <typename Body>
+void ForEachRun(const Walk& walk, int64_t begin, int64_t n, const Body& body) {
+  if (n <= 0) return;
+  if (walk.axes().empty()) return body(int64_t{0}, int64_t{1}, int64_t{1}, int64_t{0});
+  Cursor cursor(walk.axes(), begin);
+  for (int64_t done = 0; done < n;) {
+    const int64_t run = std::min(n - done, cursor.run());
+    body(cursor.offset(), cursor.stride(), run, done);
+    cursor.Advance(run);
+    done += run;
+  }
+}
+
+struct Pair {
+  uint64_t low, high;
+};
+
+// Calls visitor(T()) with a type of that size.
+template <typename Visitor>
+void VisitWidth(int64_t bytes, Visitor&& visitor) {
+  switch (bytes) {
+    case 1:
+      return visitor(uint8_t());
+    case 2:
+      return visitor(uint16_t());
+    case 4:
+      return visitor(uint32_t());
+    case 8:
+      return visitor(uint64_t());
+    default:
+      return visitor(Pair());
+  }
+}
+
+template <typename T>
+void GatherRun(const T* from, int64_t stride, int64_t run, T* to) {
+  if (stride == 1) {
+    if (run >= kLongRun) {
+      std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
+    } else {
+      for (int64_t i = 0; i < run; ++i) std::memcpy(to + i, from + i, sizeof(T));
+    }
+  } else if (stride == 0) {
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    for (int64_t i = 0; i < run; ++i) std::memcpy(to + i, &value, sizeof(T));
+  } else {
+    for (int64_t i = 0; i < run; ++i) std::memcpy(to + i, from + i * stride, sizeof(T));
+  }
+}
+
+template <typename T>
+void ScatterRun(const T* from, int64_t stride, int64_t run, T* to) {
+  if (stride == 1 && run >= kLongRun) {
+    std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < run; ++i) std::memcpy(to + i * stride, from + i, sizeof(T));
+  }
+}
+
+}  // namespace
+
+Walk::Walk(absl::Span<const Axis> axes) {
+  for (const Axis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!axes_.empty() && axes_.back().stride * axes_.back().size == axis.stride) {
+      axes_.back().size *= axis.size;
+    } else {
+      axes_.push_back(axis);
+    }
+  }
+  if (axes_.empty() || axes_.back().stride != 0) return;
+  period_ = 1;
+  for (size_t d = 0; d + 1 < axes_.size(); ++d) period_ *= axes_[d].size;
+}
+
+int64_t Walk::OffsetOf(int64_t point) const {
+  if (axes_.empty()) return 0;
+  int64_t offset = 0;
+  for (size_t d = 0; d + 1 < axes_.size(); ++d) {
+    offset += point % axes_[d].size * axes_[d].stride;
+    point /= axes_[d].size;
+  }
+  return offset + point * axes_.back().stride;
+}
+
+bool Walk::IsRun(int64_t begin, int64_t n) const {
+  if (axes_.empty()) return true;
+  if (axes_[0].stride != 1) return false;
+  return axes_.size() == 1 || begin % axes_[0].size + n <= axes_[0].size;
+}
+
+void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int64_t begin, int64_t n, void* out) {
+  VisitWidth(element_bytes, [&]<typename T>(T) {
+    ForEachRun(walk, begin, n, [&](int64_t offset, int64_t stride, int64_t run, int64_t done) {
+      GatherRun(static_cast<const T*>(base) + offset, stride, run, static_cast<T*>(out) + done);
+    });
+  });
+}
+
+void ScatterPoints(const Walk& walk, int64_t element_bytes, const void* x, int64_t begin, int64_t n, void* base) {
+  VisitWidth(element_bytes, [&]<typename T>(T) {
+    ForEachRun(walk, begin, n, [&](int64_t offset, int64_t stride, int64_t run, int64_t done) {
+      ScatterRun(static_cast<const T*>(x) + done, stride, run, static_cast<T*>(base) + offset);
+    });
+  });
+}
+
+void NumberPoints(const Walk& walk, DType dtype, int64_t offset, int64_t begin, int64_t n, void* out) {
+  VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+    T* const to = static_cast<T*>(out);
+    ForEachRun(walk, begin, n, [&](int64_t element, int64_t stride, int64_t run, int64_t done) {
+      const int64_t first = offset + element;
+      for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i * stride);
+    });
+  });
+}
+
+void RepeatRow(const void* x, int64_t element_bytes, int64_t length, int64_t n, void* out) {
+  if (length == 1) return Splat(x, element_bytes, out, n);
+  char* const to = static_cast<char*>(out);
+  const int64_t bytes = n * element_bytes;
+  int64_t done = std::min(bytes, length * element_bytes);
+  if (x != out) std::memcpy(to, x, static_cast<size_t>(done));
+  while (done < bytes) {  // what is there is a whole number of rows
+    const int64_t more = std::min(done, bytes - done);
+    std::memcpy(to + done, to, static_cast<size_t>(more));
+    done += more;
+  }
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,54 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_WALK_H_
+#define TENSORD_BACKENDS_CPU_FUSED_WALK_H_
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// Where the points of a space, counted column-major, lie in a tensor: axes with their strides in elements. Strides may
+// be 0 or negative. A value; thread-safe.
+class Walk {
+ public:
+  struct Axis {
+    int64_t size = 1;
+    int64_t stride = 0;
+  };
+  static constexpr int kMaxAxes = 64;
+
+  // One point.
+  Walk() = default;
+  // Merges what can be merged. At most kMaxAxes axes of more than one element.
+  explicit Walk(absl::Span<const Axis> axes);
+
+  absl::Span<const Axis> axes() const { return axes_; }
+  // Whether point i lies at element i.
+  bool is_linear() const { return axes_.empty() || (axes_.size() == 1 && axes_[0].stride == 1); }
+  // The number of points after which the walk repeats itself; 0 where it does not.
+  int64_t period() const { return period_; }
+
+  // The element of a point.
+  int64_t OffsetOf(int64_t point) const;
+  // Whether the points [begin, begin + n) are neighbours, one after the other.
+  bool IsRun(int64_t begin, int64_t n) const;
+
+ private:
+  absl::InlinedVector<Axis, 4> axes_;
+  int64_t period_ = 0;
+};
+
+// Copies the points [begin, begin + n) to out[0], out[1], …; elements of 1, 2, 4, 8 or 16 bytes.
+void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int64_t begin, int64_t n, void* out);
+// Copies x[0], x[1], … to the points [begin, begin + n).
+void ScatterPoints(const Walk& walk, int64_t element_bytes, const void* x, int64_t begin, int64_t n, void* base);
+// The integers offset + element of the point, as `dtype`.
+void NumberPoints(const Walk& walk, DType dtype, int64_t offset, int64_t begin, int64_t n, void* out);
+// Repeats the `length` elements of x, one after the other, until n elements are there.
+void RepeatRow(const void* x, int64_t element_bytes, int64_t length, int64_t n, void* out);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_WALK_H_

@@ -1,0 +1,207 @@
+// Fused kernels against the kernels of single ops, one instruction after the other: the same bits, since fusion rounds
+// where they round (sums and products of the random programs are exact, so that their order does not show).
+
+#include "backends/cpu/fused_kernel.h"
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/elementwise.h"
+#include "backends/cpu/elementwise_stream.h"
+#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/thread_pool.h"
+#include "engine/fusion/fused_op.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/micro_evaluator.h"
+#include "tests/testlib/random_micro_program.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
+#include "tests/unit/backends/cpu/sample_values.h"
+
+namespace tensord::cpu {
+namespace {
+
+// A result at an address with nothing behind it, so that sanitizers see what is written past it.
+struct Storage {
+  explicit Storage(int64_t bytes) : memory(new char[static_cast<size_t>(bytes) + 64]), size(bytes) {
+    std::memset(memory.get(), 0x5a, static_cast<size_t>(bytes) + 64);
+    data = memory.get() + (64 - reinterpret_cast<uintptr_t>(memory.get()) % 64) % 64;
+  }
+  bool IsIntact() const {
+    for (const char* p = data + size; p < memory.get() + size + 64; ++p) {
+      if (*p != 0x5a) return false;
+    }
+    return true;
+  }
+  std::unique_ptr<char[]> memory;
+  int64_t size;
+  char* data;
+};
+
+Literal Sample(ConcreteType type, uint64_t seed) {
+  Literal literal = *Literal::Create(type);
+  VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
+    const std::vector<T> values = SampleValues<T>(type.num_elements(), seed);
+    if (!values.empty()) std::memcpy(literal.mutable_data(), values.data(), values.size() * sizeof(T));
+  });
+  return literal;
+}
+
+std::vector<Literal> SampleTensors(const RandomMicro& micro, uint64_t seed) {
+  std::vector<Literal> tensors;
+  for (size_t t = 0; t < micro.tensor_elements.size(); ++t) {
+    tensors.push_back(Sample({micro.program.tensors[t], {micro.tensor_elements[t]}}, seed + t));
+  }
+  return tensors;
+}
+
+// By the kernel of the single op.
+Literal EvaluateByKernel(CoreOp op, const Attributes& attrs, std::vector<const Literal*> operands, ConcreteType type) {
+  Literal result = *Literal::Create(type);
+  BoundInstruction bound;
+  bound.op = &Def(op);
+  bound.attrs = &attrs;
+  std::vector<const void*> addresses;
+  for (const Literal* operand : operands) {
+    bound.operands.push_back(operand->type());
+    addresses.push_back(operand->bytes().data());
+  }
+  bound.results.push_back(type);
+  auto kernel = FactoryOf(Def(op))(bound);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  if (!kernel.ok()) return result;
+  const Storage scratch((*kernel)->scratch_bytes());
+  void* results[] = {result.mutable_data()};
+  ThreadPool pool(1);
+  (*kernel)->Run({.operands = addresses, .results = results, .scratch = scratch.data, .pool = &pool});
+  return result;
+}
+
+class Fused {
+ public:
+  explicit Fused(const MicroProgram& program) : program_(program) {
+    BoundInstruction bound;
+    bound.op = &FusedOp();
+    bound.micro = &program_;
+    auto kernel = FactoryOf(FusedOp())(bound);
+    EXPECT_TRUE(kernel.ok()) << kernel.status() << "\n" << ToString(program_);
+    if (kernel.ok()) kernel_ = *std::move(kernel);
+  }
+  bool ok() const { return kernel_ != nullptr; }
+
+  // The results' bytes. With a pair {result, operand} that result lies in a copy of that operand.
+  std::vector<std::string> Run(const std::vector<Literal>& tensors, int threads,
+                               std::pair<int32_t, int32_t> in_place = {-1, -1}) const {
+    std::vector<std::string> bytes;
+    if (!ok()) return bytes;
+    std::vector<const void*> operands;
+    for (const Literal& tensor : tensors) operands.push_back(tensor.bytes().data());
+    std::vector<Storage> storage;
+    std::vector<void*> results;
+    for (const MicroResult& result : program_.results) {
+      const MicroInstruction& value = program_.instructions[static_cast<size_t>(result.value)];
+      storage.emplace_back(program_.num_points(value.level) * SizeOf(value.dtype));
+      results.push_back(storage.back().data);
+    }
+    if (in_place.first >= 0) {
+      const absl::string_view operand = tensors[static_cast<size_t>(in_place.second)].bytes();
+      void* const place = results[static_cast<size_t>(in_place.first)];
+      if (!operand.empty()) std::memcpy(place, operand.data(), operand.size());
+      operands[static_cast<size_t>(in_place.second)] = place;
+    }
+    const Storage scratch(kernel_->scratch_bytes());
+    ThreadPool pool(threads);
+    kernel_->Run({.operands = operands, .results = absl::MakeSpan(results), .scratch = scratch.data, .pool = &pool});
+    EXPECT_TRUE(scratch.IsIntact()) << ToString(program_);
+    for (const Storage& result : storage) {
+      EXPECT_TRUE(result.IsIntact()) << ToString(program_);
+      bytes.emplace_back(result.data, static_cast<size_t>(result.size));
+    }
+    return bytes;
+  }
+
+ private:
+  const MicroProgram program_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+template <typename T>
+bool AgreeAt(const std::string& got, absl::string_view want, size_t* where) {
+  for (size_t i = 0; i < got.size(); i += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, got.data() + i, sizeof(T));
+    std::memcpy(&b, want.data() + i, sizeof(T));
+    *where = i / sizeof(T);
+    if (!Agree(a, b, 0)) return false;
+  }
+  return true;
+}
+
+bool SameValues(const std::vector<std::string>& got, const std::vector<Literal>& want, const MicroProgram& program,
+                const std::string& what) {
+  if (got.size() != want.size()) return false;
+  for (size_t r = 0; r < want.size(); ++r) {
+    size_t where = 0;
+    const bool same = got[r].size() == want[r].bytes().size() &&
+                      VisitDType(want[r].dtype(),
+                                 [&]<typename T>(TypeTag<T>) { return AgreeAt<T>(got[r], want[r].bytes(), &where); });
+    EXPECT_TRUE(same) << what << ", result " << r << ", element " << where << " of\n" << ToString(program);
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool ExpectSame(const RandomMicro& micro, uint64_t seed, const std::string& what) {
+  const MicroProgram& program = micro.program;
+  const std::vector<Literal> tensors = SampleTensors(micro, seed);
+  const std::vector<Literal> want = EvaluateMicroProgram(program, tensors, EvaluateByKernel);
+  const Fused fused(program);
+  if (!fused.ok()) return false;
+  const std::vector<std::string> once = fused.Run(tensors, 1);
+  if (!SameValues(once, want, program, what)) return false;
+  const bool same = fused.Run(tensors, 3) == once;
+  EXPECT_TRUE(same) << what << ": three threads give other bits\n" << ToString(program);
+  for (const auto& pair : InPlacePairs(program)) {
+    const std::string name = absl::StrCat(what, ", result ", pair.first, " in operand ", pair.second);
+    if (!SameValues(fused.Run(tensors, 2, pair), want, program, name)) return false;
+  }
+  return same;
+}
+
+bool Takes(CoreOp op, DType dtype) { return FindElementwise(op, dtype) != nullptr; }
+
+void ExpectRandomProgramsSame(const RandomMicroOptions& options, uint64_t first, int count) {
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
+    std::mt19937_64 random(seed);
+    if (!ExpectSame(MakeRandomMicroProgram(options, &random), seed, absl::StrCat("seed ", seed))) return;
+  }
+}
+
+TEST(FusedKernelTest, ElementwiseProgramsGiveTheBitsOfSingleOps) {
+  ExpectRandomProgramsSame({.max_points = 3000, .takes = Takes}, 1, 300);
+  ExpectRandomProgramsSame({.max_points = 100000, .instructions = 6, .takes = Takes}, 1000, 20);
+}
+
+TEST(FusedKernelTest, ReductionsGiveTheBitsOfSingleOps) {
+  ExpectRandomProgramsSame({.reduces = true, .max_points = 3000, .takes = Takes}, 1, 400);
+  ExpectRandomProgramsSame({.reduces = true, .max_points = 150000, .instructions = 6, .takes = Takes}, 1000, 40);
+}
+
+TEST(FusedKernelTest, EveryInstructionSet) {
+  ForEachInstructionSet([](const std::string&) {
+    ExpectRandomProgramsSame({.max_points = 2000, .takes = Takes}, 5000, 25);
+    ExpectRandomProgramsSame({.reduces = true, .max_points = 5000, .takes = Takes}, 6000, 40);
+  });
+}
+
+TEST(FusedKernelTest, LongProgramsNeedManyRegisters) {
+  ExpectRandomProgramsSame({.max_points = 3000, .instructions = 400, .takes = Takes}, 1, 6);
+  ExpectRandomProgramsSame({.reduces = true, .max_points = 3000, .instructions = 150, .takes = Takes}, 1, 6);
+}
+
+}  // namespace
+}  // namespace tensord::cpu
