@@ -59,8 +59,8 @@ absl::Status CheckType(const TensorType& type, const absl::flat_hash_set<std::st
 absl::Status CheckAttributes(const Node& node) {
   for (size_t i = 0; i < node.op->attrs.size(); ++i) {
     const AttrDef& def = node.op->attrs[i];
-    const AttrValue& value = node.attrs.at(i);
     if (def.engine_only) continue;
+    const AttrValue& value = node.attrs.at(i);
     if (def.kind == AttrKind::kEnum && !def.may_be_unset && std::get<int64_t>(value) == 0) {
       return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the attribute ", def.name, " is unset"));
     }

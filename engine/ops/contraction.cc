@@ -31,15 +31,21 @@ DTypeSet ResultDTypes(DType operand) {
   }
 }
 
+struct SideNames {
+  absl::string_view side, contracting, batch;
+};
+constexpr SideNames kLhs = {"lhs", "lhs_contracting_dimensions", "lhs_batching_dimensions"};
+constexpr SideNames kRhs = {"rhs", "rhs_contracting_dimensions", "rhs_batching_dimensions"};
+
 // The contracted and batch axes of one operand.
 absl::Status CheckRoles(const TensorType& operand, const std::vector<int64_t>& contracting,
-                        const std::vector<int64_t>& batch, absl::string_view side) {
-  RETURN_IF_ERROR(CheckAxes(contracting, operand.rank(), absl::StrCat(side, "_contracting_dimensions")));
-  RETURN_IF_ERROR(CheckAxes(batch, operand.rank(), absl::StrCat(side, "_batching_dimensions")));
+                        const std::vector<int64_t>& batch, const SideNames& names) {
+  RETURN_IF_ERROR(CheckAxes(contracting, operand.rank(), names.contracting));
+  RETURN_IF_ERROR(CheckAxes(batch, operand.rank(), names.batch));
   for (int64_t axis : contracting) {
     if (std::find(batch.begin(), batch.end(), axis) != batch.end()) {
       return Refuse(Refusal::kAxisDuplicate,
-                    absl::StrCat("axis ", axis, " of ", side, " is both contracted and batch"));
+                    absl::StrCat("axis ", axis, " of ", names.side, " is both contracted and batch"));
     }
   }
   return absl::OkStatus();
@@ -98,8 +104,8 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   const auto &lc = attrs.Ints("lhs_contracting_dimensions"), &rc = attrs.Ints("rhs_contracting_dimensions"),
              &lb = attrs.Ints("lhs_batching_dimensions"), &rb = attrs.Ints("rhs_batching_dimensions");
   RETURN_IF_ERROR(CheckSameDType(lhs, rhs, "lhs and rhs"));
-  RETURN_IF_ERROR(CheckRoles(lhs, lc, lb, "lhs"));
-  RETURN_IF_ERROR(CheckRoles(rhs, rc, rb, "rhs"));
+  RETURN_IF_ERROR(CheckRoles(lhs, lc, lb, kLhs));
+  RETURN_IF_ERROR(CheckRoles(rhs, rc, rb, kRhs));
   if (lc.size() != rc.size() || lb.size() != rb.size()) {
     return Refuse(Refusal::kAttributeInvalid,
                   absl::StrCat("lhs and rhs must name as many contracted and as many batch axes, and name ", lc.size(),
@@ -108,9 +114,10 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   const auto require_pairs = [&](const std::vector<int64_t>& l, const std::vector<int64_t>& r,
                                  absl::string_view role) -> absl::Status {
     for (size_t i = 0; i < l.size(); ++i) {
+      const Dim &left = lhs.shape[static_cast<size_t>(l[i])], &right = rhs.shape[static_cast<size_t>(r[i])];
+      if (left == right) continue;  // before the text, which costs more
       RETURN_IF_ERROR(context.RequireEqual(
-          lhs.shape[static_cast<size_t>(l[i])], rhs.shape[static_cast<size_t>(r[i])],
-          absl::StrCat("sizes of the ", role, " axes ", l[i], " of lhs and ", r[i], " of rhs differ")));
+          left, right, absl::StrCat("sizes of the ", role, " axes ", l[i], " of lhs and ", r[i], " of rhs differ")));
     }
     return absl::OkStatus();
   };
@@ -118,7 +125,9 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   RETURN_IF_ERROR(require_pairs(lb, rb, "batch"));
   DType dtype = attrs.GetDType("result_dtype");
   if (dtype == DType::kInvalid) dtype = lhs.dtype;
-  RETURN_IF_ERROR(CheckDType(dtype, ResultDTypes(lhs.dtype), absl::StrCat("the product of ", Name(lhs.dtype))));
+  if (dtype != lhs.dtype) {
+    RETURN_IF_ERROR(CheckDType(dtype, ResultDTypes(lhs.dtype), absl::StrCat("the product of ", Name(lhs.dtype))));
+  }
   TensorType result{.dtype = dtype};
   for (int64_t axis : FreeAxes(lhs.rank(), lc, lb)) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(rhs.rank(), rc, rb)) result.shape.push_back(rhs.shape[static_cast<size_t>(axis)]);

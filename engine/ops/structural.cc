@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
@@ -48,6 +49,12 @@ absl::StatusOr<SymbolicShape> ResolveShape(InferContext& context) {
 absl::StatusOr<Dim> Product(const SymbolicShape& shape) {
   DimExpr product(1);
   for (const Dim& dim : shape) {
+    if (product.is_constant() && dim.size.is_constant()) {
+      if (const auto next = CheckedMul(product.constant(), dim.size.constant()); next.has_value()) {
+        product = *next;
+        continue;
+      }
+    }
     absl::StatusOr<DimExpr> next = DimExpr::Multiply(product, dim.size);
     if (!next.ok()) {
       const bool is_number = product.is_constant() && dim.size.is_constant();
@@ -136,8 +143,10 @@ absl::StatusOr<ResultTypes> InferBroadcastInDim(InferContext& context) {
   RETURN_IF_ERROR(CheckLength(dimensions.size(), operand.rank(), "broadcast_dimensions"));
   RETURN_IF_ERROR(CheckAxes(dimensions, static_cast<int64_t>(shape.size()), "broadcast_dimensions"));
   for (size_t i = 0; i < dimensions.size(); ++i) {
+    const Dim& wanted = shape[static_cast<size_t>(dimensions[i])];
+    if (operand.shape[i] == wanted) continue;  // before the text, which costs more
     RETURN_IF_ERROR(context.RequireEqualOrOne(
-        operand.shape[i], shape[static_cast<size_t>(dimensions[i])],
+        operand.shape[i], wanted,
         absl::StrCat("operand axis ", i, " is neither 1 nor the size of result axis ", dimensions[i])));
   }
   return ResultTypes{{.dtype = operand.dtype, .shape = std::move(shape)}};
