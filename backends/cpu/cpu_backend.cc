@@ -141,7 +141,8 @@ class CpuSession final : public BackendSession {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
-      : memory_bytes_(MachineMemoryBytes()),
+      : model_(ProcessorModel()),
+        memory_bytes_(MachineMemoryBytes()),
         memory_(HostBufferPool::Create(
             options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
         pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
@@ -150,7 +151,7 @@ class CpuBackend final : public Backend {
 
   absl::string_view kind() const override { return "cpu"; }
   DeviceDescription Describe() const override {
-    return {.model = ProcessorModel(), .memory_bytes = memory_bytes_, .computes_on_caller = true};
+    return {.model = model_, .memory_bytes = memory_bytes_, .computes_on_caller = true};
   }
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
@@ -210,6 +211,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  const std::string model_;
   const int64_t memory_bytes_;
   const std::shared_ptr<HostBufferPool> memory_;
   ThreadPool pool_;

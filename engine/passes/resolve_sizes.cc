@@ -1,5 +1,6 @@
 #include "engine/passes/resolve_sizes.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -175,15 +176,25 @@ class Resolver {
   bool changed_ = false;
 };
 
+// Whether the node reads the size of an operand, or has operands for their sizes alone.
+bool AsksForSizes(const Node& node) {
+  if (Is(*node.op, CoreOp::kShapeOf) || Is(*node.op, CoreOp::kPadToMatch)) return true;
+  if (!node.op->has(kShapeSources)) return false;
+  bool asks = node.operands.size() > static_cast<size_t>(node.op->max_operands);
+  for (size_t i = 0; i < node.op->attrs.size(); ++i) {
+    if (node.op->attrs[i].kind != AttrKind::kDims) continue;
+    for (const DimExpr& size : std::get<std::vector<DimExpr>>(node.attrs.at(i))) {
+      if (size.is_constant()) continue;
+      size.ForEachLeaf([&](const DimAtom& atom) { asks = asks || atom.kind == DimAtom::Kind::kOperandAxis; });
+    }
+  }
+  return asks;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ResolveSizes(Graph* graph, const PassOptions&) {
-  bool may_change = false;
-  for (const Node& node : graph->nodes()) {
-    may_change = may_change || node.op->has(kShapeSources) || Is(*node.op, CoreOp::kShapeOf) ||
-                 Is(*node.op, CoreOp::kPadToMatch);
-  }
-  if (!may_change) return false;
+  if (std::none_of(graph->nodes().begin(), graph->nodes().end(), AsksForSizes)) return false;
   const Graph before = *graph;
   return Resolver(before).Run(graph);
 }
