@@ -2,6 +2,7 @@
 """Runs the benchmark programs and merges what they measured: ./dev bench [--filter=S1] [--threads=1,2] [--json=FILE].
 
 A program prints its table and, with --json=FILE, writes {"workloads": [{"workload", "threads", "ours_ms", "peers", …}]}.
+Peers are measured where they are: NumPy, and what the Python named by TENSORD_PEER_PYTHON can import of torch and jax.
 """
 import argparse
 import json
@@ -15,9 +16,11 @@ PROGRAMS = [
     ("bench_in_process", ["in_process"]),
     ("bench_s1", ["S1"]),
     ("bench_compile", ["S2_compile"]),
+    ("fused.py", ["G01", "G03", "G04", "G05"]),
 ]
 # Those that take --filter.
-FILTERING = {"bench_in_process", "bench_compile"}
+FILTERING = {"bench_in_process", "bench_compile", "fused.py"}
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def wanted(prefixes, wish):
@@ -28,7 +31,12 @@ def run(program, options, wish):
     """The workloads that one program measured; None where it failed."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
-        command = [os.path.join(options.bin, program), "--json=" + out]
+        if program == "fused.py":
+            command = [sys.executable, os.path.join(HERE, "fused", program), "--bin=" + options.bin]
+            command += ["--threads=" + options.threads] if options.threads else []
+        else:
+            command = [os.path.join(options.bin, program)]
+        command.append("--json=" + out)
         if program in FILTERING and wish:
             command.append("--filter=" + wish)
         print("== " + program, flush=True)
