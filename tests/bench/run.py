@@ -28,7 +28,7 @@ def wanted(prefixes, wish):
 
 
 def run(program, options, wish):
-    """The workloads that one program measured; None where it failed."""
+    """Whether one program was content, and the workloads that it measured."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
         if program == "fused.py":
@@ -40,10 +40,11 @@ def run(program, options, wish):
         if program in FILTERING and wish:
             command.append("--filter=" + wish)
         print("== " + program, flush=True)
-        if subprocess.run(command, check=False).returncode != 0:
-            return None
+        content = subprocess.run(command, check=False).returncode == 0
+        if not os.path.exists(out):
+            return False, []
         with open(out) as f:
-            return json.load(f)["workloads"]
+            return content, json.load(f)["workloads"]
 
 
 def main():
@@ -61,11 +62,10 @@ def main():
                  (options.filter, ", ".join(n for _, names in PROGRAMS for n in names)))
     workloads, failed = [], []
     for program, _ in chosen:
-        measured = run(program, options, options.filter)
-        if measured is None:
+        content, measured = run(program, options, options.filter)
+        if not content:
             failed.append(program)
-        else:
-            workloads += [w for w in measured if not counts or w["threads"] in counts]
+        workloads += [w for w in measured if not counts or w["threads"] in counts]
     if options.json:
         with open(options.json, "w") as f:
             json.dump({"workloads": workloads}, f, indent=1)
