@@ -39,6 +39,9 @@ struct Workload {
 struct Samples {
   std::vector<double> compile_ns;
   std::vector<double> decode_ns;
+  // By pass, in the order in which they run.
+  std::vector<std::string> passes;
+  std::vector<std::vector<double>> pass_ns;
 };
 
 double Median(std::vector<double> values) {
@@ -52,13 +55,21 @@ double NanosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-absl::Status CompileOnce(const Workload& workload, Graph graph, Backend* backend, std::vector<double>* took) {
+absl::Status CompileOnce(const Workload& workload, Graph graph, Backend* backend, Samples* samples) {
   const CompileSettings settings{.device = "cpu:0", .row_major = workload.row_major};
   const auto start = Clock::now();
   const ProgramKey key = MakeProgramKey(graph, settings);
   const auto program = Compile(std::move(graph), settings, key.fingerprint, backend);
-  took->push_back(NanosecondsSince(start));
-  return program.status();
+  samples->compile_ns.push_back(NanosecondsSince(start));
+  if (!program.ok()) return program.status();
+  const std::vector<PassRecord>& records = (*program)->program().passes;
+  samples->passes.clear();
+  samples->pass_ns.resize(records.size());
+  for (size_t i = 0; i < records.size(); ++i) {
+    samples->passes.push_back(records[i].name);
+    samples->pass_ns[i].push_back(static_cast<double>(records[i].duration_ns));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DecodeOnce(const std::string& bytes, std::vector<double>* took) {
@@ -75,11 +86,33 @@ absl::Status RunRound(const Workload& workload, const Graph& graph, const std::s
                       Samples* samples) {
   const int repeats = std::max(1, 2000 / workload.nodes);
   for (int i = 0; i < repeats; ++i) {
-    absl::Status status = CompileOnce(workload, graph, backend, &samples->compile_ns);
+    absl::Status status = CompileOnce(workload, graph, backend, samples);
     if (status.ok()) status = DecodeOnce(bytes, &samples->decode_ns);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// Nanoseconds a node of each pass, of all workloads side by side.
+void PrintPasses(const std::vector<Workload>& workloads, const std::vector<Samples>& samples) {
+  std::cout << absl::StrFormat("\n%-36s", "ns a node of");
+  for (const Workload& workload : workloads) std::cout << absl::StrFormat(" %9s", absl::StrCat(workload.nodes));
+  std::cout << "\n";
+  std::vector<double> rest;
+  for (size_t w = 0; w < workloads.size(); ++w) rest.push_back(Median(samples[w].compile_ns));
+  const auto print = [&](const std::string& name, const auto& ns_of) {
+    std::cout << absl::StrFormat("%-36s", name);
+    for (size_t w = 0; w < workloads.size(); ++w) std::cout << absl::StrFormat(" %9.0f", ns_of(w) / workloads[w].nodes);
+    std::cout << "\n";
+  };
+  for (size_t i = 0; i < samples[0].passes.size(); ++i) {
+    print(samples[0].passes[i], [&](size_t w) {
+      const double ns = Median(samples[w].pass_ns[i]);
+      rest[w] -= ns;
+      return ns;
+    });
+  }
+  print("key, types, lowering, kernels, memory", [&](size_t w) { return rest[w]; });
 }
 
 int Main(absl::string_view json_file, absl::string_view filter, int rounds) {
@@ -129,6 +162,19 @@ int Main(absl::string_view json_file, absl::string_view filter, int rounds) {
         R"({"workload": "%s", "threads": 1, "ours_ms": %.6f, "ns_per_node": %.1f, "decode_ns_per_node": %.1f, "peers": {}})",
         workloads[i].name, compile / 1e6, compile / nodes, Median(samples[i].decode_ns) / nodes));
   }
+  for (const bool symbolic : {false, true}) {
+    std::vector<Workload> of_kind;
+    std::vector<Samples> their_samples;
+    for (size_t i = 0; i < workloads.size(); ++i) {
+      if (workloads[i].row_major && workloads[i].symbolic == symbolic) {
+        of_kind.push_back(workloads[i]);
+        their_samples.push_back(samples[i]);
+      }
+    }
+    if (symbolic && !of_kind.empty()) std::cout << "\nsymbolic:";
+    if (!of_kind.empty()) PrintPasses(of_kind, their_samples);
+  }
+  std::cout << "\n";
   for (const absl::string_view variant : {"", "_column_major", "_symbolic"}) {
     double first = 0, last = 0;
     for (size_t i = 0; i < workloads.size(); ++i) {

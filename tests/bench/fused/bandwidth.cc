@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "hwy/aligned_allocator.h"
 #include "hwy/highway.h"
 
 namespace tensord {
