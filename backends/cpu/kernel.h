@@ -14,8 +14,8 @@ namespace tensord::cpu {
 class ThreadPool;
 
 // The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
-// with no slack after the last element. A result never overlaps an operand, except that an elementwise kernel may get
-// one of its operands (of the same byte size) as its result.
+// with no slack after the last element. A result never overlaps an operand, except that it may be one of the operands
+// that engine/exec/overwrites.h names, of the same byte size.
 struct KernelArgs {
   absl::Span<const void* const> operands;
   absl::Span<void* const> results;

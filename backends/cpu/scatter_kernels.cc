@@ -47,7 +47,9 @@ class ScatterKernel final : public Kernel {
   void Run(const KernelArgs& args) const override {
     const char* const operand = static_cast<const char*>(args.operands[0]);
     char* const result = static_cast<char*>(args.results[0]);
-    args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); });
+    if (result != operand) {
+      args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); });
+    }
     if (plan_.num_windows() == 0) return;
     const Call call = {args.operands[1], static_cast<const char*>(args.operands[2]), result};
     const int64_t slabs = NumSlabs(args.pool->threads());

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/run_memory.h"
 #include "engine/fusion/build_micro_program.h"
 
 namespace tensord {
@@ -97,30 +96,24 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
+  bound->views_ = FindViews(program, bound->slot_types_);
+  bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(bound->Prepare());
   int64_t scratch_bytes = 0;
   for (const Session& session : bound->sessions_) {
     scratch_bytes = std::max(scratch_bytes, session.prepared->scratch_bytes());
   }
-  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers(program, bound->slot_types_, scratch_bytes));
+  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers({.program = program,
+                                              .slot_types = bound->slot_types_,
+                                              .views = bound->views_,
+                                              .micro_programs = bound->micro_programs_,
+                                              .scratch_bytes = scratch_bytes}));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
                      backend->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
     bound->constants_.push_back(std::move(buffer));
   }
-
-  // Each number fits; their sum may not.
-  std::optional<int64_t> peak = bound->plan_.arena_bytes;
-  const auto add = [&](Slot slot) {
-    if (peak.has_value()) peak = CheckedAdd(*peak, bound->slot_types_[static_cast<size_t>(slot)].num_bytes());
-  };
-  for (size_t i = 0; i < program.inputs.size(); ++i) add(static_cast<Slot>(i));
-  for (const ProgramOutput& output : program.outputs) add(output.slot);
-  if (!peak.has_value()) {
-    return Refuse(Refusal::kShapeOverflow, "the memory that a run needs overflows 64 bits");
-  }
-  bound->peak_bytes_ = *peak;
   return bound;
 }
 
@@ -138,48 +131,12 @@ absl::Status BoundProgram::Prepare() {
 
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                          absl::Span<SegmentTime> times) const {
-  std::vector<BufferPtr> results;
-  results.reserve(program_.outputs.size());
-  for (const ProgramOutput& output : program_.outputs) {
-    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer,
-                     backend_->Allocate(slot_types_[static_cast<size_t>(output.slot)].num_bytes()));
-    results.push_back(std::move(buffer));
-  }
-  std::shared_ptr<Buffer> arena;
-  if (plan_.arena_bytes > 0) {
-    ASSIGN_OR_RETURN(arena, backend_->Allocate(plan_.arena_bytes));
-  }
-  char* const arena_address = arena == nullptr ? nullptr : static_cast<char*>(arena->address());
-
-  absl::InlinedVector<void*, 64> slots(plan_.homes.size());
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const SlotHome& home = plan_.homes[i];
-    const size_t position = static_cast<size_t>(home.position);
-    switch (home.kind) {
-      case SlotHome::Kind::kNone:
-        break;
-      case SlotHome::Kind::kArgument:
-        slots[i] = arguments[position]->address();
-        break;
-      case SlotHome::Kind::kConstant:
-        slots[i] = constants_[position]->address();
-        break;
-      case SlotHome::Kind::kArena:
-        slots[i] = arena_address + home.position;
-        break;
-      case SlotHome::Kind::kResult:
-        slots[i] = results[position]->address();
-        break;
-    }
-  }
-
-  RETURN_IF_ERROR(RunSessions(slots, arena_address == nullptr ? nullptr : arena_address + plan_.scratch_offset, results,
-                              check, times));
-  return results;
+  ASSIGN_OR_RETURN(const RunMemory memory, RunMemory::Allocate(plan_, backend_, arguments, constants_));
+  RETURN_IF_ERROR(RunSessions(memory, check, times));
+  return memory.Results();
 }
 
-absl::Status BoundProgram::RunSessions(absl::Span<void* const> slots, void* scratch,
-                                       absl::Span<const BufferPtr> results, const RunCheck& check,
+absl::Status BoundProgram::RunSessions(const RunMemory& memory, const RunCheck& check,
                                        absl::Span<SegmentTime> times) const {
   std::unique_ptr<BackendSession> session;
   for (const Session& part : sessions_) {
@@ -190,19 +147,10 @@ absl::Status BoundProgram::RunSessions(absl::Span<void* const> slots, void* scra
     ASSIGN_OR_RETURN(session, backend_->OpenSession());
     session->set_check(check);
     RETURN_IF_ERROR(
-        session->Run(*part.prepared, slots, scratch,
+        session->Run(*part.prepared, memory.slots(), memory.scratch(),
                      times.empty() ? times : times.subspan(part.range.begin, part.range.end - part.range.begin)));
   }
-  if (session == nullptr) {
-    if (plan_.copies.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(session, backend_->OpenSession());
-  }
-  for (const OutputCopy& copy : plan_.copies) {
-    const size_t from = static_cast<size_t>(copy.from);
-    RETURN_IF_ERROR(session->Copy(results[static_cast<size_t>(copy.output)]->address(), slots[from],
-                                  slot_types_[from].num_bytes()));
-  }
-  return session->Finish();
+  return session == nullptr ? absl::OkStatus() : session->Finish();
 }
 
 }  // namespace tensord

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "engine/exec/backend.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/run_memory.h"
 #include "engine/exec/sessions.h"
 #include "engine/ir/size_binding.h"
 
@@ -34,7 +36,7 @@ class BoundProgram {
   // Device memory of one run beyond its arguments and results.
   int64_t temporary_bytes() const { return plan_.arena_bytes; }
   // Of arguments, results and temporaries together.
-  int64_t peak_bytes() const { return peak_bytes_; }
+  int64_t peak_bytes() const { return plan_.peak_bytes; }
 
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
@@ -51,28 +53,27 @@ class BoundProgram {
   };
   const std::vector<Session>& sessions() const { return sessions_; }
 
-  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are new buffers, one
-  // an output. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written.
+  // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are a buffer an
+  // output, and share memory with each other, with arguments and with the program's constants where they are parts of
+  // them. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written.
   absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, const RunCheck& check = nullptr,
                                              absl::Span<SegmentTime> times = {}) const;
 
  private:
-  BoundProgram(const ExecProgram& program, Backend* backend)
-      : program_(program), backend_(backend), segments_(SegmentsOf(program)) {}
+  BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
 
   absl::Status Prepare();
-  absl::Status RunSessions(absl::Span<void* const> slots, void* scratch, absl::Span<const BufferPtr> results,
-                           const RunCheck& check, absl::Span<SegmentTime> times) const;
+  absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;
 
   const ExecProgram& program_;
   Backend* const backend_;
   std::vector<ConcreteType> slot_types_;
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
+  std::vector<std::optional<OperandView>> views_;                    // by instruction
   BufferPlan plan_;
   std::vector<BufferPtr> constants_;
   std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
-  int64_t peak_bytes_ = 0;
 };
 
 }  // namespace tensord

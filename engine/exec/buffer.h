@@ -8,6 +8,9 @@
 
 namespace tensord {
 
+class Buffer;
+using BufferPtr = std::shared_ptr<const Buffer>;
+
 // A piece of a device's memory. The address is the device's: only its backend knows whether the host may dereference
 // it, but offsets may be added to it. Releases the memory (or what keeps it alive) when the last owner goes.
 // Thread-safe as far as the bytes are not written.
@@ -23,6 +26,13 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  // A part of `whole`, which it keeps alive; `whole` itself where that is all of it. The part must lie inside.
+  static BufferPtr View(BufferPtr whole, int64_t offset_bytes, int64_t size_bytes) {
+    if (offset_bytes == 0 && size_bytes == whole->size_bytes()) return whole;
+    char* const address = static_cast<char*>(whole->address()) + offset_bytes;
+    return std::make_shared<const Buffer>(address, size_bytes, [whole = std::move(whole)](void*, int64_t) {});
+  }
+
   void* address() const { return address_; }
   int64_t size_bytes() const { return size_bytes_; }
 
@@ -31,8 +41,6 @@ class Buffer {
   const int64_t size_bytes_;
   const Release release_;
 };
-
-using BufferPtr = std::shared_ptr<const Buffer>;
 
 }  // namespace tensord
 

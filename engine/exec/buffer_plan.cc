@@ -1,327 +1,315 @@
 #include "engine/exec/buffer_plan.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <optional>
-#include <set>
+#include <iterator>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
-#include "engine/ops/core_ops.h"
+#include "engine/exec/block_placement.h"
+#include "engine/exec/overwrites.h"
 
 namespace tensord {
 namespace {
 
-// Nothing where that overflows.
-std::optional<int64_t> Align(int64_t bytes) {
-  const std::optional<int64_t> last = CheckedAdd(bytes, kBufferAlignment - 1);
-  if (!last.has_value()) return std::nullopt;
-  return *last / kBufferAlignment * kBufferAlignment;
-}
+// Less memory than that is not worth being filled with temporaries before it is needed.
+constexpr int64_t kLeastRegionBytes = 256;
+// A buffer of a result may have so much more of its size, so that temporaries fit that are a little larger.
+constexpr int64_t kGrowthPart = 8;
 
-// Up to that many blocks the plan is made in two ways, and the smaller one is taken.
-constexpr size_t kMaxCompared = 2048;
+size_t At(int32_t index) { return static_cast<size_t>(index); }
 
 // Memory that one or more slots share.
 struct Storage {
-  SlotHome home{.kind = SlotHome::Kind::kArena};
+  SlotHome home;
   int64_t bytes = 0;
-  int64_t block_bytes = 0;    // of the arena, where it lies there
-  int64_t pending_reads = 0;  // operand positions and outputs that have not been passed yet
-  int32_t birth = 0;          // index of the instruction that first writes it
-  int32_t death = 0;          // index of the last instruction that touches it
+  int32_t birth = 0;        // index of the instruction that first writes it
+  int32_t death = 0;        // index of the last instruction that touches it
+  bool may_change = false;  // an argument that is donated, or what an instruction computed
 };
 
-// Offsets in one growing arena; freed ranges are merged and the smallest that fits is used again.
-class Arena {
- public:
-  // Nothing where the arena overflows.
-  std::optional<int64_t> Allocate(int64_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit != by_size_.end()) {
-      const auto [size, offset] = *fit;
-      Remove(offset, size);
-      if (size > bytes) Insert(offset + bytes, size - bytes);
-      return offset;
-    }
-    int64_t offset = end_;
-    if (!by_offset_.empty()) {
-      const auto [last, size] = *by_offset_.rbegin();
-      if (last + size == end_) {
-        offset = last;
-        Remove(last, size);
-      }
-    }
-    const std::optional<int64_t> end = CheckedAdd(offset, bytes);
-    if (!end.has_value()) return std::nullopt;
-    end_ = *end;
-    return offset;
-  }
-
-  void Free(int64_t offset, int64_t bytes) {
-    const auto next = by_offset_.find(offset + bytes);
-    if (next != by_offset_.end()) {
-      const int64_t size = next->second;
-      Remove(offset + bytes, size);
-      bytes += size;
-    }
-    auto previous = by_offset_.lower_bound(offset);
-    if (previous != by_offset_.begin()) {
-      --previous;
-      const auto [start, size] = *previous;
-      if (start + size == offset) {
-        Remove(start, size);
-        offset = start;
-        bytes += size;
-      }
-    }
-    Insert(offset, bytes);
-  }
-
-  int64_t end() const { return end_; }
-
- private:
-  void Insert(int64_t offset, int64_t bytes) {
-    by_offset_[offset] = bytes;
-    by_size_.insert({bytes, offset});
-  }
-  void Remove(int64_t offset, int64_t bytes) {
-    by_offset_.erase(offset);
-    by_size_.erase({bytes, offset});
-  }
-
-  std::map<int64_t, int64_t> by_offset_;
-  std::set<std::pair<int64_t, int64_t>> by_size_;
-  int64_t end_ = 0;
+struct Place {
+  int32_t storage = -1;
+  int64_t offset = 0;
 };
 
 class Planner {
  public:
-  Planner(const ExecProgram& program, absl::Span<const ConcreteType> types)
-      : program_(program), types_(types), reads_(types.size()), storage_of_(types.size(), -1) {}
+  explicit Planner(const BufferPlanRequest& request)
+      : program_(request.program),
+        request_(request),
+        end_(static_cast<int32_t>(request.program.instructions.size())),
+        last_reads_(LastReads(request.program)),
+        places_(request.slot_types.size()) {}
 
-  // Nothing where the arena overflows.
-  std::optional<BufferPlan> Plan(int64_t scratch_bytes) {
-    CountReads();
-    ShareStorage();
-    PlaceOutputs();
-    if (!PlaceInArena()) return std::nullopt;
-    plan_.homes.resize(types_.size());
-    for (size_t slot = 0; slot < types_.size(); ++slot) {
-      if (storage_of_[slot] >= 0) plan_.homes[slot] = StorageOf(slot).home;
+  // Nothing where a sum overflows.
+  std::optional<BufferPlan> Plan() {
+    AddLeaves();
+    for (int32_t i = 0; i < end_; ++i) {
+      if (request_.views[At(i)].has_value()) {
+        ShareView(i, program_.instructions[At(i)]);
+      } else {
+        StoreResults(i, program_.instructions[At(i)]);
+      }
     }
-    plan_.scratch_offset = arena_end_;
-    const std::optional<int64_t> scratch = Align(scratch_bytes);
-    const std::optional<int64_t> end = scratch.has_value() ? CheckedAdd(arena_end_, *scratch) : std::nullopt;
-    if (!end.has_value()) return std::nullopt;
-    plan_.arena_bytes = *end;
+    PlaceOutputs();
+    const std::optional<int64_t> arena = PlaceInArena();
+    if (!arena.has_value()) return std::nullopt;
+    plan_.homes.resize(places_.size());
+    for (size_t slot = 0; slot < places_.size(); ++slot) {
+      if (places_[slot].storage >= 0) plan_.homes[slot] = HomeOf(places_[slot]);
+    }
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      const Slot slot = program_.outputs[i].slot;
+      plan_.outputs.push_back({.home = plan_.homes[At(slot)], .bytes = BytesOf(slot)});
+    }
+    if (!AddUp(*arena)) return std::nullopt;
     return std::move(plan_);
   }
 
  private:
-  Storage& StorageOf(size_t slot) { return storages_[static_cast<size_t>(storage_of_[slot])]; }
+  int64_t BytesOf(Slot slot) const { return request_.slot_types[At(slot)].num_bytes(); }
+  bool IsDonated(size_t argument) const { return !request_.donated.empty() && request_.donated[argument]; }
+  Storage& StorageOf(Slot slot) { return storages_[At(places_[At(slot)].storage)]; }
 
-  int32_t NewStorage(Storage storage) {
-    storages_.push_back(storage);
-    return static_cast<int32_t>(storages_.size()) - 1;
+  SlotHome HomeOf(const Place& place) const {
+    SlotHome home = storages_[At(place.storage)].home;
+    home.offset += place.offset;
+    return home;
   }
 
-  void CountReads() {
-    for (const ExecInstruction& instruction : program_.instructions) {
-      for (Slot slot : instruction.operands) ++reads_[static_cast<size_t>(slot)];
-    }
-    for (const ProgramOutput& output : program_.outputs) ++reads_[static_cast<size_t>(output.slot)];
+  // Of a slot that is there from `birth` on. The end of the program is an index past its instructions.
+  int32_t DeathOf(Slot slot, int32_t birth) const {
+    if (!program_.knows_last_uses) return end_;
+    return std::clamp(last_reads_[At(slot)], birth, end_);
+  }
+
+  void NewStorage(Slot slot, Storage storage) {
+    storage.bytes = BytesOf(slot);
+    storage.death = DeathOf(slot, storage.birth);
+    places_[At(slot)] = {.storage = static_cast<int32_t>(storages_.size())};
+    storages_.push_back(storage);
+  }
+
+  void AddLeaves() {
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      storage_of_[i] = NewStorage({.home = {SlotHome::Kind::kArgument, static_cast<int64_t>(i)}});
+      NewStorage(
+          static_cast<Slot>(i),
+          {.home = {SlotHome::Kind::kArgument, static_cast<int32_t>(i)}, .birth = -1, .may_change = IsDonated(i)});
     }
     for (size_t i = 0; i < program_.constants.size(); ++i) {
-      storage_of_[static_cast<size_t>(program_.constants[i].slot)] =
-          NewStorage({.home = {SlotHome::Kind::kConstant, static_cast<int64_t>(i)}});
+      NewStorage(program_.constants[i].slot,
+                 {.home = {SlotHome::Kind::kConstant, static_cast<int32_t>(i)}, .birth = -1});
     }
   }
 
-  // The operand that an elementwise instruction may write over: in the arena, of the result's size, and not read again.
-  int32_t InPlaceStorage(const ExecInstruction& instruction, int64_t bytes) {
-    if (!instruction.op->has(kElementwise) || bytes == 0) return -1;
-    for (Slot slot : instruction.operands) {
-      const size_t s = static_cast<size_t>(slot);
-      const Storage& storage = StorageOf(s);
-      const auto uses = std::count_if(instruction.operands.begin(), instruction.operands.end(), [&](Slot other) {
-        return storage_of_[static_cast<size_t>(other)] == storage_of_[s];
-      });
-      if (storage.home.kind == SlotHome::Kind::kArena && storage.bytes == bytes && storage.pending_reads == uses &&
-          types_[s].num_bytes() == bytes) {
-        return storage_of_[s];
-      }
-    }
-    return -1;
+  void ShareView(int32_t i, const ExecInstruction& instruction) {
+    const Place& whole = places_[At(instruction.operands[0])];
+    const Slot result = instruction.results[0];
+    places_[At(result)] = {whole.storage, whole.offset + request_.views[At(i)]->offset_bytes};
+    Storage& storage = StorageOf(result);
+    storage.death = std::max(storage.death, DeathOf(result, i));
   }
 
-  void ShareStorage() {
-    for (size_t i = 0; i < program_.instructions.size(); ++i) {
-      const ExecInstruction& instruction = program_.instructions[i];
-      const size_t result = static_cast<size_t>(instruction.results[0]);
-      const int64_t bytes = types_[result].num_bytes();
-      int32_t shared = IsAlias(instruction) ? storage_of_[static_cast<size_t>(instruction.operands[0])]
-                                            : InPlaceStorage(instruction, bytes);
-      for (Slot operand : instruction.operands) {
-        Storage& storage = StorageOf(static_cast<size_t>(operand));
-        --storage.pending_reads;
-        storage.death = static_cast<int32_t>(i);
-      }
-      if (shared < 0) shared = NewStorage({.bytes = bytes, .birth = static_cast<int32_t>(i)});
-      storage_of_[result] = shared;
-      Storage& storage = StorageOf(result);
-      storage.death = static_cast<int32_t>(i);
-      storage.pending_reads += reads_[result];
+  void StoreResults(int32_t i, const ExecInstruction& instruction) {
+    const MicroProgram* const micro = request_.micro_programs.empty() ? nullptr : request_.micro_programs[At(i)].get();
+    const OverwritePairs allowed = MayOverwrite(instruction, micro);
+    OverwritePairs pairs;
+    std::copy_if(allowed.begin(), allowed.end(), std::back_inserter(pairs),
+                 [&](const auto& pair) { return IsFree(i, instruction, allowed, pair); });
+    while (!pairs.empty()) {
+      const auto [result, operand] = NextOverwrite(instruction, pairs);
+      const int32_t storage = places_[At(instruction.operands[At(operand)])].storage;
+      const Slot slot = instruction.results[At(result)];
+      places_[At(slot)] = {.storage = storage};
+      storages_[At(storage)].death = DeathOf(slot, i);
+      pairs.erase(std::remove_if(pairs.begin(), pairs.end(),
+                                 [&, taken = result](const auto& pair) {
+                                   return pair.first == taken ||
+                                          places_[At(instruction.operands[At(pair.second)])].storage == storage;
+                                 }),
+                  pairs.end());
+    }
+    for (Slot slot : instruction.results) {
+      if (places_[At(slot)].storage >= 0) continue;
+      NewStorage(slot, {.home = {SlotHome::Kind::kArena}, .birth = i, .may_change = true});
     }
   }
 
-  // The first output in a piece of memory makes that memory its result; every further one is a copy.
-  void PlaceOutputs() {
-    for (size_t i = 0; i < program_.outputs.size(); ++i) {
-      const Slot slot = program_.outputs[i].slot;
-      Storage& storage = StorageOf(static_cast<size_t>(slot));
-      if (storage.home.kind == SlotHome::Kind::kArena) {
-        storage.home = {SlotHome::Kind::kResult, static_cast<int64_t>(i)};
-      } else {
-        plan_.copies.push_back({.output = static_cast<int32_t>(i), .from = slot});
-      }
+  // Whether nobody needs the operand's memory afterwards, and the result is as large as all of it.
+  bool IsFree(int32_t i, const ExecInstruction& instruction, const OverwritePairs& allowed,
+              const std::pair<int32_t, int32_t>& pair) {
+    const auto [result, operand] = pair;
+    const Slot over = instruction.operands[At(operand)];
+    const Storage& storage = StorageOf(over);
+    const int64_t bytes = BytesOf(instruction.results[At(result)]);
+    if (!storage.may_change || storage.death != i || bytes == 0 || storage.bytes != bytes || BytesOf(over) != bytes) {
+      return false;
     }
-  }
-
-  // False where the arena overflows.
-  bool PlaceInArena() {
-    std::vector<int32_t> blocks;
-    for (size_t s = 0; s < storages_.size(); ++s) {
-      Storage& storage = storages_[s];
-      if (storage.home.kind != SlotHome::Kind::kArena) continue;
-      const std::optional<int64_t> aligned = Align(std::max<int64_t>(storage.bytes, 1));
-      if (!aligned.has_value()) return false;
-      storage.block_bytes = *aligned;
-      blocks.push_back(static_cast<int32_t>(s));
-    }
-    const std::optional<int64_t> in_order = PlaceInOrder(blocks);
-    if (!in_order.has_value()) return false;
-    arena_end_ = *in_order;
-    if (blocks.size() > kMaxCompared) return true;
-    std::vector<int64_t> positions;
-    for (int32_t s : blocks) positions.push_back(storages_[static_cast<size_t>(s)].home.position);
-    const std::optional<int64_t> largest_first = PlaceLargestFirst(blocks);
-    if (largest_first.has_value() && *largest_first < arena_end_) {
-      arena_end_ = *largest_first;
-    } else {
-      for (size_t i = 0; i < blocks.size(); ++i) {
-        storages_[static_cast<size_t>(blocks[i])].home.position = positions[i];
-      }
+    for (size_t k = 0; k < instruction.operands.size(); ++k) {
+      const Slot other = instruction.operands[k];
+      if (places_[At(other)].storage != places_[At(over)].storage) continue;
+      const bool may_too =
+          std::find(allowed.begin(), allowed.end(), std::make_pair(result, static_cast<int32_t>(k))) != allowed.end();
+      if (BytesOf(other) != bytes || !may_too) return false;
     }
     return true;
   }
 
-  // As the program runs, each in the smallest hole that is there. Takes n log n; gives the end of the arena, or nothing
-  // where that overflows.
-  std::optional<int64_t> PlaceInOrder(const std::vector<int32_t>& blocks) {
-    std::vector<std::vector<int32_t>> dying(program_.instructions.size()), born(program_.instructions.size());
-    for (int32_t s : blocks) {
-      const Storage& storage = storages_[static_cast<size_t>(s)];
-      born[static_cast<size_t>(storage.birth)].push_back(s);
-      dying[static_cast<size_t>(storage.death)].push_back(s);
+  // The result with the fewest operands to choose from, and of these for an output an argument, else a temporary.
+  std::pair<int32_t, int32_t> NextOverwrite(const ExecInstruction& instruction, const OverwritePairs& pairs) {
+    const auto choices = [&](const std::pair<int32_t, int32_t>& pair) {
+      return std::count_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == pair.first; });
+    };
+    const auto suits = [&](const std::pair<int32_t, int32_t>& pair) {
+      const bool is_output = last_reads_[At(instruction.results[At(pair.first)])] == kReadToTheEnd;
+      const bool is_argument = StorageOf(instruction.operands[At(pair.second)]).home.kind == SlotHome::Kind::kArgument;
+      return is_output == is_argument;
+    };
+    const std::pair<int32_t, int32_t>* best = &pairs[0];
+    for (const auto& pair : pairs) {
+      const auto mine = choices(pair), bests = choices(*best);
+      if (mine < bests || (pair.first == best->first && suits(pair) && !suits(*best))) best = &pair;
     }
-    Arena arena;
-    for (size_t i = 0; i < program_.instructions.size(); ++i) {
-      for (int32_t s : born[i]) {
-        Storage& storage = storages_[static_cast<size_t>(s)];
-        const std::optional<int64_t> offset = arena.Allocate(storage.block_bytes);
-        if (!offset.has_value()) return std::nullopt;
-        storage.home.position = *offset;
-      }
-      for (int32_t s : dying[i]) {
-        const Storage& storage = storages_[static_cast<size_t>(s)];
-        arena.Free(storage.home.position, storage.block_bytes);
-      }
-    }
-    return arena.end();
+    return *best;
   }
 
-  // The largest first, each as low as those that live at the same time let it: closer to what is alive where sizes
-  // grow, and quadratic. Nothing where it overflows.
-  std::optional<int64_t> PlaceLargestFirst(std::vector<int32_t> blocks) {
-    const auto at = [this](int32_t s) -> Storage& { return storages_[static_cast<size_t>(s)]; };
-    std::stable_sort(blocks.begin(), blocks.end(),
-                     [&](int32_t a, int32_t b) { return at(a).block_bytes > at(b).block_bytes; });
-    std::vector<int32_t> placed;  // by position
-    int64_t end = 0;
-    for (int32_t s : blocks) {
-      Storage& storage = at(s);
-      int64_t position = 0;
-      for (int32_t other : placed) {
-        const Storage& neighbour = at(other);
-        if (neighbour.death < storage.birth || storage.death < neighbour.birth) continue;
-        if (neighbour.home.position - position >= storage.block_bytes) break;
-        position = std::max(position, neighbour.home.position + neighbour.block_bytes);
-      }
-      const std::optional<int64_t> block_end = CheckedAdd(position, storage.block_bytes);
-      if (!block_end.has_value()) return std::nullopt;
-      storage.home.position = position;
-      end = std::max(end, *block_end);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), s,
-                                     [&](int32_t a, int32_t b) { return at(a).home.position < at(b).home.position; }),
-                    s);
+  // What outputs lie in becomes a buffer of its own, or takes the place of a donated argument of the same size that
+  // was read before.
+  void PlaceOutputs() {
+    taken_from_.assign(program_.inputs.size(), end_);
+    absl::flat_hash_map<int64_t, std::vector<int32_t>> free_arguments;  // by size, the first one last
+    for (int32_t i = static_cast<int32_t>(program_.inputs.size()); i-- > 0;) {
+      const Storage& storage = storages_[At(i)];
+      if (storage.may_change && storage.death < end_ && storage.bytes > 0) free_arguments[storage.bytes].push_back(i);
     }
-    return end;
+    for (const ProgramOutput& output : program_.outputs) {
+      Storage& storage = StorageOf(output.slot);
+      if (storage.home.kind != SlotHome::Kind::kArena) continue;
+      const auto candidates = free_arguments.find(storage.bytes);
+      if (candidates != free_arguments.end()) {
+        std::vector<int32_t>& arguments = candidates->second;
+        const auto free = std::find_if(arguments.rbegin(), arguments.rend(),
+                                       [&](int32_t a) { return storages_[At(a)].death < storage.birth; });
+        if (free != arguments.rend()) {
+          storage.home = {SlotHome::Kind::kArgument, *free};
+          taken_from_[At(*free)] = storage.birth;
+          arguments.erase(std::next(free).base());
+          continue;
+        }
+      }
+      storage.home = {SlotHome::Kind::kResult, static_cast<int32_t>(plan_.result_bytes.size())};
+      plan_.result_bytes.push_back(storage.bytes);
+    }
+  }
+
+  // The arena's bytes, or nothing where they overflow.
+  std::optional<int64_t> PlaceInArena() {
+    std::vector<FreeRegion> regions;
+    std::vector<SlotHome> region_homes;
+    std::vector<MemoryBlock> blocks;
+    std::vector<int32_t> block_storages;
+    const auto add_region = [&](const Storage& storage, int64_t growth, int32_t first, int32_t last) {
+      if (storage.bytes < kLeastRegionBytes || first > last) return;
+      regions.push_back({.bytes = storage.bytes,
+                         .most_bytes = CheckedAdd(storage.bytes, growth).value_or(storage.bytes),
+                         .first_free = first,
+                         .last_free = last});
+      region_homes.push_back(storage.home);
+    };
+    for (size_t s = 0; s < storages_.size(); ++s) {
+      const Storage& storage = storages_[s];
+      if (storage.home.kind == SlotHome::Kind::kResult) {
+        add_region(storage, storage.bytes / kGrowthPart, 0, storage.birth - 1);
+      }
+      if (s < program_.inputs.size() && storage.may_change) {
+        add_region(storage, 0, storage.death + 1, taken_from_[s] - 1);
+      }
+      if (storage.home.kind != SlotHome::Kind::kArena) continue;
+      blocks.push_back({.bytes = storage.bytes, .birth = storage.birth, .death = std::min(storage.death, end_ - 1)});
+      block_storages.push_back(static_cast<int32_t>(s));
+    }
+    const std::optional<BlockPlacement> placement = PlaceBlocks(regions, end_, blocks);
+    if (!placement.has_value()) return std::nullopt;
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      const BlockPlace& place = placement->places[b];
+      SlotHome& home = storages_[At(block_storages[b])].home;
+      if (place.region >= 0) home = region_homes[At(place.region)];
+      home.offset = place.offset;
+    }
+    for (size_t r = 0; r < regions.size(); ++r) {
+      if (region_homes[r].kind != SlotHome::Kind::kResult) continue;
+      plan_.result_bytes[At(region_homes[r].index)] = placement->region_bytes[r];
+    }
+    return placement->arena_bytes;
+  }
+
+  // False where a sum overflows.
+  bool AddUp(int64_t arena_end) {
+    plan_.scratch_offset = arena_end;
+    const std::optional<int64_t> scratch = AlignBytes(request_.scratch_bytes);
+    std::optional<int64_t> sum = scratch.has_value() ? CheckedAdd(arena_end, *scratch) : std::nullopt;
+    plan_.arena_bytes = sum.value_or(0);
+    const auto add = [&](int64_t bytes) {
+      if (sum.has_value()) sum = CheckedAdd(*sum, bytes);
+    };
+    for (size_t i = 0; i < program_.inputs.size(); ++i) add(BytesOf(static_cast<Slot>(i)));
+    for (int64_t bytes : plan_.result_bytes) add(bytes);
+    plan_.peak_bytes = sum.value_or(0);
+    return sum.has_value();
   }
 
   const ExecProgram& program_;
-  const absl::Span<const ConcreteType> types_;
-  std::vector<int64_t> reads_;       // by slot
-  std::vector<int32_t> storage_of_;  // by slot
-  std::vector<Storage> storages_;
-  int64_t arena_end_ = 0;
+  const BufferPlanRequest& request_;
+  const int32_t end_;
+  const std::vector<int32_t> last_reads_;  // by slot
+  std::vector<Place> places_;              // by slot
+  std::vector<Storage> storages_;          // the arguments' first
+  std::vector<int32_t> taken_from_;        // by argument: since when an output lies there that is not in place
   BufferPlan plan_;
 };
 
 }  // namespace
 
-bool IsAlias(const ExecInstruction& instruction) {
-  return Is(*instruction.op, CoreOp::kReshape) &&
-         static_cast<Order>(instruction.attrs.Int("order")) != Order::kRowMajor;
-}
-
-absl::StatusOr<BufferPlan> PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types,
-                                       int64_t scratch_bytes) {
-  std::optional<BufferPlan> plan = Planner(program, slot_types).Plan(scratch_bytes);
-  if (!plan.has_value()) {
-    return Refuse(Refusal::kShapeOverflow, "the memory that a run needs for temporaries overflows 64 bits");
-  }
+absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request) {
+  std::optional<BufferPlan> plan = Planner(request).Plan();
+  if (!plan.has_value()) return Refuse(Refusal::kShapeOverflow, "the memory that a run needs overflows 64 bits");
   return *std::move(plan);
 }
 
-std::string ToString(const BufferPlan& plan) {
-  std::string text = absl::StrCat("memory: ", plan.arena_bytes, " bytes of temporaries\n");
-  for (size_t slot = 0; slot < plan.homes.size(); ++slot) {
-    const SlotHome& home = plan.homes[slot];
-    switch (home.kind) {
-      case SlotHome::Kind::kNone:
-        continue;
-      case SlotHome::Kind::kArgument:
-        absl::StrAppend(&text, "  %", slot, ": argument ", home.position, "\n");
-        break;
-      case SlotHome::Kind::kConstant:
-        absl::StrAppend(&text, "  %", slot, ": constant ", home.position, "\n");
-        break;
-      case SlotHome::Kind::kArena:
-        absl::StrAppend(&text, "  %", slot, ": temporary at ", home.position, "\n");
-        break;
-      case SlotHome::Kind::kResult:
-        absl::StrAppend(&text, "  %", slot, ": result ", home.position, "\n");
-        break;
-    }
+std::string ToString(const SlotHome& home) {
+  absl::string_view owner;
+  switch (home.kind) {
+    case SlotHome::Kind::kNone:
+      return "nowhere";
+    case SlotHome::Kind::kArena:
+      return absl::StrCat("temporary at ", home.offset);
+    case SlotHome::Kind::kArgument:
+      owner = "argument";
+      break;
+    case SlotHome::Kind::kConstant:
+      owner = "constant";
+      break;
+    case SlotHome::Kind::kResult:
+      owner = "result";
+      break;
   }
-  for (const OutputCopy& copy : plan.copies) {
-    absl::StrAppend(&text, "  result ", copy.output, ": copy of %", copy.from, "\n");
+  std::string text = absl::StrCat(owner, " ", home.index);
+  if (home.offset > 0) absl::StrAppend(&text, " at ", home.offset);
+  return text;
+}
+
+std::string ToString(const BufferPlan& plan) {
+  std::string text = absl::StrCat("memory: ", plan.arena_bytes, " bytes of temporaries, ", plan.peak_bytes,
+                                  " with arguments and results\n");
+  for (size_t slot = 0; slot < plan.homes.size(); ++slot) {
+    if (plan.homes[slot].kind == SlotHome::Kind::kNone) continue;
+    absl::StrAppend(&text, "  %", slot, ": ", ToString(plan.homes[slot]), "\n");
+  }
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    absl::StrAppend(&text, "  output ", i, ": ", ToString(plan.outputs[i].home), "\n");
   }
   return text;
 }

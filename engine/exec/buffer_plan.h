@@ -2,48 +2,62 @@
 #define TENSORD_ENGINE_EXEC_BUFFER_PLAN_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/value_views.h"
+#include "engine/fusion/micro_program.h"
 #include "engine/tensor/shape.h"
 
 namespace tensord {
 
-// Where each slot lives in one run.
+// Where a slot lives in one run.
 struct SlotHome {
-  enum class Kind : uint8_t { kNone, kArgument, kConstant, kArena, kResult };
+  enum class Kind : uint8_t { kNone, kArena, kArgument, kConstant, kResult };
   Kind kind = Kind::kNone;  // kNone: nothing reads or writes the slot
-  int64_t position = 0;     // index of the argument, constant or output; offset into the arena
+  int32_t index = 0;        // of the argument, the constant or the buffer that is made for results
+  int64_t offset = 0;       // in bytes, into that memory
+  friend bool operator==(const SlotHome&, const SlotHome&) = default;
 };
 
-// An output that is an argument, a constant or another output as well: copied when the instructions have run.
-struct OutputCopy {
-  int32_t output = 0;
-  Slot from = 0;
+// An output is a piece of a buffer that outlives the run: nothing is copied for it. Never in the arena.
+struct PlannedOutput {
+  SlotHome home;
+  int64_t bytes = 0;
 };
 
 struct BufferPlan {
-  std::vector<SlotHome> homes;  // by slot
-  std::vector<OutputCopy> copies;
+  std::vector<SlotHome> homes;         // by slot
+  std::vector<PlannedOutput> outputs;  // by output
+  std::vector<int64_t> result_bytes;   // of the buffers that are made for results
   int64_t arena_bytes = 0;
   int64_t scratch_offset = 0;  // into the arena
+  int64_t peak_bytes = 0;      // of arguments, results and temporaries together
 };
 
-inline constexpr int64_t kBufferAlignment = 64;
+struct BufferPlanRequest {
+  const ExecProgram& program;
+  absl::Span<const ConcreteType> slot_types;
+  absl::Span<const std::optional<OperandView>> views;                    // by instruction, as FindViews has them
+  absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs;  // by instruction; null, or empty: not fused
+  int64_t scratch_bytes = 0;                                             // set aside in the arena
+  absl::Span<const bool> donated;  // by argument: the run may write over it; empty: none
+};
 
-// Plans the memory of a program whose sizes are known: a slot's memory is free from its last use on, an elementwise
-// instruction writes over an operand that it uses last, a column-major reshape is a second name of its operand, and
-// everything that is no argument, constant or output lies in one arena. `scratch_bytes` more are set aside in it.
-// SHAPE_OVERFLOW where the arena would not fit into 64 bits.
-absl::StatusOr<BufferPlan> PlanBuffers(const ExecProgram& program, absl::Span<const ConcreteType> slot_types,
-                                       int64_t scratch_bytes);
+// Plans the memory of a program whose sizes are known. A slot's memory is free from its last use on: for the results
+// that may overwrite it (overwrites.h), and else for any. A view has its operand's. What is no argument, constant or
+// output lies in one arena, in a donated argument, or in a result's buffer before the result is there. A donated
+// argument becomes the buffer of a result of its size. Where nobody has marked last uses nothing is reused.
+// SHAPE_OVERFLOW where the sum would not fit into 64 bits.
+absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 
-// Whether the instruction only renames its operand, so that nothing is to be run.
-bool IsAlias(const ExecInstruction& instruction);
-
+// "argument 0", "result 1 at 128", "temporary at 64"; "nowhere".
+std::string ToString(const SlotHome& home);
 std::string ToString(const BufferPlan& plan);
 
 }  // namespace tensord

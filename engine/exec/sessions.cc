@@ -1,6 +1,5 @@
 #include "engine/exec/sessions.h"
 
-#include "engine/exec/buffer_plan.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ops/core_ops.h"
 
@@ -27,11 +26,20 @@ absl::string_view Name(InstructionKind kind) {
   return "?";
 }
 
+std::vector<int32_t> SegmentsOf(absl::Span<const std::optional<OperandView>> views) {
+  std::vector<int32_t> segments;
+  segments.reserve(views.size());
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!views[i].has_value()) segments.push_back(static_cast<int32_t>(i));
+  }
+  return segments;
+}
+
 std::vector<int32_t> SegmentsOf(const ExecProgram& program) {
   std::vector<int32_t> segments;
   segments.reserve(program.instructions.size());
   for (size_t i = 0; i < program.instructions.size(); ++i) {
-    if (!IsAlias(program.instructions[i])) segments.push_back(static_cast<int32_t>(i));
+    if (!IsAlwaysView(program.instructions[i])) segments.push_back(static_cast<int32_t>(i));
   }
   return segments;
 }

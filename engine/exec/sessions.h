@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/value_views.h"
 
 namespace tensord {
 
@@ -21,7 +23,9 @@ InstructionKind KindOf(const ExecInstruction& instruction);
 absl::string_view Name(InstructionKind kind);
 
 // The instructions that are run, in order, as indices into program.instructions: each is one segment, which is one
-// kernel. The others only rename a value.
+// kernel. The others are views.
+std::vector<int32_t> SegmentsOf(absl::Span<const std::optional<OperandView>> views);
+// Those that are run whatever the sizes are, and those that sizes may make views.
 std::vector<int32_t> SegmentsOf(const ExecProgram& program);
 
 // Segments that run in one session of the backend: a half-open range of positions in a list of segments.

@@ -78,6 +78,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
 }
 
 int64_t CompiledProgram::segment_count() const {
+  if (static_binding_ != nullptr) return static_cast<int64_t>(static_binding_->num_segments());
   return static_cast<int64_t>(staged_ != nullptr ? staged_->num_segments() : SegmentsOf(program_).size());
 }
 

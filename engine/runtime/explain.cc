@@ -66,28 +66,7 @@ std::string TrafficText(const Traffic& traffic) {
 }
 
 // Where a value lies: "argument 0", "temporary at 64".
-std::string HomeText(const BufferPlan& plan, Slot slot) {
-  const SlotHome& home = plan.homes[At(slot)];
-  switch (home.kind) {
-    case SlotHome::Kind::kNone:
-      return "nowhere";
-    case SlotHome::Kind::kArgument:
-      return absl::StrCat("argument ", home.position);
-    case SlotHome::Kind::kConstant:
-      return absl::StrCat("constant ", home.position);
-    case SlotHome::Kind::kArena:
-      return absl::StrCat("temporary at ", home.position);
-    case SlotHome::Kind::kResult:
-      return absl::StrCat("result ", home.position);
-  }
-  return "?";
-}
-
-bool SameHome(const BufferPlan& plan, Slot a, Slot b) {
-  const SlotHome& first = plan.homes[At(a)];
-  const SlotHome& second = plan.homes[At(b)];
-  return first.kind == second.kind && first.position == second.position;
-}
+std::string HomeText(const BufferPlan& plan, Slot slot) { return ToString(plan.homes[At(slot)]); }
 
 // Lines of three columns, the last one ragged.
 class Table {
@@ -205,7 +184,8 @@ class Explanation {
     const bool is_empty = compiled_.static_binding()->slot_types()[At(result)].num_bytes() == 0;
     if (!is_segment) return absl::StrCat(home, ", view of %", instruction.operands[0]);
     for (Slot operand : instruction.operands) {
-      if (!is_empty && SameHome(plan, operand, result)) return absl::StrCat(home, ", in place of %", operand);
+      if (!is_empty && plan.homes[At(operand)] == plan.homes[At(result)])
+        return absl::StrCat(home, ", in place of %", operand);
     }
     return home;
   }

@@ -1,0 +1,45 @@
+#ifndef TENSORD_ENGINE_EXEC_RUN_MEMORY_H_
+#define TENSORD_ENGINE_EXEC_RUN_MEMORY_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/backend.h"
+#include "engine/exec/buffer.h"
+#include "engine/exec/buffer_plan.h"
+
+namespace tensord {
+
+// The memory of one run as a plan has it: one arena, the buffers of the results, and an address a slot. Confined to the
+// run's thread; what it allocated goes with it, but for the results.
+class RunMemory {
+ public:
+  // Refused where the backend has no memory. The plan, the arguments and the constants must outlive it.
+  static absl::StatusOr<RunMemory> Allocate(const BufferPlan& plan, Backend* backend,
+                                            absl::Span<const BufferPtr> arguments,
+                                            absl::Span<const BufferPtr> constants);
+
+  absl::Span<void* const> slots() const { return slots_; }
+  void* scratch() const { return scratch_; }
+  // A buffer an output, of exactly its size. Outputs may share memory, with each other, with arguments and constants.
+  std::vector<BufferPtr> Results() const;
+
+ private:
+  RunMemory() = default;
+  const BufferPtr& Owner(const SlotHome& home) const;
+
+  const BufferPlan* plan_ = nullptr;
+  absl::Span<const BufferPtr> arguments_;
+  absl::Span<const BufferPtr> constants_;
+  absl::InlinedVector<BufferPtr, 2> results_;
+  BufferPtr arena_;
+  absl::InlinedVector<void*, 64> slots_;
+  void* scratch_ = nullptr;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_RUN_MEMORY_H_
