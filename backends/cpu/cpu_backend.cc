@@ -161,6 +161,8 @@ class CpuBackend final : public Backend {
                   absl::StrCat("the device cpu cannot run ", op.name, " on ", Name(first)));
   }
 
+  bool runs_fused() const override { return true; }
+
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
     auto program = std::make_unique<CpuProgram>();
