@@ -1,8 +1,10 @@
 // Every core op on every dtype, at sizes 0, 1, odd and large and ranks 0 to 8, on every backend against the reference
-// evaluator; values modest, at the edges of their dtypes, and integral.
+// evaluator; values modest, at the edges of their dtypes, and integral. Some of it under every setting of the matrix.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -18,6 +20,8 @@
 #include "tests/testlib/literal_compare.h"
 #include "tests/testlib/node_case.h"
 #include "tests/testlib/random_literal.h"
+#include "tests/testlib/setting_run.h"
+#include "tests/testlib/settings_matrix.h"
 
 namespace tensord {
 namespace {
@@ -139,6 +143,51 @@ TEST_P(BackendSuite, MemoryIsReleased) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, BackendSuite, testing::ValuesIn(kBackends),
                          [](const auto& info) { return info.param.name; });
+
+// Of each op on each dtype the first cases that are small.
+std::vector<NodeCase> FewCases() {
+  constexpr int kCasesOfAKind = 8;
+  constexpr int64_t kMaxElements = 2000;
+  std::map<std::pair<const OpDef*, DType>, int> taken;
+  std::vector<NodeCase> few;
+  for (NodeCase& node_case : CoreOpCases()) {
+    const bool is_small = std::all_of(node_case.operands.begin(), node_case.operands.end(),
+                                      [](const ConcreteType& type) { return type.num_elements() <= kMaxElements; });
+    const DType dtype = node_case.operands.empty() ? DType::kInvalid : node_case.operands.back().dtype;
+    if (is_small && taken[{node_case.op, dtype}]++ < kCasesOfAKind) few.push_back(std::move(node_case));
+  }
+  return few;
+}
+
+TEST(SettingsMatrix, EveryOpOnEveryDtypeAgreesUnderEverySetting) {
+  std::vector<std::unique_ptr<SettingRun>> settings;
+  for (const MatrixSetting& setting : ChosenSettings()) {
+    auto backend = MakeCpuBackend({.threads = setting.threads, .pool_bytes = setting.pool_bytes});
+    settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
+  }
+  std::mt19937_64 random(11);
+  int64_t run = 0;
+  for (const NodeCase& node_case : FewCases()) {
+    std::vector<Literal> arguments;
+    const Values values = IsProduct(node_case) ? Values::kNearOne : Values::kIntegers;
+    for (const ConcreteType& type : node_case.operands) arguments.push_back(RandomLiteral(type, values, &random));
+    Graph graph = GraphOf(node_case);
+    const auto guards = InferTypes(&graph);
+    ASSERT_TRUE(guards.ok()) << node_case.name << ": " << guards.status();
+    const auto want = EvaluateReference(graph, *guards, arguments);
+    ASSERT_TRUE(want.ok()) << node_case.name << ": " << want.status();
+    for (const std::unique_ptr<SettingRun>& setting : settings) {
+      const auto program = setting->CompileGraph(GraphOf(node_case), /*row_major=*/run % 2 == 1);
+      ASSERT_TRUE(program.ok()) << setting->name() << ", " << node_case.name << ": " << program.status();
+      const auto got = RunCompiled(**program, arguments);
+      ASSERT_TRUE(got.ok()) << setting->name() << ", " << node_case.name << ": " << got.status();
+      EXPECT_EQ(Difference((*got)[0], (*want)[0], ToleranceOf(node_case)), "")
+          << setting->name() << ", " << node_case.name;
+    }
+    ++run;
+  }
+  EXPECT_GT(run, 1500);
+}
 
 TEST(CoreOpCases, CoverEveryOpAndDtype) {
   std::set<std::pair<std::string, DType>> covered;
