@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tests/testlib/property/grow_patterns.h"
 #include "tests/testlib/property/growth_rules.h"
 
 namespace tensord::property {
@@ -32,7 +33,12 @@ RandomCase MakeRandomCase(const GrowthOptions& options, uint64_t seed) {
   const int64_t most = std::max(1, options.max_nodes - 4);  // a rule may add a few at once
   const size_t nodes =
       static_cast<size_t>(std::min(most, growing.OneIn(4) ? growing.Between(1, most) : growing.Between(1, 12)));
+  const bool has_patterns = growing.OneIn(2);
   for (size_t tries = 0; growing.graph().nodes().size() < nodes && tries < 8 * nodes; ++tries) {
+    if (has_patterns && growing.OneIn(4)) {
+      GrowPattern(growing);
+      continue;
+    }
     // Every second node by an op with a rule of its own: the others are alike, and more than half of the vocabulary.
     CoreOp op = static_cast<CoreOp>(growing.Below(kNumCoreOps));
     while (growing.OneIn(2) && Def(op).op_class != OpClass::kPlain)

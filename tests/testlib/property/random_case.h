@@ -19,7 +19,8 @@ struct RandomCase {
   std::vector<std::vector<Literal>> arguments;
 };
 
-// The case of a seed: a graph of 1 to max_nodes nodes over all core ops and dtypes. Equal seeds give equal cases.
+// The case of a seed: a graph of 1 to max_nodes nodes, or some more where a pattern came last, over all core ops and
+// dtypes. Equal seeds give equal cases.
 RandomCase MakeRandomCase(const GrowthOptions& options, uint64_t seed);
 
 // How often each op was met with each dtype of its first operand that is computed with (its result, where it has none).
