@@ -12,44 +12,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/elementwise.h"
-#include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/thread_pool.h"
-#include "engine/fusion/fused_op.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_evaluator.h"
 #include "tests/testlib/random_micro_program.h"
+#include "tests/unit/backends/cpu/fused_call.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
 #include "tests/unit/backends/cpu/sample_values.h"
 
 namespace tensord::cpu {
 namespace {
-
-// A result at an address with nothing behind it, so that sanitizers see what is written past it.
-struct Storage {
-  explicit Storage(int64_t bytes) : memory(new char[static_cast<size_t>(bytes) + 64]), size(bytes) {
-    std::memset(memory.get(), 0x5a, static_cast<size_t>(bytes) + 64);
-    data = memory.get() + (64 - reinterpret_cast<uintptr_t>(memory.get()) % 64) % 64;
-  }
-  bool IsIntact() const {
-    for (const char* p = data + size; p < memory.get() + size + 64; ++p) {
-      if (*p != 0x5a) return false;
-    }
-    return true;
-  }
-  std::unique_ptr<char[]> memory;
-  int64_t size;
-  char* data;
-};
-
-Literal Sample(ConcreteType type, uint64_t seed) {
-  Literal literal = *Literal::Create(type);
-  VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
-    const std::vector<T> values = SampleValues<T>(type.num_elements(), seed);
-    if (!values.empty()) std::memcpy(literal.mutable_data(), values.data(), values.size() * sizeof(T));
-  });
-  return literal;
-}
 
 std::vector<Literal> SampleTensors(const RandomMicro& micro, uint64_t seed) {
   std::vector<Literal> tensors;
@@ -80,54 +53,6 @@ Literal EvaluateByKernel(CoreOp op, const Attributes& attrs, std::vector<const L
   (*kernel)->Run({.operands = addresses, .results = results, .scratch = scratch.data, .pool = &pool});
   return result;
 }
-
-class Fused {
- public:
-  explicit Fused(const MicroProgram& program) : program_(program) {
-    BoundInstruction bound;
-    bound.op = &FusedOp();
-    bound.micro = &program_;
-    auto kernel = FactoryOf(FusedOp())(bound);
-    EXPECT_TRUE(kernel.ok()) << kernel.status() << "\n" << ToString(program_);
-    if (kernel.ok()) kernel_ = *std::move(kernel);
-  }
-  bool ok() const { return kernel_ != nullptr; }
-
-  // The results' bytes. With a pair {result, operand} that result lies in a copy of that operand.
-  std::vector<std::string> Run(const std::vector<Literal>& tensors, int threads,
-                               std::pair<int32_t, int32_t> in_place = {-1, -1}) const {
-    std::vector<std::string> bytes;
-    if (!ok()) return bytes;
-    std::vector<const void*> operands;
-    for (const Literal& tensor : tensors) operands.push_back(tensor.bytes().data());
-    std::vector<Storage> storage;
-    std::vector<void*> results;
-    for (const MicroResult& result : program_.results) {
-      const MicroInstruction& value = program_.instructions[static_cast<size_t>(result.value)];
-      storage.emplace_back(program_.num_points(value.level) * SizeOf(value.dtype));
-      results.push_back(storage.back().data);
-    }
-    if (in_place.first >= 0) {
-      const absl::string_view operand = tensors[static_cast<size_t>(in_place.second)].bytes();
-      void* const place = results[static_cast<size_t>(in_place.first)];
-      if (!operand.empty()) std::memcpy(place, operand.data(), operand.size());
-      operands[static_cast<size_t>(in_place.second)] = place;
-    }
-    const Storage scratch(kernel_->scratch_bytes());
-    ThreadPool pool(threads);
-    kernel_->Run({.operands = operands, .results = absl::MakeSpan(results), .scratch = scratch.data, .pool = &pool});
-    EXPECT_TRUE(scratch.IsIntact()) << ToString(program_);
-    for (const Storage& result : storage) {
-      EXPECT_TRUE(result.IsIntact()) << ToString(program_);
-      bytes.emplace_back(result.data, static_cast<size_t>(result.size));
-    }
-    return bytes;
-  }
-
- private:
-  const MicroProgram program_;
-  std::unique_ptr<Kernel> kernel_;
-};
 
 template <typename T>
 bool AgreeAt(const std::string& got, absl::string_view want, size_t* where) {
