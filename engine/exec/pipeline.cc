@@ -10,7 +10,9 @@
 #include "engine/exec/form_sessions.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/ir/verifier.h"
+#include "engine/passes/eliminate_common_subexpressions.h"
 #include "engine/passes/eliminate_dead_code.h"
+#include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/resolve_sizes.h"
@@ -22,10 +24,12 @@ constexpr Pass kResolveSizes = {"resolve_sizes",
                                 "Writes sizes as numbers and symbols, so that no value is kept for its shape alone.",
                                 &ResolveSizes};
 constexpr Pass kEliminateDeadCode = {"eliminate_dead_code", "Drops nodes that no output needs.", &EliminateDeadCode};
+constexpr Pass kFoldConstants = {"fold_constants", "Computes what depends on constants only.", &FoldConstants};
 constexpr Pass kFoldTransposes = {"fold_transposes",
-                                  "Reads operands in the order in which they are stored, instead of transposing "
-                                  "them.",
+                                  "Reads operands in the order in which they are stored, instead of transposing them.",
                                   &FoldTransposes};
+constexpr Pass kEliminateCommonSubexpressions = {
+    "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
 
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
 
@@ -34,9 +38,13 @@ constexpr Pass kGraphPasses[] = {
     kResolveSizes,
     // So that nobody works on what nobody reads.
     kEliminateDeadCode,
+    // Before the passes that look for constants.
+    kFoldConstants,
     // Before everything that looks at layouts: afterwards no transpose is left that an op could have absorbed.
     kFoldTransposes,
-    // The transposes that were absorbed, and constants in an order that nobody wants any more.
+    // After all that makes nodes, which makes some of them twice.
+    kEliminateCommonSubexpressions,
+    // The nodes that others took the place of, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
     // Last: the other passes do not look into bodies.
     kFuse,

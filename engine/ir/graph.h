@@ -69,6 +69,10 @@ class Graph {
   ValueId AddNode(Node node);
   void AddOutput(absl::string_view name, ValueId value);
 
+  // For who builds the next graph out of this one's parts: gives them away and leaves a graph without nodes and types.
+  std::vector<Node> TakeNodes() { return std::exchange(nodes_, {}); }
+  std::vector<TensorType> TakeTypes() { return std::exchange(types_, {}); }
+
   const TensorType& type(ValueId v) const { return types_[static_cast<size_t>(v.index)]; }
   void set_type(ValueId v, TensorType type) { types_[static_cast<size_t>(v.index)] = std::move(type); }
   bool is_input(ValueId v) const { return v.index < static_cast<int32_t>(inputs_.size()); }
