@@ -43,6 +43,25 @@ void WidenRun(DType from, DType to, const void* src, void* dst, int64_t count) {
   }
 }
 
+template <typename Real>
+void ConjugateEach(const void* src, void* dst, int64_t count) {
+  const Real* from = static_cast<const Real*>(src);
+  Real* to = static_cast<Real*>(dst);
+  for (int64_t i = 0; i < 2 * count; i += 2) {
+    to[i] = from[i];
+    to[i + 1] = -from[i + 1];
+  }
+}
+
+// May work in place.
+void ConjugateRun(DType dtype, const void* src, void* dst, int64_t count) {
+  if (dtype == DType::kC64) {
+    ConjugateEach<float>(src, dst, count);
+  } else {
+    ConjugateEach<double>(src, dst, count);
+  }
+}
+
 template <typename Axes>
 int64_t Elements(const Axes& axes) {
   int64_t elements = 1;
@@ -188,6 +207,20 @@ void Contraction::PlanConversion(Preparation& preparation) {
   if (preparation.converts) preparation.convert_offset = Reserve(preparation.elements * SizeOf(computed_));
 }
 
+// By the product itself where it can, else beforehand.
+void Contraction::PlanConjugation(const DotAxes& axes, MatrixProduct& product) {
+  if (!kComplexes.Contains(computed_)) return;
+  product.conjugates_a = axes.conjugates_lhs && Gemm::CanConjugateLhs(computed_, product);
+  product.conjugates_b = axes.conjugates_rhs && Gemm::CanConjugateRhs(computed_, product);
+  lhs_.conjugates = axes.conjugates_lhs && !product.conjugates_a;
+  rhs_.conjugates = axes.conjugates_rhs && !product.conjugates_b;
+  for (Preparation* side : {&lhs_, &rhs_}) {
+    if (side->conjugates && !side->packs && !side->converts) {
+      side->conjugate_offset = Reserve(side->elements * SizeOf(computed_));
+    }
+  }
+}
+
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                                 DType result_dtype) {
   Contraction c;
@@ -213,6 +246,7 @@ absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const C
     if (!c.ReadsAsItLies(false, c.contracted_, product)) c.PlanPack(false, product);
     c.PlanConversion(c.lhs_);
     c.PlanConversion(c.rhs_);
+    c.PlanConjugation(axes, product);
     const bool uses_blas = c.computed_ != DType::kBool && c.computed_ != DType::kI32 && c.computed_ != DType::kI64;
     if (uses_blas && !Gemm::FitsBlas(product)) {
       return Refuse(Refusal::kUnsupportedOnDevice,
@@ -248,6 +282,17 @@ const void* Contraction::Prepare(const Preparation& preparation, const void* ope
                converted + begin * SizeOf(computed_), end - begin);
     });
     operand = converted;
+  }
+  if (preparation.conjugates) {
+    const int64_t offset = preparation.converts ? preparation.convert_offset
+                           : preparation.packs  ? preparation.pack_offset
+                                                : preparation.conjugate_offset;
+    const char* from = static_cast<const char*>(operand);
+    char* conjugated = scratch + offset;
+    pool.ParallelForBlocks(preparation.elements, kConvertBlock, [&](int64_t begin, int64_t end) {
+      ConjugateRun(computed_, from + begin * SizeOf(computed_), conjugated + begin * SizeOf(computed_), end - begin);
+    });
+    operand = conjugated;
   }
   return operand;
 }

@@ -19,11 +19,13 @@ struct DotAxes {
   absl::Span<const int64_t> rhs_contracting;
   absl::Span<const int64_t> lhs_batch;
   absl::Span<const int64_t> rhs_batch;
+  bool conjugates_lhs = false;  // of complex numbers only
+  bool conjugates_rhs = false;
 };
 
 // A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
-// the batch is contiguous. No conjugation; integers wrap; BOOL is or of ands; F16 and BF16 are computed in F32; a wider
-// result dtype is computed in that dtype. Over no element the sum is 0.
+// the batch is contiguous. Either side may be conjugated as it is read; integers wrap; BOOL is or of ands; F16 and BF16
+// are computed in F32; a wider result dtype is computed in that dtype. Over no element the sum is 0.
 //
 // Axes of one role become one axis of a matrix wherever their strides allow; an operand is packed into scratch only
 // where they do not, and converted there where its dtype is not what is computed in. Matrices of the batch, and blocks
@@ -49,15 +51,18 @@ class Contraction {
     int64_t rhs_stride = 0;
   };
   using Axes = absl::InlinedVector<Axis, 4>;
-  // What is done to an operand before the product reads it: packing, then conversion, each optional.
+  // What is done to an operand before the product reads it: packing, conversion, conjugation, in this order, each
+  // optional.
   struct Preparation {
     StridedCopy pack;
     DType dtype = DType::kInvalid;  // of the operand
     bool packs = false;
     bool converts = false;
+    bool conjugates = false;
     int64_t elements = 0;
     int64_t pack_offset = 0;  // in scratch, bytes
     int64_t convert_offset = 0;
+    int64_t conjugate_offset = 0;  // where nothing else was done before
   };
 
   Contraction() = default;
@@ -66,6 +71,7 @@ class Contraction {
   bool ReadsAsItLies(bool is_lhs, const Axes& contracted, MatrixProduct& product) const;
   void PlanPack(bool is_lhs, MatrixProduct& product);
   void PlanConversion(Preparation& preparation);
+  void PlanConjugation(const DotAxes& axes, MatrixProduct& product);
   int64_t Reserve(int64_t bytes);
   const void* Prepare(const Preparation& preparation, const void* operand, char* scratch, ThreadPool& pool) const;
   void RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials) const;

@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
       Contraction contraction,
       Contraction::Create(instruction.operands[0], instruction.operands[1],
                           {attrs.Ints("lhs_contracting_dimensions"), attrs.Ints("rhs_contracting_dimensions"),
-                           attrs.Ints("lhs_batching_dimensions"), attrs.Ints("rhs_batching_dimensions")},
+                           attrs.Ints("lhs_batching_dimensions"), attrs.Ints("rhs_batching_dimensions"),
+                           attrs.Int("lhs_conj") != 0, attrs.Int("rhs_conj") != 0},
                           instruction.results[0].dtype));
   return std::make_unique<DotKernel>(std::move(contraction));
 }

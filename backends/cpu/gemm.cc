@@ -71,21 +71,30 @@ bool Gemm::FitsBlas(const MatrixProduct& p) {
 Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies)
     : dtype_(dtype), element_bytes_(SizeOf(dtype)), copies_(copies), product_(product), loops_(GetGemmLoops(dtype)) {
   if (product.m == 0 || product.n == 0) return;
-  method_ = ChooseMethod();
+  method_ = ChooseMethod(dtype, product);
   PlanBlocks();
 }
 
-Gemm::Method Gemm::ChooseMethod() const {
-  const MatrixProduct& p = product_;
+bool Gemm::CanConjugateLhs(DType dtype, const MatrixProduct& p) {
+  const Method method = ChooseMethod(dtype, p);
+  return method == Method::kMatrix || method == Method::kMatrixVector || method == Method::kDot;
+}
+
+bool Gemm::CanConjugateRhs(DType dtype, const MatrixProduct& p) {
+  const Method method = ChooseMethod(dtype, p);
+  return method == Method::kMatrix || method == Method::kVectorMatrix || method == Method::kDot;
+}
+
+Gemm::Method Gemm::ChooseMethod(DType dtype, const MatrixProduct& p) {
   if (p.k == 0) return Method::kZero;
-  if (IsTiny(dtype_, p)) return Method::kTiny;
-  if (IsIntegral(dtype_)) return Method::kGeneral;
+  if (IsTiny(dtype, p)) return Method::kTiny;
+  if (IsIntegral(dtype)) return Method::kGeneral;
   const bool reads_rows = p.m == 1 || p.a.row_stride == 1;
   if (p.k == 1 && reads_rows) return Method::kOuter;
   if (p.m == 1 && p.n == 1) return Method::kDot;
   if (p.n == 1) return Method::kMatrixVector;
   if (p.m == 1) return Method::kVectorMatrix;
-  if (IsReal(dtype_) && reads_rows && p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny) return Method::kGeneral;
+  if (IsReal(dtype) && reads_rows && p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny) return Method::kGeneral;
   return Method::kMatrix;
 }
 
@@ -233,12 +242,12 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kGeneral:
       return loops_.general(p, a, b, c);
     case Method::kDot:
-      return BlasDot(dtype_, p.k, a, p.a.column_stride, b, p.b.row_stride, c);
+      return BlasDot(dtype_, p.k, a, p.a.column_stride, p.conjugates_a, b, p.b.row_stride, p.conjugates_b, c);
     case Method::kMatrixVector:
-      return BlasMatrixVector(dtype_, p.m, p.k, p.a, a, b, p.b.row_stride, c, 1);
+      return BlasMatrixVector(dtype_, p.m, p.k, p.a, p.conjugates_a, a, b, p.b.row_stride, c, 1);
     case Method::kVectorMatrix:
-      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, b, a, p.a.column_stride, c,
-                              p.c_column_stride);
+      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, b, a,
+                              p.a.column_stride, c, p.c_column_stride);
     case Method::kMatrix:
       return BlasMatrixMatrix(dtype_, p, a, b, c);
   }

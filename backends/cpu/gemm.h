@@ -22,6 +22,9 @@ class Gemm {
   // Whether an operand can be read as it lies. What cannot has to be packed, to unit stride along an axis.
   static bool CanReadLhs(DType dtype, const MatrixProduct& product);
   static bool CanReadRhs(DType dtype, const MatrixProduct& product);
+  // Whether an operand can be conjugated as it is read; else it comes conjugated.
+  static bool CanConjugateLhs(DType dtype, const MatrixProduct& product);
+  static bool CanConjugateRhs(DType dtype, const MatrixProduct& product);
   // Whether BLAS can take the sizes and strides, which it counts in 32 bits. BOOL and integers do not use it.
   static bool FitsBlas(const MatrixProduct& product);
 
@@ -45,7 +48,7 @@ class Gemm {
  private:
   enum class Method { kZero, kTiny, kOuter, kGeneral, kDot, kMatrixVector, kVectorMatrix, kMatrix };
 
-  Method ChooseMethod() const;
+  static Method ChooseMethod(DType dtype, const MatrixProduct& product);
   void PlanBlocks();
   void PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block);
   void PlanMatrixBlocks();

@@ -14,12 +14,19 @@ struct BlasMatrix {
   blasint leading;
 };
 
-BlasMatrix Describe(int64_t rows, int64_t columns, MatrixStrides strides) {
+BlasMatrix Describe(int64_t rows, int64_t columns, MatrixStrides strides, bool conjugates) {
   // Along an axis of one element the stride says nothing.
   if (rows == 1 || strides.row_stride == 1) {
-    return {CblasNoTrans, static_cast<blasint>(columns == 1 ? std::max<int64_t>(rows, 1) : strides.column_stride)};
+    return {conjugates ? CblasConjNoTrans : CblasNoTrans,
+            static_cast<blasint>(columns == 1 ? std::max<int64_t>(rows, 1) : strides.column_stride)};
   }
-  return {CblasTrans, static_cast<blasint>(strides.row_stride)};
+  return {conjugates ? CblasConjTrans : CblasTrans, static_cast<blasint>(strides.row_stride)};
+}
+
+template <typename Real>
+void ConjugateOne(void* number) {
+  Real* const parts = static_cast<Real*>(number);
+  parts[1] = -parts[1];
 }
 
 constexpr float kOneC64[2] = {1, 0};
@@ -30,8 +37,8 @@ constexpr double kZeroC128[2] = {0, 0};
 }  // namespace
 
 void BlasMatrixMatrix(DType dtype, const MatrixProduct& p, const void* a, const void* b, void* c) {
-  const BlasMatrix l = Describe(p.m, p.k, p.a);
-  const BlasMatrix r = Describe(p.k, p.n, p.b);
+  const BlasMatrix l = Describe(p.m, p.k, p.a, p.conjugates_a);
+  const BlasMatrix r = Describe(p.k, p.n, p.b, p.conjugates_b);
   const blasint m = static_cast<blasint>(p.m);
   const blasint n = static_cast<blasint>(p.n);
   const blasint k = static_cast<blasint>(p.k);
@@ -55,12 +62,13 @@ void BlasMatrixMatrix(DType dtype, const MatrixProduct& p, const void* a, const 
   }
 }
 
-void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, const void* a, const void* x,
-                      int64_t x_step, void* y, int64_t y_step) {
-  const BlasMatrix l = Describe(m, k, strides);
+void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, bool conjugates, const void* a,
+                      const void* x, int64_t x_step, void* y, int64_t y_step) {
+  const BlasMatrix l = Describe(m, k, strides, conjugates);
   // BLAS counts rows and columns of the matrix as it lies.
-  const blasint rows = static_cast<blasint>(l.transpose == CblasNoTrans ? m : k);
-  const blasint columns = static_cast<blasint>(l.transpose == CblasNoTrans ? k : m);
+  const bool as_it_lies = l.transpose == CblasNoTrans || l.transpose == CblasConjNoTrans;
+  const blasint rows = static_cast<blasint>(as_it_lies ? m : k);
+  const blasint columns = static_cast<blasint>(as_it_lies ? k : m);
   const blasint incx = static_cast<blasint>(x_step);
   const blasint incy = static_cast<blasint>(y_step);
   const int64_t bytes = SizeOf(dtype);
@@ -84,7 +92,14 @@ void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, 
   }
 }
 
-void BlasDot(DType dtype, int64_t k, const void* x, int64_t x_step, const void* y, int64_t y_step, void* result) {
+void BlasDot(DType dtype, int64_t k, const void* x, int64_t x_step, bool conjugates_x, const void* y, int64_t y_step,
+             bool conjugates_y, void* result) {
+  if (conjugates_x != conjugates_y && kComplexes.Contains(dtype)) {
+    // BLAS conjugates its first vector.
+    if (conjugates_y) return BlasDot(dtype, k, y, y_step, true, x, x_step, false, result);
+    const auto dot = dtype == DType::kC64 ? &cblas_cdotc_sub : &cblas_zdotc_sub;
+    return dot(static_cast<blasint>(k), x, static_cast<blasint>(x_step), y, static_cast<blasint>(y_step), result);
+  }
   const blasint count = static_cast<blasint>(k);
   const blasint incx = static_cast<blasint>(x_step);
   const blasint incy = static_cast<blasint>(y_step);
@@ -99,9 +114,11 @@ void BlasDot(DType dtype, int64_t k, const void* x, int64_t x_step, const void* 
       return;
     case DType::kC64:
       cblas_cdotu_sub(count, x, incx, y, incy, result);
+      if (conjugates_x) ConjugateOne<float>(result);
       return;
     default:
       cblas_zdotu_sub(count, x, incx, y, incy, result);
+      if (conjugates_x) ConjugateOne<double>(result);
   }
 }
 

@@ -13,7 +13,8 @@ struct MatrixStrides {
   int64_t column_stride = 1;
 };
 
-// Sizes and layouts of one product of an m×k and a k×n matrix; the m×n result has unit row stride.
+// Sizes and layouts of one product of an m×k and a k×n matrix; the m×n result has unit row stride. Matrices of complex
+// numbers may be conjugated as they are read, by those who say that they can (Gemm::CanConjugateLhs).
 struct MatrixProduct {
   int64_t m = 0;
   int64_t n = 0;
@@ -21,6 +22,8 @@ struct MatrixProduct {
   MatrixStrides a;
   MatrixStrides b;
   int64_t c_column_stride = 0;
+  bool conjugates_a = false;
+  bool conjugates_b = false;
 };
 
 // c = a·b; does not read c.

@@ -10,12 +10,19 @@
 #include "engine/exec/form_sessions.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/ir/verifier.h"
+#include "engine/passes/decompose_dots.h"
 #include "engine/passes/eliminate_common_subexpressions.h"
 #include "engine/passes/eliminate_dead_code.h"
+#include "engine/passes/expand_composites.h"
+#include "engine/passes/fold_conj.h"
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/resolve_sizes.h"
+#include "engine/passes/simplify_algebra.h"
+#include "engine/passes/simplify_layout.h"
+#include "engine/passes/sink_conj.h"
+#include "engine/passes/sort_dot_dimensions.h"
 
 namespace tensord {
 namespace {
@@ -23,25 +30,56 @@ namespace {
 constexpr Pass kResolveSizes = {"resolve_sizes",
                                 "Writes sizes as numbers and symbols, so that no value is kept for its shape alone.",
                                 &ResolveSizes};
+constexpr Pass kExpandComposites = {
+    "expand_composites", "Writes an op as simpler ones where these join their neighbours.", &ExpandComposites};
 constexpr Pass kEliminateDeadCode = {"eliminate_dead_code", "Drops nodes that no output needs.", &EliminateDeadCode};
 constexpr Pass kFoldConstants = {"fold_constants", "Computes what depends on constants only.", &FoldConstants};
+constexpr Pass kSimplifyAlgebra = {"simplify_algebra", "Applies laws of arithmetic that hold bit for bit.",
+                                   &SimplifyAlgebra};
+constexpr Pass kSinkConj = {"sink_conj", "Moves conjugations to where they meet others or less is to conjugate.",
+                            &SinkConj};
+constexpr Pass kSimplifyLayout = {"simplify_layout", "Joins what only moves elements, and drops what does nothing.",
+                                  &SimplifyLayout};
+constexpr Pass kSortDotDimensions = {
+    "sort_dot_dimensions", "Lists contracted axes that lie beside each other in ascending order.", &SortDotDimensions};
 constexpr Pass kFoldTransposes = {"fold_transposes",
                                   "Reads operands in the order in which they are stored, instead of transposing them.",
                                   &FoldTransposes};
+constexpr Pass kFoldConj = {"fold_conj", "Lets products conjugate their operands themselves.", &FoldConj};
+constexpr Pass kDecomposeDots = {"decompose_dots",
+                                 "Gives every product the form of a batched matrix product, batch axes last.",
+                                 &DecomposeDots, /*on_by_default=*/false};
 constexpr Pass kEliminateCommonSubexpressions = {
     "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
-
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
 
 constexpr Pass kGraphPasses[] = {
     // First, so that what was there for its shape alone is dead.
     kResolveSizes,
+    // Before all that works on what it makes; after the sizes, which decide whether a gather is one.
+    kExpandComposites,
     // So that nobody works on what nobody reads.
     kEliminateDeadCode,
     // Before the passes that look for constants.
     kFoldConstants,
+    // Makes broadcasts, reshapes and constants.
+    kSimplifyAlgebra,
+    // Needs to see layout ops before they are joined past it, and leaves conjugations next to what they read.
+    kSinkConj,
+    // Before transposes are folded: what undoes itself need not be folded.
+    kSimplifyLayout,
+    // Before transposes are folded, which keeps the order in which axes are listed.
+    kSortDotDimensions,
     // Before everything that looks at layouts: afterwards no transpose is left that an op could have absorbed.
     kFoldTransposes,
+    // Renamed axes bring reshapes, broadcasts and transposes together that were apart, and leave contracted axes in
+    // another order.
+    kSimplifyLayout,
+    kSortDotDimensions,
+    // After all that moves conjugations and layouts away from the products.
+    kFoldConj,
+    // Last of those that rewrite products. Off: kernels take any axes.
+    kDecomposeDots,
     // After all that makes nodes, which makes some of them twice.
     kEliminateCommonSubexpressions,
     // The nodes that others took the place of, and constants in an order that nobody wants any more.

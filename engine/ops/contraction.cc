@@ -76,6 +76,15 @@ struct DotAccumulator<T> {
   using type = double;
 };
 
+template <typename T>
+T Conjugated(bool conjugate, T x) {
+  if constexpr (ComplexElement<T>) {
+    return conjugate ? std::conj(x) : x;
+  } else {
+    return x;
+  }
+}
+
 template <typename To, typename From>
 To Round(From x) {
   if constexpr (HalfElement<To>) {
@@ -104,6 +113,11 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   const auto &lc = attrs.Ints("lhs_contracting_dimensions"), &rc = attrs.Ints("rhs_contracting_dimensions"),
              &lb = attrs.Ints("lhs_batching_dimensions"), &rb = attrs.Ints("rhs_batching_dimensions");
   RETURN_IF_ERROR(CheckSameDType(lhs, rhs, "lhs and rhs"));
+  for (absl::string_view flag : {"lhs_conj", "rhs_conj"}) {
+    if (attrs.Int(flag) != 0 && attrs.Int(flag) != 1) {
+      return Refuse(Refusal::kAttributeInvalid, absl::StrCat(flag, " must be 0 or 1, and is ", attrs.Int(flag)));
+    }
+  }
   RETURN_IF_ERROR(CheckRoles(lhs, lc, lb, kLhs));
   RETURN_IF_ERROR(CheckRoles(rhs, rc, rb, kRhs));
   if (lc.size() != rc.size() || lb.size() != rb.size()) {
@@ -147,6 +161,7 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
   for (int64_t axis : lc) contracted.push_back(lhs.shape()[static_cast<size_t>(axis)]);
   Literal& out = call.results[0];
 
+  const bool conj_lhs = call.attrs.Int("lhs_conj") != 0, conj_rhs = call.attrs.Int("rhs_conj") != 0;
   VisitDType(lhs.dtype(), [&]<typename T>(TypeTag<T>) {
     VisitDType(out.dtype(), [&]<typename R>(TypeTag<R>) {
       using Accumulator = typename DotAccumulator<R>::type;
@@ -168,8 +183,8 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
             x += c[n] * ls[static_cast<size_t>(lc[n])];
             y += c[n] * rs[static_cast<size_t>(rc[n])];
           }
-          const Accumulator p = scalar::ConvertElement<Accumulator>(a[static_cast<size_t>(x)]);
-          const Accumulator q = scalar::ConvertElement<Accumulator>(b[static_cast<size_t>(y)]);
+          const Accumulator p = Conjugated(conj_lhs, scalar::ConvertElement<Accumulator>(a[static_cast<size_t>(x)]));
+          const Accumulator q = Conjugated(conj_rhs, scalar::ConvertElement<Accumulator>(b[static_cast<size_t>(y)]));
           sum = scalar::Apply(scalar::Add{}, sum, scalar::Apply(scalar::Multiply{}, p, q));
         }
         results[static_cast<size_t>(i.linear())] = Round<R>(sum);
@@ -215,6 +230,7 @@ PermutedCall PermuteDotGeneral(const PermuteContext& context) {
     std::reverse(rhs.batch.begin(), rhs.batch.end());
     std::swap(lhs, rhs);
     call.operand_index = {1, 0};
+    call.attrs.Set("lhs_conj", attrs.Int("rhs_conj")).Set("rhs_conj", attrs.Int("lhs_conj"));
   }
   call.operand_orders = {context.orders[0], context.orders[1]};
   call.attrs.Set("lhs_contracting_dimensions", std::move(lhs.contracting));

@@ -14,12 +14,14 @@ PermutedCall PermuteDotGeneral(const PermuteContext& context);
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
 std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch);
 
-inline constexpr AttrDef kDotGeneralAttrs[] = {
-    {.name = "lhs_contracting_dimensions", .kind = AttrKind::kInts},
-    {.name = "rhs_contracting_dimensions", .kind = AttrKind::kInts},
-    {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
-    {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
-    {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true}};
+inline constexpr AttrDef kDotGeneralAttrs[] = {{.name = "lhs_contracting_dimensions", .kind = AttrKind::kInts},
+                                               {.name = "rhs_contracting_dimensions", .kind = AttrKind::kInts},
+                                               {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
+                                               {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
+                                               {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true},
+                                               // 1: the side is conjugated as it is read.
+                                               {.name = "lhs_conj", .kind = AttrKind::kInt, .engine_only = true},
+                                               {.name = "rhs_conj", .kind = AttrKind::kInt, .engine_only = true}};
 inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
     {Refusal::kAxisOutOfRange, "a contracted axis is not there"},
@@ -30,7 +32,8 @@ inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kAttributeInvalid, "lhs and rhs name different numbers of contracted or of batch axes"},
     {Refusal::kShapeMismatch, "sizes of contracted axes differ"},
     {Refusal::kShapeMismatch, "sizes of batch axes differ"},
-    {Refusal::kDtypeUnsupported, "result_dtype is neither the operands' dtype nor a wider one of its kind"}};
+    {Refusal::kDtypeUnsupported, "result_dtype is neither the operands' dtype nor a wider one of its kind"},
+    {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"}};
 
 inline constexpr OpDef kDotGeneralDef = {
     .family = "core",

@@ -13,7 +13,20 @@ bool IsPlain(const Node& node) { return node.num_results == 1 && node.body == nu
 
 }  // namespace
 
-bool GraphRewriter::Run(Graph* graph, const Rule& rule) { return GraphRewriter(graph, rule).RunOverAll(); }
+bool GraphRewriter::Run(Graph* graph, const Rule& rule, Counting counting) {
+  GraphRewriter rewriter(graph, rule);
+  if (counting == kCountUses) rewriter.CountUses();
+  return rewriter.RunOverAll();
+}
+
+void GraphRewriter::CountUses() {
+  old_uses_.resize(static_cast<size_t>(graph_.num_values()));
+  for (const Node& node : graph_.nodes()) {
+    for (ValueId operand : node.operands) ++old_uses_[static_cast<size_t>(operand.index)];
+  }
+  for (const GraphOutput& output : graph_.outputs()) ++old_uses_[static_cast<size_t>(output.value.index)];
+  uses_ = old_uses_;
+}
 
 bool GraphRewriter::RunOverAll() {
   const size_t num_nodes = graph_.nodes().size();
@@ -33,6 +46,7 @@ bool GraphRewriter::RunOverAll() {
     if (instead.has_value()) {
       StartRebuilding();
       Mapped(result) = *instead;
+      if (!uses_.empty()) uses_[static_cast<size_t>(instead->index)] += old_uses_[static_cast<size_t>(result.index)];
     } else if (rebuilding_) {
       Move(next_);
     }
@@ -65,7 +79,13 @@ void GraphRewriter::Move(size_t i) {
   for (int32_t r = 0; r < num_results; ++r) {
     new_.set_type({value.index + r}, std::move(old_types_[static_cast<size_t>(old.index + r)]));
     Mapped({old.index + r}) = {value.index + r};
+    if (!uses_.empty()) SetUses({value.index + r}, old_uses_[static_cast<size_t>(old.index + r)]);
   }
+}
+
+void GraphRewriter::SetUses(ValueId value, int32_t uses) {
+  if (uses_.size() <= static_cast<size_t>(value.index)) uses_.resize(static_cast<size_t>(value.index) + 1);
+  uses_[static_cast<size_t>(value.index)] = uses;
 }
 
 ValueId GraphRewriter::Add(Node node, TensorType type) {
@@ -78,8 +98,12 @@ ValueId GraphRewriter::Add(Node node, TensorType type) {
     if (instead.has_value()) return *instead;
   }
   StartRebuilding();
+  if (!uses_.empty()) {
+    for (ValueId operand : node.operands) ++uses_[static_cast<size_t>(operand.index)];
+  }
   const ValueId value = new_.AddNode(std::move(node));
   new_.set_type(value, std::move(type));
+  if (!uses_.empty()) SetUses(value, 0);
   return value;
 }
 

@@ -22,8 +22,9 @@ class GraphRewriter {
   // Add. Nothing, and nothing added: the node stays. The operands are values of the rewritten graph.
   using Rule = std::function<std::optional<ValueId>(const Node& node, GraphRewriter& graph)>;
 
+  enum Counting { kCountNothing, kCountUses };
   // Whether anything changed. Nodes with a body and nodes of several results are not offered to the rule.
-  static bool Run(Graph* graph, const Rule& rule);
+  static bool Run(Graph* graph, const Rule& rule, Counting counting = kCountNothing);
 
   const TensorType& type(ValueId value) const { return current().type(value); }
   // The value that the result of the node at hand will be where the node stays.
@@ -40,6 +41,10 @@ class GraphRewriter {
     const Node* node = producer(value);
     return node != nullptr && Is(*node->op, op) ? node : nullptr;
   }
+
+  // With kCountUses: how many operands and outputs are the value, those that nobody needs included, and those of the
+  // node at hand.
+  int32_t uses(ValueId value) const { return uses_[static_cast<size_t>(value.index)]; }
 
   // Appends a node of one result, or gives the value that the rule puts in its place: a rule need not think of what
   // becomes of its own results.
@@ -62,6 +67,8 @@ class GraphRewriter {
   void StartRebuilding();
   // Node i goes to new_ as it is.
   void Move(size_t i);
+  void CountUses();
+  void SetUses(ValueId value, int32_t uses);
   ValueId& Mapped(ValueId old) { return map_[static_cast<size_t>(old.index)]; }
 
   Graph& graph_;
@@ -75,6 +82,8 @@ class GraphRewriter {
   std::vector<Node> old_nodes_;        // of graph_, once rebuilding
   std::vector<TensorType> old_types_;  // likewise, by value
   std::vector<ValueId> map_;           // new value by old one
+  std::vector<int32_t> old_uses_;      // by old value; empty where nobody counts
+  std::vector<int32_t> uses_;          // by value
 };
 
 }  // namespace tensord

@@ -26,12 +26,14 @@ using Sizes = std::vector<int64_t>;
 struct Case {
   Sizes lhs, rhs;
   Sizes lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+  bool conjugates_lhs = false, conjugates_rhs = false;
 };
 
 std::string Describe(const Case& c) {
   return absl::StrCat("[", absl::StrJoin(c.lhs, ","), "].[", absl::StrJoin(c.rhs, ","), "] contracting {",
                       absl::StrJoin(c.lhs_contracting, ","), "}{", absl::StrJoin(c.rhs_contracting, ","), "} batch {",
-                      absl::StrJoin(c.lhs_batch, ","), "}{", absl::StrJoin(c.rhs_batch, ","), "}");
+                      absl::StrJoin(c.lhs_batch, ","), "}{", absl::StrJoin(c.rhs_batch, ","), "}",
+                      c.conjugates_lhs ? " conj lhs" : "", c.conjugates_rhs ? " conj rhs" : "");
 }
 
 int64_t Product(const Sizes& sizes) {
@@ -95,9 +97,9 @@ std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector
 }
 
 absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
-  return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())},
-                             {operands, Shape(c.rhs.begin(), c.rhs.end())},
-                             {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch}, result);
+  return Contraction::Create(
+      {operands, Shape(c.lhs.begin(), c.lhs.end())}, {operands, Shape(c.rhs.begin(), c.rhs.end())},
+      {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch, c.conjugates_lhs, c.conjugates_rhs}, result);
 }
 
 // The result starts as bytes of ones (NaN, as a float), which must not be read.
@@ -211,7 +213,9 @@ void CheckExact(const Case& c) {
   const auto rhs = SmallIntegers<T>(Product(c.rhs), 2);
   const auto result = DotAnyThreads<R>(c, lhs, rhs);
   if constexpr (ComplexElement<T>) {
-    EXPECT_EQ(result, Naive(c, lhs, rhs, R(0), [](R sum, T x, T y) { return sum + R(x) * R(y); }));
+    EXPECT_EQ(result, Naive(c, lhs, rhs, R(0), [&c](R sum, T x, T y) {
+                return sum + (c.conjugates_lhs ? std::conj(R(x)) : R(x)) * (c.conjugates_rhs ? std::conj(R(y)) : R(y));
+              }));
   } else if constexpr (HalfElement<T>) {
     const auto expected = Naive(c, lhs, rhs, 0.0, [](double sum, T x, T y) {
       return sum + static_cast<double>(static_cast<float>(x)) * static_cast<double>(static_cast<float>(y));
@@ -236,6 +240,33 @@ TEST(DotTest, EqualsNaiveLoop) {
     CheckExact<Float16, Float16>(c);
     CheckExact<BFloat16, BFloat16>(c);
   }
+}
+
+TEST(DotTest, ConjugatesEitherSide) {
+  std::vector<Case> cases = Cases();
+  cases.push_back(Matrices(150, 90, 130));
+  cases.push_back({{90, 150}, {130, 90}, {0}, {1}, {}, {}});
+  cases.push_back(Matrices(1, 40000, 1));
+  cases.push_back(Matrices(3000, 400, 1));
+  cases.push_back(Matrices(1, 400, 3000));
+  cases.push_back(Matrices(20, 9000, 20));
+  for (Case& c : cases) {
+    for (const auto& [lhs, rhs] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+      c.conjugates_lhs = lhs;
+      c.conjugates_rhs = rhs;
+      CheckExact<Complex64, Complex64>(c);
+      CheckExact<Complex128, Complex128>(c);
+      CheckExact<Complex128, Complex64>(c);
+    }
+  }
+}
+
+// Of real numbers the flags say nothing.
+TEST(DotTest, RealNumbersAreTheirOwnConjugates) {
+  Case c = Matrices(9, 20, 5);
+  c.conjugates_lhs = c.conjugates_rhs = true;
+  CheckExact<float, float>(c);
+  CheckExact<int32_t, int32_t>(c);
 }
 
 TEST(DotTest, WiderResultsAreComputedWide) {

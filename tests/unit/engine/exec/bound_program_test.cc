@@ -379,7 +379,7 @@ TEST(BoundProgram, ACheckThatRefusesEndsTheRunBetweenKernels) {
     %x = input : f32[4]
     %a = exp(%x)
     %b = negate(%a)
-    %c = negate(%b)
+    %c = floor(%b)
     output "y" = %c
   })",
                                                  &backend);
