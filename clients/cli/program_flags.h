@@ -10,7 +10,8 @@
 
 namespace tensord::cli {
 
-// What the commands share that compile a graph: --device, --order, --disable-pass, and those of a connection.
+// What the commands share that compile a graph: --device, --order, --disable-pass, --enable-pass, and those of a
+// connection.
 std::vector<FlagSpec> ProgramFlags();
 
 struct ProgramFlagValues {

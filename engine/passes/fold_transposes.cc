@@ -1,19 +1,31 @@
 #include "engine/passes/fold_transposes.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
-#include "engine/ir/canonical.h"
+#include "engine/ir/liveness.h"
 #include "engine/ops/axis_order.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/structural.h"
-#include "engine/passes/eliminate_dead_code.h"
 
 namespace tensord {
 namespace {
+
+bool IsRowMajorReshape(const Node& node) {
+  return Is(*node.op, CoreOp::kReshape) && static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor;
+}
+
+// Those that an output needs.
+int64_t NumTransposes(const Graph& graph) {
+  const std::vector<bool> live = LiveNodes(graph);
+  int64_t count = 0;
+  for (size_t i = 0; i < live.size(); ++i) count += live[i] && Is(*graph.nodes()[i].op, CoreOp::kTranspose);
+  return count;
+}
 
 // A value of the old graph as the new one has it: old.shape[i] == stored.shape[order[i]].
 struct StoredValue {
@@ -28,6 +40,9 @@ class Rewriter {
     new_.set_algebra(graph.algebra());
     values_.resize(static_cast<size_t>(graph.num_values()));
   }
+
+  // Whether a node reads or gives something in another order than before.
+  bool reorders() const { return reorders_; }
 
   absl::StatusOr<Graph> Run() {
     for (const GraphInput& input : old_.inputs()) {
@@ -77,6 +92,7 @@ class Rewriter {
       const size_t from = call.operand_index.empty() ? i : static_cast<size_t>(call.operand_index[i]);
       rewritten.operands.push_back(InOrder(node.operands[from], call.operand_orders[from]));
     }
+    reorders_ = reorders_ || Reorders(node, call);
     RETURN_IF_ERROR(RenameOperandAxes(call.operand_orders, &rewritten.attrs));
     const ValueId result = new_.AddNode(std::move(rewritten));
     for (int32_t r = 0; r < node.num_results; ++r) {
@@ -86,6 +102,12 @@ class Rewriter {
       values_[static_cast<size_t>(old.index)] = {stored, order};
     }
     return absl::OkStatus();
+  }
+
+  static bool Reorders(const Node& node, const PermutedCall& call) {
+    if (!call.operand_index.empty() || !IsIdentity(call.result_order) || IsRowMajorReshape(node)) return true;
+    return !std::all_of(call.operand_orders.begin(), call.operand_orders.end(),
+                        [](const AxisOrder& order) { return IsIdentity(order); });
   }
 
   static TensorType StoredType(const TensorType& type, const AxisOrder& order) {
@@ -150,6 +172,7 @@ class Rewriter {
 
   const Graph& old_;
   const bool row_major_;
+  bool reorders_ = false;
   Graph new_;
   std::vector<StoredValue> values_;                                                // by old value
   absl::flat_hash_map<int32_t, std::vector<std::pair<AxisOrder, ValueId>>> made_;  // by new value
@@ -162,15 +185,13 @@ absl::StatusOr<bool> FoldTransposes(Graph* graph, const PassOptions& options) {
   for (const Node& node : graph->nodes()) {
     has_transpose = has_transpose || Is(*node.op, CoreOp::kTranspose);
     // A row-major reshape reads its operand reversed; left alone it would be a strided copy.
-    has_transpose = has_transpose ||
-                    (Is(*node.op, CoreOp::kReshape) && static_cast<Order>(node.attrs.Int("order")) == Order::kRowMajor);
+    has_transpose = has_transpose || IsRowMajorReshape(node);
   }
   if (!has_transpose) return false;
-  ASSIGN_OR_RETURN(Graph rewritten, Rewriter(*graph, options.row_major).Run());
-  // What nothing could absorb comes back as it was, next to constants in an order that nobody wants.
-  Graph live = rewritten;
-  RETURN_IF_ERROR(EliminateDeadCode(&live, options).status());
-  if (CanonicalBytes(live) == CanonicalBytes(*graph)) return false;
+  Rewriter rewriter(*graph, options.row_major);
+  ASSIGN_OR_RETURN(Graph rewritten, rewriter.Run());
+  // What nothing could absorb came back as it was, next to constants in an order that nobody wants.
+  if (!rewriter.reorders() && NumTransposes(rewritten) == NumTransposes(*graph)) return false;
   *graph = std::move(rewritten);
   return true;
 }

@@ -52,8 +52,10 @@ absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
 
 absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
                                                    const std::vector<Literal>& arguments) {
-  const CompileSettings settings{
-      .device = "test:0", .row_major = options.row_major, .disabled_passes = options.disabled_passes};
+  const CompileSettings settings{.device = "test:0",
+                                 .row_major = options.row_major,
+                                 .disabled_passes = options.disabled_passes,
+                                 .enabled_passes = options.enabled_passes};
   const ProgramKey key = MakeProgramKey(graph, settings);
   ASSIGN_OR_RETURN(const CompiledProgramPtr program,
                    Compile(std::move(graph), settings, key.fingerprint, options.backend));

@@ -16,6 +16,7 @@ struct CompiledRunOptions {
   Backend* backend = nullptr;
   bool row_major = false;  // arguments and results are handed over as a row-major client's bytes
   std::vector<std::string> disabled_passes = {};
+  std::vector<std::string> enabled_passes = {};
 };
 
 // Compiles an untyped graph and runs it once through the same steps as the server. Literals are column-major on both
