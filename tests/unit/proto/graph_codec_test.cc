@@ -260,7 +260,9 @@ TEST(GraphCodecTest, NestingIsBounded) {
     *wire.mutable_inputs(0)->mutable_type()->add_shape() = expr;
     const absl::StatusOr<Graph> graph = Decoded(wire);
     EXPECT_EQ(graph.ok(), depth <= 32) << depth << ": " << graph.status();
-    if (!graph.ok()) EXPECT_EQ(ReasonOf(graph.status()), "DIM_EXPR_INVALID");
+    if (!graph.ok()) {
+      EXPECT_EQ(ReasonOf(graph.status()), "DIM_EXPR_INVALID");
+    }
     v1::DimExpr deeper;
     deeper.mutable_binary()->set_kind(v1::BinaryDimExpr::KIND_ADD);
     *deeper.mutable_binary()->mutable_lhs() = expr;

@@ -75,7 +75,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   metrics.CallEnded(Record());
   const ExecutorPool executors;
   CompilePool pool(1, 1);
-  const ProgramCache cache(1, &pool);
+  const ProgramCache cache({.max_bytes = 1}, &pool);
   Log log({.level = LogLevel::kOff});
   const CollectedMetrics collected(
       {.version = "1", .executors = &executors, .cache = &cache, .log = &log, .admission = [] {
