@@ -12,6 +12,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
+#include "engine/runtime/explain.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
@@ -49,7 +50,7 @@ void RequireCompiles(const Graph& graph, Order order) {
   const ProgramKey key = MakeProgramKey(graph, settings);
   const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
   if (!program.ok()) return RequireRefusal(program.status());
-  Require(!(*program)->Explain().empty(), "a program explains itself");
+  Require(!ExplainProgram(**program).empty(), "a program explains itself");
 }
 
 // Text format without messages on the standard error.
