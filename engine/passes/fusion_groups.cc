@@ -186,9 +186,9 @@ class Partition {
     deciders_.ForEach(graph_.type(node.first_result), await_size);
     if (!own.has_value()) {
       depths_[static_cast<size_t>(n)] = depth + (is_group_deepest ? 1 : 0);
-      // A layout op is what its readers make of it.
-      if (ViewOf(node.first_result).origin.index != node.first_result.index) return;
-      for (ValueId operand : node.operands) MarkReadOutside(operand);
+      // A layout op is what its readers make of it, but for the shapes that it reads.
+      const bool is_layout = ViewOf(node.first_result).origin.index != node.first_result.index;
+      for (size_t k = is_layout ? 1 : 0; k < node.operands.size(); ++k) MarkReadOutside(node.operands[k]);
       return;
     }
     int32_t group = is_group_deepest ? JoinOperands(node, *own, depth) : -1;
