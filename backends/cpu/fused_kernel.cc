@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cpu/fused_plan.h"
 #include "backends/cpu/fused_task.h"
 #include "backends/cpu/thread_pool.h"
@@ -26,6 +27,14 @@ class FusedKernel final : public Kernel {
     if (plan_.is_split)
       bytes += plan_.space.num_groups() * (plan_.joined_bytes + plan_.num_parts * plan_.partial_bytes);
     return bytes;
+  }
+
+  std::string Describe() const override {
+    std::string text = absl::StrCat("tiles of ", plan_.tile_elements, " elements");
+    if (plan_.stages.size() > 1) absl::StrAppend(&text, ", ", plan_.stages.size(), " stages");
+    if (plan_.is_split) absl::StrAppend(&text, ", ", plan_.num_parts, " parts a group");
+    if (plan_.num_tasks() > 1) absl::StrAppend(&text, ", ", plan_.num_tasks(), " tasks");
+    return text;
   }
 
   void Run(const KernelArgs& args) const override {

@@ -68,6 +68,14 @@ std::string TrafficText(const Traffic& traffic) {
 // Where a value lies: "argument 0", "temporary at 64".
 std::string HomeText(const BufferPlan& plan, Slot slot) { return ToString(plan.homes[At(slot)]); }
 
+// The client's node that gives the result.
+const std::string& ResultName(const ExecInstruction& instruction, size_t result) {
+  if (instruction.body == nullptr) return instruction.node;
+  const Graph& body = *instruction.body;
+  const ValueId value = body.outputs()[result].value;
+  return body.is_input(value) ? instruction.node : body.nodes()[static_cast<size_t>(body.producer(value))].name;
+}
+
 // Lines of three columns, the last one ragged.
 class Table {
  public:
@@ -205,8 +213,9 @@ class Explanation {
     for (const int32_t i : bound != nullptr ? bound->segments() : SegmentsOf(program_)) is_segment[At(i)] = true;
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const ExecInstruction& instruction = program_.instructions[i];
-      for (Slot slot : instruction.results) {
-        values.Add(absl::StrCat("%", slot, " node ", Quote(instruction.node)),
+      for (size_t r = 0; r < instruction.results.size(); ++r) {
+        const Slot slot = instruction.results[r];
+        values.Add(absl::StrCat("%", slot, " node ", Quote(ResultName(instruction, r))),
                    ResultHome(instruction, slot, is_segment[i]), TypeText(slot));
       }
     }

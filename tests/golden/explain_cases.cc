@@ -33,7 +33,7 @@ absl::StatusOr<std::string> RunExplainCase(const std::string& input) {
     }
   }
   ASSIGN_OR_RETURN(Graph graph, ParseGraph(absl::string_view(input).substr(directive.size()), CoreRegistry()));
-  HiddenMemoryBackend backend;
+  HiddenMemoryBackend backend(/*runs_fused=*/true);
   ASSIGN_OR_RETURN(const CompiledProgramPtr program, Compile(std::move(graph), settings, Fingerprint(), &backend));
   return ExplainProgram(*program);
 }

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/reference/evaluator.h"
+#include "tests/testlib/micro_evaluator.h"
 
 namespace tensord {
 namespace {
@@ -23,9 +25,10 @@ struct HiddenStep {
   const OpDef* op;
   Attributes attrs;
   std::vector<ConcreteType> operand_types;
-  ConcreteType result_type;
+  std::vector<ConcreteType> result_types;
   std::vector<Slot> operands;
-  Slot result;
+  std::vector<Slot> results;
+  std::optional<MicroProgram> micro;
   std::string node;
 };
 
@@ -34,7 +37,9 @@ class HiddenProgram final : public PreparedSession {
   std::vector<HiddenStep> steps;
   // Asked for and written to, so that the plan's scratch is exercised.
   int64_t scratch_bytes() const override { return 96; }
-  std::string DescribeKernel(size_t) const override { return "reference rule"; }
+  std::string DescribeKernel(size_t position) const override {
+    return steps[position].micro.has_value() ? "reference rules, one after the other" : "reference rule";
+  }
 };
 
 class HiddenSession final : public BackendSession {
@@ -79,9 +84,18 @@ class HiddenSession final : public BackendSession {
       ASSIGN_OR_RETURN(Literal literal, Literal::FromBytes(step.operand_types[i], absl::string_view(data, size)));
       operands.push_back(std::move(literal));
     }
-    for (const Literal& operand : operands) pointers.push_back(&operand);
-    ASSIGN_OR_RETURN(const Literal result, EvaluateNode(*step.op, step.attrs, pointers, step.result_type));
-    std::memcpy(Reveal(slots[static_cast<size_t>(step.result)]), result.bytes().data(), result.bytes().size());
+    std::vector<Literal> results;
+    if (step.micro.has_value()) {
+      results = EvaluateMicroProgram(*step.micro, operands);
+    } else {
+      for (const Literal& operand : operands) pointers.push_back(&operand);
+      ASSIGN_OR_RETURN(Literal result, EvaluateNode(*step.op, step.attrs, pointers, step.result_types[0]));
+      results.push_back(std::move(result));
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      const absl::string_view bytes = results[i].bytes();
+      std::memcpy(Reveal(slots[static_cast<size_t>(step.results[i])]), bytes.data(), bytes.size());
+    }
     return absl::OkStatus();
   }
 
@@ -94,7 +108,8 @@ struct HiddenMemoryBackend::Counters {
   std::atomic<int64_t> live{0};
 };
 
-HiddenMemoryBackend::HiddenMemoryBackend() : counters_(std::make_shared<Counters>()) {}
+HiddenMemoryBackend::HiddenMemoryBackend(bool runs_fused)
+    : runs_fused_(runs_fused), counters_(std::make_shared<Counters>()) {}
 HiddenMemoryBackend::~HiddenMemoryBackend() = default;
 
 DeviceDescription HiddenMemoryBackend::Describe() const {
@@ -109,12 +124,14 @@ absl::StatusOr<std::unique_ptr<PreparedSession>> HiddenMemoryBackend::Prepare(
     absl::Span<const SegmentInstruction> segments) const {
   auto program = std::make_unique<HiddenProgram>();
   for (const SegmentInstruction& instruction : segments) {
+    const MicroProgram* const micro = instruction.bound.micro;
     program->steps.push_back({.op = instruction.bound.op,
                               .attrs = *instruction.bound.attrs,
                               .operand_types = {instruction.bound.operands.begin(), instruction.bound.operands.end()},
-                              .result_type = instruction.bound.results[0],
+                              .result_types = {instruction.bound.results.begin(), instruction.bound.results.end()},
                               .operands = {instruction.operands.begin(), instruction.operands.end()},
-                              .result = instruction.results[0],
+                              .results = {instruction.results.begin(), instruction.results.end()},
+                              .micro = micro == nullptr ? std::nullopt : std::optional(*micro),
                               .node = std::string(instruction.node)});
   }
   return program;

@@ -13,12 +13,13 @@ namespace tensord {
 // Keeps the engine honest for devices that are not the CPU; counts its buffers so that tests find leaks.
 class HiddenMemoryBackend final : public Backend {
  public:
-  HiddenMemoryBackend();
+  explicit HiddenMemoryBackend(bool runs_fused = false);
   ~HiddenMemoryBackend() override;
 
   absl::string_view kind() const override { return "hidden"; }
   DeviceDescription Describe() const override;
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override;
+  bool runs_fused() const override { return runs_fused_; }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override;
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override;
@@ -30,6 +31,7 @@ class HiddenMemoryBackend final : public Backend {
 
  private:
   struct Counters;
+  const bool runs_fused_;
   const std::shared_ptr<Counters> counters_;
 };
 
