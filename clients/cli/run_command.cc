@@ -1,15 +1,20 @@
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/command.h"
+#include "clients/cli/file.h"
 #include "clients/cli/graph_file.h"
 #include "clients/cli/npy.h"
 #include "clients/cli/program_flags.h"
 #include "clients/cli/run_report.h"
+#include "clients/cli/run_trace.h"
 #include "clients/cpp/client.h"
 
 namespace tensord::cli {
@@ -56,28 +61,57 @@ absl::StatusOr<std::vector<client::HostTensor>> ReadInputs(const v1::Graph& grap
   return tensors;
 }
 
+// Notes how long each call takes.
+class CallTimer {
+ public:
+  explicit CallTimer(std::vector<RunReport::Call>* calls) : calls_(calls) {}
+
+  template <typename Work>
+  auto Time(absl::string_view name, const Work& work) {
+    const Clock::time_point begin = Clock::now();
+    auto result = work();
+    calls_->push_back({.name = std::string(name),
+                       .start = absl::FromChrono(begin - started_),
+                       .duration = absl::FromChrono(Clock::now() - begin)});
+    return result;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::vector<RunReport::Call>* const calls_;
+  const Clock::time_point started_ = Clock::now();
+};
+
 absl::StatusOr<RunReport> CompileAndRun(const ProgramFlagValues& values, const v1::Graph& graph,
                                         absl::Span<const client::HostTensor> inputs) {
-  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
+  std::vector<RunReport::Call> calls;
+  CallTimer timer(&calls);
+  absl::StatusOr<std::unique_ptr<client::Client>> client =
+      timer.Time("connect", [&] { return client::Client::Connect(values.connection); });
   if (!client.ok()) return client.status();
-  absl::StatusOr<v1::CompileResponse> compiled = (*client)->Compile(graph, values.options);
+  absl::StatusOr<v1::CompileResponse> compiled =
+      timer.Time("compile", [&] { return (*client)->Compile(graph, values.options); });
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<client::ExecuteResult> result =
-      (*client)->Execute(compiled->program().fingerprint(), inputs, values.options);
-  // A busy server may have dropped the program in between.
-  if (absl::IsFailedPrecondition(result.status())) result = (*client)->Execute(graph, inputs, values.options);
+  absl::StatusOr<client::ExecuteResult> result = timer.Time(
+      "execute", [&] { return (*client)->Execute(compiled->program().fingerprint(), inputs, values.options); });
+  if (absl::IsFailedPrecondition(result.status())) {
+    // A busy server may have dropped the program in between.
+    result = timer.Time("execute", [&] { return (*client)->Execute(graph, inputs, values.options); });
+  }
   if (!result.ok()) return result.status();
   if (result->outputs.size() != static_cast<size_t>(graph.outputs_size())) {
     return absl::InternalError(absl::StrCat("the server sent another number of results: ", result->outputs.size(),
                                             " for ", graph.outputs_size()));
   }
-  return RunReport{.compiled = *std::move(compiled), .result = *std::move(result)};
+  return RunReport{.calls = std::move(calls), .compiled = *std::move(compiled), .result = *std::move(result)};
 }
 
 int Run(const Arguments& arguments, Console& console) {
   absl::StatusOr<ProgramFlagValues> values = ParseProgramFlags(arguments);
   if (!values.ok()) return console.Usage("run", values.status().message());
-  values->options.profile = arguments.Has("profile");
+  const std::optional<std::string> trace_path = arguments.Value("trace");
+  values->options.profile = arguments.Has("profile") || trace_path.has_value();
   absl::StatusOr<Files> input_files = ParseFiles(arguments, "input");
   if (!input_files.ok()) return console.Usage("run", input_files.status().message());
   absl::StatusOr<Files> output_files = ParseFiles(arguments, "output");
@@ -101,6 +135,13 @@ int Run(const Arguments& arguments, Console& console) {
     const absl::Status written = WriteNpy(file->second, report->result.outputs[static_cast<size_t>(i)]);
     if (!written.ok()) return console.Fail(written);
   }
+  if (trace_path.has_value()) {
+    const absl::StatusOr<std::string> trace = TraceJson(*report);
+    const absl::Status written = trace.ok() ? WriteFile(*trace_path, *trace) : trace.status();
+    if (!written.ok()) return console.Fail(written);
+    // The segments are in the file; printed as well only where that was asked for.
+    if (!arguments.Has("profile")) report->result.stats.clear_segments();
+  }
   return PrintRunReport(*report, console);
 }
 
@@ -113,7 +154,10 @@ Command RunCommand() {
        .placeholder = "NAME=FILE",
        .help = "Write an output to a .npy file; others are summarized",
        .is_repeatable = true},
-      {.name = "profile", .help = "Say how long each segment took"}};
+      {.name = "profile", .help = "Say how long each segment took"},
+      {.name = "trace",
+       .placeholder = "FILE",
+       .help = "Write how long everything took, for chrome://tracing and ui.perfetto.dev"}};
   for (FlagSpec& flag : ProgramFlags()) flags.push_back(std::move(flag));
   return {.name = "run",
           .operands = "GRAPH",

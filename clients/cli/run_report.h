@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "clients/cli/console.h"
 #include "clients/cpp/client.h"
 
@@ -16,6 +17,14 @@ struct RunReport {
     std::string file;  // empty: not written, so its first values are shown
   };
 
+  // A call of ours to the server: "connect", "compile", "execute".
+  struct Call {
+    std::string name;
+    absl::Duration start;  // since the command began
+    absl::Duration duration;
+  };
+
+  std::vector<Call> calls;  // in order; the last one brought the result
   v1::CompileResponse compiled;
   client::ExecuteResult result;
   std::vector<Output> outputs;  // one for each of result.outputs

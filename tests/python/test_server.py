@@ -147,7 +147,12 @@ class Programs(ServerTest):
         self.assertTrue(program.stats.device)
         self.assertGreater(program.stats.run_time, 0)
         self.assertLess(program.stats.run_time, program.stats.round_trip_time)
-        self.assertTrue(program.stats.segments)
+        segments = program.stats.segments
+        self.assertTrue(segments)
+        self.assertTrue(all(segment.backend == "cpu" and segment.kernel and segment.nodes for segment in segments))
+        self.assertEqual([segment.start for segment in segments], sorted(segment.start for segment in segments))
+        self.assertLessEqual(sum(segment.duration for segment in segments), program.stats.run_time)
+        self.assertIn("us)", repr(segments[0]))
 
     def test_evaluate_twice(self):
         for source in ("compiled", "memory"):

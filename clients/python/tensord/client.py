@@ -31,12 +31,31 @@ def default_target():
     return f"unix:{runtime_folder}/tensord.sock"
 
 
+class Segment:
+    """What one kernel of a profiled run did: backend, kernel as text, names of the graph's nodes that it computed.
+
+    start, since the run began, and duration are in seconds.
+    """
+
+    __slots__ = ("backend", "kernel", "nodes", "start", "duration")
+
+    def __init__(self, message):
+        self.backend = message.backend
+        self.kernel = message.kernel
+        self.nodes = tuple(message.nodes)
+        self.start = seconds(message.start)
+        self.duration = seconds(message.duration)
+
+    def __repr__(self):
+        return f"Segment({self.kernel!r}, nodes={self.nodes!r}, duration={self.duration * 1e6:.1f} us)"
+
+
 class Stats:
     """How one run went. Times are in seconds.
 
     queue_time, compile_time and run_time are the server's; round_trip_time is what the caller waited, transport
     included. source is "compiled" where this call compiled the program and "memory" where it was there already.
-    segments, with profile=True: one contract.SegmentProfile per segment.
+    segments, with profile=True: a Segment for each kernel, in the order in which they ran.
     """
 
     __slots__ = (
@@ -58,7 +77,7 @@ class Stats:
         self.run_time = seconds(message.run_time)
         self.round_trip_time = round_trip_time
         self.peak_bytes = message.peak_bytes
-        self.segments = list(message.segments)
+        self.segments = [Segment(segment) for segment in message.segments]
 
     def __repr__(self):
         return (

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
 
 std::vector<float> Counting(size_t count) {
   std::vector<float> values(count);
@@ -50,6 +51,44 @@ TEST(ExecuteTest, ByGraphAndByFingerprint) {
   ASSERT_EQ(response.stats().segments_size(), 1);
   EXPECT_EQ(response.stats().segments(0).backend(), "cpu");
   EXPECT_THAT(response.stats().segments(0).nodes(), ElementsAre("sum"));
+}
+
+TEST(ExecuteTest, AProfileNamesTheNodesOfEveryKernel) {
+  const v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 64 } shape { size: 64 } } }
+    nodes { name: "scores" inputs: "x" inputs: "x"
+            dot_general { lhs_contracting_dimensions: 1 rhs_contracting_dimensions: 0 } }
+    nodes { name: "gate" inputs: "scores" unary: UNARY_OP_TANH }
+    nodes { name: "gated" inputs: "gate" inputs: "x" binary: BINARY_OP_MULTIPLY }
+    nodes { name: "shifted" inputs: "gated" inputs: "scores" binary: BINARY_OP_ADD }
+    nodes { name: "again" inputs: "shifted" inputs: "x"
+            dot_general { lhs_contracting_dimensions: 1 rhs_contracting_dimensions: 0 } }
+    outputs { name: "y" value: "again" })");
+  for (const char* pass : {"", "fuse", "form_sessions"}) {
+    InProcessServer server;
+    v1::ExecuteRequest request = RequestOf(graph, {FloatTensor(std::vector<float>(64 * 64, 0.25f), {64, 64})});
+    if (*pass != '\0') request.mutable_options()->add_disabled_passes(pass);
+    request.set_profile(true);
+    v1::ExecuteResponse response;
+    ASSERT_TRUE(Execute(server.stub(), request, &response).ok()) << pass;
+    std::vector<std::string> nodes;
+    absl::Duration end = absl::ZeroDuration(), total = absl::ZeroDuration();
+    const auto duration_of = [](const google::protobuf::Duration& d) {
+      return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
+    };
+    for (const v1::SegmentProfile& segment : response.stats().segments()) {
+      EXPECT_EQ(segment.backend(), "cpu");
+      nodes.insert(nodes.end(), segment.nodes().begin(), segment.nodes().end());
+      EXPECT_GE(duration_of(segment.start()), end);
+      end = duration_of(segment.start()) + duration_of(segment.duration());
+      total += duration_of(segment.duration());
+    }
+    EXPECT_THAT(nodes, IsSupersetOf({"scores", "gate", "gated", "shifted", "again"})) << pass;
+    EXPECT_EQ(nodes.front(), "scores");
+    EXPECT_EQ(nodes.back(), "again");
+    EXPECT_LE(end, duration_of(response.stats().run_time()));
+    EXPECT_LE(total, duration_of(response.stats().run_time()));
+  }
 }
 
 TEST(ExecuteTest, OnAnExecutor) {

@@ -60,6 +60,7 @@ class FakeServer : private v1::Compute::Service {
   std::function<grpc::Status(const v1::ExecuteRequest&, const grpc::ServerContext&)> refuse_execute =
       [](const auto&, const auto&) { return grpc::Status::OK; };
   v1::ServerInfo info;
+  std::string explain_text = "one segment";
   // The last request of each kind; read after its call returned.
   v1::CompileRequest compile_request;
   v1::ExecuteRequest execute_request;
@@ -88,7 +89,7 @@ class FakeServer : private v1::Compute::Service {
   grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
                        v1::ExplainResponse* response) override {
     explain_request = *request;
-    response->set_text("one segment");
+    response->set_text(explain_text);
     return refuse();
   }
 

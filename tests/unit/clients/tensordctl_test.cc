@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kIdentity[] = R"({
   "inputs": [{"name": "x", "type": {"dtype": "DTYPE_F32", "shape": [{"size": 2}]}}],
@@ -124,6 +125,39 @@ TEST_F(TensordctlTest, CompileShowsTheProgram) {
 TEST_F(TensordctlTest, ExplainPrintsTheText) {
   EXPECT_EQ(Call({"explain", graph_, target_}).out, "one segment\n");
   EXPECT_EQ(server_.explain_request.graph().outputs_size(), 1);
+}
+
+TEST_F(TensordctlTest, ExplainDrawsTheProgram) {
+  const Outcome unreadable = Call({"explain", "--dot", graph_, target_});
+  EXPECT_EQ(unreadable.status, kExitFailed);
+  EXPECT_THAT(unreadable.err, HasSubstr("NOT_FOUND"));
+  server_.explain_text =
+      "program \"p\" on cpu:0, row-major on the wire\n  %0 input \"x\" : f32[2]\n  output \"y\" = %0\n";
+  const Outcome drawn = Call({"explain", "--dot", graph_, target_});
+  EXPECT_EQ(drawn.status, kExitOk) << drawn.err;
+  EXPECT_THAT(drawn.out, HasSubstr("\"input %0\" -> \"output 0\" [label=\"f32[2]\"];"));
+  const auto json = Json(Call({"explain", "--dot", "--json", graph_, target_}).out);
+  EXPECT_EQ(json.fields().at("dot").string_value(), drawn.out);
+  EXPECT_EQ(json.fields().at("text").string_value(), server_.explain_text);
+}
+
+TEST_F(TensordctlTest, RunWritesATrace) {
+  const std::string path = absl::StrCat(folder_, "-trace.json");
+  const Outcome outcome = Call({"run", graph_, target_, "--input=x=" + input_, "--trace=" + path});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_TRUE(server_.execute_request.profile());
+  EXPECT_THAT(outcome.out, Not(HasSubstr("copy")));  // the profile is not printed unless it is asked for
+  const absl::StatusOr<std::string> trace = ReadFile(path);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  std::remove(path.c_str());
+  std::vector<std::string> names;
+  const auto json = Json(*trace);
+  for (const auto& event : json.fields().at("traceEvents").list_value().values()) {
+    if (event.struct_value().fields().at("ph").string_value() != "X") continue;
+    names.push_back(event.struct_value().fields().at("name").string_value());
+  }
+  EXPECT_THAT(names, ElementsAre("connect", "compile", "execute", "queue", "run", "copy"));
+  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--trace=/nowhere/t.json"}).status, kExitFailed);
 }
 
 TEST_F(TensordctlTest, ValidateSaysWhyNot) {
