@@ -108,11 +108,6 @@ class CpuSession final : public BackendSession {
                          : RunSteps(program, slots, scratch, StepTimes(times.data()));
   }
 
-  absl::Status Copy(void* to, const void* from, int64_t size_bytes) override {
-    std::memcpy(to, from, static_cast<size_t>(size_bytes));
-    return absl::OkStatus();
-  }
-
   absl::Status Finish() override { return absl::OkStatus(); }
 
  private:
@@ -153,6 +148,8 @@ class CpuBackend final : public Backend {
   DeviceDescription Describe() const override {
     return {.model = model_, .memory_bytes = memory_bytes_, .computes_on_caller = true};
   }
+
+  MemoryStats Memory() const override { return memory_->stats(); }
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     const DType first = operands.empty() ? result : operands[0];

@@ -16,6 +16,7 @@
 #include "engine/exec/bound_instruction.h"
 #include "engine/exec/buffer.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/memory_stats.h"
 
 namespace tensord {
 
@@ -49,7 +50,7 @@ struct SegmentTime {
 using RunCheck = std::function<absl::Status()>;
 
 // The scope of one run on one device: whatever a backend sets up once so that instructions need not. Confined to the
-// thread that opened it. Work may still be going on when Run or Copy return; Finish waits for it.
+// thread that opened it. Work may still be going on when Run returns; Finish waits for it.
 class BackendSession {
  public:
   virtual ~BackendSession() = default;
@@ -60,7 +61,6 @@ class BackendSession {
   // works on its own records events and converts them there. Segments follow each other and no times overlap.
   virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
                            absl::Span<SegmentTime> times) = 0;
-  virtual absl::Status Copy(void* to, const void* from, int64_t size_bytes) = 0;
   virtual absl::Status Finish() = 0;
 
  protected:
@@ -85,6 +85,7 @@ class Backend {
 
   virtual absl::string_view kind() const = 0;  // "cpu"
   virtual DeviceDescription Describe() const = 0;
+  virtual MemoryStats Memory() const = 0;
   // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
   virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
 

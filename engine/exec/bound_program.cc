@@ -1,6 +1,7 @@
 #include "engine/exec/bound_program.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "engine/base/refusal.h"
@@ -99,15 +100,10 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(bound->Prepare());
-  int64_t scratch_bytes = 0;
   for (const Session& session : bound->sessions_) {
-    scratch_bytes = std::max(scratch_bytes, session.prepared->scratch_bytes());
+    bound->scratch_bytes_ = std::max(bound->scratch_bytes_, session.prepared->scratch_bytes());
   }
-  ASSIGN_OR_RETURN(bound->plan_, PlanBuffers({.program = program,
-                                              .slot_types = bound->slot_types_,
-                                              .views = bound->views_,
-                                              .micro_programs = bound->micro_programs_,
-                                              .scratch_bytes = scratch_bytes}));
+  ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
@@ -129,9 +125,39 @@ absl::Status BoundProgram::Prepare() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::MakePlan(absl::Span<const bool> donated) const {
+  ASSIGN_OR_RETURN(BufferPlan plan, PlanBuffers({.program = program_,
+                                                 .slot_types = slot_types_,
+                                                 .views = views_,
+                                                 .micro_programs = micro_programs_,
+                                                 .scratch_bytes = scratch_bytes_,
+                                                 .donated = donated}));
+  return std::make_shared<const BufferPlan>(std::move(plan));
+}
+
+absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Span<const bool> donated) const {
+  if (!program_.knows_last_uses || std::find(donated.begin(), donated.end(), true) == donated.end()) return plan_;
+  {
+    MutexLock lock(&mutex_);
+    for (size_t i = donation_plans_.size(); i-- > 0;) {
+      if (absl::MakeConstSpan(donation_plans_[i].donated) != donated) continue;
+      std::rotate(donation_plans_.begin() + static_cast<ptrdiff_t>(i),
+                  donation_plans_.begin() + static_cast<ptrdiff_t>(i) + 1, donation_plans_.end());
+      return donation_plans_.back().plan;
+    }
+  }
+  // Two threads may make one plan, and either serves.
+  ASSIGN_OR_RETURN(std::shared_ptr<const BufferPlan> plan, MakePlan(donated));
+  MutexLock lock(&mutex_);
+  if (donation_plans_.size() == kMaxDonationPlans) donation_plans_.erase(donation_plans_.begin());
+  donation_plans_.push_back({.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()), .plan = plan});
+  return plan;
+}
+
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                         absl::Span<SegmentTime> times) const {
-  ASSIGN_OR_RETURN(const RunMemory memory, RunMemory::Allocate(plan_, backend_, arguments, constants_));
+                                                         absl::Span<SegmentTime> times, const BufferPlan* plan) const {
+  ASSIGN_OR_RETURN(const RunMemory memory,
+                   RunMemory::Allocate(plan == nullptr ? *plan_ : *plan, backend_, arguments, constants_));
   RETURN_IF_ERROR(RunSessions(memory, check, times));
   return memory.Results();
 }

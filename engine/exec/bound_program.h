@@ -7,8 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/base/mutex.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/exec_program.h"
@@ -23,20 +25,26 @@ namespace tensord {
 absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<const ConcreteType> arguments);
 
 // A program for one set of argument shapes on one backend: sizes evaluated, guards checked, memory planned, kernels
-// made. Immutable, so thread-safe. The program and the backend must outlive it.
+// made. Immutable but for plans that are made later, so thread-safe. The program and the backend must outlive it.
 class BoundProgram {
  public:
+  // Plans for donated arguments that are kept, those that were used last.
+  static constexpr size_t kMaxDonationPlans = 4;
+
   // Refuses guards that do not hold, sizes that are negative or overflow, and what the backend cannot prepare; a
   // refusal names the node.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(const ExecProgram& program, Backend* backend,
                                                               const SizeBinding& binding);
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
-  const BufferPlan& plan() const { return plan_; }
+  // Of a run that writes over no argument.
+  const BufferPlan& plan() const { return *plan_; }
+  // Of a run that may write over some: `donated` says which, by argument; empty: none. Made on first use.
+  absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated) const;
   // Device memory of one run beyond its arguments and results.
-  int64_t temporary_bytes() const { return plan_.arena_bytes; }
+  int64_t temporary_bytes() const { return plan_->arena_bytes; }
   // Of arguments, results and temporaries together.
-  int64_t peak_bytes() const { return plan_.peak_bytes; }
+  int64_t peak_bytes() const { return plan_->peak_bytes; }
 
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
@@ -55,14 +63,18 @@ class BoundProgram {
 
   // Runs once on the calling thread. Arguments are buffers of at least the slots' sizes; results are a buffer an
   // output, and share memory with each other, with arguments and with the program's constants where they are parts of
-  // them. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written.
+  // them. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written. `plan` is
+  // one of PlanFor, or null for plan(); the buffers of arguments that are donated must be writable, nobody else may
+  // read them any more, and no two may be the same memory.
   absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, const RunCheck& check = nullptr,
-                                             absl::Span<SegmentTime> times = {}) const;
+                                             absl::Span<SegmentTime> times = {},
+                                             const BufferPlan* plan = nullptr) const;
 
  private:
   BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
 
   absl::Status Prepare();
+  absl::StatusOr<std::shared_ptr<const BufferPlan>> MakePlan(absl::Span<const bool> donated) const;
   absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;
 
   const ExecProgram& program_;
@@ -70,10 +82,18 @@ class BoundProgram {
   std::vector<ConcreteType> slot_types_;
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
   std::vector<std::optional<OperandView>> views_;                    // by instruction
-  BufferPlan plan_;
+  int64_t scratch_bytes_ = 0;
+  std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;
   std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
+
+  struct DonationPlan {
+    absl::InlinedVector<bool, 16> donated;
+    std::shared_ptr<const BufferPlan> plan;
+  };
+  mutable Mutex mutex_;
+  mutable std::vector<DonationPlan> donation_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
 };
 
 }  // namespace tensord

@@ -29,8 +29,15 @@ class Buffer {
   // A part of `whole`, which it keeps alive; `whole` itself where that is all of it. The part must lie inside.
   static BufferPtr View(BufferPtr whole, int64_t offset_bytes, int64_t size_bytes) {
     if (offset_bytes == 0 && size_bytes == whole->size_bytes()) return whole;
-    char* const address = static_cast<char*>(whole->address()) + offset_bytes;
-    return std::make_shared<const Buffer>(address, size_bytes, [whole = std::move(whole)](void*, int64_t) {});
+    auto view = std::make_shared<Buffer>(static_cast<char*>(whole->address()) + offset_bytes, size_bytes, nullptr);
+    view->whole_ = std::move(whole);
+    return view;
+  }
+
+  // Whether `owners` pointers to it are all that leads to its memory, as far as buffers are concerned. Only a run that
+  // holds these pointers itself can rely on it.
+  static bool HasOnlyOwners(const BufferPtr& buffer, long owners) {
+    return buffer.use_count() == owners && (buffer->whole_ == nullptr || HasOnlyOwners(buffer->whole_, 1));
   }
 
   void* address() const { return address_; }
@@ -40,6 +47,7 @@ class Buffer {
   void* const address_;
   const int64_t size_bytes_;
   const Release release_;
+  BufferPtr whole_;  // of a view
 };
 
 }  // namespace tensord

@@ -158,20 +158,19 @@ class Planner {
     return true;
   }
 
-  // The result with the fewest operands to choose from, and of these for an output an argument, else a temporary.
+  // Of the result with the fewest operands to choose from: an argument, which is memory that is there anyway, else a
+  // temporary.
   std::pair<int32_t, int32_t> NextOverwrite(const ExecInstruction& instruction, const OverwritePairs& pairs) {
     const auto choices = [&](const std::pair<int32_t, int32_t>& pair) {
       return std::count_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == pair.first; });
     };
-    const auto suits = [&](const std::pair<int32_t, int32_t>& pair) {
-      const bool is_output = last_reads_[At(instruction.results[At(pair.first)])] == kReadToTheEnd;
-      const bool is_argument = StorageOf(instruction.operands[At(pair.second)]).home.kind == SlotHome::Kind::kArgument;
-      return is_output == is_argument;
+    const auto is_argument = [&](const std::pair<int32_t, int32_t>& pair) {
+      return StorageOf(instruction.operands[At(pair.second)]).home.kind == SlotHome::Kind::kArgument;
     };
     const std::pair<int32_t, int32_t>* best = &pairs[0];
     for (const auto& pair : pairs) {
       const auto mine = choices(pair), bests = choices(*best);
-      if (mine < bests || (pair.first == best->first && suits(pair) && !suits(*best))) best = &pair;
+      if (mine < bests || (pair.first == best->first && is_argument(pair) && !is_argument(*best))) best = &pair;
     }
     return *best;
   }

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <utility>
@@ -66,6 +67,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
     MutexLock lock(&mutex_);
     if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return refuse(stats_.in_use_bytes);
     stats_.in_use_bytes += block_bytes;
+    stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
     std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
     if (!blocks.empty()) {
       block = blocks.back();
@@ -88,25 +90,33 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
 }
 
 void HostBufferPool::Release(void* address, int size_class) {
-  MutexLock lock(&mutex_);
-  const int64_t bytes = BytesOf(size_class);
-  stats_.in_use_bytes -= bytes;
-  stats_.free_bytes += bytes;
-  free_[static_cast<size_t>(size_class)].push_back(address);
-  TrimLocked();
+  std::vector<void*> trimmed;
+  {
+    MutexLock lock(&mutex_);
+    const int64_t bytes = BytesOf(size_class);
+    stats_.in_use_bytes -= bytes;
+    stats_.free_bytes += bytes;
+    free_[static_cast<size_t>(size_class)].push_back(address);
+    if (stats_.free_bytes > keep_bytes_) trimmed = TrimLocked();
+  }
+  // Giving pages back takes long; nobody should wait for it.
+  for (void* block : trimmed) std::free(block);
 }
 
-void HostBufferPool::TrimLocked() {
+std::vector<void*> HostBufferPool::TrimLocked() {
+  std::vector<void*> trimmed;
   for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
     while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
-      std::free(free_[c].back());
+      trimmed.push_back(free_[c].back());
       free_[c].pop_back();
       stats_.free_bytes -= BytesOf(static_cast<int>(c));
+      ++stats_.trimmed;
     }
   }
+  return trimmed;
 }
 
-HostBufferPool::Stats HostBufferPool::stats() const {
+MemoryStats HostBufferPool::stats() const {
   MutexLock lock(&mutex_);
   return stats_;
 }

@@ -23,14 +23,18 @@ class StagedProgram::Execution {
         times_(times),
         values_(staged.program_.slot_types.size()) {}
 
-  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments) {
+  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
+                                     absl::Span<const bool> donated) {
     key_.arguments.assign(types.begin(), types.end());
-    for (size_t i = 0; i < arguments.size(); ++i) Keep(i, types[i], arguments[i]);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      // The caller, the values and the arguments of a stage.
+      Keep(i, types[i], arguments[i], !donated.empty() && donated[i] ? 3 : 0);
+    }
     for (const ProgramConstant* constant : staged_.constants_) {
       const absl::string_view bytes = constant->value->bytes();
       ASSIGN_OR_RETURN(BufferPtr buffer,
                        staged_.backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant->value));
-      Keep(At(constant->slot), constant->value->type(), std::move(buffer));
+      Keep(At(constant->slot), constant->value->type(), std::move(buffer), 0);
     }
     for (const auto& stage : staged_.stages_) {
       RETURN_IF_ERROR(RunStage(*stage));
@@ -49,10 +53,11 @@ class StagedProgram::Execution {
   struct Value {
     ConcreteType type;
     BufferPtr buffer;
+    int owners = 0;  // of the buffer in a run that may write over it, if it shares it with no other; 0: it may not
   };
 
-  void Keep(size_t slot, const ConcreteType& type, BufferPtr buffer) {
-    values_[slot] = {type, std::move(buffer)};
+  void Keep(size_t slot, const ConcreteType& type, BufferPtr buffer, int owners) {
+    values_[slot] = {type, std::move(buffer), owners};
     kept_bytes_ += type.num_bytes();
   }
 
@@ -83,13 +88,19 @@ class StagedProgram::Execution {
       arguments.push_back(values_[At(slot)].buffer);
       argument_bytes += values_[At(slot)].type.num_bytes();
     }
+    absl::InlinedVector<bool, 16> donated = stage.may_donate;
+    for (size_t i = 0; i < donated.size(); ++i) {
+      const int owners = values_[At(stage.part.inputs[i])].owners;
+      donated[i] = donated[i] && owners > 0 && Buffer::HasOnlyOwners(arguments[i], owners);
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
     std::vector<SegmentTime> times(times_ == nullptr ? 0 : bound->num_segments());
-    ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times)));
+    ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times), plan.get()));
     if (times_ != nullptr) times_->parts.push_back({.bound = bound, .times = std::move(times)});
-    peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + bound->peak_bytes());
+    peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + plan->peak_bytes);
     for (size_t i = 0; i < results.size(); ++i) {
       const Slot own = stage.part.program.outputs[i].slot;
-      Keep(At(stage.part.outputs[i]), bound->slot_types()[At(own)], std::move(results[i]));
+      Keep(At(stage.part.outputs[i]), bound->slot_types()[At(own)], std::move(results[i]), 2);
     }
     return absl::OkStatus();
   }
@@ -125,6 +136,11 @@ StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend) : pro
   for (size_t slot = 0; slot < last_stage.size(); ++slot) {
     if (!is_output[slot]) stages_[last_stage[slot]]->released.push_back(static_cast<Slot>(slot));
   }
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    for (Slot slot : stages_[s]->part.inputs) {
+      stages_[s]->may_donate.push_back(!is_output[At(slot)] && last_stage[At(slot)] == s);
+    }
+  }
 }
 
 size_t StagedProgram::num_segments() const {
@@ -141,9 +157,9 @@ std::vector<const ProgramStage*> StagedProgram::stages() const {
 
 absl::StatusOr<ProgramResults> StagedProgram::Run(absl::Span<const ConcreteType> types,
                                                   absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                  RunTimes* times) const {
+                                                  RunTimes* times, absl::Span<const bool> donated) const {
   ASSIGN_OR_RETURN(SizeBinding sizes, BindSizes(program_, types));
-  return Execution(*this, std::move(sizes), check, times).Run(types, arguments);
+  return Execution(*this, std::move(sizes), check, times).Run(types, arguments, donated);
 }
 
 }  // namespace tensord

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/binding_cache.h"
@@ -22,7 +23,8 @@ struct ProgramResults {
 };
 
 // A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
-// host reads the sizes. Values that later stages need are buffers of their own and go with their last reader.
+// host reads the sizes. Values that later stages need outlive their stage; the last stage that reads one may write over
+// it.
 //
 // Immutable but for its caches of bindings, so thread-safe. The program and the backend must outlive it.
 class StagedProgram {
@@ -35,15 +37,18 @@ class StagedProgram {
   std::vector<const ProgramStage*> stages() const;
 
   // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
-  // kernel after that size is known. Says in `times`, where it is not null, when each segment ran.
+  // kernel after that size is known. Says in `times`, where it is not null, when each segment ran. `donated`
+  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
-                                     const RunCheck& check, RunTimes* times = nullptr) const;
+                                     const RunCheck& check, RunTimes* times = nullptr,
+                                     absl::Span<const bool> donated = {}) const;
 
  private:
   class Execution;
   struct Stage {
     ProgramStage part;
-    std::vector<Slot> released;  // values that no later stage and no output reads
+    std::vector<Slot> released;                // values that no later stage and no output reads
+    absl::InlinedVector<bool, 16> may_donate;  // by input: it is released
     mutable BindingCache bindings;
   };
 

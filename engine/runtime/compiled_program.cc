@@ -63,12 +63,13 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                    RunTimes* times) const {
-  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times);
+                                                    RunTimes* times, absl::Span<const bool> donated) const {
+  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
-  ProgramResults results{.peak_bytes = bound->peak_bytes()};
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
+  ProgramResults results{.peak_bytes = plan->peak_bytes};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
-  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured)));
+  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get()));
   if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured)});
   results.types.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {

@@ -31,9 +31,11 @@ class CompiledProgram {
   Backend* backend() const { return backend_; }
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
-  // what `check` refuses. Says in `times`, where it is not null, when each segment ran.
+  // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
+  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
-                                     const RunCheck& check, RunTimes* times = nullptr) const;
+                                     const RunCheck& check, RunTimes* times = nullptr,
+                                     absl::Span<const bool> donated = {}) const;
 
   // The binding of a program whose sizes the arguments decide.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments) const;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -26,17 +27,19 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());
   for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
+  absl::InlinedVector<bool, 16> donated;
   std::vector<BufferPtr> arguments;
   arguments.reserve(request.arguments.size());
   for (const HostTensor& argument : request.arguments) {
     ASSIGN_OR_RETURN(BufferPtr buffer,
                      program.backend()->Import(argument.bytes.get(), argument.type.num_bytes(), argument.bytes));
     arguments.push_back(std::move(buffer));
+    donated.push_back(argument.donated);
   }
   RunTimes times;
   ASSIGN_OR_RETURN(ProgramResults results, program.Run(
                                                types, arguments, [&request] { return CheckWanted(request); },
-                                               request.profile ? &times : nullptr));
+                                               request.profile ? &times : nullptr, donated));
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
   for (size_t i = 0; i < results.buffers.size(); ++i) {

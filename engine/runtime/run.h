@@ -28,6 +28,8 @@ class CancelToken {
 struct HostTensor {
   ConcreteType type;
   std::shared_ptr<const void> bytes;
+  bool donated =
+      false;  // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
 };
 
 struct RunOutcome {

@@ -46,11 +46,21 @@ CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources
 std::vector<MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
-  std::vector<Sample> depth, busy;
+  std::vector<Sample> depth, busy, blocks, bytes, peak;
   for (const auto& executor : sources_.executors->all()) {
     const DeviceExecutor::Stats stats = executor->stats();
     depth.push_back({{{"device", executor->device()}}, static_cast<double>(stats.queued)});
     busy.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.busy)});
+    const MemoryStats memory = executor->backend()->Memory();
+    const auto add = [&](const char* label, const char* value, int64_t number, std::vector<Sample>* samples) {
+      samples->push_back({{{"device", executor->device()}, {label, value}}, static_cast<double>(number)});
+    };
+    add("result", "allocated", memory.allocated, &blocks);
+    add("result", "reused", memory.reused, &blocks);
+    add("result", "trimmed", memory.trimmed, &blocks);
+    add("state", "in_use", memory.in_use_bytes, &bytes);
+    add("state", "free", memory.free_bytes, &bytes);
+    peak.push_back({{{"device", executor->device()}}, static_cast<double>(memory.peak_in_use_bytes)});
   }
   std::vector<MetricFamily> families;
   families.push_back(Family(Metric::build_info, MetricType::Gauge,
@@ -61,6 +71,9 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   families.push_back(Gauge(Metric::draining, admission.draining ? 1 : 0));
   families.push_back(Family(Metric::executor_busy, MetricType::Counter, std::move(busy)));
   families.push_back(Counter(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
+  families.push_back(Family(Metric::memory_blocks, MetricType::Counter, std::move(blocks)));
+  families.push_back(Family(Metric::memory_bytes, MetricType::Gauge, std::move(bytes)));
+  families.push_back(Family(Metric::memory_peak_bytes, MetricType::Gauge, std::move(peak)));
   families.push_back(Gauge(Metric::program_cache_bytes, static_cast<double>(cache.bytes)));
   families.push_back(Gauge(Metric::program_cache_entries, static_cast<double>(cache.entries)));
   families.push_back(Counter(Metric::program_cache_evictions, static_cast<double>(cache.evictions)));

@@ -39,6 +39,8 @@ absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const v1::Execut
   host.bytes = header.order == order || header.type.rank() < 2
                    ? std::shared_ptr<const void>(request, tensor.data().data())
                    : Reordered(header, tensor.data());
+  // The request is this call's alone, and nobody reads a tensor of it again.
+  host.donated = true;
   host.type = std::move(header.type);
   if (order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
   return host;

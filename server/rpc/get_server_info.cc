@@ -12,6 +12,7 @@ void AddDevice(const DeviceExecutor& executor, bool ready, v1::ServerInfo* info)
   device->set_kind(description.model);
   device->set_ready(ready);
   device->set_memory_bytes(description.memory_bytes);
+  device->set_memory_used_bytes(executor.backend()->Memory().in_use_bytes);
   device->set_executors(executor.workers());
 }
 

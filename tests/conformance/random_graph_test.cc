@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/cpu_backend.h"
@@ -51,7 +52,9 @@ std::string Disagreement(SettingRun& setting, bool row_major, const Graph& graph
   const auto program = setting.CompileGraph(graph, row_major);
   if (!program.ok()) return absl::StrCat("compiling: ", program.status().ToString());
   for (size_t set = 0; set < arguments.size(); ++set) {
-    const auto got = RunCompiled(**program, arguments[set]);
+    // Whether the run may write over its arguments shows nowhere.
+    const absl::InlinedVector<bool, 16> donated(arguments[set].size(), set % 2 == 1);
+    const auto got = RunCompiled(**program, arguments[set], 0, donated);
     if (!got.ok()) return absl::StrCat("running on arguments ", set, ": ", got.status().ToString());
     if (got->size() != wanted[set].size()) return absl::StrCat(got->size(), " results");
     for (size_t i = 0; i < got->size(); ++i) {

@@ -24,9 +24,10 @@ struct CompiledRunOptions {
 absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRunOptions& options,
                                                    const std::vector<Literal>& arguments);
 
-// The run alone, on arguments that are handed over at `misalignment` bytes past a multiple of 64.
+// The run alone, on arguments that are handed over at `misalignment` bytes past a multiple of 64, and which it may
+// write over where `donated`, by argument, says so.
 absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
-                                                 int64_t misalignment = 0);
+                                                 int64_t misalignment = 0, absl::Span<const bool> donated = {});
 
 }  // namespace tensord
 

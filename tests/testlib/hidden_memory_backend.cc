@@ -58,11 +58,6 @@ class HiddenSession final : public BackendSession {
     return absl::OkStatus();
   }
 
-  absl::Status Copy(void* to, const void* from, int64_t size_bytes) override {
-    std::memcpy(Reveal(to), Reveal(from), static_cast<size_t>(size_bytes));
-    return absl::OkStatus();
-  }
-
   absl::Status Finish() override {
     for (const Event& event : events_) *event.wanted = event.time;
     events_.clear();
@@ -106,6 +101,7 @@ class HiddenSession final : public BackendSession {
 
 struct HiddenMemoryBackend::Counters {
   std::atomic<int64_t> live{0};
+  std::atomic<int64_t> bytes{0};
 };
 
 HiddenMemoryBackend::HiddenMemoryBackend(bool runs_fused)
@@ -115,6 +111,8 @@ HiddenMemoryBackend::~HiddenMemoryBackend() = default;
 DeviceDescription HiddenMemoryBackend::Describe() const {
   return {.model = "memory that the host cannot read", .memory_bytes = int64_t{1} << 32};
 }
+
+MemoryStats HiddenMemoryBackend::Memory() const { return {.in_use_bytes = counters_->bytes.load()}; }
 
 absl::Status HiddenMemoryBackend::Supports(const OpDef&, absl::Span<const DType>, DType) const {
   return absl::OkStatus();
@@ -146,9 +144,11 @@ absl::StatusOr<std::shared_ptr<Buffer>> HiddenMemoryBackend::Allocate(int64_t si
   void* const host = std::aligned_alloc(64, rounded);
   std::memset(host, 0xCD, rounded);  // so that nothing works by finding zeroes
   counters_->live.fetch_add(1);
-  return std::make_shared<Buffer>(Hide(host), size_bytes, [counters = counters_](void* address, int64_t) {
+  counters_->bytes.fetch_add(size_bytes);
+  return std::make_shared<Buffer>(Hide(host), size_bytes, [counters = counters_](void* address, int64_t size) {
     std::free(Reveal(address));
     counters->live.fetch_sub(1);
+    counters->bytes.fetch_sub(size);
   });
 }
 

@@ -18,6 +18,7 @@ class HiddenMemoryBackend final : public Backend {
 
   absl::string_view kind() const override { return "hidden"; }
   DeviceDescription Describe() const override;
+  MemoryStats Memory() const override;
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override;
   bool runs_fused() const override { return runs_fused_; }
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(

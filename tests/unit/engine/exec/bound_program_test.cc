@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/parser.h"
@@ -13,6 +14,7 @@
 #include "engine/runtime/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/hidden_memory_backend.h"
 #include "tests/testlib/random_literal.h"
@@ -401,6 +403,123 @@ TEST(BoundProgram, ACheckThatRefusesEndsTheRunBetweenKernels) {
   EXPECT_EQ(asked, 3);
   EXPECT_TRUE(run(3).ok());
   EXPECT_EQ(asked, 3);
+}
+
+std::string BytesOf(Backend* backend, const BufferPtr& buffer) {
+  const auto bytes = backend->Export(buffer);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return std::string(static_cast<const char*>(bytes->get()), static_cast<size_t>(buffer->size_bytes()));
+}
+
+std::vector<ConcreteType> ArgumentTypes(const CompiledProgram& program) {
+  std::vector<ConcreteType> types;
+  for (size_t i = 0; i < program.program().inputs.size(); ++i) {
+    types.push_back(ToConcreteType(program.program().slot_types[i]));
+  }
+  return types;
+}
+
+CompiledProgramPtr CompileGraph(Graph graph, Backend* backend, std::vector<std::string> disabled_passes = {}) {
+  auto program =
+      Compile(std::move(graph), {.device = "test:0", .disabled_passes = disabled_passes}, Fingerprint(), backend);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : nullptr;
+}
+
+// The results are the same whichever arguments are donated, and those that are not keep their bytes.
+TEST(BoundProgram, OnlyDonatedArgumentsAreWrittenOver) {
+  for (const Graph& graph : {AdamWGraph(64), KvCacheStepGraph(4, 8, 2), EmbeddingGraph(3, 5, 4)}) {
+    SCOPED_TRACE(graph.name());
+    HiddenMemoryBackend backend;
+    const CompiledProgramPtr program = CompileGraph(graph, &backend);
+    const std::vector<ConcreteType> types = ArgumentTypes(*program);
+    const std::vector<Literal> literals = Arguments(types);
+    const auto bound = program->Bind(types);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    std::vector<std::string> want;
+    const auto undonated = (*bound)->Run(Import(&backend, literals));
+    ASSERT_TRUE(undonated.ok()) << undonated.status();
+    for (const BufferPtr& result : *undonated) want.push_back(BytesOf(&backend, result));
+    bool overwrote = false;
+    for (uint32_t mask = 0; mask < 1u << types.size(); ++mask) {
+      absl::InlinedVector<bool, 16> donated;
+      for (size_t i = 0; i < types.size(); ++i) donated.push_back((mask >> i & 1) != 0);
+      const auto plan = (*bound)->PlanFor(donated);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_LE((*plan)->peak_bytes, (*bound)->peak_bytes());
+      const std::vector<BufferPtr> buffers = Import(&backend, literals);
+      const auto results = (*bound)->Run(buffers, nullptr, {}, plan->get());
+      ASSERT_TRUE(results.ok()) << results.status();
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(BytesOf(&backend, (*results)[i]), want[i]) << i;
+      for (size_t i = 0; i < types.size(); ++i) {
+        const bool is_changed = BytesOf(&backend, buffers[i]) != literals[i].bytes();
+        EXPECT_TRUE(donated[i] || !is_changed) << "argument " << i << " of mask " << mask;
+        overwrote = overwrote || is_changed;
+      }
+    }
+    EXPECT_TRUE(overwrote);
+  }
+}
+
+TEST(BoundProgram, AnOptimizerStepOnDonatedArgumentsNeedsNoNewMemory) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileGraph(AdamWGraph(1 << 12), &backend);
+  const std::vector<ConcreteType> types = ArgumentTypes(*program);
+  const auto bound = program->Bind(types);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const auto plan = (*bound)->PlanFor(absl::InlinedVector<bool, 16>(types.size(), true));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT((*plan)->result_bytes, testing::IsEmpty());
+  EXPECT_LE((*plan)->peak_bytes, (*bound)->peak_bytes() - 2 * (4 << 12));
+  const std::vector<BufferPtr> buffers = Import(&backend, Arguments(types));
+  const auto results = (*bound)->Run(buffers, nullptr, {}, plan->get());
+  ASSERT_TRUE(results.ok()) << results.status();
+  std::vector<const void*> arguments;
+  for (const BufferPtr& buffer : buffers) arguments.push_back(buffer->address());
+  for (const BufferPtr& result : *results) EXPECT_THAT(arguments, testing::Contains(result->address()));
+}
+
+TEST(BoundProgram, PlansForDonationsAreKeptWhileTheyAreUsed) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileGraph(AdamWGraph(64), &backend);
+  const auto bound = program->Bind(ArgumentTypes(*program));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const auto plan = [&](int donated) {
+    absl::InlinedVector<bool, 16> mask(5, false);
+    if (donated >= 0) mask[static_cast<size_t>(donated)] = true;
+    return *(*bound)->PlanFor(mask);
+  };
+  EXPECT_EQ(plan(-1).get(), &(*bound)->plan());
+  const std::shared_ptr<const BufferPlan> often = plan(0), once = plan(1);
+  for (int i = 2; i < 5; ++i) {
+    plan(i);
+    EXPECT_EQ(plan(0), often);
+  }
+  EXPECT_NE(plan(1), once);
+}
+
+TEST(BoundProgram, WithoutLastUsesNothingIsReused) {
+  HiddenMemoryBackend backend;
+  for (const Graph& graph : {AdamWGraph(64), KvCacheStepGraph(4, 8, 2), SoftmaxGraph(8, 3)}) {
+    SCOPED_TRACE(graph.name());
+    const CompiledProgramPtr program = CompileGraph(graph, &backend, {"mark_last_uses"});
+    const std::vector<ConcreteType> types = ArgumentTypes(*program);
+    const std::vector<Literal> literals = Arguments(types);
+    const auto bound = program->Bind(types);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const absl::InlinedVector<bool, 16> donated(types.size(), true);
+    EXPECT_EQ((*bound)->PlanFor(donated)->get(), &(*bound)->plan());
+    std::vector<SlotHome> seen;  // of what is computed
+    for (const int32_t i : (*bound)->segments()) {
+      const SlotHome& home = (*bound)->plan().homes[static_cast<size_t>(
+          program->program().instructions[static_cast<size_t>(i)].results[0])];
+      EXPECT_THAT(seen, testing::Not(testing::Contains(home)));
+      EXPECT_NE(home.kind, SlotHome::Kind::kArgument);
+      seen.push_back(home);
+    }
+    const CompiledProgramPtr usual = CompileGraph(graph, &backend);
+    EXPECT_EQ(*RunCompiled(*program, literals, 0, donated), *RunCompiled(*usual, literals));
+  }
 }
 
 }  // namespace

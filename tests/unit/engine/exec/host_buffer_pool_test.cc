@@ -104,6 +104,39 @@ TEST(HostBufferPool, KeepsAtMostWhatItMayTheLargestGoFirst) {
   EXPECT_EQ(pool->stats().reused, 1);
 }
 
+TEST(HostBufferPool, KeepsNothingWhereItMayKeepNothing) {
+  const auto pool = HostBufferPool::Create(kPlenty, 0);
+  for (int i = 0; i < 3; ++i) {
+    const std::shared_ptr<Buffer> a = Take(pool.get(), 0), b = Take(pool.get(), 100000);
+    EXPECT_EQ(pool->stats().free_bytes, 0);
+  }
+  const MemoryStats stats = pool->stats();
+  EXPECT_EQ(stats.free_bytes, 0);
+  EXPECT_EQ(stats.in_use_bytes, 0);
+  EXPECT_EQ(stats.peak_in_use_bytes, 64 + 114688);
+  EXPECT_EQ(stats.allocated, 6);
+  EXPECT_EQ(stats.reused, 0);
+  EXPECT_EQ(stats.trimmed, 6);
+}
+
+TEST(HostBufferPool, ASmallPoolKeepsWhatFits) {
+  constexpr int64_t kKeep = 64 << 10;
+  const auto pool = HostBufferPool::Create(kPlenty, kKeep);
+  std::mt19937_64 random(1);
+  std::vector<std::shared_ptr<Buffer>> held;
+  for (int i = 0; i < 2000; ++i) {
+    held.push_back(Take(pool.get(), static_cast<int64_t>(random() % (3 * kKeep))));
+    if (held.size() > 5) held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
+    ASSERT_LE(pool->stats().free_bytes, kKeep);
+  }
+  held.clear();
+  const MemoryStats stats = pool->stats();
+  EXPECT_LE(stats.free_bytes, kKeep);
+  EXPECT_GT(stats.reused, 0);
+  EXPECT_EQ(stats.allocated + stats.reused, 2000);
+  EXPECT_GE(stats.allocated, stats.trimmed);
+}
+
 TEST(HostBufferPool, BuffersOutliveTheOwner) {
   std::shared_ptr<HostBufferPool> pool = HostBufferPool::Create(kPlenty, 1 << 20);
   const std::shared_ptr<Buffer> buffer = Take(pool.get(), 100);
@@ -139,7 +172,7 @@ TEST(HostBufferPool, ThreadsNeverShareABlock) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(clashes, 0);
-  const HostBufferPool::Stats stats = pool->stats();
+  const MemoryStats stats = pool->stats();
   EXPECT_EQ(stats.in_use_bytes, 0);
   EXPECT_LE(stats.free_bytes, 1 << 16);
   EXPECT_EQ(stats.reused + stats.allocated, 4 * 2000);

@@ -68,6 +68,7 @@ class GatedBackend final : public Backend {
 
   absl::string_view kind() const override { return "gated"; }
   DeviceDescription Describe() const override { return inner_.Describe(); }
+  MemoryStats Memory() const override { return inner_.Memory(); }
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     if (op.name == lacks) return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("gated devices have no ", lacks));
     return inner_.Supports(op, operands, result);
