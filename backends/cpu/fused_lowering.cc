@@ -16,6 +16,7 @@ constexpr int64_t kCheapToRepeat = 2;
 constexpr int64_t kCostLimit = int64_t{1} << 20;
 // Of the values that a task keeps for later stages.
 constexpr int64_t kSavedBytes = int64_t{1} << 20;
+constexpr int64_t kFetchedBytes = int64_t{1} << 20;
 constexpr int64_t kPeriodicBytes = int64_t{8} << 10;
 
 bool IsAt(MicroLevel level, const MicroAxis& axis) {
@@ -179,6 +180,7 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
     }
     const bool has_tail = space_.width(true) != space_.width(false);
     added.is_linear = known && added.walks[0].is_linear() && (!has_tail || added.walks[1].is_linear());
+    added.is_fetched = operand >= 0 && added.is_linear && program_.num_points(level) * SizeOf(dtype) > kFetchedBytes;
     const int64_t period = added.walks[0].period();
     const int64_t points = space_.scan_points() * space_.width(false);
     added.is_periodic = known && !has_tail && result < 0 && period > 0 && period * SizeOf(dtype) <= kPeriodicBytes &&
@@ -189,6 +191,7 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
   } else {
     added.is_linear = true;
   }
+  if (added.is_fetched) plan_->fetched_bytes += SizeOf(dtype);
   plan_->accesses.push_back(std::move(added));
   return static_cast<int32_t>(plan_->accesses.size()) - 1;
 }

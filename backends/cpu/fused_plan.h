@@ -46,6 +46,7 @@ struct FusedAccess {
   // A walk that repeats itself after few points: they are laid out once, with a tile more, and read from there.
   bool is_periodic = false;
   int64_t periodic_offset = 0;  // of that copy in the task's memory
+  bool is_fetched = false;      // an operand that is too big for the cache
   bool may_stream = false;      // a result that is too big for the cache
 };
 
@@ -117,6 +118,7 @@ struct FusedPlan {
 
   int64_t tile_elements = 0;
   int64_t point_picoseconds = 0;  // an estimate, of all stages
+  int64_t fetched_bytes = 0;      // of a point, of the operands that are too big for the cache
   int64_t value_bytes = 0;        // of a task's memory, its tables apart
   int64_t task_bytes = 0;
   bool needs_scratch = false;  // for the tasks' memory: it does not fit the stack

@@ -141,10 +141,12 @@ void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
 
 void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile) {
   const int64_t rows = plan_.space.tile_rows();
+  fetched_lines_ = plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t row = tile * rows;
     begin_ = row * width_;
     n_ = std::min(rows, plan_.space.scan_points() - row) * width_;
+    num_ahead_ = first_ahead_ = 0;
     Run(steps);
   }
 }
@@ -195,6 +197,7 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
         break;
       }
     }
+    if (first_ahead_ < num_ahead_) FetchAhead(fetched_lines_);
   }
 }
 
@@ -208,12 +211,25 @@ void FusedTask::Load(const FusedStep& step) {
     at_[step.out] = at_[step.buffer];
     NumberPoints(walk, access.dtype, state.number, begin_, n_, at_[step.buffer]);
   } else if (access.is_linear) {
-    at_[step.out] = state.base + begin_ * bytes;
+    const char* const place = state.base + begin_ * bytes;
+    at_[step.out] = const_cast<char*>(place);
+    if (access.is_fetched && num_ahead_ < kMaxAhead) {
+      ahead_[num_ahead_++] = {place + n_ * bytes, place + 2 * n_ * bytes};
+    }
   } else if (walk.IsRun(begin_, n_)) {
     at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
   } else {
     at_[step.out] = at_[step.buffer];
     GatherPoints(walk, bytes, state.base, begin_, n_, at_[step.buffer]);
+  }
+}
+
+void FusedTask::FetchAhead(int64_t lines) {
+  constexpr int64_t kLine = 64;
+  while (lines > 0 && first_ahead_ < num_ahead_) {
+    Ahead& ahead = ahead_[first_ahead_];
+    for (; lines > 0 && ahead.next < ahead.end; --lines, ahead.next += kLine) __builtin_prefetch(ahead.next);
+    if (ahead.next >= ahead.end) ++first_ahead_;
   }
 }
 

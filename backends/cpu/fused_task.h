@@ -53,6 +53,7 @@ class FusedTask {
   void PlaceAccess(size_t index, int64_t group);
   void Load(const FusedStep& step);
   void LoadPeriodic(const FusedAccess& access, AccessState& state, void** place);
+  void FetchAhead(int64_t lines);
   void Open(const FusedStep& step);
   void Close(const FusedStep& step);
   void StartFolds(const FusedStage& stage);
@@ -64,6 +65,17 @@ class FusedTask {
   AccessState* accesses_ = nullptr;
   Cascade* folds_ = nullptr;
   bool streams_ = false;
+
+  // What follows in memory after the tile's operands: fetched while the tile's steps run, a few lines a step.
+  struct Ahead {
+    const char* next = nullptr;
+    const char* end = nullptr;
+  };
+  static constexpr int kMaxAhead = 16;
+  Ahead ahead_[kMaxAhead];
+  int num_ahead_ = 0;
+  int first_ahead_ = 0;
+  int64_t fetched_lines_ = 0;
 
   // What steps run on.
   bool tail_ = false;
