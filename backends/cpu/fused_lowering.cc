@@ -181,6 +181,7 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
     const bool has_tail = space_.width(true) != space_.width(false);
     added.is_linear = known && added.walks[0].is_linear() && (!has_tail || added.walks[1].is_linear());
     added.is_fetched = operand >= 0 && added.is_linear && program_.num_points(level) * SizeOf(dtype) > kFetchedBytes;
+    for (const bool tail : {false, true}) added.crossings[tail] = CrossingOf(added.walks[tail], tail);
     const int64_t period = added.walks[0].period();
     const int64_t points = space_.scan_points() * space_.width(false);
     added.is_periodic = known && !has_tail && result < 0 && period > 0 && period * SizeOf(dtype) <= kPeriodicBytes &&
@@ -194,6 +195,17 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
   if (added.is_fetched) plan_->fetched_bytes += SizeOf(dtype);
   plan_->accesses.push_back(std::move(added));
   return static_cast<int32_t>(plan_->accesses.size()) - 1;
+}
+
+FusedAccess::Crossing FusedLowering::CrossingOf(const Walk& walk, bool tail) const {
+  FusedAccess::Crossing crossing;
+  const int64_t width = space_.width(tail);
+  const absl::Span<const Walk::Axis> axes = walk.axes();
+  if (!is_cut_ || width == 1 || axes.size() != 2 || axes[0].size != width || axes[1].stride != 1) return crossing;
+  if (axes[0].stride == 1) return crossing;
+  for (int64_t k = 0; k < width; ++k) crossing.tensor_rows.push_back(k * axes[0].stride);
+  for (int64_t r = 0; r < space_.tile_rows(); ++r) crossing.tile_rows.push_back(r * width);
+  return crossing;
 }
 
 bool FusedLowering::NeedsBuffer(const FusedAccess& access) const {

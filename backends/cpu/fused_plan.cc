@@ -213,7 +213,7 @@ absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
   if (space.is_map()) {
     const int64_t per_task = kTaskPicoseconds / std::max<int64_t>(1, plan.point_picoseconds);
     plan.items_per_task = std::max<int64_t>(1, CeilDiv(per_task, space.tile_rows()));
-    plan.num_items = space.num_tiles();
+    plan.num_items = plan.stages[0].tile.empty() ? 0 : space.num_tiles();
   } else if (plan.is_split) {
     plan.num_items = groups * plan.num_parts;
   } else {

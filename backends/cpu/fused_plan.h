@@ -43,6 +43,13 @@ struct FusedAccess {
   MicroAccess access;
   std::array<Walk, 2> walks;  // of whole boxes, and of the tail
   bool is_linear = false;     // in every group
+  // Of a box that lies across the memory order, whose scan is contiguous: where the rows of the tensor start, and those
+  // of a tile. Of whole boxes, and of the tail; empty for others.
+  struct Crossing {
+    std::vector<int64_t> tensor_rows;
+    std::vector<int64_t> tile_rows;
+  };
+  std::array<Crossing, 2> crossings;
   // A walk that repeats itself after few points: they are laid out once, with a tile more, and read from there.
   bool is_periodic = false;
   int64_t periodic_offset = 0;  // of that copy in the task's memory

@@ -7,6 +7,8 @@ namespace {
 
 // Points of a group below which the overhead of a group is more than that of reading across the memory order.
 constexpr int64_t kMinGroupPoints = 64;
+constexpr int64_t kShortRow = 256;
+constexpr int64_t kMinRows = 16;  // that are worth to be taken together
 // What a group that is read more than once should not exceed, so that it is still in the second-level cache.
 constexpr int64_t kGroupBytes = int64_t{512} << 10;
 constexpr int64_t kMinWidth = 128;
@@ -40,7 +42,8 @@ FusedSpace::FusedSpace(const MicroProgram& program) {
       kept_points *= axis.size;
     }
   }
-  if (leading * scan_points_ < kMinGroupPoints) {
+  is_crossed_ = leading == 1 && scan_points_ < kShortRow && kept_points >= kMinRows;
+  if (leading * scan_points_ < kMinGroupPoints || is_crossed_) {
     front_.insert(front_.end(), rest_.begin(), rest_.end());
     rest_.clear();
     leading = kept_points;
@@ -57,6 +60,7 @@ void FusedSpace::Cut(int64_t tile_elements, int64_t reads, int64_t point_bytes) 
     limit =
         std::clamp(kGroupBytes / std::max<int64_t>(1, point_bytes) / scan_points_, std::min(kMinWidth, limit), limit);
   }
+  if (is_crossed_) limit = std::min(limit, std::max(kMinRows, tile_elements / std::max<int64_t>(1, scan_points_)));
   for (size_t j = 0; j < front_.size(); ++j) {
     const Axis& axis = front_[j];
     if (width_ * axis.size <= limit) {

@@ -16,7 +16,8 @@ namespace tensord::cpu {
 // A *group* is a box of kept points together with all reduced points of each: what one reduction needs. The points of a
 // group are counted with the box's axes fastest, then the reduced ones (the *scan*); a *tile* is a range of them, made
 // of whole rows of the box. Where the fastest axis is reduced the box is one point and a tile a piece of a row. Without
-// reductions there is one group, of which the scan is the whole space.
+// reductions there is one group, of which the scan is the whole space. Rows that are short are taken many at a time, as
+// a box that lies across the memory order.
 //
 // A value type; constant after Cut.
 class FusedSpace {
@@ -57,6 +58,7 @@ class FusedSpace {
   Walk WalkOf(absl::Span<const int64_t> strides, bool tail, bool with_scan) const;
 
   bool is_map_ = false;
+  bool is_crossed_ = false;  // boxes lie across the memory order
   std::vector<Axis> front_;  // kept axes that boxes are cut from
   std::vector<Axis> scan_;
   std::vector<Axis> rest_;  // of the kept axes

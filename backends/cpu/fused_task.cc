@@ -1,10 +1,12 @@
 #include "backends/cpu/fused_task.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
 #include "backends/cpu/elementwise_stream.h"
+#include "backends/cpu/strided_copy_loops.h"
 
 namespace tensord::cpu {
 namespace {
@@ -13,6 +15,10 @@ int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 template <typename T>
 int64_t BytesOf(size_t count) {
   return Aligned(static_cast<int64_t>(count * sizeof(T)));
+}
+
+TransposeTileFunction TransposeFor(int64_t element_bytes) {
+  return GetStridedCopyLoops().widths[std::countr_zero(static_cast<uint64_t>(element_bytes))].tile;
 }
 
 }  // namespace
@@ -140,6 +146,7 @@ void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
 }
 
 void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile) {
+  if (steps.empty()) return;
   const int64_t rows = plan_.space.tile_rows();
   fetched_lines_ = plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
@@ -218,6 +225,10 @@ void FusedTask::Load(const FusedStep& step) {
     }
   } else if (walk.IsRun(begin_, n_)) {
     at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
+  } else if (const FusedAccess::Crossing& crossing = access.crossings[tail_]; !crossing.tile_rows.empty()) {
+    at_[step.out] = at_[step.buffer];
+    TransposeFor(bytes)(state.base + begin_ / width_ * bytes, static_cast<char*>(at_[step.buffer]),
+                        crossing.tensor_rows.data(), crossing.tile_rows.data(), n_ / width_, width_);
   } else {
     at_[step.out] = at_[step.buffer];
     GatherPoints(walk, bytes, state.base, begin_, n_, at_[step.buffer]);
@@ -275,6 +286,9 @@ void FusedTask::Close(const FusedStep& step) {
   if (access.level == MicroLevel::kFull && (step.buffer < 0 || at_[step.a] != at_[step.buffer])) return;
   if (state.streams) {
     StreamCopy(at_[step.a], state.base + begin_ * bytes, n_ * bytes);
+  } else if (const FusedAccess::Crossing& crossing = access.crossings[tail_]; !crossing.tile_rows.empty()) {
+    TransposeFor(bytes)(static_cast<const char*>(at_[step.a]), state.base + begin_ / width_ * bytes,
+                        crossing.tile_rows.data(), crossing.tensor_rows.data(), width_, n_ / width_);
   } else {
     ScatterPoints(access.walks[tail_], bytes, at_[step.a], begin_, n_, state.base);
   }
