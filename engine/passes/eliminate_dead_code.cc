@@ -20,16 +20,18 @@ absl::StatusOr<bool> EliminateDeadCode(Graph* graph, const PassOptions&) {
     const ValueId value = kept.AddInput(input.name, input.type);
     to_kept[static_cast<size_t>(value.index)] = value;
   }
+  std::vector<TensorType> types = graph->TakeTypes();
+  std::vector<Node> nodes = graph->TakeNodes();
   for (size_t i = 0; i < live.size(); ++i) {
     if (!live[i]) continue;
-    Node node = graph->nodes()[i];
+    Node& node = nodes[i];
     const ValueId old_result = node.first_result;
     for (ValueId& operand : node.operands) operand = to_kept[static_cast<size_t>(operand.index)];
     const int32_t num_results = node.num_results;
     const ValueId result = kept.AddNode(std::move(node));
     for (int32_t r = 0; r < num_results; ++r) {
       to_kept[static_cast<size_t>(old_result.index + r)] = {result.index + r};
-      kept.set_type({result.index + r}, graph->type({old_result.index + r}));
+      kept.set_type({result.index + r}, std::move(types[static_cast<size_t>(old_result.index + r)]));
     }
   }
   for (const GraphOutput& output : graph->outputs()) {

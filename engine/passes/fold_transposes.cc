@@ -33,6 +33,10 @@ struct StoredValue {
   AxisOrder order;
 };
 
+bool AreNumbers(const std::vector<DimExpr>& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const DimExpr& size) { return size.is_constant(); });
+}
+
 class Rewriter {
  public:
   Rewriter(const Graph& graph, bool row_major) : old_(graph), row_major_(row_major) {
@@ -67,8 +71,8 @@ class Rewriter {
                                                                Compose(operand.order, node.attrs.Ints("permutation"))};
       return absl::OkStatus();
     }
-    std::vector<const TensorType*> types;
-    std::vector<AxisOrder> orders;
+    absl::InlinedVector<const TensorType*, 4> types;
+    absl::InlinedVector<AxisOrder, 3> orders;
     for (ValueId operand : node.operands) {
       types.push_back(&old_.type(operand));
       orders.push_back(At(operand).order);
@@ -116,9 +120,10 @@ class Rewriter {
 
   // Size expressions that name an operand's axis name its stored axis from now on. Ops with such attributes keep the
   // order of their operands.
-  absl::Status RenameOperandAxes(const std::vector<AxisOrder>& orders, Attributes* attrs) const {
+  absl::Status RenameOperandAxes(absl::Span<const AxisOrder> orders, Attributes* attrs) const {
     for (size_t i = 0; i < attrs->schema().size(); ++i) {
-      if (attrs->schema()[i].kind != AttrKind::kDims) continue;
+      if (attrs->schema()[i].kind != AttrKind::kDims || AreNumbers(std::get<std::vector<DimExpr>>(attrs->at(i))))
+        continue;
       std::vector<DimExpr> dims = std::get<std::vector<DimExpr>>(attrs->at(i));
       for (DimExpr& dim : dims) {
         if (dim.is_constant()) continue;

@@ -26,7 +26,7 @@ ValueId AppendReversal(Graph* graph, ValueId value, const std::string& name) {
 
 }  // namespace
 
-Graph ReverseWireOrder(const Graph& graph) {
+Graph ReverseWireOrder(Graph graph) {
   Graph reversed;
   reversed.set_name(graph.name());
   reversed.set_algebra(graph.algebra());
@@ -39,18 +39,24 @@ Graph ReverseWireOrder(const Graph& graph) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     map[i] = AppendReversal(&reversed, {static_cast<int32_t>(i)}, graph.inputs()[i].name);
   }
-  for (const Node& original : graph.nodes()) {
-    Node node = original;
+  std::vector<std::string> output_names;
+  for (const GraphOutput& output : graph.outputs()) output_names.push_back(graph.NameOf(output.value));
+  std::vector<TensorType> types = graph.TakeTypes();
+  for (Node& node : graph.TakeNodes()) {
     for (ValueId& operand : node.operands) operand = map[static_cast<size_t>(operand.index)];
+    const ValueId first = node.first_result;
+    const int32_t num_results = node.num_results;
     const ValueId result = reversed.AddNode(std::move(node));
-    for (int32_t r = 0; r < original.num_results; ++r) {
-      map[static_cast<size_t>(original.first_result.index + r)] = {result.index + r};
-      reversed.set_type({result.index + r}, graph.type({original.first_result.index + r}));
+    for (int32_t r = 0; r < num_results; ++r) {
+      const size_t old = static_cast<size_t>(first.index + r);
+      map[old] = {result.index + r};
+      reversed.set_type({result.index + r}, std::move(types[old]));
     }
   }
-  for (const GraphOutput& output : graph.outputs()) {
+  for (size_t i = 0; i < output_names.size(); ++i) {
+    const GraphOutput& output = graph.outputs()[i];
     const ValueId value = map[static_cast<size_t>(output.value.index)];
-    reversed.AddOutput(output.name, AppendReversal(&reversed, value, graph.NameOf(output.value)));
+    reversed.AddOutput(output.name, AppendReversal(&reversed, value, output_names[i]));
   }
   return reversed;
 }

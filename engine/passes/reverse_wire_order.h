@@ -9,7 +9,7 @@ namespace tensord {
 // input takes the reversed shape and is transposed back, and every output is transposed before it leaves. Nothing is
 // copied here: FoldTransposes folds the transposes into the ops that read and write. Not a pass of the pipeline,
 // since the program's meaning depends on it.
-Graph ReverseWireOrder(const Graph& graph);
+Graph ReverseWireOrder(Graph graph);
 
 }  // namespace tensord
 

@@ -59,7 +59,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
   }
 
-  if (settings.row_major) graph = ReverseWireOrder(graph);
+  if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
   ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
                    RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
