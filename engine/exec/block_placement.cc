@@ -22,6 +22,7 @@ constexpr int64_t kStepsPerBlock = 48;
 constexpr int64_t kStepsAnyway = 1 << 14;
 // What is so close to what is alive at once is not worth another try.
 constexpr double kCloseEnough = 1.02;
+constexpr double kLittle = 4096;
 constexpr double kLargestExact = int64_t{1} << 53;
 
 size_t At(int32_t index) { return static_cast<size_t>(index); }
@@ -287,7 +288,7 @@ std::optional<BlockPlacement> PlaceBlocks(absl::Span<const FreeRegion> regions, 
         Placer(regions, num_instructions, blocks, aligned, needed_bytes, how).Place();
     if (!placement.has_value()) continue;
     if (!best.has_value() || CostOf(*placement, regions) < CostOf(*best, regions)) best = std::move(placement);
-    if (CostOf(*best, regions) <= kCloseEnough * needed) break;
+    if (CostOf(*best, regions) <= std::max(kCloseEnough * needed, needed + kLittle)) break;
   }
   return best;
 }

@@ -75,7 +75,7 @@ TEST(BlockPlacement, NoTwoBlocksMeet) {
 
 TEST(BlockPlacement, BlocksOfGrowingSizesTakeLittleMoreThanIsAlive) {
   std::vector<MemoryBlock> blocks;
-  for (int32_t i = 0; i < 20; ++i) blocks.push_back({.bytes = 6400 + 640 * i, .birth = i, .death = i + 1});
+  for (int32_t i = 0; i < 20; ++i) blocks.push_back({.bytes = 640000 + 64000 * i, .birth = i, .death = i + 1});
   const auto placement = PlaceBlocks({}, 21, blocks);
   ASSERT_TRUE(placement.has_value());
   EXPECT_EQ(placement->arena_bytes, blocks[18].bytes + blocks[19].bytes);
@@ -93,27 +93,27 @@ TEST(BlockPlacement, ManyBlocksAtOnceArePlacedAsTheyCome) {
 }
 
 TEST(BlockPlacement, RegionsAreFilledFirst) {
-  const std::vector<MemoryBlock> blocks = {{.bytes = 1000, .birth = 0, .death = 1},
-                                           {.bytes = 1000, .birth = 2, .death = 3},
-                                           {.bytes = 1001, .birth = 0, .death = 1},
-                                           {.bytes = 1000, .birth = 3, .death = 4}};
-  FreeRegion region = {.bytes = 1000, .most_bytes = 1000, .first_free = 0, .last_free = 3};
+  const std::vector<MemoryBlock> blocks = {{.bytes = 100000, .birth = 0, .death = 1},
+                                           {.bytes = 100000, .birth = 2, .death = 3},
+                                           {.bytes = 100001, .birth = 0, .death = 1},
+                                           {.bytes = 100000, .birth = 3, .death = 4}};
+  FreeRegion region = {.bytes = 100000, .most_bytes = 100000, .first_free = 0, .last_free = 3};
   const auto placement = PlaceBlocks({region}, 5, blocks);
   ASSERT_TRUE(placement.has_value());
   EXPECT_EQ(Broken({region}, blocks, *placement), "");
   EXPECT_EQ(placement->places[2].region, -1);
   EXPECT_EQ(placement->places[3].region, -1);
-  EXPECT_EQ(placement->arena_bytes, 1024);
+  EXPECT_EQ(placement->arena_bytes, 100032);
 }
 
 TEST(BlockPlacement, ARegionGrowsWhereThatSavesMore) {
-  const std::vector<MemoryBlock> blocks = {{.bytes = 1010, .birth = 0, .death = 1}};
-  for (int64_t most : {1000, 1009, 1010, 1100}) {
-    const FreeRegion region = {.bytes = 1000, .most_bytes = most, .first_free = 0, .last_free = 1};
+  const std::vector<MemoryBlock> blocks = {{.bytes = 101000, .birth = 0, .death = 1}};
+  for (int64_t most : {100000, 100999, 101000, 110000}) {
+    const FreeRegion region = {.bytes = 100000, .most_bytes = most, .first_free = 0, .last_free = 1};
     const auto placement = PlaceBlocks({region}, 2, blocks);
     ASSERT_TRUE(placement.has_value());
-    EXPECT_EQ(placement->arena_bytes, most < 1010 ? 1024 : 0);
-    EXPECT_EQ(placement->region_bytes[0], most < 1010 ? 1000 : 1010);
+    EXPECT_EQ(placement->arena_bytes, most < 101000 ? 101056 : 0);
+    EXPECT_EQ(placement->region_bytes[0], most < 101000 ? 100000 : 101000);
   }
 }
 

@@ -446,7 +446,6 @@ TEST(BoundProgram, OnlyDonatedArgumentsAreWrittenOver) {
       for (size_t i = 0; i < types.size(); ++i) donated.push_back((mask >> i & 1) != 0);
       const auto plan = (*bound)->PlanFor(donated);
       ASSERT_TRUE(plan.ok()) << plan.status();
-      EXPECT_LE((*plan)->peak_bytes, (*bound)->peak_bytes());
       const std::vector<BufferPtr> buffers = Import(&backend, literals);
       const auto results = (*bound)->Run(buffers, nullptr, {}, plan->get());
       ASSERT_TRUE(results.ok()) << results.status();

@@ -324,6 +324,7 @@ TEST(BufferPlan, ChainsNeedLittleMoreThanWhatIsAlive) {
       const int64_t step = static_cast<int64_t>(k) * 50;
       sizes[k] = i % 3 == 0 ? 16 * (1 + static_cast<int64_t>(random() % 100)) : i % 3 == 1 ? 1000 + step : 2000 - step;
       if (i >= 30 && k % 2 == 1) sizes[k] = sizes[k] / 3 + 1;
+      sizes[k] *= 8;
     }
     const CompiledProgramPtr program = CompileOn(&backend, Chain(sizes), false);
     ASSERT_NE(program, nullptr);
