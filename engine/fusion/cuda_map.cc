@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kBlocksPerProcessor = 8;
+constexpr int32_t kUsualThreads = 256;  // of a block
 
 int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -32,12 +33,18 @@ class MapPrinter {
         points_(program_.num_points(MicroLevel::kFull)),
         width_(Width()),
         is_ragged_(points_ % width_ != 0),
-        index_("i", program_, CudaIndex::Axes::kAll) {}
+        index_("i", program_, CudaIndex::Axes::kAll) {
+    std::vector<int32_t> targets;
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (!IsPointwise(Computed(r)) || points_ > 0) targets.push_back(program_.results[r].value);
+    }
+    needed_ = NeededValues(program_, targets);
+  }
 
   void Print() {
+    if (!HasPointwiseResults() && !writer_.HasResults(MicroLevel::kUniform)) return;
     const int64_t groups = CeilDiv(points_, width_);
-    const int64_t max_threads = writer_.options().max_threads_per_block;
-    const int64_t threads = std::clamp<int64_t>(CeilDiv(groups, 32) * 32, 32, max_threads);
+    const int64_t threads = std::clamp<int64_t>(CeilDiv(groups, 32) * 32, 32, MaxThreads());
     const int64_t blocks =
         std::clamp<int64_t>(CeilDiv(groups, threads), 1,
                             std::min({int64_t{writer_.options().num_processors} * kBlocksPerProcessor,
@@ -45,17 +52,18 @@ class MapPrinter {
     const CudaLaunch launch{
         .entry = writer_.options().name, .blocks = blocks, .threads_per_block = static_cast<int32_t>(threads)};
     writer_.OpenEntry(launch, /*has_scratch=*/false);
-    writer_.UniformValues(/*stores=*/true);
-    if (HasPointwiseResults() && points_ > 0) Loop(groups, threads);
+    writer_.UniformValues(needed_);
+    writer_.StoreUniformResults();
+    if (HasPointwiseResults()) Loop(groups, threads);
     writer_.Close();
     kernel_.launches.push_back(launch);
   }
 
  private:
+  int64_t MaxThreads() const { return std::min(kUsualThreads, writer_.options().max_threads_per_block); }
+
   bool HasPointwiseResults() const {
-    return std::any_of(program_.results.begin(), program_.results.end(), [this](const MicroResult& result) {
-      return IsPointwise(program_.instructions[static_cast<size_t>(result.value)]);
-    });
+    return writer_.HasResults(MicroLevel::kFull) || writer_.HasResults(MicroLevel::kKept);
   }
 
   // Elements that a thread computes side by side: a power of two.
@@ -74,7 +82,7 @@ class MapPrinter {
     int64_t width = std::min(kVectorBytes, writer_.options().pointer_alignment_bytes) / largest;
     // Long bodies have enough to do without, and would only fill the registers.
     width = std::min<int64_t>(width, pointwise > 96 ? 1 : pointwise > 48 ? 2 : 8);
-    const int64_t threads_at_once = int64_t{writer_.options().num_processors} * writer_.options().max_threads_per_block;
+    const int64_t threads_at_once = int64_t{writer_.options().num_processors} * MaxThreads();
     while (width > 1 && points_ / width < threads_at_once) width /= 2;
     if (program_.axes.size() > 1) {
       while (width > 1 && program_.axes[0].size % width != 0) width /= 2;
@@ -120,7 +128,7 @@ class MapPrinter {
     for (size_t v = 0; v < addresses.size(); ++v) {
       const MicroInstruction& instruction = program_.instructions[v];
       const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
-      if (!has_access || !IsPointwise(instruction)) continue;
+      if (!has_access || !IsPointwise(instruction) || !needed_[v]) continue;
       const std::string offset = index_.Offset(instruction.access, CudaIndexCast(program_, instruction.access));
       addresses[v] = CudaSum(instruction.access.offset, offset, "0");
     }
@@ -152,7 +160,7 @@ class MapPrinter {
   void Neighbour(size_t v, const std::string& address) {
     const MicroInstruction& instruction = program_.instructions[v];
     const int32_t value = static_cast<int32_t>(v);
-    if (!IsPointwise(instruction)) return;
+    if (!IsPointwise(instruction) || !needed_[v]) return;
     if (width_ == 1 || address.empty()) {
       writer_.Value(value, address);
       return;
@@ -190,9 +198,7 @@ class MapPrinter {
   // The argument that says how many elements are left, where they may be less than a vector.
   std::string Left() const { return is_ragged_ ? absl::StrCat(", ", points_, "ll - i") : ""; }
   void UseVector() { writer_.prelude().Use(is_ragged_ ? "RaggedVector" : "Vector"); }
-  const MicroInstruction& Computed(size_t result) const {
-    return program_.instructions[static_cast<size_t>(program_.results[result].value)];
-  }
+  const MicroInstruction& Computed(size_t result) const { return writer_.Computed(result); }
 
   CudaWriter& writer_;
   const MicroProgram& program_;
@@ -200,6 +206,7 @@ class MapPrinter {
   const int64_t points_;
   const int64_t width_;
   const bool is_ragged_;
+  std::vector<bool> needed_;
   CudaIndex index_;
 };
 

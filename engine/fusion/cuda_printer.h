@@ -13,12 +13,12 @@ namespace tensord {
 // What the printer may assume of the device and of the pointers that the kernel is launched with.
 struct CudaOptions {
   std::string name = "fused";            // what the entries' names begin with
-  int32_t max_threads_per_block = 256;   // a power of two, from 32 to 1024
+  int32_t max_threads_per_block = 1024;  // a power of two, from 32 to 1024
   int64_t max_blocks = 2147483647;       // in one launch
-  int32_t num_processors = 132;          // streaming multiprocessors: how much has to run at once to use them
+  int32_t num_processors = 132;          // streaming multiprocessors, at least 1: that there is work for each of them
   int64_t max_shared_bytes = 48 * 1024;  // a block's shared memory
   int64_t pointer_alignment_bytes = 16;  // of every pointer; at least an element's size
-  int64_t elements_per_split = 32768;    // the least part of a reduced range that is worth a block of its own
+  int64_t points_per_split = 32768;      // what a block has at least where a reduced range is cut
 };
 
 // One launch of an entry, on a grid and blocks of one dimension.

@@ -61,21 +61,42 @@ void CudaWriter::StoreResult(size_t result, const std::string& address) {
   Line("r", result, "[", address, "] = ", CudaStored(dtype, absl::StrCat("v", value)), ";");
 }
 
-void CudaWriter::UniformValues(bool stores) {
+void CudaWriter::UniformValues(const std::vector<bool>& needed) {
   for (size_t i = 0; i < program_.instructions.size(); ++i) {
     const MicroInstruction& instruction = program_.instructions[i];
-    if (instruction.level != MicroLevel::kUniform) continue;
+    if (instruction.level != MicroLevel::kUniform || !needed[i]) continue;
     Value(static_cast<int32_t>(i), CudaSum(instruction.access.offset, "0", "0"));
-  }
-  if (!stores) return;
-  for (size_t r = 0; r < program_.results.size(); ++r) {
-    if (program_.instructions[static_cast<size_t>(program_.results[r].value)].level != MicroLevel::kUniform) continue;
-    Open("if (blockIdx.x == 0 && threadIdx.x == 0)");
-    StoreResult(r, "0");
-    Close();
   }
 }
 
+void CudaWriter::StoreUniformResults() {
+  if (!HasResults(MicroLevel::kUniform)) return;
+  Open("if (blockIdx.x == 0 && threadIdx.x == 0)");
+  for (size_t r = 0; r < program_.results.size(); ++r) {
+    if (Computed(r).level == MicroLevel::kUniform) StoreResult(r, "0");
+  }
+  Close();
+}
+
+bool CudaWriter::HasResults(MicroLevel level) const {
+  if (program_.num_points(level) == 0) return false;
+  return std::any_of(program_.results.begin(), program_.results.end(), [&](const MicroResult& result) {
+    return program_.instructions[static_cast<size_t>(result.value)].level == level;
+  });
+}
+
 std::string CudaWriter::Source() const { return absl::StrCat(prelude_.Text(), text_); }
+
+std::vector<bool> NeededValues(const MicroProgram& program, const std::vector<int32_t>& targets) {
+  std::vector<bool> needed(program.instructions.size());
+  for (int32_t target : targets) needed[static_cast<size_t>(target)] = true;
+  for (size_t i = needed.size(); i-- > 0;) {
+    if (!needed[i] || program.instructions[i].kind == MicroKind::kReduce) continue;
+    for (int32_t operand : program.instructions[i].operands) {
+      if (operand >= 0) needed[static_cast<size_t>(operand)] = true;
+    }
+  }
+  return needed;
+}
 
 }  // namespace tensord

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_FUSION_CUDA_WRITER_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -44,8 +45,17 @@ class CudaWriter {
   void Value(int32_t index, const std::string& address);
   // "r0[address] = v3;"
   void StoreResult(size_t result, const std::string& address);
-  // The uniform values, and those of them that are results, by one thread of all that run the entry.
-  void UniformValues(bool stores);
+  // The uniform values that are needed, by number.
+  void UniformValues(const std::vector<bool>& needed);
+  // Those that are results, by one thread of all that run the entry.
+  void StoreUniformResults();
+
+  // Result `result`'s instruction.
+  const MicroInstruction& Computed(size_t result) const {
+    return program_.instructions[static_cast<size_t>(program_.results[result].value)];
+  }
+  // Whether some result has elements at that level.
+  bool HasResults(MicroLevel level) const;
 
   // The prelude and the entries.
   std::string Source() const;
@@ -57,6 +67,9 @@ class CudaWriter {
   std::string text_;
   size_t depth_ = 0;
 };
+
+// By number: the values that `targets` are computed from, themselves included. What a reduction reads does not count.
+std::vector<bool> NeededValues(const MicroProgram& program, const std::vector<int32_t>& targets);
 
 }  // namespace tensord
 

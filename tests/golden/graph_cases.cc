@@ -12,6 +12,7 @@
 #include "engine/ops/core_ops.h"
 #include "google/protobuf/text_format.h"
 #include "proto/codec/graph_codec.h"
+#include "tests/golden/cuda_cases.h"
 #include "tests/golden/explain_cases.h"
 #include "tests/golden/pass_cases.h"
 
@@ -46,6 +47,7 @@ absl::StatusOr<Graph> FromWireText(const std::string& input) {
 absl::StatusOr<std::string> Show(const std::string& folder, const std::string& input) {
   if (folder == "passes") return RunPassCase(input);
   if (folder == "explain") return RunExplainCase(input);
+  if (folder == "cuda") return RunCudaCase(input);
   ASSIGN_OR_RETURN(Graph graph, ReadGraphCase(input));
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");
   ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));

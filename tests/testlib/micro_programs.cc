@@ -1,5 +1,6 @@
 #include "tests/testlib/micro_programs.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -105,7 +106,99 @@ MicroProgram IotasProgram(const std::vector<MicroAxis>& axes) {
   return b.Build();
 }
 
+struct NamedAxes {
+  const char* name;
+  std::vector<MicroAxis> axes;
+};
+
+std::vector<NamedAxes> ReducedSpaces() {
+  const auto kept = [](int64_t size) { return MicroAxis{.size = size}; };
+  const auto reduced = [](int64_t size) { return MicroAxis{.size = size, .is_reduced = true}; };
+  return {{"short_rows", {reduced(7), kept(5)}},
+          {"warp_rows", {reduced(100), kept(9)}},
+          {"block_rows", {reduced(1000), kept(3)}},
+          {"long_rows", {reduced(9000), kept(2)}},
+          {"all", {reduced(500)}},
+          {"panels", {kept(40), reduced(30)}},
+          {"narrow_panels", {kept(3), reduced(700)}},
+          {"planes", {kept(6), reduced(10), kept(4)}},
+          {"mixed", {reduced(4), kept(6), reduced(5), kept(3)}},
+          {"empty_rows", {reduced(0), kept(4)}},
+          {"no_rows", {reduced(4), kept(0)}},
+          {"one", {reduced(1), kept(1)}}};
+}
+
+MicroProgram ReductionsProgram(const std::vector<MicroAxis>& axes, DType dtype) {
+  MicroBuilder b(axes);
+  const int32_t x = b.Load(dtype, MicroLevel::kFull);
+  b.Result(b.Reduce(ReduceKind::kSum, x));
+  b.Result(b.Reduce(ReduceKind::kMax, x));
+  b.Result(b.Reduce(ReduceKind::kMin, x));
+  b.Result(b.Reduce(ReduceKind::kProduct, b.Load(dtype, MicroLevel::kFull)));
+  if (dtype == DType::kBool) {
+    b.Result(b.Reduce(ReduceKind::kAnd, x));
+    b.Result(b.Reduce(ReduceKind::kOr, x));
+  }
+  return b.Build();
+}
+
+// Results of all levels and several dtypes; a reduction of what is not full, one of what depends on another.
+MicroProgram MixedProgram(const std::vector<MicroAxis>& axes) {
+  MicroBuilder b(axes);
+  const int32_t x = b.Load(DType::kF16, MicroLevel::kFull), bias = b.Load(DType::kF32, MicroLevel::kKept);
+  const int32_t factor = b.Load(DType::kF32, MicroLevel::kUniform);
+  const int32_t wide = b.Convert(DType::kF32, x);
+  const int32_t scaled = b.Binary(CoreOp::kMultiply, wide, factor);
+  const int32_t largest = b.Reduce(ReduceKind::kMax, scaled);
+  const int32_t is_largest = b.Compare(CompareDirection::kEq, scaled, largest);
+  const int32_t count = b.Reduce(ReduceKind::kSum, b.Convert(DType::kI32, is_largest));
+  const int32_t shifted = b.Binary(CoreOp::kAdd, largest, bias);
+  b.Result(b.Reduce(ReduceKind::kSum, bias));
+  b.Result(b.Binary(CoreOp::kAdd, scaled, shifted));
+  b.Result(is_largest);
+  b.Result(count);
+  b.Result(b.Unary(CoreOp::kNegate, factor));
+  b.Result(b.Unary(CoreOp::kNegate, bias));
+  b.Result(b.Select(is_largest, b.Binary(CoreOp::kDivide, scaled, b.Convert(DType::kF32, count)), bias));
+  return b.Build();
+}
+
 }  // namespace
+
+std::vector<NamedMicroProgram> ReducePrograms() {
+  std::vector<NamedMicroProgram> programs;
+  for (const NamedAxes& space : ReducedSpaces()) {
+    for (DType dtype : kAllDTypes) {
+      programs.push_back({absl::StrCat("reduce_", space.name, "_", Name(dtype)), ReductionsProgram(space.axes, dtype)});
+    }
+    programs.push_back({absl::StrCat("mixed_", space.name), MixedProgram(space.axes)});
+  }
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
+    for (int64_t length : {20, 1000, 9000}) {
+      const auto add = [&](absl::string_view name, MicroProgram program) {
+        programs.push_back({absl::StrCat(name, "_", length, "_", Name(dtype)), std::move(program)});
+      };
+      add("softmax", SoftmaxProgram(length, 3, dtype));
+      add("layer_norm", LayerNormProgram(length, 3, dtype));
+      add("variance", VarianceProgram(length, 3, dtype));
+    }
+  }
+  return programs;
+}
+
+std::vector<int64_t> OperandElements(const MicroProgram& program) {
+  std::vector<int64_t> elements(program.tensors.size());
+  for (const MicroInstruction& instruction : program.instructions) {
+    if (instruction.kind != MicroKind::kLoad) continue;
+    int64_t last = instruction.access.offset;
+    for (size_t d = 0; d < program.axes.size(); ++d) {
+      last += std::max<int64_t>(instruction.access.strides[d], 0) * (program.axes[d].size - 1);
+    }
+    int64_t& needed = elements[static_cast<size_t>(instruction.tensor)];
+    needed = std::max(needed, program.num_points(instruction.level) == 0 ? 0 : last + 1);
+  }
+  return elements;
+}
 
 std::vector<NamedMicroProgram> ElementwisePrograms(const std::vector<MicroAxis>& axes) {
   std::vector<NamedMicroProgram> programs;

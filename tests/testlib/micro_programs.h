@@ -21,6 +21,13 @@ std::vector<NamedMicroProgram> ElementwisePrograms(const std::vector<MicroAxis>&
 // Loads and iotas of every form: dense, broadcast, transposed, sliced, reversed, repeated, with distances between.
 std::vector<NamedMicroProgram> AccessPrograms();
 
+// Programs with reduced axes: every kind of reduction of every dtype over rows, panels and mixed axes, short and long,
+// empty ones among them; softmax, LayerNorm, variance; several results of all levels and several dtypes.
+std::vector<NamedMicroProgram> ReducePrograms();
+
+// How many elements each operand has to have.
+std::vector<int64_t> OperandElements(const MicroProgram& program);
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_TESTLIB_MICRO_PROGRAMS_H_

@@ -6,25 +6,32 @@
 #include "engine/fusion/cuda_values.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
-#include "tests/testlib/micro_programs.h"
 #include "tests/testlib/nvrtc.h"
+#include "tests/unit/engine/fusion/cuda/printed_cases.h"
 
 namespace tensord {
 namespace {
 
-std::vector<std::string> CompileOptions() {
-  std::vector<std::string> options = {"--gpu-architecture=compute_90"};
+std::vector<std::string> CompileOptions(const std::string& architecture) {
+  std::vector<std::string> options = {"--gpu-architecture=" + architecture};
   for (absl::string_view option : kCudaCompileOptions) options.emplace_back(option);
   return options;
 }
 
-void ExpectCompiles(const std::string& name, const MicroProgram& program, const CudaOptions& options) {
-  const CudaKernel kernel = PrintCuda(program, options);
-  const absl::StatusOr<std::string> ptx = Nvrtc::Get()->Compile(kernel.source, CompileOptions());
-  ASSERT_TRUE(ptx.ok()) << name << ": " << ptx.status() << "\n" << ToString(program) << kernel.source;
+void ExpectCompiles(const PrintedCase& c, const std::string& architecture) {
+  const CudaKernel kernel = PrintCuda(c.program, c.options);
+  const absl::StatusOr<std::string> ptx = Nvrtc::Get()->Compile(kernel.source, CompileOptions(architecture));
+  ASSERT_TRUE(ptx.ok()) << c.name << ": " << ptx.status() << "\n" << ToString(c.program) << kernel.source;
   for (const CudaLaunch& launch : kernel.launches) {
-    EXPECT_NE(ptx->find(".entry " + launch.entry + "("), std::string::npos) << name << " has no " << launch.entry;
+    EXPECT_NE(ptx->find(".entry " + launch.entry + "("), std::string::npos) << c.name << " has no " << launch.entry;
+    EXPECT_LE(launch.threads_per_block, c.options.max_threads_per_block) << c.name;
+    EXPECT_LE(launch.blocks, c.options.max_blocks) << c.name;
+    EXPECT_LE(launch.dynamic_shared_bytes, c.options.max_shared_bytes) << c.name;
   }
+}
+
+void ExpectAllCompile(const std::vector<PrintedCase>& cases) {
+  for (const PrintedCase& c : cases) ExpectCompiles(c, "compute_90");
 }
 
 class CudaPrinterTest : public testing::Test {
@@ -44,15 +51,36 @@ TEST(CudaFunctionsTest, EveryOpHasOneForEveryDTypeThatItTakes) {
   }
 }
 
-TEST_F(CudaPrinterTest, EveryElementwiseInstructionOfEveryDTypeCompiles) {
-  for (const NamedMicroProgram& p : ElementwisePrograms({{.size = 1000}})) ExpectCompiles(p.name, p.program, {});
+TEST_F(CudaPrinterTest, EveryElementwiseInstructionOfEveryDTypeCompiles) { ExpectAllCompile(ElementwiseCases()); }
+
+TEST_F(CudaPrinterTest, EveryAccessCompilesAloneAndAsVectors) { ExpectAllCompile(AccessCases()); }
+
+TEST_F(CudaPrinterTest, EveryReductionCompilesInEveryMode) { ExpectAllCompile(ReduceCases()); }
+
+// What NVRTC's first phase leaves to its assembler: shared memory, registers, the instructions of the device.
+TEST_F(CudaPrinterTest, AssemblesForADevice) {
+  const CudaOptions split = {.points_per_split = 1000};
+  for (const CudaOptions& options : {CudaOptions(), split}) {
+    ExpectCompiles({"softmax", SoftmaxProgram(1000, 100, DType::kF16), options}, "sm_90");
+    ExpectCompiles({"layer_norm", LayerNormProgram(9000, 3, DType::kF32), options}, "sm_90");
+    ExpectCompiles({"variance", VarianceProgram(100, 1000, DType::kF64), options}, "sm_80");
+  }
 }
 
-TEST_F(CudaPrinterTest, EveryAccessCompilesAloneAndAsVectors) {
-  for (const NamedMicroProgram& p : AccessPrograms()) {
-    ExpectCompiles(p.name, p.program, {});
-    ExpectCompiles(p.name, p.program, {.num_processors = 0});
-  }
+TEST(CudaLaunchTest, NothingIsLaunchedWhereThereIsNothingToCompute) {
+  MicroBuilder b({{.size = 4, .is_reduced = true}, {.size = 0}});
+  b.Result(b.Reduce(ReduceKind::kSum, b.Load(DType::kF32, MicroLevel::kFull)));
+  EXPECT_TRUE(PrintCuda(b.Build(), {}).launches.empty());
+}
+
+TEST(CudaLaunchTest, LongRowsAreSplitWhereThereAreFew) {
+  const CudaKernel few = PrintCuda(SoftmaxProgram(1000000, 2, DType::kF32), {});
+  ASSERT_EQ(few.launches.size(), 5u);  // two reductions, each joined, and what divides
+  EXPECT_GE(few.launches[0].blocks, 32);
+  EXPECT_GT(few.scratch_bytes, 0);
+  const CudaKernel many = PrintCuda(SoftmaxProgram(1000, 2000, DType::kF32), {});
+  ASSERT_EQ(many.launches.size(), 1u);
+  EXPECT_EQ(many.scratch_bytes, 0);
 }
 
 }  // namespace

@@ -1,0 +1,486 @@
+#include "engine/fusion/cuda_reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "engine/fusion/cuda_index.h"
+#include "engine/fusion/cuda_reduce_plan.h"
+#include "engine/fusion/cuda_values.h"
+
+namespace tensord {
+namespace {
+
+// Terms that a lane adds one after the other before it begins a sum of sums.
+constexpr int64_t kLongestChain = 64;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+class ReducePrinter {
+ public:
+  ReducePrinter(CudaWriter* writer, CudaKernel* kernel)
+      : writer_(*writer),
+        program_(writer->program()),
+        kernel_(*kernel),
+        plan_(PlanCudaReduce(program_, writer->options())),
+        reduced_type_(CudaIndex("j", program_, CudaIndex::Axes::kReduced).type()),
+        suffix_(reduced_type_ == "u32" ? "u" : "ull") {
+    if (plan_.reduced == 0) DropPoints();
+    int64_t stride = 1;
+    for (const MicroAxis& axis : program_.axes) {
+      dense_.strides.push_back(stride);
+      stride *= axis.size;
+    }
+  }
+
+  void Print() {
+    const bool has_results = writer_.HasResults(MicroLevel::kFull) || writer_.HasResults(MicroLevel::kKept);
+    if (!has_results && writer_.HasResults(MicroLevel::kUniform)) {
+      PrintUniform();
+    } else if (has_results && plan_.splits == 1) {
+      PrintWhole();
+    } else if (has_results) {
+      PrintParts();
+    }
+  }
+
+ private:
+  // Where no points are reduced, what is left of the passes are the neutral elements that results are made of.
+  void DropPoints() {
+    const std::vector<bool> needed = NeededValues(program_, ResultsAt(MicroLevel::kKept, std::nullopt));
+    for (CudaPass& pass : plan_.passes) {
+      CudaPass rest{.number = pass.number};
+      for (int32_t v : pass.reductions) {
+        if (needed[static_cast<size_t>(v)]) rest.reductions.push_back(v);
+      }
+      pass = rest;
+    }
+  }
+
+  const MicroInstruction& At(int32_t v) const { return program_.instructions[static_cast<size_t>(v)]; }
+
+  void PrintUniform() {
+    const CudaLaunch launch{.entry = writer_.options().name, .threads_per_block = 32};
+    writer_.OpenEntry(launch, /*has_scratch=*/false);
+    writer_.UniformValues(NeededValues(program_, ResultsAt(MicroLevel::kUniform, std::nullopt)));
+    writer_.StoreUniformResults();
+    writer_.Close();
+    kernel_.launches.push_back(launch);
+  }
+
+  // ---- One launch ----
+
+  void PrintWhole() {
+    std::vector<int32_t> targets = ResultsAt(MicroLevel::kUniform, std::nullopt);
+    for (const CudaPass& pass : plan_.passes) AppendTargets(pass, &targets);
+    for (int32_t v : ResultsAt(MicroLevel::kKept, std::nullopt)) targets.push_back(v);
+    needed_ = NeededValues(program_, targets);
+
+    OpenLaunch("", plan_.blocks, plan_.lanes, plan_.group, plan_.join_bytes + plan_.carry_bytes);
+    writer_.UniformValues(needed_);
+    writer_.StoreUniformResults();
+    OpenBlocks(plan_.blocks, /*splits=*/1, plan_.lanes, plan_.group, plan_.is_rows);
+    DeclareKeptAddresses();
+    KeptValues(0);
+    StoreKeptResults(0);
+    DeclareCarried();
+    for (const CudaPass& pass : plan_.passes) {
+      PassLoop(pass);
+      for (int32_t v : pass.reductions) {
+        const DType dtype = At(v).dtype;
+        writer_.Line("const ", CudaType(dtype), " v", v, " = ",
+                     CudaConvert(CudaAccumulator(dtype), dtype, Joined(v), &writer_.prelude()), ";");
+      }
+      KeptValues(pass.number + 1);
+      StoreKeptResults(pass.number + 1);
+    }
+    CloseBlocks();
+  }
+
+  // ---- A launch for each pass, and one that joins its parts ----
+
+  void PrintParts() {
+    PlaceScratch();
+    for (const CudaPass& pass : plan_.passes) {
+      const bool is_first = pass.number == 0;
+      const bool stores = is_first && (!ResultsAt(MicroLevel::kKept, 0).empty() ||
+                                       !ResultsAt(MicroLevel::kUniform, std::nullopt).empty());
+      if (!pass.reductions.empty() || !pass.results.empty() || stores) PartsOf(pass);
+      if (!pass.reductions.empty()) JoinPartsOf(pass);
+    }
+  }
+
+  void PartsOf(const CudaPass& pass) {
+    const bool is_first = pass.number == 0;
+    std::vector<int32_t> targets;
+    AppendTargets(pass, &targets);
+    if (is_first) {
+      for (int32_t v : ResultsAt(MicroLevel::kUniform, std::nullopt)) targets.push_back(v);
+      for (int32_t v : ResultsAt(MicroLevel::kKept, 0)) targets.push_back(v);
+    }
+    needed_ = NeededValues(program_, targets);
+
+    OpenLaunch(absl::StrCat("_", pass.number), plan_.blocks * plan_.splits, plan_.lanes, plan_.group,
+               pass.reductions.empty() ? 0 : plan_.join_bytes);
+    writer_.UniformValues(needed_);
+    if (is_first) writer_.StoreUniformResults();
+    OpenBlocks(plan_.blocks, plan_.splits, plan_.lanes, plan_.group, plan_.is_rows);
+    DeclareKeptAddresses();
+    for (int32_t stage = 0; stage <= pass.number; ++stage) KeptValues(stage);
+    if (is_first) StoreKeptResults(0, "split == 0 && ");
+    PassLoop(pass);
+    for (int32_t v : pass.reductions) {
+      const DType accumulator = CudaAccumulator(At(v).dtype);
+      writer_.Line("const ", CudaType(accumulator), " s", v, " = ", Joined(v), ";");
+      writer_.Line("if (", is_there_, "lane == 0) ", Scratch(accumulator, partials_[static_cast<size_t>(v)], ""),
+                   "[(u64)k * ", plan_.splits, " + split] = ", CudaStored(accumulator, absl::StrCat("s", v)), ";");
+    }
+    CloseBlocks();
+  }
+
+  void JoinPartsOf(const CudaPass& pass) {
+    const int32_t stage = pass.number + 1;
+    needed_ = NeededValues(program_, ResultsAt(MicroLevel::kKept, stage));
+    const int64_t lanes =
+        std::min<int64_t>(32, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.splits))));
+    const int64_t group = std::max<int64_t>(1, std::min(128, writer_.options().max_threads_per_block) / lanes);
+    const int64_t blocks = CeilDiv(plan_.kept, group);
+    OpenLaunch(absl::StrCat("_", pass.number, "_join"), blocks, lanes, group, 0);
+    writer_.UniformValues(needed_);
+    OpenBlocks(blocks, /*splits=*/1, lanes, group, /*is_rows=*/true);
+    DeclareKeptAddresses();
+    for (int32_t v : pass.reductions) {
+      const DType dtype = At(v).dtype, accumulator = CudaAccumulator(dtype);
+      const std::string part = absl::StrCat(Scratch(accumulator, partials_[static_cast<size_t>(v)], "const "),
+                                            "[(u64)k * ", plan_.splits, " + part]");
+      DeclareAccumulator("a", v);
+      writer_.Open("for (u32 part = lane; part < ", plan_.splits, "u; part += ", lanes, "u)");
+      Accumulate("a", v, CudaLoaded(accumulator, part));
+      writer_.Close();
+      writer_.Line("const ", CudaType(dtype), " v", v, " = ",
+                   CudaConvert(accumulator, dtype, JoinedLanes(v, lanes), &writer_.prelude()), ";");
+      writer_.Line("if (", is_there_, "lane == 0) ", Scratch(dtype, values_[static_cast<size_t>(v)], ""),
+                   "[k] = ", CudaStored(dtype, absl::StrCat("v", v)), ";");
+    }
+    for (int32_t s = 0; s <= stage; ++s) KeptValues(s, /*joined_stage=*/stage);
+    StoreKeptResults(stage);
+    CloseBlocks();
+  }
+
+  // By reduction: where its value and its parts' accumulators are, in bytes from the beginning of the scratch memory.
+  void PlaceScratch() {
+    values_.assign(program_.instructions.size(), -1);
+    partials_.assign(program_.instructions.size(), -1);
+    const auto take = [this](int64_t bytes) {
+      const int64_t at = kernel_.scratch_bytes;
+      kernel_.scratch_bytes += CeilDiv(bytes, 256) * 256;
+      return at;
+    };
+    for (const CudaPass& pass : plan_.passes) {
+      for (int32_t v : pass.reductions) {
+        values_[static_cast<size_t>(v)] = take(plan_.kept * SizeOf(At(v).dtype));
+        partials_[static_cast<size_t>(v)] = take(plan_.kept * plan_.splits * SizeOf(CudaAccumulator(At(v).dtype)));
+      }
+    }
+  }
+
+  static std::string Scratch(DType dtype, int64_t offset, absl::string_view qualifier) {
+    return absl::StrCat("reinterpret_cast<", qualifier, CudaStorage(dtype), "*>(scratch + ", offset, "ll)");
+  }
+
+  // ---- Threads ----
+
+  void OpenLaunch(const std::string& ending, int64_t blocks, int64_t lanes, int64_t group, int64_t shared_bytes) {
+    const int64_t launched = std::min(blocks, writer_.options().max_blocks);
+    kernel_.launches.push_back({.entry = writer_.options().name + ending,
+                                .blocks = launched,
+                                .threads_per_block = static_cast<int32_t>(lanes * group),
+                                .dynamic_shared_bytes = shared_bytes});
+    has_block_loop_ = launched < blocks;
+    writer_.OpenEntry(kernel_.launches.back(), kernel_.scratch_bytes > 0);
+    if (shared_bytes > 0) writer_.Line("extern __shared__ __align__(16) u8 tensord_shared[];");
+  }
+
+  // The block's kept index of a thread, "k", its lane, and with splits the part of the reduced range, "split".
+  void OpenBlocks(int64_t blocks, int64_t splits, int64_t lanes, int64_t group, bool is_rows) {
+    kept_.emplace("k", program_, CudaIndex::Axes::kKept);
+    const absl::string_view type = kept_->type();
+    const absl::string_view suffix = type == "u32" ? "u" : "ull";
+    std::string block = "blockIdx.x";
+    if (has_block_loop_) {
+      writer_.Open("for (u64 b = blockIdx.x; b < ", blocks * splits, "ull; b += gridDim.x)");
+      block = "b";
+    }
+    if (splits > 1) {
+      writer_.Line("const ", reduced_type_, " split = ", block, " % ", splits, "u;");
+      block = absl::StrCat(block, " / ", splits, "u");
+    }
+    const std::string fast = absl::StrCat("threadIdx.x % ", is_rows ? lanes : group, "u");
+    const std::string slow = absl::StrCat("threadIdx.x / ", is_rows ? lanes : group, "u");
+    writer_.Line("const u32 lane = ", lanes == 1 ? "0" : is_rows ? fast : slow, ";");
+    std::string place = absl::StrCat("(", type, ")(", block, ")");
+    if (group > 1) absl::StrAppend(&place, " * ", group, suffix, " + ", is_rows ? slow : fast);
+    is_there_ = "";
+    if (plan_.kept % group == 0) {
+      writer_.Line("const ", type, " k = ", place, ";");
+      return;
+    }
+    // Threads beyond the last kept index compute it as well, and store nothing: the others need them to join.
+    writer_.Line("const ", type, " place = ", place, ";");
+    writer_.Line("const bool is_there = place < ", plan_.kept, suffix, ";");
+    writer_.Line("const ", type, " k = is_there ? place : ", plan_.kept - 1, suffix, ";");
+    is_there_ = "is_there && ";
+  }
+
+  void CloseBlocks() {
+    if (has_block_loop_) writer_.Close();
+    writer_.Close();
+  }
+
+  // ---- Values by kept index ----
+
+  std::string KeptAddress(const MicroAccess& access) {
+    return CudaSum(access.offset, kept_->Offset(access, CudaIndexCast(program_, access)), "0");
+  }
+
+  // The coordinates of the kept index that values of either level need.
+  void DeclareKeptAddresses() {
+    for (size_t v = 0; v < program_.instructions.size(); ++v) {
+      const MicroInstruction& instruction = program_.instructions[v];
+      const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
+      if (needed_[v] && has_access && instruction.level != MicroLevel::kUniform) KeptAddress(instruction.access);
+    }
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (Stores(r)) KeptAddress(dense_);
+    }
+    for (const std::string& line : kept_->TakeDeclarations()) writer_.Line(line);
+  }
+
+  // Whether the launch stores a result in each point.
+  bool Stores(size_t r) const {
+    return writer_.Computed(r).level == MicroLevel::kFull && needed_[static_cast<size_t>(program_.results[r].value)];
+  }
+
+  // Those of a stage. In a launch of its own a pass finds in the scratch memory what others have joined;
+  // `joined_stage` is the stage whose reductions the launch itself joins.
+  void KeptValues(int32_t stage, int32_t joined_stage = -1) {
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const MicroInstruction& instruction = program_.instructions[i];
+      const int32_t v = static_cast<int32_t>(i);
+      if (instruction.level != MicroLevel::kKept || instruction.stage != stage || !needed_[i]) continue;
+      if (instruction.kind != MicroKind::kReduce) {
+        const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
+        writer_.Value(v, has_access ? KeptAddress(instruction.access) : "");
+      } else if (plan_.splits > 1 && stage != joined_stage) {
+        const std::string element = Scratch(instruction.dtype, values_[i], "const ") + "[k]";
+        writer_.Line("const ", CudaType(instruction.dtype), " v", v, " = ", CudaLoaded(instruction.dtype, element),
+                     ";");
+      }
+    }
+  }
+
+  void StoreKeptResults(int32_t stage, absl::string_view condition = "") {
+    if (ResultsAt(MicroLevel::kKept, stage).empty()) return;
+    writer_.Open("if (", is_there_, condition, "lane == 0)");
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      if (writer_.Computed(r).level == MicroLevel::kKept && writer_.Computed(r).stage == stage) {
+        writer_.StoreResult(r, "k");
+      }
+    }
+    writer_.Close();
+  }
+
+  // The values of results at a level, of one stage or of all.
+  std::vector<int32_t> ResultsAt(MicroLevel level, std::optional<int32_t> stage) const {
+    std::vector<int32_t> values;
+    for (size_t r = 0; r < program_.results.size(); ++r) {
+      const MicroInstruction& instruction = writer_.Computed(r);
+      if (instruction.level == level && instruction.stage == stage.value_or(instruction.stage)) {
+        values.push_back(program_.results[r].value);
+      }
+    }
+    return values;
+  }
+
+  // What the pass stores and joins.
+  void AppendTargets(const CudaPass& pass, std::vector<int32_t>* targets) const {
+    if (plan_.reduced == 0) return;
+    for (int32_t v : pass.reductions) targets->push_back(At(v).operands[0]);
+    for (size_t r : pass.results) targets->push_back(program_.results[r].value);
+  }
+
+  // ---- Passes ----
+
+  void DeclareCarried() {
+    is_carried_.assign(program_.instructions.size(), false);
+    for (const CudaPass& pass : plan_.passes) {
+      for (int32_t v : pass.carried) is_carried_[static_cast<size_t>(v)] = true;
+    }
+    int64_t offset = plan_.join_bytes;
+    for (size_t v = 0; v < is_carried_.size(); ++v) {
+      if (!is_carried_[v]) continue;
+      const absl::string_view type = CudaType(program_.instructions[v].dtype);
+      UseCudaType(program_.instructions[v].dtype, &writer_.prelude());
+      if (plan_.carry == CudaCarry::kRegisters) {
+        writer_.Line(type, " c", v, "[", plan_.items(), "];");
+      } else {
+        writer_.Line(type, "* const c", v, " = reinterpret_cast<", type, "*>(tensord_shared + ", offset,
+                     ") + threadIdx.x;");
+        offset += plan_.items() * plan_.threads() * SizeOf(program_.instructions[v].dtype);
+      }
+    }
+  }
+
+  std::string Carried(int32_t v) const {
+    if (plan_.carry == CudaCarry::kRegisters) return absl::StrCat("c", v, "[n]");
+    return absl::StrCat("c", v, "[n * ", plan_.threads(), "]");
+  }
+
+  void PassLoop(const CudaPass& pass) {
+    for (int32_t v : pass.reductions) DeclareAccumulator("a", v);
+    if (plan_.reduced == 0 || (pass.reductions.empty() && pass.results.empty())) return;
+    if (plan_.carry != CudaCarry::kNone) {
+      ItemLoop(pass);
+      return;
+    }
+    std::string begin = "lane", end = absl::StrCat(plan_.reduced, suffix_);
+    if (plan_.splits > 1) {
+      writer_.Line("const ", reduced_type_, " begin = split * ", plan_.split_length, suffix_, ";");
+      writer_.Line("const ", reduced_type_, " end = begin + ", plan_.split_length, suffix_, " < ", end, " ? begin + ",
+                   plan_.split_length, suffix_, " : ", end, ";");
+      begin = "begin + lane";
+      end = "end";
+    }
+    const bool is_long = plan_.items() > kLongestChain && !pass.reductions.empty();
+    if (!is_long) {
+      writer_.Open("for (", reduced_type_, " j = ", begin, "; j < ", end, "; j += ", plan_.lanes, suffix_, ")");
+      Point(pass, "a");
+      writer_.Close();
+      return;
+    }
+    const double root = std::sqrt(static_cast<double>(plan_.items()));
+    const int64_t chain = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(root)));
+    writer_.Open("for (", reduced_type_, " from = ", begin, "; from < ", end, "; from += ", chain * plan_.lanes,
+                 suffix_, ")");
+    for (int32_t v : pass.reductions) DeclareAccumulator("p", v);
+    writer_.Open("for (", reduced_type_, " j = from; j < ", end, " && j - from < ", chain * plan_.lanes, suffix_,
+                 "; j += ", plan_.lanes, suffix_, ")");
+    Point(pass, "p");
+    writer_.Close();
+    for (int32_t v : pass.reductions) Accumulate("a", v, absl::StrCat("p", v));
+    writer_.Close();
+  }
+
+  // The loop where a thread numbers the points that it visits, to find again what it has carried.
+  void ItemLoop(const CudaPass& pass) {
+    if (plan_.carry == CudaCarry::kRegisters) writer_.Raw("#pragma unroll");
+    writer_.Open("for (int n = 0; n < ", plan_.items(), "; ++n)");
+    if (plan_.reduced > 1) writer_.Line("const ", reduced_type_, " j = lane + n * ", plan_.lanes, suffix_, ";");
+    if (plan_.reduced % plan_.lanes != 0) writer_.Line("if (j >= ", plan_.reduced, suffix_, ") break;");
+    Point(pass, "a");
+    writer_.Close();
+  }
+
+  void Point(const CudaPass& pass, absl::string_view accumulators) {
+    // Each loop declares the coordinates that it needs.
+    reduced_.emplace("j", program_, CudaIndex::Axes::kReduced);
+    const auto address = [this](const MicroAccess& access) {
+      const absl::string_view cast = CudaIndexCast(program_, access);
+      return CudaSum(access.offset, kept_->Offset(access, cast), reduced_->Offset(access, cast));
+    };
+    std::vector<std::string> addresses;
+    for (int32_t v : pass.values) {
+      const MicroInstruction& instruction = At(v);
+      const bool has_access = instruction.kind == MicroKind::kLoad || instruction.kind == MicroKind::kIota;
+      addresses.push_back(has_access ? address(instruction.access) : "");
+    }
+    const std::string stored = pass.results.empty() ? "" : address(dense_);
+    for (const std::string& line : reduced_->TakeDeclarations()) writer_.Line(line);
+    for (int32_t v : pass.carried) {
+      writer_.Line("const ", CudaType(At(v).dtype), " v", v, " = ", Carried(v), ";");
+    }
+    for (size_t i = 0; i < pass.values.size(); ++i) {
+      const int32_t v = pass.values[i];
+      writer_.Value(v, addresses[i]);
+      if (plan_.carry != CudaCarry::kNone && is_carried_[static_cast<size_t>(v)]) {
+        writer_.Line(Carried(v), " = v", v, ";");
+      }
+    }
+    for (int32_t v : pass.reductions) {
+      const DType dtype = At(v).dtype;
+      Accumulate(accumulators, v,
+                 CudaConvert(dtype, CudaAccumulator(dtype), absl::StrCat("v", At(v).operands[0]), &writer_.prelude()));
+    }
+    if (pass.results.empty()) return;
+    if (!is_there_.empty()) writer_.Open("if (is_there)");
+    for (size_t r : pass.results) writer_.StoreResult(r, stored);
+    if (!is_there_.empty()) writer_.Close();
+  }
+
+  // ---- Accumulators ----
+
+  void DeclareAccumulator(absl::string_view prefix, int32_t v) {
+    const DType dtype = At(v).dtype;
+    UseCudaType(CudaAccumulator(dtype), &writer_.prelude());
+    writer_.Line(CudaType(CudaAccumulator(dtype)), " ", prefix, v, " = ",
+                 CudaNeutral(At(v).reduce, dtype, &writer_.prelude()), ";");
+  }
+
+  void Accumulate(absl::string_view prefix, int32_t v, const std::string& x) {
+    const std::string combiner = CudaCombiner(At(v).reduce, At(v).dtype, &writer_.prelude());
+    writer_.Line(prefix, v, " = ", combiner, "(", prefix, v, ", ", x, ");");
+  }
+
+  // The lanes' accumulators joined: the same for all lanes.
+  std::string Joined(int32_t v) {
+    if (plan_.is_rows) return JoinedLanes(v, plan_.lanes);
+    if (plan_.lanes == 1) return absl::StrCat("a", v);
+    writer_.prelude().Use("JoinPanel");
+    return absl::StrCat("JoinPanel<", plan_.lanes, ", ", plan_.group, ">(a", v, ", ", Combiner(v), ", ", Shared(v),
+                        ")");
+  }
+
+  std::string JoinedLanes(int32_t v, int64_t lanes) {
+    if (lanes == 1) return absl::StrCat("a", v);
+    const bool in_warp = lanes <= 32;
+    writer_.prelude().Use(in_warp ? "JoinWarp" : "JoinRow");
+    return absl::StrCat(in_warp ? "JoinWarp<" : "JoinRow<", lanes, ">(a", v, ", ", Combiner(v),
+                        in_warp ? "" : absl::StrCat(", ", Shared(v)), ")");
+  }
+
+  std::string Combiner(int32_t v) {
+    const absl::string_view type = CudaType(CudaAccumulator(At(v).dtype));
+    return absl::StrCat("[](", type, " a, ", type, " b) { return ",
+                        CudaCombiner(At(v).reduce, At(v).dtype, &writer_.prelude()), "(a, b); }");
+  }
+
+  std::string Shared(int32_t v) const {
+    return absl::StrCat("reinterpret_cast<", CudaType(CudaAccumulator(At(v).dtype)), "*>(tensord_shared)");
+  }
+
+  CudaWriter& writer_;
+  const MicroProgram& program_;
+  CudaKernel& kernel_;
+  CudaReducePlan plan_;
+  const absl::string_view reduced_type_;
+  const absl::string_view suffix_;  // of unsigned literals of that type
+  MicroAccess dense_;               // of results with an element a point
+  // Of the launch that is being printed.
+  std::optional<CudaIndex> kept_;
+  std::optional<CudaIndex> reduced_;
+  std::vector<bool> needed_;      // by value
+  std::vector<bool> is_carried_;  // by value
+  std::string is_there_;          // a condition for stores, with its "&& "
+  bool has_block_loop_ = false;
+  // By value: where a reduction is in the scratch memory.
+  std::vector<int64_t> values_;
+  std::vector<int64_t> partials_;
+};
+
+}  // namespace
+
+void PrintCudaReduce(CudaWriter* writer, CudaKernel* kernel) { ReducePrinter(writer, kernel).Print(); }
+
+}  // namespace tensord

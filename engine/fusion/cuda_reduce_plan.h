@@ -1,0 +1,51 @@
+#ifndef TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_
+#define TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/fusion/cuda_printer.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord {
+
+// One walk over the reduced axes: what depends on reductions up to stage `number`, and the reductions of the stage
+// after.
+struct CudaPass {
+  int32_t number = 0;
+  std::vector<int32_t> values;      // computed in each point, in order: those of level kFull
+  std::vector<int32_t> carried;     // computed in each point of an earlier pass, and kept until this one
+  std::vector<int32_t> reductions;  // what the points' values are joined to
+  std::vector<size_t> results;      // stored in each point
+};
+
+// Where a thread keeps what it has computed in one pass for the next.
+enum class CudaCarry : uint8_t { kNone, kRegisters, kShared };
+
+// How a program with reduced axes is spread over threads. `lanes` threads share a kept index: each takes every
+// lanes-th reduced index of the block's part. A block has `group` kept indices.
+struct CudaReducePlan {
+  int64_t kept = 0;     // points
+  int64_t reduced = 0;  // points
+  bool is_rows = true;  // a reduced axis leads in memory: lanes are neighbours; else kept indices are
+  int64_t lanes = 1;    // a power of two
+  int64_t group = 1;    // likewise; lanes times group is a multiple of 32
+  int64_t blocks = 1;   // that it takes for all kept indices
+  // Parts of the reduced range, each a block's. If there are several, each pass is a launch, and one more joins.
+  int64_t splits = 1;
+  int64_t split_length = 0;  // reduced indices of a part; the last may have fewer
+  CudaCarry carry = CudaCarry::kNone;
+  int64_t join_bytes = 0;   // shared memory that joining takes
+  int64_t carry_bytes = 0;  // and what is carried, behind it
+  std::vector<CudaPass> passes;
+
+  int64_t threads() const { return lanes * group; }
+  // Points that one thread visits in a pass.
+  int64_t items() const { return (split_length + lanes - 1) / lanes; }
+};
+
+CudaReducePlan PlanCudaReduce(const MicroProgram& program, const CudaOptions& options);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FUSION_CUDA_REDUCE_PLAN_H_

@@ -1,0 +1,300 @@
+// What printed kernels compute, run on the processor: the text is CUDA C++ that an ordinary compiler takes as well
+// where threads, barriers and shuffles are emulated. Elementary functions are then those of the C library.
+
+#include <algorithm>
+#include <complex>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/fusion/cuda_printer.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/cuda_emulator.h"
+#include "tests/testlib/exact_math.h"
+#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/math_arguments.h"
+#include "tests/testlib/micro_builder.h"
+#include "tests/testlib/micro_evaluator.h"
+#include "tests/testlib/random_literal.h"
+#include "tests/testlib/random_micro_program.h"
+#include "tests/unit/engine/fusion/cuda/printed_cases.h"
+
+namespace tensord {
+namespace {
+
+std::vector<Literal> EmptyResults(const MicroProgram& program) {
+  std::vector<Literal> results;
+  for (const MicroResult& result : program.results) {
+    const MicroInstruction& computed = program.instructions[static_cast<size_t>(result.value)];
+    results.push_back(*Literal::Create({computed.dtype, {program.num_points(computed.level)}}));
+  }
+  return results;
+}
+
+std::vector<Literal> RandomOperands(const MicroProgram& program, const std::vector<int64_t>& elements, Values values,
+                                    std::mt19937_64* random) {
+  std::vector<Literal> operands;
+  for (size_t t = 0; t < elements.size(); ++t) {
+    operands.push_back(RandomLiteral({program.tensors[t], {elements[t]}}, values, random));
+  }
+  return operands;
+}
+
+class CudaResultsTest : public testing::Test {
+ protected:
+  // All cases as one library; skips where there is no compiler.
+  void Build(std::vector<PrintedCase> cases) {
+    cases_ = std::move(cases);
+    std::vector<CudaKernel> kernels;
+    for (const PrintedCase& c : cases_) kernels.push_back(PrintCuda(c.program, c.options));
+    absl::StatusOr<CudaEmulator> emulator = CudaEmulator::Build(kernels, TENSORD_TEST_COMPILER, testing::TempDir());
+    if (absl::IsUnavailable(emulator.status())) GTEST_SKIP() << emulator.status();
+    ASSERT_TRUE(emulator.ok()) << emulator.status();
+    emulator_ = *std::move(emulator);
+  }
+
+  std::vector<Literal> Run(size_t c, const std::vector<Literal>& operands) {
+    std::vector<Literal> results = EmptyResults(cases_[c].program);
+    const absl::Status status = emulator_.Run(c, operands, &results);
+    EXPECT_TRUE(status.ok()) << Describe(c) << status;
+    return results;
+  }
+
+  std::string Describe(size_t c) const {
+    return absl::StrCat(cases_[c].name, "\n", ToString(cases_[c].program),
+                        PrintCuda(cases_[c].program, cases_[c].options).source);
+  }
+
+  std::vector<PrintedCase> cases_;
+  CudaEmulator emulator_;
+};
+
+// Complex numbers of which a part is NaN are one NaN: which of several an extreme is, is not promised.
+Literal OneNan(Literal literal) {
+  VisitDType(literal.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (ComplexElement<T>) {
+      for (T& z : literal.mutable_values<T>()) {
+        if (z != z) z = T(std::numeric_limits<typename T::value_type>::quiet_NaN(), 0);
+      }
+    }
+  });
+  return literal;
+}
+
+// Functions differ by the C library's last digits; the rest is exact.
+Tolerance FunctionTolerance(DType dtype) { return {.ulps = SizeOf(dtype) == 2 ? 1.01 : 4}; }
+
+TEST_F(CudaResultsTest, ElementwiseInstructionsMeanWhatTheReferenceSays) {
+  Build(ElementwiseCases());
+  std::mt19937_64 random(1);
+  for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
+    const MicroProgram& program = cases_[c].program;
+    // Complex functions have a test of their own, which is not of edges.
+    const bool is_unary = absl::StartsWith(cases_[c].name, "unary_c"),
+               is_complex = absl::StartsWith(cases_[c].name, "binary_c") || is_unary;
+    const std::vector<Literal> operands =
+        RandomOperands(program, OperandElements(program), is_complex ? Values::kModest : Values::kEdges, &random);
+    const std::vector<Literal> want = EvaluateMicroProgram(program, operands), got = Run(c, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      const Tolerance tolerance =
+          is_complex ? Tolerance{.ulps = 4, .norm_relative = 1e-6} : FunctionTolerance(want[r].dtype());
+      EXPECT_EQ(Difference(got[r], want[r], tolerance), "") << "result " << r << " of " << Describe(c);
+    }
+  }
+}
+
+TEST_F(CudaResultsTest, EveryFormOfAccessReadsItsElements) {
+  Build(AccessCases());
+  std::mt19937_64 random(2);
+  for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
+    const MicroProgram& program = cases_[c].program;
+    const std::vector<Literal> operands = RandomOperands(program, OperandElements(program), Values::kModest, &random);
+    const std::vector<Literal> want = EvaluateMicroProgram(program, operands), got = Run(c, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      const Tolerance tolerance = want[r].dtype() == DType::kF32 ? Tolerance{.ulps = 1} : Tolerance{};
+      EXPECT_EQ(Difference(got[r], want[r], tolerance), "") << "result " << r << " of " << Describe(c);
+    }
+  }
+}
+
+Tolerance SumTolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+    case DType::kC128:
+      return {.norm_relative = 1e-12};
+    case DType::kF16:
+      return {.ulps = 1.01, .norm_relative = 4e-3};
+    case DType::kBF16:
+      return {.ulps = 1.01, .norm_relative = 3e-2};
+    default:
+      return {.norm_relative = 1e-4};
+  }
+}
+
+TEST_F(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSpread) {
+  Build(ReduceCases());
+  std::mt19937_64 random(3);
+  for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
+    const MicroProgram& program = cases_[c].program;
+    const std::vector<int64_t> elements = OperandElements(program);
+    std::vector<Literal> operands = RandomOperands(program, elements, Values::kModest, &random);
+    const bool is_plain = absl::StartsWith(cases_[c].name, "reduce_");
+    if (is_plain) {  // whole numbers are added, numbers near one multiplied
+      operands[0] = RandomLiteral(operands[0].type(), Values::kIntegers, &random);
+      operands[1] = RandomLiteral(operands[1].type(), Values::kNearOne, &random);
+    }
+    const std::vector<Literal> want = EvaluateMicroProgram(program, operands), got = Run(c, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      const bool is_exact = is_plain && r != 3;
+      EXPECT_EQ(Difference(got[r], want[r], is_exact ? Tolerance{} : SumTolerance(want[r].dtype())), "")
+          << "result " << r << " of " << Describe(c);
+    }
+    if (!is_plain) continue;
+    // NaN, infinities and signed zeros of the extremes.
+    operands[0] = RandomLiteral(operands[0].type(), Values::kEdges, &random);
+    const std::vector<Literal> want_edges = EvaluateMicroProgram(program, operands), got_edges = Run(c, operands);
+    for (size_t r : {1, 2}) {
+      EXPECT_EQ(Difference(OneNan(got_edges[r]), OneNan(want_edges[r]), {}), "")
+          << "result " << r << " of " << Describe(c);
+    }
+  }
+}
+
+constexpr int64_t kComplexArguments = 2000;
+
+template <typename T>
+Literal LiteralOf(const std::vector<T>& values) {
+  Literal literal = *Literal::Create({kDTypeOf<T>, {static_cast<int64_t>(values.size())}});
+  std::copy(values.begin(), values.end(), literal.mutable_values<T>().begin());
+  return literal;
+}
+
+// The largest error of a complex op: its modulus in ulp of the result's, as docs/numerics.md counts.
+template <typename R>
+double LargestNormError(CoreOp op, const MathArguments<std::complex<R>>& arguments, const Literal& result) {
+  using T = std::complex<R>;
+  const ExactComplex meaning = ExactComplexOf(op);
+  const bool is_real = result.dtype() == kDTypeOf<R>;
+  double largest = 0;
+  for (size_t i = 0; i < arguments.x.size(); ++i) {
+    const T x = arguments.x[i], y = arguments.y.empty() ? T(0) : arguments.y[i];
+    const T value = is_real ? T(result.values<R>()[i]) : result.values<T>()[i];
+    const exact::WideComplex exact = meaning({x.real(), x.imag()}, {y.real(), y.imag()});
+    // What overflows, or has subnormal parts, has fewer digits or none.
+    const exact::Wide modulus = exact::Modulus(exact);
+    if (!(modulus < std::numeric_limits<R>::max() / 4)) continue;
+    const exact::Wide size = modulus < std::numeric_limits<R>::min() ? std::numeric_limits<R>::min() : modulus;
+    const double error =
+        static_cast<double>(exact::Modulus({value.real() - exact.re, value.imag() - exact.im}) / size) /
+        std::numeric_limits<R>::epsilon();
+    if (!(error <= 4)) {
+      ADD_FAILURE() << Def(op).name << " of (" << x.real() << ", " << x.imag() << "), (" << y.real() << ", " << y.imag()
+                    << ") is (" << value.real() << ", " << value.imag() << "), exactly ("
+                    << static_cast<double>(exact.re) << ", " << static_cast<double>(exact.im) << "): off by " << error;
+      return error;
+    }
+    largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+TEST_F(CudaResultsTest, ComplexFunctionsAreWithinFourUlp) {
+  std::vector<PrintedCase> cases;
+  std::vector<CoreOp> ops;
+  std::vector<std::vector<Literal>> operands;
+  const auto add = [&]<typename R>(CoreOp op, R) {
+    const auto arguments = ComplexMathArguments<R>(op, kComplexArguments, 11);
+    const std::vector<MicroAxis> axes = {{.size = static_cast<int64_t>(arguments.x.size())}};
+    MicroBuilder b(axes);
+    const int32_t x = b.Load(kDTypeOf<std::complex<R>>, MicroLevel::kFull);
+    std::vector<Literal>& literals = operands.emplace_back();
+    literals.push_back(LiteralOf(arguments.x));
+    if (!arguments.y.empty()) literals.push_back(LiteralOf(arguments.y));
+    b.Result(arguments.y.empty() ? b.Unary(op, x)
+                                 : b.Binary(op, x, b.Load(kDTypeOf<std::complex<R>>, MicroLevel::kFull)));
+    AddCase({std::string(Def(op).name), b.Build()}, {}, &cases);
+    ops.push_back(op);
+  };
+  for (const OpDef& def : CoreOps()) {
+    const CoreOp op = static_cast<CoreOp>(def.index);
+    const bool is_elementwise = def.op_class == OpClass::kUnary || def.op_class == OpClass::kBinary;
+    if (!is_elementwise || !def.dtypes.Contains(DType::kC128) || ExactComplexOf(op) == nullptr) continue;
+    add(op, float());
+    add(op, double());
+  }
+  Build(std::move(cases));
+  for (size_t c = 0; c < cases_.size() && !IsSkipped(); ++c) {
+    const std::vector<Literal> results = Run(c, operands[c]);
+    const double error =
+        c % 2 == 0
+            ? LargestNormError<float>(ops[c], ComplexMathArguments<float>(ops[c], kComplexArguments, 11), results[0])
+            : LargestNormError<double>(ops[c], ComplexMathArguments<double>(ops[c], kComplexArguments, 11), results[0]);
+    std::printf("  %s %s: %.2f ulp\n", cases_[c].name.c_str(), c % 2 == 0 ? "c64" : "c128", error);
+  }
+}
+
+// Those whose result is the same by whichever library.
+bool IsExact(CoreOp op, DType dtype) {
+  if (!Def(op).dtypes.Contains(dtype)) return false;
+  const bool is_complex = kComplexes.Contains(dtype);
+  switch (op) {
+    case CoreOp::kAbs:
+    case CoreOp::kSign:
+    case CoreOp::kDivide:
+    case CoreOp::kSqrt:
+      return !is_complex;
+    case CoreOp::kPow:
+      return kIntegers.Contains(dtype);
+    case CoreOp::kNegate:
+    case CoreOp::kConj:
+    case CoreOp::kFloor:
+    case CoreOp::kCeil:
+    case CoreOp::kRoundNearestEven:
+    case CoreOp::kIsFinite:
+    case CoreOp::kNot:
+    case CoreOp::kReal:
+    case CoreOp::kImag:
+    case CoreOp::kAdd:
+    case CoreOp::kSubtract:
+    case CoreOp::kMultiply:
+    case CoreOp::kMaximum:
+    case CoreOp::kMinimum:
+    case CoreOp::kRemainder:
+    case CoreOp::kAnd:
+    case CoreOp::kOr:
+    case CoreOp::kXor:
+    case CoreOp::kComplex:
+      return true;
+    default:
+      return false;
+  }
+}
+
+TEST_F(CudaResultsTest, RandomProgramsGiveTheBitsOfTheReference) {
+  constexpr size_t kPrograms = 80;
+  std::mt19937_64 random(4);
+  std::vector<PrintedCase> cases;
+  std::vector<RandomMicro> programs;
+  const std::vector<CudaOptions> options = ReduceOptions();
+  for (size_t p = 0; p < kPrograms; ++p) {
+    programs.push_back(MakeRandomMicroProgram({.reduces = p % 2 == 0, .takes = IsExact}, &random));
+    AddCase({absl::StrCat("program ", p), programs.back().program}, options[p / 2 % options.size()], &cases);
+  }
+  Build(std::move(cases));
+  for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
+    const MicroProgram& program = cases_[c].program;
+    const std::vector<Literal> operands = RandomOperands(program, programs[c].tensor_elements, Values::kEdges, &random);
+    const std::vector<Literal> want = EvaluateMicroProgram(program, operands), got = Run(c, operands);
+    for (size_t r = 0; r < want.size(); ++r) {
+      EXPECT_EQ(Difference(got[r], want[r], {}), "") << "result " << r << " of " << Describe(c);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord

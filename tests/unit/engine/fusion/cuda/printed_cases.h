@@ -1,0 +1,72 @@
+#ifndef TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
+#define TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/fusion/cuda_printer.h"
+#include "tests/testlib/micro_programs.h"
+
+namespace tensord {
+
+// A program and the options that it is printed with. The names of entries differ between the cases of one list.
+struct PrintedCase {
+  std::string name;
+  MicroProgram program;
+  CudaOptions options;
+};
+
+inline void AddCase(const NamedMicroProgram& named, CudaOptions options, std::vector<PrintedCase>* cases) {
+  options.name = absl::StrCat("fused", cases->size());
+  cases->push_back({.name = named.name, .program = named.program, .options = options});
+}
+
+// So few threads that some of a thousand points are neighbours, and that each thread has several.
+inline CudaOptions FewThreads() { return {.max_threads_per_block = 32, .max_blocks = 3, .num_processors = 1}; }
+
+// Every instruction with every dtype.
+inline std::vector<PrintedCase> ElementwiseCases() {
+  std::vector<PrintedCase> cases;
+  for (const NamedMicroProgram& p : ElementwisePrograms({{.size = 1003}})) AddCase(p, FewThreads(), &cases);
+  return cases;
+}
+
+// Every form of access, one element a thread and several.
+inline std::vector<PrintedCase> AccessCases() {
+  std::vector<PrintedCase> cases;
+  for (const NamedMicroProgram& p : AccessPrograms()) {
+    AddCase(p, {}, &cases);
+    AddCase(p, FewThreads(), &cases);
+  }
+  return cases;
+}
+
+// Ways to spread a program over threads that sizes alone would choose only for large ones: as usual; few threads, which
+// walk over several blocks; no room to carry anything; split ranges.
+inline std::vector<CudaOptions> ReduceOptions() {
+  return {{},
+          {.max_threads_per_block = 64, .max_blocks = 2, .num_processors = 1},
+          {.max_threads_per_block = 128, .max_shared_bytes = 2048},
+          {.max_threads_per_block = 32, .max_blocks = 3, .points_per_split = 100}};
+}
+
+// Programs of several stages in F32 and those of several dtypes in every way; the others in one, in turns.
+inline std::vector<PrintedCase> ReduceCases() {
+  std::vector<PrintedCase> cases;
+  const std::vector<NamedMicroProgram> programs = ReducePrograms();
+  const std::vector<CudaOptions> options = ReduceOptions();
+  for (size_t p = 0; p < programs.size(); ++p) {
+    const bool is_plain = absl::StartsWith(programs[p].name, "reduce_");
+    const bool in_turns = is_plain || absl::EndsWith(programs[p].name, "16") || absl::EndsWith(programs[p].name, "64");
+    for (size_t o = 0; o < options.size(); ++o) {
+      if (!in_turns || p % options.size() == o) AddCase(programs[p], options[o], &cases);
+    }
+  }
+  return cases;
+}
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_UNIT_ENGINE_FUSION_CUDA_PRINTED_CASES_H_
