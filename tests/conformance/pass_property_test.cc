@@ -46,7 +46,7 @@ std::string Mistake(const Graph& rewritten, const property::RandomCase& random_c
 // By the reference evaluator on both sides, so that nothing but the pass can be the reason of a difference.
 TEST(PassProperty, EachPassAloneKeepsWhatAGraphComputes) {
   std::map<std::string, int> changed;
-  for (uint64_t seed = 0; seed < 1000; ++seed) {
+  for (uint64_t seed = 0; seed < 8000; ++seed) {
     const property::RandomCase random_case = property::MakeRandomCase({.max_nodes = 30, .size_choices = 2}, seed);
     Graph typed = random_case.graph;
     const auto guards = InferTypes(&typed);
@@ -86,7 +86,7 @@ TEST(PassProperty, IntegersKeepTheirBitsWhicheverPassRuns) {
     }
   }
   std::mt19937_64 random(31);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const Graph typed = RandomValidGraph({.max_nodes = 30}, &random);
     std::vector<Literal> arguments;
     for (const GraphInput& input : typed.inputs()) {
