@@ -209,6 +209,27 @@ TEST(FusedReductionTest, NoTermGivesTheIdentity) {
   }
 }
 
+TEST(FusedReductionTest, ValuesOfNoAxisAreThereWhereNothingElseIs) {
+  for (const Axes& axes : {Axes{Kept(0)}, Axes{Reduced(0)}, Axes{Reduced(1000), Kept(0), Reduced(2), Kept(3)},
+                           Axes{Kept(0), Reduced(3), Kept(5)}, Axes{Kept(300), Reduced(0), Kept(0), Kept(2)}}) {
+    MicroBuilder b(axes);
+    const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+    const int32_t single = b.Load(DType::kF32, MicroLevel::kUniform);
+    const int32_t shifted = b.Binary(CoreOp::kAdd, x, single);
+    b.Result(b.Unary(CoreOp::kNegate, single));
+    b.Result(b.Reduce(ReduceKind::kSum, shifted));
+    b.Result(shifted);
+    ExpectClose(b.Build(), Values::kModest, 1e-4, absl::StrCat("nothing over ", ToString(axes)));
+    const MicroProgram program = [&] {
+      MicroBuilder alone(axes);
+      alone.Result(alone.Unary(CoreOp::kNegate, alone.Load(DType::kI32, MicroLevel::kUniform)));
+      return alone.Build();
+    }();
+    const std::vector<Literal> tensors = Tensors(program, Values::kModest);
+    EXPECT_EQ(Fused(program).Run(tensors, 2)[0], std::string(EvaluateMicroProgram(program, tensors)[0].bytes()));
+  }
+}
+
 // docs/numerics.md: the error of a sum grows with the logarithm of its length.
 TEST(FusedReductionTest, SumsAreAccurate) {
   for (const Axes& axes : Shapes()) {
