@@ -24,13 +24,18 @@ DType CountedDType(const Graph& graph, const Node& node) {
 RandomCase MakeRandomCase(const GrowthOptions& options, uint64_t seed) {
   std::mt19937_64 random(seed);
   GrowthOptions chosen = options;
-  if (random() % 16 == 0) {  // axes that are longer than a vector, and than a block of the kernels
+  const uint64_t extent = random() % 128;
+  if (extent == 0) {  // many tiles of a fused kernel, and work for several threads
+    chosen.max_size = 5000;
+    chosen.max_elements *= 80;
+    chosen.max_nodes = std::min(chosen.max_nodes, 16);
+  } else if (extent <= 8) {  // axes that are longer than a vector, and than a block of the kernels
     chosen.max_size = 300;
     chosen.max_elements *= 4;
   }
   GrowingGraph growing(chosen, &random);
   // Small graphs are most of them: what goes wrong mostly does in a few nodes, and small is fast. Any size is met.
-  const int64_t most = std::max(1, options.max_nodes - 4);  // a rule may add a few at once
+  const int64_t most = std::max(1, chosen.max_nodes - 4);  // a rule may add a few at once
   const size_t nodes =
       static_cast<size_t>(std::min(most, growing.OneIn(4) ? growing.Between(1, most) : growing.Between(1, 12)));
   const bool has_patterns = growing.OneIn(2);
