@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// By node: whether an output needs it, if only for a size.
+// By node: whether an output needs it, if only for a size: that of an operand, or one that the node decides.
 std::vector<bool> LiveNodes(const Graph& graph);
 
 }  // namespace tensord

@@ -175,6 +175,10 @@ class Rewriter {
       is_wanted_[static_cast<size_t>(value.index)] = true;
       is_read_outside_[static_cast<size_t>(value.index)] = true;
     };
+    // What decides a size of a value may be needed for that alone.
+    const auto want_decider = [&](int32_t decider) {
+      is_wanted_[static_cast<size_t>(old_.nodes()[static_cast<size_t>(decider)].first_result.index)] = true;
+    };
     for (const GraphOutput& output : old_.outputs()) want(output.value);
     for (size_t n = old_.nodes().size(); n-- > 0;) {
       const Node& node = old_.nodes()[n];
@@ -183,7 +187,9 @@ class Rewriter {
         for (ValueId operand : node.operands) {
           const ValueId source = groups_.source[static_cast<size_t>(operand.index)];
           if (GroupOf(source) != group && !IsLeaf(source)) want(source);
+          deciders_.ForEachOnWay(operand, source, want_decider);
         }
+        deciders_.ForEach(old_.type(node.first_result), want_decider);
         continue;
       }
       bool is_live = false;
@@ -193,6 +199,7 @@ class Rewriter {
       if (!is_live) continue;
       is_wanted_[static_cast<size_t>(node.first_result.index)] = true;
       for (ValueId operand : node.operands) want(operand);
+      deciders_.ForEach(old_.type(node.first_result), want_decider);
     }
   }
 
@@ -256,7 +263,7 @@ class Rewriter {
       const Node& node = old_.nodes()[static_cast<size_t>(member)];
       deciders_.ForEach(old_.type(node.first_result), await_size);
       for (ValueId operand : node.operands) {
-        deciders_.ForEach(old_.type(operand), await_size);
+        deciders_.ForEachOnWay(operand, groups_.source[static_cast<size_t>(operand.index)], await_size);
         const ValueId source = groups_.source[static_cast<size_t>(operand.index)];
         if (GroupOf(source) != group && !IsLeaf(source)) visit(source);
       }

@@ -182,7 +182,9 @@ class Partition {
       is_group_deepest = is_group_deepest && d <= depth;
       depth = std::max(depth, d);
     };
-    for (ValueId operand : node.operands) deciders_.ForEach(graph_.type(operand), await_size);
+    for (ValueId operand : node.operands) {
+      deciders_.ForEachOnWay(operand, own.has_value() ? ViewOf(operand).base : operand, await_size);
+    }
     deciders_.ForEach(graph_.type(node.first_result), await_size);
     if (!own.has_value()) {
       depths_[static_cast<size_t>(n)] = depth + (is_group_deepest ? 1 : 0);
@@ -384,7 +386,7 @@ class Partition {
 
 }  // namespace
 
-SizeDeciders::SizeDeciders(const Graph& graph) {
+SizeDeciders::SizeDeciders(const Graph& graph) : graph_(graph) {
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     if (Is(*node.op, CoreOp::kDynamicTruncate)) nodes_.emplace(RunTimeSymbol(node.name), static_cast<int32_t>(n));
@@ -399,6 +401,15 @@ void SizeDeciders::ForEach(const TensorType& type, absl::FunctionRef<void(int32_
       const auto it = nodes_.find(atom.symbol);
       if (it != nodes_.end()) visit(it->second);
     });
+  }
+}
+
+void SizeDeciders::ForEachOnWay(ValueId value, ValueId source, absl::FunctionRef<void(int32_t)> visit) const {
+  if (nodes_.empty()) return;
+  ForEach(graph_.type(value), visit);
+  while (!(value == source)) {
+    value = graph_.nodes()[static_cast<size_t>(graph_.producer(value))].operands[0];
+    ForEach(graph_.type(value), visit);
   }
 }
 

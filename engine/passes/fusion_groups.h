@@ -24,10 +24,14 @@ struct FusionGroup {
 class SizeDeciders {
  public:
   explicit SizeDeciders(const Graph& graph);
+  bool empty() const { return nodes_.empty(); }
   // Calls visit(node) for each node that must be run before a value of that type can be made.
   void ForEach(const TensorType& type, absl::FunctionRef<void(int32_t node)> visit) const;
+  // The same for a value that is read through layout ops, and for all that lies on the way to it from `source`.
+  void ForEachOnWay(ValueId value, ValueId source, absl::FunctionRef<void(int32_t node)> visit) const;
 
  private:
+  const Graph& graph_;
   absl::flat_hash_map<std::string, int32_t> nodes_;
 };
 
