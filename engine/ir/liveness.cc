@@ -1,6 +1,7 @@
 #include "engine/ir/liveness.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/tensor/run_time_size.h"
@@ -8,45 +9,57 @@
 namespace tensord {
 namespace {
 
-// The nodes that decide sizes, by the symbol of the size.
-absl::flat_hash_map<std::string, size_t> FindDeciders(const Graph& graph) {
-  absl::flat_hash_map<std::string, size_t> deciders;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const Node& node = graph.nodes()[i];
-    for (const Dim& dim : graph.type(node.first_result).shape) {
-      if (dim.extent == Extent::kExact) continue;
-      const auto symbol = dim.size.as_symbol();
-      if (symbol.has_value() && *symbol == RunTimeSymbol(node.name)) deciders.try_emplace(std::string(*symbol), i);
+// The nodes that decide sizes of the values in a node's body, which no operand of the node has to have.
+class BodySizes {
+ public:
+  explicit BodySizes(const Graph& graph) : graph_(graph) {}
+
+  // A layout op that a pass put around a decider may have its name too: such a one is visited as well.
+  template <typename Visit>
+  void ForEachDecider(const Graph& body, const Visit& visit) {
+    for (int32_t v = 0; v < body.num_values(); ++v) {
+      for (const Dim& dim : body.type({v}).shape) {
+        if (dim.extent == Extent::kExact) continue;
+        dim.size.ForEachLeaf([&](const DimAtom& atom) {
+          if (!IsRunTimeSymbol(atom.symbol)) return;
+          const auto nodes = NodesBySymbol().find(atom.symbol);
+          if (nodes == NodesBySymbol().end()) return;
+          for (size_t node : nodes->second) visit(node);
+        });
+      }
     }
   }
-  return deciders;
-}
+
+ private:
+  // Made for the first such size, as few graphs have one.
+  const absl::flat_hash_map<std::string, std::vector<size_t>>& NodesBySymbol() {
+    if (nodes_.empty()) {
+      for (size_t i = 0; i < graph_.nodes().size(); ++i) nodes_[RunTimeSymbol(graph_.nodes()[i].name)].push_back(i);
+    }
+    return nodes_;
+  }
+
+  const Graph& graph_;
+  absl::flat_hash_map<std::string, std::vector<size_t>> nodes_;
+};
 
 }  // namespace
 
 std::vector<bool> LiveNodes(const Graph& graph) {
-  const absl::flat_hash_map<std::string, size_t> deciders = FindDeciders(graph);
   std::vector<bool> live(graph.nodes().size());
+  BodySizes sizes(graph);
   const auto mark = [&](ValueId value) {
     if (!graph.is_input(value)) live[static_cast<size_t>(graph.producer(value))] = true;
-  };
-  const auto mark_deciders = [&](const TensorType& type) {
-    for (const Dim& dim : type.shape) {
-      if (dim.extent == Extent::kExact) continue;
-      dim.size.ForEachLeaf([&](const DimAtom& atom) {
-        const auto it = deciders.find(atom.symbol);
-        if (it != deciders.end()) live[it->second] = true;
-      });
-    }
   };
   for (const GraphOutput& output : graph.outputs()) mark(output.value);
   for (size_t i = live.size(); i-- > 0;) {
     if (!live[i]) continue;
     const Node& node = graph.nodes()[i];
     for (ValueId operand : node.operands) mark(operand);
-    if (deciders.empty()) continue;
-    for (int32_t r = 0; r < node.num_results; ++r) mark_deciders(graph.type({node.first_result.index + r}));
-    for (int32_t v = 0; node.body != nullptr && v < node.body->num_values(); ++v) mark_deciders(node.body->type({v}));
+    if (node.body == nullptr) continue;
+    sizes.ForEachDecider(*node.body, [&](size_t decider) {
+      if (decider < i) live[decider] = true;
+    });
   }
   return live;
 }
