@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/elementwise_stream.h"
-#include "backends/cpu/single_operand_loops.h"
 #include "engine/base/refusal.h"
 
 namespace tensord::cpu {

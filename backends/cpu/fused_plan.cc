@@ -22,7 +22,10 @@ constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kCountedPoints = int64_t{1} << 40;
 constexpr int64_t kFewGroups = 16;
 constexpr int64_t kMaxParts = 32;
-// A task with more memory than the stack may hold gets it from the kernel's scratch, so then tasks are few.
+// Tasks with more memory than the stack may hold get it from the kernel's scratch: as many as this is enough for, but
+// not fewer than keep a few threads busy.
+constexpr int64_t kTasksScratchBytes = int64_t{8} << 20;
+constexpr int64_t kMinScratchTasks = 8;
 constexpr int64_t kMaxScratchTasks = 64;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -222,7 +225,8 @@ absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
   }
   plan.needs_scratch = plan.task_bytes > kStackBytes;
   if (plan.needs_scratch) {
-    plan.items_per_task = std::max(plan.items_per_task, CeilDiv(plan.num_items, kMaxScratchTasks));
+    const int64_t tasks = std::clamp(kTasksScratchBytes / plan.task_bytes, kMinScratchTasks, kMaxScratchTasks);
+    plan.items_per_task = std::max(plan.items_per_task, CeilDiv(plan.num_items, tasks));
   }
   return plan;
 }
