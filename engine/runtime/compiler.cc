@@ -1,15 +1,20 @@
 #include "engine/runtime/compiler.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/sessions.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/liveness.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/reverse_wire_order.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
@@ -26,6 +31,25 @@ absl::Status CheckSupport(const ExecProgram& program, const Backend& backend) {
         WithNode(backend.Supports(*instruction.op, operands, result), instruction.node, instruction.op->name));
   }
   return absl::OkStatus();
+}
+
+// The guards of the graph before the passes, on sizes that the run decides: a pass may have found that nothing needs a
+// size, and then nobody decides it.
+void DropUndecidedGuards(ExecProgram* program) {
+  absl::flat_hash_set<std::string> decided;
+  for (const ExecInstruction& instruction : program->instructions) {
+    if (KindOf(instruction) == InstructionKind::kHost) decided.insert(RunTimeSymbol(instruction.node));
+  }
+  const auto is_undecided = [&decided](const DimExpr& size) {
+    bool undecided = false;
+    size.ForEachLeaf([&](const DimAtom& atom) {
+      undecided = undecided || (IsRunTimeSymbol(atom.symbol) && !decided.contains(atom.symbol));
+    });
+    return undecided;
+  };
+  std::erase_if(program->guards, [&](const ProgramGuard& guard) {
+    return is_undecided(guard.guard.lhs) || is_undecided(guard.guard.rhs);
+  });
 }
 
 }  // namespace
@@ -68,6 +92,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   program.wire_outputs = std::move(wire_outputs);
   program.row_major = settings.row_major;
   program.guards = std::move(program_guards);
+  DropUndecidedGuards(&program);
   program.passes = std::move(passes);
   RunProgramPasses(selection, &program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
