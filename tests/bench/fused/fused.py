@@ -26,10 +26,10 @@ TOLERANCE = {"f64": 1e-10, "f32": 1e-4}
 class Process:
     """One contestant's process, which answers a line with a line."""
 
-    def __init__(self, command, cores, environment=None):
+    def __init__(self, command, cores, environment=None, errors=None):
         pinned = ["taskset", "-c", ",".join(map(str, cores))] + command
-        self.process = subprocess.Popen(pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                        env=environment)
+        self.process = subprocess.Popen(pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                                        bufsize=1, env=environment)
 
     def hear(self):
         line = self.process.stdout.readline()
@@ -69,7 +69,8 @@ def start_peers(peers, cores):
     environment = dict(os.environ, OMP_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads, MKL_NUM_THREADS=threads)
     started = {}
     for name, python in peers:
-        process = Process([python, os.path.join(PEERS, "fused_peer.py"), name, "--threads=" + threads], cores, environment)
+        process = Process([python, os.path.join(PEERS, "fused_peer.py"), name, "--threads=" + threads], cores, environment,
+                          subprocess.DEVNULL)  # libraries chat there; what fails is answered
         if process.hear() == "ready":
             started[name] = process
     return started

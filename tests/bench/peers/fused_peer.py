@@ -43,6 +43,7 @@ class Torch:
 
 class TorchCompile(Torch):
     def prepared(self, graph):
+        self.torch.compiler.reset()  # or graphs after the eighth run uncompiled
         return self.torch.compile(super().prepared(graph), dynamic=False)
 
 
