@@ -47,12 +47,10 @@ class Programs(ClientTest):
         compiled = []
         original = self.server.Compile
         self.server.Compile = lambda request, context: compiled.append(request) or original(request, context)
-        passes = {"disabled_passes": ["fuse"], "enabled_passes": ["decompose_dots"]}
-        self.compile(lambda x: x, td.spec(2), device="cuda:0", name="named", **passes)
+        self.compile(lambda x: x, td.spec(2), device="cuda:0", disabled_passes=["fusion"], name="named")
         request = contract.CompileRequest.FromString(compiled[0])
         self.assertEqual((request.graph.name, request.options.device), ("named", "cuda:0"))
-        self.assertEqual(list(request.options.disabled_passes), ["fuse"])
-        self.assertEqual(list(request.options.enabled_passes), ["decompose_dots"])
+        self.assertEqual(list(request.options.disabled_passes), ["fusion"])
         self.assertEqual(request.options.order, contract.ROW_MAJOR)
 
     def test_a_forgotten_program_is_compiled_again(self):

@@ -128,19 +128,18 @@ class Client:
 
     # ---- Programs ----
 
-    def compile(self, graph, *, device="", disabled_passes=(), enabled_passes=(), timeout=None):
+    def compile(self, graph, *, device="", disabled_passes=(), timeout=None):
         """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
-        options = compile_options(device, disabled_passes, enabled_passes)
-        request = contract.CompileRequest(graph=graph, options=options)
+        request = contract.CompileRequest(graph=graph, options=compile_options(device, disabled_passes))
         return self.unary("Compile", request, contract.CompileResponse, timeout)
 
     def get_program(self, fingerprint, *, timeout=None):
         """The contract.Program of a compiled program. Raises FailedPrecondition where the server has none."""
         return self.unary("GetProgram", contract.GetProgramRequest(fingerprint=fingerprint), contract.Program, timeout)
 
-    def explain(self, program, *, device="", disabled_passes=(), enabled_passes=(), timeout=None):
+    def explain(self, program, *, device="", disabled_passes=(), timeout=None):
         """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
-        request = contract.ExplainRequest(options=compile_options(device, disabled_passes, enabled_passes))
+        request = contract.ExplainRequest(options=compile_options(device, disabled_passes))
         if isinstance(program, str):
             request.fingerprint = program
         else:
@@ -160,7 +159,6 @@ class Client:
         *,
         device="",
         disabled_passes=(),
-        enabled_passes=(),
         priority=0,
         profile=False,
         timeout=None,
@@ -187,7 +185,7 @@ class Client:
             typed,
             fingerprint=program if named else "",
             graph=b"" if named else program.SerializeToString(),
-            options=b"" if named else compile_options(device, disabled_passes, enabled_passes).SerializeToString(),
+            options=b"" if named else compile_options(device, disabled_passes).SerializeToString(),
             results=[_result_option(handle) for handle in handles],
             session=session.id if session else "",
             priority=priority,
@@ -267,11 +265,9 @@ class Client:
             raise errors.Cancelled(f"the client is closed: {failure}") from None
 
 
-def compile_options(device="", disabled_passes=(), enabled_passes=()):
+def compile_options(device="", disabled_passes=()):
     """Options under which tensors cross the wire as NumPy holds them, row-major."""
-    return contract.CompileOptions(
-        device=device, disabled_passes=disabled_passes, enabled_passes=enabled_passes, order=contract.ROW_MAJOR
-    )
+    return contract.CompileOptions(device=device, disabled_passes=disabled_passes, order=contract.ROW_MAJOR)
 
 
 def source_name(number):

@@ -188,13 +188,8 @@ class CompiledProgram:
     in seconds; compile_count and call_count; stats: the Stats of the call that ended last, None before the first.
     """
 
-    def __init__(self, traced, client, device, disabled_passes, enabled_passes, timeout):
-        self._traced, self._client = traced, client
-        self._options = {
-            "device": device,
-            "disabled_passes": tuple(disabled_passes),
-            "enabled_passes": tuple(enabled_passes),
-        }
+    def __init__(self, traced, client, device, disabled_passes, timeout):
+        self._traced, self._client, self._device, self._disabled_passes = traced, client, device, tuple(disabled_passes)
         self._alignment = wire.ResponseAlignment()
         self._lock = threading.Lock()
         self.stats = None
@@ -253,13 +248,17 @@ class CompiledProgram:
 
     def explain(self, timeout=None):
         """Why the program runs as it does: its instructions, segments, fused kernels and memory plan, as text."""
-        return self._client.explain(self.graph, timeout=timeout, **self._options)
+        return self._client.explain(
+            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
+        )
 
     def _execute(self, arguments, options):
         return self._client.execute(self.fingerprint, arguments, alignment=self._alignment, **options)
 
     def _compile(self, timeout):
-        response = self._client.compile(self.graph, timeout=timeout, **self._options)
+        response = self._client.compile(
+            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
+        )
         with self._lock:
             self.fingerprint = response.program.fingerprint
             self.device = response.program.device
@@ -268,26 +267,15 @@ class CompiledProgram:
             self.compile_count += 1
 
 
-def compile(
-    function,
-    *specs,
-    client=None,
-    device="",
-    static=None,
-    name=None,
-    disabled_passes=(),
-    enabled_passes=(),
-    timeout=None,
-):
+def compile(function, *specs, client=None, device="", static=None, name=None, disabled_passes=(), timeout=None):
     """Traces a function for arguments of the given types and compiles it on the server; a CompiledProgram.
 
     specs: a td.spec per positional argument, or an example array whose type stands for it; both may be nested in
     tuples, lists and dicts. device: "cpu", "cuda", "xla" or one device, "cuda:0"; empty, the server's default. static:
     keyword arguments that become part of the program. disabled_passes: optimizer passes to leave out, by name.
-    enabled_passes: those to run that are off by default.
     """
     traced = make_graph(function, *specs, static=static, name=name)
-    return CompiledProgram(traced, client or default_client(), device, disabled_passes, enabled_passes, timeout)
+    return CompiledProgram(traced, client or default_client(), device, disabled_passes, timeout)
 
 
 def evaluate(function, *args, client=None, device="", static=None, timeout=None, profile=False, with_stats=False):
