@@ -12,11 +12,7 @@ std::vector<FlagSpec> ProgramFlags() {
   std::vector<FlagSpec> flags = {
       {.name = "device", .placeholder = "DEVICE", .help = "cpu, cuda, xla or one device, cuda:0; default the server's"},
       {.name = "order", .placeholder = "row|column", .help = "Order of the elements in results; default row"},
-      {.name = "disable-pass", .placeholder = "PASS", .help = "Leave an optimizer pass out", .is_repeatable = true},
-      {.name = "enable-pass",
-       .placeholder = "PASS",
-       .help = "Run an optimizer pass that is off by default",
-       .is_repeatable = true}};
+      {.name = "disable-pass", .placeholder = "PASS", .help = "Leave an optimizer pass out", .is_repeatable = true}};
   for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
   return flags;
 }
@@ -33,7 +29,6 @@ absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments) 
   values.connection = *std::move(connection);
   values.options.device = arguments.Value("device").value_or("");
   values.options.disabled_passes = arguments.Values("disable-pass");
-  values.options.enabled_passes = arguments.Values("enable-pass");
   const std::string order = arguments.Value("order").value_or("row");
   if (order != "row" && order != "column") {
     return absl::InvalidArgumentError(absl::StrCat("flag needs row or column: --order=", order));

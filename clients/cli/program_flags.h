@@ -10,7 +10,7 @@
 
 namespace tensord::cli {
 
-// What the commands share that compile a graph: --device, --order, --disable-pass, --enable-pass, and those of a
+// What the commands share that compile a graph: --device, --order, --disable-pass, and those of a
 // connection.
 std::vector<FlagSpec> ProgramFlags();
 

@@ -193,7 +193,6 @@ v1::CompileOptions ToCompileOptions(const ExecuteOptions& options) {
   v1::CompileOptions result;
   result.set_device(options.device);
   for (const std::string& pass : options.disabled_passes) result.add_disabled_passes(pass);
-  for (const std::string& pass : options.enabled_passes) result.add_enabled_passes(pass);
   result.set_order(ToWire(options.order));
   return result;
 }

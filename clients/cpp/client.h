@@ -35,7 +35,6 @@ struct ExecuteOptions {
   // Where a graph runs. An execution by fingerprint keeps what the program was compiled with.
   std::string device;
   std::vector<std::string> disabled_passes;
-  std::vector<std::string> enabled_passes;  // of those that are off by default
   // Order in which results come back. By fingerprint: the order that the program was compiled with.
   MemoryOrder order = MemoryOrder::kRowMajor;
   int32_t priority = 0;

@@ -117,9 +117,10 @@ std::string PassesPage() {
   std::string page = absl::StrCat(
       "# Compiler passes\n\n", kGenerated,
       "In the order in which they run; the reasons for it are in `engine/exec/pipeline.cc`. "
-      "`CompileOptions.disabled_passes` leaves\none out by its name, `CompileOptions.enabled_passes` runs one that is "
-      "off by default; the server's settings\n`compiler.disabled_passes` and `compiler.enabled_passes` do so for every "
-      "request. What is disabled is not run, even where it is\nenabled too.\n\n"
+      "`CompileOptions.disabled_passes` leaves\none out by its name; the server's setting `compiler.disabled_passes` "
+      "does "
+      "so for every request, and `compiler.enabled_passes`\nruns what is off by default. What is disabled is not run, "
+      "even where it is enabled too.\n\n"
       "## Of the graph\n\n| pass | what it does |\n|---|---|\n");
   for (const Pass& pass : GraphPasses()) {
     absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, pass.on_by_default ? "" : " Off by default.",

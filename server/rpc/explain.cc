@@ -1,5 +1,5 @@
-#include "engine/base/refusal.h"
 #include "engine/runtime/explain.h"
+#include "engine/base/refusal.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
 #include "tensord/v1/compute.pb.h"

@@ -52,7 +52,7 @@ absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, con
   job.settings.device = executor->device();
   job.settings.row_major = order == Order::kRowMajor;
   job.settings.disabled_passes = PassesOf(call.parts().disabled_passes, options.disabled_passes());
-  job.settings.enabled_passes = PassesOf(call.parts().enabled_passes, options.enabled_passes());
+  job.settings.enabled_passes = call.parts().enabled_passes;
   return job;
 }
 

@@ -42,7 +42,6 @@ WireOptions RandomOptions(uint64_t seed) {
   if (random() % 4 == 0) {
     for (const std::string& pass : PassNames()) {
       if (random() % 2 == 0) options.disabled_passes.push_back(pass);
-      if (random() % 4 == 0) options.enabled_passes.push_back(pass);
     }
   }
   return options;

@@ -41,8 +41,7 @@ std::string ToString(const WireOptions& options) {
   return absl::StrCat(options.row_major_program ? "row-major" : "column-major", " program, ",
                       options.row_major_arguments ? "row-major" : "column-major", " arguments, ",
                       options.by_fingerprint ? "by fingerprint" : "graph with every call", ", without passes [",
-                      absl::StrJoin(options.disabled_passes, ", "), "], with [",
-                      absl::StrJoin(options.enabled_passes, ", "), "]");
+                      absl::StrJoin(options.disabled_passes, ", "), "]");
 }
 
 absl::StatusOr<std::vector<std::vector<Literal>>> RunThroughWire(v1::Compute::Stub& stub, const Graph& graph,
@@ -53,7 +52,6 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunThroughWire(v1::Compute::St
   v1::CompileOptions compile_options;
   compile_options.set_order(OrderOf(options.row_major_program));
   for (const std::string& pass : options.disabled_passes) compile_options.add_disabled_passes(pass);
-  for (const std::string& pass : options.enabled_passes) compile_options.add_enabled_passes(pass);
   if (options.by_fingerprint) {
     v1::CompileRequest compile;
     *compile.mutable_graph() = std::move(wire);

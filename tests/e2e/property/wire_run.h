@@ -17,7 +17,6 @@ struct WireOptions {
   bool row_major_arguments = false;
   bool by_fingerprint = false;  // Compile, then Execute by fingerprint; else the graph goes with every call
   std::vector<std::string> disabled_passes = {};
-  std::vector<std::string> enabled_passes = {};
 };
 
 std::string ToString(const WireOptions& options);

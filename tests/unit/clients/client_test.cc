@@ -41,11 +41,7 @@ TEST(Client, ExecutesAGraphAndReturnsTensors) {
   v1::Graph graph;
   graph.set_name("echo");
   const auto result = client->Execute(graph, {small, large},
-                                      {.device = "cpu",
-                                       .disabled_passes = {"cse"},
-                                       .enabled_passes = {"decompose_dots"},
-                                       .priority = 2,
-                                       .profile = true});
+                                      {.device = "cpu", .disabled_passes = {"cse"}, .priority = 2, .profile = true});
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_EQ(result->outputs.size(), 2u);
   EXPECT_THAT(*result->outputs[0].Values<double>(), ElementsAre(1, 2, 3));
@@ -55,7 +51,6 @@ TEST(Client, ExecutesAGraphAndReturnsTensors) {
   EXPECT_EQ(server.execute_request.options().device(), "cpu");
   EXPECT_EQ(server.execute_request.options().order(), v1::MEMORY_ORDER_ROW_MAJOR);
   EXPECT_THAT(server.execute_request.options().disabled_passes(), ElementsAre("cse"));
-  EXPECT_THAT(server.execute_request.options().enabled_passes(), ElementsAre("decompose_dots"));
   EXPECT_EQ(server.execute_request.priority(), 2);
   EXPECT_TRUE(server.execute_request.profile());
 }
