@@ -1,9 +1,13 @@
 #include <limits>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/static_graph_builder.h"
 
@@ -113,6 +117,51 @@ Graph MpsInnerProductGraph(int64_t sites, int64_t bond, int64_t physical) {
     overlap = g.Dot(half, ket[i], {0, 1}, {0, 1});
   }
   g.Output("y", g.Reshape(overlap, {}));
+  return g.Take();
+}
+
+Graph MatrixProductGraph(int64_t size, int64_t batch) {
+  Builder g("matrix product");
+  const Shape shape = {size, size, batch};
+  const ValueId a = g.Input("a", DType::kF64, shape), b = g.Input("b", DType::kF64, shape);
+  g.Output("c", g.Dot(a, b, {1}, {0}, {2}, {2}));
+  return g.Take();
+}
+
+Graph ContractionGraph(absl::string_view labels, absl::string_view sizes) {
+  Builder g(labels);
+  absl::flat_hash_map<char, int64_t> size_of;
+  for (size_t i = 0; i < sizes.size();) {
+    int64_t& size = size_of[sizes[i++]];
+    while (i < sizes.size() && absl::ascii_isdigit(static_cast<unsigned char>(sizes[i]))) {
+      size = 10 * size + (sizes[i++] - '0');
+    }
+  }
+  const std::vector<std::string> parts = absl::StrSplit(labels, '-');
+  const std::string &result = parts[0], &lhs = parts[1], &rhs = parts[2];
+  const auto input = [&](absl::string_view name, const std::string& axes) {
+    Shape shape;
+    for (char label : axes) shape.push_back(size_of[label]);
+    return g.Input(name, DType::kF64, shape);
+  };
+  const ValueId a = input("a", lhs), b = input("b", rhs);
+  std::vector<int64_t> lhs_contracted, rhs_contracted;
+  std::string free;  // labels of the product's axes
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    const size_t j = rhs.find(lhs[i]);
+    if (j == std::string::npos) {
+      free += lhs[i];
+    } else {
+      lhs_contracted.push_back(static_cast<int64_t>(i));
+      rhs_contracted.push_back(static_cast<int64_t>(j));
+    }
+  }
+  for (char label : rhs) {
+    if (lhs.find(label) == std::string::npos) free += label;
+  }
+  std::vector<int64_t> permutation;
+  for (char label : result) permutation.push_back(static_cast<int64_t>(free.find(label)));
+  g.Output("c", g.Transpose(g.Dot(a, b, lhs_contracted, rhs_contracted), permutation));
   return g.Take();
 }
 

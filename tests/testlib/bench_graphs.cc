@@ -39,6 +39,42 @@ Graph GeluGraph(int64_t columns, int64_t rows) {
   return g.Take();
 }
 
+Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz) {
+  constexpr int kDegree = 9;
+  Builder g("equation of state");
+  const ValueId salinity = g.Input("sa", DType::kF64, {nx, ny, nz}),
+                temperature = g.Input("ct", DType::kF64, {nx, ny, nz});
+  const ValueId pressure = g.Broadcast(g.Input("p", DType::kF64, {1, 1, nz}), {nx, ny, nz}, {0, 1, 2});
+  const ValueId root = g.Unary(CoreOp::kSqrt, salinity);
+  double coefficient = 0.5;
+  // By Horner's rule in each of the three, the innermost first.
+  const auto next = [&] { return coefficient = 1.7 * coefficient * (1 - 0.5 * coefficient); };
+  const auto horner = [&](ValueId x, int degree, const auto& term) {
+    ValueId sum = term();
+    for (int i = 0; i < degree; ++i) sum = g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, sum, x), term());
+    return sum;
+  };
+  const auto polynomial = [&] {
+    return horner(pressure, 2, [&] {
+      return horner(temperature, kDegree, [&] {
+        const ValueId linear = g.Binary(CoreOp::kMultiply, root, next());
+        return g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, g.Binary(CoreOp::kAdd, linear, next()), root),
+                        next());
+      });
+    });
+  };
+  const ValueId numerator = polynomial(), denominator = polynomial();
+  const ValueId quotient = g.Binary(CoreOp::kDivide, numerator, denominator);
+  g.Output("y", g.Binary(CoreOp::kAdd, quotient, g.Unary(CoreOp::kLog, g.Binary(CoreOp::kAdd, salinity, 1))));
+  return g.Take();
+}
+
+Graph TransposeGraph(const std::vector<int64_t>& shape, const std::vector<int64_t>& permutation) {
+  Builder g("transpose");
+  g.Output("y", g.Transpose(g.Input("x", DType::kF64, Shape(shape.begin(), shape.end())), permutation));
+  return g.Take();
+}
+
 Graph AdamWGraph(int64_t elements) {
   constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
   Builder g("adamw");
@@ -135,14 +171,29 @@ std::vector<BenchGraph> AllBenchGraphs() {
   };
   return {
       {"G01 elementwise chain", [=](double s) { return ElementwiseChainGraph(at(s, 4194304, 1)); }},
-      {"G02b GELU", [=](double s) { return GeluGraph(1024, at(s, 4096, 1)); }},
+      {"G01 GELU", [=](double s) { return GeluGraph(1024, at(s, 4096, 1)); }},
+      {"G02 equation of state", [=](double s) { return EquationOfStateGraph(204, 204, at(s, 26, 1)); }},
       {"G03 AdamW", [=](double s) { return AdamWGraph(at(s, 4194304, 1)); }},
       {"G04 softmax", [=](double s) { return SoftmaxGraph(1024, at(s, 4096, 1)); }},
       {"G05 LayerNorm", [=](double s) { return LayerNormGraph(768, at(s, 8192, 1)); }},
       {"G06 five reductions", [=](double s) { return FiveReductionsGraph(at(std::cbrt(s), 256, 2)); }},
+      {"G07 transpose 2-D",
+       [=](double s) {
+         return TransposeGraph({at(s, 2048, 2), 2048}, {1, 0});
+       }},
+      {"G07 transpose 3-D",
+       [=](double s) {
+         return TransposeGraph({256, at(s, 256, 2), 256}, {2, 0, 1});
+       }},
+      {"G07 transpose 15-D reversed",
+       [=](double) {
+         return TransposeGraph(std::vector<int64_t>(15, 3), {14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
+       }},
       {"G08 diffusion", [=](double s) { return HorizontalDiffusionGraph(at(s, 160, 1), 132, 132); }},
       {"G09 embedding", [=](double s) { return EmbeddingGraph(128, at(s, 65536, 1), at(s, 65536, 1)); }},
       {"G10 KV cache step", [=](double s) { return KvCacheStepGraph(64, at(s, 4096, 1), 32); }},
+      {"G11 product", [=](double s) { return MatrixProductGraph(at(std::cbrt(s), 1024, 2), 1); }},
+      {"G12 batched product", [=](double s) { return MatrixProductGraph(128, at(s, 32, 1)); }},
       {"G13 MLP", [=](double s) { return MlpGraph(at(s, 256, 1)); }},
       {"G14 attention", [=](double s) { return AttentionGraph(64, 512, at(s, 32, 1)); }},
       {"G15 encoder layer", [=](double s) { return EncoderLayerGraph(512, at(s, 256, 2), 8, 2048); }},
@@ -151,6 +202,11 @@ std::vector<BenchGraph> AllBenchGraphs() {
       {"G23 DMRG", [=](double s) { return DmrgGraph(at(s, 256, 2), 5, 2); }},
       {"G24a matrix chain", [=](double s) { return MatrixChainGraph(100, at(s, 500, 20)); }},
       {"G24b MPS inner product", [=](double s) { return MpsInnerProductGraph(200, at(s, 64, 2), 2); }},
+      {"G25 abcde-efbad-cf", [](double) { return ContractionGraph("abcde-efbad-cf", "a24b16c24d16e24f16"); }},
+      {"G25 abcd-dbea-ec", [](double) { return ContractionGraph("abcd-dbea-ec", "a48b32c32d48e48"); }},
+      {"G25 abcdef-dega-gfbc", [](double) { return ContractionGraph("abcdef-dega-gfbc", "a24b12c12d24e12f12g24"); }},
+      {"G25 ab-acd-dbc", [](double) { return ContractionGraph("ab-acd-dbc", "a120b100c100d120"); }},
+      {"G25 abcd-aebf-dfce", [](double) { return ContractionGraph("abcd-aebf-dfce", "a48b32c32d48e32f32"); }},
   };
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -17,6 +18,9 @@ namespace tensord {
 Graph ElementwiseChainGraph(int64_t elements);
 // Tanh GELU of f32[columns, rows].
 Graph GeluGraph(int64_t columns, int64_t rows);
+// A quotient of two polynomials in salinity, temperature and pressure, as equations of state of sea water are: f64[nx,
+// ny, nz] twice and the pressure [1, 1, nz] in, some 360 ops an element (G02). The coefficients are made up.
+Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz);
 // One AdamW step on f32[elements]: parameters, moments, gradient and step in; parameters and moments out, in the order
 // of the inputs p, m, v (G03).
 Graph AdamWGraph(int64_t elements);
@@ -26,6 +30,8 @@ Graph SoftmaxGraph(int64_t columns, int64_t rows);
 Graph LayerNormGraph(int64_t columns, int64_t rows);
 // Five reductions of f64[n, n, n] over different axes (G06).
 Graph FiveReductionsGraph(int64_t n);
+// One transpose, f64 (G07).
+Graph TransposeGraph(const std::vector<int64_t>& shape, const std::vector<int64_t>& permutation);
 // Horizontal diffusion with a limiter on f64[levels, columns, rows] (G08).
 Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows);
 
@@ -47,6 +53,10 @@ Graph ConvolutionGraph(int64_t side, int64_t in, int64_t out, int64_t batch);
 Graph CircuitGraph(int64_t qubits, int64_t gates);
 // The two-site effective Hamiltonian of DMRG applied to a tensor, f64 (G23).
 Graph DmrgGraph(int64_t bond, int64_t operator_bond, int64_t physical);
+// One product of f64[size, size], `batch` of them (G11, G12).
+Graph MatrixProductGraph(int64_t size, int64_t batch);
+// One contraction as TCCG writes it, "abcde-efbad-cf" for C-A-B, axis 0 first, f64; sizes by label, "a24b16" (G25).
+Graph ContractionGraph(absl::string_view labels, absl::string_view sizes);
 // The product of `count` matrices f64 with sizes up to `largest`, in the cheapest order (G24a).
 Graph MatrixChainGraph(int64_t count, int64_t largest);
 // The inner product of two matrix product states, f64 (G24b).
