@@ -7,9 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
-#include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
 #include "gmock/gmock.h"
@@ -17,6 +15,7 @@
 #include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/random_literal.h"
 
 namespace tensord {
@@ -24,15 +23,9 @@ namespace {
 
 using testing::HasSubstr;
 
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? *std::move(graph) : Graph();
-}
-
 CompiledProgramPtr CompileText(absl::string_view text, Backend* backend, bool row_major = false) {
   absl::StatusOr<CompiledProgramPtr> program =
-      Compile(Parse(text), {.device = "test:0", .row_major = row_major}, Fingerprint(), backend);
+      Compile(ParsedGraph(text), {.device = "test:0", .row_major = row_major}, Fingerprint(), backend);
   EXPECT_TRUE(program.ok()) << program.status();
   return program.ok() ? *program : nullptr;
 }
@@ -46,7 +39,7 @@ std::vector<Literal> Arguments(const std::vector<ConcreteType>& types) {
 
 // Runs on memory that the host cannot read, and compares with the reference.
 void ExpectAsReference(const CompiledProgram& program, absl::string_view text, const std::vector<Literal>& arguments) {
-  Graph graph = Parse(text);
+  Graph graph = ParsedGraph(text);
   const auto guards = InferTypes(&graph);
   ASSERT_TRUE(guards.ok()) << guards.status();
   const auto want = EvaluateReference(graph, *guards, arguments);

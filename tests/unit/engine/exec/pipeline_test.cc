@@ -5,14 +5,13 @@
 
 #include "engine/base/refusal.h"
 #include "engine/ir/canonical.h"
-#include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/core_ops.h"
 #include "engine/passes/eliminate_dead_code.h"
 #include "engine/passes/reverse_wire_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/valid_graph.h"
 
 namespace tensord {
@@ -21,14 +20,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  if (!graph.ok()) return Graph();
-  EXPECT_TRUE(InferTypes(&*graph).ok());
-  return *std::move(graph);
-}
 
 TEST(Pipeline, EveryPassLeavesItsOwnResultAsItIs) {
   std::mt19937_64 random(5);
@@ -74,7 +65,7 @@ TEST(Pipeline, SaysWhatChanged) {
 }
 
 TEST(Pipeline, TransposesThatNothingAbsorbsAreNoChange) {
-  Graph graph = Parse(R"(graph "g" {
+  Graph graph = TypedGraph(R"(graph "g" {
     %x = input : f32[2,3]
     %t = transpose(%x) {permutation = [1, 0]}
     %y = reshape(%t) {shape = [6]}
@@ -97,19 +88,19 @@ TEST(Pipeline, RunsWhatIsNotDisabled) {
     output "y" = %e
   })";
   const std::vector<std::string> dce = {"eliminate_dead_code"}, transposes = {"fold_transposes"};
-  Graph graph = Parse(kText);
+  Graph graph = TypedGraph(kText);
   EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {})), ElementsAre("eliminate_dead_code", "fold_transposes"));
-  graph = Parse(kText);
+  graph = TypedGraph(kText);
   EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = dce})), ElementsAre("fold_transposes"));
   EXPECT_THAT(PrintGraph(graph), HasSubstr("%dead = sin(%x)"));
-  graph = Parse(kText);
+  graph = TypedGraph(kText);
   EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = transposes})), ElementsAre("eliminate_dead_code"));
   EXPECT_THAT(PrintGraph(graph), HasSubstr("%e = exp(%a)"));
 }
 
 TEST(Pipeline, RefusesAPassThatDoesNotExist) {
   for (absl::string_view name : {"", "Eliminate_dead_code", "fold_transposes ", "no_such_pass"}) {
-    Graph graph = Parse("graph \"g\" {\n%x = input : f32[2]\noutput \"y\" = %x\n}");
+    Graph graph = TypedGraph("graph \"g\" {\n%x = input : f32[2]\noutput \"y\" = %x\n}");
     const std::vector<std::string> names = {"eliminate_dead_code", std::string(name)};
     for (const PassSelection& selection : {PassSelection{.disabled = names}, PassSelection{.enabled = names}}) {
       const auto result = RunPipeline(&graph, {}, selection);
@@ -122,7 +113,7 @@ TEST(Pipeline, RefusesAPassThatDoesNotExist) {
 }
 
 TEST(ReverseWireOrder, ReversesWhatHasTwoAxesOrMore) {
-  const Graph graph = ReverseWireOrder(Parse(R"(graph "g" {
+  const Graph graph = ReverseWireOrder(TypedGraph(R"(graph "g" {
     %s = input : f32[]
     %v = input : f32[n]
     %x = input : f32[2,n,4]

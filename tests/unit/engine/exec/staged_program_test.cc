@@ -9,27 +9,20 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
-#include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/hidden_memory_backend.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/random_literal.h"
 
 namespace tensord {
 namespace {
 
 using testing::HasSubstr;
-
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? *std::move(graph) : Graph();
-}
 
 // A sum of what is left, its mean taken with a reshape to a size that two cuts decide, and values that outlive stages.
 constexpr absl::string_view kTwoCuts = R"(graph "g" {
@@ -52,7 +45,7 @@ constexpr absl::string_view kTwoCuts = R"(graph "g" {
 })";
 
 ExecProgram LowerText(absl::string_view text) {
-  Graph graph = Parse(text);
+  Graph graph = ParsedGraph(text);
   const auto guards = InferTypes(&graph);
   EXPECT_TRUE(guards.ok()) << guards.status();
   return LowerToProgram(graph);
@@ -86,10 +79,10 @@ class StagedRunTest : public testing::TestWithParam<bool> {};
 TEST_P(StagedRunTest, OneProgramServesEverySizeAsTheReferenceDoes) {
   HiddenMemoryBackend backend;
   absl::StatusOr<CompiledProgramPtr> program =
-      Compile(Parse(kTwoCuts), {.device = "test:0", .row_major = GetParam()}, Fingerprint(), &backend);
+      Compile(ParsedGraph(kTwoCuts), {.device = "test:0", .row_major = GetParam()}, Fingerprint(), &backend);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ((*program)->segment_count(), GetParam() ? 7 : 6);  // a reshape is one only where it moves elements
-  Graph typed = Parse(kTwoCuts);
+  Graph typed = ParsedGraph(kTwoCuts);
   const auto guards = InferTypes(&typed);
   ASSERT_TRUE(guards.ok()) << guards.status();
   std::mt19937_64 random(5);
@@ -128,12 +121,12 @@ TEST(StagedProgramTest, AGuardOnADecidedSizeNamesItAndBothSizes) {
   HiddenMemoryBackend backend;
   const std::vector<Literal> arguments = {*Literal::Create({DType::kI64, {5}}), *Literal::Create({DType::kI64, {3}}),
                                           Literal::Scalar(int32_t{2})};
-  const auto got = CompileAndRun(Parse(kText), {.backend = &backend}, arguments);
+  const auto got = CompileAndRun(ParsedGraph(kText), {.backend = &backend}, arguments);
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(DetailOf(got.status())->reason, "SHAPE_MISMATCH");
   EXPECT_EQ(DetailOf(got.status())->node, "sum");
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("?y = 2 and 3 = 3"));
-  Graph typed = Parse(kText);
+  Graph typed = ParsedGraph(kText);
   const auto guards = InferTypes(&typed);
   EXPECT_EQ(EvaluateReference(typed, *guards, arguments).status().message(), got.status().message());
   EXPECT_EQ(backend.live_buffers(), 0);
@@ -150,7 +143,7 @@ TEST(StagedProgramTest, WhatNoOutputNeedsIsNotChecked) {
   for (const std::vector<std::string>& disabled :
        {std::vector<std::string>{}, std::vector<std::string>{"eliminate_dead_code"}}) {
     HiddenMemoryBackend backend;
-    const auto got = CompileAndRun(Parse(kText), {.backend = &backend, .disabled_passes = disabled},
+    const auto got = CompileAndRun(ParsedGraph(kText), {.backend = &backend, .disabled_passes = disabled},
                                    {*Literal::Create({DType::kI64, {4}}), Literal::Scalar(int32_t{2})});
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_EQ((*got)[0].shape(), (Shape{2}));
@@ -174,7 +167,7 @@ TEST(StagedProgramTest, TheLastStageThatReadsAValueMayWriteOverItButNotOverTheCa
     output "w" = %w
   })";
   HiddenMemoryBackend backend;
-  Graph typed = Parse(kText);
+  Graph typed = ParsedGraph(kText);
   const auto guards = InferTypes(&typed);
   ASSERT_TRUE(guards.ok()) << guards.status();
   std::mt19937_64 random(1);
@@ -185,7 +178,7 @@ TEST(StagedProgramTest, TheLastStageThatReadsAValueMayWriteOverItButNotOverTheCa
   for (const std::vector<std::string>& disabled :
        {std::vector<std::string>{"mark_last_uses"}, std::vector<std::string>{}}) {
     const auto program =
-        Compile(Parse(kText), {.device = "test:0", .disabled_passes = disabled}, Fingerprint(), &backend);
+        Compile(ParsedGraph(kText), {.device = "test:0", .disabled_passes = disabled}, Fingerprint(), &backend);
     ASSERT_TRUE(program.ok()) << program.status();
     for (bool donate : {false, true}) {
       const auto held = std::make_shared<const Literal>(arguments[0]);
@@ -209,7 +202,7 @@ TEST(StagedProgramTest, TheLastStageThatReadsAValueMayWriteOverItButNotOverTheCa
 TEST(StagedProgramTest, ACheckThatRefusesEndsTheRun) {
   HiddenMemoryBackend backend;
   const absl::StatusOr<CompiledProgramPtr> program =
-      Compile(Parse(kTwoCuts), {.device = "test:0"}, Fingerprint(), &backend);
+      Compile(ParsedGraph(kTwoCuts), {.device = "test:0"}, Fingerprint(), &backend);
   ASSERT_TRUE(program.ok()) << program.status();
   std::vector<BufferPtr> buffers;
   const std::vector<ConcreteType> types = {{DType::kI64, {2, 2}}, {DType::kI64, {}}};

@@ -5,22 +5,15 @@
 #include <vector>
 
 #include "engine/exec/mark_last_uses.h"
-#include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
-#include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/random_literal.h"
 #include "tests/testlib/valid_graph.h"
 
 namespace tensord {
 namespace {
-
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status() << text;
-  return graph.ok() ? *std::move(graph) : Graph();
-}
 
 std::vector<std::optional<OperandView>> ViewsOf(Graph graph) {
   EXPECT_TRUE(InferTypes(&graph).ok());
@@ -62,8 +55,8 @@ TEST(ValueViews, AreWhatOneKnowsWithoutLookingAtTheElements) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.node);
-    const auto views =
-        ViewsOf(Parse("graph \"g\" {\n%x = input : " + c.operand + "\n%y = " + c.node + "\noutput \"y\" = %y\n}\n"));
+    const auto views = ViewsOf(
+        ParsedGraph("graph \"g\" {\n%x = input : " + c.operand + "\n%y = " + c.node + "\noutput \"y\" = %y\n}\n"));
     ASSERT_EQ(views.size(), 1u);
     EXPECT_EQ(views[0].has_value() ? views[0]->offset_bytes : -1, c.offset);
   }
@@ -95,7 +88,7 @@ TEST(ValueViews, HoldWhatTheReferenceComputes) {
 }
 
 TEST(ValueViews, ASmallPartDoesNotKeepALargeTemporary) {
-  const auto views = ViewsOf(Parse(R"(graph "g" {
+  const auto views = ViewsOf(ParsedGraph(R"(graph "g" {
     %x = input : f32[100,100]
     %a = exp(%x)
     %row = slice(%a) {start_indices = [0, 3], limit_indices = [100, 4]}

@@ -3,21 +3,15 @@
 #include <map>
 #include <random>
 
-#include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/random_graph.h"
 
 namespace tensord {
 namespace {
-
-Graph Parsed(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? *std::move(graph) : Graph();
-}
 
 // The graph with other names of everything that has no meaning.
 Graph Renamed(const Graph& graph) {
@@ -70,15 +64,15 @@ TEST(CanonicalTest, OrderCounts) {
     output "x" = %a
     output "y" = %c
   })";
-  const std::string bytes = CanonicalBytes(Parsed(kGraph));
-  EXPECT_NE(bytes, CanonicalBytes(Parsed(R"(graph "g" {
+  const std::string bytes = CanonicalBytes(ParsedGraph(kGraph));
+  EXPECT_NE(bytes, CanonicalBytes(ParsedGraph(R"(graph "g" {
     %a = input : f32[2]
     %b = input : f32[2]
     %c = subtract(%b, %a)
     output "x" = %a
     output "y" = %c
   })")));
-  EXPECT_NE(bytes, CanonicalBytes(Parsed(R"(graph "g" {
+  EXPECT_NE(bytes, CanonicalBytes(ParsedGraph(R"(graph "g" {
     %a = input : f32[2]
     %b = input : f32[2]
     %c = subtract(%a, %b)
@@ -88,15 +82,15 @@ TEST(CanonicalTest, OrderCounts) {
 }
 
 TEST(CanonicalTest, InferenceDoesNotChangeIt) {
-  Graph graph = Parsed("graph \"g\" {\n  %x = input : f32[n]\n  %y = negate(%x)\n  output \"y\" = %y\n}");
+  Graph graph = ParsedGraph("graph \"g\" {\n  %x = input : f32[n]\n  %y = negate(%x)\n  output \"y\" = %y\n}");
   const std::string bytes = CanonicalBytes(graph);
   ASSERT_TRUE(InferTypes(&graph).ok());
   EXPECT_EQ(CanonicalBytes(graph), bytes);
 }
 
 TEST(CanonicalTest, EqualSizesAreOne) {
-  EXPECT_EQ(CanonicalBytes(Parsed("graph \"g\" {\n  %x = input : f32[n]\n  %i = iota() {type = i32[n + n]}\n}")),
-            CanonicalBytes(Parsed("graph \"g\" {\n  %x = input : f32[n]\n  %i = iota() {type = i32[2*n]}\n}")));
+  EXPECT_EQ(CanonicalBytes(ParsedGraph("graph \"g\" {\n  %x = input : f32[n]\n  %i = iota() {type = i32[n + n]}\n}")),
+            CanonicalBytes(ParsedGraph("graph \"g\" {\n  %x = input : f32[n]\n  %i = iota() {type = i32[2*n]}\n}")));
 }
 
 }  // namespace

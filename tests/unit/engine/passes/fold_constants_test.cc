@@ -1,23 +1,15 @@
 #include "engine/passes/fold_constants.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/passes/eliminate_dead_code.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
 
 namespace tensord {
 namespace {
-
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  if (!graph.ok()) return Graph();
-  EXPECT_TRUE(InferTypes(&*graph).ok());
-  return *std::move(graph);
-}
 
 Literal Zeros(DType dtype, Shape shape) { return Literal::Create({dtype, std::move(shape)}).value(); }
 
@@ -89,7 +81,7 @@ TEST(FoldConstants, TheWorkOfAGraphIsBounded) {
 }
 
 TEST(FoldConstants, EmptyTensorsAndScalars) {
-  Graph graph = Parse(R"(graph "g" {
+  Graph graph = TypedGraph(R"(graph "g" {
     %k = constant() {value = f32[0,3] []}
     %s = reduce(%k) {kind = sum, dimensions = [0]}
     %m = reduce(%k) {kind = max, dimensions = [0, 1]}

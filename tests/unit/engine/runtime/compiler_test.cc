@@ -3,11 +3,10 @@
 #include <set>
 
 #include "engine/exec/pipeline.h"
-#include "engine/ir/parser.h"
-#include "engine/ops/core_ops.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {
@@ -25,16 +24,10 @@ constexpr absl::string_view kText = R"(graph "g" {
   output "y" = %angle
 })";
 
-Graph Parse(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? *std::move(graph) : Graph();
-}
-
 TEST(Compile, AnOpThatTheDeviceLacksNamesNodeOpAndDevice) {
   GatedBackend backend;
   backend.lacks = "sin";
-  const auto program = Compile(Parse(kText), {.device = "gated:0"}, Fingerprint(), &backend);
+  const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.status().code(), absl::StatusCode::kUnimplemented);
   const RefusalDetail detail = *DetailOf(program.status());
@@ -43,25 +36,26 @@ TEST(Compile, AnOpThatTheDeviceLacksNamesNodeOpAndDevice) {
   EXPECT_EQ(detail.op, "sin");
   EXPECT_THAT(std::string(program.status().message()), HasSubstr("gated"));
   backend.lacks = "cos";  // nobody reads its result
-  EXPECT_TRUE(Compile(Parse(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok());
+  EXPECT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok());
 }
 
 TEST(Compile, DisabledPassesAreNotRun) {
   HiddenMemoryBackend backend;
-  const auto all = Compile(Parse(kText), {.device = "h"}, Fingerprint(), &backend);
+  const auto all = Compile(ParsedGraph(kText), {.device = "h"}, Fingerprint(), &backend);
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_THAT(FiredPasses((*all)->program().passes), IsSupersetOf({"eliminate_dead_code", "mark_last_uses"}));
   const auto some =
-      Compile(Parse(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code"}}, Fingerprint(), &backend);
+      Compile(ParsedGraph(kText), {.device = "h", .disabled_passes = {"eliminate_dead_code"}}, Fingerprint(), &backend);
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_THAT(FiredPasses((*some)->program().passes), Contains("mark_last_uses"));
   for (const PassRecord& record : (*some)->program().passes) EXPECT_NE(record.name, "eliminate_dead_code");
-  const auto none = Compile(Parse(kText), {.device = "h", .disabled_passes = PassNames()}, Fingerprint(), &backend);
+  const auto none =
+      Compile(ParsedGraph(kText), {.device = "h", .disabled_passes = PassNames()}, Fingerprint(), &backend);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE((*none)->program().passes.empty());
   EXPECT_EQ((*none)->program().instructions.size(), 2u);  // the transpose too, but never what nobody reads
   const auto unknown =
-      Compile(Parse(kText), {.device = "h", .disabled_passes = {"no_such_pass"}}, Fingerprint(), &backend);
+      Compile(ParsedGraph(kText), {.device = "h", .disabled_passes = {"no_such_pass"}}, Fingerprint(), &backend);
   EXPECT_EQ(DetailOf(unknown.status())->reason, "PASS_UNKNOWN");
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("\"no_such_pass\""));
 }
@@ -69,7 +63,7 @@ TEST(Compile, DisabledPassesAreNotRun) {
 TEST(Compile, KeepsTheTypesOfTheWire) {
   HiddenMemoryBackend backend;
   for (bool row_major : {false, true}) {
-    const auto program = Compile(Parse(kText), {.device = "h", .row_major = row_major}, Fingerprint(), &backend);
+    const auto program = Compile(ParsedGraph(kText), {.device = "h", .row_major = row_major}, Fingerprint(), &backend);
     ASSERT_TRUE(program.ok()) << program.status();
     EXPECT_EQ(ToString((*program)->program().inputs[0].type), "f32[2,3]");
     EXPECT_EQ(ToString((*program)->program().wire_outputs[0]), "f32[3,2]");
@@ -90,8 +84,8 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
       {.device = "cpu:0", .enabled_passes = {"a"}},
       {.device = "cpu:0", .disabled_passes = {"a"}, .enabled_passes = {"a"}},
   };
-  const Graph graph = Parse(kText);
-  const Graph other = Parse(
+  const Graph graph = ParsedGraph(kText);
+  const Graph other = ParsedGraph(
       "graph \"g\" {\n%x = input : f32[2,4]\n%t = transpose(%x) {permutation = [1, 0]}\n"
       "%angle = sin(%t)\n%dead = cos(%t)\noutput \"y\" = %angle\n}");
   std::set<std::string> bytes, fingerprints;
@@ -109,9 +103,9 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
 
 TEST(MakeProgramKey, NamesOfNodesDoNotCount) {
   const ProgramKey one =
-      MakeProgramKey(Parse("graph \"a\" {\n%x = input : f32[2]\n%y = sin(%x)\noutput \"o\" = %y\n}"), {});
+      MakeProgramKey(ParsedGraph("graph \"a\" {\n%x = input : f32[2]\n%y = sin(%x)\noutput \"o\" = %y\n}"), {});
   const ProgramKey two =
-      MakeProgramKey(Parse("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
+      MakeProgramKey(ParsedGraph("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
   EXPECT_EQ(one.bytes, two.bytes);
 }
 
