@@ -1,9 +1,9 @@
 #include "backends/cpu/elementwise_stream.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "backends/cpu/cache_sizes.h"
 
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -39,22 +39,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tensord::cpu {
-namespace {
-
-int64_t LastLevelCacheBytes() {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);  // NOLINT: sysconf's type
-  if (bytes > 0) return bytes;
-#endif
-  return int64_t{32} << 20;
-}
-
-}  // namespace
 
 HWY_EXPORT(Copy);
 
 int64_t StreamedResultBytes() {
-  static const int64_t bytes = std::clamp(LastLevelCacheBytes() / 2, int64_t{8} << 20, int64_t{64} << 20);
+  static const int64_t bytes = std::clamp(MachineCacheSizes().last_level / 2, int64_t{8} << 20, int64_t{64} << 20);
   return bytes;
 }
 

@@ -1,10 +1,9 @@
 #include "backends/cpu/strided_copy.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+
+#include "backends/cpu/elementwise_stream.h"
 
 namespace tensord::cpu {
 namespace {
@@ -13,18 +12,6 @@ constexpr int64_t kBlockBytes = int64_t{64} << 10;
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kMinStreamRunBytes = 256;
-
-int64_t StreamBytes() {
-  static const int64_t bytes = [] {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    const int64_t l3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#else
-    const int64_t l3_bytes = 0;
-#endif
-    return l3_bytes > 0 ? l3_bytes / 2 : int64_t{16} << 20;
-  }();
-  return bytes;
-}
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -72,8 +59,6 @@ int Log2Bytes(int64_t element_bytes) { return std::countr_zero(static_cast<uint6
 
 }  // namespace
 
-bool PaysToStream(int64_t dst_bytes) { return dst_bytes >= StreamBytes(); }
-
 StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_bytes) : element_bytes_(element_bytes) {
   int64_t elements = 1;
   for (const CopyAxis& axis : given_axes) elements *= axis.size;
@@ -81,7 +66,7 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   dst_bytes_ = elements * element_bytes;
   Axes axes = Normalize(given_axes);
   WidenElement(axes, element_bytes_);
-  const bool stream = PaysToStream(dst_bytes_);
+  const bool stream = dst_bytes_ >= StreamedResultBytes();
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
   num_blocks_ = 1;
   for (const Loop& loop : loops_) num_blocks_ *= loop.count;

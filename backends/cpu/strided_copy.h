@@ -10,9 +10,6 @@
 
 namespace tensord::cpu {
 
-// Whether a result of so many bytes is better stored past the cache, which could not keep it.
-bool PaysToStream(int64_t dst_bytes);
-
 // One axis of a copy: its size and the step, in elements, on either side. A source stride of 0 repeats an element, a
 // negative one walks backwards. Destination strides are positive and give every element a place of its own.
 struct CopyAxis {
