@@ -17,9 +17,10 @@ PROGRAMS = [
     ("bench_s1", ["S1"]),
     ("bench_compile", ["S2_compile"]),
     ("fused.py", ["G01", "G03", "G04", "G05"]),
+    ("vector_math.py", ["vector_math"]),
 ]
 # Those that take --filter.
-FILTERING = {"bench_in_process", "bench_compile", "fused.py"}
+FILTERING = {"bench_in_process", "bench_compile", "fused.py", "vector_math.py"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -31,9 +32,9 @@ def run(program, options, wish):
     """Whether one program was content, and the workloads that it measured."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.json")
-        if program == "fused.py":
-            command = [sys.executable, os.path.join(HERE, "fused", program), "--bin=" + options.bin]
-            command += ["--threads=" + options.threads] if options.threads else []
+        if program.endswith(".py"):
+            command = [sys.executable, os.path.join(HERE, program[:-3], program), "--bin=" + options.bin]
+            command += ["--threads=" + options.threads] if options.threads and program == "fused.py" else []
         else:
             command = [os.path.join(options.bin, program)]
         command.append("--json=" + out)
