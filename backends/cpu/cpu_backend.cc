@@ -58,7 +58,6 @@ class CpuProgram final : public PreparedSession {
     step.checks = unchecked_bytes_ >= kBytesBetweenChecks;
     if (step.checks) unchecked_bytes_ = 0;
     unchecked_bytes_ = std::min(kBytesBetweenChecks, unchecked_bytes_ + std::min(bytes, kBytesBetweenChecks));
-    scratch_bytes_ = std::max(scratch_bytes_, step.kernel->scratch_bytes());
     max_operands_ = std::max(max_operands_, step.operands.size());
     max_results_ = std::max(max_results_, step.results.size());
     steps_.push_back(std::move(step));
@@ -67,8 +66,7 @@ class CpuProgram final : public PreparedSession {
   const std::vector<Step>& steps() const { return steps_; }
   size_t max_operands() const { return max_operands_; }
   size_t max_results() const { return max_results_; }
-  int64_t scratch_bytes() const override { return scratch_bytes_; }
-
+  int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
 
  private:
@@ -77,7 +75,6 @@ class CpuProgram final : public PreparedSession {
 
   std::vector<Step> steps_;
   int64_t unchecked_bytes_ = 0;
-  int64_t scratch_bytes_ = 0;
   size_t max_operands_ = 0;
   size_t max_results_ = 0;
 };
@@ -101,7 +98,7 @@ class CpuSession final : public BackendSession {
  public:
   explicit CpuSession(ThreadPool* pool) : pool_(pool) {}
 
-  absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
+  absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                    absl::Span<SegmentTime> times) override {
     const CpuProgram& program = static_cast<const CpuProgram&>(prepared);
     return times.empty() ? RunSteps(program, slots, scratch, NoTimes())
@@ -113,9 +110,11 @@ class CpuSession final : public BackendSession {
  private:
   // `times` is asked to mark the start and the end of each step.
   template <typename Times>
-  absl::Status RunSteps(const CpuProgram& program, absl::Span<void* const> slots, void* scratch, Times times) {
+  absl::Status RunSteps(const CpuProgram& program, absl::Span<void* const> slots, absl::Span<void* const> scratch,
+                        Times times) {
     absl::InlinedVector<const void*, 16> operands(program.max_operands());
     absl::InlinedVector<void*, 2> results(program.max_results());
+    void* const* next_scratch = scratch.data();
     for (const CpuProgram::Step& step : program.steps()) {
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
@@ -123,7 +122,7 @@ class CpuSession final : public BackendSession {
       times.Start();
       step.kernel->Run({.operands = {operands.data(), step.operands.size()},
                         .results = {results.data(), step.results.size()},
-                        .scratch = scratch,
+                        .scratch = scratch.empty() ? nullptr : *next_scratch++,
                         .pool = pool_});
       times.End();
     }

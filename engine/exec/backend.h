@@ -33,8 +33,9 @@ struct SegmentInstruction {
 class PreparedSession {
  public:
   virtual ~PreparedSession() = default;
-  // Device memory that a run needs besides the slots'.
-  virtual int64_t scratch_bytes() const = 0;
+  // Device memory that the segment at this position needs besides the slots', while it runs and no longer. The same at
+  // every call.
+  virtual int64_t scratch_bytes(size_t position) const = 0;
   // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
   // Empty where there is only one.
   virtual std::string DescribeKernel(size_t position) const = 0;
@@ -56,11 +57,13 @@ class BackendSession {
   virtual ~BackendSession() = default;
   // Before Run. A backend asks between kernels, where that is no cost to speak of.
   void set_check(RunCheck check) { check_ = std::move(check); }
-  // `slots` holds an address for every slot that the segments touch; scratch is aligned to 64 bytes. `times` is empty,
-  // and then no clock is read, or has an entry a segment, to be written by the time that Finish returns: a device that
-  // works on its own records events and converts them there. Segments follow each other and no times overlap.
-  virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, void* scratch,
-                           absl::Span<SegmentTime> times) = 0;
+  // `slots` holds an address for every slot that the segments touch. `scratch` is empty where no segment asked for any,
+  // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null where it asked for none. Before
+  // and after the segment it may be anyone's. `times` is empty, and then no clock is read, or has an entry a segment,
+  // to be written by the time that Finish returns: a device that works on its own records events and converts them
+  // there. Segments follow each other and no times overlap.
+  virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots,
+                           absl::Span<void* const> scratch, absl::Span<SegmentTime> times) = 0;
   virtual absl::Status Finish() = 0;
 
  protected:

@@ -100,9 +100,6 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(bound->Prepare());
-  for (const Session& session : bound->sessions_) {
-    bound->scratch_bytes_ = std::max(bound->scratch_bytes_, session.prepared->scratch_bytes());
-  }
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
@@ -121,6 +118,14 @@ absl::Status BoundProgram::Prepare() {
         std::unique_ptr<PreparedSession> prepared,
         backend_->Prepare(absl::MakeConstSpan(instructions).subspan(range.begin, range.end - range.begin)));
     sessions_.push_back({.range = range, .prepared = std::move(prepared)});
+  }
+  for (const Session& session : sessions_) {
+    for (size_t i = session.range.begin; i < session.range.end; ++i) {
+      const int64_t bytes = session.prepared->scratch_bytes(i - session.range.begin);
+      if (bytes <= 0) continue;
+      scratch_bytes_.resize(segments_.size());
+      scratch_bytes_[i] = bytes;
+    }
   }
   return absl::OkStatus();
 }
@@ -172,9 +177,10 @@ absl::Status BoundProgram::RunSessions(const RunMemory& memory, const RunCheck& 
     }
     ASSIGN_OR_RETURN(session, backend_->OpenSession());
     session->set_check(check);
-    RETURN_IF_ERROR(
-        session->Run(*part.prepared, memory.slots(), memory.scratch(),
-                     times.empty() ? times : times.subspan(part.range.begin, part.range.end - part.range.begin)));
+    const auto of_part = [&](auto span) {
+      return span.empty() ? span : span.subspan(part.range.begin, part.range.end - part.range.begin);
+    };
+    RETURN_IF_ERROR(session->Run(*part.prepared, memory.slots(), of_part(memory.scratch()), of_part(times)));
   }
   return session == nullptr ? absl::OkStatus() : session->Finish();
 }

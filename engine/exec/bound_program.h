@@ -43,7 +43,7 @@ class BoundProgram {
   absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated) const;
   // Device memory of one run beyond its arguments and results.
   int64_t temporary_bytes() const { return plan_->arena_bytes; }
-  // Of arguments, results and temporaries together.
+  // Of arguments, results, temporaries and what kernels need besides, together.
   int64_t peak_bytes() const { return plan_->peak_bytes; }
 
   // One kernel each, in the order in which they run.
@@ -82,11 +82,11 @@ class BoundProgram {
   std::vector<ConcreteType> slot_types_;
   std::vector<std::unique_ptr<const MicroProgram>> micro_programs_;  // by instruction; null where it is not fused
   std::vector<std::optional<OperandView>> views_;                    // by instruction
-  int64_t scratch_bytes_ = 0;
-  std::shared_ptr<const BufferPlan> plan_;
-  std::vector<BufferPtr> constants_;
   std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
+  std::vector<int64_t> scratch_bytes_;  // by segment; empty where none needs any
+  std::shared_ptr<const BufferPlan> plan_;
+  std::vector<BufferPtr> constants_;
 
   struct DonationPlan {
     absl::InlinedVector<bool, 16> donated;

@@ -10,6 +10,7 @@
 #include "engine/base/refusal.h"
 #include "engine/exec/block_placement.h"
 #include "engine/exec/overwrites.h"
+#include "engine/exec/sessions.h"
 
 namespace tensord {
 namespace {
@@ -54,6 +55,7 @@ class Planner {
         StoreResults(i, program_.instructions[At(i)]);
       }
     }
+    AddScratch();
     PlaceOutputs();
     const std::optional<int64_t> arena = PlaceInArena();
     if (!arena.has_value()) return std::nullopt;
@@ -61,6 +63,8 @@ class Planner {
     for (size_t slot = 0; slot < places_.size(); ++slot) {
       if (places_[slot].storage >= 0) plan_.homes[slot] = HomeOf(places_[slot]);
     }
+    plan_.scratch.resize(request_.scratch_bytes.size());
+    for (const auto& [segment, storage] : scratch_) plan_.scratch[segment] = HomeOf({.storage = storage});
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       const Slot slot = program_.outputs[i].slot;
       plan_.outputs.push_back({.home = plan_.homes[At(slot)], .bytes = BytesOf(slot)});
@@ -135,6 +139,21 @@ class Planner {
     for (Slot slot : instruction.results) {
       if (places_[At(slot)].storage >= 0) continue;
       NewStorage(slot, {.home = {SlotHome::Kind::kArena}, .birth = i, .may_change = true});
+    }
+  }
+
+  void AddScratch() {
+    if (request_.scratch_bytes.empty()) return;
+    const bool may_lie_in_argument =
+        std::find(request_.donated.begin(), request_.donated.end(), true) != request_.donated.end();
+    const std::vector<int32_t> segments = SegmentsOf(request_.views);
+    for (size_t i = 0; i < segments.size(); ++i) {
+      int64_t bytes = request_.scratch_bytes[i];
+      if (bytes <= 0) continue;
+      if (may_lie_in_argument) bytes = CheckedAdd(bytes, kBufferAlignment - 1).value_or(bytes);
+      scratch_.push_back({i, static_cast<int32_t>(storages_.size())});
+      storages_.push_back(
+          {.home = {SlotHome::Kind::kArena}, .bytes = bytes, .birth = segments[i], .death = segments[i]});
     }
   }
 
@@ -246,11 +265,9 @@ class Planner {
   }
 
   // False where a sum overflows.
-  bool AddUp(int64_t arena_end) {
-    plan_.scratch_offset = arena_end;
-    const std::optional<int64_t> scratch = AlignBytes(request_.scratch_bytes);
-    std::optional<int64_t> sum = scratch.has_value() ? CheckedAdd(arena_end, *scratch) : std::nullopt;
-    plan_.arena_bytes = sum.value_or(0);
+  bool AddUp(int64_t arena_bytes) {
+    plan_.arena_bytes = arena_bytes;
+    std::optional<int64_t> sum = arena_bytes;
     const auto add = [&](int64_t bytes) {
       if (sum.has_value()) sum = CheckedAdd(*sum, bytes);
     };
@@ -267,6 +284,7 @@ class Planner {
   std::vector<Place> places_;              // by slot
   std::vector<Storage> storages_;          // the arguments' first
   std::vector<int32_t> taken_from_;        // by argument: since when an output lies there that is not in place
+  std::vector<std::pair<size_t, int32_t>> scratch_;  // segment, storage
   BufferPlan plan_;
 };
 
@@ -306,6 +324,10 @@ std::string ToString(const BufferPlan& plan) {
   for (size_t slot = 0; slot < plan.homes.size(); ++slot) {
     if (plan.homes[slot].kind == SlotHome::Kind::kNone) continue;
     absl::StrAppend(&text, "  %", slot, ": ", ToString(plan.homes[slot]), "\n");
+  }
+  for (size_t i = 0; i < plan.scratch.size(); ++i) {
+    if (plan.scratch[i].kind == SlotHome::Kind::kNone) continue;
+    absl::StrAppend(&text, "  scratch of segment ", i, ": ", ToString(plan.scratch[i]), "\n");
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     absl::StrAppend(&text, "  output ", i, ": ", ToString(plan.outputs[i].home), "\n");

@@ -35,9 +35,9 @@ struct BufferPlan {
   std::vector<SlotHome> homes;         // by slot
   std::vector<PlannedOutput> outputs;  // by output
   std::vector<int64_t> result_bytes;   // of the buffers that are made for results
+  std::vector<SlotHome> scratch;       // by segment, kNone where it needs none; empty where none does
   int64_t arena_bytes = 0;
-  int64_t scratch_offset = 0;  // into the arena
-  int64_t peak_bytes = 0;      // of arguments, results and temporaries together
+  int64_t peak_bytes = 0;  // of arguments, results, temporaries and scratch together
 };
 
 struct BufferPlanRequest {
@@ -45,14 +45,16 @@ struct BufferPlanRequest {
   absl::Span<const ConcreteType> slot_types;
   absl::Span<const std::optional<OperandView>> views;                    // by instruction, as FindViews has them
   absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs;  // by instruction; null, or empty: not fused
-  int64_t scratch_bytes = 0;                                             // set aside in the arena
+  absl::Span<const int64_t> scratch_bytes;                               // by segment; empty: none
   absl::Span<const bool> donated;  // by argument: the run may write over it; empty: none
 };
 
 // Plans the memory of a program whose sizes are known. A slot's memory is free from its last use on: for the results
 // that may overwrite it (overwrites.h), and else for any. A view has its operand's. What is no argument, constant or
 // output lies in one arena, in a donated argument, or in a result's buffer before the result is there. A donated
-// argument becomes the buffer of a result of its size. Where nobody has marked last uses nothing is reused.
+// argument becomes the buffer of a result of its size. Where nobody has marked last uses nothing is reused. Scratch is
+// a temporary that lives in its segment alone; where its home is an argument, which may be aligned to less, it has room
+// to be aligned there.
 // SHAPE_OVERFLOW where the sum would not fit into 64 bits.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 

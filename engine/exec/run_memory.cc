@@ -1,10 +1,21 @@
 #include "engine/exec/run_memory.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/exec/block_placement.h"
 
 namespace tensord {
+namespace {
+
+// Arguments may be aligned to less than scratch is.
+void* AlignUp(char* address) {
+  constexpr uintptr_t kMask = kBufferAlignment - 1;
+  return address + (-reinterpret_cast<uintptr_t>(address) & kMask);
+}
+
+}  // namespace
 
 absl::StatusOr<RunMemory> RunMemory::Allocate(const BufferPlan& plan, Backend* backend,
                                               absl::Span<const BufferPtr> arguments,
@@ -20,13 +31,18 @@ absl::StatusOr<RunMemory> RunMemory::Allocate(const BufferPlan& plan, Backend* b
   }
   if (plan.arena_bytes > 0) {
     ASSIGN_OR_RETURN(memory.arena_, backend->Allocate(plan.arena_bytes));
-    memory.scratch_ = static_cast<char*>(memory.arena_->address()) + plan.scratch_offset;
   }
   memory.slots_.resize(plan.homes.size());
   for (size_t i = 0; i < plan.homes.size(); ++i) {
     const SlotHome& home = plan.homes[i];
     if (home.kind == SlotHome::Kind::kNone) continue;
     memory.slots_[i] = static_cast<char*>(memory.Owner(home)->address()) + home.offset;
+  }
+  memory.scratch_.resize(plan.scratch.size());
+  for (size_t i = 0; i < plan.scratch.size(); ++i) {
+    const SlotHome& home = plan.scratch[i];
+    if (home.kind == SlotHome::Kind::kNone) continue;
+    memory.scratch_[i] = AlignUp(static_cast<char*>(memory.Owner(home)->address()) + home.offset);
   }
   return memory;
 }

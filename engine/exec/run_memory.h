@@ -23,7 +23,8 @@ class RunMemory {
                                             absl::Span<const BufferPtr> constants);
 
   absl::Span<void* const> slots() const { return slots_; }
-  void* scratch() const { return scratch_; }
+  // By segment: null where it needs none; empty where none does.
+  absl::Span<void* const> scratch() const { return scratch_; }
   // A buffer an output, of exactly its size. Outputs may share memory, with each other, with arguments and constants.
   std::vector<BufferPtr> Results() const;
 
@@ -37,7 +38,7 @@ class RunMemory {
   absl::InlinedVector<BufferPtr, 2> results_;
   BufferPtr arena_;
   absl::InlinedVector<void*, 64> slots_;
-  void* scratch_ = nullptr;
+  absl::InlinedVector<void*, 16> scratch_;
 };
 
 }  // namespace tensord

@@ -282,8 +282,14 @@ class Explanation {
     }
     absl::StrAppend(&text_, "    moves   ", TrafficText(TrafficOf(instruction, part.bound->slot_types())), "\n");
     const size_t session = static_cast<size_t>(&range - part.sessions.data());
-    const std::string kernel = part.bound->sessions()[session].prepared->DescribeKernel(position - range.begin);
+    const PreparedSession& prepared = *part.bound->sessions()[session].prepared;
+    const std::string kernel = prepared.DescribeKernel(position - range.begin);
     if (!kernel.empty()) absl::StrAppend(&text_, "    kernel  ", kernel, "\n");
+    const int64_t scratch = prepared.scratch_bytes(position - range.begin);
+    if (scratch > 0) {
+      absl::StrAppend(&text_, "    scratch ", BytesText(scratch), ", ", ToString(part.bound->plan().scratch[position]),
+                      "\n");
+    }
     const MicroProgram* const micro = part.bound->micro_program(part.segments[position]);
     if (micro != nullptr) AddBlock(ToString(*micro));
   }

@@ -17,8 +17,15 @@
 namespace tensord {
 namespace {
 
-// What the plan of a run may take over what is alive at once.
+// What a run may take, with what kernels need besides, over the values that are alive at once.
 constexpr double kMostOverOptimum = 1.15;
+
+// Products that copy an operand into another order first, and so ask for its size.
+bool CopiesOperands(const std::string& graph) {
+  const std::vector<std::string> graphs = {"G16 convolution",  "G22 circuit",    "G23 DMRG",
+                                           "G25 abcd-dbea-ec", "G25 ab-acd-dbc", "G25 abcd-aebf-dfce"};
+  return std::find(graphs.begin(), graphs.end(), graph) != graphs.end();
+}
 
 size_t At(int32_t index) { return static_cast<size_t>(index); }
 
@@ -73,6 +80,33 @@ int64_t LivenessOptimum(const ExecProgram& program, const BoundProgram& bound) {
   return most;
 }
 
+int64_t ResultBytes(const BufferPlan& plan) {
+  return std::accumulate(plan.result_bytes.begin(), plan.result_bytes.end(), int64_t{0});
+}
+
+// What the segment that needs most asks for beside its operands and results.
+int64_t MostScratch(const BoundProgram& bound) {
+  int64_t most = 0;
+  for (const BoundProgram::Session& session : bound.sessions()) {
+    for (size_t i = 0; i < session.range.end - session.range.begin; ++i) {
+      most = std::max(most, session.prepared->scratch_bytes(i));
+    }
+  }
+  return most;
+}
+
+absl::StatusOr<BufferPlan> PlanWithoutScratch(const ExecProgram& program, const BoundProgram& bound) {
+  const std::vector<std::optional<OperandView>> views = FindViews(program, bound.slot_types());
+  // The bodies decide what is written in place, and belong to the binding.
+  std::vector<std::unique_ptr<const MicroProgram>> micro_programs(program.instructions.size());
+  for (size_t i = 0; i < micro_programs.size(); ++i) {
+    const MicroProgram* const micro = bound.micro_program(static_cast<int32_t>(i));
+    if (micro != nullptr) micro_programs[i] = std::make_unique<const MicroProgram>(*micro);
+  }
+  return PlanBuffers(
+      {.program = program, .slot_types = bound.slot_types(), .views = views, .micro_programs = micro_programs});
+}
+
 struct Setting {
   std::string name;
   std::vector<std::string> disabled_passes;
@@ -82,8 +116,8 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
   const std::vector<Setting> settings = {{"all passes", {}}, {"without fusion", {"fuse"}}};
   for (const Setting& setting : settings) {
-    std::cout << absl::StrFormat("%-28s %14s %14s %14s %7s %14s %12s   (%s)\n", "graph", "arena bytes", "result bytes",
-                                 "alive at once", "ratio", "scratch bytes", "with scratch", setting.name);
+    std::cout << absl::StrFormat("%-28s %14s %14s %14s %7s %14s %8s   (%s)\n", "graph", "arena bytes", "result bytes",
+                                 "alive at once", "ratio", "scratch bytes", "without", setting.name);
     for (const BenchGraph& bench : AllBenchGraphs()) {
       SCOPED_TRACE(bench.name);
       const auto program = Compile(bench.build(1), {.device = "cpu:0", .disabled_passes = setting.disabled_passes},
@@ -96,17 +130,19 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
       const auto bound = (*program)->Bind(arguments);
       ASSERT_TRUE(bound.ok()) << bound.status();
       const BufferPlan& plan = (*bound)->plan();
-      // What kernels ask for besides is shown, and no part of the bound: the planner cannot make it smaller.
-      const int64_t arena = plan.scratch_offset, scratch = plan.arena_bytes - plan.scratch_offset;
-      const int64_t results = std::accumulate(plan.result_bytes.begin(), plan.result_bytes.end(), int64_t{0});
+      const auto without_scratch = PlanWithoutScratch((*program)->program(), **bound);
+      ASSERT_TRUE(without_scratch.ok()) << without_scratch.status();
       const int64_t optimum = LivenessOptimum((*program)->program(), **bound);
-      const auto over_optimum = [&](int64_t bytes) {
-        return optimum == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(optimum);
+      const auto over_optimum = [&](const BufferPlan& of) {
+        return optimum == 0 ? 1 : static_cast<double>(of.arena_bytes + ResultBytes(of)) / static_cast<double>(optimum);
       };
-      const double ratio = over_optimum(arena + results);
-      std::cout << absl::StrFormat("%-28s %14d %14d %14d %7.3f %14d %12.3f\n", bench.name, arena, results, optimum,
-                                   ratio, scratch, over_optimum(arena + results + scratch));
-      EXPECT_LE(ratio, kMostOverOptimum);
+      std::cout << absl::StrFormat("%-28s %14d %14d %14d %7.3f %14d %8.3f\n", bench.name, plan.arena_bytes,
+                                   ResultBytes(plan), optimum, over_optimum(plan), MostScratch(**bound),
+                                   over_optimum(*without_scratch));
+      EXPECT_LE(over_optimum(*without_scratch), kMostOverOptimum);
+      if (!CopiesOperands(bench.name)) {
+        EXPECT_LE(over_optimum(plan), kMostOverOptimum);
+      }
     }
   }
 }

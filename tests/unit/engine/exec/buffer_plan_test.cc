@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -14,6 +16,7 @@
 #include "engine/base/refusal.h"
 #include "engine/exec/block_placement.h"
 #include "engine/exec/overwrites.h"
+#include "engine/exec/sessions.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
@@ -24,8 +27,6 @@
 
 namespace tensord {
 namespace {
-
-constexpr int64_t kScratch = 100;
 
 int64_t Aligned(int64_t bytes) { return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment; }
 
@@ -74,7 +75,8 @@ Bound BindTo(const CompiledProgram& program, int64_t symbol) {
   return made;
 }
 
-absl::StatusOr<BufferPlan> PlanOf(const Bound& bound, const Donated& donated = {}, int64_t scratch_bytes = 0) {
+absl::StatusOr<BufferPlan> PlanOf(const Bound& bound, const Donated& donated = {},
+                                  absl::Span<const int64_t> scratch_bytes = {}) {
   return PlanBuffers({.program = bound.program,
                       .slot_types = bound.types,
                       .views = bound.views,
@@ -83,15 +85,25 @@ absl::StatusOr<BufferPlan> PlanOf(const Bound& bound, const Donated& donated = {
                       .donated = donated});
 }
 
+// What kernels might ask for, by segment: most of them nothing.
+std::vector<int64_t> SomeScratch(const Bound& bound) {
+  constexpr int64_t kBytes[] = {0, 100, 0, 0, 2000, 64, 0, 1};
+  std::vector<int64_t> bytes(SegmentsOf(bound.views).size());
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = kBytes[i % std::size(kBytes)];
+  return bytes;
+}
+
 // Runs a program on bytes that remember which slot wrote them. What an instruction or an output reads must be what was
-// written for it, so memory that two live values share shows.
+// written for it, so memory that two live values share shows. Scratch is written to before its segment and after.
 class PlanSimulation {
  public:
-  PlanSimulation(const Bound& bound, const Donated& donated, const BufferPlan& plan)
+  PlanSimulation(const Bound& bound, const Donated& donated, absl::Span<const int64_t> scratch_bytes,
+                 const BufferPlan& plan)
       : program_(bound.program),
         types_(bound.types),
         views_(bound.views),
         donated_(donated),
+        scratch_bytes_(scratch_bytes),
         plan_(plan),
         value_(bound.types.size(), -1) {}
 
@@ -123,12 +135,18 @@ class PlanSimulation {
       change[static_cast<size_t>(life.birth)] += life.bytes;
       change[static_cast<size_t>(life.death) + 1] -= life.bytes;
     }
+    for (const Life& life : scratch_lives_) {
+      change[static_cast<size_t>(life.birth)] += life.bytes;
+      change[static_cast<size_t>(life.death) + 1] -= life.bytes;
+    }
     int64_t live = 0, largest = 0;
     for (int64_t by : change) largest = std::max(largest, live += by);
     return largest;
   }
 
  private:
+  static constexpr int32_t kScratch = -2;  // what scratch is filled with
+
   struct Life {
     int64_t bytes = 0;
     int32_t birth = 0;
@@ -162,8 +180,29 @@ class PlanSimulation {
     for (size_t i = 0; i < program_.constants.size(); ++i) {
       leaf(program_.constants[i].slot, SlotHome::Kind::kConstant, i);
     }
-    if (plan_.scratch_offset % kBufferAlignment != 0 || plan_.scratch_offset + kScratch > plan_.arena_bytes) {
-      Fail("scratch is not aligned, or not inside the arena");
+    if (plan_.scratch.size() != scratch_bytes_.size()) Fail("the scratch is not of every segment");
+  }
+
+  bool MayWriteTo(const SlotHome& home) const {
+    return home.kind == SlotHome::Kind::kArena || home.kind == SlotHome::Kind::kResult ||
+           (home.kind == SlotHome::Kind::kArgument && !donated_.empty() && donated_[static_cast<size_t>(home.index)]);
+  }
+
+  void FillScratch(size_t segment) {
+    if (scratch_bytes_.empty() || !error_.empty()) return;
+    const SlotHome& home = plan_.scratch[segment];
+    int64_t bytes = scratch_bytes_[segment];
+    if (bytes == 0 && home.kind != SlotHome::Kind::kNone) return Fail("has scratch and needs none");
+    if (bytes == 0) return;
+    if (!MayWriteTo(home)) return Fail("scratch is nowhere, or a leaf");
+    if (home.offset % kBufferAlignment != 0) return Fail("scratch is not aligned");
+    if (home.kind == SlotHome::Kind::kArgument) bytes += kBufferAlignment - 1;  // to be aligned in there
+    std::vector<int32_t>& space = SpaceOf(home);
+    if (home.offset + bytes > static_cast<int64_t>(space.size())) return Fail("scratch does not fit");
+    std::fill_n(space.begin() + home.offset, bytes, kScratch);
+    const bool is_new = scratch_lives_.empty() || scratch_lives_.back().birth < now_;
+    if (home.kind != SlotHome::Kind::kArgument && is_new) {
+      scratch_lives_.push_back({.bytes = Aligned(bytes), .birth = now_, .death = now_});
     }
   }
 
@@ -192,6 +231,7 @@ class PlanSimulation {
   }
 
   void Step(const ExecInstruction& instruction, const std::optional<OperandView>& view) {
+    if (!view.has_value()) FillScratch(segment_);
     for (Slot operand : instruction.operands) {
       ExpectHolds(operand);
       if (lives_.contains(owner_[operand])) lives_[owner_[operand]].death = now_;
@@ -207,18 +247,14 @@ class PlanSimulation {
       return;
     }
     for (Slot result : instruction.results) Write(instruction, result);
+    FillScratch(segment_++);
+    for (Slot result : instruction.results) ExpectHolds(result);
   }
 
   void Write(const ExecInstruction& instruction, Slot result) {
     const SlotHome& home = HomeOf(result);
-    const bool may_write =
-        home.kind == SlotHome::Kind::kArena || home.kind == SlotHome::Kind::kResult ||
-        (home.kind == SlotHome::Kind::kArgument && !donated_.empty() && donated_[static_cast<size_t>(home.index)]);
-    if (!may_write) return Fail("writes to a leaf");
+    if (!MayWriteTo(home)) return Fail("writes to a leaf");
     if (home.offset % kBufferAlignment != 0) return Fail("a result is not aligned");
-    if (home.kind == SlotHome::Kind::kArena && RangeOf(result).second > plan_.scratch_offset) {
-      return Fail("a temporary reaches into the scratch");
-    }
     owner_[result] = result;
     const OverwritePairs pairs = MayOverwrite(instruction, nullptr);
     for (size_t k = 0; k < instruction.operands.size(); ++k) {
@@ -244,28 +280,31 @@ class PlanSimulation {
   const std::vector<ConcreteType>& types_;
   const std::vector<std::optional<OperandView>>& views_;
   const Donated& donated_;
+  const absl::Span<const int64_t> scratch_bytes_;
   const BufferPlan& plan_;
   std::vector<int32_t> value_;  // by slot: the tag of its bytes
   std::map<std::pair<SlotHome::Kind, int32_t>, std::vector<int32_t>> spaces_;
   std::map<Slot, Slot> owner_;  // the slot whose memory this one goes on using
   std::map<Slot, Life> lives_;  // of what instructions computed, by owner
+  std::vector<Life> scratch_lives_;
   int32_t now_ = 0;
+  size_t segment_ = 0;
   std::string error_;
 };
 
-// Arena without scratch and results over the largest live set; 1 where there is neither.
+// Arena and results over the largest live set; 1 where there is neither.
 double CheckedRatio(const CompiledProgram& program, int64_t symbol, const Donated& donated = {}) {
   const Bound bound = BindTo(program, symbol);
-  const auto plan = PlanOf(bound, donated, kScratch);
+  const std::vector<int64_t> scratch = SomeScratch(bound);
+  const auto plan = PlanOf(bound, donated, scratch);
   if (!plan.ok()) {
     ADD_FAILURE() << plan.status();
     return 1;
   }
-  PlanSimulation simulation(bound, donated, *plan);
+  PlanSimulation simulation(bound, donated, scratch, *plan);
   const std::string error = simulation.Check();
   EXPECT_EQ(error, "") << ToString(program.program()) << ToString(*plan);
-  EXPECT_EQ(plan->arena_bytes - Aligned(kScratch), plan->scratch_offset);
-  int64_t used = plan->scratch_offset;
+  int64_t used = plan->arena_bytes;
   for (int64_t bytes : plan->result_bytes) used += std::max(Aligned(bytes), kBufferAlignment);
   const int64_t least = simulation.LargestLiveSet();
   if (donated.empty()) {
@@ -401,6 +440,43 @@ TEST(BufferPlan, SizesWhoseSumOverflowsAreRefused) {
   }
 }
 
+constexpr absl::string_view kTwoReverses = R"(graph "g" {
+    %x = input : f32[16]
+    %k = constant() {value = f32[] [2]}
+    %r = reverse(%x) {dimensions = [0]}
+    %p = pad(%r, %k) {edge_padding_low = [1000], edge_padding_high = [0]}
+    output "p" = %p
+  })";
+
+TEST(BufferPlan, ScratchLivesInItsSegmentAlone) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(&backend, kTwoReverses);
+  const Bound bound = BindTo(*program, 1);
+  // The first segment's fits beside %r into the result that comes later, the second's does not.
+  const auto one_after_the_other = PlanOf(bound, {}, {3000, 500});
+  ASSERT_TRUE(one_after_the_other.ok()) << one_after_the_other.status();
+  EXPECT_EQ(one_after_the_other->scratch[0].kind, SlotHome::Kind::kResult) << ToString(*one_after_the_other);
+  EXPECT_EQ(one_after_the_other->scratch[1].kind, SlotHome::Kind::kArena) << ToString(*one_after_the_other);
+  EXPECT_EQ(one_after_the_other->arena_bytes, 64 + 512) << ToString(*one_after_the_other);
+  // Where nothing else is there both have the same bytes.
+  const auto large = PlanOf(bound, {}, {100000, 99968});
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_EQ(large->arena_bytes, 64 + Aligned(100000)) << ToString(*large);
+}
+
+TEST(BufferPlan, ScratchThatOverflowsIsRefused) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(&backend, kTwoReverses);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const Donated& donated : {Donated{}, Donated{true}}) {
+    for (const int64_t bytes : {kMost, kMost - 63, kMost - 128}) {
+      const auto plan = PlanOf(BindTo(*program, 1), donated, {bytes, 0});
+      ASSERT_FALSE(plan.ok()) << ToString(*plan);
+      EXPECT_EQ(DetailOf(plan.status())->reason, "SHAPE_OVERFLOW") << plan.status();
+    }
+  }
+}
+
 TEST(BufferPlan, TextNamesEveryHome) {
   HiddenMemoryBackend backend;
   const CompiledProgramPtr program = CompileText(&backend, R"(graph "g" {
@@ -416,6 +492,12 @@ TEST(BufferPlan, TextNamesEveryHome) {
   EXPECT_EQ(ToString(*plan),
             "memory: 64 bytes of temporaries, 196 with arguments and results\n  %0: argument 0\n  %1: constant 0\n"
             "  %2: temporary at 0\n  %3: result 0\n  output 0: result 0\n  output 1: argument 0\n");
+  const auto with_scratch = PlanOf(BindTo(*program, 1), {}, {0, 10});
+  ASSERT_TRUE(with_scratch.ok()) << with_scratch.status();
+  EXPECT_EQ(ToString(*with_scratch),
+            "memory: 128 bytes of temporaries, 260 with arguments and results\n  %0: argument 0\n  %1: constant 0\n"
+            "  %2: temporary at 0\n  %3: result 0\n  scratch of segment 1: temporary at 64\n  output 0: result 0\n"
+            "  output 1: argument 0\n");
 }
 
 }  // namespace
