@@ -124,22 +124,39 @@ void StridedCopy::PlanRows(const Axes& axes, bool stream) {
 
 namespace {
 
-// Axes that together walk one side of the copy in steps of one element. The last one may be cut into parts.
+// Axes that together are one side of a tile, the last one perhaps cut into parts. One side of the copy steps by one
+// along them, within runs.
 struct Group {
   Axes axes;
   int64_t elements = 1;  // of a whole part
+  int64_t run = 1;       // elements that follow each other on that side of the copy
+  bool is_one_run = true;
   int64_t last_axis_length = 0;
   int64_t num_parts = 1;
   int64_t last_part_elements = 0;
+
+  void Add(const CopyAxis& axis, int64_t stride) {
+    is_one_run = is_one_run && stride == elements;
+    axes.push_back(axis);
+    elements *= axis.size;
+    if (is_one_run) run = elements;
+  }
 };
 
-constexpr int64_t kTileSide = 64;
+// Of tiles, in elements: few rows of the source are read side by side, each far along, as long as that is a stream that
+// the hardware sees; what they leave in the destination are runs of some lines.
+constexpr int64_t kRowSide = 64;
+constexpr int64_t kColumnSide = 1024;
+// What a tile covers in sequence in the source and the destination where it can, with sides up to this.
+constexpr int64_t kSequenceBytes = 1024;
+constexpr int64_t kInterleavedSide = 256;
 
-void CloseGroup(Group& group) {
+// Cuts the last axis where the side is too long.
+void CloseGroup(Group& group, int64_t side) {
   CopyAxis& last = group.axes.back();
   const int64_t others = group.elements / last.size;
   int64_t length = last.size;
-  if (group.elements > 2 * kTileSide) length = std::min(last.size, CeilDiv(kTileSide, others));
+  if (group.elements > 2 * side) length = std::min(last.size, CeilDiv(side, others));
   group.num_parts = CeilDiv(last.size, length);
   group.last_axis_length = length;
   group.elements = others * length;
@@ -147,17 +164,34 @@ void CloseGroup(Group& group) {
 }
 
 std::vector<int64_t> GroupOffsets(const Group& group, int64_t CopyAxis::*stride) {
-  std::vector<int64_t> offsets(static_cast<size_t>(group.elements));
-  for (int64_t i = 0; i < group.elements; ++i) {
-    int64_t rest = i;
-    int64_t offset = 0;
-    for (const CopyAxis& axis : group.axes) {
-      offset += rest % axis.size * (axis.*stride);
-      rest /= axis.size;
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(group.elements));
+  offsets.push_back(0);
+  for (const CopyAxis& axis : group.axes) {
+    const bool is_last = &axis == &group.axes.back();
+    const int64_t length = is_last ? group.last_axis_length : axis.size;
+    const size_t faster = offsets.size();
+    for (int64_t index = 1; index < length; ++index) {
+      for (size_t i = 0; i < faster; ++i) offsets.push_back(offsets[i] + index * (axis.*stride));
     }
-    offsets[static_cast<size_t>(i)] = offset;
   }
   return offsets;
+}
+
+// log2 of the side of the squares that take most of a tile: the largest of which few elements are left over and that
+// does not reach beyond a run.
+int SquareLog2Side(const Group& rows, const Group& columns, const std::array<CompositeTileFunction, 5>& functions) {
+  const auto fits = [](const Group& group, int64_t side) {
+    if (group.is_one_run) return group.elements / side * side * 4 >= group.elements * 3;
+    return group.run % side == 0;
+  };
+  for (int log2_side = static_cast<int>(functions.size()) - 1; log2_side > 0; --log2_side) {
+    const int64_t side = int64_t{1} << log2_side;
+    if (functions[static_cast<size_t>(log2_side)] != nullptr && fits(rows, side) && fits(columns, side)) {
+      return log2_side;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -168,31 +202,55 @@ bool StridedCopy::PlanTiles(const Axes& axes, bool stream) {
   if (axes.size() < 2 || axes[0].dst_stride != 1 || axes[0].src_stride == 1 || axes[0].src_stride == 0) return false;
   Axes rest(axes.begin() + 1, axes.end());
   Group rows;
-  rows.axes.push_back(axes[0]);
-  rows.elements = axes[0].size;
+  rows.Add(axes[0], 1);
   Group columns;
-  const auto take = [&rest](Group& group, int64_t CopyAxis::*stride) {
-    if (group.elements >= kTileSide) return false;
+  const auto take = [&rest](Group& group, size_t next, int64_t CopyAxis::*stride) {
+    group.Add(rest[next], rest[next].*stride);
+    rest.erase(rest.begin() + static_cast<ptrdiff_t>(next));
+  };
+  // The axis that continues the run of a side.
+  const auto extend = [&](Group& group, int64_t CopyAxis::*stride, int64_t side) {
+    if (group.elements >= side) return false;
     for (size_t i = 0; i < rest.size(); ++i) {
       if (rest[i].*stride != group.elements) continue;
-      group.elements *= rest[i].size;
-      group.axes.push_back(rest[i]);
-      rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+      take(group, i, stride);
       return true;
     }
     return false;
   };
-  if (!take(columns, &CopyAxis::src_stride)) return false;
-  bool grew = true;
-  while (grew) {
-    grew = take(rows, &CopyAxis::dst_stride);
-    grew = take(columns, &CopyAxis::src_stride) || grew;
+  if (!extend(columns, &CopyAxis::src_stride, kColumnSide)) return false;
+  for (bool grew = true; grew;) {
+    grew = extend(rows, &CopyAxis::dst_stride, kRowSide);
+    grew = extend(columns, &CopyAxis::src_stride, kColumnSide) || grew;
   }
-  CloseGroup(rows);
-  CloseGroup(columns);
+  // Where the axes of both sides take turns, a tile of whole runs is scattered over memory: the axes between are taken
+  // in, until what the tile covers on either side of the copy is a few lines in sequence.
+  const auto interleave = [&](Group& group, int64_t CopyAxis::*stride) {
+    Axes covered = rows.axes;
+    covered.insert(covered.end(), columns.axes.begin(), columns.axes.end());
+    std::sort(covered.begin(), covered.end(),
+              [stride](const CopyAxis& a, const CopyAxis& b) { return a.*stride < b.*stride; });
+    int64_t sequence = 1;
+    for (const CopyAxis& axis : covered) {
+      if (axis.*stride == sequence) sequence *= axis.size;
+    }
+    if (sequence * element_bytes_ >= kSequenceBytes) return false;
+    for (size_t i = 0; i < rest.size(); ++i) {
+      if (rest[i].*stride != sequence || rest[i].size * group.elements > kInterleavedSide) continue;
+      take(group, i, stride);
+      return true;
+    }
+    return false;
+  };
+  while (interleave(columns, &CopyAxis::src_stride) || interleave(rows, &CopyAxis::dst_stride)) {
+  }
+  CloseGroup(rows, kRowSide);
+  CloseGroup(columns, kColumnSide);
 
-  tile_src_offsets_ = GroupOffsets(rows, &CopyAxis::src_stride);
-  tile_dst_offsets_ = GroupOffsets(columns, &CopyAxis::dst_stride);
+  tile_rows_.src = GroupOffsets(rows, &CopyAxis::src_stride);
+  if (!rows.is_one_run) tile_rows_.dst = GroupOffsets(rows, &CopyAxis::dst_stride);
+  tile_columns_.dst = GroupOffsets(columns, &CopyAxis::dst_stride);
+  if (!columns.is_one_run) tile_columns_.src = GroupOffsets(columns, &CopyAxis::src_stride);
   inner_ = {rows.elements, rows.last_part_elements, -1};
   outer_ = {columns.elements, columns.last_part_elements, -1};
   const auto add_parts = [this](const Group& group, BlockAxis& block_axis) {
@@ -207,11 +265,12 @@ bool StridedCopy::PlanTiles(const Axes& axes, bool stream) {
   AddLoops(rest);
 
   const StridedCopyLoops::Width& width = GetStridedCopyLoops().widths[Log2Bytes(element_bytes_)];
-  transpose_ = width.tile;
-  bool whole_lines = stream;
-  for (int64_t offset : tile_dst_offsets_) whole_lines = whole_lines && IsWholeLines(offset * element_bytes_);
+  const size_t log2_side = static_cast<size_t>(SquareLog2Side(rows, columns, width.composite));
+  transpose_ = width.composite[log2_side];
+  bool whole_lines = stream && IsWholeLines(rows.is_one_run ? 0 : rows.run * element_bytes_);
+  for (int64_t offset : tile_columns_.dst) whole_lines = whole_lines && IsWholeLines(offset * element_bytes_);
   for (const Loop& loop : loops_) whole_lines = whole_lines && IsWholeLines(loop.dst_step);
-  transpose_stream_ = whole_lines ? width.tile_stream : width.tile;
+  transpose_stream_ = whole_lines ? width.composite_stream[log2_side] : transpose_;
   return true;
 }
 
@@ -224,8 +283,10 @@ void StridedCopy::RunOneBlock(int64_t inner, int64_t outer, const char* src, cha
     return;
   }
   const bool aligned = reinterpret_cast<uintptr_t>(dst) % 64 == 0;
-  (aligned ? transpose_stream_ : transpose_)(src, dst, tile_src_offsets_.data(), tile_dst_offsets_.data(), outer,
-                                             inner);
+  const auto table = [](const std::vector<int64_t>& offsets) { return offsets.empty() ? nullptr : offsets.data(); };
+  (aligned ? transpose_stream_ : transpose_)(
+      src, dst,
+      {table(tile_columns_.src), tile_rows_.src.data(), tile_columns_.dst.data(), table(tile_rows_.dst), outer, inner});
 }
 
 void StridedCopy::RunBlocks(int64_t begin, int64_t end, const char* src, char* dst) const {

@@ -76,10 +76,15 @@ class StridedCopy {
   CopyRowsFunction copy_rows_ = nullptr;  // either rows…
   RowBlock rows_;
 
-  TransposeTileFunction transpose_ = nullptr;  // …or tiles, streaming where the destination is aligned to a line
-  TransposeTileFunction transpose_stream_ = nullptr;
-  std::vector<int64_t> tile_src_offsets_;
-  std::vector<int64_t> tile_dst_offsets_;
+  CompositeTileFunction transpose_ = nullptr;  // …or tiles, streaming where the destination is aligned to a line
+  CompositeTileFunction transpose_stream_ = nullptr;
+  // Offsets in elements of the places along a side of a tile; empty where they step by one.
+  struct TileSide {
+    std::vector<int64_t> src;
+    std::vector<int64_t> dst;
+  };
+  TileSide tile_rows_;
+  TileSide tile_columns_;
 };
 
 }  // namespace tensord::cpu

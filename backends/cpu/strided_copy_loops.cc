@@ -1,5 +1,6 @@
 #include "backends/cpu/strided_copy_loops.h"
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -193,25 +194,22 @@ constexpr int SquareSide() {
   return kFit < 16 ? kFit : 16;
 }
 
-template <typename Vector, size_t... kLane>
-HWY_INLINE Vector InterleaveLow(Vector a, Vector b, std::index_sequence<kLane...>) {
+// Elements of the low, or the high, halves of both vectors in turns. An element is kWords lanes.
+template <int kWords, bool kHigh, typename Vector, size_t... kLane>
+HWY_INLINE Vector Interleave(Vector a, Vector b, std::index_sequence<kLane...>) {
   constexpr int kLanes = sizeof...(kLane);
-  return __builtin_shufflevector(a, b, (kLane % 2 == 0 ? int{kLane / 2} : kLanes + int{kLane / 2})...);
-}
-
-template <typename Vector, size_t... kLane>
-HWY_INLINE Vector InterleaveHigh(Vector a, Vector b, std::index_sequence<kLane...>) {
-  constexpr int kLanes = sizeof...(kLane);
+  constexpr int kFirst = kHigh ? kLanes / 2 : 0;
   return __builtin_shufflevector(
-      a, b, (kLane % 2 == 0 ? kLanes / 2 + int{kLane / 2} : kLanes + kLanes / 2 + int{kLane / 2})...);
+      a, b,
+      (kFirst + int{kLane} / kWords / 2 * kWords + int{kLane} % kWords + (kLane / kWords % 2 == 0 ? 0 : kLanes))...);
 }
 
 // log2(kSide) rounds of interleaving row i with row i + kSide/2 transpose the square.
-template <typename Vector, int kSide, bool kStream>
+template <typename Vector, int kSide, int kWords, bool kStream>
 HWY_INLINE void TransposeSquare(const char* src, char* dst, const int64_t* src_offsets, const int64_t* dst_offsets,
                                 int64_t word_bytes) {
   typedef Vector Unaligned __attribute__((aligned(1)));
-  constexpr auto kLanes = std::make_index_sequence<kSide>();
+  constexpr auto kLanes = std::make_index_sequence<kSide * kWords>();
   Vector rows[kSide];
   HWY_UNROLL(16)
   for (int k = 0; k < kSide; ++k) rows[k] = *reinterpret_cast<const Unaligned*>(src + src_offsets[k] * word_bytes);
@@ -220,8 +218,8 @@ HWY_INLINE void TransposeSquare(const char* src, char* dst, const int64_t* src_o
     Vector next[kSide];
     HWY_UNROLL(8)
     for (int k = 0; k < kSide / 2; ++k) {
-      next[2 * k] = InterleaveLow(rows[k], rows[k + kSide / 2], kLanes);
-      next[2 * k + 1] = InterleaveHigh(rows[k], rows[k + kSide / 2], kLanes);
+      next[2 * k] = Interleave<kWords, false>(rows[k], rows[k + kSide / 2], kLanes);
+      next[2 * k + 1] = Interleave<kWords, true>(rows[k], rows[k + kSide / 2], kLanes);
     }
     HWY_UNROLL(16)
     for (int k = 0; k < kSide; ++k) rows[k] = next[k];
@@ -240,50 +238,88 @@ HWY_INLINE void TransposeSquare(const char* src, char* dst, const int64_t* src_o
   }
 }
 
-template <int kLog2Bytes, bool kStream>
-void TransposeTile(const char* src, char* dst, const int64_t* src_offsets, const int64_t* dst_offsets, int64_t ni,
-                   int64_t nj) {
-  constexpr int kSide = SquareSide<kLog2Bytes>();
+// Squares of a tile, then one by one what they leave over. `src_row` and `dst_column` are places along the sides that
+// the source and the destination step along.
+template <int kLog2Bytes, int kSide, bool kStream, typename SrcRow, typename DstColumn>
+HWY_INLINE void TransposeSquares(const char* src, char* dst, const int64_t* src_columns, const int64_t* dst_rows,
+                                 int64_t ni, int64_t nj, SrcRow src_row, DstColumn dst_column) {
   constexpr int64_t kWidth = int64_t{1} << kLog2Bytes;
   int64_t i_done = 0;
   int64_t j_done = 0;
-  if constexpr (kLog2Bytes < 4 && kSide > 1) {
+  if constexpr (kSide > 1) {
+    constexpr int kWords = kLog2Bytes == 4 ? 2 : 1;
     using Lane = std::conditional_t<
         kLog2Bytes == 0, uint8_t,
         std::conditional_t<kLog2Bytes == 1, uint16_t, std::conditional_t<kLog2Bytes == 2, uint32_t, uint64_t>>>;
-    typedef Lane Vector __attribute__((vector_size(kSide * sizeof(Lane)), may_alias));
+    typedef Lane Vector __attribute__((vector_size(kSide * kWidth), may_alias));
     // Strips keep the lines of the source that a square touches in L1 until all of them is used.
-    constexpr int64_t kStrip = kSide > 32 ? kSide : 32;
+    constexpr int64_t kStrip = 32;
     i_done = ni / kSide * kSide;
     j_done = nj / kSide * kSide;
     for (int64_t strip = 0; strip < j_done; strip += kStrip) {
       const int64_t strip_end = strip + kStrip < j_done ? strip + kStrip : j_done;
       for (int64_t i = 0; i < i_done; i += kSide) {
+        const char* from = src + src_row(i) * kWidth;
         for (int64_t j = strip; j < strip_end; j += kSide) {
-          TransposeSquare<Vector, kSide, kStream>(src + i * kWidth, dst + j * kWidth, src_offsets + j, dst_offsets + i,
-                                                  kWidth);
+          TransposeSquare<Vector, kSide, kWords, kStream>(from, dst + dst_column(j) * kWidth, src_columns + j,
+                                                          dst_rows + i, kWidth);
         }
       }
     }
   }
-  TransposeScalar<kLog2Bytes>(src, dst, src_offsets, dst_offsets, 0, i_done, j_done, nj);
-  TransposeScalar<kLog2Bytes>(src, dst, src_offsets, dst_offsets, i_done, ni, 0, nj);
+  using Word = typename WidthType<kLog2Bytes>::Type;
+  for (int64_t i = 0; i < ni; ++i) {
+    const Word* from = reinterpret_cast<const Word*>(src) + src_row(i);
+    Word* row = reinterpret_cast<Word*>(dst) + dst_rows[i];
+    for (int64_t j = i < i_done ? j_done : 0; j < nj; ++j) row[dst_column(j)] = from[src_columns[j]];
+  }
   if constexpr (kStream) hwy::FlushStream();
 }
 
-// Streaming pays only where a store fills a cache line, which takes 64-byte vectors; `dst` and all offsets must be
-// multiples of a line.
+HWY_INLINE int64_t Same(int64_t place) { return place; }
+
 template <int kLog2Bytes>
-void TransposeTileStream(const char* src, char* dst, const int64_t* src_offsets, const int64_t* dst_offsets, int64_t ni,
-                         int64_t nj) {
-  constexpr bool kWholeLine = SquareSide<kLog2Bytes>() << kLog2Bytes == 64 && kLog2Bytes < 4;
-  TransposeTile<kLog2Bytes, kWholeLine>(src, dst, src_offsets, dst_offsets, ni, nj);
+void TransposeTile(const char* src, char* dst, const int64_t* src_offsets, const int64_t* dst_offsets, int64_t ni,
+                   int64_t nj) {
+  TransposeSquares<kLog2Bytes, SquareSide<kLog2Bytes>(), false>(src, dst, src_offsets, dst_offsets, ni, nj, Same, Same);
+}
+
+// Stores past the cache are 16 bytes at least.
+template <int kLog2Bytes, int kLog2Side, bool kStream>
+void TransposeComposite(const char* src, char* dst, const CompositeTile& tile) {
+  constexpr bool kStreams = kStream && kLog2Bytes + kLog2Side >= 4;
+  const CompositeTile t = tile;  // which stores into dst cannot change
+  if (t.src_rows == nullptr && t.dst_columns == nullptr) {
+    TransposeSquares<kLog2Bytes, 1 << kLog2Side, kStreams>(src, dst, t.src_columns, t.dst_rows, t.ni, t.nj, Same, Same);
+  } else {
+    TransposeSquares<kLog2Bytes, 1 << kLog2Side, kStreams>(
+        src, dst, t.src_columns, t.dst_rows, t.ni, t.nj,
+        [&t](int64_t i) { return t.src_rows == nullptr ? i : t.src_rows[i]; },
+        [&t](int64_t j) { return t.dst_columns == nullptr ? j : t.dst_columns[j]; });
+  }
+}
+
+template <int kLog2Bytes, bool kStream, int kLog2Side>
+constexpr CompositeTileFunction CompositeOfSide() {
+  if constexpr ((1 << kLog2Side) <= SquareSide<kLog2Bytes>()) {
+    return TransposeComposite<kLog2Bytes, kLog2Side, kStream>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <int kLog2Bytes, bool kStream>
+constexpr std::array<CompositeTileFunction, 5> Composites() {
+  return {CompositeOfSide<kLog2Bytes, kStream, 0>(), CompositeOfSide<kLog2Bytes, kStream, 1>(),
+          CompositeOfSide<kLog2Bytes, kStream, 2>(), CompositeOfSide<kLog2Bytes, kStream, 3>(),
+          CompositeOfSide<kLog2Bytes, kStream, 4>()};
 }
 
 template <int kLog2Bytes>
 constexpr StridedCopyLoops::Width MakeWidth() {
-  return {CopyStrided<kLog2Bytes>,    CopyReversed<kLog2Bytes>,         FillRows<kLog2Bytes>,
-          FillRowsStream<kLog2Bytes>, TransposeTile<kLog2Bytes, false>, TransposeTileStream<kLog2Bytes>};
+  return {CopyStrided<kLog2Bytes>,       CopyReversed<kLog2Bytes>,  FillRows<kLog2Bytes>,
+          FillRowsStream<kLog2Bytes>,    TransposeTile<kLog2Bytes>, Composites<kLog2Bytes, false>(),
+          Composites<kLog2Bytes, true>()};
 }
 
 constexpr StridedCopyLoops kLoops = {{MakeWidth<0>(), MakeWidth<1>(), MakeWidth<2>(), MakeWidth<3>(), MakeWidth<4>()},

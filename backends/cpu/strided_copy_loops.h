@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_STRIDED_COPY_LOOPS_H_
 #define TENSORD_BACKENDS_CPU_STRIDED_COPY_LOOPS_H_
 
+#include <array>
 #include <cstdint>
 
 namespace tensord::cpu {
@@ -23,6 +24,19 @@ using CopyRowsFunction = void (*)(const char* src, char* dst, const RowBlock& bl
 using TransposeTileFunction = void (*)(const char* src, char* dst, const int64_t* src_offsets,
                                        const int64_t* dst_offsets, int64_t ni, int64_t nj);
 
+// A tile whose sides are made of several axes: dst[dst_rows[i] + dst_columns[j]] = src[src_rows[i] + src_columns[j]]
+// for i < ni, j < nj; offsets in elements. src_rows and dst_columns step by one within runs of a multiple of the
+// routine's side.
+struct CompositeTile {
+  const int64_t* src_rows;
+  const int64_t* src_columns;
+  const int64_t* dst_rows;
+  const int64_t* dst_columns;
+  int64_t ni;
+  int64_t nj;
+};
+using CompositeTileFunction = void (*)(const char* src, char* dst, const CompositeTile& tile);
+
 // The inner loops of StridedCopy for the machine's best instruction set. Index of `widths`: log2 of the element's
 // bytes.
 struct StridedCopyLoops {
@@ -32,7 +46,10 @@ struct StridedCopyLoops {
     CopyRowsFunction repeated;         // src_step is 0, dst_step one element
     CopyRowsFunction repeated_stream;  // the same past the cache
     TransposeTileFunction tile;
-    TransposeTileFunction tile_stream;  // past the cache, where whole lines can be written
+    // By log2 of the side of the squares that are transposed in registers, null where that is too large; `stream` past
+    // the cache, where `dst` and all offsets into it are whole lines.
+    std::array<CompositeTileFunction, 5> composite;
+    std::array<CompositeTileFunction, 5> composite_stream;
   };
   Width widths[5];
   CopyRowsFunction contiguous;         // both steps are one element; `count` is in bytes

@@ -196,12 +196,32 @@ TEST(StridedCopyTest, HighRank) {
   Check(Permuted(std::vector<int64_t>(16, 2), {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15}, 4));
 }
 
+// Axes that take turns in the orders of both sides.
+TEST(StridedCopyTest, InterleavedAxes) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 60; ++round) {
+    const size_t rank = 9 + random() % 5;
+    std::vector<int64_t> shape(rank);
+    for (int64_t& size : shape) size = random() % 4 == 0 ? 1 + static_cast<int64_t>(random() % 4) : 2;
+    std::vector<int> permutation;
+    const size_t step = 2 + random() % 3;
+    for (size_t first = 0; first < step; ++first) {
+      for (size_t axis = first; axis < rank; axis += step) permutation.push_back(static_cast<int>(axis));
+    }
+    if (random() % 2 == 0) std::swap(permutation[random() % rank], permutation[random() % rank]);
+    Check(Permuted(shape, permutation, int64_t{1} << random() % 5));
+  }
+}
+
 // Big enough that stores go past the cache on machines with up to 64 MiB of last-level cache.
 TEST(StridedCopyTest, BeyondTheCache) {
   Check(Permuted({2304, 2048}, {1, 0}, 8));
   Check({{{8 << 20, 1, 1}}, 4});
   Check({{{4099, 0, 1}, {2048, 1, 4099}}, 4});
   Check(Permuted({512, 128, 160}, {0, 2, 1}, 4));
+  Check(Permuted({2304, 1024}, {1, 0}, 16));
+  Check(Permuted(std::vector<int64_t>(22, 2),
+                 {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21}, 8));
 }
 
 TEST(StridedCopyTest, StreamingLoopsEqualTheOthers) {
