@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "backends/cpu/vector_math_base-inl.h"
+#include "backends/cpu/vector_math_lookup-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
@@ -88,8 +89,102 @@ HWY_INLINE V AssembleLog(D d, LogReduction<V> x, V extra) {
   return hn::MulAdd(x.exponent, hn::Set(d, C::kLn2High), hn::Add(f, tail));
 }
 
+#if TENSORD_HAVE_LOOKUP
+
+template <typename T>
+struct LogTable;
+
+// Of each sixteenth of [1, 2) a reciprocal r of its middle, 1 and 1/2 at its ends, and -log r. Those in between are
+// chosen so that -log r, or its distance from ln 2 in the upper half, is nearly a number of the format.
+template <>
+struct LogTable<float> {
+  static constexpr float kLn2 = 0x1.62e43p-1f;
+  HWY_ALIGN static constexpr float kReciprocal[16] = {0x1p+0f,        0x1.d43636p-1f, 0x1.badefep-1f, 0x1.a42dbp-1f,
+                                                      0x1.8fb07cp-1f, 0x1.7d12acp-1f, 0x1.6c1ap-1f,   0x1.5caeb8p-1f,
+                                                      0x1.4e5f7ep-1f, 0x1.414518p-1f, 0x1.352496p-1f, 0x1.29e358p-1f,
+                                                      0x1.1f774cp-1f, 0x1.15b55ep-1f, 0x1.0c9956p-1f, 0x1p-1f};
+  HWY_ALIGN static constexpr float kLog[16] = {0,
+                                               0x1.6e32d6p-4f,
+                                               0x1.290ddap-3f,
+                                               0x1.94c6f2p-3f,
+                                               0x1.fb290ep-3f,
+                                               0x1.2e6bfep-2f,
+                                               0x1.5d12bcp-2f,
+                                               0x1.8961fep-2f,
+                                               0x1.b44b06p-2f,
+                                               0x1.dd3a64p-2f,
+                                               0x1.025092p-1f,
+                                               0x1.154d7ep-1f,
+                                               0x1.278962p-1f,
+                                               0x1.3937a8p-1f,
+                                               0x1.4a4b3ap-1f,
+                                               0x1.62e43p-1f};
+  // (log(1+f) - f) / f^2 on [-1/32, 1/16], lowest degree first.
+  static constexpr float kPoly[] = {-0x1p-1f, 0x1.55584ap-2f, -0x1.0016d6p-2f, 0x1.82af04p-3f};
+};
+
+template <>
+struct LogTable<double> {
+  static constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  HWY_ALIGN static constexpr double kReciprocal[16] = {0x1p+0,
+                                                       0x1.d42c0d11c2721p-1,
+                                                       0x1.badd8fd287eefp-1,
+                                                       0x1.a427887266d79p-1,
+                                                       0x1.8fa8b9fc6de47p-1,
+                                                       0x1.7d11febb1ba56p-1,
+                                                       0x1.6c22430dd07e6p-1,
+                                                       0x1.5ca3870254ad9p-1,
+                                                       0x1.4e689b9ef919fp-1,
+                                                       0x1.414b68577be06p-1,
+                                                       0x1.352b94b4c93e9p-1,
+                                                       0x1.29ed7cae35cf4p-1,
+                                                       0x1.1f795d5bbfb24p-1,
+                                                       0x1.15baaca26620bp-1,
+                                                       0x1.0c9f91fd9a03dp-1,
+                                                       0x1p-1};
+  HWY_ALIGN static constexpr double kLog[16] = {0,
+                                                0x1.6e8bb85e89e03p-4,
+                                                0x1.2914775a16e9fp-3,
+                                                0x1.94e4f1a75c594p-3,
+                                                0x1.fb50ceadfcf8bp-3,
+                                                0x1.2e6dcf9a1dabp-2,
+                                                0x1.5cfb7fe18c5dap-2,
+                                                0x1.8982dc58218c3p-2,
+                                                0x1.b42f1ba8d43b2p-2,
+                                                0x1.dd26443827934p-2,
+                                                0x1.0244fc5062d28p-1,
+                                                0x1.153c0f2553f49p-1,
+                                                0x1.2785b31ea0ae6p-1,
+                                                0x1.392ddf2b69678p-1,
+                                                0x1.4a3f57d10966ap-1,
+                                                0x1.62e42fefa39efp-1};
+  static constexpr double kPoly[] = {-0x1.0000000000002p-1, 0x1.5555555555f7cp-2,  -0x1.fffffffff645p-3,
+                                     0x1.999999805d191p-3,  -0x1.555554858ef4cp-3, 0x1.2492d6d061ef7p-3,
+                                     -0x1.000a3743c2123p-3, 0x1.c58b8204b0cdap-4,  -0x1.66822a96e6ffcp-4};
+};
+
+// log of 2^e m (1 + lost), m in [1, 2) and lost, m / 2^e as MantissaOf and ExponentOf give them, lost in the scale of
+// m.
+template <class D, class V>
+HWY_INLINE V LogByTable(D d, V exponent, V m, V lost) {
+  using T = hn::TFromD<D>;
+  using C = LogTable<T>;
+  const hn::RebindToUnsigned<D> du;
+  const auto index = hn::ShiftRight<FloatLayout<T>::kMantissaBits - 4>(hn::BitCast(du, m));
+  const V r = Lookup(C::kReciprocal, index);
+  const V f = hn::MulAdd(lost, r, hn::MulSub(m, r, hn::Set(d, 1)));
+  // Just below 1 both terms cancel, exactly.
+  const V high = hn::MulAdd(exponent, hn::Set(d, C::kLn2), Lookup(C::kLog, index));
+  return hn::Add(high, hn::MulAdd(hn::Mul(f, f), EvaluatePoly(d, f, C::kPoly), f));
+}
+
+#endif  // TENSORD_HAVE_LOOKUP
+
 template <class D, class V>
 HWY_INLINE V Log(D d, V x) {
+#if TENSORD_HAVE_LOOKUP
+  return LogByTable(d, ExponentOf(x), MantissaOf(x), hn::Zero(d));
+#else
   using T = hn::TFromD<D>;
   using C = LogConstants<T>;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -101,10 +196,20 @@ HWY_INLINE V Log(D d, V x) {
   y = hn::IfThenElse(hn::Lt(x, hn::Set(d, kInfinity)), y, x);  // inf and NaN
   y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, -kInfinity), y);
+#endif
 }
 
 template <class D, class V>
 HWY_INLINE V Log1p(D d, V x) {
+#if TENSORD_HAVE_LOOKUP
+  // 1 + x in two parts: u, and exactly what rounding took from it.
+  const V one = hn::Set(d, 1);
+  const V u = hn::Add(x, one);
+  const V lost = hn::Sub(hn::Min(x, one), hn::Sub(u, hn::Max(x, one)));
+  const V exponent = ExponentOf(u);
+  const V y = LogByTable(d, exponent, MantissaOf(u), ScaleByPowerOf2(d, lost, hn::Neg(exponent)));
+  return hn::CopySign(FixLog(y, u), x);  // the sign of a zero
+#else
   using T = hn::TFromD<D>;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const V one = hn::Set(d, 1);
@@ -117,6 +222,7 @@ HWY_INLINE V Log1p(D d, V x) {
   y = hn::IfThenElse(hn::Lt(x, hn::Set(d, -1)), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
   y = hn::IfThenElse(hn::Eq(x, hn::Set(d, -1)), hn::Set(d, -kInfinity), y);
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);  // the sign of a zero
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

@@ -144,18 +144,6 @@ HWY_INLINE V Tan(D d, V x) {
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, kItself)), x, TanOfNormal(d, x));
 }
 
-// SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
-template <class D, class V>
-HWY_INLINE V Pow(D d, V x, V y) {
-  const V power = PowBelowOverflow(d, x, y);
-  const V zero = hn::Zero(d);
-  const auto doubtful = hn::And(hn::IsInf(power), hn::And(hn::And(hn::IsFinite(x), hn::IsFinite(y)), hn::Ne(x, zero)));
-  if (HWY_LIKELY(hn::AllFalse(d, doubtful))) return power;
-  const V root = PowBelowOverflow(d, hn::Abs(x), hn::Mul(y, hn::Set(d, hn::TFromD<D>(0.5))));
-  const V square = hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), hn::Abs(x), hn::Mul(root, root));
-  return hn::IfThenElse(doubtful, hn::CopySign(square, power), power);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tensord::cpu
 HWY_AFTER_NAMESPACE();
