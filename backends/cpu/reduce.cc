@@ -74,7 +74,6 @@ Reduction::Reduction(ReduceOp op, DType dtype, absl::Span<const int64_t> shape, 
   if (num_reduced_ > 0 && WantsPermutation(merged)) merged = PlanPermutation(merged);
   PlanForm(merged);
   PlanTasks();
-  PlanRuns();
 }
 
 Reduction::Axes Reduction::MergeAxes(absl::Span<const int64_t> shape, absl::Span<const int64_t> reduced) {
@@ -123,6 +122,15 @@ void Reduction::PlanForm(const Axes& axes) {
   if (next < axes.size() && !axes[next].is_reduced) kept = axes[next++];
   if (next < axes.size()) reduced = axes[next++];
   const bool leads = kept.size == 1;  // with the reduced axis
+  if (leads && loops_.has_short_runs && parts_ == 1 && !IsHalf(dtype_) &&
+      reduced.size * accumulator_bytes_ <= kMaxRunBytes) {
+    run_elements_ = reduced.size;
+    if (next < axes.size()) kept = axes[next++];
+    row_elements_ = kept.size;
+    block_src_step_ = kept.stride;
+    block_elements_ = std::min(kept.size, kAccumulatorRowBytes / accumulator_bytes_);
+    return PlanLoops(axes, next);
+  }
   if (leads && reduced.size < kShortAxis && next < axes.size() && axes[next].size >= kMinTileColumns) {
     transposes_ = true;
     kept = axes[next++];
@@ -164,11 +172,16 @@ void Reduction::PlanTasks() {
   blocks_per_row_ = CeilDiv(row_elements_, block_elements_);
   num_blocks_ = blocks_per_row_;
   for (const Axis& axis : kept_loops_) num_blocks_ *= axis.size;
-  chunks_ = transposes_ ? 1 : CeilDiv(num_rows_, kUnitRows);
+  chunks_ = transposes_ || run_elements_ > 0 ? 1 : CeilDiv(num_rows_, kUnitRows);
   num_units_ = num_reduced_ == 0 ? 0 : chunks_;
   for (const Axis& axis : reduced_loops_) num_units_ *= axis.size;
 
   const int64_t bytes = num_results_ * num_reduced_ * element_bytes_;
+  if (run_elements_ > 0 && reduced_loops_.empty() && kept_loops_.empty()) {
+    stores_runs_ = true;
+    num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(row_elements_, kMaxTasks));
+    return;
+  }
   if (num_blocks_ < kMaxSplits / 2 && bytes >= 4 * kTaskBytes) {
     num_splits_ = std::clamp(std::min(num_units_, bytes / kTaskBytes / num_blocks_), int64_t{1}, kMaxSplits);
   }
@@ -178,15 +191,6 @@ void Reduction::PlanTasks() {
   } else {
     num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(num_blocks_, kMaxTasks));
   }
-}
-
-void Reduction::PlanRuns() {
-  if (transposes_ || row_elements_ > 1 || parts_ > 1 || IsHalf(dtype_) || kept_loops_.size() > 1 ||
-      !reduced_loops_.empty() || num_reduced_ == 0 || num_reduced_ * element_bytes_ > kMaxRunBytes) {
-    return;
-  }
-  run_elements_ = num_reduced_;
-  run_step_ = kept_loops_.empty() ? 0 : kept_loops_[0].stride;
 }
 
 Cascade Reduction::MakeCascade(int64_t count, CascadeStorage& storage) const {
@@ -222,6 +226,12 @@ void Reduction::AddUnit(const char* block, int64_t unit, int64_t count, Cascade&
     rest /= axis.size;
   }
   const char* x = block + offset * element_bytes_;
+  if (run_elements_ > 0) {
+    alignas(64) char row[kAccumulatorRowBytes];
+    loops_.reduce_runs(x, run_elements_, block_src_step_, count, row);
+    cascade.Add(row, 0, 1, count);
+    return;
+  }
   if (transposes_) {
     alignas(64) char tile[kShortAxis * kMinTileColumns * 16];
     transpose_(x, tile, tile_src_offsets_.data(), tile_dst_offsets_.data(), num_rows_, count);
@@ -306,11 +316,12 @@ void Reduction::Run(const void* src, void* dst, void* scratch, ThreadPool& pool)
     from = static_cast<const char*>(scratch);
   }
   if (num_splits_ == 1) {
+    const int64_t count = stores_runs_ ? row_elements_ : num_blocks_;
     const auto reduce = [&](int64_t task) {
-      const int64_t begin = ShareBegin(num_blocks_, num_tasks_, task);
-      const int64_t end = ShareBegin(num_blocks_, num_tasks_, task + 1);
-      if (run_elements_ > 0) {
-        loops_.reduce_runs(from + begin * run_step_ * element_bytes_, run_elements_, run_step_, end - begin,
+      const int64_t begin = ShareBegin(count, num_tasks_, task);
+      const int64_t end = ShareBegin(count, num_tasks_, task + 1);
+      if (stores_runs_) {
+        loops_.reduce_runs(from + begin * block_src_step_ * element_bytes_, run_elements_, block_src_step_, end - begin,
                            to + begin * element_bytes_);
         return;
       }

@@ -49,7 +49,6 @@ class Reduction {
   void PlanForm(const Axes& axes);
   void PlanLoops(const Axes& axes, size_t next);
   void PlanTasks();
-  void PlanRuns();
   Cascade MakeCascade(int64_t count, CascadeStorage& storage) const;
   void AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const;
   void AddUnit(const char* block, int64_t unit, int64_t count, Cascade& cascade) const;
@@ -89,9 +88,10 @@ class Reduction {
   std::vector<int64_t> tile_dst_offsets_;
   TransposeTileFunction transpose_ = nullptr;
 
-  // Where every result is one contiguous run of the source, `run_step_` after the one before: its elements, else 0.
+  // Where the first axis is reduced and no longer than runs may be: its size, else 0. A block is then a run a result,
+  // and its runs make one row.
   int64_t run_elements_ = 0;
-  int64_t run_step_ = 0;
+  bool stores_runs_ = false;  // what a run comes to is a result already
 
   Axes kept_loops_;
   Axes reduced_loops_;

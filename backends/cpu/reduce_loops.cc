@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/complex_product-inl.h"
+#include "backends/cpu/reduce_runs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
@@ -44,6 +45,7 @@ template <typename T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 struct Sum {
+  static constexpr bool kIsMax = false, kIsMin = false, kIsProduct = false;
   template <typename T>
   static constexpr T Identity() {
     return T{0};
@@ -55,6 +57,7 @@ struct Sum {
 };
 
 struct Product {
+  static constexpr bool kIsMax = false, kIsMin = false, kIsProduct = true;
   template <typename T>
   static constexpr T Identity() {
     return T{1};
@@ -83,6 +86,7 @@ constexpr T Extreme() {
 
 template <int kSign>
 struct Extremum {
+  static constexpr bool kIsMax = kSign > 0, kIsMin = kSign < 0, kIsProduct = false;
   template <typename T>
   static constexpr T Identity() {
     return Extreme<T, kSign>();
@@ -173,17 +177,40 @@ HWY_INLINE void AccumulateProducts(const Real* x, int64_t step, int64_t count, R
 }
 #endif
 
+// Whether there are loops in registers for runs of these.
+template <typename Op, typename T>
+constexpr bool kHasRegisterRuns =
+    HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE && !IsPair<T> && !std::is_same_v<T, uint8_t>;
+
+template <typename Op, typename T, int kRows>
+HWY_INLINE void AccumulateEach(const T* x, int64_t step, int64_t begin, int64_t end, T* HWY_RESTRICT accumulators) {
+  for (int64_t i = begin; i < end; ++i) {
+    accumulators[i] = Op::Combine(accumulators[i], Tree<Op, T, kRows>(x + i, step));
+  }
+}
+
 template <typename Op, typename T, int kRows>
 HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_RESTRICT accumulators) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (IsPair<T> && std::is_same_v<Op, Product>) {
     return AccumulateProducts<kRows>(&x->re, 2 * step, count, &accumulators->re);
-  } else  // NOLINT: the loop is the other branch
+  }
 #endif
-  {
-    for (int64_t i = 0; i < count; ++i) {
-      accumulators[i] = Op::Combine(accumulators[i], Tree<Op, T, kRows>(x + i, step));
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if constexpr (kHasRegisterRuns<Op, T>) {
+    if constexpr (kNeedsProof<Op, T>) {
+      constexpr int64_t kWidth = kRunLanes<T>;
+      int64_t i = AccumulateProven<Op, kRows>(x, step, 0, count, accumulators);
+      while (i + kWidth <= count) {
+        AccumulateEach<Op, T, kRows>(x, step, i, i + kWidth, accumulators);
+        i = AccumulateProven<Op, kRows>(x, step, i + kWidth, count, accumulators);
+      }
+      return AccumulateEach<Op, T, kRows>(x, step, i, count, accumulators);
     }
+  }
+#endif
+  if constexpr (!(IsPair<T> && std::is_same_v<Op, Product>) || HWY_TARGET == HWY_SCALAR) {
+    AccumulateEach<Op, T, kRows>(x, step, 0, count, accumulators);
   }
 }
 
@@ -213,28 +240,49 @@ HWY_INLINE T FoldLanes(T* lanes) {
   }
 }
 
+// One run; the order is that of ReduceLongRun.
+template <typename Op, typename T>
+HWY_INLINE T ReduceRun(const T* x, int64_t length) {
+  constexpr int64_t kLanes = kRowBytes / static_cast<int64_t>(sizeof(T));
+  alignas(64) T lanes[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) lanes[i] = Op::template Identity<T>();
+  int64_t rows = length / kLanes;
+  for (; rows >= 8; rows -= 8, x += 8 * kLanes) AccumulateGroup<Op, T, 8>(x, kLanes, kLanes, lanes);
+  for (; rows >= 2; rows -= 2, x += 2 * kLanes) AccumulateGroup<Op, T, 2>(x, kLanes, kLanes, lanes);
+  for (; rows >= 1; rows -= 1, x += kLanes) AccumulateGroup<Op, T, 1>(x, kLanes, kLanes, lanes);
+  AccumulateGroup<Op, T, 1>(x, kLanes, length % kLanes, lanes);
+  return FoldLanes<Op, T, kLanes>(lanes);
+}
+
 template <typename Op, typename T>
 void ReduceRuns(const void* x_bytes, int64_t length, int64_t step, int64_t runs, void* result_bytes) {
-  constexpr int64_t kLanes = 256 / sizeof(T);
+  const T* x = static_cast<const T*>(x_bytes);
   T* results = static_cast<T*>(result_bytes);
-  for (int64_t r = 0; r < runs; ++r) {
-    const T* x = static_cast<const T*>(x_bytes) + r * step;
-    alignas(64) T lanes[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i) lanes[i] = Op::template Identity<T>();
-    int64_t rows = length / kLanes;
-    for (; rows >= 8; rows -= 8, x += 8 * kLanes) {
-      if (rows >= 24) {
-        // The hardware prefetcher loses a stream that is read eight rows at a time.
-        const char* ahead = reinterpret_cast<const char*>(x + 16 * kLanes);
-        for (int64_t line = 0; line < 2048; line += 64) __builtin_prefetch(ahead + line);
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if constexpr (kHasRegisterRuns<Op, T>) {
+    if (length * static_cast<int64_t>(sizeof(T)) <= kShortRunBytes) {
+      constexpr int64_t kWidth = kRunLanes<T>;
+      for (int64_t r = 0; r < runs; r += kWidth) {
+        const int64_t some = std::min(kWidth, runs - r);
+        if (ReduceShortRuns<Op>(x + r * step, length, step, some, results + r)) continue;
+        for (int64_t k = r; k < r + some; ++k) results[k] = ReduceRun<Op>(x + k * step, length);
       }
-      AccumulateGroup<Op, T, 8>(x, kLanes, kLanes, lanes);
+      return;
     }
-    for (; rows >= 2; rows -= 2, x += 2 * kLanes) AccumulateGroup<Op, T, 2>(x, kLanes, kLanes, lanes);
-    for (; rows >= 1; rows -= 1, x += kLanes) AccumulateGroup<Op, T, 1>(x, kLanes, kLanes, lanes);
-    AccumulateGroup<Op, T, 1>(x, kLanes, length % kLanes, lanes);
-    results[r] = FoldLanes<Op, T, kLanes>(lanes);
+    const auto fold_tail = [](const T* tail, int64_t count, T* lanes) {
+      constexpr int64_t kLanes = kRowBytes / static_cast<int64_t>(sizeof(T));
+      AccumulateGroup<Op, T, 1>(tail, kLanes, count, lanes);
+      return FoldLanes<Op, T, kLanes>(lanes);
+    };
+    for (int64_t r = 0; r < runs; ++r) {
+      if (!ReduceLongRun<Op>(x + r * step, length, fold_tail, results + r)) {
+        results[r] = ReduceRun<Op>(x + r * step, length);
+      }
+    }
+    return;
   }
+#endif
+  for (int64_t r = 0; r < runs; ++r) results[r] = ReduceRun<Op>(x + r * step, length);
 }
 
 template <typename Op, typename T>
@@ -245,7 +293,7 @@ void Clear(void* accumulator_bytes, int64_t count) {
 
 template <typename Op, typename T>
 ReduceLoops Loops() {
-  return {Clear<Op, T>, Accumulate<Op, T>, ReduceRuns<Op, T>};
+  return {Clear<Op, T>, Accumulate<Op, T>, ReduceRuns<Op, T>, kHasRegisterRuns<Op, T>};
 }
 
 // Integers wrap where they are unsigned; order needs the sign.

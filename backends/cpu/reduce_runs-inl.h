@@ -1,0 +1,220 @@
+// Reductions of runs in registers. Included once per instruction set by reduce_loops.cc, which defines the operations
+// and the exact loops that are fallen back to.
+
+#if defined(TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_
+#undef TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_
+#else
+#define TENSORD_BACKENDS_CPU_REDUCE_RUNS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr int64_t kRowBytes = 256;        // of a run, taken as one
+inline constexpr int64_t kShortRunBytes = 1024;  // runs up to this are taken several at a time
+inline constexpr int64_t kRowsInSequence = 16;
+inline constexpr int64_t kVirtualBytes = 64;  // of what one short run is folded into, on every instruction set
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+template <typename T>
+using RunTag = hn::CappedTag<T, kVirtualBytes / sizeof(T)>;
+template <typename T>
+inline constexpr int kRunLanes = static_cast<int>(hn::MaxLanes(RunTag<T>()));
+
+// The hardware's maximum is wrong about NaN and about zeros of both signs. Where there is none of the former and the
+// result is none of the latter, it is right; what tells is the sum, which is NaN where a term is.
+template <typename Op, typename T>
+inline constexpr bool kNeedsProof = std::is_floating_point_v<T> && (Op::kIsMax || Op::kIsMin);
+
+template <typename Op, class D, class V>
+HWY_INLINE V CombineVectors(D d, V a, V b) {
+  (void)d;
+  if constexpr (Op::kIsMax) {
+    return hn::Max(a, b);
+  } else if constexpr (Op::kIsMin) {
+    return hn::Min(a, b);
+  } else if constexpr (Op::kIsProduct) {
+    return hn::Mul(a, b);
+  } else {
+    return hn::Add(a, b);
+  }
+}
+
+// One long run. Lane by lane the rows are added up eight at a time in a tree, as AccumulateGroup does; memory is read
+// in its order. False where the result is not proven.
+template <typename Op, typename T, typename FoldTail>
+HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T* result) {
+  const RunTag<T> d;
+  using V = hn::Vec<RunTag<T>>;
+  constexpr int kWidth = kRunLanes<T>;
+  constexpr int kRow = static_cast<int>(kRowBytes / sizeof(T));
+  constexpr int kBlock = kRow / kWidth < 4 ? kRow / kWidth : 4;
+  alignas(64) T lanes[kRow];
+  V sum = hn::Zero(d);
+  const int64_t rows = length / kRow;
+  for (int block = 0; block < kRow; block += kBlock * kWidth) {
+    const T* p = x + block;
+    V total[kBlock];
+    V sums[kBlock];
+    for (int v = 0; v < kBlock; ++v) total[v] = hn::Set(d, Op::template Identity<T>());
+    for (int v = 0; v < kBlock; ++v) sums[v] = hn::Zero(d);
+    const auto at = [&](int row, int v) { return hn::LoadU(d, p + row * kRow + v * kWidth); };
+    int64_t left = rows;
+    if constexpr (kNeedsProof<Op, T>) {
+      for (; left > 0; --left, p += kRow) {
+        for (int v = 0; v < kBlock; ++v) {
+          const V term = at(0, v);
+          total[v] = CombineVectors<Op>(d, total[v], term);
+          sums[v] = hn::Add(sums[v], term);
+        }
+      }
+    } else {
+      while (left > 0) {
+        V part[kBlock];
+        for (int v = 0; v < kBlock; ++v) part[v] = at(0, v);
+        p += kRow;
+        for (int64_t more = std::min<int64_t>(left, kRowsInSequence) - 1; more > 0; --more, p += kRow) {
+          for (int v = 0; v < kBlock; ++v) part[v] = CombineVectors<Op>(d, part[v], at(0, v));
+        }
+        for (int v = 0; v < kBlock; ++v) total[v] = CombineVectors<Op>(d, total[v], part[v]);
+        left -= kRowsInSequence;
+      }
+    }
+    for (int v = 0; v < kBlock; ++v) {
+      hn::Store(total[v], d, lanes + block + v * kWidth);
+      sum = hn::Add(sum, sums[v]);
+    }
+  }
+  *result = fold_tail(x + rows * kRow, length % kRow, lanes);
+  if constexpr (kNeedsProof<Op, T>) return *result != T{0} && hn::AllTrue(d, hn::Eq(sum, sum));
+  return true;
+}
+
+// Lane by lane [a0∘a1, a2∘a3, …, b0∘b1, …].
+template <typename Op, class D, class V>
+HWY_INLINE V FoldNeighbours(D d, V a, V b) {
+  return CombineVectors<Op>(d, hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+}
+
+// `kCount` vectors, given by a function of their index, folded to one: neighbours by neighbours, as often as that
+// takes.
+template <typename Op, int kCount, class D, typename VectorAt>
+HWY_INLINE hn::Vec<D> FoldVectors(D d, int first, const VectorAt& vector_at) {
+  if constexpr (kCount == 1) {
+    return vector_at(first);
+  } else {
+    const auto low = FoldVectors<Op, kCount / 2>(d, first, vector_at);
+    const auto high = FoldVectors<Op, kCount / 2>(d, first + kCount / 2, vector_at);
+    return FoldNeighbours<Op>(d, low, high);
+  }
+}
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* x, int64_t count, T otherwise) {
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), hn::Set(d, otherwise));  // reads nothing beyond them
+#else
+  alignas(64) T buffer[hn::MaxLanes(d)] = {};
+  std::copy(x, x + count, buffer);
+  return hn::IfThenElse(mask, hn::Load(d, buffer), hn::Set(d, otherwise));
+#endif
+}
+
+// As many short runs as a vector has lanes, or fewer: each is folded into kVirtualBytes of lanes, one row of them after
+// the other, and these neighbour by neighbour. False where the results are not proven.
+template <typename Op, typename T>
+HWY_INLINE bool ReduceShortRuns(const T* x, int64_t length, int64_t step, int64_t runs, T* results) {
+  const RunTag<T> d;
+  using V = hn::Vec<RunTag<T>>;
+  constexpr int kWidth = kRunLanes<T>;
+  constexpr int kRow = static_cast<int>(kVirtualBytes / sizeof(T));
+  const T identity = Op::template Identity<T>();
+  V sum = hn::Zero(d);
+  const auto seen = [&](V term) HWY_ATTR {
+    if constexpr (kNeedsProof<Op, T>) sum = hn::Add(sum, term);
+    return term;
+  };
+  const auto dense = [&](int v) HWY_ATTR { return seen(hn::LoadU(d, x + v * kWidth)); };
+  V folded;
+  if (length == 2 && step == 2 && runs == kWidth) {
+    folded = FoldVectors<Op, 2>(d, 0, dense);
+  } else if (length == 4 && kWidth >= 4 && step == 4 && runs == kWidth) {
+    folded = FoldVectors<Op, 4>(d, 0, dense);
+  } else if (length == 8 && kWidth >= 8 && step == 8 && runs == kWidth) {
+    folded = FoldVectors<Op, 8>(d, 0, dense);
+  } else {
+    V parts[kRow / kWidth];
+    for (int part = 0; part < kRow / kWidth; ++part) {
+      const int64_t whole =
+          std::max<int64_t>(0, (length - part * kWidth) / kRow + ((length - part * kWidth) % kRow >= kWidth));
+      const int64_t rest = std::clamp<int64_t>(length - part * kWidth - whole * kRow, 0, kWidth);
+      parts[part] = FoldVectors<Op, kWidth>(d, 0, [&](int run) HWY_ATTR {
+        const T* p = x + std::min<int64_t>(run, runs - 1) * step + part * kWidth;
+        if (whole == 0) return rest == 0 ? hn::Set(d, identity) : seen(LoadFirst(d, p, rest, identity));
+        V total = seen(hn::LoadU(d, p));
+        for (int64_t k = 1; k < whole; ++k) total = CombineVectors<Op>(d, total, seen(hn::LoadU(d, p + k * kRow)));
+        if (rest > 0) total = CombineVectors<Op>(d, total, seen(LoadFirst(d, p + whole * kRow, rest, identity)));
+        return total;
+      });
+    }
+    for (int count = kRow / kWidth; count > 1; count /= 2) {
+      for (int k = 0; k < count / 2; ++k) parts[k] = CombineVectors<Op>(d, parts[2 * k], parts[2 * k + 1]);
+    }
+    folded = parts[0];
+  }
+  folded = CombineVectors<Op>(d, hn::Set(d, identity), folded);
+  if (runs == kWidth) {
+    hn::StoreU(folded, d, results);
+  } else {
+    alignas(64) T buffer[kWidth];
+    hn::Store(folded, d, buffer);
+    std::copy(buffer, buffer + runs, results);
+  }
+  if constexpr (kNeedsProof<Op, T>) {
+    return hn::AllTrue(d, hn::Eq(sum, sum)) && hn::AllFalse(d, hn::Eq(folded, hn::Zero(d)));
+  }
+  return true;
+}
+
+// Extrema of rows: accumulators[i] with x[i], x[i + step], … (`kRows` of them), for whole vectors of them that are
+// proven, from `i` on; how far it came.
+template <typename Op, int kRows, typename T>
+HWY_INLINE int64_t AccumulateProven(const T* x, int64_t step, int64_t i, int64_t count, T* HWY_RESTRICT accumulators) {
+  const RunTag<T> d;
+  constexpr int64_t kWidth = kRunLanes<T>;
+  for (; i + kWidth <= count; i += kWidth) {
+    auto total = hn::LoadU(d, accumulators + i);
+    auto sum = total;
+    for (int row = 0; row < kRows; ++row) {
+      const auto term = hn::LoadU(d, x + i + row * step);
+      total = CombineVectors<Op>(d, total, term);
+      sum = hn::Add(sum, term);
+    }
+    const auto unproven = hn::Or(hn::IsNaN(sum), hn::Eq(total, hn::Zero(d)));
+    if (HWY_UNLIKELY(!hn::AllFalse(d, unproven))) break;
+    hn::StoreU(total, d, accumulators + i);
+  }
+  return i;
+}
+
+#endif  // not for scalars
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
