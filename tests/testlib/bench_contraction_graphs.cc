@@ -120,10 +120,10 @@ Graph MpsInnerProductGraph(int64_t sites, int64_t bond, int64_t physical) {
   return g.Take();
 }
 
-Graph MatrixProductGraph(int64_t size, int64_t batch) {
+Graph MatrixProductGraph(int64_t size, int64_t batch, DType dtype) {
   Builder g("matrix product");
   const Shape shape = {size, size, batch};
-  const ValueId a = g.Input("a", DType::kF64, shape), b = g.Input("b", DType::kF64, shape);
+  const ValueId a = g.Input("a", dtype, shape), b = g.Input("b", dtype, shape);
   g.Output("c", g.Dot(a, b, {1}, {0}, {2}, {2}));
   return g.Take();
 }

@@ -47,8 +47,9 @@ Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz) {
   const ValueId pressure = g.Broadcast(g.Input("p", DType::kF64, {1, 1, nz}), {nx, ny, nz}, {0, 1, 2});
   const ValueId root = g.Unary(CoreOp::kSqrt, salinity);
   double coefficient = 0.5;
+  // Numbers between 0 and 1 that never repeat.
+  const auto next = [&] { return coefficient = 3.9 * coefficient * (1 - coefficient); };
   // By Horner's rule in each of the three, the innermost first.
-  const auto next = [&] { return coefficient = 1.7 * coefficient * (1 - 0.5 * coefficient); };
   const auto horner = [&](ValueId x, int degree, const auto& term) {
     ValueId sum = term();
     for (int i = 0; i < degree; ++i) sum = g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, sum, x), term());
@@ -57,9 +58,9 @@ Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz) {
   const auto polynomial = [&] {
     return horner(pressure, 2, [&] {
       return horner(temperature, kDegree, [&] {
-        const ValueId linear = g.Binary(CoreOp::kMultiply, root, next());
-        return g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, g.Binary(CoreOp::kAdd, linear, next()), root),
-                        next());
+        ValueId sum = g.Binary(CoreOp::kMultiply, root, next());
+        sum = g.Binary(CoreOp::kAdd, sum, next());
+        return g.Binary(CoreOp::kAdd, g.Binary(CoreOp::kMultiply, sum, root), next());
       });
     });
   };

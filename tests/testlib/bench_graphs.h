@@ -8,6 +8,8 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/ir/graph.h"
+#include "engine/ops/core_ops.h"
+#include "engine/tensor/dtype.h"
 
 namespace tensord {
 
@@ -16,6 +18,8 @@ namespace tensord {
 
 // 16 elementwise ops on f64[elements], 4 of them transcendental (G01).
 Graph ElementwiseChainGraph(int64_t elements);
+// One unary or binary op on vectors of that length (G01b).
+Graph OneOpGraph(CoreOp op, DType dtype, int64_t elements);
 // Tanh GELU of f32[columns, rows].
 Graph GeluGraph(int64_t columns, int64_t rows);
 // A quotient of two polynomials in salinity, temperature and pressure, as equations of state of sea water are: f64[nx,
@@ -24,12 +28,16 @@ Graph EquationOfStateGraph(int64_t nx, int64_t ny, int64_t nz);
 // One AdamW step on f32[elements]: parameters, moments, gradient and step in; parameters and moments out, in the order
 // of the inputs p, m, v (G03).
 Graph AdamWGraph(int64_t elements);
+// One Lion step on f32[elements]: parameters, momentum and gradient in; parameters and momentum out (G03).
+Graph LionGraph(int64_t elements);
 // Softmax of f32[columns, rows] along axis 0 (G04).
 Graph SoftmaxGraph(int64_t columns, int64_t rows);
 // LayerNorm of f32[columns, rows] along axis 0 with scale and shift (G05).
 Graph LayerNormGraph(int64_t columns, int64_t rows);
 // Five reductions of f64[n, n, n] over different axes (G06).
 Graph FiveReductionsGraph(int64_t n);
+// Three reductions of f64 numbers made of f32[n, n, n], the product over the first 64 of axis 1 among them (G06b).
+Graph ConvertedReductionsGraph(int64_t n);
 // One transpose, f64 (G07).
 Graph TransposeGraph(const std::vector<int64_t>& shape, const std::vector<int64_t>& permutation);
 // Horizontal diffusion with a limiter on f64[levels, columns, rows] (G08).
@@ -37,6 +45,9 @@ Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows);
 
 // Gather of `count` rows and scatter-add of their multiples, f32[columns, rows] (G09).
 Graph EmbeddingGraph(int64_t columns, int64_t rows, int64_t count);
+// Its halves: `count` rows of a table, and the sum of a table and of rows at indices that may repeat.
+Graph GatherRowsGraph(int64_t columns, int64_t rows, int64_t count);
+Graph ScatterAddRowsGraph(int64_t columns, int64_t rows, int64_t count);
 // One decoding step over caches f32[depth, length, heads], which are updated: q, k, v, K, V, position in; attention, K,
 // V out (G10).
 Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads);
@@ -49,12 +60,17 @@ Graph EncoderLayerGraph(int64_t width, int64_t sequence, int64_t heads, int64_t 
 // 3×3 convolution of f32[side, side, in, batch] as one product of nine shifted slices (G16).
 Graph ConvolutionGraph(int64_t side, int64_t in, int64_t out, int64_t batch);
 
+// What a convolution by Fourier transforms does beside them: f64[n] with as many zeros behind it, twice, the second
+// reversed; the product of two spectra c128[n]; and c128[n, n] divided by eigenvalues f64[n] of both axes (G21).
+Graph PaddedOperandsGraph(int64_t n);
+Graph SpectrumProductGraph(int64_t n);
+Graph PoissonFactorGraph(int64_t n);
 // Two-qubit gates on neighbours one after the other, c128[2^qubits], and the norm of the state (G22).
 Graph CircuitGraph(int64_t qubits, int64_t gates);
 // The two-site effective Hamiltonian of DMRG applied to a tensor, f64 (G23).
 Graph DmrgGraph(int64_t bond, int64_t operator_bond, int64_t physical);
-// One product of f64[size, size], `batch` of them (G11, G12).
-Graph MatrixProductGraph(int64_t size, int64_t batch);
+// One product of [size, size], `batch` of them (G11, G12).
+Graph MatrixProductGraph(int64_t size, int64_t batch, DType dtype = DType::kF64);
 // One contraction as TCCG writes it, "abcde-efbad-cf" for C-A-B, axis 0 first, f64; sizes by label, "a24b16" (G25).
 Graph ContractionGraph(absl::string_view labels, absl::string_view sizes);
 // The product of `count` matrices f64 with sizes up to `largest`, in the cheapest order (G24a).

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Another library running the graphs of tests/bench/suite, in turns with others: does what the lines of its standard
+input say and answers each with one line of JSON, as bench_graphs does.
+
+  open NAME FOLDER   reads the inputs that bench_graphs wrote, runs once, writes FOLDER/LIBRARY_result.bin, and says how
+                     long that took in milliseconds; refused where the library cannot run that graph
+  run COUNT          milliseconds of each run, after one that is not counted
+"""
+import argparse
+import importlib.metadata
+import json
+import os
+import re
+import sys
+import time
+
+import numpy
+
+import graphs
+
+DTYPES = {"f32": "float32", "f64": "float64", "c128": "complex128", "i32": "int32"}
+
+
+class NumPy:
+    module = "numpy"
+
+    def __init__(self, threads):
+        from words import NumPyWords
+        self.words = NumPyWords()
+
+    def open(self, graph, inputs, state):
+        return lambda: graph(self.words, **inputs)
+
+    def export(self, results):
+        return {name: numpy.asarray(value) for name, value in results.items()}
+
+
+class Torch(NumPy):
+    module = "torch"
+
+    def __init__(self, threads):
+        import torch
+        from words_torch import TorchWords
+        torch.set_num_threads(threads)
+        self.torch, self.words = torch, TorchWords()
+
+    def prepared(self, graph):
+        return lambda inputs: graph(self.words, **inputs)
+
+    def open(self, graph, inputs, state):
+        # A position is a number of the program that calls.
+        tensors = {name: int(array) if array.dtype == numpy.int32 and array.ndim == 0 else self.torch.from_numpy(array)
+                   for name, array in inputs.items()}
+        function = self.prepared(graph)
+
+        def run():
+            with self.torch.no_grad():
+                return function(tensors)
+
+        return run
+
+
+class TorchCompile(Torch):
+    def prepared(self, graph):
+        self.torch.compiler.reset()  # or graphs after the eighth run uncompiled
+        return self.torch.compile(super().prepared(graph), dynamic=False)
+
+
+class Jax(NumPy):
+    module = "jax"
+
+    def __init__(self, threads):
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        from words_jax import JaxWords
+        self.jax, self.words = jax, JaxWords()
+
+    def open(self, graph, inputs, state):
+        jax = self.jax
+        kept = {name: jax.device_put(array) for name, array in inputs.items() if name not in state}
+        changed = {name: jax.device_put(inputs[name]) for name in state}
+        function = jax.jit(lambda kept, changed: graph(self.words, **kept, **changed), donate_argnums=1)
+
+        def run():
+            nonlocal changed
+            results = jax.block_until_ready(function(kept, changed))
+            changed = {name: results[name] for name in state}
+            return results
+
+        return run
+
+
+class NumExpr(NumPy):
+    module = "numexpr"
+
+    def __init__(self, threads):
+        import numexpr
+        from words_numexpr import NumExprWords
+        numexpr.set_num_threads(threads)
+        self.numexpr, self.words = numexpr, NumExprWords()
+
+    def open(self, graph, inputs, state):
+        from words_numexpr import Constants, Expression
+        constants = Constants(next(iter(inputs.values())).dtype)
+        texts = graph(self.words, **{name: Expression(name, constants) for name in inputs})
+        evaluators = {}
+        for name, expression in texts.items():
+            arrays = {**inputs, **constants.values}
+            # numexpr's name of 32 bits is Python's float.
+            used = set(re.findall(r"[A-Za-z_]\w*", expression.text))
+            types = [(n, float if a.dtype == numpy.float32 else a.dtype.type) for n, a in arrays.items() if n in used]
+            compiled = self.numexpr.NumExpr(expression.text, types)
+            evaluators[name] = (compiled, [arrays[n] for n in compiled.input_names])
+        return lambda: {name: compiled(*arguments) for name, (compiled, arguments) in evaluators.items()}
+
+
+class OnnxRuntime(NumPy):
+    module = "onnxruntime"
+
+    def __init__(self, threads):
+        import onnxruntime
+        from words_onnx import OnnxWords
+        self.onnxruntime, self.words, self.threads = onnxruntime, OnnxWords(), threads
+
+    def open(self, graph, inputs, state):
+        from words_onnx import Recorder, Value
+        recorder = Recorder()
+        outputs = graph(self.words, **{name: Value(recorder, name, array.shape, array.dtype.name)
+                                       for name, array in inputs.items()})
+        options = self.onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.log_severity_level = 4
+        session = self.onnxruntime.InferenceSession(recorder.model(inputs, outputs).SerializeToString(), options,
+                                                    providers=["CPUExecutionProvider"])
+        binding = session.io_binding()
+        for name in {i.name for i in session.get_inputs()}:
+            binding.bind_ortvalue_input(name, self.onnxruntime.OrtValue.ortvalue_from_numpy(inputs[name]))
+        for name, value in outputs.items():
+            # Results stay where they are from run to run.
+            binding.bind_ortvalue_output("out_" + name, self.onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+                list(value.shape), numpy.dtype(value.dtype).type))
+        names = list(outputs)
+
+        def run():
+            session.run_with_iobinding(binding)
+            return dict(zip(names, binding.get_outputs()))
+
+        return run
+
+    def export(self, results):
+        return {name: value.numpy() for name, value in results.items()}
+
+
+LIBRARIES = {"numpy": NumPy, "numexpr": NumExpr, "torch": Torch, "torch_compile": TorchCompile, "jax": Jax,
+             "onnxruntime": OnnxRuntime}
+
+
+def read_inputs(folder, tensors):
+    inputs = {}
+    for tensor in tensors:
+        array = numpy.fromfile(os.path.join(folder, tensor["name"] + ".bin"), dtype=DTYPES[tensor["dtype"]])
+        inputs[tensor["name"]] = array.reshape(tensor["shape"][::-1])
+    return inputs
+
+
+def open_graph(peer, workload, folder, library):
+    with open(os.path.join(folder, "about.json")) as f:
+        about = json.load(f)
+    inputs = graphs.peer_inputs(workload, read_inputs(folder, about["inputs"]))
+    start = time.perf_counter()
+    run = peer.open(graphs.graph_of(workload), inputs, about["state"])
+    results = run()
+    took = (time.perf_counter() - start) * 1e3
+    results = peer.export(results)
+    with open(os.path.join(folder, library + "_result.bin"), "wb") as f:
+        for tensor in about["outputs"]:
+            numpy.ascontiguousarray(results[tensor["name"]], DTYPES[tensor["dtype"]]).tofile(f)
+    return run, took
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", choices=sorted(LIBRARIES))
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what the library prints is no answer
+    kind = LIBRARIES[options.library]
+    try:
+        peer = kind(options.threads)
+    except ImportError as error:
+        print(json.dumps({"error": str(error).splitlines()[0]}), file=answers)
+        return
+    print(json.dumps({"version": importlib.metadata.version(kind.module)}), file=answers)
+    run = None
+    for line in sys.stdin:
+        words = line.split()
+        try:
+            if words[0] == "open":
+                run = None
+                run, answer = open_graph(peer, words[1], words[2], options.library)
+            else:
+                run()
+                answer = []
+                for _ in range(int(words[1])):
+                    start = time.perf_counter()
+                    run()
+                    answer.append((time.perf_counter() - start) * 1e3)
+        except Exception as error:  # pylint: disable=broad-except
+            text = str(error).strip().splitlines()
+            answer = {"error": ("%s: %s" % (type(error).__name__, text[0] if text else ""))[:200]}
+        print(json.dumps(answer), file=answers)
+
+
+if __name__ == "__main__":
+    main()

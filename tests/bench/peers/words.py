@@ -1,0 +1,145 @@
+"""What the graphs of graphs.py are written in. Words gives every word in terms of a namespace like NumPy's; a library
+replaces those for which its users have a better form."""
+import math
+
+import numpy
+
+
+def one_after_the_other(count):
+    """The order of contractions: the first operand with the second, what that gives with the third, and so on."""
+    return [(0, 1)] + [(0, left - 1) for left in range(count - 1, 1, -1)]
+
+
+class Words:
+    """Of a library whose namespace `xp` has NumPy's functions."""
+
+    def __init__(self, xp):
+        self.xp = xp
+
+    def __getattr__(self, name):
+        # exp, log, sin, cos, tanh, expm1, log1p, sqrt, sign, abs, where, clip, reshape
+        return getattr(self.xp, name)
+
+    def pow(self, x, y):
+        return x ** y
+
+    def rsqrt(self, x):
+        return 1 / self.xp.sqrt(x)
+
+    def relu(self, x):
+        return self.xp.maximum(x, 0)
+
+    def gelu(self, x):
+        inner = x + x * x * x * 0.044715
+        return x * 0.5 * (self.xp.tanh(inner * 0.7978845608) + 1)
+
+    def adamw(self, p, m, v, g, step):
+        new_m = m * 0.9 + g * (1 - 0.9)
+        new_v = v * 0.999 + g * g * (1 - 0.999)
+        ratio = new_m / (1 - 0.9 ** step) / (self.xp.sqrt(new_v / (1 - 0.999 ** step)) + 1e-8)
+        return {"p": p - (ratio + p * 0.01) * 1e-3, "m": new_m, "v": new_v}
+
+    def softmax(self, x):
+        e = self.xp.exp(x - self.max(x, -1, True))
+        return e / self.sum(e, -1, True)
+
+    def layer_norm(self, x, scale, shift):
+        centred = x - self.sum(x, -1, True) / x.shape[-1]
+        variance = self.sum(centred * centred, -1, True) / x.shape[-1]
+        return centred * self.rsqrt(variance + 1e-5) * scale + shift
+
+    def sum(self, x, axes, keep=False):
+        return self.xp.sum(x, axes, keepdims=keep)
+
+    def max(self, x, axes, keep=False):
+        return self.xp.max(x, axes, keepdims=keep)
+
+    def min(self, x, axes):
+        return self.xp.min(x, axes)
+
+    def prod(self, x, axes):
+        return self.xp.prod(x, axes)
+
+    def sum_of_squares(self, x):
+        return self.xp.vdot(x, x)
+
+    def to_f64(self, x):
+        return x.astype("float64")
+
+    def permute(self, x, axes):
+        return self.xp.transpose(x, axes)
+
+    def transpose(self, x, axes):
+        """In memory, and not a view."""
+        return self.permute(x, axes)
+
+    def concat(self, parts, axis):
+        return self.xp.concatenate(parts, axis)
+
+    def pad_end(self, x, count):
+        return self.xp.pad(x, (0, count))
+
+    def flip(self, x):
+        return self.xp.flip(x, 0)
+
+    def matmul(self, a, b):
+        return self.xp.matmul(a, b)
+
+    def linear(self, x, weights, bias):
+        return self.xp.matmul(x, weights) + bias
+
+    def attention(self, q, k, v):
+        scores = self.matmul(q, self.xp.swapaxes(k, -1, -2)) * (1 / math.sqrt(q.shape[-1]))
+        return self.matmul(self.softmax(scores), v)
+
+    def causal_attention(self, q, k, v):
+        scores = self.matmul(q, self.xp.swapaxes(k, -1, -2)) * (1 / math.sqrt(q.shape[-1]))
+        seen = self.xp.tril(self.xp.ones(scores.shape[-2:], dtype=bool))
+        return self.matmul(self.softmax(self.xp.where(seen, scores, -1e9)), v)
+
+    def conv3x3(self, x, kernel):
+        side = x.shape[2]
+        padded = self.xp.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        shifted = [padded[:, :, i:i + side, j:j + side] for i in range(3) for j in range(3)]
+        patches = self.xp.concatenate(shifted, 1).reshape(x.shape[0], -1, side * side)
+        weights = kernel.transpose(0, 2, 3, 1).reshape(kernel.shape[0], -1)
+        return self.matmul(weights, patches).reshape(x.shape[0], -1, side, side)
+
+    def apply_gate(self, gate, state):
+        """Of state [above, 4, below]; gate [from, to]."""
+        if state.shape[2] == 1:
+            return self.matmul(state[:, :, 0], gate)
+        return self.matmul(self.permute(gate, (1, 0)), state)
+
+    def inner_product(self, x):
+        return self.xp.vdot(x, x)
+
+    def einsum(self, equation, *operands):
+        return self.xp.einsum(equation, *operands, optimize=one_after_the_other(len(operands)))
+
+
+class NumPyWords(Words):
+    def __init__(self):
+        super().__init__(numpy)
+
+    def einsum(self, equation, *operands):
+        return numpy.einsum(equation, *operands, optimize=["einsum_path"] + one_after_the_other(len(operands)))
+
+    def transpose(self, x, axes):
+        return numpy.ascontiguousarray(x.transpose(axes))
+
+    def take_rows(self, table, indices):
+        return numpy.take(table, indices, 0)
+
+    def add_rows(self, table, indices, update):
+        result = table.copy()
+        numpy.add.at(result, indices, update)
+        return result
+
+    def decode_step(self, q, k, v, K, V, position):
+        K[:, position] = k[:, 0]
+        V[:, position] = v[:, 0]
+        known = slice(0, int(position) + 1)
+        scores = numpy.matmul(K[:, known], q[:, :, None])[:, :, 0] * (1 / math.sqrt(q.shape[1]))
+        attention = numpy.matmul(self.softmax(scores)[:, None, :], V[:, known])[:, 0]
+        return {"attention": attention, "K": K, "V": V}

@@ -1,0 +1,37 @@
+"""JAX's words."""
+import jax
+import jax.numpy
+
+from words import Words
+
+
+class JaxWords(Words):
+    def __init__(self):
+        super().__init__(jax.numpy)
+
+    def rsqrt(self, x):
+        return jax.lax.rsqrt(x)
+
+    def gelu(self, x):
+        return jax.nn.gelu(x, approximate=True)
+
+    def softmax(self, x):
+        return jax.nn.softmax(x, -1)
+
+    def take_rows(self, table, indices):
+        return jax.numpy.take(table, indices, axis=0, mode="clip")
+
+    def add_rows(self, table, indices, update):
+        return table.at[indices].add(update, mode="promise_in_bounds")
+
+    def decode_step(self, q, k, v, K, V, position):
+        zero = position * 0
+        K = jax.lax.dynamic_update_slice(K, k, (zero, position, zero))
+        V = jax.lax.dynamic_update_slice(V, v, (zero, position, zero))
+        scores = jax.numpy.einsum("hld,hd->hl", K, q) * (q.shape[1] ** -0.5)
+        known = jax.numpy.arange(K.shape[1]) <= position
+        weights = jax.nn.softmax(jax.numpy.where(known, scores, -1e9), -1)
+        return {"attention": jax.numpy.einsum("hl,hld->hd", weights, V), "K": K, "V": V}
+
+    def conv3x3(self, x, kernel):
+        return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME")

@@ -1,0 +1,96 @@
+"""PyTorch's words."""
+import torch
+import torch.nn.functional as functional
+
+from words import Words
+
+
+class TorchWords(Words):
+    def __init__(self):
+        super().__init__(torch)
+
+    def adamw(self, p, m, v, g, step):
+        if torch.compiler.is_compiling():
+            return super().adamw(p, m, v, g, step)
+        torch._fused_adamw_([p], [g], [m], [v], [], [step], lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8,
+                            amsgrad=False, maximize=False)
+        return {"p": p, "m": m, "v": v}
+
+    def pow(self, x, y):
+        return torch.pow(x, y)
+
+    def rsqrt(self, x):
+        return torch.rsqrt(x)
+
+    def relu(self, x):
+        return torch.relu(x)
+
+    def gelu(self, x):
+        return functional.gelu(x, approximate="tanh")
+
+    def softmax(self, x):
+        return torch.softmax(x, -1)
+
+    def layer_norm(self, x, scale, shift):
+        return functional.layer_norm(x, x.shape[-1:], scale, shift)
+
+    def sum(self, x, axes, keep=False):
+        return torch.sum(x, axes, keepdim=keep)
+
+    def max(self, x, axes, keep=False):
+        return torch.amax(x, axes, keepdim=keep)
+
+    def min(self, x, axes):
+        return torch.amin(x, axes)
+
+    def prod(self, x, axes):
+        return torch.prod(x, axes)
+
+    def sum_of_squares(self, x):
+        return torch.vdot(x.reshape(-1), x.reshape(-1))
+
+    def to_f64(self, x):
+        return x.double()
+
+    def permute(self, x, axes):
+        return x.permute(tuple(axes))
+
+    def transpose(self, x, axes):
+        return x.permute(tuple(axes)).contiguous()
+
+    def concat(self, parts, axis):
+        return torch.cat(parts, axis)
+
+    def pad_end(self, x, count):
+        return functional.pad(x, (0, count))
+
+    def flip(self, x):
+        return torch.flip(x, (0,))
+
+    def take_rows(self, table, indices):
+        return torch.index_select(table, 0, indices)
+
+    def add_rows(self, table, indices, update):
+        return torch.index_add(table, 0, indices, update)
+
+    def linear(self, x, weights, bias):
+        return torch.addmm(bias, x, weights)
+
+    def attention(self, q, k, v):
+        return functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+
+    def causal_attention(self, q, k, v):
+        return functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
+
+    def decode_step(self, q, k, v, K, V, position):
+        K[:, position] = k[:, 0]
+        V[:, position] = v[:, 0]
+        length = position + 1
+        attention = functional.scaled_dot_product_attention(q[None, :, None], K[None, :, :length], V[None, :, :length])
+        return {"attention": attention[0, :, 0], "K": K, "V": V}
+
+    def conv3x3(self, x, kernel):
+        return functional.conv2d(x, kernel, padding=1)
+
+    def einsum(self, equation, *operands):
+        return torch.einsum(equation, *operands)

@@ -1,0 +1,183 @@
+"""docs/benchmarks/report.md and its plots, out of what ./dev bench measured and of docs/benchmarks/shortfalls.md."""
+import math
+import os
+import re
+
+import bars
+
+PEERS = ["numpy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime"]
+# What each workload computes: rows of the tables, by the beginnings of names.
+FAMILIES = [
+    ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
+    ("Softmax, normalization, reductions", ("G04", "G05", "G06", "G06b")),
+    ("Transposes", ("G07_",)),
+    ("Stencil, gather, scatter, decoding step", ("G08", "G09_", "G10")),
+    ("Matrix products", ("G11_", "G12_")),
+    ("Models", ("G13", "G14", "G15", "G16")),
+    ("Parts of transforms, circuits, contractions", ("G21_", "G22", "G23_", "G25_")),
+]
+# Shares of the limit that are wanted, by what the limit is.
+WANTED_SHARE = {"dram": 0.85, "fma": 0.95}
+
+
+def geometric_mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def belongs(workload, family):
+    return any(workload == name or (name.endswith("_") and workload.startswith(name)) for name in family)
+
+
+def number(value):
+    return "%.3f" % value if value < 10 else "%.1f" % value
+
+
+def ratio_of(row, peer):
+    return row["peers"][peer] / row["ours_ms"]
+
+
+def is_graph(row):
+    return bool(re.match(r"G\d", row["workload"])) and not row["workload"].startswith("G01b_")
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def peers_in(rows):
+    return [name for name in PEERS if any(name in row["peers"] for row in rows)]
+
+
+def workload_table(rows):
+    names = peers_in(rows)
+    body = []
+    for row in rows:
+        cells = [row["workload"], str(row["threads"]), number(row["ours_ms"]),
+                 "%s (%s)" % (number(row["limit_ms"]), row["limit"]), "%.0f %%" % (100 * row["share"])]
+        for name in names:
+            if name not in row["peers"]:
+                cells.append("–")
+            else:
+                ratio = ratio_of(row, name)
+                text = "%s (%.2f)" % (number(row["peers"][name]), ratio)
+                cells.append("**%s**" % text if ratio < 1 else text)
+        body.append(cells)
+    return table(["workload", "threads", "ours, ms", "limit, ms", "share"] + names, body)
+
+
+def summary_table(rows):
+    body = []
+    for threads in sorted({row["threads"] for row in rows}):
+        for name in peers_in(rows):
+            ratios = {row["workload"]: ratio_of(row, name) for row in rows if row["threads"] == threads and name in row["peers"]}
+            if ratios:
+                behind = [w for w, ratio in ratios.items() if ratio < 1]
+                body.append([name, str(threads), "%.2f" % geometric_mean(list(ratios.values())), str(len(ratios)),
+                             str(len(behind)), ", ".join(sorted(behind)) or "–"])
+    return table(["peer", "threads", "geometric mean", "workloads", "faster than ours in", "which"], body)
+
+
+def compile_table(rows):
+    names = [n for n in PEERS if any(n in row["peers_first_run_ms"] for row in rows)]
+    body = []
+    for row in rows:
+        first = row["peers_first_run_ms"]
+        body.append([row["workload"], number(row["ours_compile_ms"])] +
+                    [number(first[n]) if n in first else "–" for n in names])
+    return table(["workload", "ours"] + names, body)
+
+
+def math_table(rows, ulps):
+    """Of the ops alone; `ulps` by workload, where they were measured."""
+    body = []
+    for row in rows:
+        _, op, dtype = row["workload"].split("_", 1)[0], *row["workload"].split("_", 1)[1].rsplit("_", 1)
+        alone = row["floors_ms"]["math"] * row["ns_per_element"] / row["ours_ms"] if row["floors_ms"]["math"] else None
+        cells = [op, dtype, "%.2f" % row["ns_per_element"], "%.2f" % alone if alone else "–", ulps.get((op, dtype), "–")]
+        body.append(cells + ["%.2f" % (row["ns_per_element"] * ratio_of(row, n)) if n in row["peers"] else "–"
+                             for n in peers_in(rows)])
+    return table(["op", "dtype", "ours, ns", "in cache, ns", "ulp"] + peers_in(rows), body)
+
+
+def sections_of(path):
+    """Sections of a Markdown file by their headings' first words, which are names of workloads."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        parts = re.split(r"^## +", f.read(), flags=re.MULTILINE)[1:]
+    return {part.split("\n", 1)[0].strip(): part.split("\n", 1)[1].strip() for part in parts}
+
+
+def shortfalls(rows, notes):
+    lines = []
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        found = []
+        for row in (r for r in rows if r["workload"] == workload):
+            behind = ["%s %.2f" % (n, ratio_of(row, n)) for n in PEERS if n in row["peers"] and ratio_of(row, n) < 1]
+            if behind:
+                found.append("%d thread%s: %s" % (row["threads"], "s"[:row["threads"] - 1], ", ".join(behind)))
+            elif row["share"] < WANTED_SHARE.get(row["limit"], 0):
+                found.append("%d thread%s: %.0f %% of the limit" % (row["threads"], "s"[:row["threads"] - 1], 100 * row["share"]))
+        if not found:
+            continue
+        note = [text for heading, text in notes.items() if any(workload == n or workload.startswith(n + "_")
+                                                              for n in heading.split(", "))]
+        lines.append("### %s\n\n%s.\n" % (workload, "; ".join(found)) + ("\n" + note[0] + "\n" if note else ""))
+    return "\n".join(lines)
+
+
+def machine_text(measured):
+    lines = []
+    for machine in measured.get("machine", []):
+        lines.append([str(machine["threads"]), "%.1f" % machine["copy_gb_per_s"], "%.1f" % machine["triad_gb_per_s"],
+                      "%.0f" % machine["f64_gflops"], "%.0f" % machine["f32_gflops"]])
+    model = measured["machine"][0]["model"] if measured.get("machine") else ""
+    versions = ", ".join("%s %s" % item for item in sorted(measured.get("versions", {}).items()))
+    return "Processor: %s. Peers: %s.\n\n" % (model, versions) + table(
+        ["threads", "copy, GB/s", "triad, GB/s", "FMA F64, GF/s", "FMA F32, GF/s"], lines)
+
+
+INTRODUCTION = """# Benchmark report
+
+Written by `./dev bench --report`; [how it measures](README.md). Milliseconds are medians; in brackets stands what the peer
+takes over what we take, bold where that is less than 1. The limit is the longer of moving the operands and results once and
+of computing: products at OpenBLAS's rate on these sizes, sums and products at the rate of fused multiply-adds, functions at
+our own in the cache, all measured in the same run on as many threads; `share` is the limit over ours.
+"""
+
+
+def write(measured, folder):
+    rows = [row for row in measured["workloads"] if is_graph(row)]
+    ops = [row for row in measured["workloads"] if row["workload"].startswith("G01b_")]
+    os.makedirs(folder, exist_ok=True)
+    notes = sections_of(os.path.join(folder, "shortfalls.md"))
+    parts = [INTRODUCTION, "## Machine\n\n" + machine_text(measured), "## Summary\n\n" + summary_table(rows)]
+    for threads in sorted({row["threads"] for row in rows}):
+        chosen = [row for row in rows if row["threads"] == threads]
+        names = [n for n in ("torch", "torch_compile", "jax") if n in peers_in(chosen)]
+        files = {"ratios_%d.svg" % threads: bars.ratio_bars(
+                     "A peer's time over ours, threads: %d" % threads,
+                     [(row["workload"], {n: ratio_of(row, n) for n in names if n in row["peers"]}) for row in chosen], names),
+                 "shares_%d.svg" % threads: bars.share_bars(
+                     "Share of the limit, threads: %d" % threads, [(row["workload"], row["share"]) for row in chosen])}
+        for file, text in files.items():
+            with open(os.path.join(folder, file), "w") as f:
+                f.write(text)
+            parts.append("![%s](%s)\n" % (file[:-4], file))
+    parts.append("## Workloads\n")
+    for title, family in FAMILIES:
+        members = [row for row in rows if belongs(row["workload"], family)]
+        if members:
+            parts.append("### %s\n\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"]))))
+    if ops:
+        parts.append("## Functions alone\n\nNanoseconds an element of 2^20, on one thread; in the cache of 2^14.\n\n" +
+                     math_table([row for row in ops if row["threads"] == 1] or ops, {}))
+    fewest = min((row["threads"] for row in rows), default=1)
+    if rows:
+        parts.append("## Compile times\n\nMilliseconds: ours to a program that can run; of a peer its first run, which is where "
+                     "it compiles.\n\n" + compile_table([row for row in rows if row["threads"] == fewest]))
+        missed = shortfalls(rows, notes)
+        parts.append("## Where it falls short\n\n" + (missed or "Nowhere.\n"))
+    with open(os.path.join(folder, "report.md"), "w") as f:
+        f.write("\n".join(parts))

@@ -1,0 +1,28 @@
+#ifndef TENSORD_TESTS_BENCH_SUITE_GRAPH_WORK_H_
+#define TENSORD_TESTS_BENCH_SUITE_GRAPH_WORK_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/ops/core_ops.h"
+#include "tests/bench/suite/matrix_limit.h"
+
+namespace tensord {
+
+// What a graph has to compute, however it is done: what does not depend on an input is left out.
+struct GraphWork {
+  double arithmetic_f32 = 0;  // additions, products, comparisons and the like outside matrix products, by element
+  double arithmetic_f64 = 0;
+  std::map<std::pair<CoreOp, DType>, double> math;  // elements by op that costs more than those
+  std::vector<MatrixSizes> products;
+};
+
+// Of a graph without symbols.
+GraphWork WorkOf(const Graph& graph);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_BENCH_SUITE_GRAPH_WORK_H_

@@ -1,0 +1,163 @@
+#include "tests/bench/suite/machine_limits.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/bench/suite/machine_limits.cc"
+#include "hwy/aligned_allocator.h"
+#include "hwy/foreach_target.h"  // must stand before highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kBlockElements = 512;  // of 8 bytes, of each side at a time
+
+// Reads and writes its share in turns of blocks, as a kernel does.
+uint64_t ReadAndWrite(const uint64_t* from, int64_t read, uint64_t* to, int64_t written) {
+  const hn::ScalableTag<uint64_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum = hn::Zero(d);
+  for (int64_t i = 0, o = 0; i < read || o < written;) {
+    for (const int64_t end = std::min(read, i + kBlockElements); i < end; i += lanes) {
+      sum = hn::Xor(sum, hn::Load(d, from + i));
+    }
+    // As many of the results as the operands that were read stand for.
+    const int64_t due =
+        i >= read
+            ? written
+            : static_cast<int64_t>(static_cast<double>(written) / static_cast<double>(read) * static_cast<double>(i)) /
+                  kBlockElements * kBlockElements;
+    for (; o < due; o += lanes) hn::Stream(sum, d, to + o);
+  }
+  return hn::GetLane(sum);
+}
+
+template <typename T>
+double MultiplyAdd(int64_t rounds) {
+  const hn::ScalableTag<T> d;
+  const auto x = hn::Set(d, T(0.5)), y = hn::Set(d, T(1));
+  auto a = x, b = x, c = x, e = x, f = x, g = x, h = x, i = x, j = x, k = x;
+  for (int64_t round = 0; round < rounds; ++round) {
+    a = hn::MulAdd(a, x, y), b = hn::MulAdd(b, x, y), c = hn::MulAdd(c, x, y), e = hn::MulAdd(e, x, y);
+    f = hn::MulAdd(f, x, y), g = hn::MulAdd(g, x, y), h = hn::MulAdd(h, x, y), i = hn::MulAdd(i, x, y);
+    j = hn::MulAdd(j, x, y), k = hn::MulAdd(k, x, y);
+  }
+  const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(hn::Add(f, g), hn::Add(h, i)));
+  return static_cast<double>(hn::GetLane(hn::Add(sum, hn::Add(j, k))));
+}
+
+double MultiplyAddF32(int64_t rounds) { return MultiplyAdd<float>(rounds); }
+double MultiplyAddF64(int64_t rounds) { return MultiplyAdd<double>(rounds); }
+int64_t LanesF32() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord {
+namespace {
+
+HWY_EXPORT(ReadAndWrite);
+HWY_EXPORT(MultiplyAddF32);
+HWY_EXPORT(MultiplyAddF64);
+HWY_EXPORT(LanesF32);
+
+constexpr int kRounds = 7;
+constexpr int64_t kBlock = 512;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// Milliseconds of the best round of a work that the threads share.
+double BestMs(int threads, const std::function<void(int)>& share) {
+  std::barrier start(threads), end(threads);
+  double best = 1e9;
+  const auto work = [&](int t) {
+    for (int round = 0; round < kRounds; ++round) {
+      start.arrive_and_wait();
+      const auto begin = std::chrono::steady_clock::now();
+      share(t);
+      end.arrive_and_wait();
+      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+      if (t == 0) best = std::min(best, took.count());
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(work, t);
+  work(0);
+  for (std::thread& other : others) other.join();
+  return best;
+}
+
+struct Unmap {
+  size_t bytes;
+  void operator()(uint64_t* memory) const { munmap(memory, bytes); }
+};
+using Memory = std::unique_ptr<uint64_t[], Unmap>;
+
+// Touched memory of so many elements of 8 bytes.
+Memory MapMemory(int64_t elements) {
+  const size_t bytes = static_cast<size_t>((elements * 8 + kHugePage) / kHugePage * kHugePage);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return Memory(nullptr, Unmap{0});
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  std::memset(memory, 1, bytes);
+  return Memory(static_cast<uint64_t*>(memory), Unmap{bytes});
+}
+
+double PeakFlops(int threads, int64_t lanes, const std::function<double(int64_t)>& multiply_add) {
+  constexpr int64_t kTimes = 200000, kChains = 10;
+  volatile double used = 0;
+  const double ms = BestMs(threads, [&](int t) {
+    const double sum = multiply_add(kTimes);
+    if (t == 0) used = sum;
+  });
+  return static_cast<double>(threads * kTimes * kChains * lanes * 2) / ms;
+}
+
+}  // namespace
+
+double MemoryFloorMs(int64_t read_bytes, int64_t written_bytes, int threads) {
+  // Elements of 8 bytes a thread, whole blocks.
+  const auto share = [threads](int64_t bytes) { return (bytes / 8 / threads + kBlock - 1) / kBlock * kBlock; };
+  const int64_t read = share(read_bytes), written = share(written_bytes);
+  std::vector<Memory> from, to;
+  for (int t = 0; t < threads; ++t) {
+    from.push_back(MapMemory(read));
+    to.push_back(MapMemory(written));
+    if (from.back() == nullptr || to.back() == nullptr) return 0;
+  }
+  volatile uint64_t used = 0;
+  return BestMs(threads, [&](int t) {
+    const size_t mine = static_cast<size_t>(t);
+    const uint64_t sum = HWY_DYNAMIC_DISPATCH(ReadAndWrite)(from[mine].get(), read, to[mine].get(), written);
+    if (t == 0) used = sum;
+  });
+}
+
+double PeakFlopsF32(int threads) {
+  return PeakFlops(threads, HWY_DYNAMIC_DISPATCH(LanesF32)(), HWY_DYNAMIC_DISPATCH(MultiplyAddF32));
+}
+
+double PeakFlopsF64(int threads) {
+  return PeakFlops(threads, HWY_DYNAMIC_DISPATCH(LanesF32)() / 2, HWY_DYNAMIC_DISPATCH(MultiplyAddF64));
+}
+
+}  // namespace tensord
+#endif  // HWY_ONCE

@@ -1,0 +1,20 @@
+#ifndef TENSORD_TESTS_BENCH_SUITE_MACHINE_LIMITS_H_
+#define TENSORD_TESTS_BENCH_SUITE_MACHINE_LIMITS_H_
+
+#include <cstdint>
+
+namespace tensord {
+
+// What so many threads reach together, the best of a few rounds of loops in the widest vectors there are.
+
+// Milliseconds that reading `read_bytes` and writing `written_bytes` takes at least: loads and stores past the caches
+// over memory on huge pages that was touched before.
+double MemoryFloorMs(int64_t read_bytes, int64_t written_bytes, int threads);
+
+// Operations a millisecond: fused multiply-adds on registers, each counted as two.
+double PeakFlopsF32(int threads);
+double PeakFlopsF64(int threads);
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_BENCH_SUITE_MACHINE_LIMITS_H_

@@ -1,0 +1,35 @@
+#ifndef TENSORD_TESTS_BENCH_SUITE_WORKLOADS_H_
+#define TENSORD_TESTS_BENCH_SUITE_WORKLOADS_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/ir/graph.h"
+
+namespace tensord {
+
+// Numbers of an input: evenly spread over [low, high), whole ones for an integer dtype.
+struct Range {
+  double low = -1;
+  double high = 1;
+};
+
+// A graph with what its inputs are to be.
+struct Workload {
+  std::string name;  // "G07_2d": what a filter begins with
+  std::function<Graph()> graph;
+  Range range{};  // of inputs that are not named below
+  std::vector<std::pair<std::string, Range>> ranges{};
+  // Inputs that a run may write over: those of a model's state, whose successors are results of the same name.
+  std::vector<std::string> state{};
+  bool is_one_kernel = false;  // it is to be one fused kernel
+};
+
+// All of them, in the order in which they are shown.
+std::vector<Workload> AllWorkloads();
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_BENCH_SUITE_WORKLOADS_H_
