@@ -33,6 +33,7 @@ class FusedKernel final : public Kernel {
     std::string text = absl::StrCat("tiles of ", plan_.tile_elements, " elements");
     if (plan_.stages.size() > 1) absl::StrAppend(&text, ", ", plan_.stages.size(), " stages");
     if (plan_.is_split) absl::StrAppend(&text, ", ", plan_.num_parts, " parts a group");
+    if (plan_.code != nullptr) absl::StrAppend(&text, ", ", plan_.code->code_bytes(), " bytes of code");
     if (plan_.num_tasks() > 1) absl::StrAppend(&text, ", ", plan_.num_tasks(), " tasks");
     return text;
   }
@@ -119,11 +120,11 @@ class FusedKernel final : public Kernel {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& instruction) {
+absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& instruction, const JitOptions& jit) {
   if (instruction.micro == nullptr) {
     return Refuse(Refusal::kInternal, "a fused instruction reached the CPU without its micro program");
   }
-  ASSIGN_OR_RETURN(FusedPlan plan, MakeFusedPlan(*instruction.micro));
+  ASSIGN_OR_RETURN(FusedPlan plan, MakeFusedPlan(*instruction.micro, jit));
   return std::make_unique<FusedKernel>(std::move(plan));
 }
 

@@ -109,7 +109,11 @@ int32_t FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) 
 FusedStep FusedLowering::StepOf(int32_t value) const {
   const MicroInstruction& instruction = At(value);
   const DType computed = At(instruction.operands[0]).dtype;
-  FusedStep step{.dtype = instruction.dtype};
+  FusedStep step{.dtype = instruction.dtype,
+                 .computed = computed,
+                 .micro = instruction.kind,
+                 .op = instruction.op,
+                 .direction = instruction.direction};
   switch (instruction.kind) {
     case MicroKind::kUnary:
     case MicroKind::kBinary:
@@ -152,6 +156,8 @@ absl::Status FusedLowering::Compute(int32_t value, MicroLevel level, int32_t sta
         one_single ? SingleFunction(instruction, computed, single_a >= 0) : ElementwiseFunction();
     if (function != nullptr) {
       step.function = function;
+      step.single_a = single_a >= 0;
+      step.single_b = single_b >= 0;
       step.a = single_a >= 0 ? single_a : ArrayOf(a, level, stage, steps);
       step.b = single_b >= 0 ? single_b : ArrayOf(b, level, stage, steps);
       steps->push_back(step);

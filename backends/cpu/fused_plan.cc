@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
+#include "backends/cpu/fused_jit.h"
 #include "backends/cpu/fused_lowering.h"
 #include "backends/cpu/fused_task.h"
 #include "engine/base/status_macros.h"
@@ -14,6 +16,7 @@ namespace {
 constexpr int64_t kTilesBytes = int64_t{24} << 10;
 constexpr int64_t kMinTileBytes = 512;
 constexpr int64_t kMaxTileBytes = 4096;
+constexpr int64_t kMaxDirectTileBytes = 16384;
 // Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
 constexpr int64_t kRegisterSkew = 320;
 
@@ -41,38 +44,47 @@ class RegisterAllocation {
     FindOwners(steps);
     std::vector<int64_t> last_use(plan_.places.size(), -1);
     for (size_t i = 0; i < steps.size(); ++i) {
-      for (const int32_t place : {steps[i].a, steps[i].b, steps[i].c, steps[i].out, steps[i].buffer}) {
-        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
-        if (owner >= 0) last_use[static_cast<size_t>(owner)] = static_cast<int64_t>(i);
-      }
+      for (const int32_t owner : OwnersOf(Reads(steps[i])))
+        last_use[static_cast<size_t>(owner)] = static_cast<int64_t>(i);
+      for (const int32_t owner : OwnersOf(Writes(steps[i])))
+        last_use[static_cast<size_t>(owner)] = static_cast<int64_t>(i);
     }
     for (size_t i = 0; i < steps.size(); ++i) {
       const FusedStep& step = steps[i];
-      const int32_t written = Register(step.buffer) >= 0 ? step.buffer : Register(step.out);
-      std::vector<int32_t> dying;
-      for (const int32_t place : {step.a, step.b, step.c}) {
-        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
-        if (owner < 0 || owner == written || last_use[static_cast<size_t>(owner)] != static_cast<int64_t>(i)) continue;
-        if (std::find(dying.begin(), dying.end(), owner) == dying.end()) dying.push_back(owner);
+      const Places written = OwnersOf(Writes(step));
+      const auto dies = [&](int32_t owner) { return last_use[static_cast<size_t>(owner)] == static_cast<int64_t>(i); };
+      Places dying;
+      for (const int32_t owner : OwnersOf(Reads(step))) {
+        if (!dies(owner) || Holds(written, owner) || Holds(dying, owner)) continue;
+        dying.push_back(owner);
       }
-      const bool fresh = written >= 0 && register_of_[static_cast<size_t>(written)] < 0;
       // A step may write where it reads if the elements have the same size.
+      const bool fresh = written.size() == 1 && register_of_[static_cast<size_t>(written[0])] < 0;
+      const auto in_place = [&](int32_t owner) {
+        return fresh && InPlace(step) && BytesOf(owner) == BytesOf(written[0]);
+      };
       for (const int32_t owner : dying) {
-        if (fresh && InPlace(step) && BytesOf(owner) == BytesOf(written)) Free(owner);
+        if (in_place(owner)) Free(owner);
       }
-      if (fresh) Take(written);
+      for (const int32_t owner : written) {
+        if (register_of_[static_cast<size_t>(owner)] < 0) Take(owner);
+      }
       for (const int32_t owner : dying) {
-        if (!(fresh && InPlace(step) && BytesOf(owner) == BytesOf(written))) Free(owner);
+        if (!in_place(owner)) Free(owner);
       }
-      for (const int32_t place : {step.buffer, step.out}) {
-        const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
-        if (owner >= 0 && last_use[static_cast<size_t>(owner)] == static_cast<int64_t>(i)) Free(owner);
+      for (const int32_t owner : written) {
+        if (dies(owner)) Free(owner);
       }
     }
     return count_;
   }
 
  private:
+  using Places = absl::InlinedVector<int32_t, 8>;
+
+  static bool Holds(const Places& places, int32_t place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+  }
   static bool InPlace(const FusedStep& step) {
     return step.kind == FusedStepKind::kFunction || step.kind == FusedStepKind::kConvert ||
            step.kind == FusedStepKind::kSelect || step.kind == FusedStepKind::kClamp;
@@ -81,12 +93,31 @@ class RegisterAllocation {
   int32_t Register(int32_t place) const {
     return place >= 0 && plan_.places[static_cast<size_t>(place)].kind == FusedPlace::Kind::kRegister ? place : -1;
   }
+  Places Reads(const FusedStep& step) const {
+    if (step.kind != FusedStepKind::kRun) return {step.a, step.b, step.c};
+    const FusedRun& run = plan_.runs[static_cast<size_t>(step.index)];
+    return {run.reads.begin(), run.reads.end()};
+  }
+  Places Writes(const FusedStep& step) const {
+    if (step.kind != FusedStepKind::kRun) return {step.buffer, step.out};
+    const FusedRun& run = plan_.runs[static_cast<size_t>(step.index)];
+    return {run.writes.begin(), run.writes.end()};
+  }
+  // Of those places that have one, each once.
+  Places OwnersOf(const Places& places) const {
+    Places owners;
+    for (const int32_t place : places) {
+      const int32_t owner = place >= 0 ? owners_[static_cast<size_t>(place)] : -1;
+      if (owner >= 0 && !Holds(owners, owner)) owners.push_back(owner);
+    }
+    return owners;
+  }
 
   // The register that a place lies in: its own, or the buffer of the step that sets it.
   void FindOwners(const std::vector<FusedStep>& steps) {
     owners_.assign(plan_.places.size(), -1);
     for (const FusedStep& step : steps) {
-      for (const int32_t place : {step.buffer, step.out}) {
+      for (const int32_t place : Writes(step)) {
         if (place < 0) continue;
         owners_[static_cast<size_t>(place)] = Register(place) >= 0 ? place : Register(step.buffer);
       }
@@ -140,6 +171,8 @@ int64_t WidestElement(const MicroProgram& program) {
 
 // Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
 int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
+  // Nothing lies between the operands and the results but what is in the machine's registers.
+  if (registers == 0 && plan.space.is_map() && !plan.runs.empty()) return kMaxDirectTileBytes / widest / 16 * 16;
   int64_t direct = 0;
   for (const FusedAccess& access : plan.accesses) {
     if (access.level == MicroLevel::kFull && access.is_linear) ++direct;
@@ -179,12 +212,15 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
 
 }  // namespace
 
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
+namespace {
+
+absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
   FusedPlan draft{.space = space};
   draft.tile_elements = kMaxTileBytes / widest;
   RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
+  FormRuns(isa, jit.use, &draft);
   const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest);
 
   int64_t reads = 0, point_bytes = 0;
@@ -203,6 +239,7 @@ absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
   plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
                   group_cost / 4 * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
+  FormRuns(isa, jit.use, &plan);
   const int64_t registers = AllocateRegisters(&plan);
   if (plan.is_split) {
     plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxParts, space.num_tiles()));
@@ -229,6 +266,25 @@ absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program) {
     plan.items_per_task = std::max(plan.items_per_task, CeilDiv(plan.num_items, tasks));
   }
   return plan;
+}
+
+// What code must save to be worth the time that it takes to make.
+constexpr int64_t kMinJittedOps = 4096;
+
+bool IsWorthCode(const MicroProgram& program, JitOptions::Use use) {
+  if (use != JitOptions::Use::kWhereItPays) return use == JitOptions::Use::kAlways;
+  const int64_t points = program.num_points(MicroLevel::kFull);
+  return points > 0 &&
+         points >= kMinJittedOps / std::max<int64_t>(1, static_cast<int64_t>(program.instructions.size()));
+}
+
+}  // namespace
+
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit) {
+  const JitIsa isa = IsWorthCode(program, jit.use) ? BestJitIsa() : JitIsa::kNone;
+  ASSIGN_OR_RETURN(FusedPlan plan, PlanFor(program, isa, jit));
+  if (isa == JitIsa::kNone || CompileRuns(isa, jit.protect, &plan)) return plan;
+  return PlanFor(program, JitIsa::kNone, jit);
 }
 
 }  // namespace tensord::cpu

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "backends/cpu/fused_fold.h"
 #include "backends/cpu/fused_space.h"
 #include "backends/cpu/fused_walk.h"
+#include "backends/cpu/jit_compiler.h"
+#include "backends/cpu/jit_options.h"
 #include "backends/cpu/select_clamp.h"
 #include "engine/fusion/micro_program.h"
 
@@ -70,12 +73,18 @@ enum class FusedStepKind : uint8_t {
   kCopy,      // a, as it is
   kRepeat,    // a row as long as the box, or one element, repeated over a tile or a row
   kFold,      // takes a into the fold `index`
+  kRun,       // the code of the run `index`
 };
 
 struct FusedStep {
   FusedStepKind kind = FusedStepKind::kFunction;
   DType dtype = DType::kInvalid;
-  bool single_a = false;                                  // kClamp, kRepeat: a is one element
+  DType computed = DType::kInvalid;     // of operand a: kFunction, kConvert
+  MicroKind micro = MicroKind::kUnary;  // what the instruction is, with its op or direction
+  CoreOp op = CoreOp::kAdd;
+  CompareDirection direction = {};
+  bool single_a = false;                                  // kFunction, kClamp, kRepeat: a is one element
+  bool single_b = false;                                  // kFunction
   bool single_c = false;                                  // kClamp
   bool over_tile = false;                                 // kRepeat
   int8_t element_bytes = 0;                               // kCopy, kRepeat
@@ -85,6 +94,14 @@ struct FusedStep {
   ElementwiseFunction function = nullptr;
   ConvertFunction convert = nullptr;
   SelectFunction select = nullptr;
+};
+
+// Elementwise steps in one piece of code.
+struct FusedRun {
+  JitProgram program;          // until there is code
+  std::vector<int32_t> reads;  // places
+  std::vector<int32_t> writes;
+  JitFunction function = nullptr;
 };
 
 // A value at all points of a group that a later stage reads again.
@@ -121,6 +138,8 @@ struct FusedPlan {
   std::vector<FusedStep> uniform_stores;
   std::vector<FusedStep> repeats;
   std::vector<FusedStage> stages;
+  std::vector<FusedRun> runs;
+  std::unique_ptr<const JitCode> code;  // of all runs; null where there are none
   std::string constants;
 
   int64_t tile_elements = 0;
@@ -142,7 +161,7 @@ struct FusedPlan {
 };
 
 // UNSUPPORTED_ON_DEVICE where an instruction has no function here.
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program);
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit);
 
 }  // namespace tensord::cpu
 

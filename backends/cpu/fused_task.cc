@@ -203,6 +203,9 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
         plan_.folds[f].Add(at_[step.a], width_, n_ / width_, memory_ + plan_.fold_offsets[f], folds_[f]);
         break;
       }
+      case FusedStepKind::kRun:
+        plan_.runs[static_cast<size_t>(step.index)].function(at_, n_);
+        break;
     }
     if (first_ahead_ < num_ahead_) FetchAhead(fetched_lines_);
   }

@@ -13,6 +13,11 @@ if(NOT TARGET hwy::hwy)
   pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
   add_library(hwy::hwy ALIAS PkgConfig::HWY)
 endif()
+# Headers only, for the code that the CPU backend makes of fused kernels; other processors run those without it.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
+  set(TENSORD_HAS_JIT ON)
+endif()
 
 # Through the alternatives link, so that the administrator's choice of OpenBLAS flavour holds.
 set(BLA_VENDOR OpenBLAS)

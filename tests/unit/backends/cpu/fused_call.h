@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/kernel_table.h"
+#include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/fusion/micro_program.h"
@@ -47,15 +47,16 @@ inline Literal Sample(ConcreteType type, uint64_t seed) {
 
 class Fused {
  public:
-  explicit Fused(const MicroProgram& program) : program_(program) {
+  explicit Fused(const MicroProgram& program, const JitOptions& jit = JitOptions()) : program_(program) {
     BoundInstruction bound;
     bound.op = &FusedOp();
     bound.micro = &program_;
-    auto kernel = FactoryOf(FusedOp())(bound);
+    auto kernel = MakeFusedKernel(bound, jit);
     EXPECT_TRUE(kernel.ok()) << kernel.status() << "\n" << ToString(program_);
     if (kernel.ok()) kernel_ = *std::move(kernel);
   }
   bool ok() const { return kernel_ != nullptr; }
+  std::string Describe() const { return kernel_->Describe(); }
 
   // The results' bytes. With a pair {result, operand} that result lies in a copy of that operand.
   std::vector<std::string> Run(const std::vector<Literal>& tensors, int threads,

@@ -1,0 +1,269 @@
+#include "backends/cpu/fused_jit.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "backends/cpu/jit_compiler.h"
+#include "backends/cpu/vector_math_calls.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr size_t kMaxNodes = 1000;  // of a run
+constexpr size_t kMaxArrays = 48;
+
+bool SaysOnlyWhere(const FusedStep& step) {
+  return step.kind == FusedStepKind::kLoad || step.kind == FusedStepKind::kNumbers ||
+         step.kind == FusedStepKind::kSaved || step.kind == FusedStepKind::kOpen;
+}
+
+// Steps that only read what is there, and may as well do so later.
+bool CanWait(const FusedStep& step) { return step.kind == FusedStepKind::kClose || step.kind == FusedStepKind::kFold; }
+
+class RunFormer {
+ public:
+  RunFormer(JitIsa isa, JitOptions::Use use, FusedPlan* plan) : isa_(isa), use_(use), plan_(*plan) {
+    AddRepeats(plan_.repeats);
+    for (FusedStage& stage : plan_.stages) AddRepeats(stage.repeats);
+  }
+
+  void Form(std::vector<FusedStep>* steps) {
+    for (const FusedStep& step : *steps) {
+      if (step.kind == FusedStepKind::kLoad) loads_[step.out] = step.access;
+    }
+    std::vector<FusedStep> formed;
+    for (size_t i = 0; i < steps->size();) i = FormOne(*steps, i, &formed);
+    *steps = std::move(formed);
+  }
+
+  // Drops repetitions that nothing reads any more.
+  void DropRepeats() {
+    absl::flat_hash_set<int32_t> read;
+    const auto add = [&](const std::vector<FusedStep>& steps) {
+      for (const FusedStep& step : steps) {
+        if (step.kind != FusedStepKind::kRun) read.insert({step.a, step.b, step.c});
+      }
+    };
+    for (const FusedRun& run : plan_.runs) read.insert(run.reads.begin(), run.reads.end());
+    add(plan_.uniform);
+    add(plan_.uniform_stores);
+    for (const FusedStage& stage : plan_.stages) {
+      for (const auto* steps : {&stage.kept, &stage.stores, &stage.tile}) add(*steps);
+    }
+    const auto drop = [&](std::vector<FusedStep>* repeats) {
+      const auto end = std::remove_if(repeats->begin(), repeats->end(), [&](const FusedStep& step) {
+        if (!step.over_tile || !step.single_a || read.contains(step.out)) return false;
+        plan_.places[static_cast<size_t>(step.out)].bytes = 0;
+        return true;
+      });
+      repeats->erase(end, repeats->end());
+    };
+    drop(&plan_.repeats);
+    for (FusedStage& stage : plan_.stages) drop(&stage.repeats);
+  }
+
+ private:
+  void AddRepeats(const std::vector<FusedStep>& repeats) {
+    for (const FusedStep& step : repeats) {
+      if (step.single_a && step.over_tile) repeated_[step.out] = step.a;
+    }
+  }
+
+  // From steps[begin] on; returns where the next run may begin.
+  size_t FormOne(const std::vector<FusedStep>& steps, size_t begin, std::vector<FusedStep>* formed) {
+    program_ = {};
+    values_.clear();
+    arrays_.clear();
+    std::vector<size_t> members;
+    std::vector<FusedStep> waiting;
+    std::vector<FusedStep> kept;  // as they were, in case the run does not pay
+    size_t end = begin;
+    for (; end < steps.size(); ++end) {
+      const FusedStep& step = steps[end];
+      if (SaysOnlyWhere(step)) {
+        formed->push_back(step);
+      } else if (CanWait(step)) {
+        waiting.push_back(step);
+        kept.push_back(step);
+      } else if (program_.nodes.size() < kMaxNodes && arrays_.size() < kMaxArrays && Add(step)) {
+        members.push_back(end);
+        kept.push_back(step);
+      } else {
+        break;
+      }
+    }
+    const bool is_one = end == begin || members.empty() || !Pays(members.size());
+    if (is_one) {
+      formed->insert(formed->end(), kept.begin(), kept.end());
+    } else {
+      Finish(steps, begin, end, members, formed);
+      formed->insert(formed->end(), waiting.begin(), waiting.end());
+    }
+    if (end < steps.size() && members.empty()) formed->push_back(steps[end++]);
+    return end;
+  }
+
+  bool Pays(size_t members) const { return use_ == JitOptions::Use::kAlways || members > 1; }
+
+  int32_t AddNode(JitNode node) {
+    program_.nodes.push_back(std::move(node));
+    return static_cast<int32_t>(program_.nodes.size()) - 1;
+  }
+
+  // The value at a place, as the program has it.
+  int32_t Value(int32_t place, bool single, DType dtype) {
+    if (const auto repeated = repeated_.find(place); repeated != repeated_.end() && !single) {
+      place = repeated->second;
+      single = true;
+    }
+    const auto [found, is_new] = values_.try_emplace({place, single}, -1);
+    if (!is_new) return found->second;
+    JitNode node{.kind = single ? JitNode::Kind::kSingle : JitNode::Kind::kInput, .dtype = dtype, .place = place};
+    const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
+    if (at.kind == FusedPlace::Kind::kConstant) {
+      node.kind = JitNode::Kind::kConstant;
+      std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
+    } else if (!single) {
+      arrays_.insert(place);
+      const auto load = loads_.find(place);
+      node.fetches = load != loads_.end() && plan_.accesses[static_cast<size_t>(load->second)].is_fetched;
+    }
+    return found->second = AddNode(std::move(node));
+  }
+
+  // Adds a step's instructions; false where there is no code for one of them.
+  bool Add(const FusedStep& step) {
+    if (step.kind == FusedStepKind::kCopy) {
+      const auto found = values_.find({step.a, false});
+      if (found == values_.end()) return false;
+      const JitNode& from = program_.nodes[static_cast<size_t>(found->second)];
+      if (from.kind == JitNode::Kind::kInput) return false;
+      return Set(step.out, found->second);
+    }
+    JitNode node{.kind = JitNode::Kind::kOp,
+                 .dtype = step.dtype,
+                 .computed = step.computed,
+                 .op_kind = step.micro,
+                 .op = step.op,
+                 .direction = step.direction};
+    switch (step.kind) {
+      case FusedStepKind::kFunction: {
+        const bool is_op = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
+        if (is_op) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
+        if (!IsJitted(node, isa_)) return false;
+        node.operands[0] = Value(step.a, step.single_a, step.computed);
+        if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
+        break;
+      }
+      case FusedStepKind::kConvert:
+        if (!IsJitted(node, isa_)) return false;
+        node.operands[0] = Value(step.a, false, step.computed);
+        break;
+      case FusedStepKind::kSelect:
+        if (!IsJitted(node, isa_)) return false;
+        node.operands = {Value(step.a, false, DType::kBool), Value(step.b, false, step.dtype),
+                         Value(step.c, false, step.dtype), -1};
+        break;
+      case FusedStepKind::kClamp: {
+        node.op_kind = MicroKind::kBinary;
+        node.op = CoreOp::kMaximum;
+        node.computed = step.dtype;
+        if (!IsJitted(node, isa_)) return false;
+        node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype), -1, -1};
+        const int32_t raised = AddNode(node);
+        node.op = CoreOp::kMinimum;
+        node.operands = {raised, Value(step.c, step.single_c, step.dtype), -1, -1};
+        break;
+      }
+      default:
+        return false;
+    }
+    return Set(step.out, AddNode(std::move(node)));
+  }
+
+  // The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
+  bool Set(int32_t out, int32_t value) {
+    values_[{out, false}] = value;
+    const DType dtype = program_.nodes[static_cast<size_t>(value)].dtype;
+    AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value, -1, -1, -1}});
+    return true;
+  }
+
+  void Finish(const std::vector<FusedStep>& steps, size_t begin, size_t end, const std::vector<size_t>& members,
+              std::vector<FusedStep>* formed) {
+    absl::flat_hash_set<int32_t> read_outside;
+    size_t member = 0;
+    for (size_t i = begin; i < steps.size(); ++i) {
+      if (i < end && member < members.size() && members[member] == i) {
+        ++member;
+        continue;
+      }
+      read_outside.insert({steps[i].a, steps[i].b, steps[i].c});
+    }
+    std::vector<JitNode>& nodes = program_.nodes;
+    for (JitNode& node : nodes) {
+      if (node.kind != JitNode::Kind::kStore) continue;
+      const bool is_register = plan_.places[static_cast<size_t>(node.place)].kind == FusedPlace::Kind::kRegister;
+      if (is_register && !read_outside.contains(node.place)) {
+        node.kind = JitNode::Kind::kOp;  // of which nothing is read
+        node.operands.fill(-1);
+      }
+    }
+    SimplifyJitProgram(&program_);
+    FusedRun run;
+    for (const JitNode& node : nodes) {
+      if (node.kind == JitNode::Kind::kStore) run.writes.push_back(node.place);
+      if (node.kind == JitNode::Kind::kInput || node.kind == JitNode::Kind::kSingle) run.reads.push_back(node.place);
+      if (!node.fetches) continue;
+      FusedAccess& access = plan_.accesses[static_cast<size_t>(loads_[node.place])];
+      if (access.is_fetched) plan_.fetched_bytes -= SizeOf(access.dtype);
+      access.is_fetched = false;
+    }
+    run.program = std::move(program_);
+    formed->push_back({.kind = FusedStepKind::kRun, .index = static_cast<int32_t>(plan_.runs.size())});
+    plan_.runs.push_back(std::move(run));
+  }
+
+  const JitIsa isa_;
+  const JitOptions::Use use_;
+  FusedPlan& plan_;
+  absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
+  absl::flat_hash_map<int32_t, int32_t> loads_;     // by place: the access
+
+  // Of the run that is being formed.
+  JitProgram program_;
+  absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
+  absl::flat_hash_set<int32_t> arrays_;
+};
+
+}  // namespace
+
+void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
+  if (isa == JitIsa::kNone) return;
+  RunFormer former(isa, use, plan);
+  for (FusedStage& stage : plan->stages) former.Form(&stage.tile);
+  former.DropRepeats();
+}
+
+bool CompileRuns(JitIsa isa, ProtectCode protect, FusedPlan* plan) {
+  std::vector<std::string> parts;
+  for (const FusedRun& run : plan->runs) {
+    parts.push_back(CompileJitProgram(run.program, isa));
+    if (parts.back().empty()) return false;
+  }
+  if (parts.empty()) return true;
+  plan->code = JitCode::Create(parts, protect);
+  if (plan->code == nullptr) return false;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    plan->runs[i].function = reinterpret_cast<JitFunction>(const_cast<void*>(plan->code->part(i)));
+    plan->runs[i].program = {};
+  }
+  return true;
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,171 @@
+#include "backends/cpu/jit_program.h"
+
+#include <utility>
+
+#include "backends/cpu/vector_math_calls.h"
+
+namespace tensord::cpu {
+namespace {
+
+bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
+
+bool IsUnaryJitted(CoreOp op, DType x) {
+  switch (op) {
+    case CoreOp::kNegate:
+      return x != DType::kBool;
+    case CoreOp::kConj:
+      return IsComplex(x);
+    case CoreOp::kAbs:
+    case CoreOp::kSign:
+      return IsFloat(x) || IsInteger(x);
+    case CoreOp::kFloor:
+    case CoreOp::kCeil:
+    case CoreOp::kRoundNearestEven:
+    case CoreOp::kIsFinite:
+    case CoreOp::kSqrt:
+    case CoreOp::kRsqrt:
+      return IsFloat(x);
+    case CoreOp::kNot:
+      return IsInteger(x) || x == DType::kBool;
+    case CoreOp::kReal:
+    case CoreOp::kImag:
+      return x == DType::kC64;
+    default:
+      return false;
+  }
+}
+
+bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
+  switch (op) {
+    case CoreOp::kAdd:
+      return true;
+    case CoreOp::kSubtract:
+      return x != DType::kBool;
+    case CoreOp::kMultiply:
+      return x != DType::kI64 || isa == JitIsa::kAvx512;
+    case CoreOp::kDivide:
+      return IsFloat(x);
+    case CoreOp::kMaximum:
+    case CoreOp::kMinimum:
+      return !IsComplex(x);
+    case CoreOp::kAnd:
+    case CoreOp::kOr:
+    case CoreOp::kXor:
+      return IsInteger(x) || x == DType::kBool;
+    case CoreOp::kComplex:
+      return x == DType::kF32 && isa == JitIsa::kAvx512;
+    default:
+      return false;
+  }
+}
+
+// Of register dtypes.
+bool IsConvertJitted(DType from, DType to, bool to_half, JitIsa isa) {
+  if (from == to && !IsComplex(from)) return true;
+  if (IsComplex(from) || IsComplex(to)) return false;
+  if (to_half) return from == DType::kBool;  // others would be rounded twice
+  if (isa == JitIsa::kAvx512) return true;
+  const bool is_long = from == DType::kI64 || to == DType::kI64;
+  if (is_long) return !IsFloat(from) && !IsFloat(to);
+  return !(from == DType::kF64 && to == DType::kI32);
+}
+
+}  // namespace
+
+absl::string_view Name(JitIsa isa) {
+  switch (isa) {
+    case JitIsa::kAvx512:
+      return "avx512";
+    case JitIsa::kAvx2:
+      return "avx2";
+    case JitIsa::kNone:
+      break;
+  }
+  return "none";
+}
+
+DType RegisterDType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
+
+int RegisterBytes(DType dtype) { return dtype == DType::kBool ? 4 : static_cast<int>(SizeOf(RegisterDType(dtype))); }
+
+JitIsa BestJitIsa() {
+#if TENSORD_HAS_JIT
+  switch (GetVectorMathCalls().vector_bytes) {
+    case 64:
+      return JitIsa::kAvx512;
+    case 32:
+      return JitIsa::kAvx2;
+    default:
+      return JitIsa::kNone;
+  }
+#else
+  return JitIsa::kNone;
+#endif
+}
+
+bool IsJitted(const JitNode& node, JitIsa isa) {
+  if (isa == JitIsa::kNone) return false;
+  if (isa == JitIsa::kAvx2 && (node.dtype == DType::kC128 || node.computed == DType::kC128)) return false;
+  const DType x = RegisterDType(node.computed);
+  switch (node.op_kind) {
+    case MicroKind::kUnary:
+      return node.call != nullptr || IsUnaryJitted(node.op, x);
+    case MicroKind::kBinary:
+      return node.call != nullptr || IsBinaryJitted(node.op, x, isa);
+    case MicroKind::kCompare:
+      return IsFloat(x) || IsInteger(x);
+    case MicroKind::kSelect:
+      return node.dtype != DType::kC128;
+    case MicroKind::kConvert: {
+      const bool to_half = RegisterDType(node.dtype) != node.dtype;
+      return IsConvertJitted(x, RegisterDType(node.dtype), to_half, isa);
+    }
+    default:
+      return false;
+  }
+}
+
+void SimplifyJitProgram(JitProgram* program) {
+  std::vector<JitNode>& nodes = program->nodes;
+  std::vector<int32_t> uses(nodes.size(), 0);
+  for (const JitNode& node : nodes) {
+    for (const int32_t operand : node.operands) {
+      if (operand >= 0) ++uses[static_cast<size_t>(operand)];
+    }
+  }
+  for (size_t i = nodes.size(); i-- > 0;) {
+    JitNode& node = nodes[i];
+    if (node.kind == JitNode::Kind::kStore) continue;
+    if (uses[i] == 0) {
+      for (const int32_t operand : node.operands) {
+        if (operand >= 0) --uses[static_cast<size_t>(operand)];
+      }
+      continue;
+    }
+    if (node.kind != JitNode::Kind::kOp || node.op_kind != MicroKind::kSelect || node.dtype == DType::kBool) continue;
+    const size_t predicate = static_cast<size_t>(node.operands[0]);
+    const JitNode& compare = nodes[predicate];
+    if (compare.kind != JitNode::Kind::kOp || compare.op_kind != MicroKind::kCompare || uses[predicate] != 1) continue;
+    node.kind = JitNode::Kind::kCompareSelect;
+    node.computed = compare.computed;
+    node.direction = compare.direction;
+    node.operands = {compare.operands[0], compare.operands[1], node.operands[1], node.operands[2]};
+    uses[predicate] = 0;  // its operands have another user now
+    nodes[predicate].operands.fill(-1);
+  }
+  std::vector<int32_t> moved(nodes.size(), -1);
+  size_t count = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].kind != JitNode::Kind::kStore && uses[i] == 0) continue;
+    for (int32_t& operand : nodes[i].operands) {
+      if (operand >= 0) operand = moved[static_cast<size_t>(operand)];
+    }
+    moved[i] = static_cast<int32_t>(count);
+    nodes[count++] = std::move(nodes[i]);
+  }
+  nodes.resize(count);
+}
+
+}  // namespace tensord::cpu

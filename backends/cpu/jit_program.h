@@ -1,0 +1,69 @@
+#ifndef TENSORD_BACKENDS_CPU_JIT_PROGRAM_H_
+#define TENSORD_BACKENDS_CPU_JIT_PROGRAM_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord::cpu {
+
+// The instruction sets that code is made for.
+enum class JitIsa : uint8_t {
+  kNone,
+  kAvx2,    // with FMA: what Highway calls AVX2
+  kAvx512,  // F, BW, DQ, VL
+};
+
+// Of this machine, as the vector functions are chosen; kNone where this build makes no code.
+JitIsa BestJitIsa();
+absl::string_view Name(JitIsa isa);
+inline int VectorBytes(JitIsa isa) { return isa == JitIsa::kAvx512 ? 64 : 32; }
+
+// One value of a run of elementwise instructions, or one store of a value.
+struct JitNode {
+  enum class Kind : uint8_t {
+    kInput,     // an array at `place`
+    kSingle,    // one element at `place`, for all points
+    kConstant,  // one element, known now
+    kOp,
+    kCompareSelect,  // operands 0 and 1 compared, then 2 or 3
+    kStore,          // operand 0 to the array at `place`
+  };
+  Kind kind = Kind::kOp;
+  DType dtype = DType::kInvalid;     // of the value; of the array
+  DType computed = DType::kInvalid;  // kOp, kCompareSelect: of operand 0
+  MicroKind op_kind = MicroKind::kUnary;
+  CoreOp op = CoreOp::kAdd;
+  CompareDirection direction = {};
+  int32_t place = -1;
+  std::array<int32_t, 4> operands = {-1, -1, -1, -1};
+  std::array<char, 16> constant = {};
+  const void* call = nullptr;  // of the vector math functions, where the op is one of them
+  bool fetches = false;        // kInput: asks for what comes later
+};
+
+// What one piece of code computes at each point, in order: values before their users, stores in the order of the
+// program, so that an array may be stored where it is read. Arrays are named by place: positions in the table of
+// addresses that the code is called with.
+struct JitProgram {
+  std::vector<JitNode> nodes;
+};
+
+// Whether code can be made of it: an op, on a dtype.
+bool IsJitted(const JitNode& node, JitIsa isa);
+
+// What a value is in a register: 16-bit floats are F32, the others themselves.
+DType RegisterDType(DType dtype);
+// Bytes of an element of it there; of BOOL, which is a mask, those of the narrowest.
+int RegisterBytes(DType dtype);
+
+// Puts comparisons that only one select reads into it, and drops what nothing reads.
+void SimplifyJitProgram(JitProgram* program);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JIT_PROGRAM_H_

@@ -1,0 +1,118 @@
+#include "backends/cpu/vector_math_calls.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/vector_math_calls.cc"
+#include "hwy/foreach_target.h"  // must stand before highway.h
+#include "hwy/highway.h"
+
+#include "backends/cpu/vector_math_exp-inl.h"
+#include "backends/cpu/vector_math_log-inl.h"
+#include "backends/cpu/vector_math_order-inl.h"
+#include "backends/cpu/vector_math_sleef-inl.h"
+#include "backends/cpu/vector_math_trig-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+#undef TENSORD_HAS_CALLS
+// Where vectors are passed in registers whatever the rest of the program is compiled for.
+#if HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_AVX2) && !TENSORD_SLEEF_IS_OUT_OF_REACH
+#define TENSORD_HAS_CALLS 1
+#else
+#define TENSORD_HAS_CALLS 0
+#endif
+
+#if TENSORD_HAS_CALLS
+
+template <typename T>
+using Register = decltype(hn::Vec<hn::ScalableTag<T>>::raw);
+
+#define TENSORD_CALL_UNARY(Name)                        \
+  template <typename T>                                 \
+  Register<T> Name##Call(Register<T> x) {               \
+    const hn::ScalableTag<T> d;                         \
+    return Name(d, hn::Vec<hn::ScalableTag<T>>{x}).raw; \
+  }
+#define TENSORD_CALL_BINARY(Name)                                                       \
+  template <typename T>                                                                 \
+  Register<T> Name##Call(Register<T> a, Register<T> b) {                                \
+    const hn::ScalableTag<T> d;                                                         \
+    return Name(d, hn::Vec<hn::ScalableTag<T>>{a}, hn::Vec<hn::ScalableTag<T>>{b}).raw; \
+  }
+
+TENSORD_CALL_UNARY(Exp)
+TENSORD_CALL_UNARY(Expm1)
+TENSORD_CALL_UNARY(Log)
+TENSORD_CALL_UNARY(Log1p)
+TENSORD_CALL_UNARY(Logistic)
+TENSORD_CALL_UNARY(Tanh)
+TENSORD_CALL_UNARY(Sin)
+TENSORD_CALL_UNARY(Cos)
+TENSORD_CALL_UNARY(Tan)
+TENSORD_CALL_UNARY(Erf)
+TENSORD_CALL_UNARY(Cbrt)
+TENSORD_CALL_BINARY(Pow)
+TENSORD_CALL_BINARY(Atan2)
+TENSORD_CALL_BINARY(Remainder)
+#undef TENSORD_CALL_UNARY
+#undef TENSORD_CALL_BINARY
+
+template <typename T>
+std::array<const void*, kNumCoreOps> Table() {
+  std::array<const void*, kNumCoreOps> table = {};
+  const auto set = [&table](CoreOp op, auto* function) {
+    table[static_cast<size_t>(op)] = reinterpret_cast<const void*>(function);
+  };
+  set(CoreOp::kExp, &ExpCall<T>);
+  set(CoreOp::kExpm1, &Expm1Call<T>);
+  set(CoreOp::kLog, &LogCall<T>);
+  set(CoreOp::kLog1p, &Log1pCall<T>);
+  set(CoreOp::kLogistic, &LogisticCall<T>);
+  set(CoreOp::kTanh, &TanhCall<T>);
+  set(CoreOp::kSin, &SinCall<T>);
+  set(CoreOp::kCos, &CosCall<T>);
+  set(CoreOp::kTan, &TanCall<T>);
+  set(CoreOp::kErf, &ErfCall<T>);
+  set(CoreOp::kCbrt, &CbrtCall<T>);
+  set(CoreOp::kPow, &PowCall<T>);
+  set(CoreOp::kAtan2, &Atan2Call<T>);
+  set(CoreOp::kRemainder, &RemainderCall<T>);
+  return table;
+}
+
+const VectorMathCalls* Calls() {
+  static const VectorMathCalls calls = {sizeof(Register<float>), Table<float>(), Table<double>()};
+  return &calls;
+}
+
+#else
+
+const VectorMathCalls* Calls() {
+  static const VectorMathCalls calls;
+  return &calls;
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::cpu {
+
+HWY_EXPORT(Calls);
+
+const VectorMathCalls& GetVectorMathCalls() { return *HWY_DYNAMIC_DISPATCH(Calls)(); }
+
+const void* VectorMathCalls::Find(CoreOp op, DType dtype) const {
+  if (dtype == DType::kF32) return f32[static_cast<size_t>(op)];
+  if (dtype == DType::kF64) return f64[static_cast<size_t>(op)];
+  return nullptr;
+}
+
+}  // namespace tensord::cpu
+#endif

@@ -1,0 +1,210 @@
+// Fused kernels as machine code against the same kernels as steps of precompiled functions: the same bits, for random
+// programs, for every op and dtype, on both instruction sets.
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/elementwise.h"
+#include "backends/cpu/jit_code.h"
+#include "backends/cpu/jit_program.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/micro_builder.h"
+#include "tests/testlib/random_micro_program.h"
+#include "tests/unit/backends/cpu/fused_call.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
+#include "tests/unit/backends/cpu/sample_values.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr JitOptions kCode = {.use = JitOptions::Use::kAlways};
+constexpr JitOptions kSteps = {.use = JitOptions::Use::kNever};
+
+bool Takes(CoreOp op, DType dtype) { return FindElementwise(op, dtype) != nullptr; }
+
+std::vector<Literal> SampleTensors(const MicroProgram& program, const std::vector<int64_t>& elements, uint64_t seed) {
+  std::vector<Literal> tensors;
+  for (size_t t = 0; t < elements.size(); ++t) tensors.push_back(Sample({program.tensors[t], {elements[t]}}, seed + t));
+  return tensors;
+}
+
+// The first element that differs, or -1. NaN is NaN.
+int64_t FirstDifference(DType dtype, const std::string& got, const std::string& want) {
+  if (got == want) return -1;
+  return VisitDType(dtype, [&]<typename T>(TypeTag<T>) -> int64_t {
+    for (size_t i = 0; i < want.size() / sizeof(T); ++i) {
+      T a, b;
+      std::memcpy(&a, got.data() + i * sizeof(T), sizeof(T));
+      std::memcpy(&b, want.data() + i * sizeof(T), sizeof(T));
+      if (!Agree(a, b, 0)) return static_cast<int64_t>(i);
+    }
+    return -1;
+  });
+}
+
+bool ExpectSameBits(const MicroProgram& program, const std::vector<Literal>& tensors, const std::string& what) {
+  const Fused code(program, kCode), steps(program, kSteps);
+  if (!code.ok() || !steps.ok()) return false;
+  std::vector<std::pair<int32_t, int32_t>> places = {{-1, -1}};
+  for (const auto& pair : InPlacePairs(program)) places.push_back(pair);
+  for (const auto& in_place : places) {
+    const std::vector<std::string> got = code.Run(tensors, 1, in_place), want = steps.Run(tensors, 1, in_place);
+    for (size_t r = 0; r < want.size(); ++r) {
+      const DType dtype = program.instructions[static_cast<size_t>(program.results[r].value)].dtype;
+      const int64_t where = FirstDifference(dtype, got[r], want[r]);
+      EXPECT_EQ(where, -1) << what << ", result " << r << " in operand " << in_place.second << " of\n"
+                           << ToString(program) << code.Describe();
+      if (where != -1) return false;
+    }
+  }
+  return true;
+}
+
+void ExpectRandomProgramsSame(const RandomMicroOptions& options, uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    std::mt19937_64 random(seed);
+    const RandomMicro micro = MakeRandomMicroProgram(options, &random);
+    const std::vector<Literal> tensors = SampleTensors(micro.program, micro.tensor_elements, seed);
+    if (!ExpectSameBits(micro.program, tensors, absl::StrCat("seed ", seed))) return;
+  }
+}
+
+TEST(JitTest, RandomPrograms) {
+  ForEachInstructionSet([](const std::string&) {
+    ExpectRandomProgramsSame({.max_points = 3000, .takes = Takes}, 1, 150);
+    ExpectRandomProgramsSame({.reduces = true, .max_points = 3000, .takes = Takes}, 1000, 100);
+    ExpectRandomProgramsSame({.max_points = 100000, .instructions = 6, .takes = Takes}, 2000, 10);
+  });
+}
+
+TEST(JitTest, LongProgramsSpillRegisters) {
+  ForEachInstructionSet([](const std::string&) {
+    ExpectRandomProgramsSame({.max_points = 300, .instructions = 400, .takes = Takes}, 1, 10);
+    ExpectRandomProgramsSame({.reduces = true, .max_points = 300, .instructions = 150, .takes = Takes}, 1, 10);
+  });
+}
+
+// Lengths around multiples of vectors and of the turns of a loop; operands as arrays, and as single elements.
+void ExpectSameAtAllLengths(const std::string& what, const std::vector<DType>& operands,
+                            const std::function<int32_t(MicroBuilder&, const std::vector<int32_t>&)>& build) {
+  for (const int64_t n : {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 1003}) {
+    for (size_t single = 0; single <= operands.size(); ++single) {
+      MicroBuilder b(std::vector<MicroAxis>{{.size = n}});
+      std::vector<int32_t> values;
+      std::vector<int64_t> elements;
+      for (size_t i = 0; i < operands.size(); ++i) {
+        const bool is_single = i + 1 == single;
+        values.push_back(b.Load(operands[i], is_single ? MicroLevel::kUniform : MicroLevel::kFull));
+        elements.push_back(is_single ? 1 : n);
+      }
+      b.Result(build(b, values));
+      const MicroProgram program = b.Build();
+      const std::vector<Literal> tensors = SampleTensors(program, elements, static_cast<uint64_t>(n) * 3 + 1);
+      if (!ExpectSameBits(program, tensors, absl::StrCat(what, ", ", n, " elements"))) return;
+    }
+  }
+}
+
+TEST(JitTest, EveryOpAndDType) {
+  ForEachInstructionSet([](const std::string&) {
+    for (int index = 0; index < kNumCoreOps; ++index) {
+      const CoreOp op = static_cast<CoreOp>(index);
+      const OpClass op_class = Def(op).op_class;
+      if (op_class != OpClass::kUnary && op_class != OpClass::kBinary) continue;
+      for (const DType dtype : kAllDTypes) {
+        if (!Takes(op, dtype)) continue;
+        const std::string what = absl::StrCat(Def(op).name, " of ", Name(dtype));
+        if (op_class == OpClass::kUnary) {
+          ExpectSameAtAllLengths(what, {dtype}, [&](MicroBuilder& b, const auto& v) { return b.Unary(op, v[0]); });
+        } else {
+          ExpectSameAtAllLengths(what, {dtype, dtype},
+                                 [&](MicroBuilder& b, const auto& v) { return b.Binary(op, v[0], v[1]); });
+        }
+      }
+    }
+  });
+}
+
+TEST(JitTest, EveryComparisonSelectionAndClamp) {
+  ForEachInstructionSet([](const std::string&) {
+    for (const DType dtype : kAllDTypes) {
+      const std::string name(Name(dtype));
+      const bool is_complex = kComplexes.Contains(dtype);
+      for (int d = 1; d <= (is_complex ? 2 : 6); ++d) {
+        const CompareDirection direction = static_cast<CompareDirection>(d);
+        ExpectSameAtAllLengths(absl::StrCat("compare ", d, " of ", name), {dtype, dtype},
+                               [&](MicroBuilder& b, const auto& v) { return b.Compare(direction, v[0], v[1]); });
+        for (const DType chosen : {DType::kBool, DType::kF32, DType::kF64, DType::kI64, DType::kBF16, DType::kC64}) {
+          ExpectSameAtAllLengths(absl::StrCat("select by comparison ", d, " of ", name, " among ", Name(chosen)),
+                                 {dtype, dtype, chosen, chosen}, [&](MicroBuilder& b, const auto& v) {
+                                   return b.Select(b.Compare(direction, v[0], v[1]), v[2], v[3]);
+                                 });
+        }
+      }
+      ExpectSameAtAllLengths(absl::StrCat("select of ", name), {DType::kBool, dtype, dtype},
+                             [](MicroBuilder& b, const auto& v) { return b.Select(v[0], v[1], v[2]); });
+      if (is_complex) continue;
+      ExpectSameAtAllLengths(absl::StrCat("clamp of ", name), {dtype, dtype, dtype},
+                             [](MicroBuilder& b, const auto& v) { return b.Clamp(v[0], v[1], v[2]); });
+    }
+  });
+}
+
+TEST(JitTest, EveryConversion) {
+  ForEachInstructionSet([](const std::string&) {
+    for (const DType from : kAllDTypes) {
+      for (const DType to : kAllDTypes) {
+        ExpectSameAtAllLengths(absl::StrCat("convert ", Name(from), " to ", Name(to)), {from},
+                               [&](MicroBuilder& b, const auto& v) { return b.Convert(to, v[0]); });
+      }
+    }
+  });
+}
+
+MicroProgram Polynomial(int64_t n) {
+  MicroBuilder b(std::vector<MicroAxis>{{.size = n}});
+  const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+  int32_t y = x;
+  for (int i = 0; i < 12; ++i) y = b.Binary(CoreOp::kAdd, b.Binary(CoreOp::kMultiply, y, x), x);
+  b.Result(y);
+  return b.Build();
+}
+
+bool IsCode(const std::string& description) { return absl::StrContains(description, "bytes of code"); }
+
+TEST(JitTest, IsUsedWhereItPays) {
+  const bool has_code = BestJitIsa() != JitIsa::kNone;
+  EXPECT_EQ(IsCode(Fused(Polynomial(10000)).Describe()), has_code);
+  EXPECT_FALSE(IsCode(Fused(Polynomial(3)).Describe()));
+  EXPECT_EQ(IsCode(Fused(Polynomial(3), kCode).Describe()), has_code);
+  EXPECT_FALSE(IsCode(Fused(Polynomial(10000), kSteps).Describe()));
+}
+
+TEST(JitTest, StepsTakeOverWhereCodeIsRefused) {
+  const JitOptions refused = {.use = JitOptions::Use::kAlways, .protect = [](void*, size_t) { return false; }};
+  const MicroProgram program = Polynomial(1000);
+  const Fused fused(program, refused);
+  EXPECT_FALSE(IsCode(fused.Describe()));
+  const std::vector<Literal> tensors = SampleTensors(program, {1000}, 1);
+  EXPECT_EQ(fused.Run(tensors, 1), Fused(program, kSteps).Run(tensors, 1));
+}
+
+TEST(JitTest, CodeIsNotWritableAndLivesAsLongAsItsOwner) {
+  const std::string returns = "\xc3";
+  static int protections = 0;
+  const ProtectCode counted = [](void* pages, size_t bytes) { return ++protections, ProtectByMprotect(pages, bytes); };
+  const auto code = JitCode::Create({returns, returns}, counted);
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(protections, 1);
+  EXPECT_EQ(code->code_bytes(), 2);
+  EXPECT_EQ(static_cast<const char*>(code->part(1)) - static_cast<const char*>(code->part(0)), 64);
+  EXPECT_EQ(JitCode::Create({}, counted), nullptr);
+}
+
+}  // namespace
+}  // namespace tensord::cpu
