@@ -49,7 +49,9 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
       Log::Options{.level = LogLevelFromName(config.log().level()), .requests = config.log().requests()});
 
   parts->executors = std::make_unique<ExecutorPool>();
-  const CpuBackendOptions cpu = {.threads = config.cpu().threads(), .pool_bytes = config.cpu().pool_bytes()};
+  const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
+                                 .pool_bytes = config.cpu().pool_bytes(),
+                                 .jit = CpuJitNamed(config.cpu().jit())};
   AddDevice("cpu:0", MakeCpuBackend(cpu), config.cpu().executors(), config.cpu().queue_length(), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());

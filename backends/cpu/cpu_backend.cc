@@ -12,6 +12,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
@@ -79,6 +80,11 @@ class CpuProgram final : public PreparedSession {
   size_t max_results_ = 0;
 };
 
+cpu::JitOptions JitOptionsOf(CpuJit jit) {
+  using Use = cpu::JitOptions::Use;
+  return {.use = jit == CpuJit::kOff ? Use::kNever : jit == CpuJit::kOn ? Use::kAlways : Use::kWhereItPays};
+}
+
 struct NoTimes {
   void Start() {}
   void End() {}
@@ -139,6 +145,7 @@ class CpuBackend final : public Backend {
         memory_bytes_(MachineMemoryBytes()),
         memory_(HostBufferPool::Create(
             options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
+        jit_(JitOptionsOf(options.jit)),
         pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
     cpu::UseSerialBlas();
   }
@@ -168,6 +175,8 @@ class CpuBackend final : public Backend {
       absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
       if (make == nullptr) {
         kernel = Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
+      } else if (bound.micro != nullptr) {
+        kernel = cpu::MakeFusedKernel(bound, jit_);
       } else {
         kernel = make(bound);
       }
@@ -212,10 +221,15 @@ class CpuBackend final : public Backend {
   const std::string model_;
   const int64_t memory_bytes_;
   const std::shared_ptr<HostBufferPool> memory_;
+  const cpu::JitOptions jit_;
   ThreadPool pool_;
 };
 
 }  // namespace
+
+CpuJit CpuJitNamed(absl::string_view name) {
+  return name == "off" ? CpuJit::kOff : name == "on" ? CpuJit::kOn : CpuJit::kAuto;
+}
 
 std::unique_ptr<Backend> MakeCpuBackend(const CpuBackendOptions& options) {
   return std::make_unique<CpuBackend>(options);

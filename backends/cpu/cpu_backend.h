@@ -4,14 +4,25 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "engine/exec/backend.h"
 
 namespace tensord {
+
+// Whether fused kernels become machine code when a program is prepared. Results have the same bits either way.
+enum class CpuJit : uint8_t {
+  kOff,
+  kAuto,  // where it pays
+  kOn,    // wherever there is code for an instruction
+};
+// "off" and "on"; kAuto for any other name.
+CpuJit CpuJitNamed(absl::string_view name);
 
 struct CpuBackendOptions {
   int threads = 0;                        // of the pool that kernels share, the caller included; 0: one a core
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
+  CpuJit jit = CpuJit::kAuto;
 };
 
 // The native CPU: Highway kernels and OpenBLAS under one pool of threads. Buffers are host memory. Sets OpenBLAS to one

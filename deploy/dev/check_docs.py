@@ -31,7 +31,7 @@ def check_packages(findings):
     described = "\n".join(read_lines("docs/dependencies.md"))
     for number, line in enumerate(read_lines("deploy/dev/packages.txt"), 1):
         fields = line.split()
-        if len(fields) < 3 or fields[0] not in ("build", "runtime"):
+        if len(fields) < 3 or fields[0].split("/")[0] not in ("build", "runtime"):
             continue
         if not re.search(rf"`{re.escape(fields[1])}`", described):
             findings.error("deploy/dev/packages.txt", number, f"docs/dependencies.md does not name `{fields[1]}`. Say its licence and why")

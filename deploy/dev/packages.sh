@@ -2,9 +2,10 @@
 # Sourced. ensure_packages GROUP…: installs the packages of deploy/dev/packages.txt that are missing.
 
 packages_of() {
-  local group
+  local group architecture
+  architecture=$(dpkg --print-architecture 2>/dev/null || true)
   for group in "$@"; do
-    awk -v group="$group" '$1 == group { print $2 }' deploy/dev/packages.txt
+    awk -v group="$group" -v here="$group/$architecture" '$1 == group || $1 == here { print $2 }' deploy/dev/packages.txt
   done | sort -u
 }
 

@@ -204,6 +204,10 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   }
   RETURN_IF_ERROR(CheckPasses("compiler.disabled_passes", config.compiler().disabled_passes()));
   RETURN_IF_ERROR(CheckPasses("compiler.enabled_passes", config.compiler().enabled_passes()));
+  const std::string& jit = config.cpu().jit();
+  if (jit != "auto" && jit != "on" && jit != "off") {
+    return absl::InvalidArgumentError(absl::StrCat("setting cpu.jit is one of auto, on, off, not \"", jit, "\""));
+  }
   const std::string& level = config.log().level();
   if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
     return absl::InvalidArgumentError(

@@ -17,6 +17,8 @@ std::vector<MatrixSetting> MakeMatrix() {
       {.name = "three threads", .threads = 3},
       {.name = "64 KiB of pool", .pool_bytes = 64 << 10},
       {.name = "no pool", .pool_bytes = 0},
+      {.name = "code everywhere", .jit = "on"},
+      {.name = "no code", .jit = "off"},
       {.name = "printed and parsed", .print_and_parse = true},
       {.name = "colliding fingerprints", .collide = true},
   };
@@ -51,7 +53,8 @@ const std::vector<MatrixSetting>& SettingsMatrix() {
 
 std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
   std::vector<std::string> settings = {absl::StrCat("cpu.threads=", setting.threads),
-                                       absl::StrCat("cpu.pool_bytes=", setting.pool_bytes)};
+                                       absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
+                                       absl::StrCat("cpu.jit=", setting.jit)};
   for (const std::string& name : setting.disabled_passes) {
     settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
   }

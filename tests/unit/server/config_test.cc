@@ -56,7 +56,7 @@ TEST(ConfigTest, SetsEveryKindOfField) {
 TEST(ConfigTest, ValidatesRangesAndNames) {
   EXPECT_TRUE(ValidateConfig(ServerConfig()).ok());
   for (const char* wrong : {"limits.message_bytes=2147483648", "limits.rank=-1", "cpu.executors=0",
-                            "drain.timeout_ms=-1", "log.level=loud", "limits.default_deadline_ms=0",
+                            "drain.timeout_ms=-1", "log.level=loud", "cpu.jit=maybe", "limits.default_deadline_ms=0",
                             "compiler.disabled_passes=no_such_pass", "compiler.enabled_passes=no_such_pass"}) {
     ServerConfig config;
     ASSERT_TRUE(SetConfigField(wrong, &config).ok()) << wrong;
