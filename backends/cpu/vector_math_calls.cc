@@ -8,6 +8,7 @@
 #include "backends/cpu/vector_math_exp-inl.h"
 #include "backends/cpu/vector_math_log-inl.h"
 #include "backends/cpu/vector_math_order-inl.h"
+#include "backends/cpu/vector_math_pow-inl.h"
 #include "backends/cpu/vector_math_sleef-inl.h"
 #include "backends/cpu/vector_math_trig-inl.h"
 
