@@ -43,7 +43,7 @@ void RunTasks(const KernelArgs& args, int64_t n, int64_t per_task, int64_t resul
     FlushStreamed();
   };
   if (n < 2 * per_task) return task(0, n);
-  args.pool->ParallelForBlocks(n, per_task, task);
+  args.pool->ParallelForBlocks(n, per_task, task, TaskCost::kShort);
 }
 
 // Sizes and dtypes of one application of an op.

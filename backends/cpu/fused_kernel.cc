@@ -76,7 +76,9 @@ class FusedKernel final : public Kernel {
     if (tasks == 1) {
       run(0);
     } else {
-      args.pool->ParallelFor(tasks, run);
+      // A task of one group is as long as the group.
+      const bool is_short = plan_.space.is_map() || plan_.is_split || plan_.items_per_task > 1;
+      args.pool->ParallelFor(tasks, run, is_short ? TaskCost::kShort : TaskCost::kUnknown);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "backends/cpu/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +12,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kOpen = uint32_t{1} << 31;
+constexpr uint64_t kOneJob = uint64_t{1} << 32;
+constexpr uint64_t kCallers = kOneJob - 1;
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Pauses between two looks at the clock: about a microsecond.
+// What is left of a job for which a parked worker is woken: it comes some 20 µs later.
+constexpr auto kWorthWaking = std::chrono::microseconds(40);
+// Between two times that one job wakes workers: those that it woke may have had to leave again.
+constexpr auto kWakeAgain = std::chrono::microseconds(100);
+// Pauses between two looks at the clock: about a microsecond. Then whoever spins lets others run that wait for its
+// processor, which may be the very thread that it spins for.
 constexpr int kPausesPerLook = 32;
 
 // Set while this thread runs tasks of any pool: what it then asks for, it gets serially.
@@ -29,118 +37,202 @@ inline void Pause() {
 // Spins until done() or kSpin is over; says whether done() held.
 template <typename Done>
 bool SpinUntil(Done done) {
-  const Clock::time_point end = Clock::now() + kSpin;
+  Clock::time_point end;  // a look at the clock takes as long as the end of a small job
   do {
     for (int i = 0; i < kPausesPerLook; ++i) {
       if (done()) return true;
       Pause();
     }
+    if (end == Clock::time_point()) end = Clock::now() + kSpin;
+    sched_yield();
   } while (Clock::now() < end);
   return done();
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  const int workers = std::max(threads, 1) - 1;
-  workers_.reserve(static_cast<size_t>(workers));
-  for (int i = 0; i < workers; ++i) {
-    workers_.emplace_back([this] { WorkerLoop(); });
-    pthread_setname_np(workers_.back().native_handle(), "tensord-cpu");
+ThreadPool::ThreadPool(int threads)
+    : threads_(std::max(threads, 1)), workers_(new Worker[static_cast<size_t>(threads_ - 1)]) {
+  for (int i = 0; i < threads_ - 1; ++i) {
+    std::thread& thread = workers_[static_cast<size_t>(i)].thread;
+    thread = std::thread([this, i] { WorkerLoop(i); });
+    pthread_setname_np(thread.native_handle(), "tensord-cpu");
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    MutexLock lock(&mutex_);
-    stop_.store(true);
-    epoch_.fetch_add(1);
-  }
-  work_arrived_.SignalAll();
-  for (std::thread& worker : workers_) worker.join();
+  stop_.store(true);
+  state_.fetch_add(kOneJob);
+  for (int i = 0; i < threads_ - 1; ++i) Wake(&workers_[static_cast<size_t>(i)]);
+  for (int i = 0; i < threads_ - 1; ++i) workers_[static_cast<size_t>(i)].thread.join();
 }
 
-void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
-  const bool spread =
-      tasks > 1 && !workers_.empty() && !t_inside_job && !busy_.exchange(true, std::memory_order_acquire);
-  if (!spread) {
+void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
+  if (tasks <= 1 || threads_ == 1 || t_inside_job) {
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     return;
   }
-  job_ = &fn;
-  tasks_ = tasks;
-  next_task_.store(0, std::memory_order_relaxed);
-  gate_.fetch_or(kOpen, std::memory_order_release);
-  epoch_.fetch_add(1);
-  WakeWorkers(tasks - 1);
-
-  RunTasks();
-
-  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  AwaitWorkers();
-  busy_.store(false, std::memory_order_release);
+  if (Job* const job = TakeJob(); job != nullptr) {
+    Spread(job, tasks, fn, cost);
+    job->taken.store(false, std::memory_order_release);
+  } else {
+    state_.fetch_add(1);
+    t_inside_job = true;
+    for (int64_t task = 0; task < tasks; ++task) fn(task);
+    t_inside_job = false;
+  }
+  state_.fetch_sub(1);
 }
 
-void ThreadPool::ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t, int64_t)> fn) {
+void ThreadPool::ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t, int64_t)> fn,
+                                   TaskCost cost) {
   if (size <= 0) return;
   const int64_t blocks = (size - 1) / block + 1;
-  ParallelFor(blocks, [&](int64_t i) {
+  const auto run = [&](int64_t i) {
     const int64_t begin = i * block;
     fn(begin, std::min(size - begin, block) + begin);
-  });
+  };
+  ParallelFor(blocks, run, cost);
 }
 
-void ThreadPool::RunTasks() {
+ThreadPool::Job* ThreadPool::TakeJob() {
+  for (Job& job : jobs_) {
+    if (!job.taken.load(std::memory_order_relaxed) && !job.taken.exchange(true, std::memory_order_acquire)) return &job;
+  }
+  return nullptr;
+}
+
+void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
+  job->fn = &fn;
+  job->tasks = tasks;
+  job->next_task.store(0, std::memory_order_relaxed);
+  job->gate.fetch_or(kOpen, std::memory_order_release);
+  state_.fetch_add(kOneJob + 1);
+  RunAsCaller(job, cost);
+  job->gate.fetch_and(~kOpen, std::memory_order_acq_rel);
+  AwaitWorkers(job);
+}
+
+void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
   t_inside_job = true;
+  Clock::time_point first_seen, last_woken;  // workers that are parked, and might be here
+  int64_t done_since = 0;
+  // Sequentially consistent on both sides: either this sees a worker parked, or the worker sees the new state.
+  if (cost == TaskCost::kUnknown && parked_.load() > 0 && RoomIn(state_.load()) > 0) {
+    WakeTwo();
+    first_seen = last_woken = Clock::now();
+  } else if (HasParked()) {
+    first_seen = Clock::now();
+  }
   while (true) {
-    const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= tasks_) break;
-    (*job_)(task);
+    const int64_t task = job->next_task.fetch_add(1, std::memory_order_relaxed);
+    if (task >= job->tasks) break;
+    (*job->fn)(task);
+    const int64_t left = job->tasks - task - 1;
+    if (left < 1 || !HasParked() || RoomIn(state_.load(std::memory_order_relaxed)) == 0) continue;
+    const Clock::time_point now = Clock::now();
+    if (first_seen == Clock::time_point()) {
+      first_seen = now;
+      continue;
+    }
+    ++done_since;
+    if ((now - first_seen) / done_since * left < kWorthWaking || now - last_woken < kWakeAgain) continue;
+    WakeTwo();
+    last_woken = now;
   }
   t_inside_job = false;
 }
 
-void ThreadPool::WakeWorkers(int64_t wanted) {
-  // Sequentially consistent on both sides: either this sees the worker parked, or the worker sees the new epoch.
-  const int64_t sleepers = std::min<int64_t>(parked_.load(), wanted);
-  if (sleepers <= 0) return;
-  { MutexLock lock(&mutex_); }  // a worker between its last look and its wait holds the mutex
-  for (int64_t i = 0; i < sleepers; ++i) work_arrived_.Signal();
+void ThreadPool::RunAsWorker(Job* job, int worker) {
+  if (job->next_task.load(std::memory_order_relaxed) < job->tasks && HasParked()) WakeTwo();
+  t_inside_job = true;
+  while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
+    const int64_t task = job->next_task.fetch_add(1, std::memory_order_relaxed);
+    if (task >= job->tasks) break;
+    (*job->fn)(task);
+  }
+  t_inside_job = false;
 }
 
-void ThreadPool::AwaitWorkers() {
-  const auto empty = [this] { return gate_.load(std::memory_order_acquire) == 0; };
+void ThreadPool::AwaitWorkers(Job* job) {
+  const auto empty = [job] { return job->gate.load(std::memory_order_acquire) == 0; };
   if (SpinUntil(empty)) return;
-  MutexLock lock(&mutex_);
-  caller_waits_.store(true);
-  while (gate_.load() != 0) gate_emptied_.Wait(&mutex_);
-  caller_waits_.store(false);
+  MutexLock lock(&job->mutex);
+  job->caller_waits.store(true);
+  while (job->gate.load() != 0) job->gate_emptied.Wait(&job->mutex);
+  job->caller_waits.store(false);
 }
 
-void ThreadPool::TakePart() {
-  // Entering first and looking second leaves the caller no moment in which it could miss this thread.
-  if ((gate_.fetch_add(1) & kOpen) != 0) RunTasks();
-  if (gate_.fetch_sub(1) == 1 && caller_waits_.load()) {
-    { MutexLock lock(&mutex_); }
-    gate_emptied_.Signal();
+int64_t ThreadPool::RoomIn(uint64_t state) const {
+  return std::max<int64_t>(0, threads_ - static_cast<int64_t>(state & kCallers));
+}
+
+void ThreadPool::WakeTwo() {
+  int woken = 0;
+  const int64_t room = std::min<int64_t>(RoomIn(state_.load(std::memory_order_relaxed)), threads_ - 1);
+  for (int64_t i = 0; i < room && woken < 2; ++i) {
+    Worker& worker = workers_[static_cast<size_t>(i)];
+    if (!worker.parked.load(std::memory_order_relaxed)) continue;
+    Wake(&worker);
+    ++woken;
   }
 }
 
-uint32_t ThreadPool::AwaitEpoch(uint32_t seen) {
-  if (!SpinUntil([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
-    MutexLock lock(&mutex_);
-    parked_.fetch_add(1);
-    while (epoch_.load() == seen) work_arrived_.Wait(&mutex_);
-    parked_.fetch_sub(1);
-  }
-  return epoch_.load(std::memory_order_acquire);
+void ThreadPool::Wake(Worker* worker) {
+  if (!worker->parked.exchange(false)) return;
+  parked_.fetch_sub(1);
+  { MutexLock lock(&worker->mutex); }  // a worker between its last look and its wait holds the mutex
+  worker->woken.Signal();
 }
 
-void ThreadPool::WorkerLoop() {
-  uint32_t seen = 0;
-  while (!stop_.load()) {
-    seen = AwaitEpoch(seen);
-    TakePart();
+void ThreadPool::TakePart(int worker) {
+  for (size_t i = 0; i < kMaxJobs; ++i) {
+    Job& job = jobs_[(static_cast<size_t>(worker) + i) % kMaxJobs];
+    if ((job.gate.load(std::memory_order_relaxed) & kOpen) == 0) continue;
+    // Entering first and looking second leaves the caller no moment in which it could miss this thread.
+    if ((job.gate.fetch_add(1) & kOpen) != 0) RunAsWorker(&job, worker);
+    if (job.gate.fetch_sub(1) == 1 && job.caller_waits.load()) {
+      { MutexLock lock(&job.mutex); }
+      job.gate_emptied.Signal();
+    }
+  }
+}
+
+void ThreadPool::Park(int worker, uint64_t seen) {
+  Worker& me = workers_[static_cast<size_t>(worker)];
+  MutexLock lock(&me.mutex);
+  me.parked.store(true);
+  parked_.fetch_add(1);
+  const uint64_t state = state_.load();
+  const bool has_work = state != seen && RoomIn(state) > worker;
+  if ((has_work || stop_.load()) && me.parked.exchange(false)) parked_.fetch_sub(1);
+  while (me.parked.load()) me.woken.Wait(&me.mutex);
+}
+
+void ThreadPool::WorkerLoop(int worker) {
+  uint64_t seen = 0;
+  Clock::time_point spin_end = Clock::now() + kSpin;
+  int pauses = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const uint64_t state = state_.load(std::memory_order_acquire);
+    const bool has_room = RoomIn(state) > worker;
+    if (state != seen && has_room) {
+      seen = state;
+      TakePart(worker);
+      spin_end = Clock::now() + kSpin;
+      pauses = 0;
+      continue;
+    }
+    // Where callers need all processors a worker that spins would take one from them.
+    if (has_room && ++pauses < kPausesPerLook) {
+      Pause();
+      continue;
+    }
+    pauses = 0;
+    sched_yield();
+    if (Clock::now() < spin_end) continue;
+    Park(worker, seen);
+    spin_end = Clock::now() + kSpin;
   }
 }
 

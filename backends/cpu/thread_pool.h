@@ -1,28 +1,40 @@
 #ifndef TENSORD_BACKENDS_CPU_THREAD_POOL_H_
 #define TENSORD_BACKENDS_CPU_THREAD_POOL_H_
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "engine/base/mutex.h"
 
 namespace tensord::cpu {
 
+// What is known of a job's tasks before they have run.
+enum class TaskCost {
+  kUnknown,
+  kShort,  // about 10 µs at most: parked workers are woken only for many of them
+};
+
 // Fork-join pool of the CPU backend; one serves the whole process. It owns its worker threads and joins them in the
 // destructor, which must not run while a call is in progress. Thread-safe. Calls cannot fail;
 // a system that refuses a thread while the pool is made ends the process.
 //
-// The caller takes part in its own job. One job is spread at a time: a second caller, or a task that calls the pool
-// again, runs its tasks itself instead of waiting, so callers never block each other and nesting cannot deadlock.
-// Which thread runs a task is unspecified; callers that want the same bits for any number of threads cut their
-// work by sizes alone, never by threads().
+// The caller takes part in its own job. Several callers have a job each, up to kMaxJobs; callers and workers that are
+// at work are never more than threads(), so a worker leaves its job between two tasks when another caller comes. Nobody
+// waits for anybody's job but the own: a task that calls the pool again, and a caller that finds no room, run their
+// tasks themselves, so nesting cannot deadlock. Which thread runs a task is unspecified; callers that want the same
+// bits for any number of threads cut their work by sizes alone, never by threads().
 //
-// Workers spin for kSpin after a job, because waking a parked thread costs more than a small job, and then park.
+// Workers spin for some 50 µs after a job, because waking a parked thread costs its waker several microseconds and lets
+// the job wait for longer, and then park. Whoever wakes wakes two, which wake others.
 class ThreadPool {
  public:
+  static constexpr size_t kMaxJobs = 8;
+
   // `threads` counts the caller: 1 (or less) makes a pool without workers.
   explicit ThreadPool(int threads);
   ~ThreadPool();
@@ -30,46 +42,64 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   // How many threads a job may run on, the caller included.
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return threads_; }
 
   // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
   // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
   // spreading.
-  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn);
+  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.
-  void ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
+  void ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
+                         TaskCost cost = TaskCost::kUnknown);
 
  private:
-  void WorkerLoop();
-  // Enters the open job, if there is one, and runs tasks until none is left.
-  void TakePart();
-  void RunTasks();
-  void WakeWorkers(int64_t wanted);
-  void AwaitWorkers();
-  // Returns once the epoch differs from `seen`, spinning first and then parked.
-  uint32_t AwaitEpoch(uint32_t seen);
+  // What threads meet on has a cache line of its own.
+  struct alignas(64) Job {
+    // Written by the caller that has taken the job, while the gate is shut.
+    const absl::FunctionRef<void(int64_t)>* fn = nullptr;
+    int64_t tasks = 0;
+    alignas(64) std::atomic<bool> taken{false};
+    alignas(64) std::atomic<int64_t> next_task{0};
+    // kOpen while the job may be entered, plus the number of workers inside.
+    alignas(64) std::atomic<uint32_t> gate{0};
+    std::atomic<bool> caller_waits{false};
+    Mutex mutex;
+    CondVar gate_emptied;
+  };
 
-  // The job. Written by the caller that holds busy_, while the gate is shut and empty.
-  const absl::FunctionRef<void(int64_t)>* job_ = nullptr;
-  int64_t tasks_ = 0;
+  struct alignas(64) Worker {
+    std::atomic<bool> parked{false};
+    Mutex mutex;
+    CondVar woken;  // parked became false
+    std::thread thread;
+  };
 
-  // Each on its own cache line: they are what threads meet on.
-  alignas(64) std::atomic<bool> busy_{false};
-  alignas(64) std::atomic<int64_t> next_task_{0};
-  // kOpen while a job may be entered, plus the number of workers inside.
-  alignas(64) std::atomic<uint32_t> gate_{0};
-  // Counts jobs; workers watch it.
-  alignas(64) std::atomic<uint32_t> epoch_{0};
-  std::atomic<int32_t> parked_{0};
-  std::atomic<bool> caller_waits_{false};
+  // Null where all are taken.
+  Job* TakeJob();
+  void Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);
+  void RunAsCaller(Job* job, TaskCost cost);
+  void RunAsWorker(Job* job, int worker);
+  static void AwaitWorkers(Job* job);
+
+  void WorkerLoop(int worker);
+  // Enters every open job, one after the other.
+  void TakePart(int worker);
+  // Returns when somebody wakes it, or when there is work that `seen` does not show.
+  void Park(int worker, uint64_t seen);
+  // Workers that may be at work beside the callers that are in `state`: those with the first indices.
+  int64_t RoomIn(uint64_t state) const;
+  bool HasParked() const { return parked_.load(std::memory_order_relaxed) > 0; }
+  void WakeTwo();
+  void Wake(Worker* worker);
+
+  const int threads_;
+  std::array<Job, kMaxJobs> jobs_;
+  // The number of jobs so far, and in the lower half the callers that are at work. Workers watch it.
+  alignas(64) std::atomic<uint64_t> state_{0};
+  alignas(64) std::atomic<int64_t> parked_{0};
   std::atomic<bool> stop_{false};
-
-  Mutex mutex_;
-  CondVar work_arrived_;  // epoch_ or stop_ changed while a worker was parked
-  CondVar gate_emptied_;
-
-  std::vector<std::thread> workers_;
+  std::unique_ptr<Worker[]> workers_;
 };
 
 }  // namespace tensord::cpu

@@ -1,5 +1,5 @@
-// What a run costs without a client: bound programs run on the calling thread, medians of many rounds. Prints a table,
-// or with --json=FILE the workloads in the form of ./dev bench.
+// What a run costs without a client: bound programs run on the calling thread, and what threads and memory cost before
+// that; medians of many rounds. Prints a table, and with --json=FILE writes the workloads in the form of ./dev bench.
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +19,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
+#include "tests/bench/in_process/host_workloads.h"
 
 namespace tensord {
 namespace {
@@ -85,12 +86,8 @@ struct Workload {
   std::vector<std::string> disabled_passes = {};
 };
 
-struct Measured {
-  std::string name;
-  double microseconds = 0;
-};
-
-absl::StatusOr<Measured> Measure(const Workload& workload, Backend* backend) {
+// Microseconds of a run.
+absl::StatusOr<double> Measure(const Workload& workload, Backend* backend) {
   Graph graph = workload.graph();
   const CompileSettings settings{.device = "cpu:0", .disabled_passes = workload.disabled_passes};
   const ProgramKey key = MakeProgramKey(graph, settings);
@@ -119,7 +116,7 @@ absl::StatusOr<Measured> Measure(const Workload& workload, Backend* backend) {
     rounds.push_back(took.count() / workload.runs_per_round);
   }
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
-  return Measured{workload.name, rounds[kRounds / 2]};
+  return rounds[kRounds / 2];
 }
 
 int Main(absl::string_view json_file, absl::string_view filter) {
@@ -135,16 +132,23 @@ int Main(absl::string_view json_file, absl::string_view filter) {
       {"in_process_tiny_ops_unsegmented", "the same, a session each", &TinyOps, 50, unsegmented}};
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
   std::vector<std::string> rows;
+  const auto report = [&](const std::string& name, const std::string& what, int threads, double microseconds) {
+    std::cout << absl::StrFormat("%-34s %-28s %10.3f us\n", name, what, microseconds);
+    rows.push_back(absl::StrFormat(R"({"workload": "%s", "threads": %d, "ours_ms": %.6f, "peers": {}})", name, threads,
+                                   microseconds / 1000));
+  };
   for (const Workload& workload : workloads) {
     if (!absl::StrContains(workload.name, filter)) continue;
-    const absl::StatusOr<Measured> measured = Measure(workload, backend.get());
-    if (!measured.ok()) {
-      std::cerr << workload.name << ": " << measured.status() << "\n";
+    const absl::StatusOr<double> microseconds = Measure(workload, backend.get());
+    if (!microseconds.ok()) {
+      std::cerr << workload.name << ": " << microseconds.status() << "\n";
       return 1;
     }
-    std::cout << absl::StrFormat("%-34s %-28s %9.3f us a run\n", measured->name, workload.what, measured->microseconds);
-    rows.push_back(absl::StrFormat(R"({"workload": "%s", "threads": 1, "ours_ms": %.6f, "peers": {}})", measured->name,
-                                   measured->microseconds / 1000));
+    report(workload.name, workload.what, 1, *microseconds);
+  }
+  for (const HostWorkload& workload : HostWorkloads()) {
+    if (!absl::StrContains(workload.name, filter)) continue;
+    report(workload.name, workload.what, workload.threads, workload.measure());
   }
   if (!json_file.empty()) {
     std::ofstream(std::string(json_file)) << "{\"workloads\": [" << absl::StrJoin(rows, ", ") << "]}\n";

@@ -103,6 +103,75 @@ TEST(ThreadPoolTest, ABusyPoolDoesNotBlockASecondCaller) {
   EXPECT_EQ(sum, 4950);
 }
 
+// Waits in each of two tasks for the other to begin, which takes two threads.
+void MeetInAJob(ThreadPool* pool, TaskCost cost) {
+  std::atomic<int> left{2};
+  pool->ParallelFor(
+      2,
+      [&](int64_t) {
+        left.fetch_sub(1);
+        while (left.load() > 0) std::this_thread::yield();
+      },
+      cost);
+}
+
+TEST(ThreadPoolTest, TwoCallersHaveWorkersAtTheSameTime) {
+  ThreadPool pool(4);
+  std::thread other([&] {
+    for (int round = 0; round < 50; ++round) MeetInAJob(&pool, TaskCost::kUnknown);
+  });
+  for (int round = 0; round < 50; ++round) MeetInAJob(&pool, TaskCost::kUnknown);
+  other.join();
+}
+
+TEST(ThreadPoolTest, MoreCallersThanJobsRunTheirTasksThemselves) {
+  ThreadPool pool(2);
+  std::atomic<size_t> inside{0};
+  std::atomic<bool> release{false};
+  std::vector<std::thread> callers;
+  for (size_t c = 0; c < ThreadPool::kMaxJobs; ++c) {
+    callers.emplace_back([&] {
+      bool counted = false;  // a caller's tasks; the worker has its own
+      const std::thread::id self = std::this_thread::get_id();
+      pool.ParallelFor(2, [&](int64_t) {
+        if (std::this_thread::get_id() == self && !counted) {
+          counted = true;
+          inside.fetch_add(1);
+        }
+        while (!release.load()) std::this_thread::yield();
+      });
+    });
+  }
+  // A caller may come so late that the worker has one of its tasks, and still holds the other itself.
+  while (inside.load() < ThreadPool::kMaxJobs) std::this_thread::yield();
+  int64_t sum = 0;
+  pool.ParallelFor(100, [&](int64_t i) { pool.ParallelFor(2, [&](int64_t) { sum += i; }); });
+  EXPECT_EQ(sum, 2 * 4950);
+  release.store(true);
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(ThreadPoolTest, ManyShortTasksWakeParkedWorkers) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 3; ++round) {
+    const auto parked = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+    while (std::chrono::steady_clock::now() < parked) std::this_thread::yield();
+    // The caller comes to task 60 and waits there for somebody that it woke on the way.
+    const std::thread::id self = std::this_thread::get_id();
+    std::atomic<bool> has_come{false};
+    pool.ParallelFor(
+        64,
+        [&](int64_t task) {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(5);
+          while (std::chrono::steady_clock::now() < end) continue;
+          if (std::this_thread::get_id() != self) has_come.store(true);
+          while (task == 60 && !has_come.load()) std::this_thread::yield();
+        },
+        TaskCost::kShort);
+    EXPECT_TRUE(has_come.load());
+  }
+}
+
 TEST(ThreadPoolTest, ManyCallersAtOnce) {
   ThreadPool pool(3);
   std::vector<std::thread> callers;
