@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // must stand before highway.h
 #include "hwy/highway.h"
 
+#include "backends/cpu/vector_math_erf-inl.h"
 #include "backends/cpu/vector_math_exp-inl.h"
 #include "backends/cpu/vector_math_log-inl.h"
 #include "backends/cpu/vector_math_order-inl.h"
