@@ -11,6 +11,9 @@
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/reduce_loops.h"
 
+// What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
+extern "C" int blas_thread_shutdown_() __attribute__((weak));
+
 namespace tensord::cpu {
 namespace {
 
@@ -49,7 +52,15 @@ bool HasUnpackedKernels() {
 
 }  // namespace
 
-void UseSerialBlas() { openblas_set_num_threads(1); }
+void UseSerialBlas() {
+  static const bool is_done = [] {
+    openblas_set_num_threads(1);
+    // It has started its threads when it was loaded. To be asked for one thread does not end them.
+    if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
+    return true;
+  }();
+  static_cast<void>(is_done);
+}
 
 bool Gemm::CanReadLhs(DType dtype, const MatrixProduct& p) {
   if (IsTiny(dtype, p)) return true;

@@ -8,8 +8,8 @@
 
 namespace tensord::cpu {
 
-// Keeps OpenBLAS from ever using threads of its own: the backend's pool splits the work. To be called once, before the
-// first product. Process-wide.
+// Keeps OpenBLAS from having threads of its own: the backend's pool splits the work. To be called before the first
+// product, and by everyone who makes one; the first call counts. Process-wide.
 void UseSerialBlas();
 
 // A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
