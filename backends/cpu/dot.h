@@ -1,37 +1,32 @@
 #ifndef TENSORD_BACKENDS_CPU_DOT_H_
 #define TENSORD_BACKENDS_CPU_DOT_H_
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/strided_copy.h"
+#include "backends/cpu/dot_axes.h"
+#include "backends/cpu/dot_panel.h"
+#include "backends/cpu/dot_plan.h"
+#include "backends/cpu/dot_products.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/tensor/shape.h"
 
 namespace tensord::cpu {
 
-// The axes of a dot_general: pairs that are summed over, and pairs that both sides and the result share.
-struct DotAxes {
-  absl::Span<const int64_t> lhs_contracting;
-  absl::Span<const int64_t> rhs_contracting;
-  absl::Span<const int64_t> lhs_batch;
-  absl::Span<const int64_t> rhs_batch;
-  bool conjugates_lhs = false;  // of complex numbers only
-  bool conjugates_rhs = false;
-};
-
 // A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
 // the batch is contiguous. Either side may be conjugated as it is read; integers wrap; BOOL is or of ands; F16 and BF16
 // are computed in F32; a wider result dtype is computed in that dtype. Over no element the sum is 0.
 //
-// Axes of one role become one axis of a matrix wherever their strides allow; an operand is packed into scratch only
-// where they do not, and converted there where its dtype is not what is computed in. Matrices of the batch, and blocks
-// of large ones, are tasks for the pool, cut by sizes alone: same bits for any number of threads.
+// Where the axes of each role are one axis of a matrix, operands are read as they lie; else they are either walked over
+// in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold what has to be
+// converted or conjugated, and results that are to be rounded. They are bounded by some MiB and small beside the
+// tensors.
 //
-// Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
+// Immutable after construction, so thread-safe. Run does not allocate and cannot fail. Same bits for any number of
+// threads.
 class Contraction {
  public:
   // The axes are valid for the shapes, and the result dtype for the operands'. UNSUPPORTED_ON_DEVICE where a size is
@@ -44,54 +39,44 @@ class Contraction {
   void Run(const void* lhs, const void* rhs, void* result, void* scratch, ThreadPool& pool) const;
 
  private:
-  // An axis of one role, with its strides in elements on the side or sides that have it.
-  struct Axis {
-    int64_t size = 1;
-    int64_t lhs_stride = 0;
-    int64_t rhs_stride = 0;
+  // Walks over boxes along one axis.
+  struct Loop {
+    DotRole role = kRows;
+    int64_t count = 0;
+    std::array<int64_t, kNumDotSides> steps = {0, 0, 0};  // bytes
+    bool has_shorter_last = false;
   };
-  using Axes = absl::InlinedVector<Axis, 4>;
-  // What is done to an operand before the product reads it: packing, conversion, conjugation, in this order, each
-  // optional.
-  struct Preparation {
-    StridedCopy pack;
-    DType dtype = DType::kInvalid;  // of the operand
-    bool packs = false;
-    bool converts = false;
-    bool conjugates = false;
-    int64_t elements = 0;
-    int64_t pack_offset = 0;  // in scratch, bytes
-    int64_t convert_offset = 0;
-    int64_t conjugate_offset = 0;  // where nothing else was done before
+  // What is done in a box. Boxes differ by the roles in which they are the shorter last one.
+  struct Box {
+    bool occurs = false;
+    std::array<DotPanel, 2> panels;
+    RoundedBox rounded;
+    DotProducts products;
   };
+  // Where panels lie in scratch.
+  struct Places {
+    std::array<int64_t, 2> panels = {0, 0};
+    std::array<int64_t, 2> staging = {0, 0};
+    int64_t rounded = 0;
+    int64_t partials = 0;
+  };
+  struct Position;
 
   Contraction() = default;
-  void ClassifyAxes(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes);
-  void OrderContracted();
-  bool ReadsAsItLies(bool is_lhs, const Axes& contracted, MatrixProduct& product) const;
-  void PlanPack(bool is_lhs, MatrixProduct& product);
-  void PlanConversion(Preparation& preparation);
-  void PlanConjugation(const DotAxes& axes, MatrixProduct& product);
-  int64_t Reserve(int64_t bytes);
-  const void* Prepare(const Preparation& preparation, const void* operand, char* scratch, ThreadPool& pool) const;
-  void RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials) const;
+  Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
+  void PlaceScratch();
+  void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, char* scratch,
+              ThreadPool& pool) const;
 
   // Constant after Create.
-  Axes rows_;     // of the result: lhs free axes
-  Axes columns_;  // rhs free axes
-  Axes contracted_;
-  Axes batch_;
+  std::array<bool, 2> packs_ = {false, false};
+  bool rounds_ = false;
   DType computed_ = DType::kInvalid;
   DType result_dtype_ = DType::kInvalid;
-  Preparation lhs_;
-  Preparation rhs_;
-  Gemm gemm_;
-  int64_t num_matrices_ = 1;
-  int64_t matrix_elements_ = 0;  // of the result
-  int64_t num_items_ = 0;        // blocks of all matrices
-  int64_t items_per_task_ = 1;
-  int64_t partials_offset_ = 0;
-  int64_t wide_result_offset_ = 0;  // where the result is rounded from
+  absl::InlinedVector<Loop, 4> loops_;  // the fastest first, which are those over summed axes
+  int64_t num_boxes_ = 0;
+  std::vector<Box> boxes_;  // by the bits 1 << role of the shorter last boxes
+  Places places_;
   int64_t scratch_bytes_ = 0;
 };
 

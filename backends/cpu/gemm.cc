@@ -79,8 +79,13 @@ bool Gemm::FitsBlas(const MatrixProduct& p) {
          stride_fits(p.k, p.b.row_stride) && stride_fits(p.n, p.b.column_stride) && stride_fits(p.n, p.c_column_stride);
 }
 
-Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies)
-    : dtype_(dtype), element_bytes_(SizeOf(dtype)), copies_(copies), product_(product), loops_(GetGemmLoops(dtype)) {
+Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies, int64_t sums)
+    : dtype_(dtype),
+      element_bytes_(SizeOf(dtype)),
+      copies_(copies),
+      sums_(sums),
+      product_(product),
+      loops_(GetGemmLoops(dtype)) {
   if (product.m == 0 || product.n == 0) return;
   method_ = ChooseMethod(dtype, product);
   PlanBlocks();
@@ -98,15 +103,20 @@ bool Gemm::CanConjugateRhs(DType dtype, const MatrixProduct& p) {
 
 Gemm::Method Gemm::ChooseMethod(DType dtype, const MatrixProduct& p) {
   if (p.k == 0) return Method::kZero;
-  if (IsTiny(dtype, p)) return Method::kTiny;
+  const bool conjugates = p.conjugates_a || p.conjugates_b;
+  if (IsTiny(dtype, p) && !conjugates) return Method::kTiny;
   if (IsIntegral(dtype)) return Method::kGeneral;
   const bool reads_rows = p.m == 1 || p.a.row_stride == 1;
-  if (p.k == 1 && reads_rows) return Method::kOuter;
+  if (p.k == 1 && reads_rows && !conjugates) return Method::kOuter;
   if (p.m == 1 && p.n == 1) return Method::kDot;
-  if (p.n == 1) return Method::kMatrixVector;
-  if (p.m == 1) return Method::kVectorMatrix;
+  if (p.n == 1 && !p.conjugates_b) return Method::kMatrixVector;
+  if (p.m == 1 && !p.conjugates_a) return Method::kVectorMatrix;
   if (IsReal(dtype) && reads_rows && p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny) return Method::kGeneral;
   return Method::kMatrix;
+}
+
+bool Gemm::may_cut_k() const {
+  return copies_ == 1 && sums_ == 1 && (product_.n == 1 || product_.c_column_stride == product_.m);
 }
 
 void Gemm::CutK(int64_t parts) {
@@ -122,7 +132,7 @@ void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int6
   if (parts <= 1) return;
   const bool cuts_k =
       is_contiguous_along_outputs ? product_.k >= 64 * parts : outputs < 16 * parts && product_.k >= outputs;
-  if (cuts_k && copies_ == 1) return CutK(parts);
+  if (cuts_k && may_cut_k()) return CutK(parts);
   const int64_t least = is_contiguous_along_outputs ? 512 : 16;
   output_block = std::max(least, RoundUp(CeilDiv(outputs, parts), 16));
 }
@@ -132,7 +142,7 @@ void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int6
 void Gemm::PlanMatrixBlocks() {
   const double work =
       static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
-  if (!IsIntegral(dtype_) && copies_ == 1 && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
+  if (!IsIntegral(dtype_) && may_cut_k() && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
     CutK(std::clamp<int64_t>(static_cast<int64_t>(work / 2e6), 1, kMaxParts));
     return;
   }
@@ -169,7 +179,7 @@ void Gemm::PlanBlocks() {
       block_columns_ = std::min(p.n, std::max<int64_t>(1, kStreamBlockBytes / element_bytes_ / block_rows_));
       break;
     case Method::kDot:
-      if (copies_ == 1 && p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
+      if (may_cut_k() && p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
         CutK(std::min(kMaxParts, p.k * element_bytes_ / kStreamBlockBytes));
       }
       break;
@@ -201,16 +211,18 @@ int64_t Gemm::partial_bytes() const { return k_blocks_ > 1 ? k_blocks_ * product
 
 int64_t Gemm::block_work() const { return block_rows_ * block_columns_ * std::max<int64_t>(block_k_, 1); }
 
-void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void* c_base, void* partials) const {
+void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void* c_base, void* partials,
+                    bool accumulates) const {
+  MatrixProduct part = product_;
+  part.accumulates = accumulates;
   if (num_blocks() == 1) {
-    return Multiply(product_, static_cast<const char*>(a_base), static_cast<const char*>(b_base),
+    return Multiply(part, static_cast<const char*>(a_base), static_cast<const char*>(b_base),
                     static_cast<char*>(c_base));
   }
   const int64_t row = block % row_blocks_ * block_rows_;
   const int64_t column = block / row_blocks_ % column_blocks_ * block_columns_;
   const int64_t k_block = block / row_blocks_ / column_blocks_;
   const int64_t first_k = k_block * block_k_;
-  MatrixProduct part = product_;
   part.m = std::min(block_rows_, product_.m - row);
   part.n = std::min(block_columns_, product_.n - column);
   part.k = std::min(block_k_, product_.k - first_k);
@@ -219,13 +231,16 @@ void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void*
   const char* b =
       static_cast<const char*>(b_base) + (first_k * part.b.row_stride + column * part.b.column_stride) * element_bytes_;
   char* c = static_cast<char*>(c_base);
+  if (k_blocks_ > 1) part.accumulates = false;
   if (k_blocks_ > 1) c = static_cast<char*>(partials) + k_block * product_.m * product_.n * element_bytes_;
   Multiply(part, a, b, c + (row + column * part.c_column_stride) * element_bytes_);
 }
 
 // A result that is too big for the cache is made in pieces that are streamed from there.
 void Gemm::MultiplyOuter(const MatrixProduct& p, const char* a, const char* b, char* c) const {
-  if (product_.m * product_.n * element_bytes_ < StreamedResultBytes()) return loops_.outer(p, a, b, c);
+  if (p.accumulates || product_.m * product_.n * element_bytes_ < StreamedResultBytes()) {
+    return loops_.outer(p, a, b, c);
+  }
   alignas(64) char piece[4096];
   MatrixProduct part = p;
   part.n = 1;
@@ -237,6 +252,25 @@ void Gemm::MultiplyOuter(const MatrixProduct& p, const char* a, const char* b, c
     }
   }
   FlushStreamed();
+}
+
+void Gemm::MultiplyDot(const MatrixProduct& p, const char* a, const char* b, char* c) const {
+  if (!p.accumulates) {
+    return BlasDot(dtype_, p.k, a, p.a.column_stride, p.conjugates_a, b, p.b.row_stride, p.conjugates_b, c);
+  }
+  alignas(16) char sum[16];
+  BlasDot(dtype_, p.k, a, p.a.column_stride, p.conjugates_a, b, p.b.row_stride, p.conjugates_b, sum);
+  AddUp(sum, 1, 1, c, true);
+}
+
+// c = the sum of `rows` rows of `count` elements one after the other, or c += that.
+void Gemm::AddUp(const void* partials, int64_t rows, int64_t count, void* c, bool accumulates) const {
+  // Complex numbers are summed as pairs of reals.
+  const DType real = RealPartOf(dtype_);
+  const int64_t reals = count * (SizeOf(dtype_) / SizeOf(real));
+  const ReduceLoops sum = GetReduceLoops(ReduceOp::kSum, real);
+  if (!accumulates) sum.clear(c, reals);
+  sum.accumulate(partials, reals, rows, reals, c);
 }
 
 void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* c) const {
@@ -253,25 +287,19 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kGeneral:
       return loops_.general(p, a, b, c);
     case Method::kDot:
-      return BlasDot(dtype_, p.k, a, p.a.column_stride, p.conjugates_a, b, p.b.row_stride, p.conjugates_b, c);
+      return MultiplyDot(p, a, b, c);
     case Method::kMatrixVector:
-      return BlasMatrixVector(dtype_, p.m, p.k, p.a, p.conjugates_a, a, b, p.b.row_stride, c, 1);
+      return BlasMatrixVector(dtype_, p.m, p.k, p.a, p.conjugates_a, p.accumulates, a, b, p.b.row_stride, c, 1);
     case Method::kVectorMatrix:
-      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, b, a,
-                              p.a.column_stride, c, p.c_column_stride);
+      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, p.accumulates, b,
+                              a, p.a.column_stride, c, p.c_column_stride);
     case Method::kMatrix:
       return BlasMatrixMatrix(dtype_, p, a, b, c);
   }
 }
 
-void Gemm::JoinPartials(const void* partials, void* c) const {
-  if (k_blocks_ == 1) return;
-  // Complex numbers are summed as pairs of reals.
-  const DType real = RealPartOf(dtype_);
-  const int64_t count = product_.m * product_.n * (SizeOf(dtype_) / SizeOf(real));
-  const ReduceLoops sum = GetReduceLoops(ReduceOp::kSum, real);
-  sum.clear(c, count);
-  sum.accumulate(partials, count, k_blocks_, count, c);
+void Gemm::JoinPartials(const void* partials, void* c, bool accumulates) const {
+  if (k_blocks_ > 1) AddUp(partials, k_blocks_, product_.m * product_.n, c, accumulates);
 }
 
 }  // namespace tensord::cpu

@@ -14,9 +14,9 @@ void UseSerialBlas();
 
 // A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
 // is small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same for any
-// number of threads.
+// number of threads. It may add to what is in c, else c is not read.
 //
-// Immutable after construction, so thread-safe. Does not allocate; cannot fail; c is written, never read.
+// Immutable after construction, so thread-safe. Does not allocate; cannot fail.
 class Gemm {
  public:
   // Whether an operand can be read as it lies. What cannot has to be packed, to unit stride along an axis.
@@ -29,9 +29,10 @@ class Gemm {
   static bool FitsBlas(const MatrixProduct& product);
 
   Gemm() = default;
-  // `dtype` is BOOL, an integer, F32, F64 or complex. The product passed the checks above, and c_column_stride is m.
+  // `dtype` is BOOL, an integer, F32, F64 or complex. The product passed the checks above.
   // `copies` is how many products like this one run together: many of them keep the threads busy without being cut.
-  Gemm(DType dtype, const MatrixProduct& product, int64_t copies);
+  // `sums`: how many are added up in one place, which keeps them from being cut along k.
+  Gemm(DType dtype, const MatrixProduct& product, int64_t copies, int64_t sums);
 
   // Blocks of c, times the parts of k; 0 where c is empty.
   int64_t num_blocks() const { return row_blocks_ * column_blocks_ * k_blocks_; }
@@ -41,9 +42,9 @@ class Gemm {
   int64_t block_work() const;
 
   // Computes one block: of c, or with a cut k a whole partial product into `partials`.
-  void RunBlock(int64_t block, const void* a, const void* b, void* c, void* partials) const;
+  void RunBlock(int64_t block, const void* a, const void* b, void* c, void* partials, bool accumulates) const;
   // Adds the partial products up into c, after all blocks. Nothing to do where k is not cut.
-  void JoinPartials(const void* partials, void* c) const;
+  void JoinPartials(const void* partials, void* c, bool accumulates) const;
 
  private:
   enum class Method { kZero, kTiny, kOuter, kGeneral, kDot, kMatrixVector, kVectorMatrix, kMatrix };
@@ -52,13 +53,17 @@ class Gemm {
   void PlanBlocks();
   void PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block);
   void PlanMatrixBlocks();
+  bool may_cut_k() const;
   void CutK(int64_t parts);
   void MultiplyOuter(const MatrixProduct& part, const char* a, const char* b, char* c) const;
+  void MultiplyDot(const MatrixProduct& part, const char* a, const char* b, char* c) const;
+  void AddUp(const void* partials, int64_t rows, int64_t count, void* c, bool accumulates) const;
   void Multiply(const MatrixProduct& part, const char* a, const char* b, char* c) const;
 
   DType dtype_ = DType::kInvalid;
   int64_t element_bytes_ = 0;
   int64_t copies_ = 1;
+  int64_t sums_ = 1;
   MatrixProduct product_;
   Method method_ = Method::kZero;
   GemmLoops loops_;

@@ -43,27 +43,28 @@ void BlasMatrixMatrix(DType dtype, const MatrixProduct& p, const void* a, const 
   const blasint n = static_cast<blasint>(p.n);
   const blasint k = static_cast<blasint>(p.k);
   const blasint ldc = static_cast<blasint>(std::max(p.c_column_stride, p.m));
+  const bool accumulates = p.accumulates;
   switch (dtype) {
     case DType::kF32:
       cblas_sgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, 1, static_cast<const float*>(a), l.leading,
-                  static_cast<const float*>(b), r.leading, 0, static_cast<float*>(c), ldc);
+                  static_cast<const float*>(b), r.leading, accumulates, static_cast<float*>(c), ldc);
       return;
     case DType::kF64:
       cblas_dgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, 1, static_cast<const double*>(a), l.leading,
-                  static_cast<const double*>(b), r.leading, 0, static_cast<double*>(c), ldc);
+                  static_cast<const double*>(b), r.leading, accumulates, static_cast<double*>(c), ldc);
       return;
     case DType::kC64:
-      cblas_cgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC64, a, l.leading, b, r.leading, kZeroC64, c,
-                  ldc);
+      cblas_cgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC64, a, l.leading, b, r.leading,
+                  accumulates ? kOneC64 : kZeroC64, c, ldc);
       return;
     default:
-      cblas_zgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC128, a, l.leading, b, r.leading, kZeroC128, c,
-                  ldc);
+      cblas_zgemm(CblasColMajor, l.transpose, r.transpose, m, n, k, kOneC128, a, l.leading, b, r.leading,
+                  accumulates ? kOneC128 : kZeroC128, c, ldc);
   }
 }
 
-void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, bool conjugates, const void* a,
-                      const void* x, int64_t x_step, void* y, int64_t y_step) {
+void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, bool conjugates, bool accumulates,
+                      const void* a, const void* x, int64_t x_step, void* y, int64_t y_step) {
   const BlasMatrix l = Describe(m, k, strides, conjugates);
   // BLAS counts rows and columns of the matrix as it lies.
   const bool as_it_lies = l.transpose == CblasNoTrans || l.transpose == CblasConjNoTrans;
@@ -73,22 +74,24 @@ void BlasMatrixVector(DType dtype, int64_t m, int64_t k, MatrixStrides strides, 
   const blasint incy = static_cast<blasint>(y_step);
   const int64_t bytes = SizeOf(dtype);
   // Some versions scale what is in y by beta = 0, which keeps a NaN.
-  for (int64_t i = 0; i < m; ++i)
+  for (int64_t i = 0; i < m && !accumulates; ++i)
     std::memset(static_cast<char*>(y) + i * y_step * bytes, 0, static_cast<size_t>(bytes));
   switch (dtype) {
     case DType::kF32:
       cblas_sgemv(CblasColMajor, l.transpose, rows, columns, 1, static_cast<const float*>(a), l.leading,
-                  static_cast<const float*>(x), incx, 0, static_cast<float*>(y), incy);
+                  static_cast<const float*>(x), incx, accumulates, static_cast<float*>(y), incy);
       return;
     case DType::kF64:
       cblas_dgemv(CblasColMajor, l.transpose, rows, columns, 1, static_cast<const double*>(a), l.leading,
-                  static_cast<const double*>(x), incx, 0, static_cast<double*>(y), incy);
+                  static_cast<const double*>(x), incx, accumulates, static_cast<double*>(y), incy);
       return;
     case DType::kC64:
-      cblas_cgemv(CblasColMajor, l.transpose, rows, columns, kOneC64, a, l.leading, x, incx, kZeroC64, y, incy);
+      cblas_cgemv(CblasColMajor, l.transpose, rows, columns, kOneC64, a, l.leading, x, incx,
+                  accumulates ? kOneC64 : kZeroC64, y, incy);
       return;
     default:
-      cblas_zgemv(CblasColMajor, l.transpose, rows, columns, kOneC128, a, l.leading, x, incx, kZeroC128, y, incy);
+      cblas_zgemv(CblasColMajor, l.transpose, rows, columns, kOneC128, a, l.leading, x, incx,
+                  accumulates ? kOneC128 : kZeroC128, y, incy);
   }
 }
 

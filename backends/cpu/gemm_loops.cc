@@ -34,6 +34,7 @@ HWY_INLINE void TinyColumns(const MatrixProduct& p, const T* a, const T* b, T* c
   const int64_t row = kUnitRowStride ? 1 : p.a.row_stride;
   for (int64_t j = 0; j < p.n; ++j) {
     T sums[kRows] = {};
+    if (p.accumulates) std::memcpy(static_cast<void*>(sums), c + j * p.c_column_stride, sizeof(sums));
     for (int64_t q = 0; q < p.k; ++q) {
       const T factor = b[q * p.b.row_stride + j * p.b.column_stride];
       const T* column = a + q * p.a.column_stride;
@@ -50,6 +51,7 @@ HWY_INLINE void TinyVectorColumns(const MatrixProduct& p, const T* a, const T* b
   typedef T Unaligned __attribute__((vector_size(kRows * sizeof(T)), may_alias, aligned(1)));
   for (int64_t j = 0; j < p.n; ++j) {
     Vector sums = {};
+    if (p.accumulates) sums = *reinterpret_cast<const Unaligned*>(c + j * p.c_column_stride);
     for (int64_t q = 0; q < p.k; ++q) {
       const Vector column = *reinterpret_cast<const Unaligned*>(a + q * p.a.column_stride);
       sums += column * b[q * p.b.row_stride + j * p.b.column_stride];
@@ -68,6 +70,13 @@ HWY_INLINE void TinyPairVectors(D d, const MatrixProduct& p, int64_t step, const
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t j = 0; j < p.n; ++j) {
     auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    Real* result = c + 2 * j * p.c_column_stride;
+    if (p.accumulates) {
+      sum0 = hn::LoadU(d, result);
+      if constexpr (kVectors > 1) sum1 = hn::LoadU(d, result + lanes);
+      if constexpr (kVectors > 2) sum2 = hn::LoadU(d, result + 2 * lanes);
+      if constexpr (kVectors > 3) sum3 = hn::LoadU(d, result + 3 * lanes);
+    }
     for (int64_t q = 0; q < p.k; ++q) {
       const auto factor = MakeComplexFactor(d, b + 2 * (q * p.b.row_stride + j * p.b.column_stride));
       const Real* column = a + 2 * q * p.a.column_stride;
@@ -76,7 +85,6 @@ HWY_INLINE void TinyPairVectors(D d, const MatrixProduct& p, int64_t step, const
       if constexpr (kVectors > 2) sum2 = hn::Add(sum2, ComplexProduct(d, hn::LoadU(d, column + 2 * step), factor));
       if constexpr (kVectors > 3) sum3 = hn::Add(sum3, ComplexProduct(d, hn::LoadU(d, column + 3 * step), factor));
     }
-    Real* result = c + 2 * j * p.c_column_stride;
     hn::StoreU(sum0, d, result);
     if constexpr (kVectors > 1) hn::StoreU(sum1, d, result + lanes);
     if constexpr (kVectors > 2) hn::StoreU(sum2, d, result + 2 * lanes);
@@ -181,8 +189,14 @@ HWY_INLINE void ScaledColumn(const Pair<Real>* a_pairs, const Pair<Real>* factor
 template <typename T>
 void OuterProduct(const MatrixProduct& p, const void* a, const void* b, void* c) {
   for (int64_t j = 0; j < p.n; ++j) {
-    ScaledColumn(static_cast<const T*>(a), static_cast<const T*>(b) + j * p.b.column_stride, p.m,
-                 static_cast<T*>(c) + j * p.c_column_stride);
+    const T* column = static_cast<const T*>(a);
+    const T* factor = static_cast<const T*>(b) + j * p.b.column_stride;
+    T* sums = static_cast<T*>(c) + j * p.c_column_stride;
+    if (p.accumulates) {
+      for (int64_t i = 0; i < p.m; ++i) sums[i] = sums[i] + column[i] * *factor;
+    } else {
+      ScaledColumn(column, factor, p.m, sums);
+    }
   }
 }
 
@@ -191,12 +205,20 @@ struct PlainSum {
   static HWY_INLINE V Add(V sum, V x, T factor) {
     return sum + x * factor;
   }
+  template <typename V>
+  static HWY_INLINE V Join(V x, V y) {
+    return x + y;
+  }
 };
 
 struct OrOfAnds {
   template <typename V, typename T>
   static HWY_INLINE V Add(V sum, V x, T factor) {
     return sum | (x & factor);
+  }
+  template <typename V>
+  static HWY_INLINE V Join(V x, V y) {
+    return x | y;
   }
 };
 
@@ -221,8 +243,10 @@ HWY_INLINE void RegisterBlock(const MatrixProduct& p, const T* a, const T* b, T*
   }
   HWY_UNROLL(4)
   for (int j = 0; j < kColumns; ++j) {
-    *reinterpret_cast<Unaligned*>(c + j * p.c_column_stride) = low[j];
-    *reinterpret_cast<Unaligned*>(c + j * p.c_column_stride + kLanes) = high[j];
+    Unaligned* const result = reinterpret_cast<Unaligned*>(c + j * p.c_column_stride);
+    Unaligned* const next = reinterpret_cast<Unaligned*>(c + j * p.c_column_stride + kLanes);
+    *result = p.accumulates ? Algebra::Join(*result, low[j]) : low[j];
+    *next = p.accumulates ? Algebra::Join(*next, high[j]) : high[j];
   }
 }
 
@@ -241,7 +265,11 @@ HWY_INLINE void ColumnStrip(const MatrixProduct& p, const T* a, const T* b, T* c
       const T* column = a + i + q * p.a.column_stride;
       for (int64_t r = 0; r < rows; ++r) sums[r] = Algebra::Add(sums[r], column[r], factor);
     }
-    std::memcpy(c + i + j * p.c_column_stride, sums, static_cast<size_t>(rows) * sizeof(T));
+    T* const result = c + i + j * p.c_column_stride;
+    if (p.accumulates) {
+      for (int64_t r = 0; r < rows; ++r) sums[r] = Algebra::Join(result[r], sums[r]);
+    }
+    std::memcpy(result, sums, static_cast<size_t>(rows) * sizeof(T));
   }
 }
 

@@ -24,9 +24,10 @@ struct MatrixProduct {
   int64_t c_column_stride = 0;
   bool conjugates_a = false;
   bool conjugates_b = false;
+  bool accumulates = false;  // c += a·b
 };
 
-// c = a·b; does not read c.
+// c = a·b without reading c, or c += a·b where the product accumulates.
 using MatrixProductFunction = void (*)(const MatrixProduct& product, const void* a, const void* b, void* c);
 
 // Products that BLAS does not have or is slow at, for the machine's best instruction set. A null pointer: not for that

@@ -383,6 +383,77 @@ TEST(DotTest, NanAndInfinityGoThrough) {
   }
 }
 
+// Operands of a few hundred KiB whose axes are in any order, so that panels are cut along one role or several.
+std::vector<Case> PanelCases() {
+  std::vector<Case> cases = {
+      {{24, 20, 25, 12}, {20, 31, 12}, {1, 3}, {0, 2}, {}, {}},      // rows and sums interleave on the left
+      {{11, 20, 2, 12}, {20, 24, 12, 25}, {1, 3}, {0, 2}, {}, {}},   // columns and sums on the right
+      {{16, 18, 16, 15}, {15, 17, 18, 14}, {1, 3}, {2, 0}, {}, {}},  // both sides
+      {{8, 90, 20, 30}, {30, 90, 8, 2}, {1, 3}, {1, 0}, {0}, {2}},   // a batch that lies innermost
+      {{3, 40000, 2}, {2, 40000}, {1}, {1}, {}, {}},                 // small results of long sums
+      {{70, 30, 70}, {70, 30, 70}, {0, 1, 2}, {2, 1, 0}, {}, {}},    // one number
+      {{4, 3, 2, 3, 4, 2, 3, 2, 3, 5}, {3, 2, 5, 3, 3, 2}, {9, 1, 7, 3, 5}, {2, 3, 5, 0, 1}, {}, {}},
+      {{1, 150, 1, 130, 3}, {3, 1, 130}, {3, 4}, {2, 0}, {}, {}},  // axes of one element
+      {{0, 200, 30}, {30, 200, 4}, {1, 2}, {1, 0}, {}, {}},        // an empty result
+      {{20, 30, 2, 0}, {2, 30, 0, 3}, {2, 3}, {0, 2}, {}, {}},     // sums over nothing
+      {{200, 3, 0}, {2, 3, 0, 300}, {1}, {1}, {2}, {2}},           // an empty batch
+  };
+  for (int64_t more : {-1, 0, 1}) {
+    cases.push_back({{64 + more, 64, 16}, {8, 64 + more}, {0}, {1}, {}, {}});
+    cases.push_back({{4, 4}, {2, 4, 8192 + more}, {1}, {1}, {}, {}});
+    cases.push_back({{2, 256 + more, 128}, {256 + more, 3, 2}, {0, 1}, {2, 0}, {}, {}});
+  }
+  return cases;
+}
+
+TEST(DotTest, PanelsAreCutAndJoined) {
+  for (Case& c : PanelCases()) {
+    c.conjugates_lhs = c.conjugates_rhs = false;
+    CheckExact<float, float>(c);
+    CheckExact<double, double>(c);
+    CheckExact<int32_t, int32_t>(c);
+    CheckExact<int64_t, int32_t>(c);
+    CheckExact<Float16, Float16>(c);
+    CheckExact<BFloat16, BFloat16>(c);
+    CheckExact<double, Float16>(c);
+    CheckExact<Complex64, Complex64>(c);
+    c.conjugates_lhs = true;
+    CheckExact<Complex128, Complex128>(c);
+    CheckExact<Complex128, Complex64>(c);
+    c.conjugates_rhs = true;
+    CheckExact<Complex64, Complex64>(c);
+  }
+}
+
+TEST(DotTest, HalfProductsAreConvertedByPanels) {
+  for (const Case& c : {Matrices(700, 300, 20), Matrices(20, 300, 700), Matrices(1, 300, 900), Matrices(301, 900, 1)}) {
+    CheckExact<Float16, Float16>(c);
+    CheckExact<float, BFloat16>(c);
+  }
+}
+
+// Whatever is packed or converted, scratch stays small beside the tensors, or below some hundred KiB.
+TEST(DotTest, ScratchIsSmallBesideTheTensors) {
+  const Case cases[] = {{{48, 32, 32, 32}, {48, 32, 32, 32}, {1, 3}, {3, 1}, {}, {}},
+                        {{120, 100, 120}, {120, 100, 100}, {1, 2}, {2, 0}, {}, {}},
+                        {{100, 120, 100}, {120, 100, 100}, {0, 2}, {1, 2}, {}, {}},
+                        {{512, 64, 64}, {512, 64, 64}, {1}, {2}, {0}, {0}},
+                        {{2, 2, 1 << 19}, {1 << 19, 2, 2}, {0, 2}, {2, 0}, {}, {}},
+                        Matrices(2000, 2000, 2000),
+                        Matrices(1, 2000000, 1),
+                        Matrices(2000, 2000, 1)};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(Describe(c));
+    for (const auto& [operands, result] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF16),
+                                           std::pair(DType::kC64, DType::kC128), std::pair(DType::kI32, DType::kI64)}) {
+      const absl::StatusOr<Contraction> plan = Plan(c, operands, result);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      const int64_t tensors = (Product(c.lhs) + Product(c.rhs)) * SizeOf(operands) + NumResults(c) * SizeOf(result);
+      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{300} << 10, tensors / 16)) << Name(operands);
+    }
+  }
+}
+
 TEST(DotTest, SizesBeyondBlasAreRefused) {
   const int64_t huge = int64_t{1} << 33;
   EXPECT_EQ(Plan({{2, huge}, {huge, 2}, {1}, {0}, {}, {}}, DType::kF32, DType::kF32).status().code(),

@@ -1,0 +1,104 @@
+#include "backends/cpu/dot_axes.h"
+
+#include <algorithm>
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kEvenLength = 8;  // parts of long axes are multiples, which suits vectors
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool Has(absl::Span<const int64_t> axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+}
+
+}  // namespace
+
+int64_t NumElements(const DotAxisList& axes) {
+  int64_t elements = 1;
+  for (const DotAxis& axis : axes) elements *= axis.size;
+  return elements;
+}
+
+DotAxisList MergeAxes(const DotAxisList& axes) {
+  DotAxisList merged;
+  for (const DotAxis& axis : axes) {
+    if (axis.size == 1) continue;
+    bool continues = !merged.empty();
+    for (size_t side = 0; continues && side < kNumDotSides; ++side) {
+      continues = axis.strides[side] == merged.back().strides[side] * merged.back().size;
+    }
+    if (continues) {
+      merged.back().size *= axis.size;
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes) {
+  const Shape lhs_strides = ColumnMajorStrides(lhs);
+  const Shape rhs_strides = ColumnMajorStrides(rhs);
+  DotSpace space;
+  int64_t result_stride = 1;
+  const auto add_result = [&result_stride](DotAxisList& role, DotAxis axis) {
+    axis.strides[kDotResult] = result_stride;
+    result_stride *= axis.size;
+    role.push_back(axis);
+  };
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    if (Has(axes.lhs_contracting, i) || Has(axes.lhs_batch, i)) continue;
+    add_result(space.roles[kRows], {lhs[i], {lhs_strides[i], 0, 0}});
+  }
+  for (size_t i = 0; i < rhs.size(); ++i) {
+    if (Has(axes.rhs_contracting, i) || Has(axes.rhs_batch, i)) continue;
+    add_result(space.roles[kColumns], {rhs[i], {0, rhs_strides[i], 0}});
+  }
+  const auto pair = [&](int64_t left, int64_t right) -> DotAxis {
+    const size_t l = static_cast<size_t>(left), r = static_cast<size_t>(right);
+    return {lhs[l], {lhs_strides[l], rhs_strides[r], 0}};
+  };
+  for (size_t i = 0; i < axes.lhs_batch.size(); ++i) {
+    add_result(space.roles[kBatch], pair(axes.lhs_batch[i], axes.rhs_batch[i]));
+  }
+  for (size_t i = 0; i < axes.lhs_contracting.size(); ++i) {
+    space.roles[kSummed].push_back(pair(axes.lhs_contracting[i], axes.rhs_contracting[i]));
+  }
+  if (space.Size(kSummed) == 0) {
+    space.roles[kSummed] = {{0, {0, 0, 0}}};
+    for (DotAxisList& role : space.roles) {
+      for (DotAxis& axis : role) axis.strides[kLhs] = axis.strides[kRhs] = 0;
+    }
+  }
+  for (DotAxisList& role : space.roles) role = MergeAxes(role);
+  return space;
+}
+
+DotCut CutAxes(const DotAxisList& axes, int64_t most) {
+  DotCut cut;
+  int64_t elements = 1;
+  size_t i = 0;
+  for (; i < axes.size() && axes[i].size <= most / elements; ++i) {
+    cut.inner.push_back(axes[i]);
+    elements *= axes[i].size;
+  }
+  cut.last = cut.inner;
+  if (i == axes.size()) return cut;
+  DotAxis axis = axes[i];
+  const int64_t parts = CeilDiv(axis.size, std::max<int64_t>(1, most / elements));
+  int64_t length = CeilDiv(axis.size, parts);
+  if (length >= 4 * kEvenLength) length = CeilDiv(length, kEvenLength) * kEvenLength;
+  const int64_t last_length = axis.size - (CeilDiv(axis.size, length) - 1) * length;
+  cut.inner.push_back({length, axis.strides});
+  cut.last.push_back({last_length, axis.strides});
+  cut.has_shorter_last = last_length < length;
+  axis.size = CeilDiv(axis.size, length);
+  for (int64_t& stride : axis.strides) stride *= length;
+  cut.outer.push_back(axis);
+  cut.outer.insert(cut.outer.end(), axes.begin() + static_cast<ptrdiff_t>(i) + 1, axes.end());
+  return cut;
+}
+
+}  // namespace tensord::cpu
