@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gather_loops.h"
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/thread_pool.h"
@@ -17,6 +18,8 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
+constexpr int64_t kLeastStreamedRunBytes = 256;
+constexpr int64_t kLineBytes = 64;
 // Windows of which an element is picked before the next one: what they pick from stays in the cache meanwhile.
 constexpr int64_t kPickedWindows = 8192;
 
@@ -39,6 +42,9 @@ class GatherKernel final : public Kernel {
                                           window_[0].windows_stride == 1 && copy_.num_tasks() == 1);
     if (is_run && plan_.is_lookup()) {
       road_ = Road::kLookups;
+      const bool whole_lines = bytes % kLineBytes == 0 && plan_.windows_step() * element_bytes_ % kLineBytes == 0;
+      streams_lookups_ =
+          whole_lines && bytes >= kLeastStreamedRunBytes && bytes * plan_.num_windows() >= StreamedResultBytes();
     } else if (elements == 1) {
       road_ = Road::kElements;
     } else if (is_run) {
@@ -133,7 +139,8 @@ class GatherKernel final : public Kernel {
                 .index_step = lookup.index_step,
                 .src_step = lookup.operand_step * element_bytes_,
                 .dst_step = plan_.windows_step() * element_bytes_,
-                .run_bytes = plan_.window_elements() * element_bytes_},
+                .run_bytes = plan_.window_elements() * element_bytes_,
+                .stream = streams_lookups_},
                plan_.index_dtype());
     };
     if (plan_.num_windows() <= windows_per_task_) return run(0, plan_.num_windows());
@@ -178,6 +185,7 @@ class GatherKernel final : public Kernel {
   StridedCopy copy_;
   Road road_ = Road::kNone;
   int64_t windows_per_task_ = 1;
+  bool streams_lookups_ = false;
   int64_t elements_per_task_ = 1;
 };
 

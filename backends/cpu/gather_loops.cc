@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "backends/cpu/elementwise_stream.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -53,11 +55,11 @@ constexpr GatherLoops kLoops[] = {kLoopsOf<1>, kLoopsOf<2>, kLoopsOf<4>, kLoopsO
 
 // Rows of a table larger than the cache lie anywhere; asked for this many rows ahead they arrive in time.
 constexpr int64_t kRunsAhead = 8;
-constexpr int64_t kPrefetchedBytes = 256;
+constexpr int64_t kPrefetchedBytes = 512;
 constexpr int64_t kLineBytes = 64;
 
 // kBytes: of a run, 0 for any number. kDense: indices and results follow one another.
-template <typename Index, int64_t kBytes, bool kDense = false>
+template <typename Index, int64_t kBytes, bool kDense = false, bool kStream = false>
 void Copy(const RunLookup& lookup) {
   const Index* const indices = static_cast<const Index*>(lookup.indices);
   const int64_t bytes = kBytes != 0 ? kBytes : lookup.run_bytes;
@@ -65,12 +67,24 @@ void Copy(const RunLookup& lookup) {
   if constexpr (kBytes != 0 && !kDense) {
     if (lookup.index_step == 1 && lookup.dst_step == kBytes) return Copy<Index, kBytes, true>(lookup);
   }
+  if constexpr (kBytes == 0 && !kStream) {
+    if (lookup.stream) {
+      Copy<Index, 0, false, true>(lookup);
+      return FlushStreamed();
+    }
+  }
   const int64_t index_step = kDense ? 1 : lookup.index_step, dst_step = kDense ? kBytes : lookup.dst_step;
   const int64_t limit = lookup.limit, src_step = lookup.src_step;
   const char* const src = lookup.src;
   char* const dst = lookup.dst;
   const auto run = [&](int64_t i) { return src + std::clamp<int64_t>(indices[i * index_step], 0, limit) * src_step; };
-  const auto copy = [&](int64_t i) { std::memcpy(dst + i * dst_step, run(i), static_cast<size_t>(bytes)); };
+  const auto copy = [&](int64_t i) {
+    if constexpr (kStream) {
+      StreamCopy(run(i), dst + i * dst_step, bytes);
+    } else {
+      std::memcpy(dst + i * dst_step, run(i), static_cast<size_t>(bytes));
+    }
+  };
   const int64_t with_next = std::max<int64_t>(0, lookup.count - kRunsAhead);
   for (int64_t i = 0; i < with_next; ++i) {
     if constexpr (kBytes == 0 || kBytes >= 16) {

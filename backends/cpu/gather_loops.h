@@ -19,6 +19,7 @@ struct RunLookup {
   int64_t src_step = 0;
   int64_t dst_step = 0;
   int64_t run_bytes = 0;
+  bool stream = false;  // past the cache, where runs are long ones
 };
 
 // The loops for elements of one width.

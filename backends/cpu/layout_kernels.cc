@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> MakeConcatenate(const BoundInstruction& instruction) {
       axes.push_back({operand.shape[i], src_strides[i], dst_strides[i]});
     }
     CopyStep step;
-    step.copy = StridedCopy(axes, SizeOf(operand.dtype));
+    step.copy = StridedCopy(axes, SizeOf(operand.dtype), instruction.results[0].num_bytes());
     step.from = static_cast<int>(k);
     step.into_offset_bytes = done * dst_strides[joined] * SizeOf(operand.dtype);
     if (step.copy.num_tasks() > 0) steps.push_back(std::move(step));
@@ -211,12 +211,12 @@ PaddedAxis PlaceAxis(int64_t operand_size, int64_t result_size, int64_t low, int
 }
 
 // Writes one element, operand `from` or kZero, into a box of the result.
-CopyStep FillStep(int from, absl::Span<const int64_t> sizes, const Shape& strides, int64_t first,
-                  int64_t element_bytes) {
+CopyStep FillStep(int from, absl::Span<const int64_t> sizes, const Shape& strides, int64_t first, int64_t element_bytes,
+                  int64_t whole_bytes) {
   CopyAxes axes;
   for (size_t i = 0; i < strides.size(); ++i) axes.push_back({sizes[i], 0, strides[i]});
   CopyStep step;
-  step.copy = StridedCopy(axes, element_bytes);
+  step.copy = StridedCopy(axes, element_bytes, whole_bytes);
   step.from = from;
   step.into_offset_bytes = first * element_bytes;
   return step;
@@ -227,7 +227,7 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   const Shape& shape = instruction.results[0].shape;
   const std::vector<int64_t>& low = instruction.attrs->Ints("edge_padding_low");
   const std::vector<int64_t>& interior = instruction.attrs->Ints("interior_padding");
-  const int64_t element_bytes = SizeOf(operand.dtype);
+  const int64_t element_bytes = SizeOf(operand.dtype), whole_bytes = instruction.results[0].num_bytes();
   const Shape src_strides = ColumnMajorStrides(operand.shape);
   const Shape dst_strides = ColumnMajorStrides(shape);
 
@@ -241,7 +241,7 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
   }
   std::vector<CopyStep> steps;
   if (!any || !only_edges) {
-    steps.push_back(FillStep(1, shape, dst_strides, 0, element_bytes));
+    steps.push_back(FillStep(1, shape, dst_strides, 0, element_bytes, whole_bytes));
   } else {
     // The slabs below and above the operand along each axis, the last axis first; each leaves out what those before
     // have filled.
@@ -250,9 +250,9 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
     for (size_t i = shape.size(); i-- > 0;) {
       const int64_t above = padded[i].place + padded[i].count;
       box[i] = padded[i].place;
-      steps.push_back(FillStep(1, box, dst_strides, first, element_bytes));
+      steps.push_back(FillStep(1, box, dst_strides, first, element_bytes, whole_bytes));
       box[i] = shape[i] - above;
-      steps.push_back(FillStep(1, box, dst_strides, first + above * dst_strides[i], element_bytes));
+      steps.push_back(FillStep(1, box, dst_strides, first + above * dst_strides[i], element_bytes, whole_bytes));
       box[i] = padded[i].count;
       first += padded[i].place * dst_strides[i];
     }
@@ -266,7 +266,7 @@ std::unique_ptr<Kernel> MakePad(const BoundInstruction& instruction) {
       step.from_offset_bytes += padded[i].first * src_strides[i] * element_bytes;
       step.into_offset_bytes += padded[i].place * dst_strides[i] * element_bytes;
     }
-    step.copy = StridedCopy(axes, element_bytes);
+    step.copy = StridedCopy(axes, element_bytes, whole_bytes);
     steps.push_back(std::move(step));
   }
   steps.erase(
@@ -303,7 +303,8 @@ std::unique_ptr<Kernel> MakeEmbedDiag(const BoundInstruction& instruction) {
   }
   std::vector<CopyStep> steps;
   // An axis of size 1 is all diagonal.
-  if (operand.shape[a] != 1) steps.push_back(FillStep(kZero, {result.num_elements()}, {1}, 0, element_bytes));
+  if (operand.shape[a] != 1)
+    steps.push_back(FillStep(kZero, {result.num_elements()}, {1}, 0, element_bytes, result.num_bytes()));
   steps.emplace_back().copy = StridedCopy(axes, element_bytes);
   return MakeCopyKernel(std::move(steps));
 }
@@ -313,14 +314,15 @@ std::unique_ptr<Kernel> MakePadToMatch(const BoundInstruction& instruction) {
   const Shape& shape = instruction.results[0].shape;
   const size_t padded = static_cast<size_t>(instruction.attrs->Int("dimension"));
   const int64_t element_bytes = SizeOf(operand.dtype), kept = operand.shape[padded];
+  const int64_t whole_bytes = instruction.results[0].num_bytes();
   const Shape src_strides = ColumnMajorStrides(operand.shape), dst_strides = ColumnMajorStrides(shape);
   CopyAxes axes;
   for (size_t i = 0; i < shape.size(); ++i) axes.push_back({operand.shape[i], src_strides[i], dst_strides[i]});
   Shape added = shape;
   added[padded] -= kept;
   std::vector<CopyStep> steps;
-  steps.emplace_back().copy = StridedCopy(axes, element_bytes);
-  steps.push_back(FillStep(kZero, added, dst_strides, kept * dst_strides[padded], element_bytes));
+  steps.emplace_back().copy = StridedCopy(axes, element_bytes, whole_bytes);
+  steps.push_back(FillStep(kZero, added, dst_strides, kept * dst_strides[padded], element_bytes, whole_bytes));
   return MakeCopyKernel(std::move(steps));
 }
 

@@ -21,6 +21,10 @@ namespace {
 constexpr int64_t kSerialBytes = int64_t{32} << 10;
 // What a slab should have of a run that is cut.
 constexpr int64_t kLeastRunBytes = 256;
+// The rows of windows lie anywhere; asked for so many windows ahead they arrive in time.
+constexpr int64_t kWindowsAhead = 8;
+constexpr int64_t kPrefetchedBytes = 512;
+constexpr int64_t kLineBytes = 64;
 // Windows of which an element is taken before the next one: their places stay in the cache meanwhile.
 constexpr int64_t kPickedWindows = 4096;
 
@@ -197,9 +201,22 @@ class ScatterKernel final : public Kernel {
           into += begin * cut->operand_stride;
           from += begin * cut->windows_stride;
         }
+        if (i + kWindowsAhead < kept) {
+          const int64_t next = i + kWindowsAhead;
+          const int64_t skipped =
+              cut != nullptr ? std::max<int64_t>(0, low - starts.along[next]) * cut->operand_stride : 0;
+          Prefetch(window, starts.operand[next] + skipped, call.result);
+        }
         ApplyRows(window, into, from, call.updates, call.result);
       }
     });
+  }
+
+  void Prefetch(const MergedWindow& window, int64_t into, const char* result) const {
+    const WindowAxis& row = window[0];
+    const int64_t bytes = row.operand_stride == 1 ? std::min(row.size * element_bytes_, kPrefetchedBytes) : 1;
+    const char* const first = result + into * element_bytes_;
+    for (int64_t line = 0; line < bytes; line += kLineBytes) __builtin_prefetch(first + line, 1);
   }
 
   // Windows of one element, each named by one index.

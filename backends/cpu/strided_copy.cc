@@ -59,14 +59,15 @@ int Log2Bytes(int64_t element_bytes) { return std::countr_zero(static_cast<uint6
 
 }  // namespace
 
-StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_bytes) : element_bytes_(element_bytes) {
+StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_bytes, int64_t whole_bytes)
+    : element_bytes_(element_bytes) {
   int64_t elements = 1;
   for (const CopyAxis& axis : given_axes) elements *= axis.size;
   if (elements == 0) return;
   dst_bytes_ = elements * element_bytes;
   Axes axes = Normalize(given_axes);
   WidenElement(axes, element_bytes_);
-  const bool stream = dst_bytes_ >= StreamedResultBytes();
+  const bool stream = std::max(dst_bytes_, whole_bytes) >= StreamedResultBytes();
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
   num_blocks_ = 1;
   for (const Loop& loop : loops_) num_blocks_ *= loop.count;

@@ -32,8 +32,9 @@ class StridedCopy {
 
   // Copies nothing.
   StridedCopy() = default;
-  // element_bytes is 1, 2, 4, 8 or 16.
-  StridedCopy(absl::Span<const CopyAxis> axes, int64_t element_bytes);
+  // element_bytes is 1, 2, 4, 8 or 16. whole_bytes: of what the destination is a part of, where that is more; something
+  // large is written past the cache.
+  StridedCopy(absl::Span<const CopyAxis> axes, int64_t element_bytes, int64_t whole_bytes = 0);
 
   int64_t num_tasks() const { return num_tasks_; }
   void RunTask(int64_t task, const void* src, void* dst) const;
