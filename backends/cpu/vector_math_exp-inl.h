@@ -79,26 +79,6 @@ struct ExpTable;
 
 template <>
 struct ExpTable<float> {
-  HWY_ALIGN static constexpr float kPower[16] = {
-      0x1p+0f,        0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,  0x1.3dea64p+0f,
-      0x1.4bfdaep+0f, 0x1.5ab07ep+0f, 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
-      0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f};  // 2^(k/16), and what rounding took from it
-  HWY_ALIGN static constexpr float kPowerRest[16] = {0,
-                                                     0x1.9f3122p-25f,
-                                                     -0x1.c15742p-27f,
-                                                     0x1.ceac48p-25f,
-                                                     0x1.4636e2p-25f,
-                                                     0x1.824684p-25f,
-                                                     -0x1.593abcp-25f,
-                                                     -0x1.5bd5ecp-27f,
-                                                     0x1.9fcef4p-26f,
-                                                     -0x1.829fdp-25f,
-                                                     0x1.15506ep-27f,
-                                                     0x1.51f848p-27f,
-                                                     -0x1.a94b14p-26f,
-                                                     -0x1.3d56b2p-27f,
-                                                     -0x1.822dbcp-27f,
-                                                     0x1.52486cp-27f};
   static constexpr float kSixteenthsPerOne = 0x1.715476p+4f;  // 16 / ln 2
   // ln 2 / 16 in two parts; the product of the first with any number of sixteenths is exact.
   static constexpr float kSixteenthHigh = 0x1.62e4p-5f;
@@ -109,48 +89,30 @@ struct ExpTable<float> {
 
 template <>
 struct ExpTable<double> {
-  HWY_ALIGN static constexpr double kPower[16] = {0x1p+0,
-                                                  0x1.0b5586cf9890fp+0,
-                                                  0x1.172b83c7d517bp+0,
-                                                  0x1.2387a6e756238p+0,
-                                                  0x1.306fe0a31b715p+0,
-                                                  0x1.3dea64c123422p+0,
-                                                  0x1.4bfdad5362a27p+0,
-                                                  0x1.5ab07dd485429p+0,
-                                                  0x1.6a09e667f3bcdp+0,
-                                                  0x1.7a11473eb0187p+0,
-                                                  0x1.8ace5422aa0dbp+0,
-                                                  0x1.9c49182a3f09p+0,
-                                                  0x1.ae89f995ad3adp+0,
-                                                  0x1.c199bdd85529cp+0,
-                                                  0x1.d5818dcfba487p+0,
-                                                  0x1.ea4afa2a490dap+0};
-  HWY_ALIGN static constexpr double kPowerRest[16] = {0,
-                                                      0x1.8a62e4adc610bp-54,
-                                                      -0x1.19041b9d78a76p-55,
-                                                      0x1.9b07eb6c70573p-54,
-                                                      0x1.6f46ad23182e4p-55,
-                                                      0x1.ada0911f09ebcp-55,
-                                                      0x1.d4397afec42e2p-56,
-                                                      0x1.6324c054647adp-54,
-                                                      -0x1.bdd3413b26456p-54,
-                                                      -0x1.41577ee04992fp-55,
-                                                      0x1.6e9f156864b27p-54,
-                                                      0x1.c7c46b071f2bep-56,
-                                                      0x1.7a1cd345dcc81p-54,
-                                                      0x1.11065895048ddp-55,
-                                                      0x1.2ed02d75b3707p-55,
-                                                      -0x1.e9c23179c2893p-54};
   static constexpr double kSixteenthsPerOne = 0x1.71547652b82fep+4;
   static constexpr double kSixteenthHigh = 0x1.62e42fefa4p-5;
   static constexpr double kSixteenthLow = -0x1.8432a1b0e2634p-47;
   static constexpr double kPoly[] = {0x1.0000000000005p-1, 0x1.555555548ebf1p-3, 0x1.555555545fb65p-5,
                                      0x1.11123b45da631p-7, 0x1.6c185d65bf7d5p-10};
+  // The same with a small relative error of e^r - 1.
+  static constexpr double kExpm1Poly[] = {0x1.0000000000004p-1, 0x1.5555555555557p-3,  0x1.55555554704bep-5,
+                                          0x1.11111110ab45dp-7, 0x1.6c18520f4c44fp-10, 0x1.a01b65bf46d8fp-13};
 };
 
-// e^x for x between the clamps, within 0.6 ulp where kIsExact and within 1.1 otherwise; of NaN NaN.
-template <bool kIsExact = false, class D, class V>
-HWY_INLINE V ExpOfClamped(D d, V x) {
+// x = ln 2 (floor(exponent) + k/16) + r and power = 2^(k/16).
+template <class D, class V>
+struct ExpByTable {
+  V exponent;
+  V power;
+  V expm1_r;
+  hn::Vec<hn::RebindToUnsigned<D>> index;
+
+  // What power lacks of 2^(k/16) e^r.
+  HWY_INLINE V Rest() const { return hn::MulAdd(power, expm1_r, Lookup(Exp2Table<hn::TFromD<D>>::kRest, index)); }
+};
+
+template <class D, class V, class Poly>
+HWY_INLINE ExpByTable<D, V> ReduceExpByTable(D d, V x, const Poly& poly) {
   using T = hn::TFromD<D>;
   using C = ExpTable<T>;
   const hn::RebindToUnsigned<D> du;
@@ -160,16 +122,50 @@ HWY_INLINE V ExpOfClamped(D d, V x) {
   V r = hn::NegMulAdd(n, hn::Set(d, C::kSixteenthHigh), x);
   r = hn::NegMulAdd(n, hn::Set(d, C::kSixteenthLow), r);
   const auto index = hn::BitCast(du, shifted);
-  const V power = Lookup(C::kPower, index);
-  const V expm1_r = hn::MulAdd(hn::Mul(r, r), EvaluatePoly(d, r, C::kPoly), r);
-  V y;
-  if constexpr (kIsExact) {
-    y = hn::Add(power, hn::MulAdd(power, expm1_r, Lookup(C::kPowerRest, index)));
-  } else {
-    y = hn::MulAdd(power, expm1_r, power);
-  }
-  return ScaleByPowerOf2(d, y, hn::Mul(n, hn::Set(d, T(0.0625))));  // rounds it down
+  return {hn::Mul(n, hn::Set(d, T(0.0625))), Lookup(Exp2Table<T>::kPower, index),
+          hn::MulAdd(hn::Mul(r, r), EvaluatePoly(d, r, poly), r), index};
 }
+
+// e^x for x between the clamps, within 0.6 ulp where kIsExact and within 1.1 otherwise; of NaN NaN.
+template <bool kIsExact = false, class D, class V>
+HWY_INLINE V ExpOfClamped(D d, V x) {
+  const ExpByTable<D, V> e = ReduceExpByTable(d, x, ExpTable<hn::TFromD<D>>::kPoly);
+  const V y = kIsExact ? hn::Add(e.power, e.Rest()) : hn::MulAdd(e.power, e.expm1_r, e.power);
+  return ScaleByPowerOf2(d, y, e.exponent);  // rounds it down
+}
+
+// tanh(t) / t, for OddByTable.
+struct TanhTable {
+  static constexpr float kLimit = 9.02f;
+  static constexpr float kWidth = 0x1.29fbe8p-1f;
+  static constexpr float kPerWidth = 0x1.b7dccep+0f;
+  HWY_ALIGN static constexpr float kPoly[][16] = {
+      {0x1p+0f, 0x1.cd145p-1f, 0x1.69b758p-1f, 0x1.13eaa4p-1f, 0x1.af947ap-2f, 0x1.5dcec2p-2f, 0x1.24b2e2p-2f,
+       0x1.f668c4p-3f, 0x1.b7c878p-3f, 0x1.86f784p-3f, 0x1.5fe242p-3f, 0x1.3fe5f4p-3f, 0x1.253dbep-3f, 0x1.0eaf3ap-3f,
+       0x1.f6b33p-4f, 0x1.d52fcap-4f},
+      {-0x1.32e8c8p-23f, -0x1.345588p-2f, -0x1.50b006p-2f, -0x1.f19abcp-3f, -0x1.51f474p-3f, -0x1.d039c4p-4f,
+       -0x1.4af098p-4f, -0x1.eaf534p-5f, -0x1.792f52p-5f, -0x1.2a62bp-5f, -0x1.e39706p-6f, -0x1.8fb842p-6f,
+       -0x1.4fe47ap-6f, -0x1.1e358ap-6f, -0x1.ed914cp-7f, -0x1.adf3fap-7f},
+      {-0x1.55534cp-2f, -0x1.161e1ap-3f, 0x1.b843e4p-5f, 0x1.3cdfbep-4f, 0x1.c3e09cp-5f, 0x1.1e0866p-5f, 0x1.69c20cp-6f,
+       0x1.d8be28p-7f, 0x1.417ff8p-7f, 0x1.c65018p-8f, 0x1.4bf7b2p-8f, 0x1.f344b6p-9f, 0x1.80b12ep-9f, 0x1.2e9ba8p-9f,
+       0x1.e49776p-10f, 0x1.89ff5p-10f},
+      {-0x1.46803ep-13f, 0x1.482128p-3f, 0x1.936226p-5f, -0x1.080b2cp-7f, -0x1.be0456p-7f, -0x1.322b5p-7f,
+       -0x1.705b8ap-8f, -0x1.b763eap-9f, -0x1.0d6cb4p-9f, -0x1.572bcp-10f, -0x1.c63204p-11f, -0x1.3757fep-11f,
+       -0x1.b84f7cp-12f, -0x1.3fddd4p-12f, -0x1.dbbb3cp-13f, -0x1.6908c4p-13f},
+      {0x1.140b4ep-3f, -0x1.3bac4p-6f, -0x1.6c604cp-5f, -0x1.23a782p-7f, 0x1.388154p-10f, 0x1.f5efc8p-10f,
+       0x1.4a9276p-10f, 0x1.7dffa8p-11f, 0x1.b3d824p-12f, 0x1.fd137p-13f, 0x1.33ee74p-13f, 0x1.82a804p-14f,
+       0x1.f6fd6cp-15f, 0x1.51d182p-15f, 0x1.d2dc46p-16f, 0x1.4ac718p-16f},
+      {-0x1.b1fa32p-8f, -0x1.88d104p-5f, 0x1.bca25p-7f, 0x1.dc35fap-8f, 0x1.1fe1bep-10f, -0x1.44be82p-13f,
+       -0x1.d341dap-13f, -0x1.28fa1p-13f, -0x1.4c5caep-14f, -0x1.6e181ap-15f, -0x1.9b3a8cp-16f, -0x1.dd0a18p-17f,
+       -0x1.1eb49ap-17f, -0x1.64d356p-18f, -0x1.caa764p-19f, -0x1.2f7d5ep-19f},
+      {-0x1.523986p-5f, 0x1.a0fdc4p-6f, 0x1.a92d3ap-9f, -0x1.7f1294p-9f, -0x1.a0785ap-11f, -0x1.8fed7p-14f,
+       0x1.3f0962p-16f, 0x1.752e1ep-16f, 0x1.c6ccep-17f, 0x1.ee54b8p-18f, 0x1.0865aap-18f, 0x1.1fb366p-19f,
+       0x1.427c42p-20f, 0x1.75e046p-21f, 0x1.c05752p-22f, 0x1.1588d2p-22f}};
+  HWY_ALIGN static constexpr float kRest[16] = {0x1.d3c7d6p-32f,  0x1.447b1p-26f,  0x1.770478p-26f,  -0x1.dc6706p-26f,
+                                                0x1.6b683p-29f,   0x1.f665a2p-27f, -0x1.d9781ep-32f, 0x1.0f4b74p-30f,
+                                                -0x1.a9d082p-28f, 0x1.37f0a4p-30f, 0x1.b3f03ap-29f,  0x1.109d94p-28f,
+                                                0x1.6a497ap-30f,  0x1.4dca28p-28f, -0x1.1cee54p-32f, -0x1.feb63ap-32f};
+};
 
 #else
 
@@ -211,6 +207,25 @@ HWY_INLINE V Expm1(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));  // the sign of a zero
 }
 
+#if TENSORD_HAVE_LOOKUP
+
+template <class D>
+HWY_INLINE F32x16 Tanh(D d, F32x16 x) {
+  return OddByTable<TanhTable>(d, x);
+}
+
+template <class D>
+HWY_INLINE F64x8 Tanh(D d, F64x8 x) {
+  const F64x8 magnitude = hn::Min(hn::Set(d, ExpConstants<double>::kTanhOne), hn::Abs(x));  // passes NaN
+  const ExpByTable<D, F64x8> e = ReduceExpByTable(d, hn::Add(magnitude, magnitude), ExpTable<double>::kExpm1Poly);
+  const F64x8 one = hn::Set(d, 1);
+  const F64x8 scale = ScaleByPowerOf2(d, one, e.exponent);
+  const F64x8 t = hn::MulAdd(scale, e.Rest(), hn::MulSub(scale, e.power, one));  // e^2|x| - 1
+  return hn::CopySign(hn::Div(t, hn::Add(t, hn::Set(d, 2))), x);
+}
+
+#else
+
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
   using C = ExpConstants<hn::TFromD<D>>;
@@ -222,6 +237,8 @@ HWY_INLINE V Tanh(D d, V x) {
   const V y = hn::Div(t, hn::Add(t, hn::Set(d, 2)));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
+
+#endif  // TENSORD_HAVE_LOOKUP
 
 template <class D, class V>
 HWY_INLINE V Logistic(D d, V x) {

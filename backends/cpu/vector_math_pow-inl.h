@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 
 #if TENSORD_HAVE_LOOKUP
 
-// log2 of each sixteenth of [1, 2) and powers 2^(k/16).
+// log2 of each sixteenth of [1, 2), and 2^r beside the powers of Exp2Table.
 template <typename T>
 struct PowTables;
 
@@ -55,27 +55,7 @@ struct PowTables<float> {
   static constexpr float kLogPoly[] = {0x1.555552p-2f, -0x1.000334p-2f, 0x1.99f582p-3f, -0x1.4332bp-3f};
   static constexpr float kLog2E = 0x1.715476p+0f;
   static constexpr float kLog2ERest = 0x1.4ae0cp-26f;
-  // 2^(k/16), what rounding took from it, and (2^r - 1) / r on |r| <= 1/32.
-  HWY_ALIGN static constexpr float kPower[16] = {0x1p+0f,        0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f,
-                                                 0x1.306fep+0f,  0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,
-                                                 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
-                                                 0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f};
-  HWY_ALIGN static constexpr float kPowerRest[16] = {0,
-                                                     0x1.9f3122p-25f,
-                                                     -0x1.c15742p-27f,
-                                                     0x1.ceac48p-25f,
-                                                     0x1.4636e2p-25f,
-                                                     0x1.824684p-25f,
-                                                     -0x1.593abcp-25f,
-                                                     -0x1.5bd5ecp-27f,
-                                                     0x1.9fcef4p-26f,
-                                                     -0x1.829fdp-25f,
-                                                     0x1.15506ep-27f,
-                                                     0x1.51f848p-27f,
-                                                     -0x1.a94b14p-26f,
-                                                     -0x1.3d56b2p-27f,
-                                                     -0x1.822dbcp-27f,
-                                                     0x1.52486cp-27f};
+  // (2^r - 1) / r on |r| <= 1/32.
   static constexpr float kPowerPoly[] = {0x1.62e43p-1f, 0x1.ebfff4p-3f, 0x1.c6b476p-5f};
   // Adding this rounds to a sixteenth, to nearest even, and leaves it in the low bits.
   static constexpr float kSixteenths = 0x1.8p19f;
@@ -123,38 +103,6 @@ struct PowTables<double> {
       -0x1.fffff6347623p-4, 0x1.c71dbe6393125p-4,  -0x1.99bcaf1a5d3ccp-4, 0x1.73aab92512c37p-4,  -0x1.2b54970db2091p-4};
   static constexpr double kLog2E = 0x1.71547652b82fep+0;
   static constexpr double kLog2ERest = 0x1.777d0ffda0d24p-56;
-  HWY_ALIGN static constexpr double kPower[16] = {0x1p+0,
-                                                  0x1.0b5586cf9890fp+0,
-                                                  0x1.172b83c7d517bp+0,
-                                                  0x1.2387a6e756238p+0,
-                                                  0x1.306fe0a31b715p+0,
-                                                  0x1.3dea64c123422p+0,
-                                                  0x1.4bfdad5362a27p+0,
-                                                  0x1.5ab07dd485429p+0,
-                                                  0x1.6a09e667f3bcdp+0,
-                                                  0x1.7a11473eb0187p+0,
-                                                  0x1.8ace5422aa0dbp+0,
-                                                  0x1.9c49182a3f09p+0,
-                                                  0x1.ae89f995ad3adp+0,
-                                                  0x1.c199bdd85529cp+0,
-                                                  0x1.d5818dcfba487p+0,
-                                                  0x1.ea4afa2a490dap+0};
-  HWY_ALIGN static constexpr double kPowerRest[16] = {0,
-                                                      0x1.8a62e4adc610bp-54,
-                                                      -0x1.19041b9d78a76p-55,
-                                                      0x1.9b07eb6c70573p-54,
-                                                      0x1.6f46ad23182e4p-55,
-                                                      0x1.ada0911f09ebcp-55,
-                                                      0x1.d4397afec42e2p-56,
-                                                      0x1.6324c054647adp-54,
-                                                      -0x1.bdd3413b26456p-54,
-                                                      -0x1.41577ee04992fp-55,
-                                                      0x1.6e9f156864b27p-54,
-                                                      0x1.c7c46b071f2bep-56,
-                                                      0x1.7a1cd345dcc81p-54,
-                                                      0x1.11065895048ddp-55,
-                                                      0x1.2ed02d75b3707p-55,
-                                                      -0x1.e9c23179c2893p-54};
   static constexpr double kPowerPoly[] = {0x1.62e42fefa3a07p-1, 0x1.ebfbdff82c597p-3,  0x1.c6b08d6dea47ep-5,
                                           0x1.3b2ab6fad244ep-7, 0x1.5d89fe45d629cp-10, 0x1.430a75b93923ep-13};
   static constexpr double kSixteenths = 0x1.8p48;
@@ -200,15 +148,16 @@ HWY_INLINE TwoParts<V> Log2InTwoParts(D d, V x) {
 // 2^t for |t| < kTrustedExponent.
 template <class D, class V>
 HWY_INLINE V Exp2OfTwoParts(D d, TwoParts<V> t) {
-  using C = PowTables<hn::TFromD<D>>;
+  using T = hn::TFromD<D>;
+  using C = PowTables<T>;
   const hn::RebindToUnsigned<D> du;
   const V sixteenths = hn::Set(d, C::kSixteenths);
   const V shifted = hn::Add(hn::Add(t.high, t.low), sixteenths);
   const V n = hn::Sub(shifted, sixteenths);
   const V r = hn::Add(hn::Sub(t.high, n), t.low);
   const auto index = hn::BitCast(du, shifted);
-  const V power = Lookup(C::kPower, index);
-  const V rest = hn::MulAdd(hn::Mul(power, r), EvaluatePoly(d, r, C::kPowerPoly), Lookup(C::kPowerRest, index));
+  const V power = Lookup(Exp2Table<T>::kPower, index);
+  const V rest = hn::MulAdd(hn::Mul(power, r), EvaluatePoly(d, r, C::kPowerPoly), Lookup(Exp2Table<T>::kRest, index));
   return ScaleByPowerOf2(d, hn::Add(power, rest), n);  // rounds n down
 }
 
