@@ -88,16 +88,52 @@ def compile_table(rows):
     return table(["workload", "ours"] + names, body)
 
 
-def math_table(rows, ulps):
-    """Of the ops alone; `ulps` by workload, where they were measured."""
+def ops_table(rows):
+    """Ops alone, beside the peers."""
     body = []
     for row in rows:
-        _, op, dtype = row["workload"].split("_", 1)[0], *row["workload"].split("_", 1)[1].rsplit("_", 1)
-        alone = row["floors_ms"]["math"] * row["ns_per_element"] / row["ours_ms"] if row["floors_ms"]["math"] else None
-        cells = [op, dtype, "%.2f" % row["ns_per_element"], "%.2f" % alone if alone else "–", ulps.get((op, dtype), "–")]
-        body.append(cells + ["%.2f" % (row["ns_per_element"] * ratio_of(row, n)) if n in row["peers"] else "–"
-                             for n in peers_in(rows)])
-    return table(["op", "dtype", "ours, ns", "in cache, ns", "ulp"] + peers_in(rows), body)
+        op, dtype = row["workload"][len("G01b_"):].rsplit("_", 1)
+        each = row["ns_per_element"]
+        body.append([op, dtype, str(row["threads"]), "%.2f" % each] +
+                    ["%.2f" % (each * ratio_of(row, n)) if n in row["peers"] else "–" for n in peers_in(rows)])
+    return table(["op", "dtype", "threads", "ours"] + peers_in(rows), body)
+
+
+def ulps_of(path):
+    """Largest errors by op and dtype, from the table of a Markdown page whose columns are op, F32, F64."""
+    ulps = {}
+    if os.path.exists(path):
+        with open(path) as f:
+            for line in f:
+                cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+                if len(cells) >= 3 and re.fullmatch(r"[a-z0-9_]+", cells[0]) and re.fullmatch(r"[0-9.]*", cells[1] + cells[2]):
+                    ulps[cells[0], "f32"], ulps[cells[0], "f64"] = cells[1], cells[2]
+    return ulps
+
+
+def functions_table(rows, ulps):
+    """The functions' own loops, of bench_vector_math: on arrays in the cache and on 2^20 elements."""
+    found = {}
+    for row in rows:
+        op, dtype, size = row["workload"][len("vector_math_"):].rsplit("_", 2)
+        found.setdefault((op, dtype), {})[size] = row
+    body = []
+    for (op, dtype), by_size in found.items():
+        cells = [op, dtype, ulps.get((op, dtype)) or "–"]
+        for size in ("cached", "1M"):
+            row = by_size.get(size)
+            cells.append("%.2f" % row["ns_per_element"] if row else "–")
+            peer = row and row["peers"].get("numpy")
+            cells.append("%.2f" % (row["ns_per_element"] * peer / row["ours_ms"]) if peer else "–")
+        body.append(cells)
+    return table(["function", "dtype", "ulp", "in the cache", "NumPy", "2^20", "NumPy"], body)
+
+
+def calls_table(rows):
+    """Of what a call costs beside its kernels."""
+    body = [[row["workload"], str(row["threads"]), number(row["ours_ms"]),
+             ", ".join("%s %s" % (n, number(ms)) for n, ms in sorted(row.get("peers", {}).items())) or "–"] for row in rows]
+    return table(["workload", "threads", "ours, ms", "beside it"], body)
 
 
 def sections_of(path):
@@ -116,9 +152,9 @@ def shortfalls(rows, notes):
         for row in (r for r in rows if r["workload"] == workload):
             behind = ["%s %.2f" % (n, ratio_of(row, n)) for n in PEERS if n in row["peers"] and ratio_of(row, n) < 1]
             if behind:
-                found.append("%d thread%s: %s" % (row["threads"], "s"[:row["threads"] - 1], ", ".join(behind)))
+                found.append("%d thread%s: %s" % (row["threads"], "" if row["threads"] == 1 else "s", ", ".join(behind)))
             elif row["share"] < WANTED_SHARE.get(row["limit"], 0):
-                found.append("%d thread%s: %.0f %% of the limit" % (row["threads"], "s"[:row["threads"] - 1], 100 * row["share"]))
+                found.append("%d thread%s: %.0f %% of the limit" % (row["threads"], "" if row["threads"] == 1 else "s", 100 * row["share"]))
         if not found:
             continue
         note = [text for heading, text in notes.items() if any(workload == n or workload.startswith(n + "_")
@@ -171,8 +207,14 @@ def write(measured, folder):
         if members:
             parts.append("### %s\n\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"]))))
     if ops:
-        parts.append("## Functions alone\n\nNanoseconds an element of 2^20, on one thread; in the cache of 2^14.\n\n" +
-                     math_table([row for row in ops if row["threads"] == 1] or ops, {}))
+        parts.append("## Ops alone\n\nNanoseconds an element of 2^20, a graph of one op.\n\n" + ops_table(ops))
+    functions = [row for row in measured["workloads"] if row["workload"].startswith("vector_math_")]
+    if functions:
+        parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that docs/numerics.md "
+                     "has.\n\n" + functions_table(functions, ulps_of(os.path.join(folder, "..", "numerics.md"))))
+    calls = [row for row in measured["workloads"] if row["workload"].startswith(("in_process", "S1", "S2"))]
+    if calls:
+        parts.append("## Calls\n\n" + calls_table(calls))
     fewest = min((row["threads"] for row in rows), default=1)
     if rows:
         parts.append("## Compile times\n\nMilliseconds: ours to a program that can run; of a peer its first run, which is where "
