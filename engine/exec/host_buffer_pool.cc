@@ -15,6 +15,9 @@ namespace {
 
 constexpr int64_t kSmallest = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kSmallestInHeap = int64_t{64} << 10;
+// Of addresses; the allocator has what does not fit.
+constexpr int64_t kHeapBytes = int64_t{16} << 30;
 constexpr int64_t kAddressSpace = int64_t{1} << 56;  // no process has more; the sizes of classes fit far beyond it
 
 // Four classes a power of two: 64, 80, 96, 112, 128, 160, ….
@@ -31,8 +34,12 @@ int64_t BytesOf(int size_class) {
   return (int64_t{1} << power) + (int64_t{quarter} << (power - 2));
 }
 
-void* AllocateBlock(int64_t bytes) {
-  const bool huge = bytes >= kHugePage;
+// Blocks of their own huge pages. What is smaller shares some, if it is not so small that the allocator has it warm.
+bool HasOwnPages(int64_t bytes) { return bytes >= kHugePage; }
+bool SharesPages(int64_t bytes) { return bytes >= kSmallestInHeap && bytes < kHugePage; }
+
+void* AllocateFromSystem(int64_t bytes) {
+  const bool huge = HasOwnPages(bytes);
   const size_t alignment = huge ? static_cast<size_t>(kHugePage) : 64;
   const size_t size = (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
   void* const block = std::aligned_alloc(alignment, size);
@@ -48,9 +55,37 @@ std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int6
   return pool;
 }
 
+HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes)
+    : limit_bytes_(limit_bytes),
+      keep_bytes_(keep_bytes),
+      heap_(keep_bytes > 0 ? std::min(limit_bytes, kHeapBytes) : 0) {}  // pages that are not kept would be torn again
+
 HostBufferPool::~HostBufferPool() {
   for (std::vector<void*>& blocks : free_) {
-    for (void* block : blocks) std::free(block);
+    for (void* block : blocks) {
+      if (!heap_.Owns(block)) std::free(block);
+    }
+  }
+}
+
+void* HostBufferPool::AllocateBlock(int64_t bytes) {
+  if (SharesPages(bytes)) {
+    MutexLock lock(&mutex_);
+    if (void* const block = heap_.Take(bytes); block != nullptr) return block;
+  }
+  return AllocateFromSystem(bytes);
+}
+
+void HostBufferPool::FreeBlocks(const std::vector<Trimmed>& blocks) {
+  for (const Trimmed& trimmed : blocks) {
+    if (!heap_.Owns(trimmed.block)) {
+      std::free(trimmed.block);
+      continue;
+    }
+    const int64_t bytes = BytesOf(trimmed.size_class);
+    HugePageHeap::ReturnPages(trimmed.block, bytes);
+    MutexLock lock(&mutex_);
+    heap_.Give(trimmed.block, bytes);
   }
 }
 
@@ -90,7 +125,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
 }
 
 void HostBufferPool::Release(void* address, int size_class) {
-  std::vector<void*> trimmed;
+  std::vector<Trimmed> trimmed;
   {
     MutexLock lock(&mutex_);
     const int64_t bytes = BytesOf(size_class);
@@ -99,15 +134,14 @@ void HostBufferPool::Release(void* address, int size_class) {
     free_[static_cast<size_t>(size_class)].push_back(address);
     if (stats_.free_bytes > keep_bytes_) trimmed = TrimLocked();
   }
-  // Giving pages back takes long; nobody should wait for it.
-  for (void* block : trimmed) std::free(block);
+  FreeBlocks(trimmed);
 }
 
-std::vector<void*> HostBufferPool::TrimLocked() {
-  std::vector<void*> trimmed;
+std::vector<HostBufferPool::Trimmed> HostBufferPool::TrimLocked() {
+  std::vector<Trimmed> trimmed;
   for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
     while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
-      trimmed.push_back(free_[c].back());
+      trimmed.push_back({free_[c].back(), static_cast<int>(c)});
       free_[c].pop_back();
       stats_.free_bytes -= BytesOf(static_cast<int>(c));
       ++stats_.trimmed;

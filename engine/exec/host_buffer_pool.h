@@ -9,14 +9,16 @@
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 #include "engine/exec/buffer.h"
+#include "engine/exec/huge_page_heap.h"
 #include "engine/exec/memory_stats.h"
 
 namespace tensord {
 
 // Host memory for tensors, kept for reuse when it is released, because touching a fresh page costs more than most
-// kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 2 MiB up. Bounded:
-// allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, and at most `keep_bytes` of free blocks are
-// kept, the largest going first; with 0 none are. Thread-safe; buffers may outlive the pool's owner, not the process's.
+// kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 64 KiB up.
+// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, and at most `keep_bytes` of free
+// blocks are kept, the largest going first; with 0 none are. Thread-safe; buffers may outlive the pool's owner, not the
+// process's.
 class HostBufferPool {
  public:
   static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes);
@@ -28,15 +30,25 @@ class HostBufferPool {
  private:
   static constexpr int kNumClasses = 256;
 
-  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes) : limit_bytes_(limit_bytes), keep_bytes_(keep_bytes) {}
+  struct Trimmed {
+    void* block = nullptr;
+    int size_class = 0;
+  };
+
+  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes);
   void Release(void* address, int size_class);
+  // Null where the system has none.
+  void* AllocateBlock(int64_t bytes);
+  // Gives pages back to the system, which takes long: nobody should wait for it.
+  void FreeBlocks(const std::vector<Trimmed>& blocks) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes the blocks out that are more than may be kept.
-  std::vector<void*> TrimLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Trimmed> TrimLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t limit_bytes_;
   const int64_t keep_bytes_;
   std::weak_ptr<HostBufferPool> self_;
   mutable Mutex mutex_;
+  HugePageHeap heap_;  // Take and Give under mutex_
   std::array<std::vector<void*>, kNumClasses> free_ ABSL_GUARDED_BY(mutex_);
   MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
 };

@@ -89,15 +89,17 @@ double TwoCallers() {
 
 // A result that is written once: memory that the process has not had, or that a run before has given back.
 double WriteResult(int64_t bytes, bool is_fresh) {
-  const auto pool = HostBufferPool::Create(int64_t{1} << 40, is_fresh ? 0 : int64_t{1} << 30);
+  // Large blocks are given back to the system at once, small ones are held.
+  const bool is_held = is_fresh && bytes < int64_t{32} << 20;
+  const auto pool = HostBufferPool::Create(int64_t{1} << 40, is_fresh && !is_held ? 0 : int64_t{1} << 30);
   std::vector<double> times;
-  std::vector<std::shared_ptr<Buffer>> held;  // what is small the allocator would hand out again
+  std::vector<std::shared_ptr<Buffer>> held;
   for (int round = 0; round <= kRounds; ++round) {
     times.push_back(Microseconds([&] {
       auto buffer = pool->Allocate(bytes);
       if (!buffer.ok()) return;
       std::memset((*buffer)->address(), 1, static_cast<size_t>(bytes));
-      if (is_fresh && bytes < int64_t{32} << 20) held.push_back(*std::move(buffer));
+      if (is_held) held.push_back(*std::move(buffer));
     }));
   }
   times.erase(times.begin());
