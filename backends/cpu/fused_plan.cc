@@ -24,6 +24,7 @@ constexpr int64_t kTaskPicoseconds = 10'000'000;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kCountedPoints = int64_t{1} << 40;
 constexpr int64_t kFewGroups = 16;
+constexpr int64_t kMaxFetchedGroupBytes = int64_t{128} << 10;
 constexpr int64_t kMaxParts = 32;
 // Tasks with more memory than the stack may hold get it from the kernel's scratch: as many as this is enough for, but
 // not fewer than keep a few threads busy.
@@ -214,6 +215,37 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
 
 namespace {
 
+// Where several groups fit the cache the next one is fetched: the steps of all stages leave more time for it than those
+// of the first one, which reads the operands, and lines asked for faster than memory answers are dropped.
+void FetchNextGroups(FusedPlan* plan) {
+  const FusedSpace& space = plan->space;
+  if (space.is_map() || plan->is_split) return;
+  int64_t bytes = 0;
+  std::vector<int32_t> fetches;
+  for (FusedAccess& access : plan->accesses) {
+    if (!access.is_fetched) continue;
+    if (!space.DependsOnGroup(access.access.strides)) {
+      access.is_fetched = false;
+      plan->fetched_bytes -= SizeOf(access.dtype);
+      continue;
+    }
+    const bool is_new = std::none_of(fetches.begin(), fetches.end(), [&](int32_t other) {
+      const FusedAccess& fetched = plan->accesses[static_cast<size_t>(other)];
+      return fetched.operand == access.operand && fetched.access.offset == access.access.offset;
+    });
+    if (!is_new) continue;
+    fetches.push_back(static_cast<int32_t>(&access - plan->accesses.data()));
+    bytes += space.scan_points() * space.width(false) * SizeOf(access.dtype);
+  }
+  if (fetches.empty() || bytes > kMaxFetchedGroupBytes) return;
+  int64_t steps = 0;
+  for (const FusedStage& stage : plan->stages) steps += space.num_tiles() * static_cast<int64_t>(stage.tile.size());
+  for (FusedAccess& access : plan->accesses) access.is_fetched = false;
+  plan->fetched_bytes = 0;
+  plan->group_fetches = std::move(fetches);
+  plan->group_fetched_lines = CeilDiv(bytes / 64, std::max<int64_t>(1, steps)) + 1;
+}
+
 absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
@@ -239,6 +271,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
                   group_cost / 4 * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
+  FetchNextGroups(&plan);
   FormRuns(isa, jit.use, &plan);
   const int64_t registers = AllocateRegisters(&plan);
   if (plan.is_split) {

@@ -145,7 +145,11 @@ struct FusedPlan {
   int64_t tile_elements = 0;
   int64_t point_picoseconds = 0;  // an estimate, of all stages
   int64_t fetched_bytes = 0;      // of a point, of the operands that are too big for the cache
-  int64_t value_bytes = 0;        // of a task's memory, its tables apart
+  // Where groups are small: the accesses of which the next group's are fetched while a group runs, instead of the next
+  // tile's, and lines a step.
+  std::vector<int32_t> group_fetches;
+  int64_t group_fetched_lines = 0;
+  int64_t value_bytes = 0;  // of a task's memory, its tables apart
   int64_t task_bytes = 0;
   bool needs_scratch = false;  // for the tasks' memory: it does not fit the stack
   // Where groups are few, parts of each are folded by themselves and joined between stages.

@@ -88,6 +88,22 @@ void FusedTask::StartGroup(int64_t group) {
   for (size_t i = 0; i < plan_.accesses.size(); ++i) {
     if (plan_.accesses[i].level != MicroLevel::kUniform) PlaceAccess(i, group);
   }
+  if (!plan_.group_fetches.empty()) FetchGroup(group + 1);
+}
+
+// Has the steps that follow ask for the operands of a group, a few lines each.
+void FusedTask::FetchGroup(int64_t group) {
+  num_ahead_ = first_ahead_ = 0;
+  if (group >= plan_.space.num_groups()) return;
+  fetched_lines_ = plan_.group_fetched_lines;
+  for (const int32_t index : plan_.group_fetches) {
+    const FusedAccess& access = plan_.accesses[static_cast<size_t>(index)];
+    const int64_t first = access.access.offset + plan_.space.GroupOffset(access.access.strides, group);
+    const int64_t points = plan_.space.scan_points() * plan_.space.width(plan_.space.is_tail(group));
+    const int64_t bytes = SizeOf(access.dtype);
+    const char* const operand = static_cast<const char*>(args_.operands[static_cast<size_t>(access.operand)]);
+    if (num_ahead_ < kMaxAhead) ahead_[num_ahead_++] = {operand + first * bytes, operand + (first + points) * bytes};
+  }
 }
 
 void FusedTask::StartFolds(const FusedStage& stage) {
@@ -148,12 +164,16 @@ void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
 void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile) {
   if (steps.empty()) return;
   const int64_t rows = plan_.space.tile_rows();
-  fetched_lines_ = plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
+  const bool fetches_tiles = plan_.group_fetches.empty();
+  if (fetches_tiles) {
+    fetched_lines_ =
+        plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
+  }
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t row = tile * rows;
     begin_ = row * width_;
     n_ = std::min(rows, plan_.space.scan_points() - row) * width_;
-    num_ahead_ = first_ahead_ = 0;
+    if (fetches_tiles) num_ahead_ = first_ahead_ = 0;
     Run(steps);
   }
 }

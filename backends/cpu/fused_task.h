@@ -51,6 +51,7 @@ class FusedTask {
   void Run(const std::vector<FusedStep>& steps);
   void RunLower(const std::vector<FusedStep>& steps, int64_t n);
   void PlaceAccess(size_t index, int64_t group);
+  void FetchGroup(int64_t group);
   void Load(const FusedStep& step);
   void LoadPeriodic(const FusedAccess& access, AccessState& state, void** place);
   void FetchAhead(int64_t lines);
