@@ -19,8 +19,7 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr auto kWorthWaking = std::chrono::microseconds(40);
 // Between two times that one job wakes workers: those that it woke may have had to leave again.
 constexpr auto kWakeAgain = std::chrono::microseconds(100);
-// Pauses between two looks at the clock: about a microsecond. Then whoever spins lets others run that wait for its
-// processor, which may be the very thread that it spins for.
+// Pauses between two looks at the clock: about a microsecond.
 constexpr int kPausesPerLook = 32;
 
 // Set while this thread runs tasks of any pool: what it then asks for, it gets serially.
@@ -34,19 +33,10 @@ inline void Pause() {
 #endif
 }
 
-// Spins until done() or kSpin is over; says whether done() held.
-template <typename Done>
-bool SpinUntil(Done done) {
-  Clock::time_point end;  // a look at the clock takes as long as the end of a small job
-  do {
-    for (int i = 0; i < kPausesPerLook; ++i) {
-      if (done()) return true;
-      Pause();
-    }
-    if (end == Clock::time_point()) end = Clock::now() + kSpin;
-    sched_yield();
-  } while (Clock::now() < end);
-  return done();
+// Lets the thread run that this one spins for, if that waits for this very processor. To yield to others, which may
+// have a lot to do, is no use to anyone here.
+void YieldIfOn(int processor) {
+  if (sched_getcpu() == processor) sched_yield();
 }
 
 }  // namespace
@@ -106,6 +96,10 @@ void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)
   job->fn = &fn;
   job->tasks = tasks;
   job->next_task.store(0, std::memory_order_relaxed);
+  const int processor = sched_getcpu();
+  if (caller_processor_.load(std::memory_order_relaxed) != processor) {
+    caller_processor_.store(processor, std::memory_order_relaxed);
+  }
   job->gate.fetch_or(kOpen, std::memory_order_release);
   state_.fetch_add(kOneJob + 1);
   RunAsCaller(job, cost);
@@ -145,6 +139,7 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
 
 void ThreadPool::RunAsWorker(Job* job, int worker) {
   if (job->next_task.load(std::memory_order_relaxed) < job->tasks && HasParked()) WakeTwo();
+  job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
     const int64_t task = job->next_task.fetch_add(1, std::memory_order_relaxed);
@@ -155,8 +150,15 @@ void ThreadPool::RunAsWorker(Job* job, int worker) {
 }
 
 void ThreadPool::AwaitWorkers(Job* job) {
-  const auto empty = [job] { return job->gate.load(std::memory_order_acquire) == 0; };
-  if (SpinUntil(empty)) return;
+  Clock::time_point end;  // a look at the clock takes as long as the end of a small job
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (job->gate.load(std::memory_order_acquire) == 0) return;
+      Pause();
+    }
+    if (end == Clock::time_point()) end = Clock::now() + kSpin;
+    YieldIfOn(job->worker_processor.load(std::memory_order_relaxed));
+  } while (Clock::now() < end);
   MutexLock lock(&job->mutex);
   job->caller_waits.store(true);
   while (job->gate.load() != 0) job->gate_emptied.Wait(&job->mutex);
@@ -229,7 +231,11 @@ void ThreadPool::WorkerLoop(int worker) {
       continue;
     }
     pauses = 0;
-    sched_yield();
+    if (has_room) {
+      YieldIfOn(caller_processor_.load(std::memory_order_relaxed));
+    } else {
+      sched_yield();
+    }
     if (Clock::now() < spin_end) continue;
     Park(worker, seen);
     spin_end = Clock::now() + kSpin;

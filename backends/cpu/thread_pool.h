@@ -63,6 +63,7 @@ class ThreadPool {
     alignas(64) std::atomic<int64_t> next_task{0};
     // kOpen while the job may be entered, plus the number of workers inside.
     alignas(64) std::atomic<uint32_t> gate{0};
+    std::atomic<int> worker_processor{-1};  // of the worker that came last
     std::atomic<bool> caller_waits{false};
     Mutex mutex;
     CondVar gate_emptied;
@@ -98,6 +99,7 @@ class ThreadPool {
   // The number of jobs so far, and in the lower half the callers that are at work. Workers watch it.
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<int64_t> parked_{0};
+  std::atomic<int> caller_processor_{-1};  // of the last job's caller
   std::atomic<bool> stop_{false};
   std::unique_ptr<Worker[]> workers_;
 };
