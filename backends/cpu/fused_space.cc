@@ -12,6 +12,7 @@ constexpr int64_t kMinRows = 16;  // that are worth to be taken together
 // What a group that is read more than once should not exceed, so that it is still in the second-level cache.
 constexpr int64_t kGroupBytes = int64_t{512} << 10;
 constexpr int64_t kMinWidth = 128;
+constexpr int64_t kMinRowTile = 64;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -86,7 +87,20 @@ void FusedSpace::Cut(int64_t tile_elements, int64_t reads, int64_t point_bytes) 
   for (const Axis& axis : outer_) num_groups_ *= axis.size;
   if (width_ == 0) num_groups_ = 0;
   const int64_t rows = std::max<int64_t>(1, tile_elements / std::max<int64_t>(1, width_));
-  tile_rows_ = is_map_ ? rows : EvenPart(scan_points_, rows);
+  tile_rows_ = is_map_ ? MapTile(rows) : EvenPart(scan_points_, rows);
+}
+
+// Where accesses differ in more than one axis, a tile within a row of the first is a run of each of them and need not be
+// copied together.
+int64_t FusedSpace::MapTile(int64_t limit) const {
+  if (scan_.size() < 2) return limit;
+  const int64_t row = scan_[0].size;
+  int64_t parts = std::max<int64_t>(1, CeilDiv(row, limit));
+  const int64_t shortest = std::max(kMinRowTile, limit / 8);
+  for (; row / parts >= shortest; ++parts) {
+    if (row % parts == 0) return row / parts;
+  }
+  return limit;
 }
 
 Walk FusedSpace::WalkOf(absl::Span<const int64_t> strides, bool tail, bool with_scan) const {

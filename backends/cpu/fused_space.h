@@ -56,6 +56,7 @@ class FusedSpace {
   };
 
   Walk WalkOf(absl::Span<const int64_t> strides, bool tail, bool with_scan) const;
+  int64_t MapTile(int64_t limit) const;
 
   bool is_map_ = false;
   bool is_crossed_ = false;  // boxes lie across the memory order

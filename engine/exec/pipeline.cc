@@ -18,6 +18,7 @@
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
+#include "engine/passes/hoist_slices.h"
 #include "engine/passes/resolve_sizes.h"
 #include "engine/passes/simplify_algebra.h"
 #include "engine/passes/simplify_layout.h"
@@ -38,6 +39,8 @@ constexpr Pass kSimplifyAlgebra = {"simplify_algebra", "Applies laws of arithmet
                                    &SimplifyAlgebra};
 constexpr Pass kSinkConj = {"sink_conj", "Moves conjugations to where they meet others or less is to conjugate.",
                             &SinkConj};
+constexpr Pass kHoistSlices = {"hoist_slices", "Slices what elementwise ops read instead of what they compute.",
+                               &HoistSlices};
 constexpr Pass kSimplifyLayout = {"simplify_layout", "Joins what only moves elements, and drops what does nothing.",
                                   &SimplifyLayout};
 constexpr Pass kSortDotDimensions = {
@@ -66,6 +69,8 @@ constexpr Pass kGraphPasses[] = {
     kSimplifyAlgebra,
     // Needs to see layout ops before they are joined past it, and leaves conjugations next to what they read.
     kSinkConj,
+    // Leaves slices of slices and of broadcasts to be joined.
+    kHoistSlices,
     // Before transposes are folded: what undoes itself need not be folded.
     kSimplifyLayout,
     // Before transposes are folded, which keeps the order in which axes are listed.

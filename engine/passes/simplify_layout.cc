@@ -10,6 +10,7 @@
 #include "engine/ops/axis_order.h"
 #include "engine/ops/dynamic_slicing.h"
 #include "engine/passes/graph_rewriter.h"
+#include "engine/passes/slice_ranges.h"
 #include "engine/passes/splat.h"
 
 namespace tensord {
@@ -134,57 +135,10 @@ Result RewriteBroadcast(const Node& node, GraphRewriter& graph) {
   return std::nullopt;
 }
 
-int64_t StrideOf(const Node& slice, size_t axis) {
-  const Ints& strides = slice.attrs.Ints("strides");
-  return strides.empty() ? 1 : strides[axis];
-}
-
 // Whether the slice keeps an axis as it is.
 bool KeepsAxis(const Node& slice, size_t axis, const Dim& size) {
-  return slice.attrs.Ints("start_indices")[axis] == 0 && size.size.is(slice.attrs.Ints("limit_indices")[axis]) &&
-         (StrideOf(slice, axis) == 1 || size.size.is(0) || size.size.is(1));
-}
-
-struct Range {
-  int64_t start, limit, stride;
-};
-
-Attributes SliceAttributes(const std::vector<Range>& ranges) {
-  Ints starts, limits, strides;
-  bool strided = false;
-  for (const Range& range : ranges) {
-    starts.push_back(range.start);
-    limits.push_back(range.limit);
-    strides.push_back(range.stride);
-    strided = strided || range.stride != 1;
-  }
-  if (!strided) strides.clear();
-  Attributes attrs(Def(CoreOp::kSlice).attrs);
-  attrs.Set("start_indices", std::move(starts)).Set("limit_indices", std::move(limits));
-  attrs.Set("strides", std::move(strides));
-  return attrs;
-}
-
-Range RangeOf(const Node& slice, size_t axis) {
-  return {slice.attrs.Ints("start_indices")[axis], slice.attrs.Ints("limit_indices")[axis], StrideOf(slice, axis)};
-}
-
-// The elements `outer` of the elements `inner`, of which there are `length`; nothing on overflow.
-std::optional<Range> Joined(const Range& inner, const Range& outer, int64_t length) {
-  const std::optional<int64_t> offset = CheckedMul(outer.start, inner.stride);
-  if (!offset.has_value()) return std::nullopt;
-  const std::optional<int64_t> start = CheckedAdd(inner.start, *offset);
-  if (!start.has_value()) return std::nullopt;
-  // A start past the end belongs to an empty range.
-  if (length == 0) return Range{inner.start, inner.start, 1};
-  if (length == 1) return Range{*start, *start + 1, 1};
-  const std::optional<int64_t> stride = CheckedMul(inner.stride, outer.stride);
-  if (!stride.has_value()) return std::nullopt;
-  const std::optional<int64_t> reach = CheckedMul(*stride, length - 1);
-  if (!reach.has_value()) return std::nullopt;
-  const std::optional<int64_t> last = CheckedAdd(*start, *reach);
-  if (!last.has_value() || *last == std::numeric_limits<int64_t>::max()) return std::nullopt;
-  return Range{*start, *last + 1, *stride};
+  const SliceRange range = RangeOf(slice, axis);
+  return range.start == 0 && size.size.is(range.limit) && (range.stride == 1 || size.size.is(0) || size.size.is(1));
 }
 
 // Cuts what is repeated before it is repeated.
@@ -194,7 +148,7 @@ Result SliceOfBroadcast(const Node& node, const Node& broadcast, GraphRewriter& 
   const TensorType& repeated = graph.type(node.operands[0]);
   const Ints dimensions = broadcast.attrs.Ints("broadcast_dimensions");
   if (!IsExact(from) || !IsExact(graph.result_type())) return std::nullopt;
-  std::vector<Range> ranges;
+  SliceRanges ranges;
   TensorType cut = {.dtype = from.dtype, .shape = {}};
   bool cuts = false;
   for (size_t i = 0; i < dimensions.size(); ++i) {
@@ -228,10 +182,10 @@ Result RewriteSlice(const Node& node, GraphRewriter& graph) {
   }
   if (keeps_all) return graph.Same(node.operands[0]);
   if (const Node* inner = graph.producer_if(node.operands[0], CoreOp::kSlice); inner != nullptr) {
-    std::vector<Range> ranges;
+    SliceRanges ranges;
     for (size_t axis = 0; axis < from.shape.size(); ++axis) {
       const int64_t length = graph.result_type().shape[axis].size.constant();
-      const std::optional<Range> range = Joined(RangeOf(*inner, axis), RangeOf(node, axis), length);
+      const std::optional<SliceRange> range = Joined(RangeOf(*inner, axis), RangeOf(node, axis), length);
       if (!range.has_value()) return std::nullopt;
       ranges.push_back(*range);
     }
@@ -289,7 +243,7 @@ Result RewriteDynamicSlice(const Node& node, GraphRewriter& graph) {
   const Ints& sizes = node.attrs.Ints("slice_sizes");
   const Ints axes = StartAxes(node.attrs, from.rank());
   if (starts->num_elements() != from.rank()) return std::nullopt;
-  std::vector<Range> ranges(sizes.size());
+  SliceRanges ranges(sizes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = static_cast<size_t>(axes[i]);
     int64_t start = starts->dtype() == DType::kI32 ? starts->values<int32_t>()[i] : starts->values<int64_t>()[i];
