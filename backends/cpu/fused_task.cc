@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/strided_copy_loops.h"
@@ -246,8 +247,8 @@ void FusedTask::Load(const FusedStep& step) {
     if (access.is_fetched && num_ahead_ < kMaxAhead) {
       ahead_[num_ahead_++] = {place + n_ * bytes, place + 2 * n_ * bytes};
     }
-  } else if (walk.IsRun(begin_, n_)) {
-    at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
+  } else if (const std::optional<int64_t> start = walk.RunStart(begin_, n_); start.has_value()) {
+    at_[step.out] = state.base + *start * bytes;
   } else if (const FusedAccess::Crossing& crossing = access.crossings[tail_]; !crossing.tile_rows.empty()) {
     at_[step.out] = at_[step.buffer];
     TransposeFor(bytes)(state.base + begin_ / width_ * bytes, static_cast<char*>(at_[step.buffer]),
@@ -295,8 +296,8 @@ void FusedTask::Open(const FusedStep& step) {
     at_[step.out] = at_[step.buffer];
   } else if (access.is_linear) {
     at_[step.out] = state.base + begin_ * bytes;
-  } else if (walk.IsRun(begin_, n_)) {
-    at_[step.out] = state.base + walk.OffsetOf(begin_) * bytes;
+  } else if (const std::optional<int64_t> start = walk.RunStart(begin_, n_); start.has_value()) {
+    at_[step.out] = state.base + *start * bytes;
   } else {
     at_[step.out] = at_[step.buffer];
   }

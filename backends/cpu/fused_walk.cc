@@ -121,20 +121,20 @@ Walk::Walk(absl::Span<const Axis> axes) {
   for (size_t d = 0; d + 1 < axes_.size(); ++d) period_ *= axes_[d].size;
 }
 
-int64_t Walk::OffsetOf(int64_t point) const {
+std::optional<int64_t> Walk::RunStart(int64_t begin, int64_t n) const {
   if (axes_.empty()) return 0;
-  int64_t offset = 0;
-  for (size_t d = 0; d + 1 < axes_.size(); ++d) {
-    offset += point % axes_[d].size * axes_[d].stride;
-    point /= axes_[d].size;
+  if (axes_[0].stride != 1) return std::nullopt;
+  if (axes_.size() == 1) return begin;
+  const int64_t row = begin / axes_[0].size;
+  int64_t offset = begin - row * axes_[0].size;
+  if (offset + n > axes_[0].size) return std::nullopt;
+  int64_t rest = row;
+  for (size_t d = 1; d + 1 < axes_.size(); ++d) {
+    const int64_t slower = rest / axes_[d].size;
+    offset += (rest - slower * axes_[d].size) * axes_[d].stride;
+    rest = slower;
   }
-  return offset + point * axes_.back().stride;
-}
-
-bool Walk::IsRun(int64_t begin, int64_t n) const {
-  if (axes_.empty()) return true;
-  if (axes_[0].stride != 1) return false;
-  return axes_.size() == 1 || begin % axes_[0].size + n <= axes_[0].size;
+  return offset + rest * axes_.back().stride;
 }
 
 void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int64_t begin, int64_t n, void* out) {

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_FUSED_WALK_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -30,10 +31,8 @@ class Walk {
   // The number of points after which the walk repeats itself; 0 where it does not.
   int64_t period() const { return period_; }
 
-  // The element of a point.
-  int64_t OffsetOf(int64_t point) const;
-  // Whether the points [begin, begin + n) are neighbours, one after the other.
-  bool IsRun(int64_t begin, int64_t n) const;
+  // The element of point `begin`, where the points [begin, begin + n) are neighbours, one after the other.
+  std::optional<int64_t> RunStart(int64_t begin, int64_t n) const;
 
  private:
   absl::InlinedVector<Axis, 4> axes_;
