@@ -33,11 +33,16 @@ class RunFormer {
   }
 
   void Form(std::vector<FusedStep>* steps) {
+    opened_.clear();
     for (const FusedStep& step : *steps) {
       if (step.kind == FusedStepKind::kLoad) loads_[step.out] = step.access;
+      if (step.kind == FusedStepKind::kOpen) opened_[step.out] = step.access;
     }
     std::vector<FusedStep> formed;
     for (size_t i = 0; i < steps->size();) i = FormOne(*steps, i, &formed);
+    for (FusedStep& step : formed) {
+      if (step.kind == FusedStepKind::kClose && direct_.contains(step.a)) step.buffer = -1;
+    }
     *steps = std::move(formed);
   }
 
@@ -130,8 +135,6 @@ class RunFormer {
       std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
     } else if (!single) {
       arrays_.insert(place);
-      const auto load = loads_.find(place);
-      node.fetches = load != loads_.end() && plan_.accesses[static_cast<size_t>(load->second)].is_fetched;
     }
     return found->second = AddNode(std::move(node));
   }
@@ -206,8 +209,10 @@ class RunFormer {
       read_outside.insert({steps[i].a, steps[i].b, steps[i].c});
     }
     std::vector<JitNode>& nodes = program_.nodes;
+    FusedRun run;
     for (JitNode& node : nodes) {
       if (node.kind != JitNode::Kind::kStore) continue;
+      Stream(&node, steps, formed, &run);
       const bool is_register = plan_.places[static_cast<size_t>(node.place)].kind == FusedPlace::Kind::kRegister;
       if (is_register && !read_outside.contains(node.place)) {
         node.kind = JitNode::Kind::kOp;  // of which nothing is read
@@ -215,18 +220,48 @@ class RunFormer {
       }
     }
     SimplifyJitProgram(&program_);
-    FusedRun run;
     for (const JitNode& node : nodes) {
       if (node.kind == JitNode::Kind::kStore) run.writes.push_back(node.place);
       if (node.kind == JitNode::Kind::kInput || node.kind == JitNode::Kind::kSingle) run.reads.push_back(node.place);
-      if (!node.fetches) continue;
-      FusedAccess& access = plan_.accesses[static_cast<size_t>(loads_[node.place])];
-      if (access.is_fetched) plan_.fetched_bytes -= SizeOf(access.dtype);
-      access.is_fetched = false;
+      if (node.kind == JitNode::Kind::kInput && plan_.space.is_map()) LeaveToTheMachine(node.place);
     }
     run.program = std::move(program_);
     formed->push_back({.kind = FusedStepKind::kRun, .index = static_cast<int32_t>(plan_.runs.size())});
     plan_.runs.push_back(std::move(run));
+  }
+
+  // A result that only this store writes, and nothing reads, is streamed by it and needs no buffer.
+  void Stream(JitNode* store, const std::vector<FusedStep>& steps, std::vector<FusedStep>* formed, FusedRun* run) {
+    const auto opened = opened_.find(store->place);
+    if (opened == opened_.end()) return;
+    const FusedAccess& access = plan_.accesses[static_cast<size_t>(opened->second)];
+    if (!access.may_stream || !access.is_linear || SizeOf(store->dtype) < 4) return;
+    // Tiles begin at multiples of 64 bytes then, if the result does.
+    const int64_t group_points = plan_.space.scan_points() * plan_.space.width(false);
+    if (!plan_.space.is_map() && group_points % 16 != 0) return;
+    const auto reads = [&](const FusedStep& step) {
+      if (step.kind == FusedStepKind::kClose) return false;
+      return step.a == store->place || step.b == store->place || step.c == store->place;
+    };
+    for (const FusedStep& step : steps) {
+      const bool is_inside = values_.contains({step.out, false}) && step.kind != FusedStepKind::kOpen;
+      if (!is_inside && reads(step)) return;
+    }
+    store->streams = true;
+    run->streamed.push_back(opened->second);
+    for (FusedStep& step : *formed) {
+      if (step.kind == FusedStepKind::kOpen && step.out == store->place) step.buffer = -1;
+    }
+    direct_.insert(store->place);
+  }
+
+  // Long tiles read memory as the machine's own prefetchers like it.
+  void LeaveToTheMachine(int32_t place) {
+    const auto load = loads_.find(place);
+    if (load == loads_.end()) return;
+    FusedAccess& access = plan_.accesses[static_cast<size_t>(load->second)];
+    if (access.is_fetched) plan_.fetched_bytes -= SizeOf(access.dtype);
+    access.is_fetched = false;
   }
 
   const JitIsa isa_;
@@ -234,6 +269,8 @@ class RunFormer {
   FusedPlan& plan_;
   absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
   absl::flat_hash_map<int32_t, int32_t> loads_;     // by place: the access
+  absl::flat_hash_map<int32_t, int32_t> opened_;    // likewise
+  absl::flat_hash_set<int32_t> direct_;             // opened places without a buffer
 
   // Of the run that is being formed.
   JitProgram program_;
@@ -253,15 +290,19 @@ void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
 bool CompileRuns(JitIsa isa, ProtectCode protect, FusedPlan* plan) {
   std::vector<std::string> parts;
   for (const FusedRun& run : plan->runs) {
-    parts.push_back(CompileJitProgram(run.program, isa));
+    parts.push_back(CompileJitProgram(run.program, isa, false));
+    if (!run.streamed.empty()) parts.push_back(CompileJitProgram(run.program, isa, true));
     if (parts.back().empty()) return false;
   }
   if (parts.empty()) return true;
   plan->code = JitCode::Create(parts, protect);
   if (plan->code == nullptr) return false;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    plan->runs[i].function = reinterpret_cast<JitFunction>(const_cast<void*>(plan->code->part(i)));
-    plan->runs[i].program = {};
+  size_t part = 0;
+  const auto next = [&] { return reinterpret_cast<JitFunction>(const_cast<void*>(plan->code->part(part++))); };
+  for (FusedRun& run : plan->runs) {
+    run.function = next();
+    if (!run.streamed.empty()) run.streaming_function = next();
+    run.program = {};
   }
   return true;
 }

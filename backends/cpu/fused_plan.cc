@@ -16,7 +16,10 @@ namespace {
 constexpr int64_t kTilesBytes = int64_t{24} << 10;
 constexpr int64_t kMinTileBytes = 512;
 constexpr int64_t kMaxTileBytes = 4096;
-constexpr int64_t kMaxDirectTileBytes = 16384;
+// Where nothing has to stay in the first-level cache: long enough for the machine's prefetchers, and still some for
+// each thread.
+constexpr int64_t kMaxDirectTileBytes = int64_t{64} << 10;
+constexpr int64_t kDirectTiles = 16;
 // Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
 constexpr int64_t kRegisterSkew = 320;
 
@@ -173,7 +176,10 @@ int64_t WidestElement(const MicroProgram& program) {
 // Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
 int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
   // Nothing lies between the operands and the results but what is in the machine's registers.
-  if (registers == 0 && plan.space.is_map() && !plan.runs.empty()) return kMaxDirectTileBytes / widest / 16 * 16;
+  if (registers == 0 && plan.space.is_map() && !plan.runs.empty()) {
+    const int64_t share = plan.space.scan_points() / kDirectTiles * widest;
+    return std::clamp(share, kMaxTileBytes, kMaxDirectTileBytes) / widest / 16 * 16;
+  }
   int64_t direct = 0;
   for (const FusedAccess& access : plan.accesses) {
     if (access.level == MicroLevel::kFull && access.is_linear) ++direct;

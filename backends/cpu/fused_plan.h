@@ -101,7 +101,9 @@ struct FusedRun {
   JitProgram program;          // until there is code
   std::vector<int32_t> reads;  // places
   std::vector<int32_t> writes;
+  std::vector<int32_t> streamed;  // accesses: results too big for the cache
   JitFunction function = nullptr;
+  JitFunction streaming_function = nullptr;  // where `streamed` may be streamed at once; null where nothing is
 };
 
 // A value at all points of a group that a later stage reads again.

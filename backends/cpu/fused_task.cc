@@ -224,9 +224,11 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
         plan_.folds[f].Add(at_[step.a], width_, n_ / width_, memory_ + plan_.fold_offsets[f], folds_[f]);
         break;
       }
-      case FusedStepKind::kRun:
-        plan_.runs[static_cast<size_t>(step.index)].function(at_, n_);
+      case FusedStepKind::kRun: {
+        const FusedRun& run = plan_.runs[static_cast<size_t>(step.index)];
+        (MayStream(run) ? run.streaming_function : run.function)(at_, n_);
         break;
+      }
     }
     if (first_ahead_ < num_ahead_) FetchAhead(fetched_lines_);
   }
@@ -257,6 +259,16 @@ void FusedTask::Load(const FusedStep& step) {
     at_[step.out] = at_[step.buffer];
     GatherPoints(walk, bytes, state.base, begin_, n_, at_[step.buffer]);
   }
+}
+
+// Streamed stores must be aligned.
+bool FusedTask::MayStream(const FusedRun& run) const {
+  if (run.streaming_function == nullptr) return false;
+  return std::all_of(run.streamed.begin(), run.streamed.end(), [&](int32_t index) {
+    const AccessState& state = accesses_[index];
+    const char* const place = state.base + begin_ * SizeOf(plan_.accesses[static_cast<size_t>(index)].dtype);
+    return state.streams && reinterpret_cast<uintptr_t>(place) % 64 == 0;
+  });
 }
 
 void FusedTask::FetchAhead(int64_t lines) {
@@ -292,7 +304,7 @@ void FusedTask::Open(const FusedStep& step) {
   const AccessState& state = accesses_[step.access];
   const int64_t bytes = SizeOf(access.dtype);
   const Walk& walk = access.walks[tail_];
-  if (state.streams) {
+  if (state.streams && step.buffer >= 0) {
     at_[step.out] = at_[step.buffer];
   } else if (access.is_linear) {
     at_[step.out] = state.base + begin_ * bytes;

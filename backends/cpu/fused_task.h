@@ -53,6 +53,7 @@ class FusedTask {
   void PlaceAccess(size_t index, int64_t group);
   void FetchGroup(int64_t group);
   void Load(const FusedStep& step);
+  bool MayStream(const FusedRun& run) const;
   void LoadPeriodic(const FusedAccess& access, AccessState& state, void** place);
   void FetchAhead(int64_t lines);
   void Open(const FusedStep& step);

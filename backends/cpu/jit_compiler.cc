@@ -19,8 +19,6 @@ namespace {
 using Xbyak::Address;
 using Xbyak::Reg64;
 
-constexpr int64_t kFetchBytes = 1536;  // how far ahead of what is read
-
 // Elements of a turn: as many as fit the widest values.
 struct TurnShape {
   int lanes = 1;
@@ -39,9 +37,10 @@ TurnShape ShapeOf(const JitProgram& program, JitIsa isa) {
 // The elements after the last whole turn are copied to the frame, go through a turn there, and are copied back.
 class Compiler : public JitEmitter {
  public:
-  Compiler(const JitProgram& program, JitIsa isa, TurnShape shape, size_t buffer_bytes, void* buffer)
+  Compiler(const JitProgram& program, JitIsa isa, bool streams, TurnShape shape, size_t buffer_bytes, void* buffer)
       : JitEmitter(isa, shape.lanes, shape.mask_bytes, buffer_bytes, buffer),
         nodes_(program.nodes),
+        streams_(streams),
         schedule_(AllocateJitRegisters(program, NumRegisters(isa))) {
     FindArrays();
     PlanFrame();
@@ -193,10 +192,10 @@ class Compiler : public JitEmitter {
     L(done);
   }
 
-  // Where the elements of turn t of an array lie; ahead by so many bytes. May write rax.
-  Address ArrayAddress(size_t array, int t, int64_t ahead = 0) {
+  // Where the elements of turn t of an array lie. May write rax.
+  Address ArrayAddress(size_t array, int t) {
     const Array& a = arrays_[array];
-    const int offset = static_cast<int>(t * lanes() * a.element_bytes + ahead);
+    const int offset = t * lanes() * a.element_bytes;
     if (a.pointer < 0) mov(rax, TableAddress(array));
     const Reg64 base = a.pointer < 0 ? rax : Reg64(a.pointer);
     if (a.element_bytes == 16) return ptr[base + r15 * 8 + offset];
@@ -243,14 +242,13 @@ class Compiler : public JitEmitter {
         const Xmm out = RegisterOf(instruction.reg, node.dtype);
         const int32_t array = array_of_[index];
         if (first.slot >= 0 || array < 0) return vmovups(out, MemoryOf(first, t));
-        EmitLoad(node.dtype, out, ArrayAddress(static_cast<size_t>(array), t));
-        if (node.fetches) prefetcht0(ArrayAddress(static_cast<size_t>(array), t, kFetchBytes));
-        return;
+        return EmitLoad(node.dtype, out, ArrayAddress(static_cast<size_t>(array), t));
       }
       case JitInstruction::Kind::kSpill:
         return vmovups(ptr[rsp + instruction.slot * 64], RegisterOf(first.reg, node.dtype));
       case JitInstruction::Kind::kStore: {
         const Address to = ArrayAddress(static_cast<size_t>(array_of_[index]), t);
+        if (streams_ && node.streams) return vmovntps(to, RegisterOf(first.reg, node.dtype));
         return EmitStore(node.dtype, to, RegisterOf(first.reg, node.dtype));
       }
       case JitInstruction::Kind::kOp:
@@ -266,17 +264,12 @@ class Compiler : public JitEmitter {
       in[k].is_memory = !operand.in_register();
       if (in[k].is_memory) {
         in[k].address = MemoryOf(operand, t);
-        if (from.fetches && operand.slot < 0) fetched_ = operand.node;
       } else {
         in[k].reg = RegisterOf(operand.reg, from.dtype);
       }
     }
     const Xmm out = RegisterOf(instruction.reg, node.dtype);
     node.kind == JitNode::Kind::kCompareSelect ? EmitCompareSelect(node, out, in) : EmitOp(node, out, in);
-    if (fetched_ >= 0) {
-      prefetcht0(ArrayAddress(static_cast<size_t>(array_of_[static_cast<size_t>(fetched_)]), t, kFetchBytes));
-      fetched_ = -1;
-    }
   }
 
   void MoveToRegister(const Xmm& out, const JitOperand& operand, int t) {
@@ -337,6 +330,7 @@ class Compiler : public JitEmitter {
   }
 
   const std::vector<JitNode>& nodes_;
+  const bool streams_;
   const JitSchedule schedule_;
   int turns_ = 1;
   std::vector<Array> arrays_;
@@ -344,7 +338,6 @@ class Compiler : public JitEmitter {
   std::vector<int> singles_;       // by node: in the frame
   bool has_doubled_index_ = false;
   int buffers_ = 0, table_ = 0, rest_ = 0, begin_ = 0, limit_ = 0, frame_bytes_ = 0;
-  int32_t fetched_ = -1;
 };
 
 // Aligned as the code will be, which its own alignments count on.
@@ -354,11 +347,11 @@ struct AlignedDelete {
 
 }  // namespace
 
-std::string CompileJitProgram(const JitProgram& program, JitIsa isa) {
+std::string CompileJitProgram(const JitProgram& program, JitIsa isa, bool streams) {
   const size_t bytes = 8192 + program.nodes.size() * 1024;
   const std::unique_ptr<uint8_t[], AlignedDelete> buffer(new (std::align_val_t(64)) uint8_t[bytes]);
   Xbyak::ClearError();
-  Compiler compiler(program, isa, ShapeOf(program, isa), bytes, buffer.get());
+  Compiler compiler(program, isa, streams, ShapeOf(program, isa), bytes, buffer.get());
   compiler.Write();
   if (Xbyak::GetError() != Xbyak::ERR_NONE) return "";
   return std::string(reinterpret_cast<const char*>(compiler.getCode()), compiler.getSize());
@@ -370,7 +363,7 @@ std::string CompileJitProgram(const JitProgram& program, JitIsa isa) {
 
 namespace tensord::cpu {
 
-std::string CompileJitProgram(const JitProgram& /*program*/, JitIsa /*isa*/) { return ""; }
+std::string CompileJitProgram(const JitProgram& /*program*/, JitIsa /*isa*/, bool /*streams*/) { return ""; }
 
 }  // namespace tensord::cpu
 

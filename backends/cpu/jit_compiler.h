@@ -12,8 +12,9 @@ namespace tensord::cpu {
 // elements and nothing beside them. Arrays need no alignment.
 using JitFunction = void (*)(void* const* at, int64_t n);
 
-// The code of a JitFunction, without addresses in itself; empty where this build makes none. All nodes are IsJitted.
-std::string CompileJitProgram(const JitProgram& program, JitIsa isa);
+// The code of a JitFunction, without addresses in itself; empty where this build makes none. All nodes are IsJitted. In
+// code that streams, arrays of stores that may be streamed are aligned to 64.
+std::string CompileJitProgram(const JitProgram& program, JitIsa isa, bool streams);
 
 }  // namespace tensord::cpu
 

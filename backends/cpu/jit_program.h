@@ -43,7 +43,7 @@ struct JitNode {
   std::array<int32_t, 4> operands = {-1, -1, -1, -1};
   std::array<char, 16> constant = {};
   const void* call = nullptr;  // of the vector math functions, where the op is one of them
-  bool fetches = false;        // kInput: asks for what comes later
+  bool streams = false;        // kStore: past the cache, in code that streams
 };
 
 // What one piece of code computes at each point, in order: values before their users, stores in the order of the
