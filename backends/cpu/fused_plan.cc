@@ -173,10 +173,16 @@ int64_t WidestElement(const MicroProgram& program) {
   return widest;
 }
 
+// Whether nothing lies between the operands and the results but what is in the machine's registers.
+bool IsDirect(const FusedPlan& plan, int64_t registers) {
+  const auto is_periodic = [](const FusedAccess& access) { return access.is_periodic; };
+  return registers == 0 && !plan.runs.empty() && plan.repeats.empty() &&
+         std::none_of(plan.accesses.begin(), plan.accesses.end(), is_periodic);
+}
+
 // Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
 int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
-  // Nothing lies between the operands and the results but what is in the machine's registers.
-  if (registers == 0 && plan.space.is_map() && !plan.runs.empty()) {
+  if (IsDirect(plan, registers)) {
     const int64_t share = plan.space.scan_points() / kDirectTiles * widest;
     return std::clamp(share, kMaxTileBytes, kMaxDirectTileBytes) / widest / 16 * 16;
   }
@@ -258,7 +264,8 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   FusedPlan draft{.space = space};
   draft.tile_elements = kMaxTileBytes / widest;
   RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
-  FormRuns(isa, jit.use, &draft);
+  // How sums are put together follows from the tiles, which must not follow from code.
+  if (space.is_map()) FormRuns(isa, jit.use, &draft);
   const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest);
 
   int64_t reads = 0, point_bytes = 0;

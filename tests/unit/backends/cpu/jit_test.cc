@@ -14,6 +14,7 @@
 #include "backends/cpu/jit_program.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
+#include "tests/testlib/random_literal.h"
 #include "tests/testlib/random_micro_program.h"
 #include "tests/unit/backends/cpu/fused_call.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
@@ -87,6 +88,33 @@ TEST(JitTest, LongProgramsSpillRegisters) {
     ExpectRandomProgramsSame({.max_points = 300, .instructions = 400, .takes = Takes}, 1, 10);
     ExpectRandomProgramsSame({.reduces = true, .max_points = 300, .instructions = 150, .takes = Takes}, 1, 10);
   });
+}
+
+// Sums that are not exact show how they were put together.
+TEST(JitTest, ReductionsAreAddedUpAlike) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kC64}) {
+    for (const auto& [length, rows] :
+         {std::pair<int64_t, int64_t>{3, 5}, {100, 70}, {1000, 9}, {1024, 64}, {70001, 2}}) {
+      const std::string what = absl::StrCat(Name(dtype), " ", length, " by ", rows);
+      for (MicroProgram program : {LayerNormProgram(length, rows, dtype), VarianceProgram(length, rows, dtype)}) {
+        std::vector<int64_t> elements(program.tensors.size(), 0);
+        for (const MicroInstruction& instruction : program.instructions) {
+          if (instruction.kind != MicroKind::kLoad) continue;
+          elements[static_cast<size_t>(instruction.tensor)] = program.num_points(MicroLevel::kFull);
+        }
+        std::mt19937_64 random(3);
+        std::vector<Literal> tensors;
+        for (size_t t = 0; t < elements.size(); ++t) {
+          tensors.push_back(RandomLiteral({program.tensors[t], {elements[t]}}, Values::kModest, &random));
+        }
+        if (!ExpectSameBits(program, tensors, what)) return;
+      }
+      if (kComplexes.Contains(dtype)) continue;
+      const MicroProgram softmax = SoftmaxProgram(length, rows, dtype);
+      std::mt19937_64 random(4);
+      if (!ExpectSameBits(softmax, {RandomLiteral({dtype, {length * rows}}, Values::kModest, &random)}, what)) return;
+    }
+  }
 }
 
 // Lengths around multiples of vectors and of the turns of a loop; operands as arrays, and as single elements.
