@@ -138,7 +138,8 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
 }
 
 void ThreadPool::RunAsWorker(Job* job, int worker) {
-  if (job->next_task.load(std::memory_order_relaxed) < job->tasks && HasParked()) WakeTwo();
+  // Looked at in this order: everybody is counting tasks just now.
+  if (HasParked() && job->next_task.load(std::memory_order_relaxed) < job->tasks) WakeTwo();
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
