@@ -1,6 +1,7 @@
 #include "backends/cpu/gemm.h"
 
 #include <cblas.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +24,8 @@ constexpr int64_t kMaxParts = 32;
 constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
 constexpr int64_t kSkinny = 8;
 constexpr int64_t kTall = 1024;
+constexpr double kMaxBlocksPerCore = 8;
+constexpr double kMostRepacked = 1.0 / 1000;
 constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -37,6 +40,12 @@ bool IsTiny(DType dtype, const MatrixProduct& p) {
 
 bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
   return rows <= 1 || columns <= 1 || strides.row_stride == 1 || strides.column_stride == 1;
+}
+
+// Of the machine, whichever of them this process may use: what is cut by them is cut alike in every process.
+int64_t MachineCores() {
+  static const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_CONF));
+  return cores;
 }
 
 // OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth
@@ -137,8 +146,8 @@ void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int6
   output_block = std::max(least, RoundUp(CeilDiv(outputs, parts), 16));
 }
 
-// Halves the longer side until there are enough blocks for the threads of a big machine, as long as a block is worth a
-// call of its own.
+// Halves the longer side until there are enough blocks for the machine, as long as a block is worth a call of its own.
+// BLAS packs its operands in each call, so more blocks than cores are made only where that hardly costs anything.
 void Gemm::PlanMatrixBlocks() {
   const double work =
       static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
@@ -149,18 +158,21 @@ void Gemm::PlanMatrixBlocks() {
   const int64_t unpacked_columns = 800000 / (product_.m * product_.k) / 8 * 8;
   if (!IsIntegral(dtype_) && HasUnpackedKernels() && work > 1e6 && std::max(product_.m, product_.k) <= 192 &&
       unpacked_columns >= 16) {
-    block_columns_ = std::min(product_.n, unpacked_columns);
+    block_columns_ = RoundUp(CeilDiv(product_.n, CeilDiv(product_.n, unpacked_columns)), 8);
     return;
   }
   const double min_work = work < 1e8 ? 1.3e5 : 2e6;
-  const double wanted = copies_ >= kMaxParts ? 1 : work < 1e8 ? 4 : std::clamp(work / 1e8, 8.0, 64.0);
+  const double cores = static_cast<double>(MachineCores());
+  const double wanted = cores / static_cast<double>(copies_);
   while (true) {
     const double blocks = static_cast<double>(CeilDiv(product_.m, block_rows_)) *
                           static_cast<double>(CeilDiv(product_.n, block_columns_));
     const double block_work =
         static_cast<double>(block_rows_) * static_cast<double>(block_columns_) * static_cast<double>(product_.k);
     int64_t& side = block_columns_ >= block_rows_ ? block_columns_ : block_rows_;
-    if (blocks >= wanted || block_work < 2 * min_work || side < 32) return;
+    if (blocks >= kMaxBlocksPerCore * wanted || block_work < 2 * min_work || side < 32) return;
+    const double repacked = 2.0 / static_cast<double>(side);
+    if (blocks >= wanted && (repacked > kMostRepacked || block_work < 1e8)) return;
     side = RoundUp(CeilDiv(side, 2), 16);
   }
 }
