@@ -19,6 +19,7 @@ constexpr int64_t kLineBytes = 64;
 
 // Nanoseconds on one core, to choose by; only ratios matter.
 constexpr double kCallTime = 60;
+constexpr double kCheapCallTime = 5;
 constexpr double kByteTime = 0.03;
 constexpr double kPackedByteTime = 0.12;
 
@@ -149,9 +150,12 @@ class Planner {
                             (static_cast<double>(box.Size(kSummed)) / k) * static_cast<double>(box.Size(kBatch));
     const double bytes = static_cast<double>(SizeOf(computed_));
     const double sums = static_cast<double>(box.Size(kSummed)) / k;
-    const double arithmetic = m * n * k * 0.005 * bytes * (1 + 4 / m) * (1 + 4 / n) * (1 + 4 / k);
+    const bool is_cheap = Gemm::IsCheapToCall(computed_, product);
+    const double small = is_cheap ? 0 : 4;  // what is lost at the edges of small products
+    const double arithmetic = m * n * k * 0.005 * bytes * (1 + small / m) * (1 + small / n) * (1 + small / k);
     const double traffic = (m * k + k * n + m * n * (sums > 1 ? 3 : 1)) * bytes * kByteTime;
-    return time + products * (kCallTime + std::max(arithmetic, traffic)) + (plan->fits_blas ? 0 : 1e30);
+    const double call = is_cheap ? kCheapCallTime : kCallTime;
+    return time + products * (call + std::max(arithmetic, traffic)) + (plan->fits_blas ? 0 : 1e30);
   }
 
   // Halves the longest sides of boxes until the panels are small.

@@ -49,11 +49,13 @@ DotProducts::DotProducts(const DotSpace& box, DType dtype, bool conjugates_lhs, 
   items_per_task_ = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, gemm_.block_work() * num_sums_));
 }
 
-void DotProducts::RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials,
-                          bool accumulates) const {
+// Items [item, item + count), which differ in the index of the first loop at most.
+void DotProducts::RunItems(int64_t item, int64_t count, const char* lhs, const char* rhs, char* result, char* partials,
+                           bool accumulates) const {
   int64_t rest = item;
   int64_t block = 0;
-  if (gemm_.num_blocks() > 1) {
+  const bool is_cut = gemm_.num_blocks() > 1;
+  if (is_cut) {
     rest = item / gemm_.num_blocks();
     block = item % gemm_.num_blocks();
   }
@@ -66,8 +68,13 @@ void DotProducts::RunItem(int64_t item, const char* lhs, const char* rhs, char* 
     result += index * loop.steps[kDotResult];
     if (!is_last) rest /= loop.count;
   }
-  gemm_.RunBlock(block, lhs, rhs, result, partials, accumulates);
-  for (int64_t sum = 1; sum < num_sums_; ++sum) {
+  ProductCopies copies{count};
+  if (!loops_.empty()) {
+    copies.a_step = loops_[0].steps[kLhs] / element_bytes_;
+    copies.b_step = loops_[0].steps[kRhs] / element_bytes_;
+    copies.c_step = loops_[0].steps[kDotResult] / element_bytes_;
+  }
+  for (int64_t sum = 0; sum < num_sums_; ++sum) {
     int64_t part = sum;
     const char* a = lhs;
     const char* b = rhs;
@@ -76,18 +83,28 @@ void DotProducts::RunItem(int64_t item, const char* lhs, const char* rhs, char* 
       b += part % loop.count * loop.steps[kRhs];
       part /= loop.count;
     }
-    gemm_.RunBlock(block, a, b, result, partials, true);
+    if (is_cut) {
+      gemm_.RunBlock(block, a, b, result, partials, accumulates || sum > 0);
+    } else {
+      gemm_.RunCopies(copies, a, b, result, accumulates || sum > 0);
+    }
   }
 }
 
 void DotProducts::Run(const char* lhs, const char* rhs, char* result, char* partials, bool accumulates,
                       ThreadPool& pool) const {
-  if (num_items_ == 1) {
-    RunItem(0, lhs, rhs, result, partials, accumulates);
+  const int64_t together = gemm_.num_blocks() > 1 || loops_.empty() ? 1 : loops_[0].count;
+  const auto run = [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t count = std::min(end - begin, together - begin % together);
+      RunItems(begin, count, lhs, rhs, result, partials, accumulates);
+      begin += count;
+    }
+  };
+  if (num_items_ <= items_per_task_) {
+    run(0, num_items_);
   } else {
-    pool.ParallelForBlocks(num_items_, items_per_task_, [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) RunItem(item, lhs, rhs, result, partials, accumulates);
-    });
+    pool.ParallelForBlocks(num_items_, items_per_task_, run);
   }
   gemm_.JoinPartials(partials, result, accumulates);
 }

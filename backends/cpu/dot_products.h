@@ -33,7 +33,8 @@ class DotProducts {
     int64_t steps[kNumDotSides] = {0, 0, 0};  // bytes
   };
   void AddLoops(const DotAxisList& axes, size_t first, absl::InlinedVector<Loop, 4>* loops) const;
-  void RunItem(int64_t item, const char* lhs, const char* rhs, char* result, char* partials, bool accumulates) const;
+  void RunItems(int64_t item, int64_t count, const char* lhs, const char* rhs, char* result, char* partials,
+                bool accumulates) const;
 
   int64_t element_bytes_ = 1;
   absl::InlinedVector<Loop, 4> loops_;  // over products with results of their own, the fastest first

@@ -19,7 +19,7 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kMaxTinyColumns = 8;
-constexpr int64_t kMaxTinyTerms = 16;
+constexpr int64_t kMostLeftElements = 64;
 constexpr int64_t kMaxParts = 32;
 constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
 constexpr int64_t kSkinny = 8;
@@ -32,10 +32,10 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
 bool IsIntegral(DType dtype) { return dtype == DType::kBool || dtype == DType::kI32 || dtype == DType::kI64; }
-bool IsReal(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 bool IsTiny(DType dtype, const MatrixProduct& p) {
-  return dtype != DType::kBool && p.m <= kMaxTinyRows && p.n <= kMaxTinyColumns && p.k <= kMaxTinyTerms;
+  if (dtype == DType::kBool || p.m > kMaxTinyRows || p.k > kMaxTinyTerms) return false;
+  return p.n <= kMaxTinyColumns || (!IsIntegral(dtype) && p.k > 1 && p.m > 1 && p.m * p.k <= kMostLeftElements);
 }
 
 bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
@@ -81,6 +81,8 @@ bool Gemm::CanReadRhs(DType dtype, const MatrixProduct& p) {
   return IsTiny(dtype, p) || IsIntegral(dtype) || HasUnitStride(p.k, p.n, p.b);
 }
 
+bool Gemm::IsCheapToCall(DType dtype, const MatrixProduct& p) { return IsTiny(dtype, p); }
+
 bool Gemm::FitsBlas(const MatrixProduct& p) {
   if (p.k == 1 && (p.m == 1 || p.a.row_stride == 1)) return true;  // an outer product, which does not use BLAS
   const auto stride_fits = [](int64_t size, int64_t stride) { return size <= 1 || stride <= kMaxBlasSize; };
@@ -120,7 +122,8 @@ Gemm::Method Gemm::ChooseMethod(DType dtype, const MatrixProduct& p) {
   if (p.m == 1 && p.n == 1) return Method::kDot;
   if (p.n == 1 && !p.conjugates_b) return Method::kMatrixVector;
   if (p.m == 1 && !p.conjugates_a) return Method::kVectorMatrix;
-  if (IsReal(dtype) && reads_rows && p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny) return Method::kGeneral;
+  const bool is_skinny = p.m >= kTall && p.n <= kSkinny && p.k <= kSkinny;
+  if (is_skinny && reads_rows && !conjugates) return Method::kGeneral;
   return Method::kMatrix;
 }
 
@@ -184,7 +187,9 @@ void Gemm::PlanBlocks() {
   block_k_ = p.k;
   switch (method_) {
     case Method::kZero:
+      break;
     case Method::kTiny:
+      block_columns_ = std::min(p.n, std::max<int64_t>(kMaxTinyColumns, kStreamBlockBytes / (p.m * element_bytes_)));
       break;
     case Method::kOuter:
       block_rows_ = std::min(p.m, kStreamBlockBytes / element_bytes_);
@@ -202,7 +207,7 @@ void Gemm::PlanBlocks() {
       PlanStreaming(p.n, p.b.column_stride == 1, block_columns_);
       break;
     case Method::kGeneral:
-      if (IsReal(dtype_)) {
+      if (!IsIntegral(dtype_)) {
         // The block of a stays in the nearest cache for the second four columns.
         block_rows_ = std::min<int64_t>(p.m, 2048);
         break;
@@ -246,6 +251,22 @@ void Gemm::RunBlock(int64_t block, const void* a_base, const void* b_base, void*
   if (k_blocks_ > 1) part.accumulates = false;
   if (k_blocks_ > 1) c = static_cast<char*>(partials) + k_block * product_.m * product_.n * element_bytes_;
   Multiply(part, a, b, c + (row + column * part.c_column_stride) * element_bytes_);
+}
+
+void Gemm::RunCopies(const ProductCopies& copies, const void* a_base, const void* b_base, void* c_base,
+                     bool accumulates) const {
+  MatrixProduct product = product_;
+  product.accumulates = accumulates;
+  if (method_ == Method::kTiny) return loops_.tiny(product, copies, a_base, b_base, c_base);
+  const char* a = static_cast<const char*>(a_base);
+  const char* b = static_cast<const char*>(b_base);
+  char* c = static_cast<char*>(c_base);
+  for (int64_t i = 0; i < copies.count; ++i) {
+    Multiply(product, a, b, c);
+    a += copies.a_step * element_bytes_;
+    b += copies.b_step * element_bytes_;
+    c += copies.c_step * element_bytes_;
+  }
 }
 
 // A result that is too big for the cache is made in pieces that are streamed from there.
@@ -293,7 +314,7 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
       }
       return;
     case Method::kTiny:
-      return loops_.tiny(p, a, b, c);
+      return loops_.tiny(p, {}, a, b, c);
     case Method::kOuter:
       return MultiplyOuter(p, a, b, c);
     case Method::kGeneral:

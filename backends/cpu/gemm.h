@@ -25,6 +25,8 @@ class Gemm {
   // Whether an operand can be conjugated as it is read; else it comes conjugated.
   static bool CanConjugateLhs(DType dtype, const MatrixProduct& product);
   static bool CanConjugateRhs(DType dtype, const MatrixProduct& product);
+  // Whether a call costs next to nothing beside the arithmetic.
+  static bool IsCheapToCall(DType dtype, const MatrixProduct& product);
   // Whether BLAS can take the sizes and strides, which it counts in 32 bits. BOOL and integers do not use it.
   static bool FitsBlas(const MatrixProduct& product);
 
@@ -43,6 +45,8 @@ class Gemm {
 
   // Computes one block: of c, or with a cut k a whole partial product into `partials`.
   void RunBlock(int64_t block, const void* a, const void* b, void* c, void* partials, bool accumulates) const;
+  // Computes whole products that lie at equal steps; where num_blocks() is 1.
+  void RunCopies(const ProductCopies& copies, const void* a, const void* b, void* c, bool accumulates) const;
   // Adds the partial products up into c, after all blocks. Nothing to do where k is not cut.
   void JoinPartials(const void* partials, void* c, bool accumulates) const;
 

@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/complex_product-inl.h"
+#include "backends/cpu/gemm_small-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::cpu {
@@ -44,104 +45,17 @@ HWY_INLINE void TinyColumns(const MatrixProduct& p, const T* a, const T* b, T* c
   }
 }
 
-// Where a column is a whole vector; wider ones than the machine's are for the compiler to split.
-template <typename T, int kRows>
-HWY_INLINE void TinyVectorColumns(const MatrixProduct& p, const T* a, const T* b, T* c) {
-  typedef T Vector __attribute__((vector_size(kRows * sizeof(T)), may_alias));
-  typedef T Unaligned __attribute__((vector_size(kRows * sizeof(T)), may_alias, aligned(1)));
-  for (int64_t j = 0; j < p.n; ++j) {
-    Vector sums = {};
-    if (p.accumulates) sums = *reinterpret_cast<const Unaligned*>(c + j * p.c_column_stride);
-    for (int64_t q = 0; q < p.k; ++q) {
-      const Vector column = *reinterpret_cast<const Unaligned*>(a + q * p.a.column_stride);
-      sums += column * b[q * p.b.row_stride + j * p.b.column_stride];
-    }
-    *reinterpret_cast<Unaligned*>(c + j * p.c_column_stride) = sums;
-  }
-}
-
-#if HWY_TARGET != HWY_SCALAR
-
-// kVectors vectors of D of complex rows, the first of which are at a and c. A step is what lies between two of them, in
-// reals.
-template <int kVectors, class D, typename Real>
-HWY_INLINE void TinyPairVectors(D d, const MatrixProduct& p, int64_t step, const Real* a, const Real* b, Real* c) {
-  static_assert(kVectors <= 4);
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < p.n; ++j) {
-    auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;
-    Real* result = c + 2 * j * p.c_column_stride;
-    if (p.accumulates) {
-      sum0 = hn::LoadU(d, result);
-      if constexpr (kVectors > 1) sum1 = hn::LoadU(d, result + lanes);
-      if constexpr (kVectors > 2) sum2 = hn::LoadU(d, result + 2 * lanes);
-      if constexpr (kVectors > 3) sum3 = hn::LoadU(d, result + 3 * lanes);
-    }
-    for (int64_t q = 0; q < p.k; ++q) {
-      const auto factor = MakeComplexFactor(d, b + 2 * (q * p.b.row_stride + j * p.b.column_stride));
-      const Real* column = a + 2 * q * p.a.column_stride;
-      sum0 = hn::Add(sum0, ComplexProduct(d, hn::LoadU(d, column), factor));
-      if constexpr (kVectors > 1) sum1 = hn::Add(sum1, ComplexProduct(d, hn::LoadU(d, column + step), factor));
-      if constexpr (kVectors > 2) sum2 = hn::Add(sum2, ComplexProduct(d, hn::LoadU(d, column + 2 * step), factor));
-      if constexpr (kVectors > 3) sum3 = hn::Add(sum3, ComplexProduct(d, hn::LoadU(d, column + 3 * step), factor));
-    }
-    hn::StoreU(sum0, d, result);
-    if constexpr (kVectors > 1) hn::StoreU(sum1, d, result + lanes);
-    if constexpr (kVectors > 2) hn::StoreU(sum2, d, result + 2 * lanes);
-    if constexpr (kVectors > 3) hn::StoreU(sum3, d, result + 3 * lanes);
-  }
-}
-
-// kRows complex rows, as many at a time as the widest vectors hold that they fill.
-template <typename Real, int kRows, bool kUnitRowStride>
-HWY_INLINE void TinyPairRows(const MatrixProduct& p, const Real* a, const Real* b, Real* c) {
-  // Where vectors have no fixed size they have 16 bytes at least.
-  constexpr int kFit = HWY_HAVE_SCALABLE ? 8 / sizeof(Real) : HWY_MAX_BYTES / (2 * sizeof(Real));
-  constexpr int kWanted = kRows >= 8 ? 8 : kRows >= 4 ? 4 : kRows >= 2 ? 2 : 1;
-  constexpr int kVectorRows = kUnitRowStride ? HWY_MAX(HWY_MIN(kFit, kWanted), 1) : 1;
-  constexpr int kVectors = HWY_MIN(kRows / kVectorRows, 4);
-  constexpr int kDone = kVectors * kVectorRows;
-  const hn::CappedTag<Real, 2 * kVectorRows> d;
-  TinyPairVectors<kVectors>(d, p, kUnitRowStride ? 2 * kVectorRows : 2 * p.a.row_stride, a, b, c);
-  if constexpr (kDone < kRows) {
-    const int64_t row = kUnitRowStride ? 1 : p.a.row_stride;
-    TinyPairRows<Real, kRows - kDone, kUnitRowStride>(p, a + 2 * kDone * row, b, c + 2 * kDone);
-  }
-}
-
-#endif
-
-template <typename T, int kRows, bool kUnitRowStride>
-HWY_INLINE void TinyAnyColumns(const MatrixProduct& p, const T* a, const T* b, T* c) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (!std::is_arithmetic_v<T>) {
-    TinyPairRows<typename T::Part, kRows, kUnitRowStride>(p, &a->re, &b->re, &c->re);
-  } else  // NOLINT: the loop is the other branch
-#endif
-  {
-    TinyColumns<T, kRows, kUnitRowStride>(p, a, b, c);
-  }
-}
-
 template <typename T, int kRows>
 HWY_INLINE void TinyRows(const MatrixProduct& p, const T* a, const T* b, T* c) {
-  constexpr bool kIsVector = std::is_arithmetic_v<T> && kRows > 1 && (kRows & (kRows - 1)) == 0;
   if (p.a.row_stride == 1) {
-    if constexpr (kIsVector) {
-      TinyVectorColumns<T, kRows>(p, a, b, c);
-    } else {
-      TinyAnyColumns<T, kRows, true>(p, a, b, c);
-    }
+    TinyColumns<T, kRows, true>(p, a, b, c);
   } else {
-    TinyAnyColumns<T, kRows, false>(p, a, b, c);
+    TinyColumns<T, kRows, false>(p, a, b, c);
   }
 }
 
 template <typename T>
-void TinyProduct(const MatrixProduct& p, const void* a_bytes, const void* b_bytes, void* c_bytes) {
-  const T* a = static_cast<const T*>(a_bytes);
-  const T* b = static_cast<const T*>(b_bytes);
-  T* c = static_cast<T*>(c_bytes);
+HWY_INLINE void TinyOne(const MatrixProduct& p, const T* a, const T* b, T* c) {
   switch (p.m) {
     case 1:
       return TinyRows<T, 1>(p, a, b, c);
@@ -159,6 +73,17 @@ void TinyProduct(const MatrixProduct& p, const void* a_bytes, const void* b_byte
       return TinyRows<T, 7>(p, a, b, c);
     case 8:
       return TinyRows<T, 8>(p, a, b, c);
+  }
+}
+
+template <typename T>
+void TinyProduct(const MatrixProduct& p, const ProductCopies& copies, const void* a_bytes, const void* b_bytes,
+                 void* c_bytes) {
+  const T* a = static_cast<const T*>(a_bytes);
+  const T* b = static_cast<const T*>(b_bytes);
+  T* c = static_cast<T*>(c_bytes);
+  for (int64_t i = 0; i < copies.count; ++i) {
+    TinyOne<T>(p, a + i * copies.a_step, b + i * copies.b_step, c + i * copies.c_step);
   }
 }
 
@@ -285,6 +210,31 @@ void GeneralProduct(const MatrixProduct& p, const void* a_bytes, const void* b_b
   for (; j < p.n; ++j) ColumnStrip<Algebra, T, 1>(p, a, b + j * p.b.column_stride, c + j * p.c_column_stride);
 }
 
+#if HWY_TARGET == HWY_SCALAR
+
+template <typename Real, bool kIsComplex>
+void LeftProduct(const MatrixProduct& p, const ProductCopies& copies, const void* a, const void* b, void* c) {
+  TinyProduct<std::conditional_t<kIsComplex, Pair<Real>, Real>>(p, copies, a, b, c);
+}
+
+template <typename Real>
+void PairProduct(const MatrixProduct& p, const void* a, const void* b, void* c) {
+  const Pair<Real>* const left = static_cast<const Pair<Real>*>(a);
+  const Pair<Real>* const right = static_cast<const Pair<Real>*>(b);
+  for (int64_t j = 0; j < p.n; ++j) {
+    Pair<Real>* const column = static_cast<Pair<Real>*>(c) + j * p.c_column_stride;
+    for (int64_t i = 0; i < p.m; ++i) {
+      Pair<Real> sum = p.accumulates ? column[i] : Pair<Real>{0, 0};
+      for (int64_t q = 0; q < p.k; ++q) {
+        sum = sum + left[i + q * p.a.column_stride] * right[q * p.b.row_stride + j * p.b.column_stride];
+      }
+      column[i] = sum;
+    }
+  }
+}
+
+#endif
+
 }  // namespace
 
 GemmLoops BestGemmLoops(DType dtype) {
@@ -296,13 +246,13 @@ GemmLoops BestGemmLoops(DType dtype) {
     case DType::kI64:
       return {TinyProduct<uint64_t>, nullptr, GeneralProduct<PlainSum, uint64_t>};
     case DType::kF32:
-      return {TinyProduct<float>, OuterProduct<float>, GeneralProduct<PlainSum, float>};
+      return {LeftProduct<float, false>, OuterProduct<float>, GeneralProduct<PlainSum, float>};
     case DType::kF64:
-      return {TinyProduct<double>, OuterProduct<double>, GeneralProduct<PlainSum, double>};
+      return {LeftProduct<double, false>, OuterProduct<double>, GeneralProduct<PlainSum, double>};
     case DType::kC64:
-      return {TinyProduct<Pair<float>>, OuterProduct<Pair<float>>, nullptr};
+      return {LeftProduct<float, true>, OuterProduct<Pair<float>>, PairProduct<float>};
     case DType::kC128:
-      return {TinyProduct<Pair<double>>, OuterProduct<Pair<double>>, nullptr};
+      return {LeftProduct<double, true>, OuterProduct<Pair<double>>, PairProduct<double>};
     default:
       return {};
   }

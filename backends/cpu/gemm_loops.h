@@ -30,17 +30,28 @@ struct MatrixProduct {
 // c = a·b without reading c, or c += a·b where the product accumulates.
 using MatrixProductFunction = void (*)(const MatrixProduct& product, const void* a, const void* b, void* c);
 
+// A product and how many more like it there are, each so many elements further.
+struct ProductCopies {
+  int64_t count = 1;
+  int64_t a_step = 0;
+  int64_t b_step = 0;
+  int64_t c_step = 0;
+};
+using ProductCopiesFunction = void (*)(const MatrixProduct& product, const ProductCopies& copies, const void* a,
+                                       const void* b, void* c);
+
 // Products that BLAS does not have or is slow at, for the machine's best instruction set. A null pointer: not for that
 // dtype.
 struct GemmLoops {
-  MatrixProductFunction tiny = nullptr;   // m <= kMaxTinyRows; numbers
+  ProductCopiesFunction tiny = nullptr;   // m <= kMaxTinyRows, k <= kMaxTinyTerms; numbers
   MatrixProductFunction outer = nullptr;  // k = 1, a.row_stride = 1; reals and complex numbers
-  // a.row_stride = 1 or m = 1; integers (which wrap), BOOL (or of ands), and reals, where it streams a tall a through a
-  // few columns faster than BLAS.
+  // a.row_stride = 1 or m = 1; integers (which wrap), BOOL (or of ands), and reals and complex numbers, where it
+  // streams a tall a through a few columns faster than BLAS.
   MatrixProductFunction general = nullptr;
 };
 
 inline constexpr int64_t kMaxTinyRows = 8;
+inline constexpr int64_t kMaxTinyTerms = 16;
 
 // BOOL, integers, F32, F64 and complex numbers.
 GemmLoops GetGemmLoops(DType dtype);
