@@ -51,6 +51,7 @@ FusedFold::FusedFold(ReduceKind kind, DType dtype)
 void FusedFold::Plan(int64_t width, int64_t tile_rows, int64_t num_tiles, int64_t num_parts) {
   const int64_t row_bytes = std::max<int64_t>(1, width) * accumulator_bytes_;
   folds_runs_ = width == 1 && parts_ == 1 && tile_rows * accumulator_bytes_ <= kMaxRunBytes;
+  is_one_run_ = folds_runs_ && num_tiles == 1 && num_parts == 1 && !is_half_;
   const uint64_t wanted = static_cast<uint64_t>(std::max<int64_t>(1, std::min(tile_rows, kLaneBytes / row_bytes)));
   lanes_ = folds_runs_ ? 1 : static_cast<int64_t>(std::bit_floor(wanted));
   level_bytes_ = Aligned(row_bytes * lanes_);
@@ -67,7 +68,8 @@ void FusedFold::Plan(int64_t width, int64_t tile_rows, int64_t num_tiles, int64_
 }
 
 Cascade FusedFold::Start(int64_t width, char* state) const {
-  return Cascade(loops_, width * lanes_ * parts_, width * lanes_ * accumulator_bytes_, levels_, level_bytes_, state);
+  return Cascade(loops_, is_one_run_ ? 0 : width * lanes_ * parts_, width * lanes_ * accumulator_bytes_, levels_,
+                 level_bytes_, state);
 }
 
 void FusedFold::Add(const void* x, int64_t width, int64_t rows, char* state, Cascade& cascade) const {
@@ -76,6 +78,7 @@ void FusedFold::Add(const void* x, int64_t width, int64_t rows, char* state, Cas
     WidenHalf(dtype_, static_cast<const uint16_t*>(x), wide, width * rows);
     x = wide;
   }
+  if (is_one_run_) return loops_.reduce_runs(x, rows, rows, 1, state);
   if (folds_runs_) {
     alignas(16) char value[16];
     loops_.reduce_runs(x, rows, rows, 1, value);
@@ -93,6 +96,10 @@ void FusedFold::Add(const void* x, int64_t width, int64_t rows, char* state, Cas
 }
 
 void FusedFold::Finish(int64_t width, Cascade& cascade, void* results) const {
+  if (is_one_run_) {
+    std::memcpy(results, cascade.Finish(), static_cast<size_t>(accumulator_bytes_));
+    return;
+  }
   char* const accumulators = cascade.Finish();
   for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
     loops_.accumulate(accumulators + half * width * accumulator_bytes_, 0, 1, half * width * parts_, accumulators);

@@ -46,6 +46,7 @@ class FusedFold {
   bool is_exact_ = false;  // in any order
 
   bool folds_runs_ = false;  // a tile to one element at once
+  bool is_one_run_ = false;  // of which there is but one
   int64_t lanes_ = 1;        // rows side by side
   int levels_ = 1;
   int64_t level_bytes_ = 0;

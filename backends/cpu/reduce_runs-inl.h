@@ -52,6 +52,50 @@ HWY_INLINE V CombineVectors(D d, V a, V b) {
   }
 }
 
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* x, int64_t count, T otherwise) {
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), hn::Set(d, otherwise));  // reads nothing beyond them
+#else
+  alignas(64) T buffer[hn::MaxLanes(d)] = {};
+  std::copy(x, x + count, buffer);
+  return hn::IfThenElse(mask, hn::Load(d, buffer), hn::Set(d, otherwise));
+#endif
+}
+
+// The lanes of a vector, its halves combined, then theirs.
+template <typename Op, class D>
+HWY_INLINE hn::TFromD<D> FoldVector(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    return FoldVector<Op>(half, CombineVectors<Op>(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// A row of lanes with the `count` elements of a tail, halves combined as FoldLanes does; `sum` takes the tail too.
+template <typename Op, typename T, class D>
+HWY_INLINE T FoldRow(D d, const T* tail, int64_t count, const T* lanes, hn::Vec<D>& sum) {
+  constexpr int kWidth = kRunLanes<T>;
+  constexpr int kVectors = static_cast<int>(kRowBytes / sizeof(T)) / kWidth;
+  hn::Vec<D> v[kVectors];
+  for (int k = 0; k < kVectors; ++k) v[k] = hn::Load(d, lanes + k * kWidth);
+  for (int k = 0; k < kVectors; ++k) {
+    const int64_t left = count - k * kWidth;
+    if (left <= 0) break;
+    const auto term = left >= kWidth ? hn::LoadU(d, tail + k * kWidth) : LoadFirst(d, tail + k * kWidth, left, T{0});
+    const auto mask = hn::FirstN(d, static_cast<size_t>(std::min<int64_t>(left, kWidth)));
+    v[k] = hn::IfThenElse(mask, CombineVectors<Op>(d, v[k], term), v[k]);
+    sum = hn::Add(sum, term);
+  }
+  for (int half = kVectors / 2; half >= 1; half /= 2) {
+    for (int k = 0; k < half; ++k) v[k] = CombineVectors<Op>(d, v[k], v[k + half]);
+  }
+  return FoldVector<Op>(d, v[0]);
+}
+
 // One long run. Lane by lane the rows are added up eight at a time in a tree, as AccumulateGroup does; memory is read
 // in its order. False where the result is not proven.
 template <typename Op, typename T, typename FoldTail>
@@ -97,7 +141,11 @@ HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T*
       sum = hn::Add(sum, sums[v]);
     }
   }
-  *result = fold_tail(x + rows * kRow, length % kRow, lanes);
+  if constexpr (std::is_floating_point_v<T>) {
+    *result = FoldRow<Op>(d, x + rows * kRow, length % kRow, lanes, sum);
+  } else {
+    *result = fold_tail(x + rows * kRow, length % kRow, lanes);
+  }
   if constexpr (kNeedsProof<Op, T>) return *result != T{0} && hn::AllTrue(d, hn::Eq(sum, sum));
   return true;
 }
@@ -119,18 +167,6 @@ HWY_INLINE hn::Vec<D> FoldVectors(D d, int first, const VectorAt& vector_at) {
     const auto high = FoldVectors<Op, kCount / 2>(d, first + kCount / 2, vector_at);
     return FoldNeighbours<Op>(d, low, high);
   }
-}
-
-template <class D, typename T>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* x, int64_t count, T otherwise) {
-  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), hn::Set(d, otherwise));  // reads nothing beyond them
-#else
-  alignas(64) T buffer[hn::MaxLanes(d)] = {};
-  std::copy(x, x + count, buffer);
-  return hn::IfThenElse(mask, hn::Load(d, buffer), hn::Set(d, otherwise));
-#endif
 }
 
 // As many short runs as a vector has lanes, or fewer: each is folded into kVirtualBytes of lanes, one row of them after
