@@ -76,19 +76,6 @@ void* HostBufferPool::AllocateBlock(int64_t bytes) {
   return AllocateFromSystem(bytes);
 }
 
-void HostBufferPool::FreeBlocks(const std::vector<Trimmed>& blocks) {
-  for (const Trimmed& trimmed : blocks) {
-    if (!heap_.Owns(trimmed.block)) {
-      std::free(trimmed.block);
-      continue;
-    }
-    const int64_t bytes = BytesOf(trimmed.size_class);
-    HugePageHeap::ReturnPages(trimmed.block, bytes);
-    MutexLock lock(&mutex_);
-    heap_.Give(trimmed.block, bytes);
-  }
-}
-
 absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_bytes) {
   const auto refuse = [&](int64_t in_use) {
     return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use, " of ",
@@ -125,29 +112,41 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
 }
 
 void HostBufferPool::Release(void* address, int size_class) {
-  std::vector<Trimmed> trimmed;
   {
     MutexLock lock(&mutex_);
     const int64_t bytes = BytesOf(size_class);
     stats_.in_use_bytes -= bytes;
     stats_.free_bytes += bytes;
     free_[static_cast<size_t>(size_class)].push_back(address);
-    if (stats_.free_bytes > keep_bytes_) trimmed = TrimLocked();
+    if (stats_.free_bytes <= keep_bytes_) return;
   }
-  FreeBlocks(trimmed);
+  Trim();
 }
 
-std::vector<HostBufferPool::Trimmed> HostBufferPool::TrimLocked() {
+// Giving pages back to the system takes long: nobody should wait for it.
+void HostBufferPool::Trim() {
   std::vector<Trimmed> trimmed;
-  for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
-    while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
-      trimmed.push_back({free_[c].back(), static_cast<int>(c)});
-      free_[c].pop_back();
-      stats_.free_bytes -= BytesOf(static_cast<int>(c));
-      ++stats_.trimmed;
+  {
+    MutexLock lock(&mutex_);
+    for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
+      while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
+        trimmed.push_back({free_[c].back(), static_cast<int>(c)});
+        free_[c].pop_back();
+        stats_.free_bytes -= BytesOf(static_cast<int>(c));
+        ++stats_.trimmed;
+      }
     }
   }
-  return trimmed;
+  for (const Trimmed& block : trimmed) {
+    if (!heap_.Owns(block.address)) {
+      std::free(block.address);
+      continue;
+    }
+    const int64_t bytes = BytesOf(block.size_class);
+    HugePageHeap::ReturnPages(block.address, bytes);
+    MutexLock lock(&mutex_);
+    heap_.Give(block.address, bytes);
+  }
 }
 
 MemoryStats HostBufferPool::stats() const {

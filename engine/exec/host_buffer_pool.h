@@ -31,7 +31,7 @@ class HostBufferPool {
   static constexpr int kNumClasses = 256;
 
   struct Trimmed {
-    void* block = nullptr;
+    void* address = nullptr;
     int size_class = 0;
   };
 
@@ -39,18 +39,16 @@ class HostBufferPool {
   void Release(void* address, int size_class);
   // Null where the system has none.
   void* AllocateBlock(int64_t bytes);
-  // Gives pages back to the system, which takes long: nobody should wait for it.
-  void FreeBlocks(const std::vector<Trimmed>& blocks) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes the blocks out that are more than may be kept.
-  std::vector<Trimmed> TrimLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives back what is more than may be kept.
+  void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t limit_bytes_;
   const int64_t keep_bytes_;
   std::weak_ptr<HostBufferPool> self_;
   mutable Mutex mutex_;
-  HugePageHeap heap_;  // Take and Give under mutex_
   std::array<std::vector<void*>, kNumClasses> free_ ABSL_GUARDED_BY(mutex_);
   MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
+  HugePageHeap heap_;  // Take and Give under mutex_
 };
 
 }  // namespace tensord
