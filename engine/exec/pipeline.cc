@@ -23,7 +23,6 @@
 #include "engine/passes/simplify_algebra.h"
 #include "engine/passes/simplify_layout.h"
 #include "engine/passes/sink_conj.h"
-#include "engine/passes/sink_slices.h"
 #include "engine/passes/sort_dot_dimensions.h"
 
 namespace tensord {
@@ -50,8 +49,6 @@ constexpr Pass kFoldTransposes = {"fold_transposes",
                                   "Reads operands in the order in which they are stored, instead of transposing them.",
                                   &FoldTransposes};
 constexpr Pass kFoldConj = {"fold_conj", "Lets products conjugate their operands themselves.", &FoldConj};
-constexpr Pass kSinkSlices = {
-    "sink_slices", "Computes in windows what is only read in windows, so that it need not lie in memory.", &SinkSlices};
 constexpr Pass kDecomposeDots = {"decompose_dots",
                                  "Gives every product the form of a batched matrix product, batch axes last.",
                                  &DecomposeDots, /*on_by_default=*/false};
@@ -88,8 +85,6 @@ constexpr Pass kGraphPasses[] = {
     kFoldConj,
     // Last of those that rewrite products. Off: kernels take any axes.
     kDecomposeDots,
-    // After slices of slices were joined and those of broadcasts are none any more.
-    kSinkSlices,
     // After all that makes nodes, which makes some of them twice.
     kEliminateCommonSubexpressions,
     // The nodes that others took the place of, and constants in an order that nobody wants any more.

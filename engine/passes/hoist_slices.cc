@@ -254,6 +254,8 @@ class Hoisting {
 
 }  // namespace
 
-absl::StatusOr<bool> HoistSlices(Graph* graph, const PassOptions&) { return Hoisting(*graph).Run(); }
+absl::StatusOr<bool> HoistSlices(Graph* graph, const PassOptions& options) {
+  return options.fuses && Hoisting(*graph).Run();
+}
 
 }  // namespace tensord
