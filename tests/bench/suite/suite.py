@@ -225,6 +225,13 @@ def print_summary(rows):
                    "".join("\n    %-24s %.2f" % (w, r) for r, w in behind)))
 
 
+def write_figures(file, rows, machine, versions):
+    """After every workload: what a run has measured when somebody ends it is there."""
+    if file:
+        with open(file, "w") as f:
+            json.dump({"workloads": rows, "machine": machine, "versions": versions}, f, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of the built programs")
@@ -259,15 +266,14 @@ def main():
             row, problem = run_workload(workload, ours, peers, threads, options.rounds)
             if row:
                 rows.append(row)
+                write_figures(options.json, rows, machine, versions)
             if problem:
                 print("    " + problem)
                 problems.append(problem)
         ours.close()
         peers.close()
     print_summary(rows)
-    if options.json:
-        with open(options.json, "w") as f:
-            json.dump({"workloads": rows, "machine": machine, "versions": versions}, f, indent=1)
+    write_figures(options.json, rows, machine, versions)
     if problems:
         sys.exit("\n".join(sorted(set(problems))))
 
