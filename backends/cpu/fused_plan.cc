@@ -25,6 +25,8 @@ constexpr int64_t kRegisterSkew = 320;
 
 constexpr int64_t kTaskPicoseconds = 10'000'000;
 constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kPlentyOfTasks = 64;
+constexpr int64_t kMaxTaskGrowth = 4;
 constexpr int64_t kCountedPoints = int64_t{1} << 40;
 constexpr int64_t kFewGroups = 16;
 constexpr int64_t kMaxFetchedGroupBytes = int64_t{128} << 10;
@@ -284,6 +286,11 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
                   group_cost / 4 * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
+  for (size_t i = 0; i < plan.accesses.size(); ++i) {
+    const FusedAccess& access = plan.accesses[i];
+    const bool moves = access.level != MicroLevel::kUniform && space.DependsOnGroup(access.access.strides);
+    if (moves) plan.moving_accesses.push_back(static_cast<int32_t>(i));
+  }
   FetchNextGroups(&plan);
   FormRuns(isa, jit.use, &plan);
   const int64_t registers = AllocateRegisters(&plan);
@@ -305,6 +312,11 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   } else {
     plan.num_items = groups;
     plan.items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxTasks));
+  }
+  // A task has to place its operands, and waits for what it streamed; where there are plenty they are longer.
+  if (!plan.is_split) {
+    plan.items_per_task =
+        std::clamp(plan.num_items / kPlentyOfTasks, plan.items_per_task, kMaxTaskGrowth * plan.items_per_task);
   }
   plan.needs_scratch = plan.task_bytes > kStackBytes;
   if (plan.needs_scratch) {

@@ -46,7 +46,7 @@ FusedTask::FusedTask(const FusedPlan& plan, const KernelArgs& args, char* memory
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
     const FusedAccess& access = plan.accesses[i];
     AccessState* const state = new (accesses_ + i) AccessState();
-    if (access.level == MicroLevel::kUniform || plan.space.is_map()) PlaceAccess(i, 0);
+    PlaceAccess(i, 0);
     if (!access.may_stream) continue;
     void* const result = args.results[static_cast<size_t>(access.result)];
     state->streams = std::find(args.operands.begin(), args.operands.end(), result) == args.operands.end();
@@ -86,9 +86,7 @@ void FusedTask::StoreUniform() { RunLower(plan_.uniform_stores, 1); }
 void FusedTask::StartGroup(int64_t group) {
   tail_ = plan_.space.is_tail(group);
   width_ = plan_.space.width(tail_);
-  for (size_t i = 0; i < plan_.accesses.size(); ++i) {
-    if (plan_.accesses[i].level != MicroLevel::kUniform) PlaceAccess(i, group);
-  }
+  for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
   if (!plan_.group_fetches.empty()) FetchGroup(group + 1);
 }
 
