@@ -113,7 +113,18 @@ class RunFormer {
     return end;
   }
 
-  bool Pays(size_t members) const { return use_ == JitOptions::Use::kAlways || members > 1; }
+  // Calls of functions a vector at a time cost about what two values between steps do; past the cache, storing at once
+  // is what counts.
+  bool Pays(size_t members) const {
+    if (use_ == JitOptions::Use::kAlways) return true;
+    const auto is_call = [](const JitNode& node) { return node.call != nullptr; };
+    const auto streams = [](const FusedAccess& access) { return access.may_stream; };
+    const std::vector<JitNode>& nodes = program_.nodes;
+    const size_t calls = static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), is_call));
+    const bool is_big = std::any_of(plan_.accesses.begin(), plan_.accesses.end(), streams);
+    if (is_big && plan_.space.is_map()) return members > 1;
+    return members > 1 + 2 * calls;
+  }
 
   int32_t AddNode(JitNode node) {
     program_.nodes.push_back(std::move(node));
