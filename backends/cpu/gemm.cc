@@ -24,6 +24,9 @@ constexpr int64_t kMaxParts = 32;
 constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
 constexpr int64_t kSkinny = 8;
 constexpr int64_t kTall = 1024;
+constexpr int64_t kShortestRowBytes = 128;
+constexpr int64_t kLongestRowBytes = int64_t{16} << 10;
+constexpr int64_t kFewestRows = 64;
 constexpr double kMaxBlocksPerCore = 8;
 constexpr double kMostRepacked = 1.0 / 1000;
 constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
@@ -96,7 +99,8 @@ Gemm::Gemm(DType dtype, const MatrixProduct& product, int64_t copies, int64_t su
       copies_(copies),
       sums_(sums),
       product_(product),
-      loops_(GetGemmLoops(dtype)) {
+      loops_(GetGemmLoops(dtype)),
+      vector_loops_(GetMatrixVectorLoops(dtype)) {
   if (product.m == 0 || product.n == 0) return;
   method_ = ChooseMethod(dtype, product);
   PlanBlocks();
@@ -306,6 +310,24 @@ void Gemm::AddUp(const void* partials, int64_t rows, int64_t count, void* c, boo
   sum.accumulate(partials, reals, rows, reals, c);
 }
 
+// Loops of ours where they read the matrix faster than BLAS: dense columns that fit into registers, and rows that are
+// many, no cache holds and x fits beside.
+void Gemm::MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, bool conjugates, bool accumulates,
+                          const char* a, const char* x, int64_t x_step, char* y, int64_t y_step) const {
+  const bool is_dense = (x_step == 1 || k == 1) && (y_step == 1 || outputs == 1) && !conjugates;
+  if (is_dense && vector_loops_.by_columns != nullptr) {
+    if (a_strides.row_stride == 1 && outputs <= vector_loops_.max_outputs && (outputs >= 16 || k <= 64)) {
+      return vector_loops_.by_columns(outputs, k, a, a_strides.column_stride, x, y, accumulates);
+    }
+    const int64_t row_bytes = k * element_bytes_;
+    if (a_strides.column_stride == 1 && row_bytes >= kShortestRowBytes && row_bytes <= kLongestRowBytes &&
+        outputs >= kFewestRows && outputs * row_bytes >= kStreamBlockBytes) {
+      return vector_loops_.by_rows(outputs, k, a, a_strides.row_stride, x, y, accumulates);
+    }
+  }
+  BlasMatrixVector(dtype_, outputs, k, a_strides, conjugates, accumulates, a, x, x_step, y, y_step);
+}
+
 void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* c) const {
   switch (method_) {
     case Method::kZero:
@@ -322,10 +344,10 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kDot:
       return MultiplyDot(p, a, b, c);
     case Method::kMatrixVector:
-      return BlasMatrixVector(dtype_, p.m, p.k, p.a, p.conjugates_a, p.accumulates, a, b, p.b.row_stride, c, 1);
+      return MultiplyVector(p.m, p.k, p.a, p.conjugates_a, p.accumulates, a, b, p.b.row_stride, c, 1);
     case Method::kVectorMatrix:
-      return BlasMatrixVector(dtype_, p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, p.accumulates, b,
-                              a, p.a.column_stride, c, p.c_column_stride);
+      return MultiplyVector(p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, p.accumulates, b, a,
+                            p.a.column_stride, c, p.c_column_stride);
     case Method::kMatrix:
       return BlasMatrixMatrix(dtype_, p, a, b, c);
   }

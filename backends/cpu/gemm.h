@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/cpu/gemm_loops.h"
+#include "backends/cpu/matrix_vector_loops.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -62,6 +63,8 @@ class Gemm {
   void MultiplyOuter(const MatrixProduct& part, const char* a, const char* b, char* c) const;
   void MultiplyDot(const MatrixProduct& part, const char* a, const char* b, char* c) const;
   void AddUp(const void* partials, int64_t rows, int64_t count, void* c, bool accumulates) const;
+  void MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, bool conjugates, bool accumulates,
+                      const char* a, const char* x, int64_t x_step, char* y, int64_t y_step) const;
   void Multiply(const MatrixProduct& part, const char* a, const char* b, char* c) const;
 
   DType dtype_ = DType::kInvalid;
@@ -71,6 +74,7 @@ class Gemm {
   MatrixProduct product_;
   Method method_ = Method::kZero;
   GemmLoops loops_;
+  MatrixVectorLoops vector_loops_;
   int64_t block_rows_ = 1;
   int64_t block_columns_ = 1;
   int64_t block_k_ = 1;
