@@ -22,6 +22,10 @@ constexpr int64_t kMaxTinyColumns = 8;
 constexpr int64_t kMostLeftElements = 64;
 constexpr int64_t kMaxParts = 32;
 constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
+constexpr int64_t kShortSum = 64;
+constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
+constexpr int64_t kResultColumns = 64;
+constexpr int64_t kResultRows = 2048;
 constexpr int64_t kSkinny = 8;
 constexpr int64_t kTall = 1024;
 constexpr int64_t kShortestRowBytes = 128;
@@ -166,6 +170,16 @@ void Gemm::PlanMatrixBlocks() {
   if (!IsIntegral(dtype_) && HasUnpackedKernels() && work > 1e6 && std::max(product_.m, product_.k) <= 192 &&
       unpacked_columns >= 16) {
     block_columns_ = RoundUp(CeilDiv(product_.n, CeilDiv(product_.n, unpacked_columns)), 8);
+    return;
+  }
+  if (!IsIntegral(dtype_) && product_.k <= kShortSum && product_.m * product_.n * element_bytes_ >= kLargeResultBytes) {
+    // Bound by the writing of the result, which goes best along whole columns.
+    const int64_t blocks = CeilDiv(8 * MachineCores(), copies_);
+    if (product_.n >= 2 * kResultColumns) {
+      block_columns_ = std::max(kResultColumns, RoundUp(CeilDiv(product_.n, blocks), 16));
+    } else {
+      block_rows_ = std::min(product_.m, std::max(kResultRows, RoundUp(CeilDiv(product_.m, blocks), 16)));
+    }
     return;
   }
   const double min_work = work < 1e8 ? 1.3e5 : 2e6;
