@@ -110,7 +110,8 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Rows as two ranges each, whole slabs at once where they lie on one side of the boundary.
 class TriangleRowsKernel final : public Kernel {
  public:
-  explicit TriangleRowsKernel(const TriangleLayout& layout) : layout_(layout), stream_(layout.bytes() >= StreamedResultBytes()) {}
+  explicit TriangleRowsKernel(const TriangleLayout& layout)
+      : layout_(layout), stream_(layout.bytes() >= StreamedResultBytes()) {}
 
   void Run(const KernelArgs& args) const override {
     args.pool->ParallelForBlocks(layout_.bytes(), kTaskBytes, [&](int64_t begin, int64_t end) {
