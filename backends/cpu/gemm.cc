@@ -190,7 +190,7 @@ void Gemm::PlanMatrixBlocks() {
                           static_cast<double>(CeilDiv(product_.n, block_columns_));
     const double block_work =
         static_cast<double>(block_rows_) * static_cast<double>(block_columns_) * static_cast<double>(product_.k);
-    int64_t& side = block_columns_ >= block_rows_ ? block_columns_ : block_rows_;
+    int64_t& side = block_columns_ >= block_rows_ / 2 ? block_columns_ : block_rows_;
     if (blocks >= kMaxBlocksPerCore * wanted || block_work < 2 * min_work || side < 32) return;
     const double repacked = 2.0 / static_cast<double>(side);
     if (blocks >= wanted && (repacked > kMostRepacked || block_work < 1e8)) return;
