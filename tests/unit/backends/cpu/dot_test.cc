@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord::cpu {
 namespace {
@@ -430,6 +431,29 @@ TEST(DotTest, HalfProductsAreConvertedByPanels) {
     CheckExact<Float16, Float16>(c);
     CheckExact<float, BFloat16>(c);
   }
+}
+
+// Products beside a small matrix have loops of their own, whose vectors differ.
+TEST(DotTest, SmallMatricesOnEveryInstructionSet) {
+  ForEachInstructionSet([](const char*) {
+    for (int64_t size = 1; size <= 8; ++size) {
+      for (int64_t terms : {2, 5, 8, 16}) {
+        std::vector<Case> cases = {Matrices(size, terms, 41),
+                                   {{terms, size}, {37, terms}, {0}, {1}, {}, {}},
+                                   {{size, terms, 9}, {terms, 3, 9}, {1}, {0}, {2}, {2}},  // copies
+                                   {{size, 3, terms, 2}, {2, terms, 7}, {2, 3}, {1, 0}, {}, {}},
+                                   {{size, terms}, {3, terms, 9}, {1}, {1}, {}, {}}};  // columns of two axes
+        if (terms <= 8) cases.push_back(Matrices(1037, terms, size));
+        for (const Case& c : cases) {
+          CheckExact<float, float>(c);
+          CheckExact<double, double>(c);
+          CheckExact<Complex64, Complex64>(c);
+          CheckExact<Complex128, Complex128>(c);
+          CheckExact<int32_t, int32_t>(c);
+        }
+      }
+    }
+  });
 }
 
 // Whatever is packed or converted, scratch stays small beside the tensors, or below some hundred KiB.
