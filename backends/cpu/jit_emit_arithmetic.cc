@@ -214,17 +214,17 @@ void JitEmitter::EmitFloatBinary(CoreOp op, DType dtype, const Xmm& out, const X
 
 namespace {
 
-// The value of a constant that is neither NaN nor zero, so that order has no special cases but the other operand's NaN.
-bool IsOrdinary(const JitNode& node, DType dtype) {
-  if (node.kind != JitNode::Kind::kConstant || node.dtype != dtype) return false;
+// A constant of that dtype; NaN for what is none.
+double ConstantOf(const JitNode& node, DType dtype) {
+  if (node.kind != JitNode::Kind::kConstant || node.dtype != dtype) return NAN;
   if (dtype == DType::kF64) {
     double value;
     std::memcpy(&value, node.constant.data(), sizeof(value));
-    return !std::isnan(value) && value != 0;
+    return value;
   }
   float value;
   std::memcpy(&value, node.constant.data(), sizeof(value));
-  return !std::isnan(value) && value != 0;
+  return static_cast<double>(value);
 }
 
 }  // namespace
@@ -238,8 +238,10 @@ void JitEmitter::EmitOrder(bool is_max, DType dtype, const Xmm& out, const Opera
       TENSORD_BY_FLOAT(dtype, vmin, to, x, y);
     }
   };
-  if (IsOrdinary(*a.node, dtype)) return machine_order(out, a.reg, b.reg);
-  if (IsOrdinary(*b.node, dtype)) return machine_order(out, b.reg, a.reg);
+  // Beside a constant that is neither NaN nor zero there is no special case but the other operand's NaN.
+  const double first = ConstantOf(*a.node, dtype), second = ConstantOf(*b.node, dtype);
+  if (!std::isnan(first) && first != 0) return machine_order(out, a.reg, b.reg);
+  if (!std::isnan(second) && second != 0) return machine_order(out, b.reg, a.reg);
   const int bytes = BitsOf(out);
   const Xmm t0 = Scratch(0, bytes), t1 = Scratch(1, bytes), t2 = Scratch(2, bytes);
   if (is_avx512()) {
@@ -247,8 +249,8 @@ void JitEmitter::EmitOrder(bool is_max, DType dtype, const Xmm& out, const Opera
     TENSORD_BY_FLOAT(dtype, vrange, t0, a.reg, b.reg, range);
     // Of both kinds of NaN the second operand, everything else as it is.
     const Xbyak::Address table = LaneConstant(dtype, 0x11, 0x11);
-    TENSORD_BY_FLOAT(dtype, vfixupimm, t0, b.reg, table, 0);
-    TENSORD_BY_FLOAT(dtype, vfixupimm, t0, a.reg, table, 0);
+    if (std::isnan(second)) TENSORD_BY_FLOAT(dtype, vfixupimm, t0, b.reg, table, 0);
+    if (std::isnan(first)) TENSORD_BY_FLOAT(dtype, vfixupimm, t0, a.reg, table, 0);
     return TENSORD_BY_FLOAT(dtype, vmova, out, t0);
   }
   machine_order(t0, a.reg, b.reg);

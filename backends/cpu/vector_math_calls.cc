@@ -91,8 +91,10 @@ const VectorMathCalls* Calls() {
 
 #else
 
+// Code can be made for the same instruction sets, without calls.
 const VectorMathCalls* Calls() {
-  static const VectorMathCalls calls;
+  constexpr int kVectorBytes = !HWY_ARCH_X86 ? 0 : HWY_TARGET <= HWY_AVX3 ? 64 : HWY_TARGET == HWY_AVX2 ? 32 : 0;
+  static const VectorMathCalls calls = {.vector_bytes = kVectorBytes};
   return &calls;
 }
 

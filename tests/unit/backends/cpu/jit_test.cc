@@ -1,7 +1,9 @@
 // Fused kernels as machine code against the same kernels as steps of precompiled functions: the same bits, for random
 // programs, for every op and dtype, on both instruction sets.
 
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
@@ -189,6 +191,31 @@ TEST(JitTest, EveryConversion) {
       for (const DType to : kAllDTypes) {
         ExpectSameAtAllLengths(absl::StrCat("convert ", Name(from), " to ", Name(to)), {from},
                                [&](MicroBuilder& b, const auto& v) { return b.Convert(to, v[0]); });
+      }
+    }
+  });
+}
+
+// Bounds that are known when code is made have shorter code.
+TEST(JitTest, OrderBesideConstants) {
+  ForEachInstructionSet([](const std::string&) {
+    for (const CoreOp op : {CoreOp::kMaximum, CoreOp::kMinimum}) {
+      for (const float bound : {0.0f, -0.0f, 1.5f, -1.0f, INFINITY, NAN}) {
+        for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
+          const auto constant = [&](MicroBuilder& b) { return b.Convert(dtype, b.Constant(Literal::Scalar(bound))); };
+          const auto literal = [&](MicroBuilder& b) {
+            if (dtype == DType::kF64) return b.Constant(Literal::Scalar(static_cast<double>(bound)));
+            return dtype == DType::kF32 ? b.Constant(Literal::Scalar(bound)) : constant(b);
+          };
+          const std::string what = absl::StrCat(Def(op).name, " of ", Name(dtype), " and ", bound);
+          ExpectSameAtAllLengths(what, {dtype},
+                                 [&](MicroBuilder& b, const auto& v) { return b.Binary(op, v[0], literal(b)); });
+          ExpectSameAtAllLengths(what, {dtype},
+                                 [&](MicroBuilder& b, const auto& v) { return b.Binary(op, literal(b), v[0]); });
+          ExpectSameAtAllLengths(what, {dtype}, [&](MicroBuilder& b, const auto& v) {
+            return b.Clamp(literal(b), v[0], b.Unary(CoreOp::kNegate, v[0]));
+          });
+        }
       }
     }
   });
