@@ -170,7 +170,9 @@ def machine_text(measured):
                       "%.0f" % machine["f64_gflops"], "%.0f" % machine["f32_gflops"]])
     model = measured["machine"][0]["model"] if measured.get("machine") else ""
     versions = ", ".join("%s %s" % item for item in sorted(measured.get("versions", {}).items()))
-    return "Processor: %s. Peers: %s.\n\n" % (model, versions) + table(
+    loads = ["%.1f" % m["load"] for m in measured.get("machine", []) if "load" in m]
+    also = " Load of the machine when the runs began: %s." % ", ".join(loads) if loads else ""
+    return "Processor: %s. Peers: %s.%s\n\n" % (model, versions, also) + table(
         ["threads", "copy, GB/s", "triad, GB/s", "FMA F64, GF/s", "FMA F32, GF/s"], lines)
 
 

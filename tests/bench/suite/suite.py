@@ -261,7 +261,7 @@ def main():
         ours = Process([os.path.join(options.bin, "bench_graphs"), "--threads=%d" % threads], cores)
         peers = Peers(names, options.peer_python, threads, cores)
         versions.update(peers.versions)
-        machine.append(dict(ours.ask("machine"), threads=threads))
+        machine.append(dict(ours.ask("machine"), threads=threads, load=os.getloadavg()[0]))
         print("copies %(copy_gb_per_s).1f GB/s, triad %(triad_gb_per_s).1f GB/s, f32 %(f32_gflops).0f GF/s, f64 "
               "%(f64_gflops).0f GF/s" % machine[-1], flush=True)
         for workload in ours.ask("list"):
