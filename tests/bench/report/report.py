@@ -29,6 +29,8 @@ def belongs(workload, family):
 
 
 def number(value):
+    if value < 0.1:
+        return "%.3g" % value
     return "%.3f" % value if value < 10 else "%.1f" % value
 
 
