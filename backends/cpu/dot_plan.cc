@@ -14,7 +14,7 @@ namespace {
 // All panels of a contraction together: in proportion to the tensors, between these.
 constexpr int64_t kMinPanelBytes = int64_t{256} << 10;
 constexpr int64_t kMaxPanelBytes = int64_t{4} << 20;
-constexpr int64_t kTensorsToPanels = 24;
+constexpr int64_t kTensorsToPanels = 12;
 constexpr int64_t kLineBytes = 64;
 
 // Nanoseconds on one core, to choose by; only ratios matter.
@@ -185,9 +185,10 @@ class Planner {
                                                  static_cast<double>(SizeOf(computed_)));
     const double most = std::clamp(tensors / kTensorsToPanels, static_cast<double>(kMinPanelBytes),
                                    static_cast<double>(kMaxPanelBytes));
-    // One panel alone is packed once however it is cut: best across its free axis. Two are packed again and again.
+    // One panel alone is packed once however it is cut: best across its free axis. Of two each is packed again for
+    // every part of the other's free axis, which had better be long.
     const bool packs_both = plan->packs[kLhs] && plan->packs[kRhs];
-    const double summed_weight = packs_both || rounds_ ? 1 : 0.25;
+    const double summed_weight = packs_both ? 2 : rounds_ ? 1 : 0.25;
     // A batch that lies innermost is packed by whole cache lines.
     int64_t least_batch = 1;
     for (DotSide side : {kLhs, kRhs}) {

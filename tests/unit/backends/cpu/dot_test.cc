@@ -473,7 +473,7 @@ TEST(DotTest, ScratchIsSmallBesideTheTensors) {
       const absl::StatusOr<Contraction> plan = Plan(c, operands, result);
       ASSERT_TRUE(plan.ok()) << plan.status();
       const int64_t tensors = (Product(c.lhs) + Product(c.rhs)) * SizeOf(operands) + NumResults(c) * SizeOf(result);
-      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{300} << 10, tensors / 16)) << Name(operands);
+      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{300} << 10, tensors / 8)) << Name(operands);
     }
   }
 }
