@@ -189,8 +189,10 @@ HWY_INLINE void AccumulateEach(const T* x, int64_t step, int64_t begin, int64_t 
   }
 }
 
+// Rows that follow one another closely: fetches as much as it reads, from `ahead` elements further on; 0: nothing.
 template <typename Op, typename T, int kRows>
-HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_RESTRICT accumulators) {
+HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_RESTRICT accumulators,
+                                [[maybe_unused]] int64_t ahead = 0) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (IsPair<T> && std::is_same_v<Op, Product>) {
     return AccumulateProducts<kRows>(&x->re, 2 * step, count, &accumulators->re);
@@ -198,15 +200,13 @@ HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_
 #endif
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   if constexpr (kHasRegisterRuns<Op, T>) {
-    if constexpr (kNeedsProof<Op, T>) {
-      constexpr int64_t kWidth = kRunLanes<T>;
-      int64_t i = AccumulateProven<Op, kRows>(x, step, 0, count, accumulators);
-      while (i + kWidth <= count) {
-        AccumulateEach<Op, T, kRows>(x, step, i, i + kWidth, accumulators);
-        i = AccumulateProven<Op, kRows>(x, step, i + kWidth, count, accumulators);
-      }
-      return AccumulateEach<Op, T, kRows>(x, step, i, count, accumulators);
+    constexpr int64_t kWidth = kRunLanes<T>;
+    int64_t i = AccumulateVectors<Op, kRows>(x, step, ahead, 0, count, accumulators);
+    while (i + kWidth <= count) {
+      AccumulateEach<Op, T, kRows>(x, step, i, i + kWidth, accumulators);
+      i = AccumulateVectors<Op, kRows>(x, step, ahead, i + kWidth, count, accumulators);
     }
+    return AccumulateEach<Op, T, kRows>(x, step, i, count, accumulators);
   }
 #endif
   if constexpr (!(IsPair<T> && std::is_same_v<Op, Product>) || HWY_TARGET == HWY_SCALAR) {
@@ -214,11 +214,20 @@ HWY_INLINE void AccumulateGroup(const T* x, int64_t step, int64_t count, T* HWY_
   }
 }
 
+// Less is in the second-level cache where it comes from memory at all.
+constexpr int64_t kFetchedBytes = int64_t{128} << 10;
+
 template <typename Op, typename T>
 void Accumulate(const void* x_bytes, int64_t step, int64_t rows, int64_t count, void* accumulator_bytes) {
   const T* x = static_cast<const T*>(x_bytes);
   T* accumulators = static_cast<T*>(accumulator_bytes);
-  for (; rows >= 8; rows -= 8, x += 8 * step) AccumulateGroup<Op, T, 8>(x, step, count, accumulators);
+  // Eight rows that are read side by side are no stream that the hardware fetches ahead.
+  constexpr int64_t kRowsAhead = 16;
+  const bool is_long = step == count && rows * step * static_cast<int64_t>(sizeof(T)) >= kFetchedBytes;
+  for (; rows >= 8; rows -= 8, x += 8 * step) {
+    const bool fetches = is_long && rows >= kRowsAhead + 8;
+    AccumulateGroup<Op, T, 8>(x, step, count, accumulators, fetches ? kRowsAhead * step : 0);
+  }
   if (rows & 4) {
     AccumulateGroup<Op, T, 4>(x, step, count, accumulators);
     x += 4 * step;

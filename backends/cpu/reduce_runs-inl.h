@@ -225,22 +225,41 @@ HWY_INLINE bool ReduceShortRuns(const T* x, int64_t length, int64_t step, int64_
   return true;
 }
 
-// Extrema of rows: accumulators[i] with x[i], x[i + step], … (`kRows` of them), for whole vectors of them that are
-// proven, from `i` on; how far it came.
+// `kRows` vectors, `step` elements apart, combined in a tree.
+template <typename Op, int kRows, class D, typename T>
+HWY_INLINE hn::Vec<D> TreeOfRows(D d, const T* x, int64_t step) {
+  if constexpr (kRows == 1) {
+    return hn::LoadU(d, x);
+  } else {
+    const auto low = TreeOfRows<Op, kRows / 2>(d, x, step);
+    return CombineVectors<Op>(d, low, TreeOfRows<Op, kRows / 2>(d, x + kRows / 2 * step, step));
+  }
+}
+
+// Combines accumulators[i] with x[i], x[i + step], … (`kRows` of them), for whole vectors of them, from `i` on, as long
+// as the results are proven; how far it came. Fetches as much as it reads, in the order of memory, from x + ahead on.
 template <typename Op, int kRows, typename T>
-HWY_INLINE int64_t AccumulateProven(const T* x, int64_t step, int64_t i, int64_t count, T* HWY_RESTRICT accumulators) {
+HWY_INLINE int64_t AccumulateVectors(const T* x, int64_t step, int64_t ahead, int64_t i, int64_t count,
+                                     T* HWY_RESTRICT accumulators) {
   const RunTag<T> d;
   constexpr int64_t kWidth = kRunLanes<T>;
   for (; i + kWidth <= count; i += kWidth) {
-    auto total = hn::LoadU(d, accumulators + i);
-    auto sum = total;
-    for (int row = 0; row < kRows; ++row) {
-      const auto term = hn::LoadU(d, x + i + row * step);
-      total = CombineVectors<Op>(d, total, term);
-      sum = hn::Add(sum, term);
+    if (ahead != 0) {
+      for (int row = 0; row < kRows; ++row) __builtin_prefetch(x + ahead + i * kRows + row * kWidth, 0, 2);
     }
-    const auto unproven = hn::Or(hn::IsNaN(sum), hn::Eq(total, hn::Zero(d)));
-    if (HWY_UNLIKELY(!hn::AllFalse(d, unproven))) break;
+    auto total = hn::LoadU(d, accumulators + i);
+    if constexpr (kNeedsProof<Op, T>) {
+      auto sum = total;
+      for (int row = 0; row < kRows; ++row) {
+        const auto term = hn::LoadU(d, x + i + row * step);
+        total = CombineVectors<Op>(d, total, term);
+        sum = hn::Add(sum, term);
+      }
+      const auto unproven = hn::Or(hn::IsNaN(sum), hn::Eq(total, hn::Zero(d)));
+      if (HWY_UNLIKELY(!hn::AllFalse(d, unproven))) break;
+    } else {
+      total = CombineVectors<Op>(d, total, TreeOfRows<Op, kRows>(d, x + i, step));
+    }
     hn::StoreU(total, d, accumulators + i);
   }
   return i;
