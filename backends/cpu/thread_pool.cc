@@ -42,7 +42,9 @@ void YieldIfOn(int processor) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads)
-    : threads_(std::max(threads, 1)), workers_(new Worker[static_cast<size_t>(threads_ - 1)]) {
+    : threads_(std::max(threads, 1)),
+      // An array of none would be a pointer behind its memory, which leak checkers do not follow.
+      workers_(threads_ > 1 ? new Worker[static_cast<size_t>(threads_ - 1)] : nullptr) {
   for (int i = 0; i < threads_ - 1; ++i) {
     std::thread& thread = workers_[static_cast<size_t>(i)].thread;
     thread = std::thread([this, i] { WorkerLoop(i); });
