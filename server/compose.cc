@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/ops/core_ops.h"
+#include "engine/families/all_families.h"
 #include "server/config/config_file.h"
 #include "server/observe/collected_metrics.h"
 #include "server/rpc/compute_service.h"
@@ -71,7 +71,7 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
 
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
-                          .registry = &CoreRegistry(),
+                          .registry = &FamilyRegistry(),
                           .executors = parts->executors.get(),
                           .cache = parts->cache.get(),
                           .gate = parts->gate.get(),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fused_kernel.h"
@@ -52,6 +53,8 @@ class CpuProgram final : public PreparedSession {
     absl::InlinedVector<Slot, 3> operands;
     absl::InlinedVector<Slot, 1> results;
     bool checks = false;  // ask before it whether the run is still wanted
+    const OpDef* op = nullptr;
+    std::string node;  // of an extension, which may fail
   };
 
   // `bytes` is what the step reads and writes.
@@ -121,6 +124,7 @@ class CpuSession final : public BackendSession {
     absl::InlinedVector<const void*, 16> operands(program.max_operands());
     absl::InlinedVector<void*, 2> results(program.max_results());
     void* const* next_scratch = scratch.data();
+    absl::Status failure;
     for (const CpuProgram::Step& step : program.steps()) {
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
@@ -129,8 +133,10 @@ class CpuSession final : public BackendSession {
       step.kernel->Run({.operands = {operands.data(), step.operands.size()},
                         .results = {results.data(), step.results.size()},
                         .scratch = scratch.empty() ? nullptr : *next_scratch++,
-                        .pool = pool_});
+                        .pool = pool_,
+                        .failure = &failure});
       times.End();
+      if (ABSL_PREDICT_FALSE(!failure.ok())) return WithNode(failure, step.node, step.op->name);
     }
     return absl::OkStatus();
   }
@@ -186,7 +192,9 @@ class CpuBackend final : public Backend {
       for (const ConcreteType& result : bound.results) bytes += std::min<int64_t>(result.num_bytes(), 1 << 30);
       program->Append({.kernel = *std::move(kernel),
                        .operands = {instruction.operands.begin(), instruction.operands.end()},
-                       .results = {instruction.results.begin(), instruction.results.end()}},
+                       .results = {instruction.results.begin(), instruction.results.end()},
+                       .op = bound.op,
+                       .node = bound.op->op_class == OpClass::kExtension ? std::string(instruction.node) : ""},
                       bytes);
     }
     return program;

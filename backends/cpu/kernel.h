@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/bound_instruction.h"
@@ -21,6 +22,9 @@ struct KernelArgs {
   absl::Span<void* const> results;
   void* scratch;  // scratch_bytes(), aligned to 64; null where that is 0
   ThreadPool* pool;
+  // Where a kernel of a family says why it could not compute: its results are undefined then, and the run ends with
+  // this. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do not fail.
+  absl::Status* failure = nullptr;
 };
 
 // The routine for one instruction, bound to its sizes. Made once when a program is prepared, run many times, from one

@@ -11,7 +11,8 @@ InstructionKind KindOf(const ExecInstruction& instruction) {
     return instruction.operands.size() > 1 ? InstructionKind::kHost : InstructionKind::kSession;
   }
   const absl::string_view family = instruction.op->family;
-  return family == "core" || family == kFusedFamily ? InstructionKind::kSession : InstructionKind::kBoundary;
+  const bool joins = family == "core" || family == kFusedFamily || instruction.op->has(kJoinsSessions);
+  return joins ? InstructionKind::kSession : InstructionKind::kBoundary;
 }
 
 absl::string_view Name(InstructionKind kind) {

@@ -13,6 +13,11 @@ const AttrValue& Unset(AttrKind kind) {
   static const AttrValue* const kNoDType = new AttrValue(DType::kInvalid);
   static const AttrValue* const kNoType = new AttrValue(SharedType());
   static const AttrValue* const kNoLiteral = new AttrValue(LiteralPtr());
+  static const AttrValue* const kFalse = new AttrValue(false);
+  static const AttrValue* const kNoText = new AttrValue(std::string());
+  static const AttrValue* const kNoInt = new AttrValue(std::optional<int64_t>());
+  static const AttrValue* const kNoReal = new AttrValue(std::optional<double>());
+  static const AttrValue* const kNoLists = new AttrValue(std::vector<std::vector<int64_t>>());
   switch (kind) {
     case AttrKind::kInt:
     case AttrKind::kEnum:
@@ -26,9 +31,19 @@ const AttrValue& Unset(AttrKind kind) {
     case AttrKind::kType:
       return *kNoType;
     case AttrKind::kLiteral:
+      return *kNoLiteral;
+    case AttrKind::kFlag:
+      return *kFalse;
+    case AttrKind::kText:
+      return *kNoText;
+    case AttrKind::kMaybeInt:
+      return *kNoInt;
+    case AttrKind::kMaybeReal:
+      return *kNoReal;
+    case AttrKind::kIntLists:
       break;
   }
-  return *kNoLiteral;
+  return *kNoLists;
 }
 
 }  // namespace

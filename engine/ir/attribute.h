@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_IR_ATTRIBUTE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,13 +18,18 @@
 namespace tensord {
 
 enum class AttrKind : uint8_t {
-  kInt,      // int64_t
-  kInts,     // std::vector<int64_t>
-  kDims,     // std::vector<DimExpr>
-  kDType,    // DType; kInvalid where unset
-  kEnum,     // int64_t, an index into AttrDef::enumerators; 0 is "unspecified"
-  kType,     // SharedType
-  kLiteral,  // LiteralPtr, never null
+  kInt,        // int64_t
+  kInts,       // std::vector<int64_t>
+  kDims,       // std::vector<DimExpr>
+  kDType,      // DType; kInvalid where unset
+  kEnum,       // int64_t, an index into AttrDef::enumerators; 0 is "unspecified"
+  kType,       // SharedType
+  kLiteral,    // LiteralPtr, never null
+  kFlag,       // bool
+  kText,       // std::string
+  kMaybeInt,   // std::optional<int64_t>
+  kMaybeReal,  // std::optional<double>
+  kIntLists,   // std::vector<std::vector<int64_t>>; at most one list where the wire's message is not repeated
 };
 
 // One static parameter of an op: its name (that of the wire message's field) and what it holds.
@@ -39,9 +45,11 @@ struct AttrDef {
 
 // A type is shared, so that it does not make every other value as large as it is.
 using SharedType = CopyOnWrite<TensorType>;
-using AttrValue = std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, SharedType, LiteralPtr>;
+using AttrValue =
+    std::variant<int64_t, std::vector<int64_t>, std::vector<DimExpr>, DType, SharedType, LiteralPtr, bool, std::string,
+                 std::optional<int64_t>, std::optional<double>, std::vector<std::vector<int64_t>>>;
 
-// Whether a value is what Attributes(schema) starts with: 0, empty, kInvalid.
+// Whether a value is what Attributes(schema) starts with: 0, false, empty, kInvalid.
 bool IsUnset(AttrKind kind, const AttrValue& value);
 
 // The attribute values of one node, in the order of its op's schema. A value, of which copies share what they have
@@ -71,6 +79,17 @@ class Attributes {
   DType GetDType(absl::string_view name) const { return std::get<DType>(at(IndexOf(name))); }
   const TensorType& Type(absl::string_view name) const { return *std::get<SharedType>(at(IndexOf(name))); }
   const LiteralPtr& GetLiteral(absl::string_view name) const { return std::get<LiteralPtr>(at(IndexOf(name))); }
+  bool Flag(absl::string_view name) const { return std::get<bool>(at(IndexOf(name))); }
+  const std::string& Text(absl::string_view name) const { return std::get<std::string>(at(IndexOf(name))); }
+  std::optional<int64_t> MaybeInt(absl::string_view name) const {
+    return std::get<std::optional<int64_t>>(at(IndexOf(name)));
+  }
+  std::optional<double> MaybeReal(absl::string_view name) const {
+    return std::get<std::optional<double>>(at(IndexOf(name)));
+  }
+  const std::vector<std::vector<int64_t>>& IntLists(absl::string_view name) const {
+    return std::get<std::vector<std::vector<int64_t>>>(at(IndexOf(name)));
+  }
 
   bool Has(absl::string_view name) const;
   // Whether both have one schema and share their values: equal at a glance. Equal ones need not.

@@ -1,8 +1,10 @@
 #include "engine/ir/canonical.h"
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
+#include "absl/base/casts.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -82,8 +84,16 @@ class CanonicalWriter {
 
   void Append(const SharedType& type) { Append(*type); }
 
+  void Append(bool flag) { Append(uint64_t{flag}); }
+  void Append(double number) { Append(absl::bit_cast<uint64_t>(number)); }
+  template <typename T>
+  void Append(const std::optional<T>& value) {
+    Append(value.has_value());
+    if (value.has_value()) Append(*value);
+  }
+
   void Append(const LiteralPtr& literal) {
-    Append(uint64_t{literal != nullptr});
+    Append(literal != nullptr);
     if (literal == nullptr) return;
     Append(literal->dtype());
     Append(uint64_t{literal->shape().size()});

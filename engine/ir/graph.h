@@ -11,15 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "engine/ir/attribute.h"
 #include "engine/ir/op_def.h"
+#include "engine/ir/value_id.h"
 #include "engine/tensor/tensor_type.h"
 
 namespace tensord {
-
-// A value of a graph: the inputs come first, in order, then the results of the nodes, in order.
-struct ValueId {
-  int32_t index = -1;
-  friend bool operator==(ValueId, ValueId) = default;
-};
 
 // The algebra in which Add, Multiply, DotGeneral and Reduce{SUM} are read; the values are those of tensord.v1.Algebra.
 enum class Algebra : uint8_t { kStandard = 0, kMaxPlus = 1, kMinPlus = 2, kMaxTimes = 3, kOrAnd = 4 };

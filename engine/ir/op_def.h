@@ -12,6 +12,7 @@
 #include "engine/ir/attribute.h"
 #include "engine/ir/inference.h"
 #include "engine/ir/refusal_rule.h"
+#include "engine/ir/value_id.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {
@@ -69,10 +70,23 @@ struct PermuteContext {
 };
 using PermuteRule = PermutedCall(const PermuteContext&);
 
+// An op written as simpler ones: the values that take the place of its results, of the types that its type rule gives
+// where sizes are known. What must hold of sizes is the type rule's to ask: relations that the simpler ops ask for are
+// taken to follow from those.
+class GraphBuilder;  // graph_builder.h
+struct ExpandCall {
+  const Attributes& attrs;
+  absl::Span<const ValueId> operands;
+  GraphBuilder& graph;
+};
+using ExpandedResults = absl::InlinedVector<ValueId, 4>;
+using ExpandRule = absl::StatusOr<ExpandedResults>(const ExpandCall&);
+
 enum class OpClass : uint8_t {
-  kUnary,   // a value of tensord.v1.UnaryOp
-  kBinary,  // a value of tensord.v1.BinaryOp
-  kPlain,   // a field of tensord.v1.Node, with a message of its own
+  kUnary,      // a value of tensord.v1.UnaryOp
+  kBinary,     // a value of tensord.v1.BinaryOp
+  kPlain,      // a field of tensord.v1.Node, with a message of its own
+  kExtension,  // a message of a family, in tensord.v1.Extension; the op's name is the message's full name
 };
 
 enum OpTraits : uint32_t {
@@ -81,6 +95,7 @@ enum OpTraits : uint32_t {
   kCommutative = 1u << 1,   // f(a, b) == f(b, a)
   kShapeSources = 1u << 2,  // takes further operands, of which only the sizes are used
   kHasNoOperand = 1u << 3,
+  kJoinsSessions = 1u << 4,  // of an extension: runs in one session of the backend with its neighbours
 };
 
 inline constexpr int kVariadic = std::numeric_limits<int>::max();
@@ -102,6 +117,9 @@ struct OpDef {
   RefusalTable refusals;  // of the type rule
   Facet<ReferenceRule> reference;
   Facet<PermuteRule> permute;
+  // An op that has this rule never reaches a backend.
+  Facet<ExpandRule> expand = Facet<ExpandRule>::None("a backend's kernels compute it");
+  int num_results = 1;
 
   bool has(OpTraits trait) const { return (traits & trait) != 0; }
 };

@@ -20,7 +20,12 @@ void AppendAttribute(const AttrDef& attr, std::vector<OpRefusal>* refusals) {
   switch (attr.kind) {
     case AttrKind::kInt:
     case AttrKind::kInts:
-      break;  // what a number may be is the rule's matter
+    case AttrKind::kFlag:
+    case AttrKind::kText:
+    case AttrKind::kMaybeInt:
+    case AttrKind::kMaybeReal:
+    case AttrKind::kIntLists:
+      break;  // what a value may be is the rule's matter
     case AttrKind::kDType:
     case AttrKind::kEnum:
       if (!attr.may_be_unset) add(Refusal::kAttributeInvalid, "is unset");

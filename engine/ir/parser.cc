@@ -91,6 +91,11 @@ class GraphParser {
       if (word.empty()) return cursor_.ErrorAt(op_position, Refusal::kTextSyntax, "expected an operation");
       return cursor_.ErrorAt(op_position, Refusal::kOpUnknown, absl::StrCat("there is no operation \"", word, "\""));
     }
+    // How many results an op has is its own matter, save where a body says it.
+    if (op->op_class == OpClass::kExtension && results != op->num_results) {
+      return cursor_.ErrorAt(position, Refusal::kTextSyntax,
+                             absl::StrCat(op->name, " has ", op->num_results, " results"));
+    }
     Node node{.name = name, .op = op, .attrs = Attributes(op->attrs), .num_results = static_cast<int32_t>(results)};
     RETURN_IF_ERROR(Operands(&node));
     RETURN_IF_ERROR(AttributeList(*op, &node.attrs));
@@ -150,12 +155,7 @@ class GraphParser {
         return AttrValue(value);
       }
       case AttrKind::kInts: {
-        std::vector<int64_t> values;
-        RETURN_IF_ERROR(List([&]() -> absl::Status {
-          ASSIGN_OR_RETURN(const int64_t value, cursor_.Integer());
-          values.push_back(value);
-          return absl::OkStatus();
-        }));
+        ASSIGN_OR_RETURN(std::vector<int64_t> values, Integers());
         return AttrValue(std::move(values));
       }
       case AttrKind::kDims: {
@@ -187,8 +187,44 @@ class GraphParser {
         ASSIGN_OR_RETURN(Literal literal, ParseLiteral(cursor_));
         return AttrValue(std::make_shared<const Literal>(std::move(literal)));
       }
+      case AttrKind::kFlag: {
+        const absl::string_view word = cursor_.Word();
+        if (word == "true" || word == "false") return AttrValue(word == "true");
+        return cursor_.ErrorAt(position, Refusal::kTextSyntax, "expected true or false");
+      }
+      case AttrKind::kText: {
+        ASSIGN_OR_RETURN(std::string text, cursor_.Quoted());
+        return AttrValue(std::move(text));
+      }
+      case AttrKind::kMaybeInt: {
+        ASSIGN_OR_RETURN(const int64_t value, cursor_.Integer());
+        return AttrValue(std::optional<int64_t>(value));
+      }
+      case AttrKind::kMaybeReal: {
+        double value = 0;
+        if (absl::SimpleAtod(cursor_.Number(), &value)) return AttrValue(std::optional<double>(value));
+        return cursor_.ErrorAt(position, Refusal::kTextSyntax, "expected a number");
+      }
+      case AttrKind::kIntLists: {
+        std::vector<std::vector<int64_t>> lists;
+        RETURN_IF_ERROR(List([&]() -> absl::Status {
+          ASSIGN_OR_RETURN(lists.emplace_back(), Integers());
+          return absl::OkStatus();
+        }));
+        return AttrValue(std::move(lists));
+      }
     }
     return cursor_.Error("an attribute without a kind");
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Integers() {
+    std::vector<int64_t> values;
+    RETURN_IF_ERROR(List([&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const int64_t value, cursor_.Integer());
+      values.push_back(value);
+      return absl::OkStatus();
+    }));
+    return values;
   }
 
   template <typename Element>

@@ -1,6 +1,7 @@
 #include "engine/ir/printer.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "engine/ir/literal_text.h"
@@ -49,6 +50,28 @@ std::string AttributeText(const AttrDef& def, const AttrValue& value) {
     case AttrKind::kLiteral: {
       const LiteralPtr& literal = std::get<LiteralPtr>(value);
       return literal == nullptr ? "" : LiteralText(*literal);
+    }
+    case AttrKind::kFlag:
+      return std::get<bool>(value) ? "true" : "";
+    case AttrKind::kText: {
+      const auto& text = std::get<std::string>(value);
+      return text.empty() ? "" : Quote(text);
+    }
+    case AttrKind::kMaybeInt: {
+      const auto& number = std::get<std::optional<int64_t>>(value);
+      return number.has_value() ? absl::StrCat(*number) : "";
+    }
+    case AttrKind::kMaybeReal: {
+      const auto& number = std::get<std::optional<double>>(value);
+      return number.has_value() ? absl::StrFormat("%.17g", *number) : "";
+    }
+    case AttrKind::kIntLists: {
+      const auto& lists = std::get<std::vector<std::vector<int64_t>>>(value);
+      if (lists.empty()) return "";
+      const auto list_text = [](std::string* out, const std::vector<int64_t>& list) {
+        absl::StrAppend(out, "[", absl::StrJoin(list, ", "), "]");
+      };
+      return absl::StrCat("[", absl::StrJoin(lists, ", ", list_text), "]");
     }
   }
   return "";

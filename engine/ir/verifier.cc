@@ -132,6 +132,10 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
   RETURN_IF_ERROR(CheckExpressionParts(*parts));
   InferContext context(node.attrs, operands, node_index, node.name, guards, bounds);
   ASSIGN_OR_RETURN(ResultTypes types, op.infer.get()(context));
+  if (static_cast<int32_t>(types.size()) != node.num_results) {
+    return Refuse(Refusal::kInternal, absl::StrCat("the type rule gives ", types.size(), " types to a node of ",
+                                                   node.num_results, " results"));
+  }
   *parts += context.expression_parts();
   for (TensorType& type : types) {
     *parts += PartsToKeep(type);

@@ -22,7 +22,8 @@ class Folder {
   explicit Folder(int64_t num_nodes) : steps_left_(kGraphSteps + kShareOfNode * num_nodes) {}
 
   std::optional<ValueId> Fold(const Node& node, GraphRewriter& graph) {
-    if (node.operands.empty() || Is(*node.op, CoreOp::kDynamicTruncate) || !node.op->reference.has()) {
+    if (node.operands.empty() || Is(*node.op, CoreOp::kDynamicTruncate) ||
+        node.op->family != Def(CoreOp::kAdd).family) {
       return std::nullopt;
     }
     if (node.op->has(kElementwise)) return FoldElementwise(node, graph);

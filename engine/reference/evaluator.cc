@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/liveness.h"
@@ -39,9 +40,23 @@ absl::StatusOr<std::vector<Literal>> EvaluateBody(const Graph& body, const SizeB
 
 absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs,
                                      absl::Span<const Literal* const> operands, const ConcreteType& result) {
-  ASSIGN_OR_RETURN(Literal literal, Literal::Create(result));
-  RETURN_IF_ERROR(op.reference.get()({.attrs = attrs, .operands = operands, .results = absl::MakeSpan(&literal, 1)}));
-  return literal;
+  ASSIGN_OR_RETURN(std::vector<Literal> literals, EvaluateNode(op, attrs, operands, absl::MakeConstSpan(&result, 1)));
+  return std::move(literals[0]);
+}
+
+absl::StatusOr<std::vector<Literal>> EvaluateNode(const OpDef& op, const Attributes& attrs,
+                                                  absl::Span<const Literal* const> operands,
+                                                  absl::Span<const ConcreteType> results) {
+  if (!op.reference.has()) {
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat("there is no reference meaning of ", op.name, ": ", op.reference.reason()));
+  }
+  std::vector<Literal> literals;
+  for (const ConcreteType& type : results) {
+    ASSIGN_OR_RETURN(literals.emplace_back(), Literal::Create(type));
+  }
+  RETURN_IF_ERROR(op.reference.get()({.attrs = attrs, .operands = operands, .results = absl::MakeSpan(literals)}));
+  return literals;
 }
 
 absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl::Span<const ShapeGuard> guards,
@@ -83,11 +98,15 @@ absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl:
       std::move(results->begin(), results->end(), values.begin() + node.first_result.index);
       continue;
     }
-    const absl::StatusOr<ConcreteType> type = binding.Resolve(graph.type(node.first_result));
-    if (!type.ok()) return WithNode(type.status(), node.name, node.op->name);
-    absl::StatusOr<Literal> result = EvaluateNode(*node.op, node.attrs, operands, *type);
-    if (!result.ok()) return WithNode(result.status(), node.name, node.op->name);
-    values[static_cast<size_t>(node.first_result.index)] = *std::move(result);
+    std::vector<ConcreteType> types;
+    for (int32_t r = 0; r < node.num_results; ++r) {
+      absl::StatusOr<ConcreteType> type = binding.Resolve(graph.type({node.first_result.index + r}));
+      if (!type.ok()) return WithNode(type.status(), node.name, node.op->name);
+      types.push_back(*std::move(type));
+    }
+    absl::StatusOr<std::vector<Literal>> node_results = EvaluateNode(*node.op, node.attrs, operands, types);
+    if (!node_results.ok()) return WithNode(node_results.status(), node.name, node.op->name);
+    std::move(node_results->begin(), node_results->end(), values.begin() + node.first_result.index);
   }
 
   std::vector<Literal> results;

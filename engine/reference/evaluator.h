@@ -16,7 +16,11 @@ namespace tensord {
 absl::StatusOr<std::vector<Literal>> EvaluateReference(const Graph& graph, absl::Span<const ShapeGuard> guards,
                                                        absl::Span<const Literal> arguments);
 
-// One node on literals; `result` is the type of its only result.
+// One node on literals; `results` are the types of its results.
+absl::StatusOr<std::vector<Literal>> EvaluateNode(const OpDef& op, const Attributes& attrs,
+                                                  absl::Span<const Literal* const> operands,
+                                                  absl::Span<const ConcreteType> results);
+// The same for a node of one result.
 absl::StatusOr<Literal> EvaluateNode(const OpDef& op, const Attributes& attrs,
                                      absl::Span<const Literal* const> operands, const ConcreteType& result);
 

@@ -13,6 +13,7 @@
 #include "engine/ir/canonical.h"
 #include "engine/ir/liveness.h"
 #include "engine/ir/verifier.h"
+#include "engine/passes/expand_families.h"
 #include "engine/passes/reverse_wire_order.h"
 #include "engine/tensor/run_time_size.h"
 
@@ -83,6 +84,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
   }
 
+  RETURN_IF_ERROR(ExpandFamilies(&graph));
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
   ASSIGN_OR_RETURN(std::vector<PassRecord> passes,

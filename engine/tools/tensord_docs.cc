@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
 #include "engine/exec/pipeline.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"
 
@@ -53,8 +54,9 @@ std::string ErrorsPage() {
   AppendRefusals("every operation", CommonRefusals(), &page);
   AppendClassRefusals("unary operations", OpClass::kUnary, &page);
   AppendClassRefusals("binary operations", OpClass::kBinary, &page);
-  for (const OpDef& op : CoreOps()) {
-    if (op.op_class == OpClass::kPlain) AppendRefusals(absl::StrCat("`", op.name, "`"), RefusalsOf(op), &page);
+  for (const OpDef* op : FamilyRegistry().all()) {
+    const bool has_table = op->op_class == OpClass::kPlain || op->op_class == OpClass::kExtension;
+    if (has_table) AppendRefusals(absl::StrCat("`", op->name, "`"), RefusalsOf(*op), &page);
   }
   return page;
 }
@@ -83,6 +85,16 @@ absl::string_view KindName(AttrKind kind) {
       return "type";
     case AttrKind::kLiteral:
       return "tensor";
+    case AttrKind::kFlag:
+      return "flag";
+    case AttrKind::kText:
+      return "text";
+    case AttrKind::kMaybeInt:
+      return "integer, or absent";
+    case AttrKind::kMaybeReal:
+      return "number, or absent";
+    case AttrKind::kIntLists:
+      return "lists of integers";
   }
   return "";
 }
@@ -97,18 +109,19 @@ std::string Operands(const OpDef& op) {
 std::string OpsPage() {
   std::string page = absl::StrCat(
       "# Operations\n\n", kGenerated,
-      "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, or enumerators of "
-      "`UnaryOp`\nand `BinaryOp`. The comments in `proto/tensord/v1/graph.proto` are the semantics. The "
-      "device `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what a running server has.\n\n"
+      "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, enumerators of "
+      "`UnaryOp`\nand `BinaryOp`, or full names of messages in `tensord.v1.Extension`. The comments of the `.proto` "
+      "files are the semantics. The\ndevice `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what "
+      "a running server has.\n\n"
       "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
-  for (const OpDef& op : CoreOps()) {
+  for (const OpDef* op : FamilyRegistry().all()) {
     std::string attributes;
-    for (const AttrDef& attr : op.attrs) {
+    for (const AttrDef& attr : op->attrs) {
       if (attr.engine_only) continue;
       absl::StrAppend(&attributes, attributes.empty() ? "" : "<br>", "`", attr.name, "`: ", KindName(attr.kind));
     }
-    absl::StrAppend(&page, "| `", op.name, "` | ", Operands(op), " | ", attributes, " | ", DTypeNames(op.dtypes), " | ",
-                    op.summary, " |\n");
+    absl::StrAppend(&page, "| `", op->name, "` | ", Operands(*op), " | ", attributes, " | ", DTypeNames(op->dtypes),
+                    " | ", op->summary, " |\n");
   }
   return page;
 }

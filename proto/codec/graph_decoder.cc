@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -100,7 +101,8 @@ class GraphDecoder {
     RETURN_IF_ERROR(CheckName(wire.name(), limits_.name_bytes, /*reference=*/true));
     ASSIGN_OR_RETURN(const WireOp op, FindOp(wire, registry_));
     RETURN_IF_ERROR(CheckKnownFields(wire));
-    Node node{.name = wire.name(), .op = op.def, .attrs = Attributes(op.def->attrs)};
+    Node node{
+        .name = wire.name(), .op = op.def, .attrs = Attributes(op.def->attrs), .num_results = op.def->num_results};
     for (const std::string& reference : wire.inputs()) {
       ASSIGN_OR_RETURN(const ValueId operand, Resolve(reference, index));
       node.operands.push_back(operand);
@@ -215,6 +217,22 @@ class GraphDecoder {
                                        default_order_, limits_));
         return AttrValue(std::make_shared<const Literal>(std::move(literal)));
       }
+      case AttrKind::kFlag:
+        return AttrValue(reflection.GetBool(message, field));
+      case AttrKind::kText:
+        return AttrValue(reflection.GetString(message, field));
+      case AttrKind::kMaybeInt: {
+        std::optional<int64_t> value;
+        if (reflection.HasField(message, field)) value = reflection.GetInt64(message, field);
+        return AttrValue(value);
+      }
+      case AttrKind::kMaybeReal: {
+        std::optional<double> value;
+        if (reflection.HasField(message, field)) value = reflection.GetDouble(message, field);
+        return AttrValue(value);
+      }
+      case AttrKind::kIntLists:
+        return ReadLists(message, field);
     }
     return Refuse(Refusal::kInternal, absl::StrCat("the attribute ", attr.name, " has no kind"));
   }
@@ -235,6 +253,26 @@ class GraphDecoder {
       dims.push_back(std::move(size));
     }
     return AttrValue(std::move(dims));
+  }
+
+  static absl::StatusOr<AttrValue> ReadLists(const Message& message, const FieldDescriptor* field) {
+    const Reflection& reflection = *message.GetReflection();
+    const FieldDescriptor* const list = ListField(*field->message_type());
+    std::vector<std::vector<int64_t>> lists;
+    const auto add = [&](const Message& inner) -> absl::Status {
+      RETURN_IF_ERROR(CheckKnownFields(inner));
+      const auto numbers = inner.GetReflection()->GetRepeatedFieldRef<int64_t>(inner, list);
+      lists.emplace_back(numbers.begin(), numbers.end());
+      return absl::OkStatus();
+    };
+    if (!field->is_repeated()) {
+      if (reflection.HasField(message, field)) RETURN_IF_ERROR(add(reflection.GetMessage(message, field)));
+      return AttrValue(std::move(lists));
+    }
+    const int count = reflection.FieldSize(message, field);
+    lists.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) RETURN_IF_ERROR(add(reflection.GetRepeatedMessage(message, field, i)));
+    return AttrValue(std::move(lists));
   }
 
   static absl::Status RefuseNumber(const AttrDef& attr, int number) {

@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,20 @@ class NameTable {
   uint64_t suffix_ = 0;  // of the whole graph, so that many equal names cost no quadratic search
 };
 
+absl::Status WriteLists(const std::vector<std::vector<int64_t>>& lists, Message* message,
+                        const FieldDescriptor* field) {
+  const Reflection& reflection = *message->GetReflection();
+  if (!field->is_repeated() && lists.size() > 1) {
+    return Refuse(Refusal::kInternal, absl::StrCat("the attribute ", field->name(), " holds several lists"));
+  }
+  for (const std::vector<int64_t>& list : lists) {
+    Message* const inner =
+        field->is_repeated() ? reflection.AddMessage(message, field) : reflection.MutableMessage(message, field);
+    for (int64_t v : list) inner->GetReflection()->AddInt64(inner, ListField(*field->message_type()), v);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteAttribute(const AttrValue& value, AttrKind kind, Message* message, const FieldDescriptor* field) {
   const Reflection& reflection = *message->GetReflection();
   switch (kind) {
@@ -71,13 +86,29 @@ absl::Status WriteAttribute(const AttrValue& value, AttrKind kind, Message* mess
       *static_cast<v1::Tensor*>(reflection.MutableMessage(message, field)) = EncodeLiteral(*literal);
       break;
     }
+    case AttrKind::kFlag:
+      reflection.SetBool(message, field, std::get<bool>(value));
+      break;
+    case AttrKind::kText:
+      reflection.SetString(message, field, std::get<std::string>(value));
+      break;
+    case AttrKind::kMaybeInt:
+      if (const auto number = std::get<std::optional<int64_t>>(value); number.has_value()) {
+        reflection.SetInt64(message, field, *number);
+      }
+      break;
+    case AttrKind::kMaybeReal:
+      if (const auto number = std::get<std::optional<double>>(value); number.has_value()) {
+        reflection.SetDouble(message, field, *number);
+      }
+      break;
+    case AttrKind::kIntLists:
+      return WriteLists(std::get<std::vector<std::vector<int64_t>>>(value), message, field);
   }
   return absl::OkStatus();
 }
 
-absl::Status WriteOp(const Node& node, v1::Node* wire) {
-  ASSIGN_OR_RETURN(Message* const message, SetOp(*node.op, wire));
-  if (message == nullptr) return absl::OkStatus();
+absl::Status WriteAttributes(const Node& node, Message* message) {
   ASSIGN_OR_RETURN(const OpFields fields, FieldsOf(*node.op, *message->GetDescriptor()));
   for (size_t i = 0; i < fields.attributes.size(); ++i) {
     const AttributeField& at = fields.attributes[i];
@@ -85,6 +116,17 @@ absl::Status WriteOp(const Node& node, v1::Node* wire) {
     RETURN_IF_ERROR(WriteAttribute(node.attrs.at(i), node.op->attrs[i].kind, at.MessageOf(message), at.field));
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteOp(const Node& node, v1::Node* wire) {
+  if (node.op->op_class == OpClass::kExtension) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Message> message, NewExtension(*node.op));
+    RETURN_IF_ERROR(WriteAttributes(node, message.get()));
+    PackExtension(*message, wire);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(Message* const message, SetOp(*node.op, wire));
+  return message == nullptr ? absl::OkStatus() : WriteAttributes(node, message);
 }
 
 }  // namespace

@@ -7,8 +7,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "engine/ir/names.h"
+#include "proto/codec/family_messages.h"
 #include "proto/codec/known_fields.h"
+#include "proto/codec/limits.h"
 
 namespace tensord::codec {
 namespace {
@@ -69,7 +72,7 @@ absl::StatusOr<WireOp> FindEnumOp(const EnumOps& ops, absl::string_view field, i
   if (name.empty()) return Unknown(absl::StrCat(field, " ", number));
   const OpDef* const op = registry.Find(name);
   if (op == nullptr || op->op_class != op_class) return Unknown(name);
-  return WireOp{.def = op};
+  return WireOp{.def = op, .attributes = nullptr, .unpacked = nullptr};
 }
 
 const FieldDescriptor* OpField(const v1::Node& node) {
@@ -96,6 +99,16 @@ bool Fits(const AttrDef& attr, const FieldDescriptor& field) {
       return !field.is_repeated() && type == v1::TensorType::descriptor()->full_name();
     case AttrKind::kLiteral:
       return !field.is_repeated() && type == v1::Tensor::descriptor()->full_name();
+    case AttrKind::kFlag:
+      return !field.is_repeated() && field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+    case AttrKind::kText:
+      return !field.is_repeated() && field.type() == FieldDescriptor::TYPE_STRING;
+    case AttrKind::kMaybeInt:
+      return field.has_presence() && field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
+    case AttrKind::kMaybeReal:
+      return field.has_presence() && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+    case AttrKind::kIntLists:
+      return is_message && ListField(*field.message_type()) != nullptr;
   }
   return false;
 }
@@ -105,6 +118,54 @@ bool HoldsAttributes(const FieldDescriptor& field) {
   if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return false;
   const Descriptor* const type = field.message_type();
   return type != v1::TensorType::descriptor() && type != v1::Tensor::descriptor() && type != v1::DimExpr::descriptor();
+}
+
+// "tensord.linalg.v1" of "tensord.linalg.v1.Svd".
+absl::string_view PackageOf(absl::string_view message) {
+  return message.substr(0, std::min(message.rfind('.'), message.size()));
+}
+
+// The same family in another version, for advice; empty where the registry has none.
+absl::string_view OtherVersionOf(absl::string_view message, const OpRegistry& registry) {
+  const absl::string_view family = PackageOf(PackageOf(message));
+  if (family.empty()) return family;
+  for (const OpDef* op : registry.all()) {
+    if (op->op_class == OpClass::kExtension && PackageOf(PackageOf(op->name)) == family) return PackageOf(op->name);
+  }
+  return absl::string_view();
+}
+
+const Message* PrototypeOf(absl::string_view name) {
+  LinkFamilyMessages();
+  const Descriptor* const descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(std::string(name));
+  if (descriptor == nullptr) return nullptr;
+  return google::protobuf::MessageFactory::generated_factory()->GetPrototype(descriptor);
+}
+
+absl::StatusOr<WireOp> FindExtension(const v1::Extension& extension, const OpRegistry& registry) {
+  RETURN_IF_ERROR(CheckKnownFields(extension));
+  const absl::string_view url = extension.op().type_url();
+  if (url.empty()) return Refuse(Refusal::kOpUnset, "the node's extension is empty");
+  const absl::string_view name = url.substr(url.rfind('/') + 1);
+  const OpDef* const op = registry.Find(name);
+  if (op == nullptr || op->op_class != OpClass::kExtension) {
+    const absl::string_view other = OtherVersionOf(name, registry);
+    return Refuse(Refusal::kFamilyUnknown,
+                  absl::StrCat("no family of this server provides the operation \"", PrintableName(name), "\"",
+                               other.empty() || other == PackageOf(name) ? "" : "; it has the family ",
+                               other == PackageOf(name) ? "" : other));
+  }
+  const Message* const prototype = PrototypeOf(name);
+  if (prototype == nullptr) {
+    return Refuse(Refusal::kInternal, absl::StrCat("the operation \"", name, "\" has no message"));
+  }
+  std::unique_ptr<Message> message(prototype->New());
+  if (!message->ParseFromString(extension.op().value())) {
+    return Refuse(Refusal::kAttributeInvalid, absl::StrCat("the extension's bytes are not a message ", name));
+  }
+  const Message* const attributes = message.get();
+  return WireOp{.def = op, .attributes = attributes, .unpacked = std::move(message)};
 }
 
 }  // namespace
@@ -119,19 +180,15 @@ absl::StatusOr<WireOp> FindOp(const v1::Node& node, const OpRegistry& registry) 
       return FindEnumOp(UnaryOps(), "unary", node.unary(), OpClass::kUnary, registry);
     case v1::Node::kBinary:
       return FindEnumOp(BinaryOps(), "binary", node.binary(), OpClass::kBinary, registry);
-    case v1::Node::kExtension: {
-      const std::string& url = node.extension().op().type_url();
-      if (url.empty()) return Refuse(Refusal::kOpUnset, "the node's extension is empty");
-      return Refuse(Refusal::kFamilyUnknown, absl::StrCat("no family of this server provides the operation \"",
-                                                          PrintableName(url.substr(url.rfind('/') + 1)), "\""));
-    }
+    case v1::Node::kExtension:
+      return FindExtension(node.extension(), registry);
     default:
       break;
   }
   const FieldDescriptor& field = *OpField(node);
   const OpDef* const op = registry.Find(field.name());
   if (op == nullptr || op->op_class != OpClass::kPlain) return Unknown(field.name());
-  return WireOp{.def = op, .attributes = &node.GetReflection()->GetMessage(node, &field)};
+  return WireOp{.def = op, .attributes = &node.GetReflection()->GetMessage(node, &field), .unpacked = nullptr};
 }
 
 absl::string_view OpNameOf(const v1::Node& node) {
@@ -139,6 +196,10 @@ absl::string_view OpNameOf(const v1::Node& node) {
   if (node.op_case() == v1::Node::OP_NOT_SET) return name;
   if (node.op_case() == v1::Node::kUnary) name = UnaryOps().Name(node.unary());
   if (node.op_case() == v1::Node::kBinary) name = BinaryOps().Name(node.binary());
+  if (node.op_case() == v1::Node::kExtension) {
+    const absl::string_view url = node.extension().op().type_url();
+    if (CheckName(url, GraphLimits().name_bytes, /*reference=*/false).ok()) name = url.substr(url.rfind('/') + 1);
+  }
   return name.empty() ? absl::string_view(OpField(node)->name()) : name;
 }
 
@@ -159,6 +220,24 @@ absl::StatusOr<Message*> SetOp(const OpDef& op, v1::Node* node) {
   return node->GetReflection()->MutableMessage(node, field);
 }
 
+absl::StatusOr<std::unique_ptr<Message>> NewExtension(const OpDef& op) {
+  const Message* const prototype = PrototypeOf(op.name);
+  if (prototype == nullptr) {
+    return Refuse(Refusal::kInternal, absl::StrCat("the operation \"", op.name, "\" has no message"));
+  }
+  return std::unique_ptr<Message>(prototype->New());
+}
+
+void PackExtension(const Message& message, v1::Node* node) {
+  node->mutable_extension()->mutable_op()->PackFrom(message);
+}
+
+const FieldDescriptor* ListField(const Descriptor& message) {
+  if (message.field_count() != 1) return nullptr;
+  const FieldDescriptor* const field = message.field(0);
+  return field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_INT64 ? field : nullptr;
+}
+
 const Message& AttributeField::MessageOf(const Message& op) const {
   return inside == nullptr ? op : op.GetReflection()->GetMessage(op, inside);
 }
@@ -171,7 +250,9 @@ absl::StatusOr<OpFields> FieldsOf(const OpDef& op, const Descriptor& message) {
   std::vector<AttributeField> inner;
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
-    if (!HoldsAttributes(field)) continue;
+    const bool is_attribute =
+        std::any_of(op.attrs.begin(), op.attrs.end(), [&](const AttrDef& attr) { return attr.name == field.name(); });
+    if (!HoldsAttributes(field) || is_attribute) continue;
     for (int k = 0; k < field.message_type()->field_count(); ++k) {
       inner.push_back({.inside = &field, .field = field.message_type()->field(k)});
     }

@@ -1,6 +1,7 @@
 #ifndef TENSORD_PROTO_CODEC_OP_WIRE_H_
 #define TENSORD_PROTO_CODEC_OP_WIRE_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,22 +18,29 @@ namespace tensord::codec {
 // BinaryOp in lower case without its prefix; an attribute's name is a field of the op's message, or of a message of
 // attributes inside of it.
 
-// A node's operation: its definition, and the message that holds its attributes (nullptr where it has none).
+// A node's operation: its definition, and the message that holds its attributes (nullptr where it has none): the node's
+// own, or what its extension was unpacked to.
 struct WireOp {
   const OpDef* def = nullptr;
   const google::protobuf::Message* attributes = nullptr;
+  std::unique_ptr<const google::protobuf::Message> unpacked;
 };
 
-// OP_UNSET, OP_UNKNOWN (for an op of the contract that the registry lacks, and for one of a newer contract) or
-// FAMILY_UNKNOWN.
+// OP_UNSET, OP_UNKNOWN (for an op of the contract that the registry lacks, and for one of a newer contract),
+// FAMILY_UNKNOWN, or ATTRIBUTE_INVALID for an extension whose bytes are not its message.
 absl::StatusOr<WireOp> FindOp(const v1::Node& node, const OpRegistry& registry);
 
 // What a node's operation is called, for errors: "transpose", "unary"; empty where it has none.
 absl::string_view OpNameOf(const v1::Node& node);
 
 // Sets a node's operation. The message that its attributes belong into, nullptr where it has none. INTERNAL where the
-// op has no wire form.
+// op has no wire form. The attributes of an extension are written into a message of their own, and packed.
 absl::StatusOr<google::protobuf::Message*> SetOp(const OpDef& op, v1::Node* node);
+absl::StatusOr<std::unique_ptr<google::protobuf::Message>> NewExtension(const OpDef& op);
+void PackExtension(const google::protobuf::Message& message, v1::Node* node);
+
+// The only field of a message that is a list of integers; nullptr for any other message.
+const google::protobuf::FieldDescriptor* ListField(const google::protobuf::Descriptor& message);
 
 // Where an attribute stands on the wire: a field of the op's message, or of the message in its field `inside`.
 struct AttributeField {

@@ -1,5 +1,6 @@
 #include "server/rpc/capabilities.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/ops/core_ops.h"
@@ -34,13 +35,27 @@ std::vector<Signature> SignaturesOf(const OpDef& op, DType dtype) {
 }
 
 bool Runs(const OpDef& op, DType dtype, const Backend& backend) {
+  if (op.expand.has()) return true;  // what it is expanded into is asked for when it is compiled
   for (const Signature& signature : SignaturesOf(op, dtype)) {
     if (backend.Supports(op, signature.operands, signature.result).ok()) return true;
   }
   return false;
 }
 
+bool RunsAtAll(const OpDef& op, const Backend& backend) {
+  return std::any_of(kAllDTypes.begin(), kAllDTypes.end(),
+                     [&](DType dtype) { return op.dtypes.Contains(dtype) && Runs(op, dtype, backend); });
+}
+
 }  // namespace
+
+void AddFamilies(const Backend& backend, const OpRegistry& registry, v1::ServerInfo* info) {
+  for (const OpDef* op : registry.all()) {
+    if (op->op_class != OpClass::kExtension || !RunsAtAll(*op, backend)) continue;
+    const auto& listed = info->families();
+    if (std::find(listed.begin(), listed.end(), op->name) == listed.end()) info->add_families(std::string(op->name));
+  }
+}
 
 void AddCapabilities(const std::string& device, const Backend& backend, const OpRegistry& registry,
                      v1::ServerInfo* info) {

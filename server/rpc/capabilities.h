@@ -12,6 +12,10 @@ namespace tensord::server {
 void AddCapabilities(const std::string& device, const Backend& backend, const OpRegistry& registry,
                      v1::ServerInfo* info);
 
+// Adds the full names of the extensions that the device runs for any dtype, or that are expanded into core ops, each
+// once.
+void AddFamilies(const Backend& backend, const OpRegistry& registry, v1::ServerInfo* info);
+
 }  // namespace tensord::server
 
 #endif  // TENSORD_SERVER_RPC_CAPABILITIES_H_

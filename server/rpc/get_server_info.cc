@@ -34,6 +34,7 @@ void HandleGetServerInfo(UnaryCall* call) {
   info.set_version(parts.version);
   const bool ready = parts.gate->snapshot().state == ServingState::kServing;
   for (const auto& executor : parts.executors->all()) AddDevice(*executor, ready, &info);
+  for (const auto& executor : parts.executors->all()) AddFamilies(*executor->backend(), *parts.registry, &info);
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
     AddLimit(limit.name, parts.graph_limits.*limit.value, &info);
   }

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/text_round_trip.h"
@@ -37,7 +38,7 @@ void RequireRefusal(const absl::Status& status) {
 }
 
 void RequireTextRoundTrip(const Graph& graph) {
-  const absl::StatusOr<Graph> again = ReadBackFromText(graph, CoreRegistry());
+  const absl::StatusOr<Graph> again = ReadBackFromText(graph, FamilyRegistry());
   Require(again.ok(), "the text form keeps what a graph means", again.status());
 }
 
@@ -75,11 +76,11 @@ void FuzzGraphWire(absl::string_view bytes) {
   v1::Graph wire;
   if (!ReadGraph(bytes, &wire)) return;
   const codec::GraphLimits limits;
-  absl::StatusOr<Graph> graph = codec::DecodeGraph(wire, CoreRegistry(), limits, Order::kRowMajor);
+  absl::StatusOr<Graph> graph = codec::DecodeGraph(wire, FamilyRegistry(), limits, Order::kRowMajor);
   if (!graph.ok()) return RequireRefusal(graph.status());
   const absl::StatusOr<v1::Graph> encoded = codec::EncodeGraph(*graph);
   Require(encoded.ok(), "what decodes encodes", encoded.status());
-  const absl::StatusOr<Graph> again = codec::DecodeGraph(*encoded, CoreRegistry(), limits, Order::kRowMajor);
+  const absl::StatusOr<Graph> again = codec::DecodeGraph(*encoded, FamilyRegistry(), limits, Order::kRowMajor);
   if (again.ok()) {
     Require(CanonicalBytes(*again) == CanonicalBytes(*graph), "the wire keeps what a graph means");
   } else {
@@ -96,7 +97,7 @@ void FuzzGraphWire(absl::string_view bytes) {
 }
 
 void FuzzGraphText(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  absl::StatusOr<Graph> graph = ParseGraph(text, FamilyRegistry());
   if (!graph.ok()) return RequireRefusal(graph.status());
   RequireTextRoundTrip(*graph);
   const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&*graph);

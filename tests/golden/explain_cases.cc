@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
@@ -32,7 +33,7 @@ absl::StatusOr<std::string> RunExplainCase(const std::string& input) {
       settings.disabled_passes.push_back(std::move(name));
     }
   }
-  ASSIGN_OR_RETURN(Graph graph, ParseGraph(absl::string_view(input).substr(directive.size()), CoreRegistry()));
+  ASSIGN_OR_RETURN(Graph graph, ParseGraph(absl::string_view(input).substr(directive.size()), FamilyRegistry()));
   HiddenMemoryBackend backend(/*runs_fused=*/true);
   ASSIGN_OR_RETURN(const CompiledProgramPtr program, Compile(std::move(graph), settings, Fingerprint(), &backend));
   return ExplainProgram(*program);

@@ -5,6 +5,7 @@
 #include "engine/base/fingerprint.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
@@ -35,10 +36,10 @@ absl::StatusOr<Graph> FromWireText(const std::string& input) {
   if (!google::protobuf::TextFormat::ParseFromString(input, &wire)) {
     return absl::InvalidArgumentError("the case is no tensord.v1.Graph");
   }
-  ASSIGN_OR_RETURN(Graph graph, codec::DecodeGraph(wire, CoreRegistry(), codec::GraphLimits(), Order::kColumnMajor));
+  ASSIGN_OR_RETURN(Graph graph, codec::DecodeGraph(wire, FamilyRegistry(), codec::GraphLimits(), Order::kColumnMajor));
   ASSIGN_OR_RETURN(const v1::Graph encoded, codec::EncodeGraph(graph));
   ASSIGN_OR_RETURN(const Graph again,
-                   codec::DecodeGraph(encoded, CoreRegistry(), codec::GraphLimits(), Order::kRowMajor));
+                   codec::DecodeGraph(encoded, FamilyRegistry(), codec::GraphLimits(), Order::kRowMajor));
   if (CanonicalBytes(graph) != CanonicalBytes(again))
     return absl::InternalError("encoding does not give the graph back");
   return graph;
@@ -52,7 +53,7 @@ absl::StatusOr<std::string> Show(const std::string& folder, const std::string& i
   if (folder == "canonical") return absl::StrCat(Fingerprint::Of(CanonicalBytes(graph)).ToHex(), "\n");
   ASSIGN_OR_RETURN(const std::vector<ShapeGuard> guards, InferTypes(&graph));
   std::string text = PrintGraph(graph);
-  ASSIGN_OR_RETURN(const Graph again, ParseGraph(text, CoreRegistry()));
+  ASSIGN_OR_RETURN(const Graph again, ParseGraph(text, FamilyRegistry()));
   if (PrintGraph(again) != text) return absl::InternalError("printing does not give the graph back");
   for (const ShapeGuard& guard : guards) {
     const absl::string_view relation = guard.kind == ShapeGuard::Kind::kEqual        ? " == "
@@ -67,7 +68,7 @@ absl::StatusOr<std::string> Show(const std::string& folder, const std::string& i
 }  // namespace
 
 absl::StatusOr<Graph> ReadGraphCase(const std::string& input) {
-  return absl::StartsWith(input, "graph ") ? ParseGraph(input, CoreRegistry()) : FromWireText(input);
+  return absl::StartsWith(input, "graph ") ? ParseGraph(input, FamilyRegistry()) : FromWireText(input);
 }
 
 std::string RunGraphCase(const std::string& folder, const std::string& input) {

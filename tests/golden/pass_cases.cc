@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
@@ -65,7 +66,7 @@ absl::StatusOr<std::string> RunPassCase(const std::string& input) {
   const bool row_major = words[1] == "row_major";
   const std::vector<std::string> names(words.begin() + 2, words.end());
 
-  ASSIGN_OR_RETURN(Graph graph, ParseGraph(input, CoreRegistry()));
+  ASSIGN_OR_RETURN(Graph graph, ParseGraph(input, FamilyRegistry()));
   RETURN_IF_ERROR(InferTypes(&graph).status());
   if (row_major) graph = ReverseWireOrder(graph);
   ASSIGN_OR_RETURN(const std::vector<std::string> changed, RunPasses(names, row_major, &graph));

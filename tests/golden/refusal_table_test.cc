@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
@@ -27,6 +28,7 @@ std::string Declarer(const OpDef& op) {
     case OpClass::kBinary:
       return "every binary op";
     case OpClass::kPlain:
+    case OpClass::kExtension:
       break;
   }
   return std::string(op.name);
@@ -54,10 +56,10 @@ bool IsTitleOf(absl::string_view title, absl::string_view op, absl::string_view 
 }
 
 TEST(RefusalTables, NameEachRowOnce) {
-  for (const OpDef& op : CoreOps()) {
+  for (const OpDef* op : FamilyRegistry().all()) {
     std::set<Row> rows;
-    for (const Row& row : RowsOf(op)) {
-      EXPECT_TRUE(rows.insert(row).second) << op.name << ": " << std::get<1>(row) << ": " << std::get<2>(row);
+    for (const Row& row : RowsOf(*op)) {
+      EXPECT_TRUE(rows.insert(row).second) << op->name << ": " << std::get<1>(row) << ": " << std::get<2>(row);
     }
   }
 }
@@ -73,7 +75,7 @@ TEST(RefusalTables, AreWhatTheGoldenCasesShow) {
       const std::string where = absl::StrCat(path.string(), ":", c.line, ": ", c.name);
       ASSERT_FALSE(status.ok()) << where << " is not refused";
       const RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
-      const OpDef* const op = CoreRegistry().Find(detail.op);
+      const OpDef* const op = FamilyRegistry().Find(detail.op);
       if (op == nullptr) continue;  // of an input, an output or the whole graph
       // Of a node as such, whatever its op: its name, what its operands name.
       if (!graph.ok() && !absl::StartsWith(c.name, absl::StrCat(op->name, ": "))) continue;
@@ -92,8 +94,8 @@ TEST(RefusalTables, AreWhatTheGoldenCasesShow) {
     }
   }
   std::set<Row> rows;
-  for (const OpDef& op : CoreOps()) {
-    for (Row& row : RowsOf(op)) rows.insert(std::move(row));
+  for (const OpDef* op : FamilyRegistry().all()) {
+    for (Row& row : RowsOf(*op)) rows.insert(std::move(row));
   }
   for (const OpRefusal& refusal : CommonRefusals()) {
     // Too many parts: takes a graph that is too large for a golden file: tests/unit/engine/ir/inference_limits_test.cc.

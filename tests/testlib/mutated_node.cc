@@ -132,6 +132,35 @@ class Mutator {
       case AttrKind::kLiteral:
         if (Chance(4)) value = LiteralPtr();
         break;
+      case AttrKind::kFlag:
+        value = Chance(2);
+        break;
+      case AttrKind::kText: {
+        std::string& text = std::get<std::string>(value);
+        const std::string any = ",->.()ijk\xff";
+        const auto at = static_cast<size_t>(Between(0, static_cast<int64_t>(text.size())));
+        if (Chance(2) && at < text.size())
+          text.erase(at, 1);
+        else
+          text.insert(at, 1, any[static_cast<size_t>(Between(0, static_cast<int64_t>(any.size()) - 1))]);
+        break;
+      }
+      case AttrKind::kMaybeInt:
+        value = Chance(2) ? std::optional<int64_t>() : std::optional<int64_t>(Int());
+        break;
+      case AttrKind::kMaybeReal:
+        value = Chance(2) ? std::optional<double>() : std::optional<double>(static_cast<double>(Int()) / 8);
+        break;
+      case AttrKind::kIntLists: {
+        auto& lists = std::get<std::vector<std::vector<int64_t>>>(value);
+        if (lists.empty() || Chance(3)) {
+          lists.emplace_back();
+        } else if (Chance(3)) {
+          lists.pop_back();
+        }
+        if (!lists.empty()) ChangeList(&*PickFrom(&lists), [this] { return Int(); });
+        break;
+      }
     }
     attrs_.Set(index, std::move(value));
   }

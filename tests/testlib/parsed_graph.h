@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
@@ -13,7 +14,7 @@ namespace tensord {
 
 // The graph of a text in the core vocabulary; a text that is none fails the test and gives an empty graph.
 inline Graph ParsedGraph(absl::string_view text) {
-  absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  absl::StatusOr<Graph> graph = ParseGraph(text, FamilyRegistry());
   EXPECT_TRUE(graph.ok()) << graph.status() << "\n" << text;
   return graph.ok() ? *std::move(graph) : Graph();
 }

@@ -85,6 +85,20 @@ class Generator {
         return Type(/*operand_axes=*/true);
       case AttrKind::kLiteral:
         return AnyLiteral();
+      case AttrKind::kFlag:
+        return Between(0, 1) == 1;
+      case AttrKind::kText:
+        return std::string(static_cast<size_t>(Between(0, 5)), '"');
+      case AttrKind::kMaybeInt:
+        return Between(0, 1) == 0 ? std::optional<int64_t>() : std::optional<int64_t>(Int());
+      case AttrKind::kMaybeReal:
+        return Between(0, 1) == 0 ? std::optional<double>() : std::optional<double>(static_cast<double>(Int()) / 3);
+      case AttrKind::kIntLists: {
+        // One at most: what a field that is not repeated can hold.
+        std::vector<std::vector<int64_t>> lists(static_cast<size_t>(Between(0, 1)));
+        for (auto& list : lists) list.resize(static_cast<size_t>(Between(0, 3)), Int());
+        return lists;
+      }
     }
     return int64_t{0};
   }
@@ -92,7 +106,7 @@ class Generator {
   void AddNode(int64_t number) {
     const std::vector<const OpDef*>& ops = registry_.all();
     const OpDef* const op = ops[static_cast<size_t>(Between(0, static_cast<int64_t>(ops.size()) - 1))];
-    Node node{.name = Name(number), .op = op, .attrs = Attributes(op->attrs)};
+    Node node{.name = Name(number), .op = op, .attrs = Attributes(op->attrs), .num_results = op->num_results};
     const int64_t operands = graph_.num_values() == 0 ? 0 : Between(0, 4);
     for (int64_t i = 0; i < operands; ++i) node.operands.push_back(Value());
     for (size_t i = 0; i < op->attrs.size(); ++i) {

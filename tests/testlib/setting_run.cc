@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/text_round_trip.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
@@ -19,7 +20,7 @@ SettingRun::SettingRun(MatrixSetting setting, std::unique_ptr<Backend> backend)
 
 absl::StatusOr<CompiledProgramPtr> SettingRun::CompileGraph(Graph graph, bool row_major) {
   if (setting_.print_and_parse) {
-    ASSIGN_OR_RETURN(graph, ReadBackFromText(graph, CoreRegistry()));
+    ASSIGN_OR_RETURN(graph, ReadBackFromText(graph, FamilyRegistry()));
   }
   const CompileSettings settings{.device = "test:0",
                                  .row_major = row_major,

@@ -9,6 +9,7 @@ GrowthRule FindGrowthRule(CoreOp op) {
     case OpClass::kBinary:
       return &GrowBinary;
     case OpClass::kPlain:
+    case OpClass::kExtension:
       break;
   }
   switch (op) {

@@ -1,0 +1,19 @@
+#include "engine/families/all_families.h"
+
+#include "engine/ops/core_ops.h"
+
+namespace tensord {
+
+absl::Span<const absl::Span<const OpDef>> AllFamilies() {
+  static const absl::Span<const OpDef> families[] = {
+      CoreOps(),
+  };
+  return families;
+}
+
+const OpRegistry& FamilyRegistry() {
+  static const OpRegistry* const registry = new OpRegistry(AllFamilies());
+  return *registry;
+}
+
+}  // namespace tensord

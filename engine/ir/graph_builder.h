@@ -1,0 +1,38 @@
+#ifndef TENSORD_ENGINE_IR_GRAPH_BUILDER_H_
+#define TENSORD_ENGINE_IR_GRAPH_BUILDER_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+
+namespace tensord {
+
+// Appends typed nodes to a graph in the place of one node, whose name they all carry. A node whose op has an expand
+// rule is expanded at once, so that none of those is ever in the graph. Borrows the graph; confined to one thread.
+class GraphBuilder {
+ public:
+  GraphBuilder(Graph* graph, absl::string_view node) : graph_(*graph), node_(node) {}
+
+  // The results of the op. Refused as the op's type rule refuses; relations between sizes that only a run can decide
+  // are taken to hold: the type rule of the node that is expanded has asked for them.
+  absl::StatusOr<ExpandedResults> AddAll(const OpDef& op, Attributes attrs, absl::Span<const ValueId> operands);
+  // Of an op of one result.
+  absl::StatusOr<ValueId> Add(const OpDef& op, Attributes attrs, absl::Span<const ValueId> operands);
+  absl::StatusOr<ValueId> Add(const OpDef& op, absl::Span<const ValueId> operands) {
+    return Add(op, Attributes(op.attrs), operands);
+  }
+
+  const TensorType& type(ValueId value) const { return graph_.type(value); }
+
+ private:
+  Graph& graph_;
+  const std::string node_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_GRAPH_BUILDER_H_

@@ -1,0 +1,81 @@
+#include "engine/passes/expand_families.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/graph_builder.h"
+#include "engine/ir/verifier.h"
+
+namespace tensord {
+namespace {
+
+bool SameSizes(const TensorType& a, const TensorType& b) {
+  return a.dtype == b.dtype && a.rank() == b.rank() &&
+         std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(),
+                    [](const Dim& x, const Dim& y) { return !x.is_static() || !y.is_static() || x == y; });
+}
+
+// The values that take the place of the node's results.
+absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const TensorType> types, Graph* graph) {
+  GraphBuilder builder(graph, node.name);
+  ASSIGN_OR_RETURN(ExpandedResults results,
+                   node.op->expand.get()({.attrs = node.attrs, .operands = node.operands, .graph = builder}));
+  if (static_cast<int32_t>(results.size()) != node.num_results) {
+    return Refuse(Refusal::kInternal,
+                  absl::StrCat("was expanded to ", results.size(), " results, and has ", node.num_results));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (SameSizes(graph->type(results[i]), types[i])) continue;
+    return Refuse(Refusal::kInternal, absl::StrCat("was expanded to ", ToString(graph->type(results[i])),
+                                                   " where its type is ", ToString(types[i])));
+  }
+  return results;
+}
+
+}  // namespace
+
+absl::Status ExpandFamilies(Graph* graph) {
+  const auto has_rule = [](const Node& node) { return node.op->expand.has(); };
+  if (std::none_of(graph->nodes().begin(), graph->nodes().end(), has_rule)) return absl::OkStatus();
+
+  const std::vector<GraphOutput> outputs = graph->outputs();
+  std::vector<Node> nodes = graph->TakeNodes();
+  std::vector<TensorType> types = graph->TakeTypes();
+  Graph expanded;
+  expanded.set_name(graph->name());
+  expanded.set_algebra(graph->algebra());
+  std::vector<ValueId> map;  // new value by old one
+  map.reserve(types.size());
+  for (const GraphInput& input : graph->inputs()) map.push_back(expanded.AddInput(input.name, input.type));
+  bool types_changed = false;
+  for (Node& node : nodes) {
+    const absl::Span<const TensorType> old_types(&types[map.size()], static_cast<size_t>(node.num_results));
+    for (ValueId& operand : node.operands) operand = map[static_cast<size_t>(operand.index)];
+    if (has_rule(node)) {
+      absl::StatusOr<ExpandedResults> results = Expand(node, old_types, &expanded);
+      if (!results.ok()) return WithNode(results.status(), node.name, node.op->name);
+      for (size_t i = 0; i < results->size(); ++i) {
+        types_changed = types_changed || !(expanded.type((*results)[i]) == old_types[i]);
+        map.push_back((*results)[i]);
+      }
+      continue;
+    }
+    const ValueId first = expanded.AddNode(std::move(node));
+    for (size_t i = 0; i < old_types.size(); ++i) {
+      map.push_back({first.index + static_cast<int32_t>(i)});
+      expanded.set_type(map.back(), old_types[i]);
+    }
+  }
+  for (const GraphOutput& output : outputs) {
+    expanded.AddOutput(output.name, map[static_cast<size_t>(output.value.index)]);
+  }
+  *graph = std::move(expanded);
+  return types_changed ? InferTypes(graph).status() : absl::OkStatus();
+}
+
+}  // namespace tensord
