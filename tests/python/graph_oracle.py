@@ -401,6 +401,8 @@ class Evaluation:
         message = contract.message_class(name).FromString(node.op.value)
         if name == "tensord.fft.v1.Fft":
             return [_fft(message, *operands)]
+        if name == "tensord.einsum.v1.Einsum":
+            return [_einsum(message, operands)]
         # The wire's matrix is the first two axes, NumPy's the last two.
         matrices = [np.moveaxis(operand, (0, 1), (-2, -1)) for operand in operands]
         results = _LINALG[name.removeprefix("tensord.linalg.v1.")](message, *matrices)
@@ -488,6 +490,7 @@ _LINALG = {
     "Determinant": lambda m, a: [np.linalg.det(a)],
     "SignLogDeterminant": lambda m, a: np.linalg.slogdet(a),
     "PseudoInverse": lambda m, a: [np.linalg.pinv(a, _cutoff(m, a))],
+    "LeastSquares": lambda m, a, b: [np.linalg.pinv(a, _cutoff(m, a)) @ b],
     "MatrixRank": lambda m, a: [_rank(m, a)],
 }
 
@@ -509,6 +512,43 @@ def _fft(message, x):
     if x.dtype in (np.float32, np.complex64):
         result = result.astype(np.float32 if kind == "KIND_IRFFT" else np.complex64)
     return result
+
+
+def _einsum(message, operands):
+    """From left to right: the order changes no result."""
+    assert len({operand.dtype for operand in operands}) == 1
+    if message.equation:
+        assert not message.operands and not message.HasField("output")
+        inputs, output = message.equation.split("->")
+        assert inputs.count("(") == inputs.count(")")
+        terms = inputs.replace("(", "").replace(")", "").split(",")
+        assert all(label.isascii() and label.isalpha() for label in "".join([*terms, output]))
+    else:
+        assert message.HasField("output")
+        terms, output = [list(term.labels) for term in message.operands], list(message.output.labels)
+    _check_path(message, len(operands))
+    wide = np.float32 if operands[0].dtype == np.float16 else operands[0].dtype
+    result, labels = np.ones((), wide), []
+    for place, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+        later = {label for other in [*terms[place + 1 :], output] for label in other}
+        number = {label: position for position, label in enumerate(dict.fromkeys([*labels, *term]))}
+        kept = [label for label in number if label in later]
+        lists = [[number[label] for label in axes] for axes in (labels, term, kept)]
+        result, labels = np.einsum(result, lists[0], operand.astype(wide), lists[1], lists[2]), kept
+    sizes = dict(zip(labels, result.shape))
+    assert all(label in sizes for label in output)
+    spread = np.zeros([sizes[label] for label in output], operands[0].dtype)
+    for index in np.ndindex(*result.shape):  # a label repeated in the output fills a diagonal
+        position = dict(zip(labels, index))
+        spread[tuple(position[label] for label in output)] = result[index]
+    return spread
+
+
+def _check_path(message, count):
+    for step in message.path:
+        assert 1 < len(set(step.operands)) == len(step.operands) and max(step.operands) < count
+        count -= len(step.operands) - 1
+    assert count == 1 or not message.path
 
 
 def _sign(x):

@@ -45,7 +45,28 @@ def head(x, count):
     return x[:count] * 2.0
 
 
+def subscripts(x, y, z):
+    return td.einsum("...ij,jk,k->...i", x, y, z, optimize=("greedy", 1000))
+
+
+def label_lists(x, y):
+    return td.einsum(x, [0, 99], y, [99, 5], [5, 0], optimize=["einsum_path", (0, 1)])
+
+
+def decompositions(a, b):
+    _, values, vh = td.linalg.svd(a, full_matrices=False)
+    return td.linalg.solve(a, b), values, td.linalg.pinv(vh, rcond=1e-3)
+
+
+def spectra(x):
+    return td.fft.rfft(x, 8, axis=0, norm="ortho"), td.fft.ifft2(x)
+
+
 FUNCTIONS = {
+    "decompositions": (decompositions, td.spec((5, 3, 3)), td.spec((5, 3, 2))),
+    "label_lists": (label_lists, td.spec(("n", 4)), td.spec((4, 3))),
+    "spectra": (spectra, td.spec((6, "n"), "float32")),
+    "subscripts": (subscripts, td.spec((1, 2, 3)), td.spec((3, 1)), td.spec(4)),
     "dense_layer": (dense_layer, td.spec(("n", 4), "float32"), td.spec((4, 2), "float32"), td.spec(2, "float32")),
     "batched_matmul": (batched_matmul, td.spec((5, 2, 3)), td.spec((5, 3, 4))),
     "layer_norm": (layer_norm, td.spec((6, 8), "float32"), td.spec(8, "float32")),

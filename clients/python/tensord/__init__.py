@@ -93,6 +93,7 @@ from tensord.dtypes import (  # noqa: F401
     int32,
     int64,
 )
+from tensord.einstein_sum import einsum  # noqa: F401
 from tensord.errors import (  # noqa: F401
     Error,
     Cancelled,
@@ -137,6 +138,7 @@ from tensord.logic import (  # noqa: F401
     real,
     where,
 )
+from tensord.norms import norm  # noqa: F401
 from tensord.program import CompiledProgram, Spec, compile, evaluate, make_graph, spec  # noqa: F401
 from tensord.reductions import (  # noqa: F401
     all,
@@ -152,7 +154,6 @@ from tensord.reductions import (  # noqa: F401
     max,
     mean,
     min,
-    norm,
     prod,
     ptp,
     softmax,

@@ -3,10 +3,12 @@
 Computed in float32 and complex64 or in float64 and complex128: integers in float64, 16-bit floats in float32.
 """
 
-from tensord import dims, dtypes, shaping
+from tensord import arithmetic, creation, dims, dtypes, logic, shaping
 from tensord.lifting import as_array, normalized_axis
 
 _NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
+# Norms of a transform whose direction is taken for the other one.
+_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _KINDS = {"fft": 1, "ifft": 2, "rfft": 3, "irfft": 4}
 
 
@@ -22,9 +24,7 @@ def _transform(kind, x, lengths, axes, norm):
     axes = [normalized_axis(axis, x.ndim) for axis in axes]
     if not axes:
         return x if kind == "rfft" else x.builder.convert(x, dtypes.complex_of(x.dtype))
-    lengths = [] if lengths is None else [length.__index__() for length in lengths]
-    if lengths and (len(lengths) != len(axes) or min(lengths) < 1):
-        raise ValueError(f"lengths {lengths} for axes {axes}: one positive length an axis")
+    lengths = [] if lengths is None else _full_lengths(kind, lengths, axes, x.shape)
     shape = list(x.shape)
     for axis, length in zip(axes, lengths):
         shape[axis] = length
@@ -39,6 +39,23 @@ def _transform(kind, x, lengths, axes, norm):
     dtype = dtypes.real_of(x.dtype) if kind == "irfft" else dtypes.complex_of(x.dtype)
     attributes = {"kind": _KINDS[kind], "axes": axes, "lengths": lengths, "norm": _NORMS[norm]}
     (result,) = x.builder.extension("tensord.fft.v1.Fft", attributes, [x], [(dtype, tuple(shape))])
+    return result
+
+
+def _full_lengths(kind, lengths, axes, shape):
+    """One length an axis; -1 stands for the operand's own."""
+    if len(lengths) != len(axes):
+        raise ValueError(f"{len(lengths)} lengths for axes {axes}: one length an axis")
+    result = []
+    for place, (length, axis) in enumerate(zip(lengths, axes)):
+        length = length.__index__()
+        if length == -1:
+            length = 2 * (shape[axis] - 1) if kind == "irfft" and place == len(axes) - 1 else shape[axis]
+            if not dims.is_static(length):
+                raise ValueError(f"length -1 of axis {axis}, whose size {shape[axis]} is known only when the program runs")
+        if length < 1:
+            raise ValueError(f"length {length} of axis {axis}: a length is positive, or -1 for the operand's own")
+        result.append(length)
     return result
 
 
@@ -90,6 +107,28 @@ def rfftn(x, s=None, axes=None, norm=None):
 
 def irfftn(x, s=None, axes=None, norm=None):
     return _transform("irfft", x, s, axes, norm)
+
+
+def hfft(x, n=None, axis=-1, norm=None):
+    """The transform, which is real, of n numbers with Hermitian symmetry; n is 2 * (m - 1) by default."""
+    return irfft(logic.conj(x), n, axis, _OPPOSITE.get(norm, norm))
+
+
+def ihfft(x, n=None, axis=-1, norm=None):
+    """The inverse of hfft."""
+    return logic.conj(rfft(x, n, axis, _OPPOSITE.get(norm, norm)))
+
+
+def fftfreq(n, d=1.0):
+    """The frequencies of the elements of fft's result, for n samples d apart; n may be a symbolic size."""
+    place = creation.arange(n)
+    negative = logic.greater_equal(place, (n + 1) // 2)
+    return arithmetic.divide(logic.where(negative, arithmetic.subtract(place, n), place), arithmetic.multiply(n, d))
+
+
+def rfftfreq(n, d=1.0):
+    """The frequencies of the elements of rfft's result."""
+    return arithmetic.divide(creation.arange(n // 2 + 1), arithmetic.multiply(n, d))
 
 
 def fftshift(x, axes=None):

@@ -167,10 +167,3 @@ def log_softmax(x, axis=-1):
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
     shifted = subtract(x, _reduced("MAX", x, axis, True))
     return subtract(shifted, log(_reduced("SUM", exp(shifted), axis, True)))
-
-
-def norm(x, axis=None, keepdims=False):
-    """The Euclidean norm: the square root of the sum of |x|^2."""
-    x = as_array(x)
-    magnitude = abs(x.builder.convert(x, dtypes.inexact_of(x.dtype)))
-    return sqrt(_reduced("SUM", square(magnitude), axis, keepdims))

@@ -1,0 +1,84 @@
+"""What td.linalg and td.fft refuse before anything is sent; what they compute is among the function cases."""
+
+import unittest
+
+import checkout  # noqa: F401
+import numpy as np
+import tensord as td
+
+SQUARE, TALL = td.spec((3, 3)), td.spec((4, 3))
+
+
+class Mistakes(unittest.TestCase):
+    def test_linalg(self):
+        linalg = td.linalg
+        for error, call in (
+            (ValueError, lambda a, b: linalg.cholesky(b)),
+            (ValueError, lambda a, b: linalg.qr(a, mode="raw")),
+            (ValueError, lambda a, b: linalg.eigh(a, UPLO="X")),
+            (ValueError, lambda a, b: linalg.eigvalsh(b, "U")),
+            (ValueError, lambda a, b: linalg.svd(a[0])),
+            (ValueError, lambda a, b: linalg.solve(a, b)),
+            (ValueError, lambda a, b: linalg.lstsq(b, a)),
+            (TypeError, lambda a, b: linalg.lstsq(a, a, rcond=a[0, 0])),
+            (TypeError, lambda a, b: linalg.pinv(a, a[0, 0])),
+            (ValueError, lambda a, b: linalg.pinv(a, 1e-3, rtol=1e-3)),
+            (ValueError, lambda a, b: linalg.matrix_rank(a, 1e-3, rtol=1e-3)),
+            (TypeError, lambda a, b: linalg.matrix_power(a, 2.0)),
+            (TypeError, lambda a, b: linalg.matrix_power(a, True)),
+            (ValueError, lambda a, b: linalg.matrix_power(b, 2)),
+            (ValueError, lambda a, b: linalg.multi_dot([a])),
+            (ValueError, lambda a, b: linalg.multi_dot([a, a[0], a])),
+            (ValueError, lambda a, b: linalg.multi_dot([a, b])),
+            (ValueError, lambda a, b: linalg.tensorsolve(b, a)),
+            (ValueError, lambda a, b: linalg.tensorinv(b, ind=1)),
+            (ValueError, lambda a, b: linalg.tensorinv(b, ind=0)),
+            (ValueError, lambda a, b: linalg.norm(a, ord=3)),
+            (ValueError, lambda a, b: linalg.norm(a[0], ord="fro")),
+            (ValueError, lambda a, b: linalg.norm(a[None], axis=(0, 1, 2))),
+            (ValueError, lambda a, b: linalg.matrix_norm(a[0])),
+            (ValueError, lambda a, b: linalg.cond(a, "max")),
+        ):  # fmt: skip
+            with self.subTest(call.__code__.co_firstlineno), self.assertRaises(error) as context:
+                td.make_graph(call, SQUARE, TALL)
+            self.assertTrue(str(context.exception))
+
+    def test_fft(self):
+        for error, call in (
+            (ValueError, lambda x: td.fft.fft(x, 0)),
+            (ValueError, lambda x: td.fft.fft2(x, s=(3,))),
+            (ValueError, lambda x: td.fft.fft(x, norm="both")),
+            (ValueError, lambda x: td.fft.fft(x, axis=2)),
+            (TypeError, lambda x: td.fft.rfft(x * 1j)),
+            (TypeError, lambda x: td.fft.ihfft(x * 1j)),
+            (ValueError, lambda x: td.fft.hfft(x, norm="both")),
+        ):
+            with self.subTest(call.__code__.co_firstlineno), self.assertRaises(error):
+                td.make_graph(call, TALL)
+        with self.assertRaises(ValueError):
+            td.make_graph(lambda x: td.fft.fft(x, -1), td.spec("n"))
+
+    def test_results_have_numpys_names(self):
+        names = []
+
+        def function(a):
+            for result in (td.linalg.svd(a), td.linalg.qr(a), td.linalg.eigh(a), td.linalg.eig(a), td.linalg.slogdet(a)):
+                names.append(type(result).__name__ + str(result._fields))
+            return a
+
+        td.make_graph(function, SQUARE)
+        self.assertEqual(
+            names,
+            ["SVDResult('U', 'S', 'Vh')", "QRResult('Q', 'R')", "EighResult('eigenvalues', 'eigenvectors')",
+             "EigResult('eigenvalues', 'eigenvectors')", "SlogdetResult('sign', 'logabsdet')"],
+        )  # fmt: skip
+
+    def test_frequencies_of_a_symbolic_size(self):
+        traced = td.make_graph(lambda x: (td.fft.fftfreq(x.shape[0]), td.fft.rfftfreq(x.shape[0], 0.5)), td.spec("n"))
+        self.assertEqual(len(traced.output_specs[0].shape), 1)
+        self.assertEqual(str(traced.output_specs[1].shape[0]), "(n)//(2) + 1")
+        self.assertEqual(np.dtype(traced.output_specs[0].dtype.numpy), np.float64)
+
+
+if __name__ == "__main__":
+    unittest.main()
