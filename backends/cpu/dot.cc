@@ -40,6 +40,11 @@ Contraction::Box Contraction::MakeBox(DotSpace space, const DotPlan& plan,
                                 operands[side].conjugates && !plan.product_conjugates[side], &space);
   }
   if (rounds_) box.rounded = RoundedBox(result_dtype_, &space);
+  box.is_tiled = TiledGemm::Suits(space, computed_);
+  if (box.is_tiled) {
+    box.tiled = TiledGemm(space, computed_);
+    return box;
+  }
   box.products = DotProducts(space, computed_, plan.product_conjugates[kLhs], plan.product_conjugates[kRhs]);
   return box;
 }
@@ -60,7 +65,8 @@ void Contraction::PlaceScratch() {
     places_.staging[side] = reserve([side](const Box& box) { return box.panels[side].staging_bytes(); });
   }
   if (rounds_) places_.rounded = reserve([](const Box& box) { return box.rounded.dense_bytes(); });
-  places_.partials = reserve([](const Box& box) { return box.products.partial_bytes(); });
+  places_.partials =
+      reserve([](const Box& box) { return box.is_tiled ? box.tiled.scratch_bytes() : box.products.partial_bytes(); });
 }
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
@@ -131,7 +137,12 @@ void Contraction::RunBox(const Position& position, std::array<const char*, 2> op
   }
   result += position.offsets[kDotResult];
   char* const computed = rounds_ ? scratch + places_.rounded : result;
-  box.products.Run(operands[kLhs], operands[kRhs], computed, scratch + places_.partials, !position.is_first_sum, pool);
+  char* const rest = scratch + places_.partials;
+  if (box.is_tiled) {
+    box.tiled.Run(operands[kLhs], operands[kRhs], computed, rest, !position.is_first_sum, pool);
+  } else {
+    box.products.Run(operands[kLhs], operands[kRhs], computed, rest, !position.is_first_sum, pool);
+  }
   if (rounds_ && position.is_last_sum) box.rounded.Store(computed, result, pool);
 }
 

@@ -12,6 +12,7 @@
 #include "backends/cpu/dot_plan.h"
 #include "backends/cpu/dot_products.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/tiled_gemm.h"
 #include "engine/tensor/shape.h"
 
 namespace tensord::cpu {
@@ -51,6 +52,8 @@ class Contraction {
     bool occurs = false;
     std::array<DotPanel, 2> panels;
     RoundedBox rounded;
+    bool is_tiled = false;
+    TiledGemm tiled;  // where that suits, else
     DotProducts products;
   };
   // Where panels lie in scratch.

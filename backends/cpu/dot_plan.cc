@@ -7,6 +7,7 @@
 #include "backends/cpu/dot_panel.h"
 #include "backends/cpu/dot_products.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/tiled_gemm.h"
 
 namespace tensord::cpu {
 namespace {
@@ -84,6 +85,7 @@ class Planner {
 
   DotPlan Best() const {
     if (space_.Size(kSummed) == 0) return Unpacked();
+    if (!needs_panels() && TiledGemm::Suits(space_, computed_)) return Unpacked();
     DotPlan best;
     double least = std::numeric_limits<double>::infinity();
     for (const DotAxisList& order : SummedOrders(space_.roles[kSummed])) {
@@ -105,6 +107,15 @@ class Planner {
   }
 
  private:
+  // For conversions, and for a batch that lies innermost, which is packed by whole cache lines.
+  bool needs_panels() const {
+    if (rounds_) return true;
+    for (DotSide side : {kLhs, kRhs}) {
+      if (operands_[side].dtype != computed_ || InnermostStride(space_.roles[kBatch], side) == 1) return true;
+    }
+    return false;
+  }
+
   DotPlan Unpacked() const {
     DotPlan plan;
     plan.space = space_;

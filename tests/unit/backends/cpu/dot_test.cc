@@ -456,7 +456,7 @@ TEST(DotTest, SmallMatricesOnEveryInstructionSet) {
   });
 }
 
-// Whatever is packed or converted, scratch stays small beside the tensors, or below some hundred KiB.
+// Whatever is packed or converted, scratch stays small beside the tensors, or below a MiB or so.
 TEST(DotTest, ScratchIsSmallBesideTheTensors) {
   const Case cases[] = {{{48, 32, 32, 32}, {48, 32, 32, 32}, {1, 3}, {3, 1}, {}, {}},
                         {{120, 100, 120}, {120, 100, 100}, {1, 2}, {2, 0}, {}, {}},
@@ -473,7 +473,7 @@ TEST(DotTest, ScratchIsSmallBesideTheTensors) {
       const absl::StatusOr<Contraction> plan = Plan(c, operands, result);
       ASSERT_TRUE(plan.ok()) << plan.status();
       const int64_t tensors = (Product(c.lhs) + Product(c.rhs)) * SizeOf(operands) + NumResults(c) * SizeOf(result);
-      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{300} << 10, tensors / 8)) << Name(operands);
+      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{1300} << 10, tensors / 6)) << Name(operands);
     }
   }
 }

@@ -1,0 +1,202 @@
+#include "backends/cpu/gemm_tiles.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm_tiles.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "backends/cpu/gemm_packing-inl.h"
+#include "hwy/cache_control.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Without masks and fused multiply-adds BLAS has better loops.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Sums, a column of a and one element of b fill the registers.
+constexpr int kVectors = 3;
+constexpr int kColumns = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+
+// A tile of kTall vectors by kWide columns. kIsCut: of the last vector only `last` elements exist.
+template <int kTall, int kWide, bool kIsCut, bool kPacksB, typename T>
+HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
+                               T* HWY_RESTRICT c) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  const auto mask = hn::FirstN(d, static_cast<size_t>(last));
+  const int64_t c_step = block.c_column_step;
+  for (int j = 0; j < kWide; ++j) {
+    for (int v = 0; v < kTall; ++v) hwy::Prefetch(c + j * c_step + v * kLanes<T>);
+  }
+  V sums[kWide][kTall];
+  HWY_UNROLL(8)
+  for (int j = 0; j < kWide; ++j) {
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) sums[j][v] = hn::Zero(d);
+  }
+  const int64_t a_step = block.a_term_step;
+  const int64_t b_step = kPacksB ? kColumns : block.b_term_step;
+  const int64_t b_column = kPacksB ? 1 : block.b_column_step;
+  const bool masks_a = kIsCut && !block.packs_a;
+  const auto add_term = [&](const T* a_term, const T* b_term) HWY_ATTR {
+    V column[kTall];
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) {
+      const T* at = a_term + v * kLanes<T>;
+      column[v] = kIsCut && v + 1 == kTall && masks_a ? hn::MaskedLoad(mask, d, at) : hn::LoadU(d, at);
+    }
+    HWY_UNROLL(8)
+    for (int j = 0; j < kWide; ++j) {
+      const V factor = hn::Set(d, b_term[j * b_column]);
+      HWY_UNROLL(3)
+      for (int v = 0; v < kTall; ++v) sums[j][v] = hn::MulAdd(column[v], factor, sums[j][v]);
+    }
+  };
+  int64_t term = 0;
+  for (; term + 4 <= block.k; term += 4) {
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i) add_term(a + i * a_step, b + i * b_step);
+    a += 4 * a_step;
+    b += 4 * b_step;
+  }
+  for (; term < block.k; ++term) {
+    add_term(a, b);
+    a += a_step;
+    b += b_step;
+  }
+  HWY_UNROLL(8)
+  for (int j = 0; j < kWide; ++j) {
+    T* const column = c + j * c_step;
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) {
+      T* const at = column + v * kLanes<T>;
+      if (kIsCut && v + 1 == kTall) {
+        const V before = block.accumulates ? hn::MaskedLoad(mask, d, at) : hn::Zero(d);
+        hn::BlendedStore(hn::Add(sums[j][v], before), mask, d, at);
+      } else {
+        hn::StoreU(block.accumulates ? hn::Add(sums[j][v], hn::LoadU(d, at)) : sums[j][v], d, at);
+      }
+    }
+  }
+}
+
+template <typename T>
+using TileFunction = void (*)(const TiledBlock& block, int64_t last, const T* a, const T* b, T* c);
+
+template <typename T, int kTall, bool kIsCut, bool kPacksB>
+TileFunction<T> OfWidth(int64_t columns) {
+  switch (columns) {
+    case 1:
+      return MultiplyTile<kTall, 1, kIsCut, kPacksB, T>;
+    case 2:
+      return MultiplyTile<kTall, 2, kIsCut, kPacksB, T>;
+    case 3:
+      return MultiplyTile<kTall, 3, kIsCut, kPacksB, T>;
+#if HWY_TARGET == HWY_AVX3
+    case 4:
+      return MultiplyTile<kTall, 4, kIsCut, kPacksB, T>;
+    case 5:
+      return MultiplyTile<kTall, 5, kIsCut, kPacksB, T>;
+    case 6:
+      return MultiplyTile<kTall, 6, kIsCut, kPacksB, T>;
+    case 7:
+      return MultiplyTile<kTall, 7, kIsCut, kPacksB, T>;
+#endif
+    default:
+      return MultiplyTile<kTall, kColumns, kIsCut, kPacksB, T>;
+  }
+}
+
+template <typename T, int kTall>
+TileFunction<T> OfHeight(int64_t columns, bool is_cut, bool packs_b) {
+  if (is_cut) return packs_b ? OfWidth<T, kTall, true, true>(columns) : OfWidth<T, kTall, true, false>(columns);
+  return packs_b ? OfWidth<T, kTall, false, true>(columns) : OfWidth<T, kTall, false, false>(columns);
+}
+
+template <typename T>
+TileFunction<T> TileFor(int64_t rows, int64_t columns, bool packs_b) {
+  const bool is_cut = rows % kLanes<T> != 0;
+  switch ((rows + kLanes<T> - 1) / kLanes<T>) {
+    case 1:
+      return OfHeight<T, 1>(columns, is_cut, packs_b);
+    case 2:
+      return OfHeight<T, 2>(columns, is_cut, packs_b);
+    default:
+      return OfHeight<T, kVectors>(columns, is_cut, packs_b);
+  }
+}
+
+template <typename T>
+void MultiplyBlock(const TiledBlock& block) {
+  constexpr int64_t kRows = kVectors * kLanes<T>;
+  const T* const a = static_cast<const T*>(block.a);
+  const T* b = static_cast<const T*>(block.b);
+  T* c = static_cast<T*>(block.c);
+  const int64_t whole_rows = block.m / kRows;
+  const int64_t rest = block.m - whole_rows * kRows;
+  const int64_t last = rest == 0 ? kLanes<T> : (rest - 1) % kLanes<T> + 1;
+  // A panel of b stays in the nearest cache while those of a go by.
+  for (int64_t column = 0; column < block.n; column += kColumns) {
+    const int64_t columns = std::min<int64_t>(kColumns, block.n - column);
+    const TileFunction<T> whole = TileFor<T>(kRows, columns, block.packs_b);
+    for (int64_t i = 0; i < whole_rows; ++i) {
+      whole(block, kLanes<T>, a + i * block.a_panel_step, b, c + i * kRows);
+    }
+    if (rest > 0) {
+      TileFor<T>(rest, columns, block.packs_b)(block, last, a + whole_rows * block.a_panel_step, b,
+                                               c + whole_rows * kRows);
+    }
+    b += block.b_panel_step;
+    c += kColumns * block.c_column_step;
+  }
+}
+
+template <typename T>
+constexpr GemmTiles Tiles() {
+  return {kVectors * kLanes<T>, kColumns, MultiplyBlock<T>, PackPiece<T>};
+}
+
+#else
+
+template <typename T>
+constexpr GemmTiles Tiles() {
+  return {};
+}
+
+#endif
+
+}  // namespace
+
+GemmTiles BestGemmTiles(DType dtype) {
+  if (dtype == DType::kF32) return Tiles<float>();
+  return dtype == DType::kF64 ? Tiles<double>() : GemmTiles();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tensord::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::cpu {
+
+HWY_EXPORT(BestGemmTiles);
+
+GemmTiles GetGemmTiles(DType dtype) { return HWY_DYNAMIC_DISPATCH(BestGemmTiles)(dtype); }
+
+}  // namespace tensord::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,57 @@
+#ifndef TENSORD_BACKENDS_CPU_GEMM_TILES_H_
+#define TENSORD_BACKENDS_CPU_GEMM_TILES_H_
+
+#include <cstdint>
+
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// A block c = a·b or c += a·b that is made tile by tile. Of a, panels of as many rows as a tile has follow each other:
+// a panel has its rows side by side for each term of the sums. Of b, panels of as many columns. A packed panel is
+// filled up with zeros to its whole width. Steps count elements.
+struct TiledBlock {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;  // at least 1
+  const void* a = nullptr;
+  int64_t a_term_step = 0;
+  int64_t a_panel_step = 0;
+  const void* b = nullptr;
+  int64_t b_term_step = 0;
+  int64_t b_column_step = 0;
+  int64_t b_panel_step = 0;
+  void* c = nullptr;
+  int64_t c_column_step = 0;  // rows of c lie side by side
+  bool packs_a = false;       // else nothing is read beyond the rows that there are
+  bool packs_b = false;       // term by term, the columns side by side
+  bool accumulates = false;
+};
+
+// A piece of a matrix that goes into part of one panel: element (line, term) is offsets[line] + term * term_stride
+// elements from `from`. Lines are rows of a or columns of b.
+struct PanelPiece {
+  const void* from = nullptr;
+  const int64_t* offsets = nullptr;
+  int64_t lines = 0;
+  int64_t width = 0;  // of the panel; lines beyond those that there are become zeros
+  int64_t terms = 0;
+  int64_t term_stride = 0;
+  int64_t runs = 0;  // of lines that lie side by side
+};
+
+// The loops of matrix products in F32 and F64 for the machine's best instruction set: a tile of c is held in registers
+// over all terms of a block [Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008; Van Zee
+// and van de Geijn, BLIS, 2015].
+struct GemmTiles {
+  int64_t rows = 0;  // of a tile; 0 where there are no loops for the dtype or the machine
+  int64_t columns = 0;
+  void (*multiply)(const TiledBlock& block) = nullptr;
+  void (*pack)(const PanelPiece& piece, void* panel) = nullptr;
+};
+
+GemmTiles GetGemmTiles(DType dtype);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_GEMM_TILES_H_

@@ -1,0 +1,266 @@
+#include "backends/cpu/tiled_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
+
+namespace tensord::cpu {
+namespace {
+
+ThreadPool& Pool(int threads) {
+  static ThreadPool one(1), two(2), three(3), four(4);
+  ThreadPool* const pools[] = {&one, &two, &three, &four};
+  return *pools[threads - 1];
+}
+
+template <typename T>
+constexpr DType kDType = sizeof(T) == 4 ? DType::kF32 : DType::kF64;
+
+struct Sizes {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;
+};
+
+// Axes with random strides: roles may be cut into two axes, which lie in any order, with gaps of some elements.
+class Layout {
+ public:
+  Layout(const Sizes& sizes, std::mt19937& random) : random_(random) {
+    const DotAxisList roles[] = {Split(sizes.m), Split(sizes.n), Split(sizes.k), {{sizes.batch, {0, 0, 0}}}};
+    for (size_t role = 0; role < kNumDotRoles; ++role) space.roles[role] = roles[role];
+    elements[kLhs] = Lay(kLhs, {kRows, kSummed, kBatch});
+    elements[kRhs] = Lay(kRhs, {kColumns, kSummed, kBatch});
+    int64_t stride = 1;
+    for (DotRole role : {kRows, kColumns, kBatch}) {
+      for (DotAxis& axis : space.roles[role]) {
+        axis.strides[kDotResult] = stride;
+        stride *= axis.size;
+      }
+    }
+    elements[kDotResult] = stride;
+  }
+
+  // Offsets of the elements of a role.
+  std::vector<int64_t> Offsets(DotSide side, DotRole role) const {
+    std::vector<int64_t> offsets = {0};
+    for (const DotAxis& axis : space.roles[role]) {
+      std::vector<int64_t> next;
+      for (int64_t i = 0; i < axis.size; ++i) {
+        for (int64_t offset : offsets) next.push_back(offset + i * axis.strides[side]);
+      }
+      offsets = next;
+    }
+    return offsets;
+  }
+
+  DotSpace space;
+  int64_t elements[kNumDotSides];
+
+ private:
+  DotAxisList Split(int64_t size) {
+    DotAxisList axes;
+    for (int64_t factor : {2, 3, 5, 16}) {
+      if (size % factor == 0 && size > factor && random_() % 3 == 0) {
+        axes.push_back({factor, {0, 0, 0}});
+        size /= factor;
+      }
+    }
+    axes.push_back({size, {0, 0, 0}});
+    std::shuffle(axes.begin(), axes.end(), random_);
+    return axes;
+  }
+
+  int64_t Lay(DotSide side, std::initializer_list<DotRole> roles) {
+    std::vector<DotAxis*> axes;
+    for (DotRole role : roles) {
+      for (DotAxis& axis : space.roles[role]) axes.push_back(&axis);
+    }
+    if (random_() % 2 == 0) std::shuffle(axes.begin(), axes.end(), random_);
+    int64_t stride = random_() % 8 == 0 ? 2 : 1;
+    int64_t last = 0;
+    for (DotAxis* axis : axes) {
+      axis->strides[side] = stride;
+      last += (axis->size - 1) * stride;
+      stride = stride * axis->size + (random_() % 4 == 0 ? 3 : 0);
+    }
+    return last + 1;
+  }
+
+  std::mt19937& random_;
+};
+
+template <typename T>
+std::vector<T> SmallIntegers(int64_t count, std::mt19937& random) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (T& value : values) value = static_cast<T>(static_cast<int>(random() % 7) - 3);
+  return values;
+}
+
+template <typename T>
+std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs, std::vector<T> result,
+                   bool accumulates, int threads) {
+  const TiledGemm gemm(layout.space, kDType<T>);
+  std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes()) + 64, '\xff');
+  char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
+           reinterpret_cast<char*>(result.data()), scratch, accumulates, Pool(threads));
+  return result;
+}
+
+// Of exactly the elements that there are, so that a sanitizer sees what is read or written beyond them.
+template <typename T>
+void Check(const Sizes& sizes, std::mt19937& random) {
+  const Layout layout(sizes, random);
+  if (!TiledGemm::Suits(layout.space, kDType<T>)) return;
+  SCOPED_TRACE(
+      absl::StrCat(sizeof(T), " bytes, m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ", batch ", sizes.batch));
+  const auto lhs = SmallIntegers<T>(layout.elements[kLhs], random);
+  const auto rhs = SmallIntegers<T>(layout.elements[kRhs], random);
+  const bool accumulates = random() % 2 == 0;
+  const T before = accumulates ? T(5) : std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> expected(static_cast<size_t>(layout.elements[kDotResult]), before);
+  const auto rows = layout.Offsets(kLhs, kRows), columns = layout.Offsets(kRhs, kColumns);
+  const auto lhs_terms = layout.Offsets(kLhs, kSummed), rhs_terms = layout.Offsets(kRhs, kSummed);
+  const auto lhs_batch = layout.Offsets(kLhs, kBatch), rhs_batch = layout.Offsets(kRhs, kBatch);
+  size_t place = 0;
+  for (size_t b = 0; b < lhs_batch.size(); ++b) {
+    for (int64_t column : columns) {
+      for (int64_t row : rows) {
+        T sum = accumulates ? before : T(0);
+        for (size_t p = 0; p < lhs_terms.size(); ++p) {
+          sum += lhs[static_cast<size_t>(row + lhs_terms[p] + lhs_batch[b])] *
+                 rhs[static_cast<size_t>(column + rhs_terms[p] + rhs_batch[b])];
+        }
+        expected[place++] = sum;
+      }
+    }
+  }
+  const std::vector<T> start(expected.size(), before);
+  for (int threads : {1, 3}) ASSERT_EQ(Run(layout, lhs, rhs, start, accumulates, threads), expected);
+}
+
+// Every number of rows and columns beside whole tiles, and terms beside those that are unrolled.
+TEST(TiledGemmTest, EdgesOfTilesOnEveryInstructionSet) {
+  ForEachInstructionSet([](const char*) {
+    std::mt19937 random(1);
+    for (int64_t m = 16; m <= 100; ++m) {
+      const int64_t n = 4 + m % 29, k = 4 + m % 13;
+      Check<float>({m, n, k + 12}, random);
+      Check<double>({m, n, k + 12}, random);
+    }
+    for (int64_t n = 4; n <= 60; ++n) {
+      Check<float>({47 + n % 3, n, 20 + n % 5}, random);
+      Check<double>({23 + n % 3, n, 20 + n % 5}, random);
+    }
+  });
+}
+
+// Boxes are cut by bytes of packed panels: along the terms first, then rows and columns.
+TEST(TiledGemmTest, EdgesOfBoxes) {
+  std::mt19937 random(2);
+  for (int64_t more : {-1, 0, 1}) {
+    for (int64_t k : {384, 768}) {
+      Check<double>({60, 50, k + more}, random);
+      Check<float>({60, 50, 2 * k + more}, random);
+    }
+    Check<double>({336 + more, 40, 400}, random);
+    Check<double>({40, 344 + more, 400}, random);
+    Check<float>({336 + more, 344 + more, 100}, random);
+  }
+}
+
+TEST(TiledGemmTest, Batches) {
+  std::mt19937 random(3);
+  for (int64_t batch : {2, 3, 17, 40}) {
+    Check<float>({30, 20, 25, batch}, random);
+    Check<double>({64, 48, 33, batch}, random);
+    Check<float>({100, 90, 80, batch}, random);
+    Check<double>({150, 70, 500, batch}, random);
+  }
+}
+
+TEST(TiledGemmTest, AnyStridesOnEveryInstructionSet) {
+  ForEachInstructionSet([](const char*) {
+    std::mt19937 random(4);
+    for (int round = 0; round < 60; ++round) {
+      const auto size = [&random](int64_t least, unsigned most) {
+        return least + static_cast<int64_t>(random() % most);
+      };
+      const Sizes sizes = {size(16, 120), size(4, 120), size(8, 120), round % 3 == 0 ? size(1, 5) : 1};
+      Check<float>(sizes, random);
+      Check<double>(sizes, random);
+    }
+  });
+}
+
+template <typename T>
+void CheckBits(const Sizes& sizes) {
+  std::mt19937 random(5);
+  const Layout layout(sizes, random);
+  if (!TiledGemm::Suits(layout.space, kDType<T>)) GTEST_SKIP() << "no loops for this machine";
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  std::vector<T> lhs(static_cast<size_t>(layout.elements[kLhs])), rhs(static_cast<size_t>(layout.elements[kRhs]));
+  for (T& value : lhs) value = uniform(random);
+  for (T& value : rhs) value = uniform(random);
+  const std::vector<T> start(static_cast<size_t>(layout.elements[kDotResult]), T(0));
+  const std::vector<T> one = Run(layout, lhs, rhs, start, false, 1);
+  for (int threads : {2, 3, 4}) {
+    const std::vector<T> other = Run(layout, lhs, rhs, start, false, threads);
+    EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(T)), 0) << threads << " threads";
+  }
+}
+
+TEST(TiledGemmTest, SameBitsForAnyThreads) {
+  CheckBits<float>({300, 200, 900});
+  CheckBits<double>({300, 200, 900});
+  CheckBits<double>({90, 80, 100, 20});
+}
+
+// A NaN stays in its row, an infinity times zero is a NaN, and the zeros that fill panels up meet nobody.
+TEST(TiledGemmTest, NanAndInfinityStayInTheirRowAndColumn) {
+  ForEachInstructionSet([](const char*) {
+    constexpr int64_t kM = 53, kN = 45, kK = 30;
+    DotSpace space;
+    space.roles[kRows] = {{kM, {1, 0, 1}}};
+    space.roles[kColumns] = {{kN, {0, kK, kM}}};
+    space.roles[kSummed] = {{kK, {kM, 1, 0}}};
+    if (!TiledGemm::Suits(space, DType::kF64)) return;
+    const TiledGemm gemm(space, DType::kF64);
+    std::vector<double> lhs(kM * kK, 1), rhs(kK * kN, 0), result(kM * kN, 7);
+    lhs[kM - 1 + 3 * kM] = std::numeric_limits<double>::infinity();
+    rhs[4 + (kN - 1) * kK] = std::numeric_limits<double>::quiet_NaN();
+    std::vector<char> scratch(static_cast<size_t>(gemm.scratch_bytes()) + 64);
+    gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
+             reinterpret_cast<char*>(result.data()),
+             scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64), false, Pool(1));
+    for (int64_t i = 0; i < kM * kN; ++i) {
+      const bool is_nan = i % kM == kM - 1 || i / kM == kN - 1;
+      EXPECT_EQ(std::isnan(result[static_cast<size_t>(i)]), is_nan) << i;
+      EXPECT_TRUE(is_nan || result[static_cast<size_t>(i)] == 0) << i;
+    }
+  });
+}
+
+TEST(TiledGemmTest, SmallAndLongProductsAreLeftToOthers) {
+  const auto suits = [](int64_t m, int64_t n, int64_t k) {
+    DotSpace space;
+    space.roles[kRows] = {{m, {1, 0, 1}}};
+    space.roles[kColumns] = {{n, {0, k, m}}};
+    space.roles[kSummed] = {{k, {m, 1, 0}}};
+    return TiledGemm::Suits(space, DType::kF32);
+  };
+  EXPECT_FALSE(suits(4, 4, 4));
+  EXPECT_FALSE(suits(1000, 1, 1000));
+  EXPECT_FALSE(suits(30, 30, 100000));
+  EXPECT_EQ(suits(100, 100, 100), GetGemmTiles(DType::kF32).rows > 0);
+}
+
+}  // namespace
+}  // namespace tensord::cpu
