@@ -7,11 +7,21 @@
 #include "absl/strings/str_cat.h"
 
 namespace tensord::cli {
+namespace {
+
+// "-o" as "--output"; any other word as it is.
+std::string WithLongName(absl::Span<const FlagSpec> flags, const std::string& word) {
+  if (word.size() != 2 || word[0] != '-' || word[1] == '-') return word;
+  const auto flag = std::find_if(flags.begin(), flags.end(), [&](const FlagSpec& f) { return f.letter == word[1]; });
+  return flag == flags.end() ? word : absl::StrCat("--", flag->name);
+}
+
+}  // namespace
 
 absl::StatusOr<Arguments> Arguments::Parse(absl::Span<const FlagSpec> flags, absl::Span<const std::string> words) {
   Arguments arguments;
   for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
+    const std::string word = WithLongName(flags, words[i]);
     if (word == "--") {
       arguments.positional_.insert(arguments.positional_.end(), words.begin() + static_cast<ptrdiff_t>(i) + 1,
                                    words.end());

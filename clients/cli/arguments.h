@@ -19,10 +19,11 @@ struct FlagSpec {
   std::string placeholder;  // what its value is, for the help text; empty: the flag takes none
   std::string help;
   bool is_repeatable = false;
+  char letter = 0;  // 'o' where "-o value" is short for "--output=value"
 };
 
 // The words after a command's name, read by its flags: "--name=value", "--name value", "--name" where the flag takes no
-// value, and anything else is positional, as is everything after "--".
+// value, "-o value" for a flag with a letter, and anything else is positional, as is everything after "--".
 class Arguments {
  public:
   // INVALID_ARGUMENT names the flag that is unknown, lacks its value, has one that it does not take, or is given twice.

@@ -20,6 +20,7 @@ struct Command {
 };
 
 Command RunCommand();
+Command EinsumCommand();
 Command CompileCommand();
 Command ExplainCommand();
 Command ValidateCommand();

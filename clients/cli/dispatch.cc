@@ -10,8 +10,8 @@ namespace {
 constexpr int kFlagColumn = 26;
 
 std::vector<Command> AllCommands() {
-  std::vector<Command> commands = {RunCommand(),      CompileCommand(), ExplainCommand(),
-                                   ValidateCommand(), HealthCommand(),  InfoCommand()};
+  std::vector<Command> commands = {RunCommand(),      EinsumCommand(), CompileCommand(), ExplainCommand(),
+                                   ValidateCommand(), HealthCommand(), InfoCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }
@@ -36,7 +36,9 @@ std::string CommandHelp(const Command& command) {
       absl::StrCat(command.summary, "\n\nUsage: tensordctl ", command.name, command.operands.empty() ? "" : " ",
                    command.operands, " [FLAG…]\n\n", command.details, command.details.empty() ? "" : "\n", "Flags:\n");
   for (const FlagSpec& flag : command.flags) {
-    const std::string form = absl::StrCat("--", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder);
+    const std::string letter = flag.letter == 0 ? "" : absl::StrCat("-", std::string(1, flag.letter), ", ");
+    const std::string form =
+        absl::StrCat(letter, "--", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder);
     absl::StrAppendFormat(&text, "  %-*s %s%s\n", kFlagColumn, form, flag.help,
                           flag.is_repeatable ? " (repeatable)" : "");
   }

@@ -18,12 +18,17 @@ std::vector<FlagSpec> ProgramFlags() {
 }
 
 absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments) {
-  ProgramFlagValues values;
   if (arguments.positional().size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("needs exactly one graph file, ", arguments.positional().size(), " given"));
   }
-  values.graph_path = arguments.positional().front();
+  absl::StatusOr<ProgramFlagValues> values = ParseProgramOptions(arguments);
+  if (values.ok()) values->graph_path = arguments.positional().front();
+  return values;
+}
+
+absl::StatusOr<ProgramFlagValues> ParseProgramOptions(const Arguments& arguments) {
+  ProgramFlagValues values;
   absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments);
   if (!connection.ok()) return connection.status();
   values.connection = *std::move(connection);

@@ -20,7 +20,10 @@ struct ProgramFlagValues {
   client::ExecuteOptions options;
 };
 
-// INVALID_ARGUMENT names the flag whose value cannot be read, or says that there is not exactly one graph file.
+// Their values, and no graph. INVALID_ARGUMENT names the flag whose value cannot be read.
+absl::StatusOr<ProgramFlagValues> ParseProgramOptions(const Arguments& arguments);
+
+// The same of a command that takes a graph file. INVALID_ARGUMENT also where there is not exactly one.
 absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments);
 
 }  // namespace tensord::cli

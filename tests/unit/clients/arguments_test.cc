@@ -17,6 +17,7 @@ const std::vector<FlagSpec>& Flags() {
   static const auto* const flags =
       new std::vector<FlagSpec>{{.name = "target", .placeholder = "ADDRESS"},
                                 {.name = "input", .placeholder = "NAME=FILE", .is_repeatable = true},
+                                {.name = "output", .placeholder = "FILE", .letter = 'o'},
                                 {.name = "json"}};
   return *flags;
 }
@@ -31,6 +32,15 @@ TEST(Arguments, ReadsFlagsInBothForms) {
   EXPECT_EQ(arguments.Value("target"), "unix:/x=y");
   EXPECT_THAT(arguments.Values("input"), ElementsAre("a=1", "b=2"));
   EXPECT_TRUE(arguments.Has("json"));
+}
+
+TEST(Arguments, ALetterStandsForItsFlag) {
+  EXPECT_EQ(Parse({"-o", "-"})->Value("output"), "-");
+  EXPECT_EQ(Parse({"--output=a", "b"})->Value("output"), "a");
+  EXPECT_THAT(Parse({"--", "-o"})->positional(), ElementsAre("-o"));
+  EXPECT_THAT(Why({"-o"}), HasSubstr("flag needs a value: --output=FILE"));
+  EXPECT_THAT(Why({"-oa"}), HasSubstr("unknown flag: -oa"));
+  EXPECT_THAT(Why({"-o", "a", "--output=b"}), HasSubstr("given twice"));
 }
 
 TEST(Arguments, AbsentFlagsHaveNoValue) {

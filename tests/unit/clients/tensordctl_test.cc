@@ -11,6 +11,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "tensord/einsum/v1/einsum.pb.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {
@@ -206,10 +207,54 @@ TEST_F(TensordctlTest, InfoShowsTheServer) {
   EXPECT_THAT(Call({"info", target_, "--capabilities"}).out, HasSubstr("f32 bf16\n"));
 }
 
+TEST_F(TensordctlTest, EinsumRunsOnFiles) {
+  const Outcome outcome = Call({"einsum", "i, i", input_, input_, target_, "-o", output_, "--optimizer=greedy",
+                                "--largest-intermediate", "1000", "--device=cpu"});
+  // The server gives the arguments back, which are too many.
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("another number of results: 2 for 1"));
+  einsum::v1::Einsum sent;
+  ASSERT_TRUE(server_.compile_request.graph().nodes(0).extension().op().UnpackTo(&sent));
+  EXPECT_EQ(sent.equation(), "i,i->");
+  EXPECT_EQ(sent.optimizer(), einsum::v1::Einsum::OPTIMIZER_GREEDY);
+  EXPECT_EQ(sent.largest_intermediate(), 1000);
+  EXPECT_EQ(server_.compile_request.options().device(), "cpu");
+
+  const Outcome written = Call({"einsum", "i->i", input_, target_, "-o", output_, "--profile"});
+  EXPECT_EQ(written.status, kExitOk) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("result: f32[2] to " + output_));
+  EXPECT_THAT(written.out, HasSubstr("copy"));
+  EXPECT_THAT(*ReadNpy(output_)->Values<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(Call({"einsum", "i", input_, target_}).out, HasSubstr("result: f32[2] 1, 2\n"));
+  EXPECT_EQ(Call({"einsum", "i", input_, target_, "--output=/nowhere/y.npy"}).status, kExitFailed);
+}
+
+TEST_F(TensordctlTest, EinsumExplains) {
+  EXPECT_EQ(Call({"einsum", "i->i", input_, target_, "--explain"}).out, "one segment\n");
+  EXPECT_EQ(server_.explain_request.graph().inputs(0).name(), "operand0");
+  const auto json = Json(Call({"einsum", "i->i", input_, target_, "--explain", "--json"}).out);
+  EXPECT_EQ(json.fields().at("text").string_value(), "one segment");
+}
+
+TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
+  EXPECT_EQ(Call({"einsum", target_}).status, kExitUsage);
+  EXPECT_EQ(Call({"einsum", "i->i", target_}).status, kExitUsage);
+  EXPECT_EQ(Call({"einsum", "i", input_, target_, "--optimizer=best"}).status, kExitUsage);
+  for (const char* largest : {"0", "-1", "many", ""}) {
+    EXPECT_EQ(Call({"einsum", "i", input_, target_, absl::StrCat("--largest-intermediate=", largest)}).status,
+              kExitUsage);
+  }
+  EXPECT_EQ(Call({"einsum", "i", input_, target_, "-o"}).status, kExitUsage);
+  EXPECT_EQ(Call({"einsum", "i", input_, target_, "-x", "y"}).status, kExitUsage);
+  const Outcome missing = Call({"einsum", "i", "/nowhere.npy", target_});
+  EXPECT_EQ(missing.status, kExitFailed);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere.npy"));
+}
+
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
   const Outcome help = Call({"--help"});
   EXPECT_EQ(help.status, kExitOk);
-  for (const char* command : {"run", "compile", "explain", "validate", "health", "info"}) {
+  for (const char* command : {"run", "einsum", "compile", "explain", "validate", "health", "info"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
     const Outcome own = Call({command, "--help"});
     EXPECT_EQ(own.status, kExitOk);

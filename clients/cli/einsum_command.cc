@@ -1,0 +1,111 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/command.h"
+#include "clients/cli/einsum_graph.h"
+#include "clients/cli/npy.h"
+#include "clients/cli/program_flags.h"
+#include "clients/cli/timed_run.h"
+#include "clients/cpp/client.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace tensord::cli {
+namespace {
+
+absl::StatusOr<einsum::v1::Einsum> ParseEinsum(const Arguments& arguments) {
+  if (arguments.positional().size() < 2) {
+    return absl::InvalidArgumentError("needs an equation and a .npy file for each of its operands");
+  }
+  einsum::v1::Einsum einsum;
+  einsum.set_equation(WithOutput(arguments.positional().front()));
+  const auto optimizer = ParseOptimizer(arguments.Value("optimizer").value_or("auto"));
+  if (!optimizer.ok()) return optimizer.status();
+  einsum.set_optimizer(*optimizer);
+  if (const std::optional<std::string> largest = arguments.Value("largest-intermediate")) {
+    int64_t elements = 0;
+    if (!absl::SimpleAtoi(*largest, &elements) || elements < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("flag needs a number of elements: --largest-intermediate=", *largest));
+    }
+    einsum.set_largest_intermediate(elements);
+  }
+  return einsum;
+}
+
+absl::StatusOr<std::vector<client::HostTensor>> ReadOperands(const Arguments& arguments) {
+  std::vector<client::HostTensor> operands;
+  for (size_t i = 1; i < arguments.positional().size(); ++i) {
+    absl::StatusOr<client::HostTensor> operand = ReadNpy(arguments.positional()[i]);
+    if (!operand.ok()) return operand.status();
+    operands.push_back(*std::move(operand));
+  }
+  return operands;
+}
+
+int Explain(const ProgramFlagValues& values, const v1::Graph& graph, Console& console) {
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
+  if (!client.ok()) return console.Fail(client.status());
+  const absl::StatusOr<std::string> text = (*client)->Explain(graph, values.options);
+  if (!text.ok()) return console.Fail(text.status());
+  if (console.is_json()) {
+    google::protobuf::Struct result;
+    (*result.mutable_fields())["text"].set_string_value(*text);
+    return console.PrintJson(result);
+  }
+  console.out() << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
+  return kExitOk;
+}
+
+int Einsum(const Arguments& arguments, Console& console) {
+  absl::StatusOr<ProgramFlagValues> values = ParseProgramOptions(arguments);
+  if (!values.ok()) return console.Usage("einsum", values.status().message());
+  values->options.profile = arguments.Has("profile");
+  const absl::StatusOr<einsum::v1::Einsum> einsum = ParseEinsum(arguments);
+  if (!einsum.ok()) return console.Usage("einsum", einsum.status().message());
+  const absl::StatusOr<std::vector<client::HostTensor>> operands = ReadOperands(arguments);
+  if (!operands.ok()) return console.Fail(operands.status());
+  const v1::Graph graph = EinsumGraph(*einsum, *operands);
+  if (arguments.Has("explain")) return Explain(*values, graph, console);
+
+  absl::StatusOr<RunReport> report = CompileAndRun(*values, graph, *operands);
+  if (!report.ok()) return console.Fail(report.status());
+  const std::string file = arguments.Value("output").value_or("");
+  report->outputs.push_back({.name = graph.outputs(0).name(), .file = file});
+  if (!file.empty()) {
+    const absl::Status written = WriteNpy(file, report->result.outputs.front());
+    if (!written.ok()) return console.Fail(written);
+  }
+  return PrintRunReport(*report, console);
+}
+
+}  // namespace
+
+Command EinsumCommand() {
+  std::vector<FlagSpec> flags = {
+      {.name = "output", .placeholder = "FILE", .help = "Write the result to a .npy file", .letter = 'o'},
+      {.name = "optimizer",
+       .placeholder = "NAME",
+       .help = "How the order is found: auto, greedy, optimal, left-to-right"},
+      {.name = "largest-intermediate", .placeholder = "N", .help = "Never hold an intermediate of more elements"},
+      {.name = "explain", .help = "Say how the server would run it, and why, instead"},
+      {.name = "profile", .help = "Say how long each segment took"}};
+  for (FlagSpec& flag : ProgramFlags()) flags.push_back(std::move(flag));
+  return {
+      .name = "einsum",
+      .operands = "EQUATION FILE…",
+      .summary = "Sum products of tensors in .npy files",
+      .details =
+          "EQUATION is Einstein's notation: \"ij,jk->ik\" multiplies two matrices, one file each. \"...\" stands\n"
+          "for axes without labels, parentheses fix the order of contraction: \"(ij,jk),kl->il\". Without an arrow\n"
+          "the result has the labels that occur once, in the order of the alphabet.\n",
+      .flags = std::move(flags),
+      .run = &Einsum};
+}
+
+}  // namespace tensord::cli

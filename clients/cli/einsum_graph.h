@@ -1,0 +1,30 @@
+#ifndef TENSORD_CLIENTS_CLI_EINSUM_GRAPH_H_
+#define TENSORD_CLIENTS_CLI_EINSUM_GRAPH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "clients/cpp/host_tensor.h"
+#include "tensord/einsum/v1/einsum.pb.h"
+#include "tensord/v1/graph.pb.h"
+
+namespace tensord::cli {
+
+// The equation without spaces and with an output: where it has none, the labels that occur once in the order of the
+// alphabet, behind the axes of an ellipsis, as in NumPy.
+std::string WithOutput(absl::string_view equation);
+
+// "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.
+absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name);
+
+// The graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their sizes; its
+// output is "result".
+v1::Graph EinsumGraph(const einsum::v1::Einsum& einsum, absl::Span<const client::HostTensor> operands);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_EINSUM_GRAPH_H_

@@ -1,0 +1,52 @@
+#include "clients/cli/einsum_graph.h"
+
+#include <complex>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tensord::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(EinsumGraphTest, AnOutputThatIsNotWrittenIsNumPys) {
+  EXPECT_EQ(WithOutput("ij, jk"), "ij,jk->ik");
+  EXPECT_EQ(WithOutput("ba"), "ba->ab");
+  EXPECT_EQ(WithOutput("ii"), "ii->");
+  EXPECT_EQ(WithOutput("bZ,b"), "bZ,b->Z");
+  EXPECT_EQ(WithOutput("...ij,jk"), "...ij,jk->...ik");
+  EXPECT_EQ(WithOutput("(ij,jk),kl"), "(ij,jk),kl->il");
+  EXPECT_EQ(WithOutput(" ij -> ji "), "ij->ji");
+  EXPECT_EQ(WithOutput(""), "->");
+}
+
+TEST(EinsumGraphTest, OptimizersHaveNames) {
+  EXPECT_EQ(*ParseOptimizer("auto"), einsum::v1::Einsum::OPTIMIZER_AUTO);
+  EXPECT_EQ(*ParseOptimizer("greedy"), einsum::v1::Einsum::OPTIMIZER_GREEDY);
+  EXPECT_EQ(*ParseOptimizer("optimal"), einsum::v1::Einsum::OPTIMIZER_OPTIMAL);
+  EXPECT_EQ(*ParseOptimizer("left-to-right"), einsum::v1::Einsum::OPTIMIZER_LEFT_TO_RIGHT);
+  EXPECT_THAT(ParseOptimizer("best").status().message(), HasSubstr("--optimizer=best"));
+}
+
+TEST(EinsumGraphTest, OperandsAreInputsOfTheirSizes) {
+  einsum::v1::Einsum einsum;
+  einsum.set_equation("ij,j->i");
+  const client::HostTensor matrix = *client::HostTensor::FromVector(std::vector<std::complex<double>>(6), {2, 3});
+  const v1::Graph graph = EinsumGraph(einsum, {matrix, client::HostTensor::Scalar(1.0F)});
+  ASSERT_EQ(graph.inputs_size(), 2);
+  EXPECT_EQ(graph.inputs(0).type().dtype(), v1::DTYPE_C128);
+  ASSERT_EQ(graph.inputs(0).type().shape_size(), 2);
+  EXPECT_EQ(graph.inputs(0).type().shape(1).size(), 3);
+  EXPECT_EQ(graph.inputs(1).type().shape_size(), 0);
+  EXPECT_THAT(graph.nodes(0).inputs(), ElementsAre("operand0", "operand1"));
+  einsum::v1::Einsum sent;
+  ASSERT_TRUE(graph.nodes(0).extension().op().UnpackTo(&sent));
+  EXPECT_EQ(sent.equation(), "ij,j->i");
+  EXPECT_EQ(graph.outputs(0).value(), graph.nodes(0).name());
+}
+
+}  // namespace
+}  // namespace tensord::cli
