@@ -73,6 +73,7 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
   parts->service_parts = {.version = std::string(Version()),
                           .registry = &FamilyRegistry(),
                           .executors = parts->executors.get(),
+                          .compile_pool = parts->compile_pool.get(),
                           .cache = parts->cache.get(),
                           .gate = parts->gate.get(),
                           .metrics = parts->metrics.get(),

@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace tensord {
 namespace {
@@ -74,6 +75,10 @@ void SetDetail(absl::Status* status, const RefusalDetail& detail) {
   status->SetPayload(kDetailPayload, absl::Cord(bytes));
 }
 
+std::string NodeSuffix(absl::string_view node, absl::string_view op) {
+  return absl::StrCat(" (node \"", node, "\"", op.empty() ? "" : ", op ", op, ")");
+}
+
 }  // namespace
 
 absl::Span<const RefusalInfo> AllRefusals() { return kRefusals; }
@@ -104,9 +109,19 @@ absl::Status WithNode(absl::Status status, absl::string_view node, absl::string_
   if (!detail.node.empty()) return status;
   detail.node = std::string(node);
   detail.op = std::string(op);
-  absl::Status named(status.code(),
-                     absl::StrCat(status.message(), " (node \"", node, "\"", op.empty() ? "" : ", op ", op, ")"));
+  absl::Status named(status.code(), absl::StrCat(status.message(), NodeSuffix(node, op)));
   SetDetail(&named, detail);
+  return named;
+}
+
+absl::Status WithOtherNode(absl::Status status, absl::string_view node) {
+  std::optional<RefusalDetail> detail = DetailOf(status);
+  if (!detail.has_value() || detail->node.empty()) return status;
+  absl::string_view message = status.message();
+  absl::ConsumeSuffix(&message, NodeSuffix(detail->node, detail->op));
+  detail->node = std::string(node);
+  absl::Status named(status.code(), absl::StrCat(message, NodeSuffix(node, detail->op)));
+  SetDetail(&named, *detail);
   return named;
 }
 

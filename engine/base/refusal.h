@@ -50,6 +50,9 @@ absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t a
 // already, or carries no refusal, is only completed, never overwritten. OK stays OK.
 absl::Status WithNode(absl::Status status, absl::string_view node, absl::string_view op);
 
+// The same refusal with another name in the place of the node's that WithNode gave it.
+absl::Status WithOtherNode(absl::Status status, absl::string_view node);
+
 // The detail of a refusal; nothing where the status carries none (OK, or made elsewhere).
 std::optional<RefusalDetail> DetailOf(const absl::Status& status);
 

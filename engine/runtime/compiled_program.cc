@@ -34,9 +34,10 @@ bool Same(absl::Span<const ConcreteType> a, absl::Span<const ConcreteType> b) {
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(ExecProgram program,
                                                                                Fingerprint fingerprint,
-                                                                               std::string device, Backend* backend) {
+                                                                               std::string device, Backend* backend,
+                                                                               std::vector<std::string> names) {
   std::shared_ptr<CompiledProgram> compiled(
-      new CompiledProgram(std::move(program), fingerprint, std::move(device), backend));
+      new CompiledProgram(std::move(program), fingerprint, std::move(device), backend, std::move(names)));
   if (HasRunTimeSizes(compiled->program_)) {
     compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend);
   } else if (compiled->program_.is_static()) {
@@ -76,6 +77,12 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
     results.types.push_back(bound->slot_types()[static_cast<size_t>(output.slot)]);
   }
   return results;
+}
+
+int64_t CompiledProgram::size_bytes() const {
+  int64_t bytes = program_.size_bytes();
+  for (const std::string& name : names_) bytes += static_cast<int64_t>(sizeof(std::string) + name.size());
+  return bytes;
 }
 
 int64_t CompiledProgram::segment_count() const {

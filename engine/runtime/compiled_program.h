@@ -21,14 +21,16 @@ namespace tensord {
 // backend must outlive it.
 class CompiledProgram {
  public:
-  // Refused where a program without symbols cannot be bound.
+  // Refused where a program without symbols cannot be bound. `names` are NamesOf the graph that was compiled.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(ExecProgram program, Fingerprint fingerprint,
-                                                                       std::string device, Backend* backend);
+                                                                       std::string device, Backend* backend,
+                                                                       std::vector<std::string> names = {});
 
   const ExecProgram& program() const { return program_; }
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const std::string& device() const { return device_; }  // "cpu:0"
   Backend* backend() const { return backend_; }
+  const std::vector<std::string>& names() const { return names_; }
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
   // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
@@ -47,19 +49,25 @@ class CompiledProgram {
   bool is_tiny() const { return is_tiny_; }
   // Kernels of one run.
   int64_t segment_count() const;
-  int64_t size_bytes() const { return program_.size_bytes(); }
+  int64_t size_bytes() const;
   // The binding of a program without symbols, the stages of one some of whose sizes the run decides; null for others.
   const BoundProgram* static_binding() const { return static_binding_.get(); }
   const StagedProgram* staged() const { return staged_.get(); }
 
  private:
-  CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend)
-      : program_(std::move(program)), fingerprint_(fingerprint), device_(std::move(device)), backend_(backend) {}
+  CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend,
+                  std::vector<std::string> names)
+      : program_(std::move(program)),
+        fingerprint_(fingerprint),
+        device_(std::move(device)),
+        backend_(backend),
+        names_(std::move(names)) {}
 
   const ExecProgram program_;
   const Fingerprint fingerprint_;
   const std::string device_;
   Backend* const backend_;
+  const std::vector<std::string> names_;
   bool is_tiny_ = false;                                // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols

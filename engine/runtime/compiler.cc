@@ -15,6 +15,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/passes/expand_families.h"
 #include "engine/passes/reverse_wire_order.h"
+#include "engine/runtime/renaming.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
@@ -71,6 +72,7 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
 
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
                                            Backend* backend) {
+  std::vector<std::string> names = NamesOf(graph);
   ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
   const std::vector<GraphInput> inputs = graph.inputs();
   std::vector<TensorType> wire_outputs;
@@ -98,7 +100,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   program.passes = std::move(passes);
   RunProgramPasses(selection, &program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
-  return CompiledProgram::Create(std::move(program), fingerprint, settings.device, backend);
+  return CompiledProgram::Create(std::move(program), fingerprint, settings.device, backend, std::move(names));
 }
 
 }  // namespace tensord

@@ -47,9 +47,9 @@ void HandleCompile(UnaryCall* call) {
   std::vector<std::string> names;
   for (const v1::GraphInput& input : request.graph().inputs()) names.push_back(input.name());
   CompileProgram(call, request.graph(), request.options(),
-                 [call, names = std::move(names)](absl::StatusOr<ProgramCache::Found> found) {
-                   if (!found.ok()) return call->Fail(found.status());
-                   call->Reply(Encode(*found, names));
+                 [call, names = std::move(names)](absl::StatusOr<ProgramOfGraph> program) {
+                   if (!program.ok()) return call->Fail(program.status());
+                   call->Reply(Encode(program->found, names));
                  });
 }
 

@@ -34,17 +34,18 @@ absl::Status CheckSupported(const v1::ExecuteRequest& request) {
   return absl::OkStatus();
 }
 
-v1::SegmentProfile EncodeSegment(absl::string_view backend, const SegmentProfile& segment) {
+v1::SegmentProfile EncodeSegment(absl::string_view backend, const SegmentProfile& segment, const Renaming& renaming) {
   v1::SegmentProfile message;
   message.set_backend(std::string(backend));
   message.set_kernel(segment.kernel);
-  for (const std::string& node : segment.nodes) message.add_nodes(node);
+  for (const std::string& node : segment.nodes) message.add_nodes(renaming.Of(node));
   *message.mutable_start() = EncodeDuration(segment.start);
   *message.mutable_duration() = EncodeDuration(segment.duration);
   return message;
 }
 
-v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome) {
+v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
+                               const Renaming& renaming) {
   v1::ExecutionStats stats;
   stats.set_device(program.device());
   *stats.mutable_queue_time() = EncodeDuration(outcome.queue_time);
@@ -52,20 +53,20 @@ v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgra
   *stats.mutable_run_time() = EncodeDuration(outcome.run_time);
   stats.set_peak_bytes(outcome.peak_bytes);
   for (const SegmentProfile& segment : outcome.profile) {
-    *stats.add_segments() = EncodeSegment(program.backend()->kind(), segment);
+    *stats.add_segments() = EncodeSegment(program.backend()->kind(), segment, renaming);
   }
   return stats;
 }
 
 void Respond(UnaryCall* call, const v1::ExecuteRequest& request, const CompiledProgram& program,
-             absl::StatusOr<RunOutcome> outcome) {
-  if (!outcome.ok()) return call->Fail(outcome.status());
+             const Renaming& renaming, absl::StatusOr<RunOutcome> outcome) {
+  if (!outcome.ok()) return call->Fail(renaming.Of(outcome.status()));
   const Clock::time_point start = Clock::now();
   call->record().queue = outcome->queue_time;
   call->record().run = outcome->run_time;
-  absl::StatusOr<grpc::ByteBuffer> response =
-      EncodeExecuteResponse(request.request_id(), program.program().row_major ? Order::kRowMajor : Order::kColumnMajor,
-                            outcome->results, request.results(), EncodeStats(call->record(), program, *outcome));
+  absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
+      request.request_id(), program.program().row_major ? Order::kRowMajor : Order::kColumnMajor, outcome->results,
+      request.results(), EncodeStats(call->record(), program, *outcome, renaming));
   if (!response.ok()) return call->Fail(response.status());
   call->record().encode = Since(start);
   call->Reply(*std::move(response));
@@ -88,21 +89,22 @@ absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, c
 }
 
 // Hands the run to the program's device; the call is then the executor's.
-absl::Status Submit(UnaryCall* call, const RequestPtr& request, RunRequest run) {
+absl::Status Submit(UnaryCall* call, const RequestPtr& request, const Renaming& renaming, RunRequest run) {
   ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(run.program->device()));
-  run.done = [call, request, program = run.program](absl::StatusOr<RunOutcome> outcome) {
-    call->Continue([&] { Respond(call, *request, *program, std::move(outcome)); });
+  run.done = [call, request, renaming, program = run.program](absl::StatusOr<RunOutcome> outcome) {
+    call->Continue([&] { Respond(call, *request, *program, renaming, std::move(outcome)); });
   };
   return executor->Submit(std::move(run));
 }
 
-void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program, Clock::time_point start) {
+void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program, const Renaming& renaming,
+         Clock::time_point start) {
   absl::StatusOr<RunRequest> run = MakeRun(call, request, program);
-  if (!run.ok()) return call->Fail(run.status());
+  if (!run.ok()) return call->Fail(renaming.Of(run.status()));
   call->record().decode = Since(start);
-  if (program->is_tiny()) return Respond(call, *request, *program, RunProgram(*run, absl::ZeroDuration()));
-  const absl::Status submitted = Submit(call, request, *std::move(run));
-  if (!submitted.ok()) call->Fail(submitted);
+  if (program->is_tiny()) return Respond(call, *request, *program, renaming, RunProgram(*run, absl::ZeroDuration()));
+  const absl::Status submitted = Submit(call, request, renaming, *std::move(run));
+  if (!submitted.ok()) call->Fail(renaming.Of(submitted));
 }
 
 }  // namespace
@@ -119,13 +121,13 @@ void HandleExecute(UnaryCall* call) {
     case v1::ExecuteRequest::kFingerprint: {
       const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request->fingerprint());
       if (!program.ok()) return call->Fail(program.status());
-      return Run(call, request, *program, start);
+      return Run(call, request, *program, Renaming(), start);
     }
     case v1::ExecuteRequest::kGraph:
       return CompileProgram(call, request->graph(), request->options(),
-                            [call, request](absl::StatusOr<ProgramCache::Found> found) {
-                              if (!found.ok()) return call->Fail(found.status());
-                              Run(call, request, found->program, Clock::now());
+                            [call, request](absl::StatusOr<ProgramOfGraph> program) {
+                              if (!program.ok()) return call->Fail(program.status());
+                              Run(call, request, program->found.program, program->renaming, Clock::now());
                             });
     case v1::ExecuteRequest::PROGRAM_NOT_SET:
       break;

@@ -1,4 +1,8 @@
 #include "engine/runtime/explain.h"
+
+#include <memory>
+#include <utility>
+
 #include "engine/base/refusal.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
@@ -7,30 +11,40 @@
 namespace tensord::server {
 namespace {
 
+using RequestPtr = std::shared_ptr<const v1::ExplainRequest>;
+
 void ReplyExplained(UnaryCall* call, const CompiledProgram& program) {
   v1::ExplainResponse response;
   response.set_text(ExplainProgram(program));
   call->Reply(response);
 }
 
+// The text is full of names: where the program has another graph's, this one is compiled for it.
+void ExplainFound(UnaryCall* call, const RequestPtr& request, absl::StatusOr<ProgramOfGraph> program) {
+  if (!program.ok()) return call->Fail(program.status());
+  if (program->renaming.empty()) return ReplyExplained(call, *program->found.program);
+  CompileApart(call, request->graph(), request->options(), [call](absl::StatusOr<CompiledProgramPtr> own) {
+    if (!own.ok()) return call->Fail(own.status());
+    ReplyExplained(call, **own);
+  });
+}
+
 }  // namespace
 
 void HandleExplain(UnaryCall* call) {
-  v1::ExplainRequest request;
-  const absl::Status parsed = call->Parse(&request);
+  const auto request = std::make_shared<v1::ExplainRequest>();
+  const absl::Status parsed = call->Parse(request.get());
   if (!parsed.ok()) return call->Fail(parsed);
-  switch (request.program_case()) {
+  switch (request->program_case()) {
     case v1::ExplainRequest::kFingerprint: {
-      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request.fingerprint());
+      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request->fingerprint());
       if (!program.ok()) return call->Fail(program.status());
       return ReplyExplained(call, **program);
     }
     case v1::ExplainRequest::kGraph:
-      return CompileProgram(call, request.graph(), request.options(),
-                            [call](absl::StatusOr<ProgramCache::Found> found) {
-                              if (!found.ok()) return call->Fail(found.status());
-                              ReplyExplained(call, *found->program);
-                            });
+      return CompileProgram(
+          call, request->graph(), request->options(),
+          [call, request](absl::StatusOr<ProgramOfGraph> program) { ExplainFound(call, request, std::move(program)); });
     case v1::ExplainRequest::PROGRAM_NOT_SET:
       break;
   }

@@ -56,6 +56,15 @@ absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, con
   return job;
 }
 
+// Takes the job's graph.
+absl::StatusOr<CompiledProgramPtr> CompileJob(Job* job, const Fingerprint& fingerprint) {
+  try {
+    return Compile(std::move(job->graph), job->settings, fingerprint, job->backend);
+  } catch (const std::exception& error) {
+    return Refuse(Refusal::kInternal, error.what());
+  }
+}
+
 absl::string_view NameOf(ProgramCache::Source source) {
   switch (source) {
     case ProgramCache::Source::kCompiled:
@@ -84,8 +93,7 @@ absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_vie
   return program;
 }
 
-void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
-                    std::function<void(absl::StatusOr<ProgramCache::Found>)> then) {
+void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
   absl::StatusOr<Job> decoded = DecodeJob(*call, graph, options);
   if (!decoded.ok()) return then(std::move(decoded).status());
   call->record().device = decoded->settings.device;
@@ -94,22 +102,31 @@ void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOp
 
   const auto job = std::make_shared<Job>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  const auto compile = [job, fingerprint]() -> absl::StatusOr<CompiledProgramPtr> {
-    try {
-      return Compile(std::move(job->graph), job->settings, fingerprint, job->backend);
-    } catch (const std::exception& error) {
-      return Refuse(Refusal::kInternal, error.what());
-    }
-  };
-  call->parts().cache->GetOrCompile(std::move(key), compile,
-                                    [call, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
-                                      if (found.ok()) {
-                                        call->record().cache = NameOf(found->source);
-                                        if (found->source == ProgramCache::Source::kCompiled)
-                                          call->record().compile = found->compile_time;
-                                      }
-                                      call->Continue([&] { then(std::move(found)); });
-                                    });
+  const auto compile = [job, fingerprint] { return CompileJob(job.get(), fingerprint); };
+  call->parts().cache->GetOrCompile(
+      std::move(key), compile, [call, job, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+        if (!found.ok()) return call->Continue([&] { then(found.status()); });
+        call->record().cache = NameOf(found->source);
+        // What this very call compiled took the graph, and has its names.
+        const bool is_own = found->source == ProgramCache::Source::kCompiled;
+        if (is_own) call->record().compile = found->compile_time;
+        Renaming renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph);
+        ProgramOfGraph program = {.found = *std::move(found), .renaming = std::move(renaming)};
+        call->Continue([&] { then(std::move(program)); });
+      });
+}
+
+void CompileApart(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
+                  std::function<void(absl::StatusOr<CompiledProgramPtr>)> then) {
+  absl::StatusOr<Job> decoded = DecodeJob(*call, graph, options);
+  if (!decoded.ok()) return then(std::move(decoded).status());
+  const auto job = std::make_shared<Job>(*std::move(decoded));
+  const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
+  const bool taken = call->parts().compile_pool->Submit([call, job, fingerprint, then] {
+    absl::StatusOr<CompiledProgramPtr> program = CompileJob(job.get(), fingerprint);
+    call->Continue([&] { then(std::move(program)); });
+  });
+  if (!taken) then(Refuse(Refusal::kQueueFull, "too many compilations are waiting"));
 }
 
 }  // namespace tensord::server

@@ -26,6 +26,7 @@ struct ServiceParts {
   std::string version;
   const OpRegistry* registry = nullptr;
   const ExecutorPool* executors = nullptr;
+  CompilePool* compile_pool = nullptr;
   ProgramCache* cache = nullptr;
   CallGate* gate = nullptr;
   Metrics* metrics = nullptr;
