@@ -1,5 +1,6 @@
 #include "engine/families/all_families.h"
 
+#include "engine/families/fft/fft_ops.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
@@ -7,6 +8,7 @@ namespace tensord {
 absl::Span<const absl::Span<const OpDef>> AllFamilies() {
   static const absl::Span<const OpDef> families[] = {
       CoreOps(),
+      FftOps(),
   };
   return families;
 }
