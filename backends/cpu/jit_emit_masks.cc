@@ -146,6 +146,12 @@ void JitEmitter::EmitConvert(DType from, DType to, const Xmm& out, const Xmm& x)
     vxorps(zero, zero, zero);
     return EmitCompare(CompareDirection::kNe, from, out, x, zero);
   }
+  if (to == DType::kC64) return vpmovzxdq(out, x);
+  if (to == DType::kC128) {
+    mov(eax, 0x55);  // the real parts
+    kmovb(k1, eax);
+    return vexpandpd(out | k1 | T_z, Register(x.getIdx(), BitsOf(out)));
+  }
   if (IsFloat(from) && !IsFloat(to)) return EmitTruncate(from, to, out, x);
   switch (from) {
     case DType::kF32:

@@ -64,6 +64,8 @@ bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
 // Of register dtypes.
 bool IsConvertJitted(DType from, DType to, bool to_half, JitIsa isa) {
   if (from == to && !IsComplex(from)) return true;
+  if (from == DType::kF32 && to == DType::kC64) return true;
+  if (from == DType::kF64 && to == DType::kC128) return isa == JitIsa::kAvx512;
   if (IsComplex(from) || IsComplex(to)) return false;
   if (to_half) return from == DType::kBool;  // others would be rounded twice
   if (isa == JitIsa::kAvx512) return true;
