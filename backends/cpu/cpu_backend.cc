@@ -64,6 +64,7 @@ class CpuProgram final : public PreparedSession {
     unchecked_bytes_ = std::min(kBytesBetweenChecks, unchecked_bytes_ + std::min(bytes, kBytesBetweenChecks));
     max_operands_ = std::max(max_operands_, step.operands.size());
     max_results_ = std::max(max_results_, step.results.size());
+    workspace_bytes_ = std::max(workspace_bytes_, step.kernel->workspace_bytes());
     steps_.push_back(std::move(step));
   }
 
@@ -71,6 +72,7 @@ class CpuProgram final : public PreparedSession {
   size_t max_operands() const { return max_operands_; }
   size_t max_results() const { return max_results_; }
   int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
   std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
 
  private:
@@ -81,6 +83,7 @@ class CpuProgram final : public PreparedSession {
   int64_t unchecked_bytes_ = 0;
   size_t max_operands_ = 0;
   size_t max_results_ = 0;
+  int64_t workspace_bytes_ = 0;
 };
 
 cpu::JitOptions JitOptionsOf(CpuJit jit) {
@@ -105,16 +108,22 @@ class StepTimes {
 
 class CpuSession final : public BackendSession {
  public:
-  explicit CpuSession(ThreadPool* pool) : pool_(pool) {}
+  CpuSession(ThreadPool* pool, HostBufferPool* memory) : pool_(pool), memory_(*memory) {}
 
   absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                    absl::Span<SegmentTime> times) override {
     const CpuProgram& program = static_cast<const CpuProgram&>(prepared);
+    if (program.workspace_bytes() > 0) {
+      ASSIGN_OR_RETURN(workspace_, memory_.Allocate(program.workspace_bytes()));
+    }
     return times.empty() ? RunSteps(program, slots, scratch, NoTimes())
                          : RunSteps(program, slots, scratch, StepTimes(times.data()));
   }
 
-  absl::Status Finish() override { return absl::OkStatus(); }
+  absl::Status Finish() override {
+    workspace_.reset();
+    return absl::OkStatus();
+  }
 
  private:
   // `times` is asked to mark the start and the end of each step.
@@ -124,6 +133,7 @@ class CpuSession final : public BackendSession {
     absl::InlinedVector<const void*, 16> operands(program.max_operands());
     absl::InlinedVector<void*, 2> results(program.max_results());
     void* const* next_scratch = scratch.data();
+    void* const workspace = workspace_ == nullptr ? nullptr : workspace_->address();
     absl::Status failure;
     for (const CpuProgram::Step& step : program.steps()) {
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
@@ -134,7 +144,8 @@ class CpuSession final : public BackendSession {
                         .results = {results.data(), step.results.size()},
                         .scratch = scratch.empty() ? nullptr : *next_scratch++,
                         .pool = pool_,
-                        .failure = &failure});
+                        .failure = &failure,
+                        .workspace = workspace});
       times.End();
       if (ABSL_PREDICT_FALSE(!failure.ok())) return WithNode(failure, step.node, step.op->name);
     }
@@ -142,6 +153,8 @@ class CpuSession final : public BackendSession {
   }
 
   ThreadPool* const pool_;
+  HostBufferPool& memory_;
+  std::shared_ptr<Buffer> workspace_;
 };
 
 class CpuBackend final : public Backend {
@@ -201,7 +214,7 @@ class CpuBackend final : public Backend {
   }
 
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
-    return std::make_unique<CpuSession>(&pool_);
+    return std::make_unique<CpuSession>(&pool_, memory_.get());
   }
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {

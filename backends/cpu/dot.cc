@@ -65,8 +65,10 @@ void Contraction::PlaceScratch() {
     places_.staging[side] = reserve([side](const Box& box) { return box.panels[side].staging_bytes(); });
   }
   if (rounds_) places_.rounded = reserve([](const Box& box) { return box.rounded.dense_bytes(); });
-  places_.partials =
-      reserve([](const Box& box) { return box.is_tiled ? box.tiled.scratch_bytes() : box.products.partial_bytes(); });
+  places_.partials = reserve([](const Box& box) { return box.is_tiled ? 0 : box.products.partial_bytes(); });
+  for (const Box& box : boxes_) {
+    if (box.occurs && box.is_tiled) workspace_bytes_ = std::max(workspace_bytes_, box.tiled.scratch_bytes());
+  }
 }
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
@@ -122,8 +124,9 @@ absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const C
   return c;
 }
 
-void Contraction::RunBox(const Position& position, std::array<const char*, 2> operands, char* result, char* scratch,
-                         ThreadPool& pool) const {
+void Contraction::RunBox(const Position& position, std::array<const char*, 2> operands, char* result,
+                         const Memory& memory, ThreadPool& pool) const {
+  char* const scratch = memory.scratch;
   const Box& box = boxes_[position.variant];
   for (size_t side : {kLhs, kRhs}) {
     const char* const first = operands[side] + position.offsets[side];
@@ -137,18 +140,19 @@ void Contraction::RunBox(const Position& position, std::array<const char*, 2> op
   }
   result += position.offsets[kDotResult];
   char* const computed = rounds_ ? scratch + places_.rounded : result;
-  char* const rest = scratch + places_.partials;
   if (box.is_tiled) {
-    box.tiled.Run(operands[kLhs], operands[kRhs], computed, rest, !position.is_first_sum, pool);
+    box.tiled.Run(operands[kLhs], operands[kRhs], computed, memory.workspace, !position.is_first_sum, pool);
   } else {
-    box.products.Run(operands[kLhs], operands[kRhs], computed, rest, !position.is_first_sum, pool);
+    box.products.Run(operands[kLhs], operands[kRhs], computed, scratch + places_.partials, !position.is_first_sum,
+                     pool);
   }
   if (rounds_ && position.is_last_sum) box.rounded.Store(computed, result, pool);
 }
 
-void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch_base, ThreadPool& pool) const {
+void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace,
+                      ThreadPool& pool) const {
   const std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
-  char* const scratch = static_cast<char*>(scratch_base);
+  const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace)};
   std::array<int64_t, kMaxLoops> index;
   std::fill_n(index.begin(), loops_.size(), 0);
   Position filled;
@@ -167,7 +171,7 @@ void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scra
       now.fills[side] = box == 0 || now.offsets[side] != filled.offsets[side] ||
                         ((now.variant ^ filled.variant) & RolesOf(side)) != 0;
     }
-    RunBox(now, operands, static_cast<char*>(result), scratch, pool);
+    RunBox(now, operands, static_cast<char*>(result), memory, pool);
     filled = now;
     for (size_t i = 0; i < loops_.size(); ++i) {
       if (++index[i] < loops_[i].count) break;

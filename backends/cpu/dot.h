@@ -36,8 +36,10 @@ class Contraction {
                                             DType result_dtype);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // `scratch` has scratch_bytes() bytes, aligned to 64.
-  void Run(const void* lhs, const void* rhs, void* result, void* scratch, ThreadPool& pool) const;
+  // For panels of operands that lie in the caches; at most kMaxWorkspaceBytes.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Both memories have that many bytes, and are aligned to 64.
+  void Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool) const;
 
  private:
   // Walks over boxes along one axis.
@@ -64,11 +66,15 @@ class Contraction {
     int64_t partials = 0;
   };
   struct Position;
+  struct Memory {
+    char* scratch;
+    char* workspace;
+  };
 
   Contraction() = default;
   Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
   void PlaceScratch();
-  void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, char* scratch,
+  void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, const Memory& memory,
               ThreadPool& pool) const;
 
   // Constant after Create.
@@ -81,6 +87,7 @@ class Contraction {
   std::vector<Box> boxes_;  // by the bits 1 << role of the shorter last boxes
   Places places_;
   int64_t scratch_bytes_ = 0;
+  int64_t workspace_bytes_ = 0;
 };
 
 }  // namespace tensord::cpu

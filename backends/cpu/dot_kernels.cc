@@ -16,9 +16,10 @@ class DotKernel final : public Kernel {
   explicit DotKernel(Contraction contraction) : contraction_(std::move(contraction)) {}
 
   void Run(const KernelArgs& args) const override {
-    contraction_.Run(args.operands[0], args.operands[1], args.results[0], args.scratch, *args.pool);
+    contraction_.Run(args.operands[0], args.operands[1], args.results[0], args.scratch, args.workspace, *args.pool);
   }
   int64_t scratch_bytes() const override { return contraction_.scratch_bytes(); }
+  int64_t workspace_bytes() const override { return contraction_.workspace_bytes(); }
 
  private:
   const Contraction contraction_;

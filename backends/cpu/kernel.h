@@ -14,6 +14,8 @@ namespace tensord::cpu {
 
 class ThreadPool;
 
+inline constexpr int64_t kMaxWorkspaceBytes = int64_t{8} << 20;
+
 // The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
 // with no slack after the last element. A result never overlaps an operand, except that it may be one of the operands
 // that engine/exec/overwrites.h names, of the same byte size.
@@ -25,6 +27,7 @@ struct KernelArgs {
   // Where a kernel of a family says why it could not compute: its results are undefined then, and the run ends with
   // this. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do not fail.
   absl::Status* failure = nullptr;
+  void* workspace = nullptr;  // workspace_bytes(), aligned to 64
 };
 
 // The routine for one instruction, bound to its sizes. Made once when a program is prepared, run many times, from one
@@ -34,7 +37,11 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void Run(const KernelArgs& args) const = 0;
+  // Memory for what follows from the sizes of the operands; placed by the plan.
   virtual int64_t scratch_bytes() const { return 0; }
+  // Memory for what lies in the caches while the kernel runs, such as panels of an operand: at most kMaxWorkspaceBytes,
+  // however large the operands are. A session has one for all its kernels.
+  virtual int64_t workspace_bytes() const { return 0; }
   // In which of its ways it computes, for Explain; empty where there is only one.
   virtual std::string Describe() const { return ""; }
 };

@@ -36,6 +36,9 @@ class PreparedSession {
   // Device memory that the segment at this position needs besides the slots', while it runs and no longer. The same at
   // every call.
   virtual int64_t scratch_bytes(size_t position) const = 0;
+  // Device memory that a session takes from Run to Finish for all its segments alike: what they keep in the
+  // processor's caches, a few MiB whatever the sizes are. Beside what is planned, and counted with it.
+  virtual int64_t workspace_bytes() const { return 0; }
   // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
   // Empty where there is only one.
   virtual std::string DescribeKernel(size_t position) const = 0;

@@ -120,6 +120,7 @@ absl::Status BoundProgram::Prepare() {
     sessions_.push_back({.range = range, .prepared = std::move(prepared)});
   }
   for (const Session& session : sessions_) {
+    workspace_bytes_ = std::max(workspace_bytes_, session.prepared->workspace_bytes());
     for (size_t i = session.range.begin; i < session.range.end; ++i) {
       const int64_t bytes = session.prepared->scratch_bytes(i - session.range.begin);
       if (bytes <= 0) continue;

@@ -42,9 +42,11 @@ class BoundProgram {
   // Of a run that may write over some: `donated` says which, by argument; empty: none. Made on first use.
   absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated) const;
   // Device memory of one run beyond its arguments and results.
-  int64_t temporary_bytes() const { return plan_->arena_bytes; }
-  // Of arguments, results, temporaries and what kernels need besides, together.
-  int64_t peak_bytes() const { return plan_->peak_bytes; }
+  int64_t temporary_bytes() const { return plan_->arena_bytes + workspace_bytes_; }
+  // Of arguments, results, temporaries and what kernels need besides, together, by this plan.
+  int64_t peak_bytes(const BufferPlan& plan) const { return plan.peak_bytes + workspace_bytes_; }
+  // The most that a session takes for its segments alike; part of the above.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
 
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
@@ -85,6 +87,7 @@ class BoundProgram {
   std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
   std::vector<int64_t> scratch_bytes_;  // by segment; empty where none needs any
+  int64_t workspace_bytes_ = 0;
   std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;
 

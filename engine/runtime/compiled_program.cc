@@ -68,7 +68,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
   if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
   ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
-  ProgramResults results{.peak_bytes = plan->peak_bytes};
+  ProgramResults results{.peak_bytes = bound->peak_bytes(*plan)};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
   ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get()));
   if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured)});

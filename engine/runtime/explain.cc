@@ -163,8 +163,9 @@ class Explanation {
       traffic.read = SaturatedSum(traffic.read, own.read);
       traffic.written = SaturatedSum(traffic.written, own.written);
     }
-    absl::StrAppend(&text_, "  moves  ", TrafficText(traffic), "\n  needs  ", BytesText(bound->peak_bytes()),
-                    " at the peak, ", bound->temporary_bytes(), " of them temporary\n");
+    absl::StrAppend(&text_, "  moves  ", TrafficText(traffic), "\n  needs  ",
+                    BytesText(bound->peak_bytes(bound->plan())), " at the peak, ", bound->temporary_bytes(),
+                    " of them temporary\n");
   }
 
   void AddPasses() {

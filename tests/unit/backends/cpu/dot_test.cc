@@ -1,4 +1,5 @@
 #include "backends/cpu/dot.h"
+#include "backends/cpu/kernel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -108,11 +109,14 @@ template <typename R, typename T>
 std::vector<R> Dot(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, int threads) {
   absl::StatusOr<Contraction> plan = Plan(c, kDTypeOf<T>, kDTypeOf<R>);
   EXPECT_TRUE(plan.ok()) << plan.status();
-  std::vector<char> storage(static_cast<size_t>(plan->scratch_bytes()) + 64, '\xff');
-  char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  const auto aligned = [](std::vector<char>& storage) {
+    return storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  };
+  std::vector<char> scratch(static_cast<size_t>(plan->scratch_bytes()) + 64, '\xff');
+  std::vector<char> workspace(static_cast<size_t>(plan->workspace_bytes()) + 64, '\xff');
   std::vector<R> result(static_cast<size_t>(NumResults(c)));
   if (!result.empty()) std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(R));
-  plan->Run(lhs.data(), rhs.data(), result.data(), scratch, Pool(threads));
+  plan->Run(lhs.data(), rhs.data(), result.data(), aligned(scratch), aligned(workspace), Pool(threads));
   return result;
 }
 
@@ -473,6 +477,7 @@ TEST(DotTest, ScratchIsSmallBesideTheTensors) {
       const absl::StatusOr<Contraction> plan = Plan(c, operands, result);
       ASSERT_TRUE(plan.ok()) << plan.status();
       const int64_t tensors = (Product(c.lhs) + Product(c.rhs)) * SizeOf(operands) + NumResults(c) * SizeOf(result);
+      EXPECT_LE(plan->workspace_bytes(), kMaxWorkspaceBytes);
       EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{1300} << 10, tensors / 6)) << Name(operands);
     }
   }

@@ -159,7 +159,7 @@ TEST(BoundProgram, PeakCountsArgumentsResultsAndTemporaries) {
   const auto bound = program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {100}}});
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ((*bound)->temporary_bytes(), 448 + 64);  // %r and the second kernel's scratch; the first's is in the result
-  EXPECT_EQ((*bound)->peak_bytes(), 400 + 800 + 448 + 64);
+  EXPECT_EQ((*bound)->peak_bytes((*bound)->plan()), 400 + 800 + 448 + 64);
   EXPECT_EQ(program->temporary_bytes(), 448 + 64);
 }
 
@@ -462,7 +462,7 @@ TEST(BoundProgram, AnOptimizerStepOnDonatedArgumentsNeedsNoNewMemory) {
   const auto plan = (*bound)->PlanFor(absl::InlinedVector<bool, 16>(types.size(), true));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT((*plan)->result_bytes, testing::IsEmpty());
-  EXPECT_LE((*plan)->peak_bytes, (*bound)->peak_bytes() - 2 * (4 << 12));
+  EXPECT_LE((*plan)->peak_bytes, (*bound)->peak_bytes((*bound)->plan()) - 2 * (4 << 12));
   const std::vector<BufferPtr> buffers = Import(&backend, Arguments(types));
   const auto results = (*bound)->Run(buffers, nullptr, {}, plan->get());
   ASSERT_TRUE(results.ok()) << results.status();
