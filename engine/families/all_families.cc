@@ -1,6 +1,7 @@
 #include "engine/families/all_families.h"
 
 #include "engine/families/fft/fft_ops.h"
+#include "engine/families/linalg/linalg_ops.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
@@ -9,6 +10,7 @@ absl::Span<const absl::Span<const OpDef>> AllFamilies() {
   static const absl::Span<const OpDef> families[] = {
       CoreOps(),
       FftOps(),
+      LinalgOps(),
   };
   return families;
 }

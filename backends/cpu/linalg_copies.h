@@ -1,0 +1,90 @@
+#ifndef TENSORD_BACKENDS_CPU_LINALG_COPIES_H_
+#define TENSORD_BACKENDS_CPU_LINALG_COPIES_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "backends/cpu/lapack.h"
+
+namespace tensord::cpu {
+
+// What lies around LAPACK's calls: parts of column-major matrices are copied, cleared and looked at.
+
+// The lower triangle of an m×n matrix, from the `below`-th diagonal under the main one on. What is above stays.
+template <typename T>
+void CopyLower(const T* from, int64_t from_rows, int64_t below, int64_t m, int64_t n, T* into) {
+  for (int64_t j = 0; j < std::min(m - below, n); ++j) {
+    const int64_t first = j + below;
+    std::copy_n(from + j * from_rows + first, m - first, into + j * m + first);
+  }
+}
+
+// The upper triangle of the first m rows of a matrix; zero below.
+template <typename T>
+void CopyUpperClearLower(const T* from, int64_t from_rows, int64_t m, int64_t n, T* into) {
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t kept = std::min(j + 1, m);
+    std::copy_n(from + j * from_rows, kept, into + j * m);
+    std::fill_n(into + j * m + kept, m - kept, T(0));
+  }
+}
+
+template <typename T>
+void ClearAboveDiagonal(int64_t m, int64_t n, T* matrix) {
+  for (int64_t j = 1; j < n; ++j) std::fill_n(matrix + j * m, std::min(j, m), T(0));
+}
+
+template <typename T>
+void ClearBelowDiagonal(int64_t m, int64_t n, T* matrix) {
+  for (int64_t j = 0; j < std::min(m - 1, n); ++j) std::fill_n(matrix + j * m + j + 1, m - j - 1, T(0));
+}
+
+template <typename T>
+void SetDiagonal(int64_t m, int64_t n, T value, T* matrix) {
+  for (int64_t j = 0; j < std::min(m, n); ++j) matrix[j * m + j] = value;
+}
+
+inline bool AreFinite(const float* numbers, int64_t count) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    found |= (std::bit_cast<uint32_t>(numbers[i]) & kExponent) == kExponent ? 1u : 0u;
+  }
+  return found == 0;
+}
+inline bool AreFinite(const double* numbers, int64_t count) {
+  constexpr uint64_t kExponent = 0x7ff0000000000000;
+  uint64_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    found |= (std::bit_cast<uint64_t>(numbers[i]) & kExponent) == kExponent ? 1u : 0u;
+  }
+  return found == 0;
+}
+template <typename R>
+bool AreFinite(const std::complex<R>* numbers, int64_t count) {
+  return AreFinite(reinterpret_cast<const R*>(numbers), 2 * count);
+}
+// The lower triangle alone.
+template <typename T>
+bool IsLowerFinite(const T* matrix, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) {
+    if (!AreFinite(matrix + j * n + j, n - j)) return false;
+  }
+  return true;
+}
+
+template <typename T>
+T NaN() {
+  constexpr lapack::Real<T> kNaN = std::numeric_limits<lapack::Real<T>>::quiet_NaN();
+  if constexpr (lapack::kIsComplex<T>) {
+    return T(kNaN, kNaN);
+  } else {
+    return kNaN;
+  }
+}
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_LINALG_COPIES_H_

@@ -1,0 +1,112 @@
+#include "backends/cpu/linalg_solutions.h"
+
+#include "backends/cpu/lapack.h"
+#include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/linalg_copies.h"
+#include "backends/cpu/linalg_dtypes.h"
+#include "engine/families/linalg/solutions.h"
+
+namespace tensord::cpu {
+namespace {
+
+// Multiplications that are worth a task of their own.
+constexpr int64_t kTaskWork = int64_t{1} << 20;
+
+// Right-hand sides that a task solves for; they are independent of each other.
+int64_t BlockOfSides(int64_t n, int64_t sides) {
+  const int64_t worth = std::max<int64_t>(1, kTaskWork / (n * n));
+  // BLAS's kernels like a multiple of their width.
+  return std::min(sides, (worth + 15) / 16 * 16);
+}
+
+template <typename T>
+class SolveRoutine {
+ public:
+  static constexpr Refusal kRefusal = Refusal::kMatrixSingular;
+
+  explicit SolveRoutine(const BoundInstruction& instruction)
+      : n_(instruction.operands[1].shape[0]),
+        columns_(instruction.operands[1].shape[1]),
+        block_(BlockOfSides(n_, columns_)) {
+    lu_ = layout_.Add<T>(n_ * n_);
+    pivots_ = layout_.Add<lapack_int>(n_);
+  }
+
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+
+  int64_t Run(const MatrixCall& call) const {
+    const T* const a = call.operand<T>(0);
+    T *const lu = call.at<T>(lu_), *const x = call.result<T>(0);
+    if (!AreFinite(a, n_ * n_)) {
+      std::fill_n(x, n_ * columns_, NaN<T>());
+      return 0;
+    }
+    std::copy_n(a, n_ * n_, lu);
+    if (const int64_t info = lapack::Getrf(n_, n_, lu, call.at<lapack_int>(pivots_)); info != 0) return info;
+    const T* const b = call.operand<T>(1);
+    call.pool->ParallelForBlocks(columns_, block_, [&](int64_t begin, int64_t end) {
+      std::copy(b + begin * n_, b + end * n_, x + begin * n_);
+      lapack::Getrs(n_, end - begin, lu, call.at<lapack_int>(pivots_), x + begin * n_);
+    });
+    return 0;
+  }
+
+ private:
+  int64_t n_, columns_, block_;
+  ScratchLayout layout_;
+  int64_t lu_ = 0, pivots_ = 0;
+};
+
+template <typename T>
+class TriangularSolveRoutine {
+ public:
+  static constexpr Refusal kRefusal = Refusal::kInternal;
+
+  explicit TriangularSolveRoutine(const BoundInstruction& instruction)
+      : rows_(instruction.operands[1].shape[0]), columns_(instruction.operands[1].shape[1]) {
+    const Attributes& attrs = *instruction.attrs;
+    constexpr CBLAS_TRANSPOSE kTransposes[] = {CblasNoTrans, CblasTrans, CblasConjTrans};
+    triangle_ = {.left = attrs.Flag("left_side"),
+                 .lower = attrs.Flag("lower"),
+                 .transpose = kTransposes[attrs.Int("transpose_a")],
+                 .unit_diagonal = attrs.Flag("unit_diagonal")};
+    n_ = triangle_.left ? rows_ : columns_;
+    block_ = BlockOfSides(n_, triangle_.left ? columns_ : rows_);
+  }
+
+  int64_t scratch_bytes() const { return 0; }
+
+  int64_t Run(const MatrixCall& call) const {
+    const T *const a = call.operand<T>(0), *const b = call.operand<T>(1);
+    T* const x = call.result<T>(0);
+    call.pool->ParallelForBlocks(triangle_.left ? columns_ : rows_, block_, [&](int64_t begin, int64_t end) {
+      if (triangle_.left) {
+        std::copy(b + begin * rows_, b + end * rows_, x + begin * rows_);
+        lapack::Trsm(triangle_, rows_, end - begin, a, n_, x + begin * rows_, rows_);
+      } else {
+        for (int64_t j = 0; j < columns_; ++j) {
+          std::copy(b + j * rows_ + begin, b + j * rows_ + end, x + j * rows_ + begin);
+        }
+        lapack::Trsm(triangle_, end - begin, columns_, a, n_, x + begin, rows_);
+      }
+    });
+    return 0;
+  }
+
+ private:
+  int64_t rows_, columns_;
+  int64_t n_ = 0, block_ = 0;
+  lapack::Triangle triangle_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackSolve(const BoundInstruction& instruction) {
+  return MakeMatrixKernel<SolveRoutine>(instruction);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackTriangularSolve(const BoundInstruction& instruction) {
+  return MakeMatrixKernel<TriangularSolveRoutine>(instruction);
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,146 @@
+#ifndef TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
+#define TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
+
+#include "engine/families/linalg/factorizations.h"
+#include "engine/families/linalg/linalg_ops.h"
+
+namespace tensord {
+
+// Ops that are written with factorizations and core ops, so that passes, fusion and differentiation see what they are
+// made of: Inverse, Determinant, SignLogDeterminant, PseudoInverse, LeastSquares, MatrixRank.
+
+absl::StatusOr<ResultTypes> InferInverse(InferContext& context);
+absl::Status ReferenceInverse(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandInverse(const ExpandCall& call);
+absl::StatusOr<ResultTypes> InferDeterminant(InferContext& context);
+absl::Status ReferenceDeterminant(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandDeterminant(const ExpandCall& call);
+absl::StatusOr<ResultTypes> InferSignLogDeterminant(InferContext& context);
+absl::Status ReferenceSignLogDeterminant(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandSignLogDeterminant(const ExpandCall& call);
+absl::StatusOr<ResultTypes> InferPseudoInverse(InferContext& context);
+absl::Status ReferencePseudoInverse(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandPseudoInverse(const ExpandCall& call);
+absl::StatusOr<ResultTypes> InferLeastSquares(InferContext& context);
+absl::Status ReferenceLeastSquares(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandLeastSquares(const ExpandCall& call);
+absl::StatusOr<ResultTypes> InferMatrixRank(InferContext& context);
+absl::Status ReferenceMatrixRank(const ReferenceCall& call);
+absl::StatusOr<ExpandedResults> ExpandMatrixRank(const ExpandCall& call);
+
+inline constexpr AttrDef kCutoffAttrs[] = {{.name = "relative_cutoff", .kind = AttrKind::kMaybeReal}};
+inline constexpr RefusalRule kCutoffRefusals[] = {
+    {Refusal::kRankMismatch, "the operand's rank is below 2"},
+    {Refusal::kAttributeInvalid, "relative_cutoff is negative or not finite"}};
+inline constexpr RefusalRule kLeastSquaresRefusals[] = {
+    {Refusal::kAttributeInvalid, "relative_cutoff is negative or not finite"},
+    {Refusal::kDtypeMismatch, "A and B have two dtypes"},
+    {Refusal::kRankMismatch, "A's rank is below 2"},
+    {Refusal::kRankMismatch, "A and B have two ranks"},
+    {Refusal::kShapeMismatch, "batch axes of A and B differ"},
+    {Refusal::kShapeMismatch, "A and B have different numbers of rows"}};
+
+inline constexpr OpDef kInverseDef = {.family = "linalg",
+                                      .index = static_cast<uint16_t>(LinalgOp::kInverse),
+                                      .name = "tensord.linalg.v1.Inverse",
+                                      .summary = "(A) -> A^-1. A singular A fails the run and names the batch index.",
+                                      .op_class = OpClass::kExtension,
+                                      .min_operands = 1,
+                                      .max_operands = 1,
+                                      .attrs = {},
+                                      .traits = kNoTraits,
+                                      .dtypes = kFieldDTypes,
+                                      .infer = &InferInverse,
+                                      .refusals = kSquareRefusals,
+                                      .reference = &ReferenceInverse,
+                                      .permute = kMatricesComeFirst,
+                                      .expand = &ExpandInverse};
+
+inline constexpr OpDef kDeterminantDef = {.family = "linalg",
+                                          .index = static_cast<uint16_t>(LinalgOp::kDeterminant),
+                                          .name = "tensord.linalg.v1.Determinant",
+                                          .summary = "(A) -> det A.",
+                                          .op_class = OpClass::kExtension,
+                                          .min_operands = 1,
+                                          .max_operands = 1,
+                                          .attrs = {},
+                                          .traits = kNoTraits,
+                                          .dtypes = kFieldDTypes,
+                                          .infer = &InferDeterminant,
+                                          .refusals = kSquareRefusals,
+                                          .reference = &ReferenceDeterminant,
+                                          .permute = kMatricesComeFirst,
+                                          .expand = &ExpandDeterminant};
+
+inline constexpr OpDef kSignLogDeterminantDef = {
+    .family = "linalg",
+    .index = static_cast<uint16_t>(LinalgOp::kSignLogDeterminant),
+    .name = "tensord.linalg.v1.SignLogDeterminant",
+    .summary = "(A) -> (sign, log|det A|), the logarithm real; (0, -inf) where A is singular.",
+    .op_class = OpClass::kExtension,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = {},
+    .traits = kNoTraits,
+    .dtypes = kFieldDTypes,
+    .infer = &InferSignLogDeterminant,
+    .refusals = kSquareRefusals,
+    .reference = &ReferenceSignLogDeterminant,
+    .permute = kMatricesComeFirst,
+    .expand = &ExpandSignLogDeterminant,
+    .num_results = 2};
+
+inline constexpr OpDef kPseudoInverseDef = {
+    .family = "linalg",
+    .index = static_cast<uint16_t>(LinalgOp::kPseudoInverse),
+    .name = "tensord.linalg.v1.PseudoInverse",
+    .summary = "(A) -> the pseudo-inverse, without singular values up to relative_cutoff of the largest.",
+    .op_class = OpClass::kExtension,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kCutoffAttrs,
+    .traits = kNoTraits,
+    .dtypes = kFieldDTypes,
+    .infer = &InferPseudoInverse,
+    .refusals = kCutoffRefusals,
+    .reference = &ReferencePseudoInverse,
+    .permute = kMatricesComeFirst,
+    .expand = &ExpandPseudoInverse};
+
+inline constexpr OpDef kLeastSquaresDef = {
+    .family = "linalg",
+    .index = static_cast<uint16_t>(LinalgOp::kLeastSquares),
+    .name = "tensord.linalg.v1.LeastSquares",
+    .summary = "(A, B) -> X that makes |A X - B| least, of least norm. The cutoff is PseudoInverse's.",
+    .op_class = OpClass::kExtension,
+    .min_operands = 2,
+    .max_operands = 2,
+    .attrs = kCutoffAttrs,
+    .traits = kNoTraits,
+    .dtypes = kFieldDTypes,
+    .infer = &InferLeastSquares,
+    .refusals = kLeastSquaresRefusals,
+    .reference = &ReferenceLeastSquares,
+    .permute = kMatricesComeFirst,
+    .expand = &ExpandLeastSquares};
+
+inline constexpr OpDef kMatrixRankDef = {
+    .family = "linalg",
+    .index = static_cast<uint16_t>(LinalgOp::kMatrixRank),
+    .name = "tensord.linalg.v1.MatrixRank",
+    .summary = "(A) -> I64: how many singular values are above relative_cutoff of the largest.",
+    .op_class = OpClass::kExtension,
+    .min_operands = 1,
+    .max_operands = 1,
+    .attrs = kCutoffAttrs,
+    .traits = kNoTraits,
+    .dtypes = kFieldDTypes,
+    .infer = &InferMatrixRank,
+    .refusals = kCutoffRefusals,
+    .reference = &ReferenceMatrixRank,
+    .permute = kMatricesComeFirst,
+    .expand = &ExpandMatrixRank};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_

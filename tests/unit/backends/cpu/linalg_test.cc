@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "backends/cpu/linalg_kernels.h"
+#include "backends/cpu/thread_pool.h"
+#include "engine/base/refusal.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/linalg_properties.h"
+
+namespace tensord::cpu {
+namespace {
+
+MakeKernel* FactoryOf(LinalgOp op) {
+  for (const FamilyKernel& kernel : LinalgKernels()) {
+    if (kernel.op == Def(op).name) return kernel.make;
+  }
+  return nullptr;
+}
+
+// Results start with other bytes than those of a result, and so does the scratch.
+absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threads) {
+  BoundInstruction bound;
+  bound.op = &Def(call.op);
+  bound.attrs = &call.attrs;
+  for (const Literal& operand : call.operands) bound.operands.push_back(operand.type());
+  std::vector<Literal> results;
+  std::vector<void*> addresses;
+  for (const ConcreteType& type : call.ResultTypes()) {
+    bound.results.push_back(type);
+    results.push_back(*Literal::Create(type));
+    if (type.num_bytes() > 0) std::memset(results.back().mutable_data(), 0x5a, static_cast<size_t>(type.num_bytes()));
+  }
+  for (Literal& result : results) addresses.push_back(result.mutable_data());
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound);
+  if (!kernel.ok()) return kernel.status();
+  std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64, 0x5a);
+  char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  std::vector<const void*> operands;
+  for (const Literal& operand : call.operands) operands.push_back(operand.bytes().data());
+  ThreadPool pool(threads);
+  absl::Status failure;
+  (*kernel)->Run({.operands = operands, .results = addresses, .scratch = scratch, .pool = &pool, .failure = &failure});
+  if (!failure.ok()) return failure;
+  return results;
+}
+
+std::vector<Literal> MustRun(const LinalgCall& call) {
+  absl::StatusOr<std::vector<Literal>> results = RunKernel(call, 2);
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? *std::move(results) : std::vector<Literal>();
+}
+
+TEST(LinalgKernelTest, HaveTheirPropertiesAndTheSameBitsOnAnyThreads) {
+  ForEachRandomCall([](const LinalgCall& call) {
+    const absl::StatusOr<std::vector<Literal>> results = RunKernel(call, 1);
+    ASSERT_TRUE(results.ok()) << results.status() << " " << call.Name();
+    ExpectProperties(call, *results);
+    const absl::StatusOr<std::vector<Literal>> again = RunKernel(call, 3);
+    ASSERT_TRUE(again.ok());
+    EXPECT_TRUE(*again == *results) << call.Name();
+  });
+}
+
+TEST(LinalgKernelTest, LargeMatricesAndManySides) {
+  std::mt19937 random(5);
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
+    const Shape square = {150, 150}, tall = {200, 70}, sides = {150, 300};
+    std::vector<LinalgCall> calls = {
+        LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, square, &random)}),
+        LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, tall, &random)}),
+        LinalgCall(LinalgOp::kQr, {RandomMatrices(dtype, tall, &random)}),
+        LinalgCall(LinalgOp::kEigh, {RandomPositiveDefinite(dtype, square, &random)}),
+        LinalgCall(LinalgOp::kSvd, {RandomMatrices(dtype, tall, &random)}),
+        LinalgCall(LinalgOp::kSolve, {RandomMatrices(dtype, square, &random), RandomMatrices(dtype, sides, &random)}),
+        LinalgCall(LinalgOp::kTriangularSolve,
+                   {RandomTriangles(dtype, square, &random), RandomMatrices(dtype, {300, 150}, &random)})};
+    for (const LinalgCall& call : calls) {
+      std::vector<std::vector<Literal>> runs;
+      for (int threads = 1; threads <= 4; ++threads) {
+        const absl::StatusOr<std::vector<Literal>> results = RunKernel(call, threads);
+        ASSERT_TRUE(results.ok()) << results.status();
+        runs.push_back(*results);
+        EXPECT_TRUE(runs.back() == runs.front()) << call.Name();
+      }
+      ExpectProperties(call, runs.front());
+    }
+  }
+}
+
+// Element by element, so that 0 and -0 are equal.
+bool AreEqual(const Literal& a, const Literal& b) {
+  if (a.type() != b.type()) return false;
+  return VisitDType(a.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (HalfElement<T>) {
+      return false;  // linear algebra has none
+    } else {
+      const absl::Span<const T> x = a.values<T>(), y = b.values<T>();
+      return std::equal(x.begin(), x.end(), y.begin());
+    }
+  });
+}
+
+// The reference is the oracle of what an empty matrix has for factors.
+TEST(LinalgKernelTest, EmptyMatrices) {
+  for (const Shape& shape :
+       {Shape{0, 0}, Shape{0, 3}, Shape{3, 0}, Shape{3, 0, 2}, Shape{0, 4, 2, 3}, Shape{3, 3, 0}, Shape{0, 0, 2}}) {
+    for (DType dtype : {DType::kF32, DType::kC128}) {
+      const Literal a = *Literal::Create({dtype, shape});
+      for (const OpDef& op : LinalgOps()) {
+        const LinalgOp linalg_op = static_cast<LinalgOp>(op.index);
+        if (op.expand.has() || op.min_operands != 1) continue;
+        const bool needs_square = op.refusals.rules().size() > 1;
+        if (needs_square && shape[0] != shape[1]) continue;
+        LinalgCall call(linalg_op, {a});
+        if (call.attrs.Has("full")) call.attrs.Set("full", true);
+        const absl::StatusOr<std::vector<Literal>> expected = RunReference(call);
+        ASSERT_TRUE(expected.ok()) << expected.status();
+        const std::vector<Literal> results = MustRun(call);
+        ASSERT_EQ(results.size(), expected->size());
+        for (size_t i = 0; i < results.size(); ++i) EXPECT_TRUE(AreEqual(results[i], (*expected)[i])) << call.Name();
+      }
+    }
+  }
+  const Literal none = *Literal::Create({DType::kF64, {2, 0}});
+  EXPECT_EQ(MustRun(LinalgCall(LinalgOp::kSolve, {Filled(DType::kF64, {2, 2}, 0), none}))[0].num_elements(), 0);
+}
+
+absl::Status FailureOf(const LinalgCall& call) { return RunKernel(call, 2).status(); }
+
+void ExpectRefused(const absl::Status& status, absl::string_view reason, absl::string_view place) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(DetailOf(status).value_or(RefusalDetail{}).reason, reason);
+  EXPECT_TRUE(absl::StrContains(status.message(), place)) << status;
+}
+
+Literal WithMatrix(Literal batch, int64_t b, const Literal& matrix) {
+  std::memcpy(batch.mutable_data() + b * matrix.type().num_bytes(), matrix.bytes().data(), matrix.bytes().size());
+  return batch;
+}
+
+TEST(LinalgKernelTest, FailuresNameTheFirstMatrix) {
+  std::mt19937 random(9);
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
+    for (int64_t n : {3, 40}) {
+      const Shape shape = {n, n, 4, 5};
+      const Literal ones = Filled(dtype, {n, n}, 1), negative = Filled(dtype, {n, n}, -1);
+      Literal a = RandomMatrices(dtype, shape, &random), b = RandomMatrices(dtype, {n, 2, 4, 5}, &random);
+      a = WithMatrix(WithMatrix(std::move(a), 18, ones), 7, ones);
+      ExpectRefused(FailureOf(LinalgCall(LinalgOp::kSolve, {a, b})), "MATRIX_SINGULAR", "[3,1]");
+      Literal c = RandomPositiveDefinite(dtype, shape, &random);
+      c = WithMatrix(WithMatrix(std::move(c), 19, negative), 6, negative);
+      ExpectRefused(FailureOf(LinalgCall(LinalgOp::kCholesky, {c})), "MATRIX_NOT_POSITIVE_DEFINITE", "[2,1]");
+    }
+    const Literal nan = Filled(dtype, {2, 2}, std::numeric_limits<double>::quiet_NaN());
+    ExpectRefused(FailureOf(LinalgCall(LinalgOp::kCholesky, {nan})), "MATRIX_NOT_POSITIVE_DEFINITE", "the matrix is");
+  }
+}
+
+bool AllNaN(const Literal& literal, int64_t begin, int64_t end) {
+  bool all = true;
+  const auto look = [&](const auto* numbers, int64_t parts) {
+    for (int64_t i = begin * parts; i < end * parts; ++i) all = all && std::isnan(numbers[i]);
+  };
+  const int64_t parts = kComplexes.Contains(literal.dtype()) ? 2 : 1;
+  if (SizeOf(literal.dtype()) / parts == 4) {
+    look(reinterpret_cast<const float*>(literal.bytes().data()), parts);
+  } else {
+    look(reinterpret_cast<const double*>(literal.bytes().data()), parts);
+  }
+  return all;
+}
+
+// One matrix of three is spoilt: its results are NaN, and those of its neighbours what they are without it.
+TEST(LinalgKernelTest, WhatIsNotFiniteGivesNaN) {
+  std::mt19937 random(13);
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
+    for (double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      for (int64_t n : {4, 50}) {
+        const Literal sound = RandomMatrices(dtype, {n, n, 3}, &random);
+        Literal a = sound;
+        // An element of the lower triangle of the second matrix.
+        std::memcpy(a.mutable_data() + (n * n + 1) * SizeOf(dtype), Filled(dtype, {1, 1}, value).bytes().data(),
+                    static_cast<size_t>(SizeOf(dtype)));
+        const Literal b = RandomMatrices(dtype, {n, 1, 3}, &random);
+        for (LinalgOp op : {LinalgOp::kSvd, LinalgOp::kSvdValues, LinalgOp::kEigh, LinalgOp::kEighValues,
+                            LinalgOp::kEig, LinalgOp::kEigValues, LinalgOp::kSolve}) {
+          std::vector<Literal> operands = {a}, sound_operands = {sound};
+          if (op == LinalgOp::kSolve) {
+            operands.push_back(b);
+            sound_operands.push_back(b);
+          }
+          const std::vector<Literal> results = MustRun(LinalgCall(op, operands));
+          const std::vector<Literal> expected = MustRun(LinalgCall(op, sound_operands));
+          for (size_t i = 0; i < results.size(); ++i) {
+            const int64_t size = results[i].num_elements() / 3;
+            EXPECT_TRUE(AllNaN(results[i], size, 2 * size)) << Def(op).name << " result " << i;
+            const size_t bytes = results[i].bytes().size() / 3;
+            EXPECT_EQ(results[i].bytes().substr(0, bytes), expected[i].bytes().substr(0, bytes));
+            EXPECT_EQ(results[i].bytes().substr(2 * bytes), expected[i].bytes().substr(2 * bytes));
+          }
+        }
+        const std::vector<Literal> lu = MustRun(LinalgCall(LinalgOp::kLu, {a}));
+        EXPECT_FALSE(AllNaN(lu[0], n * n, n * n + 1));
+        EXPECT_TRUE(AllNaN(lu[2], n * n, n * n + 1));
+        MustRun(LinalgCall(LinalgOp::kQr, {a}));
+      }
+    }
+  }
+}
+
+// No memory is touched: LAPACK's integers are what is too small.
+TEST(LinalgKernelTest, SizesBeyondLapackAreRefused) {
+  for (const Shape& shape : {Shape{int64_t{1} << 33, 2}, Shape{60000, 60000}}) {
+    BoundInstruction bound;
+    const Attributes attrs(Def(LinalgOp::kSvdValues).attrs);
+    bound.op = &Def(LinalgOp::kSvdValues);
+    bound.attrs = &attrs;
+    bound.operands.push_back({DType::kF64, shape});
+    bound.results.push_back({DType::kF64, {std::min(shape[0], shape[1])}});
+    const absl::Status status = FactoryOf(LinalgOp::kSvdValues)(bound).status();
+    EXPECT_EQ(DetailOf(status).value_or(RefusalDetail{}).reason, "UNSUPPORTED_ON_DEVICE") << status;
+  }
+}
+
+// Very large and very small numbers are scaled, not squared away.
+TEST(LinalgKernelTest, ExtremeScales) {
+  std::mt19937 random(21);
+  for (double scale : {1e-300, 1e150}) {
+    for (LinalgOp op : {LinalgOp::kSvd, LinalgOp::kEigh, LinalgOp::kQr, LinalgOp::kLu}) {
+      Literal a = RandomMatrices(DType::kF64, {12, 12}, &random);
+      for (double& x : a.mutable_values<double>()) x *= scale;
+      const LinalgCall call(op, {a});
+      ExpectProperties(call, MustRun(call));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord::cpu
