@@ -1,0 +1,144 @@
+// Linear algebra, compiled: compositions against the reference, sizes known and symbolic, in both memory orders; and
+// runs that end at a matrix.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/base/refusal.h"
+#include "engine/ir/verifier.h"
+#include "engine/reference/evaluator.h"
+#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/linalg_properties.h"
+#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/parsed_graph.h"
+
+namespace tensord {
+namespace {
+
+constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
+
+void ExpectReference(absl::string_view text, const std::vector<Literal>& arguments, bool is_single) {
+  SCOPED_TRACE(absl::StrCat(text, " of ", ToString(arguments[0].type())));
+  Graph typed = ParsedGraph(text);
+  const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&typed);
+  ASSERT_TRUE(guards.ok()) << guards.status();
+  const absl::StatusOr<std::vector<Literal>> want = EvaluateReference(typed, *guards, arguments);
+  ASSERT_TRUE(want.ok()) << want.status();
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+  for (bool row_major : {false, true}) {
+    const absl::StatusOr<std::vector<Literal>> got =
+        CompileAndRun(ParsedGraph(text), {.backend = backend.get(), .row_major = row_major}, arguments);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ(got->size(), want->size());
+    for (size_t i = 0; i < got->size(); ++i) {
+      EXPECT_EQ(Difference((*got)[i], (*want)[i], {.norm_relative = is_single ? 1e-3 : 1e-11}), "") << "output " << i;
+    }
+  }
+}
+
+// A graph of one op with all its results for outputs; `type` is that of its operands.
+std::string TextOf(absl::string_view op, absl::string_view attrs, int results, const std::vector<std::string>& types) {
+  std::string inputs, operands, outputs;
+  for (size_t i = 0; i < types.size(); ++i) {
+    absl::StrAppend(&inputs, "  %x", i, " = input : ", types[i], "\n");
+    absl::StrAppend(&operands, i == 0 ? "" : ", ", "%x", i);
+  }
+  for (int i = 0; i < results; ++i) {
+    absl::StrAppend(&outputs, "  output \"y", i, "\" = %y", results > 1 ? absl::StrCat(":", i) : "", "\n");
+  }
+  return absl::Substitute("graph \"g\" {\n$0  %y$1 = tensord.linalg.v1.$2($3)$4\n$5}\n", inputs,
+                          results > 1 ? absl::StrCat(":", results) : "", op, operands, attrs, outputs);
+}
+
+TEST(LinalgCompositions, OfSquareMatrices) {
+  std::mt19937 random(3);
+  for (DType dtype : kDTypes) {
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{4, 4, 3}, Shape{9, 9, 2}, Shape{0, 0, 2}, Shape{3, 3, 0}}) {
+      const Literal a = RandomMatrices(dtype, shape, &random);
+      for (const std::string& type : {absl::StrCat(Name(dtype), "[n,n,b]"), ToString(a.type())}) {
+        ExpectReference(TextOf("Inverse", "", 1, {type}), {a}, SizeOf(RealPartOf(dtype)) == 4);
+        ExpectReference(TextOf("Determinant", "", 1, {type}), {a}, SizeOf(RealPartOf(dtype)) == 4);
+        ExpectReference(TextOf("SignLogDeterminant", "", 2, {type}), {a}, SizeOf(RealPartOf(dtype)) == 4);
+      }
+    }
+    const std::string type = absl::StrCat(Name(dtype), "[3,3]");
+    const Literal singular = Filled(dtype, {3, 3}, 1);
+    ExpectReference(TextOf("Determinant", "", 1, {type}), {singular}, true);
+    ExpectReference(TextOf("SignLogDeterminant", "", 2, {type}), {singular}, true);
+    const Literal nan = Filled(dtype, {3, 3}, std::numeric_limits<double>::quiet_NaN());
+    for (absl::string_view op : {"Inverse", "Determinant"}) ExpectReference(TextOf(op, "", 1, {type}), {nan}, true);
+  }
+}
+
+TEST(LinalgCompositions, OfSingularValues) {
+  std::mt19937 random(4);
+  for (DType dtype : kDTypes) {
+    const bool is_single = SizeOf(RealPartOf(dtype)) == 4;
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{4, 4, 3}, Shape{7, 3, 2}, Shape{3, 7, 2}, Shape{0, 3, 2},
+                               Shape{3, 0, 2}, Shape{5, 2, 0}}) {
+      std::vector<Literal> matrices = {RandomMatrices(dtype, shape, &random)};
+      if (shape[0] * shape[1] > 0) matrices.push_back(RandomOfRank(dtype, shape, 1, &random));
+      const Literal b = RandomMatrices(dtype, {shape[0], 2, shape[2]}, &random);
+      for (const Literal& a : matrices) {
+        for (const std::string& type : {absl::StrCat(Name(dtype), "[m,n,b]"), ToString(a.type())}) {
+          const std::string sides =
+              absl::StrCat(Name(dtype), "[", type.find('m') == type.npos ? absl::StrCat(shape[0]) : "m", ",2,",
+                           type.find('m') == type.npos ? absl::StrCat(shape[2]) : "b", "]");
+          for (absl::string_view attrs : {"", " {relative_cutoff = 0.05}"}) {
+            ExpectReference(TextOf("MatrixRank", attrs, 1, {type}), {a}, is_single);
+            ExpectReference(TextOf("PseudoInverse", attrs, 1, {type}), {a}, is_single);
+            ExpectReference(TextOf("LeastSquares", attrs, 1, {type, sides}), {a, b}, is_single);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Sizes that the run decides go through as any other.
+TEST(LinalgCompositions, OfSizesThatTheRunDecides) {
+  const std::string text =
+      "graph \"g\" {\n  %a = input : f64[4,4,5]\n  %n = input : i64[]\n"
+      "  %t = dynamic_truncate(%a, %n) {dimension = 2}\n  %i = tensord.linalg.v1.Inverse(%t)\n"
+      "  %u = dynamic_truncate(%a, %n) {dimension = 0}\n  %p = tensord.linalg.v1.PseudoInverse(%u)\n"
+      "  output \"i\" = %i\n  output \"p\" = %p\n}\n";
+  std::mt19937 random(5);
+  const Literal a = RandomMatrices(DType::kF64, {4, 4, 5}, &random);
+  for (int64_t n : {0, 1, 3}) ExpectReference(text, {a, Literal::Scalar<int64_t>(n)}, false);
+}
+
+TEST(LinalgRuns, EndAtTheMatrixThatFails) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+  std::mt19937 random(6);
+  const Literal ones = Filled(DType::kF64, {3, 3, 2}, 1);
+  struct Failing {
+    std::string text;
+    absl::string_view reason;
+  };
+  for (const Failing& c : {Failing{TextOf("Inverse", "", 1, {"f64[n,n,b]"}), "MATRIX_SINGULAR"},
+                           Failing{TextOf("Cholesky", "", 1, {"f64[n,n,b]"}), "MATRIX_NOT_POSITIVE_DEFINITE"}}) {
+    const absl::Status status = CompileAndRun(ParsedGraph(c.text), {.backend = backend.get()}, {ones}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    const RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
+    EXPECT_EQ(detail.reason, c.reason);
+    EXPECT_EQ(detail.node, "y");
+    EXPECT_TRUE(absl::StrContains(status.message(), "batch index [0]")) << status;
+  }
+  // The same program serves the next run.
+  const Literal identity = RandomPositiveDefinite(DType::kF64, {3, 3, 2}, &random);
+  EXPECT_TRUE(
+      CompileAndRun(ParsedGraph(TextOf("Cholesky", "", 1, {"f64[n,n,b]"})), {.backend = backend.get()}, {identity})
+          .ok());
+}
+
+}  // namespace
+}  // namespace tensord
