@@ -20,24 +20,43 @@ struct BindingKey {
   friend bool operator==(const BindingKey&, const BindingKey&) = default;
 };
 
-// The bindings of one program that were used last, kMaxBindings of them. Thread-safe.
+// What one program became for the sizes that were used last, kMaxBindings of them: `Bound` is a pointer to something
+// shared. Thread-safe.
+template <typename Bound>
 class BindingCache {
  public:
   static constexpr size_t kMaxBindings = 16;
 
-  using Make = std::function<absl::StatusOr<std::shared_ptr<const BoundProgram>>()>;
+  using Make = std::function<absl::StatusOr<Bound>()>;
   // What `make` refuses is not kept. Two threads may make one binding, and either serves.
-  absl::StatusOr<std::shared_ptr<const BoundProgram>> FindOrMake(const BindingKey& key, const Make& make);
+  absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make) {
+    {
+      MutexLock lock(&mutex_);
+      for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
+        if (!(it->key == key)) continue;
+        bindings_.splice(bindings_.begin(), bindings_, it);
+        return it->bound;
+      }
+    }
+    absl::StatusOr<Bound> bound = make();
+    if (!bound.ok()) return bound;
+    MutexLock lock(&mutex_);
+    bindings_.push_front({.key = key, .bound = *bound});
+    if (bindings_.size() > kMaxBindings) bindings_.pop_back();
+    return bound;
+  }
 
  private:
   struct Binding {
     BindingKey key;
-    std::shared_ptr<const BoundProgram> bound;
+    Bound bound;
   };
 
   Mutex mutex_;
   std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
 };
+
+using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;
 
 }  // namespace tensord
 

@@ -18,6 +18,7 @@ struct RunTimes {
   struct Part {
     std::shared_ptr<const BoundProgram> bound;
     std::vector<SegmentTime> times;
+    std::shared_ptr<const void> owner;  // of the program that was bound, where that is not the caller's; may be null
   };
   std::vector<Part> parts;
 };

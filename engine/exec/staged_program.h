@@ -49,7 +49,7 @@ class StagedProgram {
     ProgramStage part;
     std::vector<Slot> released;                // values that no later stage and no output reads
     absl::InlinedVector<bool, 16> may_donate;  // by input: it is released
-    mutable BindingCache bindings;
+    mutable BoundProgramCache bindings;
   };
 
   const ExecProgram& program_;

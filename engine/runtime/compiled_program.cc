@@ -32,12 +32,10 @@ bool Same(absl::Span<const ConcreteType> a, absl::Span<const ConcreteType> b) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(ExecProgram program,
-                                                                               Fingerprint fingerprint,
-                                                                               std::string device, Backend* backend,
-                                                                               std::vector<std::string> names) {
+absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, Identity identity, Backend* backend,
+                                                           CompileForSizes compile_for_sizes) {
   std::shared_ptr<CompiledProgram> compiled(
-      new CompiledProgram(std::move(program), fingerprint, std::move(device), backend, std::move(names)));
+      new CompiledProgram(std::move(program), std::move(identity), backend, std::move(compile_for_sizes)));
   if (HasRunTimeSizes(compiled->program_)) {
     compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend);
   } else if (compiled->program_.is_static()) {
@@ -62,16 +60,31 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
   });
 }
 
+absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const ConcreteType> arguments) const {
+  const BindingKey key{.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
+  return programs_for_sizes_.FindOrMake(key, [&]() -> absl::StatusOr<CompiledProgramPtr> {
+    ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
+    return compile_for_sizes_(sizes);
+  });
+}
+
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                     RunTimes* times, absl::Span<const bool> donated) const {
+  if (compile_for_sizes_ != nullptr) {
+    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types));
+    const size_t earlier = times == nullptr ? 0 : times->parts.size();
+    absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated);
+    for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
+    return results;
+  }
   if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
   ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
   ProgramResults results{.peak_bytes = bound->peak_bytes(*plan)};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
   ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get()));
-  if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured)});
+  if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured), .owner = nullptr});
   results.types.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {
     results.types.push_back(bound->slot_types()[static_cast<size_t>(output.slot)]);
@@ -81,7 +94,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
 
 int64_t CompiledProgram::size_bytes() const {
   int64_t bytes = program_.size_bytes();
-  for (const std::string& name : names_) bytes += static_cast<int64_t>(sizeof(std::string) + name.size());
+  for (const std::string& name : identity_.names) bytes += static_cast<int64_t>(sizeof(std::string) + name.size());
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,21 +17,32 @@
 
 namespace tensord {
 
+class CompiledProgram;
+using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;
+
 // A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
 // is made when it is compiled, those of others on first use and kept as BindingCache does. Shared; thread-safe. The
 // backend must outlive it.
 class CompiledProgram {
  public:
-  // Refused where a program without symbols cannot be bound. `names` are NamesOf the graph that was compiled.
-  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(ExecProgram program, Fingerprint fingerprint,
-                                                                       std::string device, Backend* backend,
-                                                                       std::vector<std::string> names = {});
+  // A program of the same graph for arguments of these types alone.
+  using CompileForSizes = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
+
+  struct Identity {
+    Fingerprint fingerprint;
+    std::string device;              // "cpu:0"
+    std::vector<std::string> names;  // NamesOf the graph that was compiled
+  };
+  // Refused where a program without symbols cannot be bound. With `compile_for_sizes` each set of sizes is run by a
+  // program of its own, made on first use and kept as bindings are.
+  static absl::StatusOr<CompiledProgramPtr> Create(ExecProgram program, Identity identity, Backend* backend,
+                                                   CompileForSizes compile_for_sizes = nullptr);
 
   const ExecProgram& program() const { return program_; }
-  const Fingerprint& fingerprint() const { return fingerprint_; }
-  const std::string& device() const { return device_; }  // "cpu:0"
+  const Fingerprint& fingerprint() const { return identity_.fingerprint; }
+  const std::string& device() const { return identity_.device; }
+  const std::vector<std::string>& names() const { return identity_.names; }
   Backend* backend() const { return backend_; }
-  const std::vector<std::string>& names() const { return names_; }
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
   // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
@@ -47,6 +59,8 @@ class CompiledProgram {
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
+  // Whether sizes decide which instructions are run, not only how.
+  bool is_compiled_for_sizes() const { return compile_for_sizes_ != nullptr; }
   // Kernels of one run.
   int64_t segment_count() const;
   int64_t size_bytes() const;
@@ -55,27 +69,25 @@ class CompiledProgram {
   const StagedProgram* staged() const { return staged_.get(); }
 
  private:
-  CompiledProgram(ExecProgram program, Fingerprint fingerprint, std::string device, Backend* backend,
-                  std::vector<std::string> names)
+  CompiledProgram(ExecProgram program, Identity identity, Backend* backend, CompileForSizes compile_for_sizes)
       : program_(std::move(program)),
-        fingerprint_(fingerprint),
-        device_(std::move(device)),
+        identity_(std::move(identity)),
         backend_(backend),
-        names_(std::move(names)) {}
+        compile_for_sizes_(std::move(compile_for_sizes)) {}
+
+  absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments) const;
 
   const ExecProgram program_;
-  const Fingerprint fingerprint_;
-  const std::string device_;
+  const Identity identity_;
   Backend* const backend_;
-  const std::vector<std::string> names_;
+  const CompileForSizes compile_for_sizes_;
   bool is_tiny_ = false;                                // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
-  mutable BindingCache bindings_;
+  mutable BoundProgramCache bindings_;
+  mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
 };
-
-using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;
 
 }  // namespace tensord
 

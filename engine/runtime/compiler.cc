@@ -1,5 +1,6 @@
 #include "engine/runtime/compiler.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "engine/exec/sessions.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/liveness.h"
+#include "engine/ir/sized_graph.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/expand_families.h"
 #include "engine/passes/reverse_wire_order.h"
@@ -54,6 +56,24 @@ void DropUndecidedGuards(ExecProgram* program) {
   });
 }
 
+// Whether some op would be made into something better if the sizes of the arguments were known.
+bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
+  const auto follows_from_arguments = [&graph](ValueId value) {
+    for (const Dim& dim : graph.type(value).shape) {
+      if (!dim.is_static() && !DependsOnRun(dim.size)) return true;
+    }
+    return false;
+  };
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (live[i] && node.op->has(kPlannedBySize) &&
+        std::any_of(node.operands.begin(), node.operands.end(), follows_from_arguments)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
@@ -86,6 +106,14 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
   }
 
+  CompiledProgram::CompileForSizes compile_for_sizes;
+  if (IsPlannedBySize(graph, live)) {
+    compile_for_sizes = [graph, settings, fingerprint,
+                         backend](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
+      ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));
+      return Compile(std::move(sized), settings, fingerprint, backend);
+    };
+  }
   RETURN_IF_ERROR(ExpandFamilies(&graph));
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
@@ -100,7 +128,9 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   program.passes = std::move(passes);
   RunProgramPasses(selection, &program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
-  return CompiledProgram::Create(std::move(program), fingerprint, settings.device, backend, std::move(names));
+  CompiledProgram::Identity identity = {
+      .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};
+  return CompiledProgram::Create(std::move(program), std::move(identity), backend, std::move(compile_for_sizes));
 }
 
 }  // namespace tensord

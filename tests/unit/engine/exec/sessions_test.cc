@@ -112,7 +112,8 @@ class SessionRunTest : public testing::TestWithParam<bool> {
   CompiledProgramPtr CompileText(absl::string_view text) {
     ExecProgram program = Lower(text);
     program.one_session = GetParam();
-    auto compiled = CompiledProgram::Create(std::move(program), Fingerprint(), "test:0", &backend_);
+    auto compiled = CompiledProgram::Create(std::move(program),
+                                            {.fingerprint = Fingerprint(), .device = "test:0", .names = {}}, &backend_);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     return compiled.ok() ? *compiled : nullptr;
   }
@@ -194,7 +195,8 @@ INSTANTIATE_TEST_SUITE_P(Matrix, SessionRunTest, testing::Bool(),
 TEST(SegmentProfileTest, TheLastEntryStandsForAllThatAreLeft) {
   HiddenMemoryBackend backend;
   ExecProgram lowered = Lower(kChain);
-  auto compiled = CompiledProgram::Create(std::move(lowered), Fingerprint(), "test:0", &backend);
+  auto compiled = CompiledProgram::Create(std::move(lowered),
+                                          {.fingerprint = Fingerprint(), .device = "test:0", .names = {}}, &backend);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const auto bound = (*compiled)->Bind({{DType::kF32, {2, 6}}});
   ASSERT_TRUE(bound.ok()) << bound.status();

@@ -1,0 +1,16 @@
+#ifndef TENSORD_ENGINE_IR_SIZED_GRAPH_H_
+#define TENSORD_ENGINE_IR_SIZED_GRAPH_H_
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/size_binding.h"
+
+namespace tensord {
+
+// The graph with the binding's sizes in the place of its symbols, in the inputs' types and in attributes; sizes that
+// only a run decides stay. The types of results are unset. Refuses what evaluating a size refuses.
+absl::StatusOr<Graph> WithSizes(const Graph& graph, const SizeBinding& sizes);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_IR_SIZED_GRAPH_H_

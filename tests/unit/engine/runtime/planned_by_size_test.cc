@@ -1,0 +1,144 @@
+// Programs of ops that are made into other things for other sizes.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/exec/segment_profile.h"
+#include "engine/ir/graph_builder.h"
+#include "engine/ir/op_registry.h"
+#include "engine/ir/parser.h"
+#include "engine/ops/core_ops.h"
+#include "engine/runtime/compiler.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/hidden_memory_backend.h"
+
+namespace tensord {
+namespace {
+
+// Of the test: a + b where they are short and a * b where they are long, so that a result tells for which sizes it was
+// planned.
+absl::StatusOr<ResultTypes> InferPick(InferContext& context) {
+  RETURN_IF_ERROR(context.RequireSameShape(context.operand(0), context.operand(1), "a and b"));
+  return ResultTypes{context.operand(0)};
+}
+
+absl::StatusOr<ExpandedResults> ExpandPick(const ExpandCall& call) {
+  const Dim& size = call.graph.type(call.operands[0]).shape[0];
+  const bool is_long = size.is_static() && size.size.constant() >= 10;
+  ASSIGN_OR_RETURN(const ValueId result,
+                   call.graph.Add(Def(is_long ? CoreOp::kMultiply : CoreOp::kAdd), call.operands));
+  return ExpandedResults{result};
+}
+
+constexpr OpDef kPick[] = {{.family = "example",
+                            .index = 0,
+                            .name = "example.v1.Pick",
+                            .summary = "Of a test.",
+                            .op_class = OpClass::kExtension,
+                            .min_operands = 2,
+                            .max_operands = 2,
+                            .attrs = {},
+                            .traits = kPlannedBySize,
+                            .dtypes = kAnyDType,
+                            .infer = &InferPick,
+                            .refusals = RefusalTable::None("a test's"),
+                            .reference = Facet<ReferenceRule>::None("a test's"),
+                            .permute = Facet<PermuteRule>::None("a test's"),
+                            .expand = &ExpandPick}};
+
+absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_major, Backend* backend) {
+  const absl::Span<const OpDef> families[] = {CoreOps(), kPick};
+  static const OpRegistry* const registry = new OpRegistry(families);
+  ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, *registry));
+  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend);
+}
+
+constexpr absl::string_view kSymbolic = R"(graph "g" {
+  %a = input : f32[n,2]
+  %b = input : f32[m,2]
+  %picked = example.v1.Pick(%a, %b)
+  %zero = constant() {value = f32[] [0]}
+  %zeros = broadcast_in_dim(%zero) {shape = [n, 2]}
+  %y = add(%picked, %zeros)
+  output "y" = %y
+})";
+
+// The first element of the result for 3s and 5s of this shape.
+absl::StatusOr<float> FirstOf(const CompiledProgram& program, Backend* backend, ConcreteType a, ConcreteType b,
+                              RunTimes* times = nullptr) {
+  std::vector<BufferPtr> buffers;
+  const std::vector<std::pair<ConcreteType, float>> arguments = {{a, 3}, {b, 5}};
+  for (const auto& [type, value] : arguments) {
+    const auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(type.num_elements()), value);
+    ASSIGN_OR_RETURN(BufferPtr buffer, backend->Import(values->data(), type.num_bytes(), values));
+    buffers.push_back(std::move(buffer));
+  }
+  ASSIGN_OR_RETURN(ProgramResults results, program.Run({a, b}, buffers, nullptr, times));
+  EXPECT_EQ(results.types[0].shape, a.shape);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const void> bytes, backend->Export(results.buffers[0]));
+  return *static_cast<const float*>(bytes.get());
+}
+
+TEST(PlannedBySize, EachSetOfSizesHasAPlanOfItsOwn) {
+  for (const bool row_major : {false, true}) {
+    HiddenMemoryBackend backend;
+    const auto program = CompileText(kSymbolic, row_major, &backend);
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_TRUE((*program)->is_compiled_for_sizes());
+    for (int round = 0; round < 2; ++round) {
+      for (const int64_t n : {3, 30, 9, 10}) {
+        ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
+        if (row_major) std::swap(type.shape[0], type.shape[1]);
+        const absl::StatusOr<float> first = FirstOf(**program, &backend, type, type);
+        ASSERT_TRUE(first.ok()) << first.status();
+        EXPECT_EQ(*first, n < 10 ? 8 : 15) << n;
+      }
+    }
+  }
+}
+
+TEST(PlannedBySize, MoreSetsOfSizesThanAreKept) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(kSymbolic, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  RunTimes times;  // speaks of programs that are forgotten by then
+  for (int64_t n = 1; n <= 3 * static_cast<int64_t>(BoundProgramCache::kMaxBindings); ++n) {
+    const ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
+    const absl::StatusOr<float> first = FirstOf(**program, &backend, type, type, &times);
+    ASSERT_TRUE(first.ok()) << first.status();
+    EXPECT_EQ(*first, n < 10 ? 8 : 15) << n;
+  }
+  for (const SegmentProfile& segment : MakeProfile(times, {})) EXPECT_FALSE(segment.nodes.empty());
+}
+
+TEST(PlannedBySize, SizesThatDoNotFitAreRefused) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(kSymbolic, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const ConcreteType three = {.dtype = DType::kF32, .shape = {3, 2}};
+  const ConcreteType four = {.dtype = DType::kF32, .shape = {4, 2}};
+  const ConcreteType other_dtype = {.dtype = DType::kF64, .shape = {3, 2}};
+  const absl::Status unequal = FirstOf(**program, &backend, three, four).status();
+  EXPECT_EQ(DetailOf(unequal).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH") << unequal;
+  EXPECT_EQ(DetailOf(unequal).value_or(RefusalDetail{}).node, "picked");
+  const absl::Status mismatch = FirstOf(**program, &backend, other_dtype, three).status();
+  EXPECT_EQ(DetailOf(mismatch).value_or(RefusalDetail{}).reason, "ARGUMENT_MISMATCH") << mismatch;
+}
+
+TEST(PlannedBySize, KnownSizesNeedNoSecondPlan) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(R"(graph "g" {
+    %a = input : f32[30]
+    %y = example.v1.Pick(%a, %a)
+    output "y" = %y
+  })",
+                                   false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_FALSE((*program)->is_compiled_for_sizes());
+  EXPECT_EQ((*program)->program().instructions[0].op->name, "multiply");
+}
+
+}  // namespace
+}  // namespace tensord
