@@ -19,6 +19,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/repeat_converts.h"
 #include "engine/passes/resolve_sizes.h"
 #include "engine/passes/simplify_algebra.h"
 #include "engine/passes/simplify_layout.h"
@@ -54,6 +55,8 @@ constexpr Pass kDecomposeDots = {"decompose_dots",
                                  &DecomposeDots, /*on_by_default=*/false};
 constexpr Pass kEliminateCommonSubexpressions = {
     "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
+constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
+                                  &RepeatConverts};
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
 
 constexpr Pass kGraphPasses[] = {
@@ -89,6 +92,8 @@ constexpr Pass kGraphPasses[] = {
     kEliminateCommonSubexpressions,
     // The nodes that others took the place of, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
+    // Makes equal nodes, which nobody joins any more.
+    kRepeatConverts,
     // Last: the other passes do not look into bodies.
     kFuse,
 };
