@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/families/all_families.h"
 #include "engine/ops/core_ops.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -86,7 +87,7 @@ TEST(MutationTest, GraphBytesSurvive) {
   }
   std::mt19937_64 random(2);
   for (int i = 0; i < 100; ++i) {
-    const absl::StatusOr<v1::Graph> graph = codec::EncodeGraph(RandomGraph(CoreRegistry(), &random));
+    const absl::StatusOr<v1::Graph> graph = codec::EncodeGraph(RandomGraph(FamilyRegistry(), &random));
     ASSERT_TRUE(graph.ok()) << graph.status();
     seeds.push_back(graph->SerializeAsString());
   }

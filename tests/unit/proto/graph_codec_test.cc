@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/utf8.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
@@ -23,7 +24,7 @@ namespace {
 std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 absl::StatusOr<Graph> Decoded(const v1::Graph& wire, const GraphLimits& limits = {}) {
-  return DecodeGraph(wire, CoreRegistry(), limits, Order::kColumnMajor);
+  return DecodeGraph(wire, FamilyRegistry(), limits, Order::kColumnMajor);
 }
 
 // x: f32[2] and y = sin(x).
@@ -61,7 +62,7 @@ void ExpectRefusedAtNode(const v1::Graph& wire, absl::string_view reason, absl::
 TEST(GraphCodecTest, RandomGraphsComeBack) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2'000; ++i) {
-    const Graph graph = RandomGraph(CoreRegistry(), &random);
+    const Graph graph = RandomGraph(FamilyRegistry(), &random);
     const absl::StatusOr<v1::Graph> wire = EncodeGraph(graph);
     ASSERT_TRUE(wire.ok()) << wire.status();
     const absl::StatusOr<Graph> again = Decoded(*wire);
@@ -79,13 +80,24 @@ TEST(GraphCodecTest, RandomGraphsComeBack) {
 }
 
 TEST(GraphCodecTest, EveryOpHasAWireFormThatFits) {
-  for (const OpDef* op : CoreRegistry().all()) {
+  for (const OpDef* op : FamilyRegistry().all()) {
     v1::Node node;
-    const absl::StatusOr<google::protobuf::Message*> message = SetOp(*op, &node);
-    ASSERT_TRUE(message.ok()) << message.status();
-    ASSERT_EQ(*message != nullptr, op->op_class == OpClass::kPlain) << op->name;
-    if (*message != nullptr) {
-      const google::protobuf::Descriptor& descriptor = *(*message)->GetDescriptor();
+    google::protobuf::Message* message = nullptr;
+    std::unique_ptr<google::protobuf::Message> extension;
+    if (op->op_class == OpClass::kExtension) {
+      auto created = NewExtension(*op);
+      ASSERT_TRUE(created.ok()) << created.status();
+      extension = *std::move(created);
+      message = extension.get();
+      PackExtension(*message, &node);
+    } else {
+      const absl::StatusOr<google::protobuf::Message*> set = SetOp(*op, &node);
+      ASSERT_TRUE(set.ok()) << set.status();
+      message = *set;
+      ASSERT_EQ(message != nullptr, op->op_class == OpClass::kPlain) << op->name;
+    }
+    if (message != nullptr) {
+      const google::protobuf::Descriptor& descriptor = *message->GetDescriptor();
       const auto fields = FieldsOf(*op, descriptor);
       ASSERT_TRUE(fields.ok()) << op->name << ": " << fields.status();
       int inner_fields = 0, used_fields = 0;
@@ -117,7 +129,7 @@ TEST(GraphCodecTest, EveryOpHasAWireFormThatFits) {
       EXPECT_TRUE(op->attrs.empty()) << op->name;
     }
     EXPECT_EQ(OpNameOf(node), op->name);
-    const absl::StatusOr<WireOp> found = FindOp(node, CoreRegistry());
+    const absl::StatusOr<WireOp> found = FindOp(node, FamilyRegistry());
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(found->def, op);
   }
@@ -315,6 +327,10 @@ TEST(GraphCodecTest, AnOpWithoutAWireFormIsInternal) {
     graph.AddNode({.name = "n", .op = &op});
     EXPECT_EQ(ReasonOf(EncodeGraph(graph).status()), "INTERNAL");
   }
+  op.op_class = OpClass::kExtension;
+  Graph graph;
+  graph.AddNode({.name = "n", .op = &op});
+  EXPECT_EQ(ReasonOf(EncodeGraph(graph).status()), "INTERNAL");
   op.name = "inputs";  // a field of Node that is no operation
   v1::Node node;
   EXPECT_FALSE(SetOp(op, &node).ok());

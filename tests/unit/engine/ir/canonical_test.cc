@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "engine/families/all_families.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
@@ -30,7 +31,7 @@ Graph Renamed(const Graph& graph) {
 TEST(CanonicalTest, NamesAreNoPartOfIt) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200; ++i) {
-    const Graph graph = RandomGraph(CoreRegistry(), &random);
+    const Graph graph = RandomGraph(FamilyRegistry(), &random);
     EXPECT_EQ(CanonicalBytes(Renamed(graph)), CanonicalBytes(graph));
   }
 }
@@ -39,7 +40,7 @@ TEST(CanonicalTest, DifferentGraphsHaveDifferentBytes) {
   std::mt19937_64 random(2);
   std::map<std::string, std::string> seen;  // by canonical bytes: the text under standard names
   for (int i = 0; i < 5'000; ++i) {
-    const Graph graph = RandomGraph(CoreRegistry(), &random);
+    const Graph graph = RandomGraph(FamilyRegistry(), &random);
     Graph standard;
     standard.set_algebra(graph.algebra());
     for (const GraphInput& input : graph.inputs()) standard.AddInput(std::to_string(standard.num_values()), input.type);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/literal_text.h"
 #include "engine/ir/parser.h"
@@ -22,8 +23,8 @@ std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value
 TEST(TextFormTest, RandomGraphsComeBack) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2'000; ++i) {
-    const Graph graph = RandomGraph(CoreRegistry(), &random);
-    const absl::StatusOr<Graph> again = ReadBackFromText(graph, CoreRegistry());
+    const Graph graph = RandomGraph(FamilyRegistry(), &random);
+    const absl::StatusOr<Graph> again = ReadBackFromText(graph, FamilyRegistry());
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << PrintGraph(graph);
     ASSERT_EQ(CanonicalBytes(*again), CanonicalBytes(graph)) << PrintGraph(graph);
     ASSERT_EQ(again->name(), graph.name());
@@ -36,7 +37,7 @@ TEST(TextFormTest, ATextThatCannotBeReadIsTheServersFault) {
   Graph graph;
   graph.AddInput("x", {.dtype = DType::kF32});
   graph.AddInput("x", {.dtype = DType::kF32});  // no decoder lets that through
-  EXPECT_EQ(ReasonOf(ReadBackFromText(graph, CoreRegistry()).status()), "INTERNAL");
+  EXPECT_EQ(ReasonOf(ReadBackFromText(graph, FamilyRegistry()).status()), "INTERNAL");
 }
 
 TEST(TextFormTest, LiteralsComeBackBitForBit) {
@@ -83,7 +84,7 @@ TEST(TextFormTest, ANodeWithSeveralResults) {
   graph.AddOutput("y", {first.index + 1});
   const std::string text = PrintGraph(graph);
   EXPECT_EQ(text, "graph \"\" {\n  %x = input : f32[]\n  %two:2 = negate(%x)\n  output \"y\" = %two:1\n}\n");
-  const absl::StatusOr<Graph> again = ParseGraph(text, CoreRegistry());
+  const absl::StatusOr<Graph> again = ParseGraph(text, FamilyRegistry());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->outputs()[0].value, graph.outputs()[0].value);
   EXPECT_EQ(PrintNode(*again, again->nodes()[0]), "%two:2 = negate(%x)");
@@ -92,9 +93,9 @@ TEST(TextFormTest, ANodeWithSeveralResults) {
 TEST(TextFormTest, EveryPrefixIsRefusedOrRead) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 20; ++i) {
-    const std::string text = PrintGraph(RandomGraph(CoreRegistry(), &random));
+    const std::string text = PrintGraph(RandomGraph(FamilyRegistry(), &random));
     for (size_t length = 0; length + 2 < text.size(); ++length) {  // all but the last "}\n"
-      const absl::StatusOr<Graph> graph = ParseGraph(text.substr(0, length), CoreRegistry());
+      const absl::StatusOr<Graph> graph = ParseGraph(text.substr(0, length), FamilyRegistry());
       ASSERT_FALSE(graph.ok()) << text.substr(0, length);
       ASSERT_FALSE(ReasonOf(graph.status()).empty()) << graph.status();
     }
@@ -106,18 +107,18 @@ TEST(TextFormTest, ALongChainIsReadWithoutRecursion) {
   constexpr int kNodes = 100'000;
   for (int i = 0; i < kNodes; ++i) absl::StrAppend(&text, "  %x", i + 1, " = negate(%x", i, ")\n");
   text += "}\n";
-  const absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
+  const absl::StatusOr<Graph> graph = ParseGraph(text, FamilyRegistry());
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(graph->nodes().size(), static_cast<size_t>(kNodes));
-  EXPECT_FALSE(ParseGraph(std::string(1'000'000, '('), CoreRegistry()).ok());
-  EXPECT_FALSE(ParseGraph("graph \"g\" { %x = input : f32[" + std::string(1'000'000, '('), CoreRegistry()).ok());
+  EXPECT_FALSE(ParseGraph(std::string(1'000'000, '('), FamilyRegistry()).ok());
+  EXPECT_FALSE(ParseGraph("graph \"g\" { %x = input : f32[" + std::string(1'000'000, '('), FamilyRegistry()).ok());
 }
 
 TEST(TextFormTest, EveryAlgebraHasAName) {
   for (int i = 0; i <= static_cast<int>(Algebra::kOrAnd); ++i) {
     Graph graph;
     graph.set_algebra(static_cast<Algebra>(i));
-    const absl::StatusOr<Graph> again = ParseGraph(PrintGraph(graph), CoreRegistry());
+    const absl::StatusOr<Graph> again = ParseGraph(PrintGraph(graph), FamilyRegistry());
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(again->algebra(), graph.algebra());
   }
