@@ -22,9 +22,10 @@ PROGRAMS = [
     ("bench_compile", ["S2_compile"]),
     ("suite.py", ["G"]),
     ("vector_math.py", ["vector_math"]),
+    ("small_matrices.py", ["small_matrices"]),
 ]
 # Those that take --filter.
-FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py"}
+FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py"}
 REPORT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "benchmarks")
 
 
@@ -35,13 +36,17 @@ def wanted(prefixes, wish):
 def command_of(program, options):
     if not program.endswith(".py"):
         return [os.path.join(options.bin, program)]
-    command = [sys.executable, os.path.join(HERE, program[:-3], program), "--bin=" + options.bin]
+    python = peer_python(options) if program == "small_matrices.py" else sys.executable
+    command = [python, os.path.join(HERE, program[:-3], program), "--bin=" + options.bin]
     return command + suite_options(options) if program == "suite.py" else command
 
 
+def peer_python(options):
+    return options.peer_python if os.path.exists(options.peer_python) else sys.executable
+
+
 def suite_options(options):
-    python = options.peer_python if os.path.exists(options.peer_python) else sys.executable
-    chosen = ["--peer-python=" + python]
+    chosen = ["--peer-python=" + peer_python(options)]
     chosen += ["--threads=" + options.threads] if options.threads else []
     chosen += ["--peers=" + options.peers] if options.peers else []
     return chosen + (["--rounds=%d" % options.rounds] if options.rounds else [])
