@@ -49,12 +49,6 @@ bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
   return rows <= 1 || columns <= 1 || strides.row_stride == 1 || strides.column_stride == 1;
 }
 
-// Of the machine, whichever of them this process may use: what is cut by them is cut alike in every process.
-int64_t MachineCores() {
-  static const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_CONF));
-  return cores;
-}
-
 // OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth
 // faster.
 bool HasUnpackedKernels() {
@@ -67,6 +61,11 @@ bool HasUnpackedKernels() {
 }
 
 }  // namespace
+
+int64_t MachineCores() {
+  static const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_CONF));
+  return cores;
+}
 
 void UseSerialBlas() {
   static const bool is_done = [] {

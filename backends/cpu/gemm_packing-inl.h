@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "backends/cpu/gemm_tiles.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -72,6 +73,8 @@ HWY_INLINE void CopyLines(const T* HWY_RESTRICT from, int64_t count, T* HWY_REST
   hn::BlendedStore(hn::MaskedLoad(mask, d, from + i), mask, d, to + i);
 }
 
+inline constexpr int64_t kTermsAhead = 4;
+
 // Terms lie side by side: squares are transposed, and what is left at the edges copied one by one.
 template <typename T>
 void PackTransposed(const PanelPiece& piece, T* panel) {
@@ -99,17 +102,47 @@ void PackTransposed(const PanelPiece& piece, T* panel) {
   }
 }
 
+// Term by term through all panels, which reads memory in long runs.
+template <typename T>
+void PackLines(const PanelPiece& piece, T* panels) {
+  const T* const from = static_cast<const T*>(piece.from);
+  const int64_t bytes = piece.lines * static_cast<int64_t>(sizeof(T));
+  for (int64_t term = 0; term < piece.terms; ++term) {
+    const T* lines = from + term * piece.term_stride;
+    // Terms lie too far apart for the processor to see what comes.
+    const T* const next = lines + kTermsAhead * piece.term_stride;
+    for (int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(reinterpret_cast<const char*>(next) + at);
+    T* to = panels + term * piece.width;
+    for (int64_t rest = piece.lines; rest > 0; rest -= piece.width) {
+      CopyLines(lines, std::min(rest, piece.width), to);
+      lines += piece.width;
+      to += piece.panel_step;
+    }
+  }
+}
+
+// Lines that lie side by side in several runs.
 template <typename T>
 void PackRuns(const PanelPiece& piece, T* panel) {
-  const T* const from = static_cast<const T*>(piece.from);
   for (int64_t line = 0; line < piece.lines;) {
-    const int64_t offset = piece.offsets[line];
     int64_t count = 1;
-    while (line + count < piece.lines && piece.offsets[line + count] == offset + count) ++count;
+    while (line + count < piece.lines && piece.offsets[line + count] == piece.offsets[line] + count) ++count;
+    const T* from = static_cast<const T*>(piece.from) + piece.offsets[line];
+    T* to = panel + line;
     for (int64_t term = 0; term < piece.terms; ++term) {
-      CopyLines(from + offset + term * piece.term_stride, count, panel + term * piece.width + line);
+      CopyLines(from, count, to);
+      from += piece.term_stride;
+      to += piece.width;
     }
     line += count;
+  }
+}
+
+template <typename T>
+void FillUp(const PanelPiece& piece, int64_t lines, T* panel) {
+  if (lines == piece.width) return;
+  for (int64_t term = 0; term < piece.terms; ++term) {
+    std::fill(panel + term * piece.width + lines, panel + (term + 1) * piece.width, T(0));
   }
 }
 
@@ -124,19 +157,21 @@ void PackOneByOne(const PanelPiece& piece, T* panel) {
 }
 
 template <typename T>
-void PackPiece(const PanelPiece& piece, void* panel_bytes) {
-  T* const panel = static_cast<T*>(panel_bytes);
-  if (piece.runs * 4 <= piece.lines || piece.runs == 1) {
-    PackRuns(piece, panel);
-  } else if (piece.term_stride == 1 && piece.terms >= kSquare<T>) {
+void PackPiece(const PanelPiece& piece, void* panels) {
+  T* const panel = static_cast<T*>(panels);
+  if (piece.offsets == nullptr) {
+    PackLines(piece, panel);
+    const int64_t before = (piece.lines - 1) / piece.width;
+    return FillUp(piece, piece.lines - before * piece.width, panel + before * piece.panel_step);
+  }
+  if (piece.term_stride == 1 && piece.terms >= kSquare<T>) {
     PackTransposed(piece, panel);
+  } else if (piece.lines > 1 && piece.offsets[1] == piece.offsets[0] + 1) {
+    PackRuns(piece, panel);
   } else {
     PackOneByOne(piece, panel);
   }
-  if (piece.lines == piece.width) return;
-  for (int64_t term = 0; term < piece.terms; ++term) {
-    std::fill(panel + term * piece.width + piece.lines, panel + (term + 1) * piece.width, T(0));
-  }
+  FillUp(piece, piece.lines, panel);
 }
 
 }  // namespace HWY_NAMESPACE

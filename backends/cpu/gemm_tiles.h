@@ -28,16 +28,16 @@ struct TiledBlock {
   bool accumulates = false;
 };
 
-// A piece of a matrix that goes into part of one panel: element (line, term) is offsets[line] + term * term_stride
-// elements from `from`. Lines are rows of a or columns of b.
+// A piece of a matrix that goes into part of one panel, or of several: element (line, term) is
+// offsets[line] + term * term_stride elements from `from`. Lines are rows of a or columns of b.
 struct PanelPiece {
   const void* from = nullptr;
-  const int64_t* offsets = nullptr;
-  int64_t lines = 0;
-  int64_t width = 0;  // of the panel; lines beyond those that there are become zeros
+  const int64_t* offsets = nullptr;  // null: lines lie side by side
+  int64_t lines = 0;                 // more than a panel has only side by side
+  int64_t width = 0;                 // of a panel; lines beyond those that there are become zeros
+  int64_t panel_step = 0;            // elements from panel to panel
   int64_t terms = 0;
   int64_t term_stride = 0;
-  int64_t runs = 0;  // of lines that lie side by side
 };
 
 // The loops of matrix products in F32 and F64 for the machine's best instruction set: a tile of c is held in registers

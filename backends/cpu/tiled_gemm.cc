@@ -1,19 +1,27 @@
 #include "backends/cpu/tiled_gemm.h"
 
 #include <algorithm>
+#include <atomic>
+
+#include "backends/cpu/gemm.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kMaxPanelWidth = 64;
 constexpr int64_t kTermBlockBytes = 3 << 10;  // of one row: a panel of b stays in the nearest cache
-constexpr int64_t kMinPackedBytes = int64_t{1} << 20;
+constexpr int64_t kMinPackedBytes = int64_t{5} << 18;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPacked = 12;
-constexpr int64_t kTaskBytes = int64_t{256} << 10;  // of the panels of a that a task goes through for each panel of b
-constexpr double kTaskWork = 1 << 20;               // multiplications
+constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
+constexpr double kTaskWork = 1 << 22;               // multiplications
 constexpr double kLeastTaskWork = 1 << 17;
-constexpr int64_t kTasks = 8;
+constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
+constexpr int64_t kParts = 16;
+constexpr int64_t kLeastParts = 6;
+constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
+constexpr int64_t kPanelsTogether = 8;
+constexpr int64_t kReads = 8;
 constexpr int64_t kTransposedRun = 8;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -116,19 +124,75 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
     operand.batch = MergeOn(side, space.roles[kBatch]);
     operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
     const bool is_matrix = operand.lines.size() == 1 && operand.terms.size() == 1;
-    // Read once or twice, an operand is not worth being packed. A tile reads rows of a side by side.
+    // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
     const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
     const bool is_readable = is_matrix && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
-    operand.is_packed = !is_readable || others > 4 * other_width;
+    const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
+    operand.is_packed = !is_readable || (others > kReads * other_width && bytes > kUnpackedBytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   PlanBoxes();
 }
 
-int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines, int64_t terms) const {
+int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
   const Operand& operand = operands_[side];
-  return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * terms * element_bytes_, 64) : 0;
+  return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
+}
+
+TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
+  const double work =
+      static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
+  const int64_t product_bytes = PackedBytes(kLhs, rows_.size) + PackedBytes(kRhs, columns_.size);
+  if (num_products_ > 1 && (work < 2 * kLeastTaskWork || (work <= kProductWork && 4 * product_bytes <= most))) {
+    return Method::kOwnProducts;
+  }
+  if (operands_[kLhs].is_packed && rows_.size >= kLeastParts * 2 * tiles_.rows) return Method::kOwnRows;
+  if (operands_[kRhs].is_packed && columns_.size >= kLeastParts * 4 * tiles_.columns &&
+      PackedBytes(kLhs, rows_.size) <= most / 2) {
+    return Method::kOwnColumns;
+  }
+  return Method::kShared;
+}
+
+void TiledGemm::PlanOwnRows(int64_t most) {
+  const int64_t rows =
+      std::clamp(rows_.size / kParts, 2 * tiles_.rows, std::max(2 * tiles_.rows, kPartBytes / LineBytes()));
+  rows_.part = rows_.size;
+  task_rows_ = EvenPart(rows_.size, rows, tiles_.rows);
+  slot_bytes_ = PackedBytes(kLhs, task_rows_);
+  slots_ = std::min({CeilDiv(rows_.size, task_rows_), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  const int64_t rest = std::max(most / 2, most - slots_ * slot_bytes_);
+  columns_.part =
+      operands_[kRhs].is_packed ? EvenPart(columns_.size, rest / LineBytes(), tiles_.columns) : columns_.size;
+  task_columns_ = columns_.part;
+}
+
+void TiledGemm::PlanOwnColumns(int64_t most) {
+  const int64_t columns =
+      std::clamp(columns_.size / kParts, 4 * tiles_.columns, std::max(4 * tiles_.columns, kPartBytes / LineBytes()));
+  columns_.part = columns_.size;
+  task_columns_ = EvenPart(columns_.size, columns, tiles_.columns);
+  slot_bytes_ = PackedBytes(kRhs, task_columns_);
+  slots_ = std::min({CeilDiv(columns_.size, task_columns_), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  rows_.part = rows_.size;
+  task_rows_ = rows_.size;
+}
+
+void TiledGemm::PlanShared(int64_t most) {
+  // Rows are packed again for every box of columns.
+  const int64_t most_rows = operands_[kRhs].is_packed ? most / 3 : most;
+  const int64_t most_columns = operands_[kLhs].is_packed ? most - most / 3 : most;
+  rows_.part = operands_[kLhs].is_packed ? EvenPart(rows_.size, most_rows / LineBytes(), tiles_.rows) : rows_.size;
+  columns_.part =
+      operands_[kRhs].is_packed ? EvenPart(columns_.size, most_columns / LineBytes(), tiles_.columns) : columns_.size;
+  const double rows = static_cast<double>(std::min(rows_.part, rows_.size));
+  const double columns = static_cast<double>(std::min(columns_.part, columns_.size));
+  const double terms = static_cast<double>(terms_.part);
+  const double work = std::clamp(rows * columns * terms / static_cast<double>(kParts), kLeastTaskWork, kTaskWork);
+  task_rows_ = EvenPart(std::min(rows_.part, rows_.size), kPartBytes / LineBytes(), tiles_.rows);
+  task_columns_ = EvenPart(std::min(columns_.part, columns_.size),
+                           static_cast<int64_t>(work / (static_cast<double>(task_rows_) * terms)), tiles_.columns);
 }
 
 void TiledGemm::PlanBoxes() {
@@ -137,37 +201,34 @@ void TiledGemm::PlanBoxes() {
   const int64_t tensors = element_bytes_ * num_products_ *
                           (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
   const int64_t most = std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
-  terms_.part = EvenPart(terms_.size, kTermBlockBytes / element_bytes_, 8);
-  terms_.part = std::min(terms_.part, terms_.size);
-  const bool packs_both = operands_[kLhs].is_packed && operands_[kRhs].is_packed;
-  const int64_t most_lines = most / (packs_both ? 2 : 1) / (terms_.part * element_bytes_);
-  rows_.part = operands_[kLhs].is_packed ? EvenPart(rows_.size, most_lines, tiles_.rows) : rows_.size;
-  columns_.part = operands_[kRhs].is_packed ? EvenPart(columns_.size, most_lines, tiles_.columns) : columns_.size;
-  const int64_t lhs_bytes = PackedBytes(kLhs, std::min(rows_.part, rows_.size), terms_.part);
-  const int64_t rhs_bytes = PackedBytes(kRhs, std::min(columns_.part, columns_.size), terms_.part);
-  rhs_place_ = lhs_bytes;
-  scratch_of_product_ = lhs_bytes + rhs_bytes;
-  scratch_bytes_ = scratch_of_product_;
-
-  // Tasks of a box.
-  const double box_columns = static_cast<double>(std::min(columns_.part, columns_.size));
-  const double box_rows = static_cast<double>(std::min(rows_.part, rows_.size));
-  const double box_terms = static_cast<double>(terms_.part);
-  const double task_work =
-      std::clamp(box_rows * box_columns * box_terms / static_cast<double>(kTasks), kLeastTaskWork, kTaskWork);
-  task_rows_ = EvenPart(std::min(rows_.part, rows_.size), kTaskBytes / (terms_.part * element_bytes_), tiles_.rows);
-  task_columns_ =
-      EvenPart(std::min(columns_.part, columns_.size),
-               static_cast<int64_t>(task_work / (static_cast<double>(task_rows_) * box_terms)), tiles_.columns);
+  terms_.part = std::min(EvenPart(terms_.size, kTermBlockBytes / element_bytes_, 8), terms_.size);
   runs_on_caller_ = work * static_cast<double>(num_products_) < 2 * kLeastTaskWork;
-
-  const bool is_one_box = rows_.parts() == 1 && columns_.parts() == 1;
-  if (is_one_box && num_products_ > 1 && work <= 8 * kTaskWork) {
-    const int64_t fit = scratch_of_product_ == 0 ? num_products_ : std::max<int64_t>(1, most / scratch_of_product_);
-    if (fit >= 4 || work < 2 * kLeastTaskWork) {
-      products_together_ = std::min(num_products_, fit);
-      scratch_bytes_ = products_together_ * scratch_of_product_;
-    }
+  slots_ = std::clamp<int64_t>(MachineCores(), 2, 16);
+  method_ = ChooseMethod(most);
+  switch (method_) {
+    case Method::kOwnProducts:
+      rows_.part = rows_.size;
+      columns_.part = columns_.size;
+      places_[kRhs] = PackedBytes(kLhs, rows_.size);
+      slot_bytes_ = places_[kRhs] + PackedBytes(kRhs, columns_.size);
+      slots_ = std::min(
+          {num_products_, slots_, slot_bytes_ == 0 ? num_products_ : std::max<int64_t>(1, most / slot_bytes_)});
+      scratch_bytes_ = slots_ * slot_bytes_;
+      return;
+    case Method::kOwnRows:
+      PlanOwnRows(most);
+      places_[kLhs] = PackedBytes(kRhs, std::min(columns_.part, columns_.size));
+      scratch_bytes_ = places_[kLhs] + slots_ * slot_bytes_;
+      return;
+    case Method::kOwnColumns:
+      PlanOwnColumns(most);
+      places_[kRhs] = PackedBytes(kLhs, rows_.size);
+      scratch_bytes_ = places_[kRhs] + slots_ * slot_bytes_;
+      return;
+    case Method::kShared:
+      PlanShared(most);
+      places_[kRhs] = PackedBytes(kLhs, std::min(rows_.part, rows_.size));
+      scratch_bytes_ = places_[kRhs] + PackedBytes(kRhs, std::min(columns_.part, columns_.size));
   }
 }
 
@@ -175,40 +236,68 @@ int64_t TiledGemm::BatchOffset(DotSide side, int64_t index) const {
   return OffsetOf(side, side == kDotResult ? result_batch_ : operands_[side].batch, index) * element_bytes_;
 }
 
-void TiledGemm::PackPanel(DotSide side, const char* matrix, int64_t first_line, int64_t lines, int64_t first_term,
-                          int64_t terms, char* panel) const {
+// Lines beside each other of one panel, or of several where they lie side by side.
+void TiledGemm::PackLines(DotSide side, const Box& box, int64_t first_line, int64_t lines, char* panels) const {
   const Operand& operand = operands_[side];
+  const DotAxis& fast_line = operand.lines[0];
+  const DotAxis& fast_term = operand.terms[0];
   int64_t offsets[kMaxPanelWidth];
   PanelPiece piece;
-  piece.offsets = offsets;
   piece.lines = lines;
   piece.width = operand.width;
-  const DotAxis& fast_line = operand.lines[0];
-  for (int64_t i = 0; i < lines;) {
-    int64_t offset = OffsetOf(side, operand.lines, first_line + i);
-    const int64_t count = std::min(lines - i, fast_line.size - (first_line + i) % fast_line.size);
-    piece.runs += fast_line.strides[side] == 1 ? 1 : count;
-    for (int64_t end = i + count; i < end; ++i) {
-      offsets[i] = offset;
-      offset += fast_line.strides[side];
+  piece.panel_step = operand.width * box.terms;
+  piece.term_stride = fast_term.strides[side];
+  const char* from = box.matrices[side];
+  if (fast_line.strides[side] == 1 && first_line % fast_line.size + lines <= fast_line.size) {
+    from += OffsetOf(side, operand.lines, first_line) * element_bytes_;
+  } else {
+    piece.offsets = offsets;
+    for (int64_t i = 0; i < lines;) {
+      int64_t offset = OffsetOf(side, operand.lines, first_line + i);
+      const int64_t count = std::min(lines - i, fast_line.size - (first_line + i) % fast_line.size);
+      for (int64_t end = i + count; i < end; ++i) {
+        offsets[i] = offset;
+        offset += fast_line.strides[side];
+      }
     }
   }
-  const DotAxis& fast_term = operand.terms[0];
-  piece.term_stride = fast_term.strides[side];
-  for (int64_t term = first_term; term < first_term + terms; term += piece.terms) {
-    piece.terms = std::min(first_term + terms - term, fast_term.size - term % fast_term.size);
-    piece.from = matrix + OffsetOf(side, operand.terms, term) * element_bytes_;
-    tiles_.pack(piece, panel);
-    panel += piece.terms * operand.width * element_bytes_;
+  const int64_t end = box.term + box.terms;
+  for (int64_t term = box.term; term < end; term += piece.terms) {
+    piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
+    piece.from = from + OffsetOf(side, operand.terms, term) * element_bytes_;
+    tiles_.pack(piece, panels);
+    panels += piece.terms * operand.width * element_bytes_;
   }
 }
 
-void TiledGemm::PackBox(DotSide side, const Box& box, int64_t panel) const {
-  const int64_t width = operands_[side].width;
+// Several panels.
+void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
+  const Operand& operand = operands_[side];
   const int64_t first = side == kLhs ? box.row : box.column;
   const int64_t count = side == kLhs ? box.rows : box.columns;
-  PackPanel(side, box.matrices[side], first + panel * width, std::min(width, count - panel * width), box.term,
-            box.terms, box.panels[side] + panel * width * box.terms * element_bytes_);
+  const int64_t most = operand.width * kPanelsTogether;
+  const int64_t end = std::min(count, (group + 1) * most);
+  const DotAxis& fast = operand.lines[0];
+  for (int64_t line = group * most; line < end;) {
+    int64_t lines = std::min(end - line, operand.width);
+    if (fast.strides[side] == 1) {
+      // As many whole panels as lie side by side, and the last one.
+      const int64_t run = std::min(end - line, fast.size - (first + line) % fast.size);
+      lines = run == end - line ? run : std::max(lines, run / operand.width * operand.width);
+    }
+    PackLines(side, box, first + line, lines, box.panels[side] + line * box.terms * element_bytes_);
+    line += lines;
+  }
+}
+
+int64_t TiledGemm::PanelGroups(DotSide side, const Box& box) const {
+  const Operand& operand = operands_[side];
+  return operand.is_packed ? CeilDiv(side == kLhs ? box.rows : box.columns, operand.width * kPanelsTogether) : 0;
+}
+
+void TiledGemm::PackAll(DotSide side, const Box& box) const {
+  const int64_t groups = PanelGroups(side, box);
+  for (int64_t group = 0; group < groups; ++group) PackPanels(side, box, group);
 }
 
 // Rows and columns are those of the box.
@@ -239,15 +328,59 @@ void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t colu
   tiles_.multiply(block);
 }
 
+void TiledGemm::MoveToProduct(int64_t index, Box* box) const {
+  for (DotSide side : {kLhs, kRhs}) box->matrices[side] += BatchOffset(side, index);
+  box->result += BatchOffset(kDotResult, index);
+}
+
+template <typename Task>
+void TiledGemm::RunTasks(int64_t tasks, ThreadPool& pool, Task task) const {
+  if (!runs_on_caller_ && tasks > 1) return pool.ParallelFor(tasks, task);
+  for (int64_t i = 0; i < tasks; ++i) task(i);
+}
+
+// Calls task(index, slot): no two at a time have the same slot, and a thread that goes on keeps its own.
+template <typename Task>
+void TiledGemm::RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const {
+  std::atomic<int64_t> next{0};
+  RunTasks(std::min(slots_, tasks), pool, [&](int64_t slot) {
+    while (true) {
+      const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= tasks) return;
+      task(index, slot);
+    }
+  });
+}
+
+// The tasks of a box of which is packed what all threads share.
+void TiledGemm::RunParts(const Box& box, ThreadPool& pool) const {
+  const int64_t row_tasks = CeilDiv(box.rows, task_rows_), column_tasks = CeilDiv(box.columns, task_columns_);
+  if (method_ == Method::kShared) {
+    // Tasks with the same panels of lhs follow each other, so that a thread finds them in its cache.
+    return RunTasks(row_tasks * column_tasks, pool, [&](int64_t task) {
+      const int64_t row = task / column_tasks * task_rows_, column = task % column_tasks * task_columns_;
+      Multiply(box, row, std::min(task_rows_, box.rows - row), column, std::min(task_columns_, box.columns - column));
+    });
+  }
+  RunInSlots(row_tasks * column_tasks, pool, [&](int64_t index, int64_t slot) {
+    Box part = box;
+    if (method_ == Method::kOwnRows) {
+      part.row += index * task_rows_;
+      part.rows = std::min(task_rows_, box.rows - index * task_rows_);
+      part.panels[kLhs] += slot * slot_bytes_;
+      PackAll(kLhs, part);
+    } else {
+      part.column += index * task_columns_;
+      part.columns = std::min(task_columns_, box.columns - index * task_columns_);
+      part.panels[kRhs] += slot * slot_bytes_;
+      PackAll(kRhs, part);
+    }
+    Multiply(part, 0, part.rows, 0, part.columns);
+  });
+}
+
 // Columns, terms, rows: panels of rhs are packed once, and those of lhs once for every box of columns.
-void TiledGemm::RunBoxes(Box box, int64_t batch, ThreadPool& pool) const {
-  box.matrices[kLhs] += BatchOffset(kLhs, batch);
-  box.matrices[kRhs] += BatchOffset(kRhs, batch);
-  box.result += BatchOffset(kDotResult, batch);
-  const auto run = [&](int64_t tasks, auto task) {
-    if (!runs_on_caller_ && tasks > 1) return pool.ParallelFor(tasks, task);
-    for (int64_t i = 0; i < tasks; ++i) task(i);
-  };
+void TiledGemm::RunBoxes(Box box, ThreadPool& pool) const {
   for (int64_t j = 0; j < columns_.parts(); ++j) {
     box.column = j * columns_.part;
     box.columns = columns_.Length(j);
@@ -257,18 +390,13 @@ void TiledGemm::RunBoxes(Box box, int64_t batch, ThreadPool& pool) const {
       for (int64_t i = 0; i < rows_.parts(); ++i) {
         box.row = i * rows_.part;
         box.rows = rows_.Length(i);
-        const int64_t lhs_panels = operands_[kLhs].is_packed ? CeilDiv(box.rows, tiles_.rows) : 0;
-        const int64_t rhs_panels = operands_[kRhs].is_packed && i == 0 ? CeilDiv(box.columns, tiles_.columns) : 0;
-        run(lhs_panels + rhs_panels, [&](int64_t panel) {
-          if (panel < lhs_panels) return PackBox(kLhs, box, panel);
-          PackBox(kRhs, box, panel - lhs_panels);
+        const int64_t lhs_groups = method_ == Method::kOwnRows ? 0 : PanelGroups(kLhs, box);
+        const int64_t rhs_groups = method_ == Method::kOwnColumns || i > 0 ? 0 : PanelGroups(kRhs, box);
+        RunTasks(lhs_groups + rhs_groups, pool, [&](int64_t group) {
+          if (group < lhs_groups) return PackPanels(kLhs, box, group);
+          PackPanels(kRhs, box, group - lhs_groups);
         });
-        const int64_t row_tasks = CeilDiv(box.rows, task_rows_);
-        run(row_tasks * CeilDiv(box.columns, task_columns_), [&](int64_t task) {
-          const int64_t row = task % row_tasks * task_rows_, column = task / row_tasks * task_columns_;
-          Multiply(box, row, std::min(task_rows_, box.rows - row), column,
-                   std::min(task_columns_, box.columns - column));
-        });
+        RunParts(box, pool);
       }
     }
   }
@@ -281,11 +409,8 @@ void TiledGemm::RunProduct(Box box) const {
   for (int64_t p = 0; p < terms_.parts(); ++p) {
     box.term = p * terms_.part;
     box.terms = terms_.Length(p);
-    for (DotSide side : {kLhs, kRhs}) {
-      const int64_t lines = side == kLhs ? box.rows : box.columns;
-      const int64_t panels = operands_[side].is_packed ? CeilDiv(lines, operands_[side].width) : 0;
-      for (int64_t panel = 0; panel < panels; ++panel) PackBox(side, box, panel);
-    }
+    PackAll(kLhs, box);
+    PackAll(kRhs, box);
     Multiply(box, 0, box.rows, 0, box.columns);
   }
 }
@@ -294,29 +419,21 @@ void TiledGemm::Run(const char* lhs, const char* rhs, char* result, char* scratc
                     ThreadPool& pool) const {
   Box box;
   box.matrices = {lhs, rhs};
-  box.panels = {scratch, scratch + rhs_place_};
+  box.panels = {scratch + places_[kLhs], scratch + places_[kRhs]};
   box.result = result;
   box.accumulates = accumulates;
-  if (products_together_ == 0) {
-    for (int64_t i = 0; i < num_products_; ++i) RunBoxes(box, i, pool);
-    return;
+  if (method_ == Method::kOwnProducts) {
+    return RunInSlots(num_products_, pool, [&](int64_t product, int64_t slot) {
+      Box own = box;
+      MoveToProduct(product, &own);
+      for (char*& panels : own.panels) panels += slot * slot_bytes_;
+      RunProduct(own);
+    });
   }
-  const auto run = [&](int64_t first, int64_t slot) {
-    Box own = box;
-    for (DotSide side : {kLhs, kRhs}) {
-      own.matrices[side] += BatchOffset(side, first + slot);
-      own.panels[side] += slot * scratch_of_product_;
-    }
-    own.result += BatchOffset(kDotResult, first + slot);
-    RunProduct(own);
-  };
-  for (int64_t first = 0; first < num_products_; first += products_together_) {
-    const int64_t count = std::min(products_together_, num_products_ - first);
-    if (runs_on_caller_) {
-      for (int64_t slot = 0; slot < count; ++slot) run(first, slot);
-    } else {
-      pool.ParallelFor(count, [&](int64_t slot) { run(first, slot); });
-    }
+  for (int64_t i = 0; i < num_products_; ++i) {
+    Box product = box;
+    MoveToProduct(i, &product);
+    RunBoxes(product, pool);
   }
 }
 

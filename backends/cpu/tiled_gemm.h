@@ -13,8 +13,9 @@ namespace tensord::cpu {
 
 // The products of matrices of a contraction in F32 or F64, by loops of ours. Rows, columns and summed axes may be any
 // number of axes with any strides: what cannot be read as it lies, or is read often, is packed into panels, a box of
-// the product at a time, by all threads for all threads. Products of a batch that are small are packed and made by one
-// thread each. How the product is cut depends on sizes and strides only: same bits for any number of threads.
+// the product at a time. Of the two operands of a box one is packed by all threads for all; the other, where it is long
+// enough, in parts by the thread that multiplies the part, which finds it in its cache. So are products of a batch that
+// are small. How the sums are cut depends on sizes and strides only: same bits for any number of threads.
 //
 // Immutable after construction, so thread-safe. Run does not allocate and cannot fail.
 class TiledGemm {
@@ -48,14 +49,34 @@ class TiledGemm {
   };
   struct Box;
 
+  // Who packs what.
+  enum class Method {
+    kShared,       // both operands by all threads for all
+    kOwnRows,      // rhs by all threads for all, rows of lhs by who multiplies them
+    kOwnColumns,   // the other way round
+    kOwnProducts,  // products of a batch by who multiplies them
+  };
+
+  int64_t LineBytes() const { return terms_.part * element_bytes_; }
   void PlanBoxes();
-  int64_t PackedBytes(DotSide side, int64_t lines, int64_t terms) const;
+  void PlanOwnRows(int64_t most);
+  void PlanOwnColumns(int64_t most);
+  void PlanShared(int64_t most);
+  Method ChooseMethod(int64_t most) const;
+  int64_t PackedBytes(DotSide side, int64_t lines) const;
   int64_t BatchOffset(DotSide side, int64_t index) const;
-  void PackPanel(DotSide side, const char* matrix, int64_t first_line, int64_t lines, int64_t first_term, int64_t terms,
-                 char* panel) const;
-  void PackBox(DotSide side, const Box& box, int64_t panel) const;
+  void PackLines(DotSide side, const Box& box, int64_t first_line, int64_t lines, char* panels) const;
+  int64_t PanelGroups(DotSide side, const Box& box) const;
+  void PackPanels(DotSide side, const Box& box, int64_t group) const;
+  void PackAll(DotSide side, const Box& box) const;
   void Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
-  void RunBoxes(Box box, int64_t batch, ThreadPool& pool) const;
+  void MoveToProduct(int64_t index, Box* box) const;
+  template <typename Task>
+  void RunTasks(int64_t tasks, ThreadPool& pool, Task task) const;
+  template <typename Task>
+  void RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const;
+  void RunParts(const Box& box, ThreadPool& pool) const;
+  void RunBoxes(Box box, ThreadPool& pool) const;
   void RunProduct(Box box) const;
 
   GemmTiles tiles_;
@@ -64,13 +85,15 @@ class TiledGemm {
   DotAxisList result_batch_;
   int64_t c_column_step_ = 0;
   int64_t num_products_ = 0;
+  Method method_ = Method::kShared;
+  bool runs_on_caller_ = false;
   Cut rows_, columns_, terms_;  // boxes
   int64_t task_rows_ = 0;       // of a box
   int64_t task_columns_ = 0;
-  int64_t products_together_ = 0;  // each by one thread; 0: one after the other, each by all threads
-  bool runs_on_caller_ = false;
-  int64_t rhs_place_ = 0;  // in scratch
-  int64_t scratch_of_product_ = 0;
+  // Where packed panels lie in scratch: those for all, and as many parts as may be worked on at a time.
+  std::array<int64_t, 2> places_ = {0, 0};
+  int64_t slots_ = 1;
+  int64_t slot_bytes_ = 0;
   int64_t scratch_bytes_ = 0;
 };
 
