@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMaxPanelWidth = 64;
 constexpr int64_t kTermBlockBytes = 3 << 10;  // of one row: a panel of b stays in the nearest cache
-constexpr int64_t kMinPackedBytes = int64_t{5} << 18;
+constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPacked = 12;
 constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
