@@ -1,5 +1,6 @@
 #include "engine/families/all_families.h"
 
+#include "engine/families/einsum/einsum_ops.h"
 #include "engine/families/fft/fft_ops.h"
 #include "engine/families/linalg/linalg_ops.h"
 #include "engine/ops/core_ops.h"
@@ -9,6 +10,7 @@ namespace tensord {
 absl::Span<const absl::Span<const OpDef>> AllFamilies() {
   static const absl::Span<const OpDef> families[] = {
       CoreOps(),
+      EinsumOps(),
       FftOps(),
       LinalgOps(),
   };

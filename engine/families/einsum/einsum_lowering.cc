@@ -1,0 +1,291 @@
+#include "engine/families/einsum/einsum_lowering.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/families/einsum/einsum_terms.h"
+#include "engine/families/einsum/path_search.h"
+#include "engine/ir/graph_builder.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kSizeOfSymbol = 64;
+constexpr int64_t kSum = 1;  // of the kinds of reduce
+
+bool Contains(const std::vector<int>& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+int64_t PositionOf(const std::vector<int>& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) - labels.begin();
+}
+
+// A value and the labels of its axes, each once.
+struct LabelledTensor {
+  ValueId value;
+  std::vector<int> labels;
+};
+
+// What each of two tensors' labels are to their contraction.
+struct Roles {
+  std::vector<int> left, right, summed, batch;
+};
+
+class Lowering {
+ public:
+  Lowering(const EinsumTerms& terms, GraphBuilder* graph)
+      : terms_(terms), graph_(*graph), holders_(terms.sizes.size()) {
+    for (int label : terms.output) {
+      if (Contains(output_, label)) continue;
+      output_.push_back(label);
+      Hold(label, 1);
+    }
+  }
+
+  absl::StatusOr<ValueId> Run(absl::Span<const ValueId> operands, const ContractionPath& path) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      ASSIGN_OR_RETURN(LabelledTensor tensor, WithoutRepeats(operands[i], terms_.operands[i]));
+      for (int label : tensor.labels) Hold(label, 1);
+      tensors_.push_back(std::move(tensor));
+    }
+    for (LabelledTensor& tensor : tensors_) {
+      ASSIGN_OR_RETURN(tensor, WithoutUnneeded(std::move(tensor)));
+    }
+    for (size_t step = 0; step < path.size(); ++step) {
+      const LabelledTensor &a = Tensor(path[step].first), &b = Tensor(path[step].second);
+      ASSIGN_OR_RETURN(LabelledTensor made, Contract(a, b, step + 1 == path.size()));
+      tensors_.push_back(std::move(made));
+    }
+    return InOutputOrder(std::move(tensors_.back()));
+  }
+
+ private:
+  const LabelledTensor& Tensor(int id) const { return tensors_[static_cast<size_t>(id)]; }
+  void Hold(int label, int change) { holders_[static_cast<size_t>(label)] += change; }
+  bool IsHeld(int label) const { return holders_[static_cast<size_t>(label)] > 0; }
+  double SizeOf(const std::vector<int>& labels) const {
+    double size = 1;
+    for (int label : labels) {
+      const DimExpr& dim = terms_.sizes[static_cast<size_t>(label)].size;
+      size *= static_cast<double>(dim.is_constant() ? dim.constant() : kSizeOfSymbol);
+    }
+    return size;
+  }
+
+  // Axes that only repeat are taken away, and of axes of one label the diagonal is taken.
+  absl::StatusOr<LabelledTensor> WithoutRepeats(ValueId operand, const std::vector<int>& term) {
+    LabelledTensor tensor{operand, term};
+    if (Contains(term, kUnitAxis)) {
+      std::vector<DimExpr> shape;
+      const TensorType& type = graph_.type(operand);
+      for (size_t axis = 0; axis < term.size(); ++axis) {
+        if (term[axis] == kUnitAxis) continue;
+        const Dim& size = type.shape[axis];
+        shape.push_back(size.is_static() ? size.size : DimExpr::OperandAxis(0, static_cast<int64_t>(axis)));
+      }
+      const OpDef& op = Def(CoreOp::kReshape);
+      ASSIGN_OR_RETURN(tensor.value,
+                       graph_.Add(op, Attributes(op.attrs).Set("shape", std::move(shape)), {tensor.value}));
+      tensor.labels.erase(std::remove(tensor.labels.begin(), tensor.labels.end(), kUnitAxis), tensor.labels.end());
+    }
+    for (size_t axis = 0; axis < tensor.labels.size();) {
+      const int64_t first = PositionOf(tensor.labels, tensor.labels[axis]);
+      if (first == static_cast<int64_t>(axis)) {
+        ++axis;
+        continue;
+      }
+      const OpDef& op = Def(CoreOp::kExtractDiag);
+      ASSIGN_OR_RETURN(
+          tensor.value,
+          graph_.Add(op, Attributes(op.attrs).Set("axis_a", first).Set("axis_b", static_cast<int64_t>(axis)),
+                     {tensor.value}));
+      tensor.labels.erase(tensor.labels.begin() + static_cast<std::ptrdiff_t>(axis));
+    }
+    return tensor;
+  }
+
+  // Labels that nothing else has are summed.
+  absl::StatusOr<LabelledTensor> WithoutUnneeded(LabelledTensor tensor) {
+    std::vector<int64_t> summed;
+    LabelledTensor result;
+    for (size_t axis = 0; axis < tensor.labels.size(); ++axis) {
+      const int label = tensor.labels[axis];
+      if (holders_[static_cast<size_t>(label)] > 1) {
+        result.labels.push_back(label);
+      } else {
+        summed.push_back(static_cast<int64_t>(axis));
+        Hold(label, -1);
+      }
+    }
+    if (summed.empty()) return tensor;
+    const OpDef& op = Def(CoreOp::kReduce);
+    ASSIGN_OR_RETURN(
+        result.value,
+        graph_.Add(op, Attributes(op.attrs).Set("kind", kSum).Set("dimensions", std::move(summed)), {tensor.value}));
+    return result;
+  }
+
+  absl::StatusOr<LabelledTensor> Contract(const LabelledTensor& a, const LabelledTensor& b, bool is_last) {
+    for (const LabelledTensor* tensor : {&a, &b}) {
+      for (int label : tensor->labels) Hold(label, -1);
+    }
+    Roles roles;
+    for (int label : a.labels) {
+      (!Contains(b.labels, label) ? roles.left : IsHeld(label) ? roles.batch : roles.summed).push_back(label);
+    }
+    for (int label : b.labels) {
+      if (!Contains(a.labels, label)) roles.right.push_back(label);
+    }
+    ASSIGN_OR_RETURN(LabelledTensor made,
+                     roles.summed.empty() ? Product(a, b, is_last) : Dot(a, b, std::move(roles), is_last));
+    for (int label : made.labels) Hold(label, 1);
+    return made;
+  }
+
+  // Result axes: those of one side, of the other, batch. The side goes first whose axes the output has first, or the
+  // larger one.
+  absl::StatusOr<LabelledTensor> Dot(const LabelledTensor& a, const LabelledTensor& b, Roles roles, bool is_last) {
+    if (is_last ? !output_.empty() && Contains(roles.right, output_[0]) : SizeOf(roles.left) < SizeOf(roles.right)) {
+      std::swap(roles.left, roles.right);
+      return OrderedDot(b, a, std::move(roles), is_last);
+    }
+    return OrderedDot(a, b, std::move(roles), is_last);
+  }
+
+  absl::StatusOr<LabelledTensor> OrderedDot(const LabelledTensor& a, const LabelledTensor& b, Roles roles,
+                                            bool is_last) {
+    if (is_last) {
+      std::sort(roles.batch.begin(), roles.batch.end(),
+                [this](int x, int y) { return PositionOf(output_, x) < PositionOf(output_, y); });
+    }
+    const auto axes = [](const LabelledTensor& tensor, const std::vector<int>& labels) {
+      std::vector<int64_t> positions;
+      for (int label : labels) positions.push_back(PositionOf(tensor.labels, label));
+      return positions;
+    };
+    const OpDef& op = Def(CoreOp::kDotGeneral);
+    Attributes attrs(op.attrs);
+    attrs.Set("lhs_contracting_dimensions", axes(a, roles.summed));
+    attrs.Set("rhs_contracting_dimensions", axes(b, roles.summed));
+    attrs.Set("lhs_batching_dimensions", axes(a, roles.batch));
+    attrs.Set("rhs_batching_dimensions", axes(b, roles.batch));
+    LabelledTensor made{{}, std::move(roles.left)};
+    made.labels.insert(made.labels.end(), roles.right.begin(), roles.right.end());
+    made.labels.insert(made.labels.end(), roles.batch.begin(), roles.batch.end());
+    ASSIGN_OR_RETURN(made.value, graph_.Add(op, std::move(attrs), {a.value, b.value}));
+    return made;
+  }
+
+  // No label goes: both are brought to one order of axes and multiplied.
+  absl::StatusOr<LabelledTensor> Product(const LabelledTensor& a, const LabelledTensor& b, bool is_last) {
+    LabelledTensor made;
+    if (is_last) {
+      made.labels = output_;
+    } else {
+      const LabelledTensor &large = a.labels.size() >= b.labels.size() ? a : b, &small = &large == &a ? b : a;
+      made.labels = large.labels;
+      for (int label : small.labels) {
+        if (!Contains(large.labels, label)) made.labels.push_back(label);
+      }
+    }
+    ASSIGN_OR_RETURN(const ValueId x, Spread(a, b, made.labels));
+    ASSIGN_OR_RETURN(const ValueId y, Spread(b, a, made.labels));
+    ASSIGN_OR_RETURN(made.value, graph_.Add(Def(CoreOp::kMultiply), {x, y}));
+    return made;
+  }
+
+  // The tensor with the axes `labels`, of which `other` has those that it lacks.
+  absl::StatusOr<ValueId> Spread(const LabelledTensor& tensor, const LabelledTensor& other,
+                                 const std::vector<int>& labels) {
+    if (tensor.labels == labels) return tensor.value;
+    if (tensor.labels.size() == labels.size()) return Transposed(tensor, labels);
+    const OpDef& op = Def(CoreOp::kBroadcastInDim);
+    std::vector<DimExpr> shape;
+    absl::InlinedVector<ValueId, 2> operands = {tensor.value};
+    for (int label : labels) {
+      const bool is_own = Contains(tensor.labels, label);
+      const LabelledTensor& holder = is_own ? tensor : other;
+      const int64_t axis = PositionOf(holder.labels, label);
+      const Dim& size = graph_.type(holder.value).shape[static_cast<size_t>(axis)];
+      shape.push_back(size.is_static() ? size.size : DimExpr::OperandAxis(is_own ? 0 : 1, axis));
+      if (!is_own && !size.is_static() && operands.size() == 1) operands.push_back(other.value);
+    }
+    std::vector<int64_t> dimensions;
+    for (int label : tensor.labels) dimensions.push_back(PositionOf(labels, label));
+    return graph_.Add(
+        op, Attributes(op.attrs).Set("shape", std::move(shape)).Set("broadcast_dimensions", std::move(dimensions)),
+        operands);
+  }
+
+  absl::StatusOr<ValueId> Transposed(const LabelledTensor& tensor, const std::vector<int>& labels) {
+    if (tensor.labels == labels) return tensor.value;
+    std::vector<int64_t> permutation;
+    for (int label : labels) permutation.push_back(PositionOf(tensor.labels, label));
+    const OpDef& op = Def(CoreOp::kTranspose);
+    return graph_.Add(op, Attributes(op.attrs).Set("permutation", std::move(permutation)), {tensor.value});
+  }
+
+  // The axes of the output, with a diagonal where it repeats a label.
+  absl::StatusOr<ValueId> InOutputOrder(LabelledTensor tensor) {
+    ASSIGN_OR_RETURN(ValueId value, Transposed(tensor, output_));
+    std::vector<int> labels = output_;
+    for (size_t axis = 0; axis < terms_.output.size(); ++axis) {
+      const int label = terms_.output[axis];
+      const int64_t first = PositionOf(labels, label);
+      if (first == static_cast<int64_t>(axis)) continue;
+      const OpDef& op = Def(CoreOp::kEmbedDiag);
+      ASSIGN_OR_RETURN(
+          value,
+          graph_.Add(op, Attributes(op.attrs).Set("axis_a", first).Set("axis_b", static_cast<int64_t>(axis)), {value}));
+      labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(axis), label);
+    }
+    return value;
+  }
+
+  const EinsumTerms& terms_;
+  GraphBuilder& graph_;
+  std::vector<int> output_;   // its labels, each once
+  std::vector<int> holders_;  // by label: how many of the tensors that are left have it, the output being one
+  std::vector<LabelledTensor> tensors_;
+};
+
+absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attributes& attrs) {
+  std::vector<int64_t> sizes;
+  for (const Dim& size : terms.sizes) sizes.push_back(size.is_static() ? size.size.constant() : kSizeOfSymbol);
+  std::vector<std::vector<int>> operands = terms.operands;
+  for (std::vector<int>& term : operands) term.erase(std::remove(term.begin(), term.end(), kUnitAxis), term.end());
+  const ContractionNetwork network(operands, terms.output, sizes);
+  const std::optional<int64_t> bound = attrs.MaybeInt("largest_intermediate");
+  if (terms.path.empty()) {
+    return SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound);
+  }
+  if (bound.has_value()) RETURN_IF_ERROR(CheckLargestIntermediate(network, terms.path, *bound));
+  return terms.path;
+}
+
+}  // namespace
+
+absl::StatusOr<ExpandedResults> ExpandEinsum(const ExpandCall& call) {
+  const int64_t num_operands = static_cast<int64_t>(call.operands.size());
+  if (num_operands > kMaxEinsumOperands) {
+    return RefuseLimit("einsum_operands", kMaxEinsumOperands, num_operands, "operands of one einsum");
+  }
+  std::vector<const TensorType*> types;
+  for (ValueId operand : call.operands) types.push_back(&call.graph.type(operand));
+  ASSIGN_OR_RETURN(const EinsumTerms terms, TermsOf(call.attrs, types));
+  const int64_t incidences = num_operands * static_cast<int64_t>(terms.sizes.size());
+  if (incidences > kMaxEinsumIncidences) {
+    return RefuseLimit("einsum_incidences", kMaxEinsumIncidences, incidences, "operands times labels of one einsum");
+  }
+  ASSIGN_OR_RETURN(const ContractionPath path, PathOf(terms, call.attrs));
+  ASSIGN_OR_RETURN(const ValueId result, Lowering(terms, &call.graph).Run(call.operands, path));
+  return ExpandedResults{result};
+}
+
+}  // namespace tensord

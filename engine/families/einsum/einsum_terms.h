@@ -1,0 +1,31 @@
+#ifndef TENSORD_ENGINE_FAMILIES_EINSUM_EINSUM_TERMS_H_
+#define TENSORD_ENGINE_FAMILIES_EINSUM_EINSUM_TERMS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/families/einsum/contraction_network.h"
+#include "engine/ir/attribute.h"
+#include "engine/tensor/tensor_type.h"
+
+namespace tensord {
+
+// An axis of size 1 that stands for a larger one of an ellipsis: it repeats, and takes no part in the sum.
+inline constexpr int kUnitAxis = -1;
+
+// An einsum of operands of known ranks: ellipses are labels like others, and labels count from 0.
+struct EinsumTerms {
+  std::vector<std::vector<int>> operands;  // by axis: a label or kUnitAxis
+  std::vector<int> output;
+  std::vector<Dim> sizes;  // by label: that of the first axis that has it, a known one before a symbolic one
+  // What parentheses or the attribute `path` ask for; empty where neither is there.
+  ContractionPath path;
+};
+
+// From the attributes of an einsum. Whether all axes of a label have its size is not looked at.
+absl::StatusOr<EinsumTerms> TermsOf(const Attributes& attrs, absl::Span<const TensorType* const> operands);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FAMILIES_EINSUM_EINSUM_TERMS_H_

@@ -1,0 +1,23 @@
+#ifndef TENSORD_ENGINE_FAMILIES_EINSUM_ELIMINATION_PATH_H_
+#define TENSORD_ENGINE_FAMILIES_EINSUM_ELIMINATION_PATH_H_
+
+#include <cstdint>
+
+#include "engine/families/einsum/contraction_network.h"
+
+namespace tensord {
+
+struct EliminationChoice {
+  bool by_fill = false;  // the label whose neighbours miss the fewest pairs of each other; else of the smallest clique
+  double noise = 0;      // of the scores, as a part of them
+  uint64_t seed = 0;
+};
+
+// Sums label after label: all tensors that have it become one, the small ones first. The order is that of the min-fill
+// or min-weight heuristics of variable elimination (Koller and Friedman, "Probabilistic Graphical Models", 2009, §9.4).
+// Where labels stand in many tensors, as in probabilistic models, this finds what searches by pairs do not.
+ContractionPath EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FAMILIES_EINSUM_ELIMINATION_PATH_H_

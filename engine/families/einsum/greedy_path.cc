@@ -1,0 +1,175 @@
+#include "engine/families/einsum/greedy_path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "engine/families/einsum/step_random.h"
+
+namespace tensord {
+namespace {
+
+// Pairs looked at for one label of a new tensor: a label that thousands of tensors share would make pairs without end.
+constexpr size_t kMaxPairsOfLabel = 48;
+
+struct Candidate {
+  double score;
+  int a, b;
+
+  // std::push_heap keeps the largest in front: that of the least score, of equal ones the oldest.
+  friend bool operator<(const Candidate& x, const Candidate& y) {
+    return std::tie(x.score, x.a, x.b) > std::tie(y.score, y.a, y.b);
+  }
+};
+
+class Greedy {
+ public:
+  Greedy(const ContractionNetwork& network, const PathObjective& objective, const GreedyChoice& choice)
+      : network_(network),
+        objective_(objective),
+        choice_(choice),
+        random_(choice.seed),
+        words_(network.num_words()),
+        holders_(words_ * 64),
+        count_(words_ * 64),
+        twice_(words_),
+        thrice_(words_),
+        result_(words_) {
+    const size_t nodes = 2 * static_cast<size_t>(network.num_operands());
+    labels_.reserve(nodes * words_);
+    sizes_.reserve(nodes);
+    met_.assign(nodes, -1);
+    ForEachLabel(network.output(), [this](size_t label) { Count(label, 1); });
+  }
+
+  ContractionPath Run() {
+    for (int i = 0; i < network_.num_operands(); ++i) AddTensor(network_.operand(i));
+    for (int i = 0; i < network_.num_operands(); ++i) PushPairs(i, i);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      const Candidate next = heap_.back();
+      heap_.pop_back();
+      if (alive_[static_cast<size_t>(next.a)] && alive_[static_cast<size_t>(next.b)]) {
+        const int made = Contract(next.a, next.b);
+        PushPairs(made, made);
+      }
+    }
+    JoinRest();
+    return std::move(path_);
+  }
+
+ private:
+  LabelSet Labels(int tensor) const { return LabelSet(labels_).subspan(static_cast<size_t>(tensor) * words_, words_); }
+
+  void Count(size_t label, int change) {
+    const int count = count_[label] += change;
+    const uint64_t bit = uint64_t{1} << (label % 64);
+    uint64_t &twice = twice_[label / 64], &thrice = thrice_[label / 64];
+    twice = count >= 2 ? twice | bit : twice & ~bit;
+    thrice = count >= 3 ? thrice | bit : thrice & ~bit;
+  }
+
+  int AddTensor(LabelSet labels) {
+    const int tensor = static_cast<int>(alive_.size());
+    labels_.insert(labels_.end(), labels.begin(), labels.end());
+    sizes_.push_back(network_.Size(labels));
+    alive_.push_back(true);
+    ForEachLabel(labels, [&](size_t label) {
+      holders_[label].push_back(tensor);
+      Count(label, 1);
+    });
+    return tensor;
+  }
+
+  // The labels that a and b leave behind, in result_: those that a third holder has, the output being one.
+  void ResultOf(int a, int b) {
+    const LabelSet x = Labels(a), y = Labels(b);
+    for (size_t w = 0; w < words_; ++w) {
+      const uint64_t both = x[w] & y[w];
+      result_[w] = (both & thrice_[w]) | ((x[w] ^ y[w]) & twice_[w]);
+    }
+  }
+
+  int Contract(int a, int b) {
+    ResultOf(a, b);
+    path_.push_back({a, b});
+    for (int tensor : {a, b}) {
+      alive_[static_cast<size_t>(tensor)] = false;
+      ForEachLabel(Labels(tensor), [this](size_t label) { Count(label, -1); });
+    }
+    return AddTensor(result_);
+  }
+
+  double Score(int a, int b) {
+    ResultOf(a, b);
+    const double size = network_.Size(result_);
+    double score = size - choice_.alpha * (sizes_[static_cast<size_t>(a)] + sizes_[static_cast<size_t>(b)]);
+    if (choice_.temperature > 0) {
+      score = score > 0 ? std::log2(1 + score) : -std::log2(1 - score);
+      score += choice_.temperature * std::log(-std::log(random_.Uniform()));
+    }
+    return size > objective_.bound ? score + 1e290 : score;
+  }
+
+  // Candidates of a tensor with those that share a label and stand before `end`.
+  void PushPairs(int tensor, int end) {
+    ForEachLabel(Labels(tensor), [&](size_t label) {
+      std::vector<int>& holders = holders_[label];
+      holders.erase(
+          std::remove_if(holders.begin(), holders.end(), [this](int t) { return !alive_[static_cast<size_t>(t)]; }),
+          holders.end());
+      size_t pairs = 0;
+      for (size_t i = holders.size(); i-- > 0 && pairs < kMaxPairsOfLabel;) {
+        const int other = holders[i];
+        if (other >= end || met_[static_cast<size_t>(other)] == tensor) continue;
+        met_[static_cast<size_t>(other)] = tensor;
+        ++pairs;
+        heap_.push_back({Score(other, tensor), other, tensor});
+        std::push_heap(heap_.begin(), heap_.end());
+      }
+    });
+  }
+
+  // What is left shares no label that matters: outer products, the smallest first.
+  void JoinRest() {
+    for (size_t i = 0; i < alive_.size(); ++i) {
+      if (alive_[i]) heap_.push_back({sizes_[i], static_cast<int>(i), -1});
+    }
+    std::make_heap(heap_.begin(), heap_.end());
+    while (heap_.size() > 1) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      const int a = heap_.back().a;
+      heap_.pop_back();
+      std::pop_heap(heap_.begin(), heap_.end());
+      const int b = heap_.back().a;
+      const int made = Contract(a, b);
+      heap_.back() = {sizes_[static_cast<size_t>(made)], made, -1};
+      std::push_heap(heap_.begin(), heap_.end());
+    }
+  }
+
+  const ContractionNetwork& network_;
+  const PathObjective& objective_;
+  const GreedyChoice choice_;
+  StepRandom random_;
+  const size_t words_;
+  std::vector<std::vector<int>> holders_;  // by label; some no longer alive
+  std::vector<int> count_;                 // by label, the output being a holder
+  std::vector<uint64_t> twice_, thrice_;   // labels with two, with three holders at least
+  std::vector<uint64_t> result_;
+  std::vector<uint64_t> labels_;  // of all tensors
+  std::vector<double> sizes_;
+  std::vector<bool> alive_;
+  std::vector<int> met_;  // the tensor that a tensor was last paired with
+  std::vector<Candidate> heap_;
+  ContractionPath path_;
+};
+
+}  // namespace
+
+ContractionPath GreedyPath(const ContractionNetwork& network, const PathObjective& objective,
+                           const GreedyChoice& choice) {
+  return Greedy(network, objective, choice).Run();
+}
+
+}  // namespace tensord

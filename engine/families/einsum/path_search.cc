@@ -1,0 +1,181 @@
+#include "engine/families/einsum/path_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/families/einsum/contraction_tree.h"
+#include "engine/families/einsum/elimination_path.h"
+#include "engine/families/einsum/greedy_path.h"
+#include "engine/families/einsum/optimal_path.h"
+#include "engine/families/einsum/path_cost.h"
+#include "engine/families/einsum/subtree_search.h"
+#include "engine/families/einsum/tree_annealing.h"
+
+namespace tensord {
+namespace {
+
+// Up to here kAuto takes the best path of all.
+constexpr int kFewOperands = 10;
+// Without a bound of the client: half a gigabyte of F64, or what the operands and the result are themselves.
+constexpr double kUsualBound = 1 << 28;
+// Budgets of the searches, in steps of some nanoseconds.
+constexpr double kGreedyBudget = 4e5;
+constexpr double kEliminationBudget = 4e6;
+constexpr double kAnnealingBudget = 1.6e7;
+constexpr int kSweepsOfRun = 800, kMaxRuns = 16;
+constexpr int64_t kSubtreeBudget = 20'000'000;
+constexpr int kSubtreeLeaves = 8;
+
+ContractionPath LeftToRight(int operands) {
+  ContractionPath path;
+  for (int i = 1; i < operands; ++i) path.push_back({i == 1 ? 0 : operands + i - 2, i});
+  return path;
+}
+
+PathObjective ObjectiveOf(const ContractionNetwork& network, std::optional<int64_t> largest_intermediate) {
+  PathObjective objective;
+  if (largest_intermediate.has_value()) {
+    objective.bound = static_cast<double>(std::max<int64_t>(1, *largest_intermediate));
+    return objective;
+  }
+  objective.bound = std::max(kUsualBound, 2 * network.Size(network.output()));
+  for (int i = 0; i < network.num_operands(); ++i) {
+    objective.bound = std::max(objective.bound, 2 * network.Size(network.operand(i)));
+  }
+  return objective;
+}
+
+// The best tree of those that a search made.
+class BestTree {
+ public:
+  BestTree(const ContractionNetwork& network, const PathObjective& objective)
+      : network_(network),
+        objective_(objective),
+        tree_(network, LeftToRight(network.num_operands()), objective),
+        cost_(tree_.TotalCost()) {}
+
+  void Offer(const ContractionPath& path) { Offer(ContractionTree(network_, path, objective_)); }
+  void Offer(ContractionTree tree) {
+    const double cost = tree.TotalCost();
+    if (!(cost < cost_)) return;
+    cost_ = cost;
+    tree_ = std::move(tree);
+  }
+
+  const ContractionTree& tree() const { return tree_; }
+
+ private:
+  const ContractionNetwork& network_;
+  const PathObjective objective_;
+  ContractionTree tree_;
+  double cost_;
+};
+
+// How often something fits into a budget that takes `cost` a time.
+int Times(double budget, double cost, int most) {
+  return static_cast<int>(std::clamp(budget / cost, 1.0, static_cast<double>(most)));
+}
+
+void OfferGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
+  for (double alpha : {1.0, 0.0, 0.5, 2.0, 10.0}) {
+    best->Offer(GreedyPath(network, objective, {.alpha = alpha}));
+  }
+}
+
+void OfferRandomGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
+  constexpr double kTemperatures[] = {0.1, 0.3, 1.0}, kAlphas[] = {1.0, 0.5, 0.1};
+  const double words = static_cast<double>(network.num_words());
+  const int trials = Times(kGreedyBudget, network.num_operands() * (20 + words), 48);
+  for (int i = 0; i < trials; ++i) {
+    best->Offer(GreedyPath(
+        network, objective,
+        {.alpha = kAlphas[i / 3 % 3], .temperature = kTemperatures[i % 3], .seed = static_cast<uint64_t>(i)}));
+  }
+}
+
+void OfferElimination(const ContractionNetwork& network, BestTree* best) {
+  const double labels = static_cast<double>(network.num_words()) * 64, trial = 4 * labels * labels;
+  if (trial > kEliminationBudget) return;
+  const int trials = Times(kEliminationBudget, trial, 32);
+  for (int i = 0; i < trials; ++i) {
+    best->Offer(
+        EliminationPath(network, {.by_fill = i % 2 == 0, .noise = i < 2 ? 0 : 0.2, .seed = static_cast<uint64_t>(i)}));
+  }
+}
+
+// Annealing from the best tree, from several temperatures; each result goes through the search of its subtrees.
+void OfferAnnealed(const ContractionNetwork& network, BestTree* best) {
+  constexpr double kFirstBetas[] = {1, 0.5, 2};
+  const double sweep = network.num_operands() * (4 + static_cast<double>(network.num_words()));
+  const int sweeps = Times(kAnnealingBudget, sweep, kMaxRuns * kSweepsOfRun);
+  const int runs = std::max(1, sweeps / kSweepsOfRun);
+  const auto improve = [&](ContractionTree tree) {
+    int64_t budget = kSubtreeBudget / (runs + 1);
+    ImproveSubtrees(kSubtreeLeaves, &budget, &tree);
+    best->Offer(std::move(tree));
+  };
+  improve(best->tree());
+  for (int run = 0; run < runs; ++run) {
+    ContractionTree tree = best->tree();
+    Anneal({.first_beta = kFirstBetas[run % 3], .last_beta = 30, .sweeps = sweeps / runs}, static_cast<uint64_t>(run),
+           &tree);
+    improve(std::move(tree));
+  }
+}
+
+std::optional<ContractionPath> OptimalPath(const ContractionNetwork& network, const PathObjective& objective) {
+  std::vector<LabelSet> operands;
+  for (int i = 0; i < network.num_operands(); ++i) operands.push_back(network.operand(i));
+  OptimalSearch search(network, objective);
+  if (!search.Search(operands, network.output(), /*is_last=*/true)) return std::nullopt;
+  return search.path();
+}
+
+ContractionPath SearchUnbounded(const ContractionNetwork& network, PathOptimizer optimizer,
+                                const PathObjective& objective) {
+  const int operands = network.num_operands();
+  if (operands < 3 || optimizer == PathOptimizer::kLeftToRight) return LeftToRight(operands);
+  if (optimizer == PathOptimizer::kOptimal || (optimizer == PathOptimizer::kAuto && operands <= kFewOperands)) {
+    // Nothing where every path costs more than a double can say.
+    if (std::optional<ContractionPath> path = OptimalPath(network, objective)) return *std::move(path);
+  }
+  BestTree best(network, objective);
+  OfferGreedy(network, objective, &best);
+  if (optimizer == PathOptimizer::kAuto) {
+    OfferElimination(network, &best);
+    OfferRandomGreedy(network, objective, &best);
+    OfferAnnealed(network, &best);
+  }
+  return best.tree().ToPath();
+}
+
+}  // namespace
+
+absl::Status CheckLargestIntermediate(const ContractionNetwork& network, const ContractionPath& path,
+                                      int64_t largest_intermediate) {
+  const double largest = CostOf(network, path).largest;
+  if (largest <= static_cast<double>(largest_intermediate)) return absl::OkStatus();
+  const int64_t elements = largest < 0x1p63 ? static_cast<int64_t>(largest) : std::numeric_limits<int64_t>::max();
+  return RefuseLimit("largest_intermediate", largest_intermediate, elements,
+                     "elements of the largest intermediate of the best path found");
+}
+
+absl::StatusOr<ContractionPath> SearchPath(const ContractionNetwork& network, PathOptimizer optimizer,
+                                           std::optional<int64_t> largest_intermediate) {
+  if (optimizer == PathOptimizer::kOptimal && network.num_operands() > OptimalSearch::kMaxTensors) {
+    return RefuseLimit("einsum_optimal_operands", OptimalSearch::kMaxTensors, network.num_operands(),
+                       "operands of an einsum with OPTIMIZER_OPTIMAL; OPTIMIZER_AUTO takes more");
+  }
+  ContractionPath path = SearchUnbounded(network, optimizer, ObjectiveOf(network, largest_intermediate));
+  if (largest_intermediate.has_value()) {
+    RETURN_IF_ERROR(CheckLargestIntermediate(network, path, *largest_intermediate));
+  }
+  return path;
+}
+
+}  // namespace tensord

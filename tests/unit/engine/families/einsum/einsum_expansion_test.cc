@@ -1,0 +1,199 @@
+// What an einsum is expanded to gives the same as its reference, which loops over all labels.
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/refusal.h"
+#include "engine/ir/printer.h"
+#include "engine/passes/expand_families.h"
+#include "engine/reference/evaluator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/parsed_graph.h"
+#include "tests/testlib/random_literal.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Expanded(absl::string_view text) {
+  Graph graph = TypedGraph(text);
+  const absl::Status expanded = ExpandFamilies(&graph);
+  EXPECT_TRUE(expanded.ok()) << expanded;
+  return PrintGraph(graph);
+}
+
+class RandomEinsum {
+ public:
+  RandomEinsum(DType dtype, std::mt19937_64* random) : dtype_(dtype), random_(*random) {}
+
+  // The text of a graph of one einsum, and arguments for it.
+  std::string Text() {
+    const bool is_half = dtype_ == DType::kF16 || dtype_ == DType::kBF16;  // few terms, so that sums are exact
+    const int labels = Pick(1, is_half ? 3 : 6), operands = Pick(1, is_half ? 2 : 6);
+    for (int i = 0; i < labels; ++i) sizes_.push_back(Pick(0, 30) == 0 ? 0 : Pick(1, is_half ? 2 : 3));
+    const bool has_ellipsis = !is_half && Pick(0, 3) == 0;
+    const int batch_rank = Pick(0, 2);
+    std::vector<int64_t> batch;
+    for (int i = 0; i < batch_rank; ++i) batch.push_back(Pick(1, 3));
+    std::string inputs, equation, used;
+    std::vector<std::string> names;
+    bool any_ellipsis = false;
+    for (int i = 0; i < operands; ++i) {
+      const bool with_ellipsis = has_ellipsis && Pick(0, 1) == 0;
+      any_ellipsis = any_ellipsis || with_ellipsis;
+      absl::StrAppend(&inputs, "  %x", i, " = input : ", Operand(with_ellipsis, batch, labels, &equation, &used), "\n");
+      names.push_back(absl::StrCat("%x", i));
+      if (i + 1 < operands) equation += ",";
+    }
+    equation += "->" + Output(any_ellipsis, used);
+    return absl::StrCat("graph \"g\" {\n", inputs, "  %y = tensord.einsum.v1.Einsum(", absl::StrJoin(names, ", "),
+                        ") {equation = \"", equation, "\"", Order(operands), "}\n  output \"y\" = %y\n}\n");
+  }
+
+ private:
+  int Pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  std::string Operand(bool with_ellipsis, const std::vector<int64_t>& batch, int labels, std::string* equation,
+                      std::string* used) {
+    std::vector<int64_t> shape;
+    const int rank = Pick(0, 4), at = Pick(0, rank);
+    for (int axis = 0; axis <= rank; ++axis) {
+      if (with_ellipsis && axis == at) {
+        *equation += "...";
+        for (int k = Pick(0, static_cast<int>(batch.size())); k-- > 0;) {
+          shape.push_back(Pick(0, 2) == 0 ? 1 : batch[static_cast<size_t>(k)]);
+        }
+      }
+      if (axis == rank) break;
+      const int label = Pick(0, labels - 1);
+      equation->push_back(static_cast<char>('a' + label));
+      used->push_back(static_cast<char>('a' + label));
+      shape.push_back(sizes_[static_cast<size_t>(label)]);
+    }
+    return absl::StrCat(Name(dtype_), "[", absl::StrJoin(shape, ","), "]");
+  }
+
+  std::string Output(bool with_ellipsis, const std::string& used) {
+    std::string output;
+    for (int i = used.empty() ? 0 : Pick(0, 3); i-- > 0;) {
+      output.push_back(used[static_cast<size_t>(Pick(0, static_cast<int>(used.size()) - 1))]);
+    }
+    if (with_ellipsis) output.insert(static_cast<size_t>(Pick(0, static_cast<int>(output.size()))), "...");
+    return output;
+  }
+
+  // An optimizer, a path of steps of several operands, or nothing.
+  std::string Order(int operands) {
+    if (Pick(0, 1) == 0) {
+      constexpr absl::string_view kOptimizers[] = {"greedy", "optimal", "left_to_right"};
+      return Pick(0, 1) == 0 ? "" : absl::StrCat(", optimizer = ", kOptimizers[Pick(0, 2)]);
+    }
+    std::vector<std::string> steps;
+    for (int live = operands; live > 1;) {
+      std::vector<int> positions(static_cast<size_t>(live));
+      for (int i = 0; i < live; ++i) positions[static_cast<size_t>(i)] = i;
+      std::shuffle(positions.begin(), positions.end(), random_);
+      positions.resize(static_cast<size_t>(Pick(1, std::min(live, 3))));
+      live -= static_cast<int>(positions.size()) - 1;
+      steps.push_back(absl::StrCat("[", absl::StrJoin(positions, ", "), "]"));
+    }
+    return steps.empty() ? "" : absl::StrCat(", path = [", absl::StrJoin(steps, ", "), "]");
+  }
+
+  const DType dtype_;
+  std::mt19937_64& random_;
+  std::vector<int64_t> sizes_;
+};
+
+TEST(EinsumExpansion, GivesWhatTheReferenceGives) {
+  std::mt19937_64 random(20);
+  for (int i = 0; i < 1'500; ++i) {
+    const DType dtype = kAllDTypes[static_cast<size_t>(i) % kNumDTypes];
+    const std::string text = RandomEinsum(dtype, &random).Text();
+    SCOPED_TRACE(text);
+    Graph graph = TypedGraph(text);
+    ASSERT_FALSE(testing::Test::HasFailure());
+    std::vector<Literal> arguments;
+    for (const GraphInput& input : graph.inputs()) {
+      arguments.push_back(RandomLiteral(ToConcreteType(input.type), Values::kIntegers, &random));
+    }
+    const absl::StatusOr<std::vector<Literal>> want = EvaluateReference(graph, {}, arguments);
+    ASSERT_TRUE(want.ok()) << want.status();
+    const absl::Status expanded = ExpandFamilies(&graph);
+    ASSERT_TRUE(expanded.ok()) << expanded;
+    const absl::StatusOr<std::vector<Literal>> got = EvaluateReference(graph, {}, arguments);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ(Difference((*got)[0], (*want)[0], {}), "") << PrintGraph(graph);
+  }
+}
+
+TEST(EinsumExpansion, OfAProductOfMatricesIsOneDot) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : f32[n,3]
+    %b = input : f32[3,m]
+    %y = tensord.einsum.v1.Einsum(%a, %b) {equation = "ij,jk->ik"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("dot_general"));
+  EXPECT_THAT(text, Not(HasSubstr("transpose")));
+  EXPECT_THAT(text, HasSubstr("f32[n,m]"));
+}
+
+TEST(EinsumExpansion, PutsTheSideFirstThatTheOutputHasFirst) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : f32[2,3,5]
+    %b = input : f32[3,4,5]
+    %y = tensord.einsum.v1.Einsum(%a, %b) {equation = "ijb,jkb->kib"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("dot_general(%b, %a)"));
+  EXPECT_THAT(text, Not(HasSubstr("transpose")));
+}
+
+TEST(EinsumExpansion, WithoutSumsIsAProduct) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : f64[n,3]
+    %b = input : f64[m,n]
+    %y = tensord.einsum.v1.Einsum(%a, %b) {equation = "ij,ki->kij"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("multiply"));
+  EXPECT_THAT(text, HasSubstr("broadcast_in_dim"));
+  EXPECT_THAT(text, Not(HasSubstr("dot_general")));
+}
+
+TEST(EinsumExpansion, OfOneOperandAsItIsIsTheOperand) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : i32[n,3]
+    %y = tensord.einsum.v1.Einsum(%a) {equation = "ij->ij"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("output \"y\" = %a"));
+}
+
+TEST(EinsumExpansion, RefusesAPathThatIsPastTheBound) {
+  Graph graph = TypedGraph(R"(graph "g" {
+    %a = input : f32[100]
+    %b = input : f32[100]
+    %c = input : f32[100,100]
+    %y = tensord.einsum.v1.Einsum(%a, %b, %c)
+        {equation = "i,j,ij->", path = [[0, 1], [0, 1]], largest_intermediate = 9999}
+    output "y" = %y
+  })");
+  const absl::Status refused = ExpandFamilies(&graph);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  ASSERT_TRUE(DetailOf(refused).has_value());
+  EXPECT_EQ(DetailOf(refused)->actual_value, 10'000);
+  EXPECT_EQ(DetailOf(refused)->node, "y");
+}
+
+}  // namespace
+}  // namespace tensord
