@@ -10,7 +10,7 @@ namespace tensord::cpu {
 namespace {
 
 // Multiplications that are worth a task of their own.
-constexpr int64_t kTaskWork = int64_t{1} << 20;
+constexpr int64_t kTaskWork = int64_t{1} << 25;
 
 // Right-hand sides that a task solves for; they are independent of each other.
 int64_t BlockOfSides(int64_t n, int64_t sides) {
