@@ -75,6 +75,30 @@ bool IsLowerFinite(const T* matrix, int64_t n) {
   return true;
 }
 
+// Whether the largest number is so far from the ends of the format that its square, and a product of some, is neither 0
+// nor infinite. What is not is scaled by LAPACK's drivers.
+template <typename R>
+bool IsOrdinary(R largest) {
+  constexpr bool kIsSingle = std::is_same_v<R, float>;
+  return largest >= (kIsSingle ? R(1e-12) : R(1e-100)) && largest <= (kIsSingle ? R(1e12) : R(1e100));
+}
+template <typename R>
+R LargestOf(const R* numbers, int64_t count) {
+  R largest = 0;
+  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(numbers[i]));
+  return largest;
+}
+template <typename R>
+bool IsOfOrdinaryScale(const R* numbers, int64_t count) {
+  return IsOrdinary(LargestOf(numbers, count));
+}
+template <typename R>
+bool IsLowerOfOrdinaryScale(const R* matrix, int64_t n) {
+  R largest = 0;
+  for (int64_t j = 0; j < n; ++j) largest = std::max(largest, LargestOf(matrix + j * n + j, n - j));
+  return IsOrdinary(largest);
+}
+
 template <typename T>
 T NaN() {
   constexpr lapack::Real<T> kNaN = std::numeric_limits<lapack::Real<T>>::quiet_NaN();

@@ -1,9 +1,11 @@
 #include "backends/cpu/linalg_factorizations.h"
 
 #include <numeric>
+#include <optional>
 
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
 
@@ -100,14 +102,20 @@ class QrRoutine {
         work_size_(
             std::max(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0),
                      lapack::Orgqr(m_, q_columns_, std::min(m_, n_), static_cast<T*>(nullptr), nullptr, nullptr, 0))) {
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_);
+    }
     tau_ = layout_.Add<T>(std::min(m_, n_));
     work_ = layout_.Add<T>(work_size_);
   }
 
-  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : layout_.bytes(); }
 
   int64_t Run(const MatrixCall& call) const {
     T *const q = call.result<T>(0), *const r = call.result<T>(1);
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (blocked_.has_value()) return blocked_->Run(call.operand<T>(0), q, r, call.scratch, *call.pool);
+    }
     T *const tau = call.at<T>(tau_), *const work = call.at<T>(work_);
     const int64_t k = std::min(m_, n_);
     // A fits into Q where that has columns enough, and else into R, which then has all rows.
@@ -126,6 +134,7 @@ class QrRoutine {
  private:
   int64_t m_, n_, q_columns_;
   int64_t work_size_;
+  std::optional<BlockedQr<lapack::Real<T>>> blocked_;
   ScratchLayout layout_;
   int64_t tau_ = 0, work_ = 0;
 };

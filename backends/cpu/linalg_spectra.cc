@@ -1,7 +1,10 @@
 #include "backends/cpu/linalg_spectra.h"
 
+#include <optional>
+
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
 #include "engine/base/status_macros.h"
@@ -43,9 +46,12 @@ class SvdRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::GesddRealWorkSize(vectors_, m_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
+    if (!lapack::kIsComplex<T> && !only_values && BlockedSvd<R>::Suits(m_, n_)) blocked_ = BlockedSvd<R>(m_, n_, full);
   }
 
-  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t scratch_bytes() const {
+    return std::max(layout_.bytes(), blocked_.has_value() ? blocked_->scratch_bytes() : 0);
+  }
 
   int64_t Run(const MatrixCall& call) const {
     const T* const a = call.operand<T>(0);
@@ -53,6 +59,12 @@ class SvdRoutine {
     if (!AreFinite(a, m_ * n_)) {
       FillNaN(arguments);
       return 0;
+    }
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (blocked_.has_value() && IsOfOrdinaryScale(a, m_ * n_) &&
+          blocked_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool) == 0) {
+        return 0;
+      }
     }
     std::copy_n(a, m_ * n_, arguments.a);
     int64_t info = lapack::Gesdd(arguments, call.at<T>(work_), work_size_);
@@ -89,6 +101,7 @@ class SvdRoutine {
   int64_t m_, n_;
   lapack::Vectors vectors_;
   int64_t work_size_ = 0;
+  std::optional<BlockedSvd<R>> blocked_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };
@@ -111,9 +124,12 @@ class EighRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::HeevdRealWorkSize(has_vectors_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::HeevdIntegerWorkSize(has_vectors_, n_));
+    if (!lapack::kIsComplex<T> && has_vectors_ && BlockedEigh<R>::Suits(n_)) blocked_ = BlockedEigh<R>(n_);
   }
 
-  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t scratch_bytes() const {
+    return std::max(layout_.bytes(), blocked_.has_value() ? blocked_->scratch_bytes() : 0);
+  }
 
   int64_t Run(const MatrixCall& call) const {
     const lapack::HermitianArguments<T> arguments{.vectors = has_vectors_,
@@ -128,6 +144,11 @@ class EighRoutine {
       if (has_vectors_) std::fill_n(arguments.a, n_ * n_, NaN<T>());
       return 0;
     }
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (blocked_.has_value() && IsLowerOfOrdinaryScale(a, n_)) {
+        return blocked_->Run(a, arguments.values, arguments.a, call.scratch, *call.pool);
+      }
+    }
     CopyLower(a, n_, 0, n_, n_, arguments.a);
     return lapack::Heevd(arguments, call.at<T>(work_), work_size_);
   }
@@ -136,6 +157,7 @@ class EighRoutine {
   int64_t n_;
   bool has_vectors_;
   int64_t work_size_ = 0;
+  std::optional<BlockedEigh<R>> blocked_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };

@@ -64,29 +64,49 @@ TEST(LinalgKernelTest, HaveTheirPropertiesAndTheSameBitsOnAnyThreads) {
   });
 }
 
-TEST(LinalgKernelTest, LargeMatricesAndManySides) {
+void ExpectTheSameOnAnyThreads(const LinalgCall& call) {
+  absl::StatusOr<std::vector<Literal>> first = RunKernel(call, 1);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ExpectProperties(call, *first);
+  for (int threads = 2; threads <= 4; ++threads) {
+    const absl::StatusOr<std::vector<Literal>> again = RunKernel(call, threads);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(*again == *first) << call.Name() << " on " << threads << " threads";
+  }
+}
+
+// One matrix on all threads.
+TEST(LinalgKernelTest, LargeMatrices) {
   std::mt19937 random(5);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
-    const Shape square = {150, 150}, tall = {200, 70}, sides = {150, 300};
-    std::vector<LinalgCall> calls = {
-        LinalgCall(LinalgOp::kCholesky, {RandomPositiveDefinite(dtype, square, &random)}),
-        LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, tall, &random)}),
-        LinalgCall(LinalgOp::kQr, {RandomMatrices(dtype, tall, &random)}),
-        LinalgCall(LinalgOp::kEigh, {RandomPositiveDefinite(dtype, square, &random)}),
-        LinalgCall(LinalgOp::kSvd, {RandomMatrices(dtype, tall, &random)}),
-        LinalgCall(LinalgOp::kSolve, {RandomMatrices(dtype, square, &random), RandomMatrices(dtype, sides, &random)}),
-        LinalgCall(LinalgOp::kTriangularSolve,
-                   {RandomTriangles(dtype, square, &random), RandomMatrices(dtype, {300, 150}, &random)})};
-    for (const LinalgCall& call : calls) {
-      std::vector<std::vector<Literal>> runs;
-      for (int threads = 1; threads <= 4; ++threads) {
-        const absl::StatusOr<std::vector<Literal>> results = RunKernel(call, threads);
-        ASSERT_TRUE(results.ok()) << results.status();
-        runs.push_back(*results);
-        EXPECT_TRUE(runs.back() == runs.front()) << call.Name();
+    for (const Shape& shape : {Shape{150, 150}, Shape{190, 140}, Shape{140, 190}, Shape{200, 70}, Shape{300, 130}}) {
+      const Literal a = RandomMatrices(dtype, shape, &random), flat = RandomOfRank(dtype, shape, 3, &random);
+      ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {a}));
+      for (const Literal& operand : {a, flat}) {
+        for (LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd}) {
+          for (bool full : {false, true}) {
+            LinalgCall call(op, {operand});
+            call.attrs.Set("full", full);
+            ExpectTheSameOnAnyThreads(call);
+          }
+        }
       }
-      ExpectProperties(call, runs.front());
     }
+  }
+}
+
+TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
+  std::mt19937 random(6);
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
+    const Shape square = {150, 150}, sides = {150, 300};
+    const Literal positive = RandomPositiveDefinite(dtype, square, &random);
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kCholesky, {positive}));
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kEigh, {positive}));
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kEigh, {Filled(dtype, square, 1)}));
+    ExpectTheSameOnAnyThreads(
+        LinalgCall(LinalgOp::kSolve, {RandomMatrices(dtype, square, &random), RandomMatrices(dtype, sides, &random)}));
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kTriangularSolve, {RandomTriangles(dtype, square, &random),
+                                                                      RandomMatrices(dtype, {300, 150}, &random)}));
   }
 }
 
@@ -230,10 +250,12 @@ TEST(LinalgKernelTest, ExtremeScales) {
   std::mt19937 random(21);
   for (double scale : {1e-300, 1e150}) {
     for (LinalgOp op : {LinalgOp::kSvd, LinalgOp::kEigh, LinalgOp::kQr, LinalgOp::kLu}) {
-      Literal a = RandomMatrices(DType::kF64, {12, 12}, &random);
-      for (double& x : a.mutable_values<double>()) x *= scale;
-      const LinalgCall call(op, {a});
-      ExpectProperties(call, MustRun(call));
+      for (int64_t n : {12, 140}) {
+        Literal a = RandomMatrices(DType::kF64, {n, n}, &random);
+        for (double& x : a.mutable_values<double>()) x *= scale;
+        const LinalgCall call(op, {a});
+        ExpectProperties(call, MustRun(call));
+      }
     }
   }
 }

@@ -1,0 +1,183 @@
+#include "backends/cpu/linalg_blocked.h"
+
+#include <algorithm>
+
+#include "backends/cpu/lapack.h"
+#include "backends/cpu/linalg_copies.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kPanelColumns = 32;  // of QR: what LAPACK factors column by column
+constexpr int64_t kLeastSize = 128;
+
+template <typename T>
+T* At(char* scratch, int64_t place) {
+  return reinterpret_cast<T*>(scratch + place);
+}
+
+}  // namespace
+
+template <typename T>
+bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
+  return std::min(m, n) >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, m, std::min(m, n));
+}
+
+template <typename T>
+BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns) : m_(m), n_(n), q_columns_(q_columns) {
+  const int64_t k = std::min(m, n);
+  int64_t reflect_bytes = 0;
+  for (int64_t first = 0; first < k; first += kPanelColumns) {
+    Panel panel{.first = first, .columns = std::min(kPanelColumns, k - first)};
+    const int64_t others = n - first - panel.columns;
+    if (others > 0) {
+      panel.update = BlockReflectors(kDTypeOf<T>, {.length = m - first,
+                                                   .count = panel.columns,
+                                                   .others = others,
+                                                   .transposes = true,
+                                                   .v_leading = m,
+                                                   .c_leading = m});
+      reflect_bytes = std::max(reflect_bytes, panel.update.scratch_bytes());
+    }
+    work_size_ =
+        std::max(work_size_, lapack::Geqrf(m - first, panel.columns, static_cast<T*>(nullptr), nullptr, nullptr, 0));
+    panels_.push_back(std::move(panel));
+  }
+  q_ = BlockReflectors(
+      kDTypeOf<T>,
+      {.length = m, .count = k, .others = q_columns, .starts_as_identity = true, .v_leading = m, .c_leading = m});
+  a_ = layout_.Add<T>(m * n);
+  tau_ = layout_.Add<T>(k);
+  work_ = layout_.Add<T>(work_size_ + m * kPanelColumns);
+  reflect_ = layout_.Add<char>(std::max(reflect_bytes, q_.scratch_bytes()));
+}
+
+template <typename T>
+int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const {
+  T *const packed = At<T>(scratch, a_), *const tau = At<T>(scratch, tau_), *const work = At<T>(scratch, work_);
+  std::copy_n(a, m_ * n_, packed);
+  for (const Panel& panel : panels_) {
+    // LAPACKE's panels are dense.
+    const int64_t rows = m_ - panel.first;
+    T* const corner = packed + panel.first * (m_ + 1);
+    T* const dense = work + work_size_;
+    for (int64_t j = 0; j < panel.columns; ++j) std::copy_n(corner + j * m_, rows, dense + j * rows);
+    if (const int64_t info = lapack::Geqrf(rows, panel.columns, dense, tau + panel.first, work, work_size_);
+        info != 0) {
+      return info;
+    }
+    for (int64_t j = 0; j < panel.columns; ++j) std::copy_n(dense + j * rows, rows, corner + j * m_);
+    if (panel.first + panel.columns == n_) continue;
+    panel.update.Apply(corner, tau + panel.first, corner + panel.columns * m_, scratch + reflect_, pool);
+  }
+  CopyUpperClearLower(packed, m_, q_columns_, n_, r);
+  std::fill_n(q, m_ * q_columns_, T(0));
+  SetDiagonal(m_, q_columns_, T(1), q);
+  q_.Apply(packed, tau, q, scratch + reflect_, pool);
+  return 0;
+}
+
+template <typename T>
+bool BlockedEigh<T>::Suits(int64_t n) {
+  return n >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, n - 1, n - 1);
+}
+
+template <typename T>
+BlockedEigh<T>::BlockedEigh(int64_t n)
+    : n_(n),
+      work_size_(std::max(lapack::Sytrd(n, static_cast<T*>(nullptr), nullptr, nullptr, nullptr, nullptr, 0),
+                          1 + 4 * n + n * n)),
+      q_(kDTypeOf<T>, {.length = n - 1, .count = n - 1, .others = n, .v_leading = n, .c_leading = n}) {
+  a_ = layout_.Add<T>(n * n);
+  beside_ = layout_.Add<T>(n);
+  tau_ = layout_.Add<T>(n);
+  work_ = layout_.Add<T>(work_size_);
+  integers_ = layout_.Add<lapack_int>(3 + 5 * n);
+  reflect_ = layout_.Add<char>(q_.scratch_bytes());
+}
+
+template <typename T>
+int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, ThreadPool& pool) const {
+  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_), *const tau = At<T>(scratch, tau_);
+  T* const work = At<T>(scratch, work_);
+  CopyLower(a, n_, 0, n_, n_, reduced);
+  int64_t info = lapack::Sytrd(n_, reduced, values, beside, tau, work, work_size_);
+  if (info == 0) info = lapack::Stedc(n_, values, beside, vectors, work, At<lapack_int>(scratch, integers_));
+  if (info != 0) return info;
+  // The reflectors leave the first row alone.
+  q_.Apply(reduced + 1, tau, vectors + 1, scratch + reflect_, pool);
+  return 0;
+}
+
+template <typename T>
+bool BlockedSvd<T>::Suits(int64_t m, int64_t n) {
+  const int64_t few = std::min(m, n), many = std::max(m, n);
+  // LAPACK's driver takes the QR factors first where there are many rows or columns.
+  return few >= kLeastSize && 5 * many < 8 * few && BlockReflectors::Suits(kDTypeOf<T>, few - 1, few - 1);
+}
+
+template <typename T>
+BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
+    : m_(m),
+      n_(n),
+      k_(std::min(m, n)),
+      u_columns_(full ? m : k_),
+      vh_rows_(full ? n : k_),
+      work_size_(std::max(
+          lapack::Gebrd(m, n, static_cast<T*>(nullptr), nullptr, nullptr, nullptr, nullptr, nullptr, int64_t{0}),
+          3 * k_ * k_ + 4 * k_)) {
+  // The bidiagonal matrix is upper where there are at least as many rows as columns, else lower; the reflectors of the
+  // shorter side leave the first row, or column, alone.
+  const int64_t column_skip = m >= n ? 0 : 1, row_skip = m >= n ? 1 : 0;
+  q_ = BlockReflectors(
+      kDTypeOf<T>,
+      {.length = m - column_skip, .count = k_ - column_skip, .others = u_columns_, .v_leading = m, .c_leading = m});
+  p_ = BlockReflectors(kDTypeOf<T>, {.length = n - row_skip,
+                                     .count = k_ - row_skip,
+                                     .others = vh_rows_,
+                                     .side = BlockReflectors::Side::kRight,
+                                     .stored_in_rows = true,
+                                     .v_leading = m,
+                                     .c_leading = vh_rows_});
+  a_ = layout_.Add<T>(m * n);
+  beside_ = layout_.Add<T>(k_);
+  column_tau_ = layout_.Add<T>(k_);
+  row_tau_ = layout_.Add<T>(k_);
+  work_ = layout_.Add<T>(work_size_);
+  integers_ = layout_.Add<lapack_int>(8 * k_);
+  reflect_ = layout_.Add<char>(std::max(q_.scratch_bytes(), p_.scratch_bytes()));
+}
+
+template <typename T>
+int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadPool& pool) const {
+  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_), *const work = At<T>(scratch, work_);
+  T *const column_tau = At<T>(scratch, column_tau_), *const row_tau = At<T>(scratch, row_tau_);
+  std::copy_n(a, m_ * n_, reduced);
+  const bool is_upper = m_ >= n_;
+  int64_t info = lapack::Gebrd(m_, n_, reduced, s, beside, column_tau, row_tau, work, work_size_);
+  if (info != 0) return info;
+  // Around the vectors of the bidiagonal matrix is the identity.
+  std::fill_n(u, m_ * u_columns_, T(0));
+  SetDiagonal(m_, u_columns_, T(1), u);
+  std::fill_n(vh, vh_rows_ * n_, T(0));
+  SetDiagonal(vh_rows_, n_, T(1), vh);
+  info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, work, At<lapack_int>(scratch, integers_));
+  if (info != 0) return info;
+  if (is_upper) {
+    q_.Apply(reduced, column_tau, u, scratch + reflect_, pool);
+    p_.Apply(reduced + m_, row_tau, vh + vh_rows_, scratch + reflect_, pool);
+  } else {
+    q_.Apply(reduced + 1, column_tau, u + 1, scratch + reflect_, pool);
+    p_.Apply(reduced, row_tau, vh, scratch + reflect_, pool);
+  }
+  return 0;
+}
+
+template class BlockedQr<float>;
+template class BlockedQr<double>;
+template class BlockedEigh<float>;
+template class BlockedEigh<double>;
+template class BlockedSvd<float>;
+template class BlockedSvd<double>;
+
+}  // namespace tensord::cpu

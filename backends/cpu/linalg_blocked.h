@@ -1,0 +1,80 @@
+#ifndef TENSORD_BACKENDS_CPU_LINALG_BLOCKED_H_
+#define TENSORD_BACKENDS_CPU_LINALG_BLOCKED_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/cpu/block_reflectors.h"
+#include "backends/cpu/linalg_batch.h"
+
+namespace tensord::cpu {
+
+// Decompositions of one large matrix of F32 or F64 on all threads: LAPACK's routines for what is narrow or serial, and
+// BlockReflectors for the products with orthogonal matrices. Each is immutable after construction, does not allocate
+// in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64 and belongs to the call. Run
+// returns LAPACK's info.
+
+template <typename T>
+class BlockedQr {
+ public:
+  static bool Suits(int64_t m, int64_t n);
+
+  BlockedQr(int64_t m, int64_t n, int64_t q_columns);
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const;
+
+ private:
+  struct Panel {
+    int64_t first = 0;
+    int64_t columns = 0;
+    BlockReflectors update;  // of the columns that follow
+  };
+
+  int64_t m_, n_, q_columns_;
+  int64_t work_size_ = 0;
+  std::vector<Panel> panels_;
+  BlockReflectors q_;
+  ScratchLayout layout_;
+  int64_t a_ = 0, tau_ = 0, work_ = 0, reflect_ = 0;
+};
+
+// Of a symmetric matrix, of which the lower triangle is read and whose numbers are of an ordinary scale.
+template <typename T>
+class BlockedEigh {
+ public:
+  static bool Suits(int64_t n);
+
+  explicit BlockedEigh(int64_t n);
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t Run(const T* a, T* values, T* vectors, char* scratch, ThreadPool& pool) const;
+
+ private:
+  int64_t n_;
+  int64_t work_size_ = 0;
+  BlockReflectors q_;
+  ScratchLayout layout_;
+  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0, integers_ = 0, reflect_ = 0;
+};
+
+// Of a matrix that is not far from square, whose numbers are of an ordinary scale.
+template <typename T>
+class BlockedSvd {
+ public:
+  static bool Suits(int64_t m, int64_t n);
+
+  BlockedSvd(int64_t m, int64_t n, bool full);
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadPool& pool) const;
+
+ private:
+  int64_t m_, n_, k_;
+  int64_t u_columns_, vh_rows_;
+  int64_t work_size_ = 0;
+  BlockReflectors q_, p_;
+  ScratchLayout layout_;
+  int64_t a_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0, work_ = 0, integers_ = 0, reflect_ = 0;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_LINALG_BLOCKED_H_
