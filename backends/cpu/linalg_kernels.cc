@@ -10,6 +10,7 @@
 #include "backends/cpu/linalg_factorizations.h"
 #include "backends/cpu/linalg_solutions.h"
 #include "backends/cpu/linalg_spectra.h"
+#include "backends/cpu/small_matrix_kernels.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/linalg/factorizations.h"
@@ -68,6 +69,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction
   for (const ConcreteType& operand : instruction.operands) {
     if (operand.num_elements() == 0) return std::make_unique<EmptyMatricesKernel>(instruction);
   }
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> small, MakeSmallMatrixKernel(instruction));
+  if (small != nullptr) return small;
   RETURN_IF_ERROR(CheckSizes(instruction));
   return make(instruction);
 }

@@ -22,9 +22,9 @@ namespace {
 // Rotations of less than this square are none, 2^-120 of the largest entries: what is left of entries that vanish.
 constexpr double kNoSquare = 0x1p160;
 
-// A' = J^H A J for the rotation J that makes A(p, q) zero, p < q; of A the lower triangle.
+// What makes A(p, q) zero, p < q, and the lanes in which that is needed; of A the lower triangle.
 template <class N>
-HWY_INLINE Lanes<typename N::Real> Diagonalize(LaneMatrix<N> a, LaneMatrix<N> vectors, int64_t p, int64_t q) {
+HWY_INLINE Lanes<typename N::Real> ChooseRotation(LaneMatrix<N> a, int64_t p, int64_t q, Rotation<N>* rotation) {
   using T = typename N::Real;
   const Tag<T> d;
   constexpr T kEpsilon = std::numeric_limits<T>::epsilon();
@@ -33,33 +33,33 @@ HWY_INLINE Lanes<typename N::Real> Diagonalize(LaneMatrix<N> a, LaneMatrix<N> ve
   const Reals<T> off_square = AddSquare(off, hn::Zero(d));
   const Reals<T> limit = hn::Abs(hn::Mul(hn::Mul(first, SetReal(kEpsilon * kEpsilon)), second));
   const auto needed = hn::Lt(hn::Max(limit, SetReal(T(kNoSquare))), off_square);
-  if (hn::AllFalse(d, needed)) return needed;
-  const Rotation<N> rotation = MakeRotation(needed, hn::Sub(second, first), off, off_square);
-  a.Set(p, p, FromReal<N>(hn::Sub(first, rotation.change)));
-  a.Set(q, q, FromReal<N>(hn::Add(second, rotation.change)));
-  a.Set(q, p, Select(needed, Constant<N>(0), Conj(off)));
+  if (!hn::AllFalse(d, needed)) *rotation = MakeRotation(needed, hn::Sub(second, first), off, off_square);
+  return needed;
+}
+
+// A := J^H A J for the rotation J, and vectors := vectors J.
+template <class N>
+HWY_INLINE void ApplyRotation(LaneMatrix<N> a, LaneMatrix<N> vectors, int64_t p, int64_t q, Rotation<N> rotation) {
+  a.Set(p, p, FromReal<N>(hn::Sub(a(p, p).re, rotation.change)));
+  a.Set(q, q, FromReal<N>(hn::Add(a(q, q).re, rotation.change)));
+  a.Set(q, p, Select(rotation.lanes, Constant<N>(0), a(q, p)));
   const int64_t across = a.rows * N::kStep;
-  const Rotation<N> of_rows{rotation.cosine, Conj(rotation.sine), rotation.change};
+  Rotation<N> of_rows = rotation;
+  of_rows.sine = Conj(rotation.sine);
   Rotate<N>(of_rows, p, a.at(p, 0), across, a.at(q, 0), across);
   Rotate<N, true>(rotation, q - p - 1, a.at(p + 1, p), N::kStep, a.at(q, p + 1), across);
   Rotate<N>(rotation, a.rows - q - 1, a.at(q + 1, p), N::kStep, a.at(q + 1, q), N::kStep);
   Rotate<N>(rotation, vectors.rows, vectors.at(0, p), N::kStep, vectors.at(0, q), N::kStep);
-  return needed;
 }
 
 // C. G. J. Jacobi's cyclic method: rotates until the matrix is diagonal.
 template <class N>
-HWY_NOINLINE void DiagonalizeAll(LaneMatrix<N> a, LaneMatrix<N> vectors, LaneInfo<typename N::Real>* info) {
-  using T = typename N::Real;
-  const Tag<T> d;
-  auto rotated = hn::MaskFromVec(hn::Zero(d));
-  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
-    rotated = hn::MaskFromVec(hn::Zero(d));
-    ForEachPair(a.rows,
-                [&](int64_t p, int64_t q) HWY_ATTR { rotated = hn::Or(rotated, Diagonalize(a, vectors, p, q)); });
-    if (hn::AllFalse(d, rotated)) return;
-  }
-  info->Fail(rotated, 1);
+HWY_NOINLINE void Diagonalize(LaneMatrix<N> a, LaneMatrix<N> vectors, LaneInfo<typename N::Real>* info) {
+  const auto choose = [&](int64_t p, int64_t q, Rotation<N>* rotation)
+                          HWY_ATTR { return ChooseRotation(a, p, q, rotation); };
+  const auto apply = [&](int64_t p, int64_t q, const Rotation<N>& rotation)
+                         HWY_ATTR { ApplyRotation(a, vectors, p, q, rotation); };
+  RotateUntilDone<N>(a.rows, choose, apply, info);
 }
 
 template <class N>
@@ -100,7 +100,7 @@ SmallMatrixFailure Eigh(const SmallMatrixBatch& batch, void* scratch) {
     const LaneScaling<T> scaling = ScaleLanes<T, kJacobiScale>(size, a.data);
     if (has_vectors) SetIdentity(vectors, n);
     LaneInfo<T> info;
-    DiagonalizeAll(a, vectors, &info);
+    Diagonalize(a, vectors, &info);
     for (int64_t j = 0; j < n; ++j) hn::Store(a(j, j).re, d, values + j * kLanes<T>);
     SortAscending(values, n, vectors);
     UnscaleLanes(scaling, n, values);

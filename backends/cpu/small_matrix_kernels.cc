@@ -14,7 +14,7 @@ namespace tensord::cpu {
 namespace {
 
 // The largest matrices that are faster across lanes, even with a single one of them not much slower than LAPACK's.
-constexpr int64_t kMaxDirectSize = 32;
+constexpr int64_t kMaxDirectSize = kMaxSmallMatrixSize;
 constexpr int64_t kMaxIterativeSize = 16;
 
 // What an instruction is for the loops: its operands and results are theirs, except that values alone are one result.

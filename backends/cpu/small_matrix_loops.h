@@ -7,6 +7,9 @@
 
 namespace tensord::cpu {
 
+// Of rows, columns and right sides.
+inline constexpr int64_t kMaxSmallMatrixSize = 32;
+
 enum class SmallMatrixOp { kCholesky, kLu, kQr, kSvd, kEigh, kSolve, kTriangularSolve };
 
 // Matrices of one size, column-major and one after the other. Operands and results as tensord.linalg.v1 has them;

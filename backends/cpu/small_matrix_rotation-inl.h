@@ -26,6 +26,7 @@ struct Rotation {
   Reals<typename N::Real> cosine;
   N sine;
   Reals<typename N::Real> change;  // what the second diagonal entry gains and the first one loses
+  Lanes<typename N::Real> lanes;   // that turn
 };
 
 // What makes the off-diagonal entry of [[a, off], [conj(off), a + difference]] zero, by at most 45°; lanes outside of
@@ -42,6 +43,7 @@ HWY_INLINE Rotation<N> MakeRotation(Lanes<typename N::Real> mask, Reals<typename
   Reals<T> tangent = hn::CopySign(hn::Div(one, hn::Add(steep, root)), cotangent);
   tangent = hn::IfThenElseZero(mask, tangent);
   Rotation<N> rotation;
+  rotation.lanes = mask;
   rotation.cosine = hn::Div(one, hn::Sqrt(hn::MulAdd(tangent, tangent, one)));
   rotation.change = hn::Mul(tangent, hn::IfThenElseZero(mask, length));
   const Reals<T> sine = hn::Mul(rotation.cosine, tangent);
@@ -67,18 +69,52 @@ HWY_INLINE void Rotate(const Rotation<N>& rotation, int64_t count, typename N::R
   }
 }
 
-// Calls rotate(p, q), p < q, for each pair of n once, in rounds of pairs that have nothing in common: one needs not
-// wait for the other. The order of a round-robin tournament, after R. P. Brent and F. T. Luk (1985).
-template <class Function>
-HWY_INLINE void ForEachPair(int64_t n, Function rotate) {
-  const int64_t players = n + n % 2;
-  for (int64_t round = 0; round + 1 < players; ++round) {
+// Pairs (p, q), p < q, that have nothing in common.
+struct PairsOfRound {
+  static constexpr int64_t kMost = kMaxSmallMatrixSize / 2;
+  int64_t count = 0;
+  int64_t first[kMost], second[kMost];
+
+  // In n - 1 rounds, or n where that is odd, each pair of n comes once: the order of a round-robin tournament, after
+  // R. P. Brent and F. T. Luk (1985).
+  PairsOfRound(int64_t n, int64_t round) {
+    const int64_t players = n + n % 2;
     for (int64_t k = 0; k < players / 2; ++k) {
       const int64_t p = k == 0 ? players - 1 : (round + k) % (players - 1);
       const int64_t q = k == 0 ? round : (round - k + players - 1) % (players - 1);
-      if (std::max(p, q) < n) rotate(std::min(p, q), std::max(p, q));
+      if (std::max(p, q) == n) continue;
+      first[count] = std::min(p, q);
+      second[count] = std::max(p, q);
+      ++count;
     }
   }
+};
+
+// Sweeps over all pairs of n until none needs a rotation. choose(p, q, &rotation) says in which lanes one is needed,
+// apply(p, q, rotation) does it. All rotations of a round are chosen first: none waits for another one's divisions.
+template <class N, class Choose, class Apply>
+HWY_INLINE void RotateUntilDone(int64_t n, const Choose& choose, const Apply& apply, LaneInfo<typename N::Real>* info) {
+  using T = typename N::Real;
+  const Tag<T> d;
+  auto rotated = hn::MaskFromVec(hn::Zero(d));
+  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
+    rotated = hn::MaskFromVec(hn::Zero(d));
+    for (int64_t round = 0; round + 1 < n + n % 2; ++round) {
+      const PairsOfRound pairs(n, round);
+      Rotation<N> rotations[PairsOfRound::kMost];
+      bool is_needed[PairsOfRound::kMost];
+      for (int64_t i = 0; i < pairs.count; ++i) {
+        const auto needed = choose(pairs.first[i], pairs.second[i], &rotations[i]);
+        is_needed[i] = !hn::AllFalse(d, needed);
+        rotated = hn::Or(rotated, needed);
+      }
+      for (int64_t i = 0; i < pairs.count; ++i) {
+        if (is_needed[i]) apply(pairs.first[i], pairs.second[i], rotations[i]);
+      }
+    }
+    if (hn::AllFalse(d, rotated)) return;
+  }
+  info->Fail(rotated, 1);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -23,15 +23,14 @@ namespace {
 // Columns shorter than this, some 2^-390 of the longest, have no direction that is worth rotations.
 constexpr double kNoLength = 0x1p-190;
 
-// Makes columns p and q of x orthogonal, and does the same to those of `turns`, where there are any. The lanes in which
-// that was needed.
+// What makes columns p and q of x orthogonal, and the lanes in which that is needed.
 template <class N>
-HWY_INLINE Lanes<typename N::Real> Orthogonalize(LaneMatrix<N> x, LaneMatrix<N> turns, int64_t p, int64_t q,
-                                                 Reals<typename N::Real> tolerance_square) {
+HWY_INLINE Lanes<typename N::Real> ChooseRotation(LaneMatrix<N> x, int64_t p, int64_t q,
+                                                  Reals<typename N::Real> tolerance_square, Rotation<N>* rotation) {
   using T = typename N::Real;
   const Tag<T> d;
-  T* const a = x.at(0, p);
-  T* const b = x.at(0, q);
+  const T* const a = x.at(0, p);
+  const T* const b = x.at(0, q);
   Reals<T> a_square = hn::Zero(d), b_square = hn::Zero(d);
   N product = Constant<N>(0);
   for (int64_t i = 0; i < x.rows; ++i) {
@@ -44,28 +43,26 @@ HWY_INLINE Lanes<typename N::Real> Orthogonalize(LaneMatrix<N> x, LaneMatrix<N> 
   const Reals<T> limit = hn::Mul(hn::Mul(a_square, tolerance_square), b_square);
   const auto have_length = hn::Lt(SetReal(T(kNoLength * kNoLength)), hn::Min(a_square, b_square));
   const auto needed = hn::And(have_length, hn::Lt(limit, product_square));
-  if (hn::AllFalse(d, needed)) return needed;
-  const Rotation<N> rotation = MakeRotation(needed, hn::Sub(b_square, a_square), product, product_square);
-  Rotate<N>(rotation, x.rows, a, N::kStep, b, N::kStep);
-  Rotate<N>(rotation, turns.rows, turns.at(0, p), N::kStep, turns.at(0, q), N::kStep);
+  if (!hn::AllFalse(d, needed)) {
+    *rotation = MakeRotation(needed, hn::Sub(b_square, a_square), product, product_square);
+  }
   return needed;
 }
 
-// M. R. Hestenes (1958): rotates pairs of columns of the square x until all are orthogonal.
+// M. R. Hestenes (1958): rotates pairs of columns of the square x until all are orthogonal, and those of `turns`
+// likewise.
 template <class N>
-HWY_NOINLINE void OrthogonalizeAll(LaneMatrix<N> x, LaneMatrix<N> turns, LaneInfo<typename N::Real>* info) {
+HWY_NOINLINE void Orthogonalize(LaneMatrix<N> x, LaneMatrix<N> turns, LaneInfo<typename N::Real>* info) {
   using T = typename N::Real;
-  const Tag<T> d;
   constexpr T kEpsilon = std::numeric_limits<T>::epsilon();
   const Reals<T> tolerance_square = SetReal(kEpsilon * kEpsilon * static_cast<T>(x.rows));
-  auto rotated = hn::MaskFromVec(hn::Zero(d));
-  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
-    rotated = hn::MaskFromVec(hn::Zero(d));
-    ForEachPair(x.rows, [&](int64_t p, int64_t q)
-                            HWY_ATTR { rotated = hn::Or(rotated, Orthogonalize(x, turns, p, q, tolerance_square)); });
-    if (hn::AllFalse(d, rotated)) return;
-  }
-  info->Fail(rotated, 1);
+  const auto choose = [&](int64_t p, int64_t q, Rotation<N>* rotation)
+                          HWY_ATTR { return ChooseRotation(x, p, q, tolerance_square, rotation); };
+  const auto apply = [&](int64_t p, int64_t q, const Rotation<N>& rotation) HWY_ATTR {
+    Rotate<N>(rotation, x.rows, x.at(0, p), N::kStep, x.at(0, q), N::kStep);
+    Rotate<N>(rotation, turns.rows, turns.at(0, p), N::kStep, turns.at(0, q), N::kStep);
+  };
+  RotateUntilDone<N>(x.rows, choose, apply, info);
 }
 
 // Lengths of the columns of the square x, which are divided by them, in descending order; `turns` goes along.
@@ -168,7 +165,7 @@ SmallMatrixFailure Svd(const SmallMatrixBatch& batch, void* scratch) {
     }
     if (has_vectors) SetIdentity(turns, k);
     LaneInfo<T> info;
-    OrthogonalizeAll(x, turns, &info);
+    Orthogonalize(x, turns, &info);
     SortByLength(x, turns, values);
     if (has_vectors) Complete(x, values, copy, q, q_tau);
     UnscaleLanes(scaling, k, values);
