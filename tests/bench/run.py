@@ -23,6 +23,7 @@ PROGRAMS = [
     ("suite.py", ["G"]),
     ("vector_math.py", ["vector_math"]),
     ("small_matrices.py", ["small_matrices"]),
+    ("bench_einsum_paths", ["einsum_paths"]),
 ]
 # Those that take --filter.
 FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py"}
@@ -35,7 +36,8 @@ def wanted(prefixes, wish):
 
 def command_of(program, options):
     if not program.endswith(".py"):
-        return [os.path.join(options.bin, program)]
+        networks = [options.networks] if program == "bench_einsum_paths" and options.networks else []
+        return [os.path.join(options.bin, program)] + networks
     python = peer_python(options) if program == "small_matrices.py" else sys.executable
     command = [python, os.path.join(HERE, program[:-3], program), "--bin=" + options.bin]
     return command + suite_options(options) if program == "suite.py" else command
@@ -100,6 +102,7 @@ def main():
     parser.add_argument("--threads", default="", help="thread counts of the workloads that have several, as 1,2")
     parser.add_argument("--rounds", type=int, default=0, help="turns of each contestant")
     parser.add_argument("--peers", default="", help="the libraries to compare with, as jax,numpy, or none; default: all")
+    parser.add_argument("--networks", default="", metavar="FOLDER", help="files of networks for einsum_paths")
     parser.add_argument("--peer-python", default="", help="the Python that has them")
     parser.add_argument("--json", default="", metavar="FILE", help="write the figures here")
     parser.add_argument("--report", nargs="?", const="", metavar="FILE",

@@ -36,6 +36,7 @@ class ContractionTree {
   void SetLabels(int node, LabelSet labels);
   // The cost of the node's step, from the labels of its children and its own.
   void UpdateCost(int node);
+  void SetCost(int node, double cost) { costs_[static_cast<size_t>(node)] = cost; }  // known already
 
   // What the cost of a step would be that contracts tensors of labels a and b to `result`.
   double StepCost(LabelSet a, LabelSet b, LabelSet result, bool is_last) const;

@@ -27,6 +27,9 @@ constexpr double kUsualBound = 1 << 28;
 constexpr double kGreedyBudget = 4e5;
 constexpr double kEliminationBudget = 4e6;
 constexpr double kAnnealingBudget = 1.6e7;
+// Annealing takes no more steps than a run has operations by this number: a plan is run often, but need not cost more
+// than many runs.
+constexpr double kOperationsOfStep = 50;
 constexpr int kSweepsOfRun = 800, kMaxRuns = 16;
 constexpr int64_t kSubtreeBudget = 20'000'000;
 constexpr int kSubtreeLeaves = 8;
@@ -68,6 +71,7 @@ class BestTree {
   }
 
   const ContractionTree& tree() const { return tree_; }
+  double cost() const { return cost_; }
 
  private:
   const ContractionNetwork& network_;
@@ -112,7 +116,8 @@ void OfferElimination(const ContractionNetwork& network, BestTree* best) {
 void OfferAnnealed(const ContractionNetwork& network, BestTree* best) {
   constexpr double kFirstBetas[] = {1, 0.5, 2};
   const double sweep = network.num_operands() * (4 + static_cast<double>(network.num_words()));
-  const int sweeps = Times(kAnnealingBudget, sweep, kMaxRuns * kSweepsOfRun);
+  const double budget_for_all = std::min(kAnnealingBudget, best->cost() / kOperationsOfStep);
+  const int sweeps = Times(budget_for_all, sweep, kMaxRuns * kSweepsOfRun);
   const int runs = std::max(1, sweeps / kSweepsOfRun);
   const auto improve = [&](ContractionTree tree) {
     int64_t budget = kSubtreeBudget / (runs + 1);

@@ -29,14 +29,17 @@ void Anneal(const AnnealingSchedule& schedule, uint64_t seed, ContractionTree* t
       const LabelSet x = tree->labels(stays), y = tree->labels(c), z = tree->labels(moved), whole = tree->labels(node);
       for (size_t w = 0; w < words; ++w) labels[w] = (x[w] | y[w]) & (z[w] | whole[w]);
       const double old_cost = tree->cost(node) + tree->cost(below);
-      const double new_cost =
-          tree->StepCost(x, y, labels, false) + tree->StepCost(labels, z, whole, node == tree->root());
-      if (!(new_cost <= old_cost) && random.Uniform() >= std::pow(old_cost / new_cost, beta)) continue;
+      // Costs up to here pass, by the acceptance rule of Metropolis on the logarithm of costs.
+      const double most = old_cost * std::exp(-std::log(random.Uniform()) / beta);
+      const double below_cost = tree->StepCost(x, y, labels, false);
+      if (below_cost > most) continue;
+      const double node_cost = tree->StepCost(labels, z, whole, node == tree->root());
+      if (below_cost + node_cost > most) continue;
       tree->SetChildren(below, stays, c);
       tree->SetLabels(below, labels);
       tree->SetChildren(node, below, moved);
-      tree->UpdateCost(below);
-      tree->UpdateCost(node);
+      tree->SetCost(below, below_cost);
+      tree->SetCost(node, node_cost);
     }
   }
 }
