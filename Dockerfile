@@ -10,7 +10,8 @@ WORKDIR /src
 COPY deploy/dev/packages.txt deploy/dev/packages.sh deploy/dev/setup.sh deploy/dev/
 RUN bash deploy/dev/setup.sh build && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl
+RUN ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl \
+ && sed '/^#ifndef/,$d' build/sources/ducc0-*/src/ducc0/fft/fft1d_impl.h >build/ducc0.txt
 
 FROM ${BASE} AS runtime
 COPY deploy/dev/packages.txt deploy/dev/packages.sh deploy/dev/setup.sh /tmp/setup/deploy/dev/
@@ -19,6 +20,8 @@ RUN cd /tmp/setup && bash deploy/dev/setup.sh runtime && rm -rf /tmp/setup /var/
  && install --directory --owner=65532 --group=65532 --mode=0750 /run/tensord
 COPY --from=build /src/build/release/bin/tensord /src/build/release/bin/tensordctl /usr/local/bin/
 COPY LICENSE /usr/share/doc/tensord/
+# The notice of a library that is part of the binary rather than a package.
+COPY --from=build /src/build/ducc0.txt /usr/share/doc/tensord/
 # A library that packages.txt forgot fails the build here and not the first start.
 RUN tensord --version && tensordctl help >/dev/null
 

@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "backends/cpu/fft_kernels.h"
 #include "backends/cpu/linalg_kernels.h"
 
 namespace tensord::cpu {
@@ -13,7 +14,7 @@ using Factories = absl::flat_hash_map<absl::string_view, MakeKernel*>;
 const Factories& BuiltIn() {
   static const Factories* const factories = [] {
     auto* all = new Factories();
-    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {LinalgKernels()};
+    const std::initializer_list<absl::Span<const FamilyKernel>> tables = {FftKernels(), LinalgKernels()};
     for (absl::Span<const FamilyKernel> table : tables) {
       for (const FamilyKernel& kernel : table) all->emplace(kernel.op, kernel.make);
     }

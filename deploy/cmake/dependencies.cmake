@@ -24,6 +24,16 @@ set(BLA_VENDOR OpenBLAS)
 find_package(BLAS REQUIRED)
 find_library(LAPACKE_LIBRARY lapacke REQUIRED)
 
+# Built from source: fetched once, into build/sources of the checkout.
+execute_process(COMMAND bash ${CMAKE_SOURCE_DIR}/deploy/dev/sources.sh RESULT_VARIABLE sources_result)
+if(NOT sources_result EQUAL 0)
+  message(FATAL_ERROR "The sources that deploy/dev/sources.txt names are not in build/sources: run bash deploy/dev/sources.sh")
+endif()
+file(STRINGS ${CMAKE_SOURCE_DIR}/deploy/dev/sources.txt ducc0_line REGEX "^ducc0 ")
+string(REGEX REPLACE "^ducc0 +([^ ]+) .*" "\\1" ducc0_version "${ducc0_line}")
+set(DUCC0_SOURCE_DIR ${CMAKE_SOURCE_DIR}/build/sources/ducc0-${ducc0_version})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/deploy/dev/sources.txt)
+
 if(TENSORD_TESTS)
   find_package(GTest CONFIG REQUIRED)
   find_package(benchmark CONFIG REQUIRED)

@@ -1,0 +1,14 @@
+#ifndef TENSORD_BACKENDS_CPU_FFT_KERNELS_H_
+#define TENSORD_BACKENDS_CPU_FFT_KERNELS_H_
+
+#include "absl/types/span.h"
+#include "backends/cpu/family_kernels.h"
+
+namespace tensord::cpu {
+
+// Kernels of the family fft.
+absl::Span<const FamilyKernel> FftKernels();
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FFT_KERNELS_H_

@@ -1,0 +1,282 @@
+#include "backends/cpu/fft_line_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/fft_lanes/fft_roots.h"
+#include "backends/cpu/fft_long_transform.h"
+#include "backends/cpu/fft_transforms.h"
+#include "engine/base/refusal.h"
+
+namespace tensord::cpu {
+namespace {
+
+// What tables and scratch are bounded with; a length with a large prime factor needs several times its own memory.
+constexpr int64_t kMaxLength = int64_t{1} << 28;
+constexpr int64_t kMaxAwkwardLength = int64_t{1} << 24;
+// A task in vectors has some lines of that many numbers, all in the second-level cache.
+constexpr int64_t kMaxLaneLength = int64_t{1} << 14;
+constexpr int64_t kMaxAwkwardLaneLength = int64_t{1} << 12;
+// Real lines that lie together: longer ones are better packed into complex ones and split.
+constexpr int64_t kMaxRealLaneLength = int64_t{1} << 12;
+// Up to here a line is so short that vectors may be mostly empty.
+constexpr int64_t kShortLine = 256;
+constexpr int64_t kFewLines = 3;
+// From here on a line's own parts are spread over threads; of shorter ones, each is one thread's.
+constexpr int64_t kSpreadLength = int64_t{1} << 15;
+// Numbers that are worth a task.
+constexpr int64_t kTaskElements = 4096;
+
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class LaneStep final : public FftLineStep {
+ public:
+  explicit LaneStep(const FftLineTask& task)
+      : task_(task),
+        lanes_(BestFftLanes().lanes(task.is_double)),
+        transform_(FftTransforms::OfProcess().Lanes(task.is_double, task.form, task.length)) {}
+
+  int64_t scratch_bytes() const override { return FftTasks::kMax * Aligned(transform_->task_bytes()); }
+
+  void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
+    FftLines lines = task_.lines;
+    lines.in = in;
+    lines.out = out;
+    const int64_t groups = (task_.num_lines + lanes_ - 1) / lanes_;
+    const int64_t least = std::max<int64_t>(1, kTaskElements / (task_.length * lanes_));
+    FftTasks(pool).For(groups, least, [&](int64_t begin, int64_t end, int64_t task) {
+      transform_->Run(lines, begin * lanes_, std::min(end * lanes_, task_.num_lines),
+                      scratch + task * Aligned(transform_->task_bytes()));
+    });
+  }
+
+  std::string Describe() const override { return absl::StrCat(task_.length, " in lanes"); }
+
+ private:
+  const FftLineTask task_;
+  const int64_t lanes_;
+  const std::shared_ptr<const FftLaneTransform> transform_;
+};
+
+// One line after the other, or each on a thread of its own. Real lines of even length n are transformed as n/2 complex
+// numbers, the even elements their real parts and the odd ones their imaginary parts.
+template <typename T>
+class LongStep final : public FftLineStep {
+ public:
+  using Number = FftNumber<T>;
+
+  explicit LongStep(const FftLineTask& task)
+      : task_(task),
+        packs_(task.form != FftForm::kComplex && task.length % 2 == 0),
+        spreads_(task.length >= kSpreadLength || task.num_lines == 1),
+        core_length_(packs_ ? task.length / 2 : task.length),
+        core_(core_length_) {
+    if (packs_) {
+      roots_ = FftTransforms::OfProcess().Get<Roots>(absl::StrCat("roots ", task.length),
+                                                     [&] { return std::make_shared<const Roots>(task.length); });
+    }
+  }
+
+  int64_t scratch_bytes() const override {
+    return spreads_ ? line_bytes(FftTasks::kMax) : FftTasks::kMax * line_bytes(1);
+  }
+
+  void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
+    if (spreads_) {
+      for (int64_t i = 0; i < task_.num_lines; ++i) RunLine(LineAt(in, out, i), scratch, FftTasks(pool));
+      return;
+    }
+    const int64_t least = std::max<int64_t>(1, kTaskElements / task_.length);
+    FftTasks(pool).For(task_.num_lines, least, [&](int64_t begin, int64_t end, int64_t task) {
+      for (int64_t i = begin; i < end; ++i)
+        RunLine(LineAt(in, out, i), scratch + task * line_bytes(1), FftTasks(nullptr));
+    });
+  }
+
+  std::string Describe() const override {
+    const auto [n1, n2] = core_.split();
+    return absl::StrCat(task_.length, core_.is_chirped() ? " by convolution over " : " as ", n1, "x", n2,
+                        packs_ ? ", two real numbers as one" : "");
+  }
+
+ private:
+  struct Roots {
+    explicit Roots(int64_t n) : of(n) {}
+    FftRoots of;
+    int64_t table_bytes() const { return of.bytes(); }
+  };
+
+  int64_t line_bytes(int64_t max_tasks) const {
+    return Aligned(core_length_ * static_cast<int64_t>(sizeof(Number))) + core_.scratch_bytes(max_tasks);
+  }
+  bool in_is_real() const {
+    return task_.lines.real_in || task_.form == FftForm::kRealToHalf || task_.form == FftForm::kRealToFull;
+  }
+  bool out_is_real() const { return task_.form == FftForm::kHalfToReal; }
+
+  FftLines LineAt(const void* in, void* out, int64_t line) const {
+    FftLines lines = task_.lines;
+    const int64_t before = line / lines.inner * lines.inner, offset = line % lines.inner;
+    lines.in = static_cast<const T*>(in) + (offset + before * lines.in_length) * (in_is_real() ? 1 : 2);
+    lines.out = static_cast<T*>(out) + (offset + before * lines.out_length) * (out_is_real() ? 1 : 2);
+    return lines;
+  }
+
+  // Element k of a line, zero past its end.
+  Number Read(const FftLines& line, int64_t k) const {
+    if (k >= line.in_length) return {0, 0};
+    if (in_is_real()) return {static_cast<const T*>(line.in)[k * line.inner], 0};
+    return static_cast<const Number*>(line.in)[k * line.inner];
+  }
+  static void Write(const FftLines& line, int64_t k, Number value) {
+    if (k < line.out_length) static_cast<Number*>(line.out)[k * line.inner] = value;
+  }
+
+  void RunLine(const FftLines& line, char* scratch, const FftTasks& tasks) const {
+    Number* const buffer = reinterpret_cast<Number*>(scratch);
+    char* const rest = scratch + Aligned(core_length_ * static_cast<int64_t>(sizeof(Number)));
+    FftLines core{.in = buffer,
+                  .out = buffer,
+                  .in_length = core_length_,
+                  .out_length = core_length_,
+                  .forward = line.forward,
+                  .scale = line.scale};
+    if (out_is_real()) {
+      RunToReal(line, core, buffer, rest, tasks);
+    } else if (packs_) {
+      RunFromReal(line, core, buffer, rest, tasks);
+    } else {
+      RunComplex(line, core, buffer, rest, tasks);
+    }
+  }
+
+  void RunComplex(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
+    if (line.inner == 1) {
+      core.in = line.in;
+      core.in_length = line.in_length;
+      core.real_in = in_is_real();
+      core.out = line.out;
+      core.out_length = line.out_length;
+      core_.Run(core, rest, tasks);
+      return;
+    }
+    Fill(buffer, tasks, [&](int64_t k) { return Read(line, k); });
+    core_.Run(core, rest, tasks);
+    tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t k = begin; k < end; ++k) Write(line, k, buffer[k]);
+    });
+  }
+
+  // With z the transform of pairs: the even elements' is (z[k] + conj z[-k]) / 2, the odd ones' -i (z[k] - conj z[-k])
+  // / 2, and bins k and n/2 - k follow from those at k.
+  void RunFromReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
+    if (line.inner == 1 && line.in_length >= task_.length) {
+      core.in = line.in;
+    } else {
+      Fill(buffer, tasks, [&](int64_t k) { return Number{Read(line, 2 * k).r, Read(line, 2 * k + 1).r}; });
+    }
+    core.forward = true;
+    core_.Run(core, rest, tasks);
+    const int64_t half = core_length_;
+    const T sign = line.forward ? 1 : -1;
+    const auto write_bin = [&](int64_t k, Number value) {
+      Write(line, k, {value.r, sign * value.i});
+      if (k > 0 && k < half) Write(line, task_.length - k, {value.r, -sign * value.i});
+    };
+    tasks.For(half / 2 + 1, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t k = begin; k < end; ++k) {
+        if (k == 0) {
+          write_bin(0, {buffer[0].r + buffer[0].i, 0});
+          write_bin(half, {buffer[0].r - buffer[0].i, 0});
+          continue;
+        }
+        const Number a = buffer[k], b = buffer[half - k];
+        const Number even{(a.r + b.r) / 2, (a.i - b.i) / 2}, odd{(a.i + b.i) / 2, (b.r - a.r) / 2};
+        const FftRoot w = roots_->of.At(k);
+        const Number turned = odd * Number{static_cast<T>(w.r), static_cast<T>(-w.i)};
+        write_bin(k, {even.r + turned.r, even.i + turned.i});
+        if (2 * k != half) write_bin(half - k, {even.r - turned.r, turned.i - even.i});
+      }
+    });
+  }
+
+  void RunToReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
+    const int64_t n = task_.length, half = n / 2;
+    const auto bin = [&](int64_t k) {
+      Number value = Read(line, k);
+      if (k == 0 || 2 * k == n) value.i = 0;
+      return value;
+    };
+    if (packs_) {
+      Fill(buffer, tasks, [&](int64_t k) {
+        const Number a = bin(k), b = bin(half - k);
+        const Number odd{a.r - b.r, a.i + b.i};
+        const FftRoot w = roots_->of.At(k);
+        const Number turned = odd * Number{static_cast<T>(w.r), static_cast<T>(w.i)};
+        return Number{a.r + b.r - turned.i, a.i - b.i + turned.r};
+      });
+    } else {
+      Fill(buffer, tasks, [&](int64_t k) {
+        if (k <= half) return bin(k);
+        const Number value = bin(n - k);
+        return Number{value.r, -value.i};
+      });
+    }
+    const bool direct = packs_ && line.inner == 1 && line.out_length == n;
+    if (direct) core.out = line.out;
+    core.forward = false;
+    core_.Run(core, rest, tasks);
+    if (direct) return;
+    tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t k = begin; k < end; ++k) {
+        const T value = !packs_ ? buffer[k].r : k % 2 == 0 ? buffer[k / 2].r : buffer[k / 2].i;
+        static_cast<T*>(line.out)[k * line.inner] = value;
+      }
+    });
+  }
+
+  template <typename Value>
+  void Fill(Number* buffer, const FftTasks& tasks, const Value& value) const {
+    tasks.For(core_length_, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t k = begin; k < end; ++k) buffer[k] = value(k);
+    });
+  }
+
+  const FftLineTask task_;
+  const bool packs_;
+  const bool spreads_;
+  const int64_t core_length_;
+  const FftLongTransform<T> core_;
+  std::shared_ptr<const Roots> roots_;
+};
+
+bool Splits(bool is_double, int64_t length) {
+  return is_double ? FftSplit<double>(length).has_value() : FftSplit<float>(length).has_value();
+}
+
+bool UsesLanes(const FftLineTask& task) {
+  const int64_t n = task.length;
+  const bool is_complex = task.form == FftForm::kComplex;
+  const bool splits = Splits(task.is_double, is_complex || n % 2 != 0 ? n : n / 2);
+  if (is_complex && splits && task.lines.inner == 1) return false;
+  if (n < (is_complex ? kShortLine : 2 * kShortLine)) return true;
+  if (task.num_lines < kFewLines) return false;
+  if (!is_complex && splits && task.lines.inner == 1) return n <= kMaxRealLaneLength;
+  return n <= (splits ? kMaxLaneLength : kMaxAwkwardLaneLength);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const FftLineTask& task) {
+  const int64_t limit = Splits(task.is_double, task.length) ? kMaxLength : kMaxAwkwardLength;
+  if (task.length > limit) {
+    return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu transforms up to ", limit,
+                                                              " elements of such a length, and has ", task.length));
+  }
+  if (UsesLanes(task)) return std::make_unique<const LaneStep>(task);
+  if (task.is_double) return std::make_unique<const LongStep<double>>(task);
+  return std::make_unique<const LongStep<float>>(task);
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,175 @@
+#include "backends/cpu/fft_long_transform.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/fft_lanes/fft_roots.h"
+#include "backends/cpu/fft_transforms.h"
+#include "backends/cpu/thread_pool.h"
+
+namespace tensord::cpu {
+namespace {
+
+// The least factor of a length: as many columns and rows as the widest vectors have lanes.
+template <typename T>
+constexpr int64_t kMinFactor = 64 / sizeof(T);
+constexpr int64_t kMaxFactor = int64_t{1} << 14;
+// Larger prime factors the library transforms by convolutions of its own, in each of the columns.
+constexpr int64_t kMaxPrime = 100;
+// Elements of simple loops that are worth a task.
+constexpr int64_t kTaskElements = 8192;
+
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t LargestPrime(int64_t n) {
+  int64_t largest = 1;
+  for (int64_t p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) largest = p;
+  }
+  return std::max(largest, n);
+}
+
+// The shortest length of at least `least` whose factors are small and whose halves fill vectors.
+template <typename T>
+int64_t PaddedLength(int64_t least) {
+  int64_t best = int64_t{1} << 62;
+  for (int64_t odd : {1, 3, 5, 7, 9, 15, 21, 25, 27}) {
+    int64_t n = odd;
+    while (n < least || !FftSplit<T>(n).has_value()) n *= 2;
+    best = std::min(best, n);
+  }
+  return best;
+}
+
+template <typename T>
+std::shared_ptr<const FftChirp<T>> MakeChirp(int64_t n, int64_t padded, const FftSplitTransform& split) {
+  FftChirp<T> tables{.padded = padded};
+  const FftRoots roots(2 * n);
+  std::vector<FftNumber<T>> conjugate(static_cast<size_t>(padded));
+  for (int64_t j = 0; j < n; ++j) {
+    const FftRoot w = roots.At(j * j % (2 * n));
+    const FftNumber<T> value{static_cast<T>(w.r), static_cast<T>(w.i)};
+    tables.chirp.push_back({value.r, -value.i});
+    conjugate[static_cast<size_t>(j)] = value;
+    if (j > 0) conjugate[static_cast<size_t>(padded - j)] = value;
+  }
+  tables.filter.resize(static_cast<size_t>(padded));
+  std::vector<char> memory(static_cast<size_t>(Aligned(split.middle_bytes()) + split.task_bytes() + 64));
+  char* const middle = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  char* const scratch = middle + Aligned(split.middle_bytes());
+  const FftLines line{.in = conjugate.data(),
+                      .out = tables.filter.data(),
+                      .in_length = padded,
+                      .out_length = padded,
+                      .scale = 1 / static_cast<double>(padded)};
+  split.RunColumns(line, 0, split.column_groups(), middle, scratch);
+  split.RunRows(line, 0, split.row_groups(), middle, scratch);
+  return std::make_shared<const FftChirp<T>>(std::move(tables));
+}
+
+}  // namespace
+
+void FftTasks::For(int64_t count, int64_t least, absl::FunctionRef<void(int64_t, int64_t, int64_t)> part) const {
+  const int64_t tasks = std::min(max_tasks(), (count + least - 1) / least);
+  if (tasks <= 1) {
+    if (count > 0) part(0, count, 0);
+    return;
+  }
+  pool_->ParallelFor(tasks, [&](int64_t task) { part(count * task / tasks, count * (task + 1) / tasks, task); });
+}
+
+template <typename T>
+std::optional<std::pair<int64_t, int64_t>> FftSplit(int64_t length) {
+  if (length > kMaxFactor * kMaxFactor || LargestPrime(length) > kMaxPrime) return std::nullopt;
+  int64_t small = 1;
+  for (int64_t d = 1; d * d <= length; ++d) {
+    if (length % d == 0) small = d;
+  }
+  if (small < kMinFactor<T> || length / small > kMaxFactor) return std::nullopt;
+  return std::pair(small, length / small);
+}
+
+template <typename T>
+FftLongTransform<T>::FftLongTransform(int64_t length) : n_(length) {
+  constexpr bool is_double = sizeof(T) == sizeof(double);
+  FftTransforms& transforms = FftTransforms::OfProcess();
+  if (const auto split = FftSplit<T>(length); split.has_value()) {
+    split_sizes_ = *split;
+    split_ = transforms.Split(is_double, split->first, split->second);
+    return;
+  }
+  const int64_t padded = PaddedLength<T>(2 * length - 1);
+  split_sizes_ = *FftSplit<T>(padded);
+  split_ = transforms.Split(is_double, split_sizes_.first, split_sizes_.second);
+  chirp_ = transforms.Get<FftChirp<T>>(absl::StrCat(BestFftLanes().name, " chirp ", is_double, " ", length),
+                                       [&] { return MakeChirp<T>(length, padded, *split_); });
+}
+
+template <typename T>
+int64_t FftLongTransform<T>::scratch_bytes(int64_t max_tasks) const {
+  const int64_t padded = chirp_ == nullptr ? 0 : chirp_->padded * static_cast<int64_t>(sizeof(FftNumber<T>));
+  return Aligned(padded) + Aligned(split_->middle_bytes()) + max_tasks * Aligned(split_->task_bytes());
+}
+
+template <typename T>
+void FftLongTransform<T>::Run(const FftLines& line, char* scratch, const FftTasks& tasks) const {
+  if (chirp_ == nullptr) {
+    RunSplit(line, scratch, tasks);
+  } else {
+    RunChirped(line, scratch, tasks);
+  }
+}
+
+template <typename T>
+void FftLongTransform<T>::RunSplit(const FftLines& line, char* scratch, const FftTasks& tasks) const {
+  char* const middle = scratch;
+  char* const of_tasks = middle + Aligned(split_->middle_bytes());
+  const int64_t task_bytes = Aligned(split_->task_bytes());
+  tasks.For(split_->column_groups(), 1, [&](int64_t begin, int64_t end, int64_t task) {
+    split_->RunColumns(line, begin, end, middle, of_tasks + task * task_bytes);
+  });
+  tasks.For(split_->row_groups(), 1, [&](int64_t begin, int64_t end, int64_t task) {
+    split_->RunRows(line, begin, end, middle, of_tasks + task * task_bytes);
+  });
+}
+
+// Leo Bluestein, A linear filtering approach to the computation of the discrete Fourier transform, 1970. The inverse is
+// the conjugate of the transform of the conjugate.
+template <typename T>
+void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const FftTasks& tasks) const {
+  const int64_t m = chirp_->padded;
+  FftNumber<T>* const padded = reinterpret_cast<FftNumber<T>*>(scratch);
+  char* const rest = scratch + Aligned(m * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  const T sign = line.forward ? 1 : -1;
+  const int64_t given = std::min(n_, line.in_length);
+  tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t j = begin; j < end; ++j) {
+      FftNumber<T> value{0, 0};
+      if (j < given && line.real_in) value.r = static_cast<const T*>(line.in)[j];
+      if (j < given && !line.real_in) value = static_cast<const FftNumber<T>*>(line.in)[j];
+      value.i *= sign;
+      padded[j] = j < given ? value * chirp_->chirp[static_cast<size_t>(j)] : FftNumber<T>{0, 0};
+    }
+  });
+  FftLines within{.in = padded, .out = padded, .in_length = m, .out_length = m};
+  RunSplit(within, rest, tasks);
+  tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t k = begin; k < end; ++k) padded[k] = padded[k] * chirp_->filter[static_cast<size_t>(k)];
+  });
+  within.forward = false;
+  RunSplit(within, rest, tasks);
+  const T scale = static_cast<T>(line.scale);
+  tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t k = begin; k < end; ++k) {
+      const FftNumber<T> value = padded[k] * chirp_->chirp[static_cast<size_t>(k)];
+      static_cast<FftNumber<T>*>(line.out)[k] = {value.r * scale, value.i * scale * sign};
+    }
+  });
+}
+
+template std::optional<std::pair<int64_t, int64_t>> FftSplit<float>(int64_t);
+template std::optional<std::pair<int64_t, int64_t>> FftSplit<double>(int64_t);
+template class FftLongTransform<float>;
+template class FftLongTransform<double>;
+
+}  // namespace tensord::cpu
