@@ -21,7 +21,9 @@ constexpr int64_t kParts = 16;
 constexpr int64_t kLeastParts = 6;
 constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
 constexpr int64_t kPanelsTogether = 8;
-constexpr int64_t kReads = 8;
+constexpr int64_t kReads = 8;  // of an operand as it lies
+constexpr int64_t kLeastReads = 8;
+constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
 constexpr int64_t kTransposedRun = 8;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -99,12 +101,21 @@ struct TiledGemm::Box {
 };
 
 bool TiledGemm::Suits(const DotSpace& space, DType dtype) {
-  const GemmTiles tiles = GetGemmTiles(dtype);
-  if (tiles.rows == 0) return false;
+  if (GetGemmTiles(dtype).rows == 0) return false;
   const int64_t m = space.Size(kRows), n = space.Size(kColumns), k = space.Size(kSummed);
-  if (m < 16 || n < 4 || k < 4 || m * n * k < 16 * 16 * 16) return false;
-  const bool needs_parts_of_sums = space.Size(kBatch) == 1 && m * n <= 64 * 64 && k >= 8192;
-  if (needs_parts_of_sums) return false;
+  // Vectors, and what is tiny, have loops of their own (Gemm).
+  if (m * SizeOf(dtype) < 16 || n < 2 || k < 4 || (m <= kMaxTinyRows && k <= kMaxTinyTerms)) return false;
+  const bool is_bound_by_writing = k < 8 && m * n * SizeOf(dtype) >= kLargeResultBytes;
+  const bool needs_parts_of_sums = space.Size(kBatch) == 1 && m * n <= 16 * 16 && k >= 8192;
+  if (is_bound_by_writing || needs_parts_of_sums) return false;
+  // To pack scattered elements pays where each is read often.
+  const DotAxisList terms = OrderOfTerms(space);
+  for (DotSide side : {kLhs, kRhs}) {
+    const int64_t others = side == kLhs ? n : m;
+    const bool is_matrix =
+        MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]).size() == 1 && MergeOn(side, terms).size() == 1;
+    if (!is_matrix && others < kLeastReads) return false;
+  }
   const DotAxisList rows = MergeOn(kDotResult, space.roles[kRows]);
   const DotAxisList columns = MergeOn(kDotResult, space.roles[kColumns]);
   return rows.size() == 1 && rows[0].strides[kDotResult] == 1 && columns.size() == 1;
