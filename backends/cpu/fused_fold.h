@@ -28,11 +28,13 @@ class FusedFold {
   int64_t state_bytes() const { return levels_ * level_bytes_ + wide_bytes_; }  // aligned to 64
   int64_t partial_bytes() const { return level_bytes_; }
 
+  // Whether it is one run in one tile, whose result is the state: neither started nor in a cascade.
+  bool is_one_run() const { return is_one_run_; }
   Cascade Start(int64_t width, char* state) const;
   // Adds `rows` rows of a tile.
   void Add(const void* x, int64_t width, int64_t rows, char* state, Cascade& cascade) const;
   // Writes what was added, for each element of a row; or, with Partial, what Join takes.
-  void Finish(int64_t width, Cascade& cascade, void* results) const;
+  void Finish(int64_t width, const char* state, Cascade& cascade, void* results) const;
   void Partial(int64_t width, Cascade& cascade, void* partial) const;
   // Joins `parts` partials that are `step_bytes` apart.
   void Join(int64_t width, const void* partials, int64_t step_bytes, int64_t parts, char* state, void* results) const;

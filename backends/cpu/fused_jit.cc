@@ -123,6 +123,7 @@ class RunFormer {
     const size_t calls = static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), is_call));
     const bool is_big = std::any_of(plan_.accesses.begin(), plan_.accesses.end(), streams);
     if (is_big && plan_.space.is_map()) return members > 1;
+    if (is_big && calls == 0) return members > 0;
     return members > 1 + 2 * calls;
   }
 

@@ -113,7 +113,7 @@ Walk FusedSpace::WalkOf(absl::Span<const int64_t> strides, bool tail, bool with_
   return Walk(axes);
 }
 
-int64_t FusedSpace::GroupOffset(absl::Span<const int64_t> strides, int64_t group) const {
+int64_t FusedSpace::GroupOffsetByAxis(absl::Span<const int64_t> strides, int64_t group) const {
   int64_t offset = 0;
   if (group == 0) return offset;  // there may be no group at all
   for (size_t d = 0; d < outer_.size(); ++d) {

@@ -45,7 +45,10 @@ class FusedSpace {
   Walk GroupWalk(absl::Span<const int64_t> strides, bool tail) const { return WalkOf(strides, tail, true); }
   Walk BoxWalk(absl::Span<const int64_t> strides, bool tail) const { return WalkOf(strides, tail, false); }
   // The element from which on a group's points are counted, by those strides.
-  int64_t GroupOffset(absl::Span<const int64_t> strides, int64_t group) const;
+  int64_t GroupOffset(absl::Span<const int64_t> strides, int64_t group) const {
+    if (outer_.size() == 1) return group * outer_[0].step * strides[outer_[0].axis];
+    return GroupOffsetByAxis(strides, group);
+  }
   bool DependsOnGroup(absl::Span<const int64_t> strides) const;
 
  private:
@@ -56,6 +59,7 @@ class FusedSpace {
   };
 
   Walk WalkOf(absl::Span<const int64_t> strides, bool tail, bool with_scan) const;
+  int64_t GroupOffsetByAxis(absl::Span<const int64_t> strides, int64_t group) const;
   int64_t MapTile(int64_t limit) const;
 
   bool is_map_ = false;

@@ -108,6 +108,7 @@ void FusedTask::FetchGroup(int64_t group) {
 void FusedTask::StartFolds(const FusedStage& stage) {
   for (const int32_t index : stage.folds) {
     const size_t f = static_cast<size_t>(index);
+    if (plan_.folds[f].is_one_run()) continue;
     new (folds_ + f) Cascade(plan_.folds[f].Start(width_, memory_ + plan_.fold_offsets[f]));
   }
 }
@@ -116,7 +117,7 @@ void FusedTask::RunGroup() {
   for (const FusedStage& stage : plan_.stages) {
     for (const int32_t index : stage.finishes) {
       const size_t f = static_cast<size_t>(index);
-      plan_.folds[f].Finish(width_, folds_[f], at_[plan_.fold_places[f]]);
+      plan_.folds[f].Finish(width_, memory_ + plan_.fold_offsets[f], folds_[f], at_[plan_.fold_places[f]]);
     }
     RunLower(stage.kept, width_);
     RunLower(stage.stores, width_);
