@@ -4,7 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/families/all_families.h"
+#include "engine/base/status_macros.h"
+#include "engine/families/family_plugin.h"
 #include "server/config/config_file.h"
 #include "server/observe/collected_metrics.h"
 #include "server/rpc/compute_service.h"
@@ -34,6 +35,14 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
   };
 }
 
+std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamilies& families) {
+  std::vector<absl::Span<const cpu::FamilyKernel>> tables;
+  for (const DeviceKernels& kernels : families.KernelsOf("cpu")) {
+    tables.push_back(absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count));
+  }
+  return tables;
+}
+
 CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   const CallGate::Snapshot inside = gate.snapshot();
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
@@ -43,15 +52,21 @@ CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
 
 absl::string_view Version() { return TENSORD_VERSION; }
 
-std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
+  ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
   parts->log = std::make_unique<Log>(
       Log::Options{.level = LogLevelFromName(config.log().level()), .requests = config.log().requests()});
+
+  for (const std::string& family : parts->families->loaded()) {
+    parts->log->Event(LogLevel::kInfo, "family loaded", family);
+  }
 
   parts->executors = std::make_unique<ExecutorPool>();
   const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
                                  .pool_bytes = config.cpu().pool_bytes(),
-                                 .jit = CpuJitNamed(config.cpu().jit())};
+                                 .jit = CpuJitNamed(config.cpu().jit()),
+                                 .family_kernels = CpuKernelsOf(*parts->families)};
   AddDevice("cpu:0", MakeCpuBackend(cpu), config.cpu().executors(), config.cpu().queue_length(), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
@@ -71,7 +86,7 @@ std::unique_ptr<ServerParts> Compose(const ServerConfig& config) {
 
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
-                          .registry = &FamilyRegistry(),
+                          .registry = &parts->families->registry(),
                           .executors = parts->executors.get(),
                           .compile_pool = parts->compile_pool.get(),
                           .cache = parts->cache.get(),

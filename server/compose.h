@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/exec/backend.h"
 #include "engine/runtime/compile_pool.h"
@@ -18,6 +19,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/service_parts.h"
+#include "server/server_families.h"
 
 namespace tensord::server {
 
@@ -26,6 +28,7 @@ absl::string_view Version();
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it. Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
 struct ServerParts {
+  std::unique_ptr<const ServerFamilies> families;
   std::unique_ptr<Log> log;
   std::vector<std::unique_ptr<Backend>> backends;
   std::unique_ptr<ProgramCache> cache;
@@ -40,8 +43,8 @@ struct ServerParts {
 };
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
-// named here and nowhere else.
-std::unique_ptr<ServerParts> Compose(const ServerConfig& config);
+// named here and nowhere else. INVALID_ARGUMENT where a plugin cannot be used.
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config);
 
 }  // namespace tensord::server
 

@@ -73,7 +73,7 @@ absl::Status Daemon::Listen() {
   for (const ListenAddress& address : addresses) {
     if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
   }
-  parts_ = Compose(config_);
+  ASSIGN_OR_RETURN(parts_, Compose(config_));
   if (!config_.metrics().empty()) {
     ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/optimization.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fused_kernel.h"
@@ -167,6 +168,9 @@ class CpuBackend final : public Backend {
         jit_(JitOptionsOf(options.jit)),
         pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
     cpu::UseSerialBlas();
+    for (absl::Span<const cpu::FamilyKernel> table : options.family_kernels) {
+      for (const cpu::FamilyKernel& kernel : table) family_kernels_.emplace(kernel.op, kernel.make);
+    }
   }
 
   absl::string_view kind() const override { return "cpu"; }
@@ -178,7 +182,7 @@ class CpuBackend final : public Backend {
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     const DType first = operands.empty() ? result : operands[0];
-    if (cpu::FactoryOf(op) != nullptr && op.dtypes.Contains(first)) return absl::OkStatus();
+    if (FactoryOf(op) != nullptr && op.dtypes.Contains(first)) return absl::OkStatus();
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("the device cpu cannot run ", op.name, " on ", Name(first)));
   }
@@ -190,7 +194,7 @@ class CpuBackend final : public Backend {
     auto program = std::make_unique<CpuProgram>();
     for (const SegmentInstruction& instruction : segments) {
       const BoundInstruction& bound = instruction.bound;
-      cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op);
+      cpu::MakeKernel* const make = FactoryOf(*bound.op);
       absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
       if (make == nullptr) {
         kernel = Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
@@ -239,10 +243,18 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // nullptr where there is none.
+  cpu::MakeKernel* FactoryOf(const OpDef& op) const {
+    if (cpu::MakeKernel* const built_in = cpu::FactoryOf(op); built_in != nullptr) return built_in;
+    const auto it = family_kernels_.find(op.name);
+    return it == family_kernels_.end() ? nullptr : it->second;
+  }
+
   const std::string model_;
   const int64_t memory_bytes_;
   const std::shared_ptr<HostBufferPool> memory_;
   const cpu::JitOptions jit_;
+  absl::flat_hash_map<absl::string_view, cpu::MakeKernel*> family_kernels_;  // of families that are not built in
   ThreadPool pool_;
 };
 

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "backends/cpu/family_kernels.h"
 #include "engine/exec/backend.h"
 
 namespace tensord {
@@ -23,6 +26,8 @@ struct CpuBackendOptions {
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
   CpuJit jit = CpuJit::kAuto;
+  // Of families that are not built in. The tables must outlive the backend.
+  std::vector<absl::Span<const cpu::FamilyKernel>> family_kernels;
 };
 
 // The native CPU: Highway kernels and OpenBLAS under one pool of threads. Buffers are host memory. Sets OpenBLAS to one
