@@ -341,24 +341,27 @@ TEST(DotTest, LargeProductsAreCutAlikeForAnyThreads) {
                         {{64, 64, 40}, {64, 64, 40}, {1}, {0}, {2}, {2}},
                         {{40, 64, 64}, {40, 64, 64}, {2}, {1}, {0}, {0}},
                         {{200, 150, 3}, {150, 170, 3}, {1}, {0}, {2}, {2}}};
-  for (const Case& c : cases) {
-    SCOPED_TRACE(Describe(c));
-    std::mt19937 random(9);
-    std::uniform_real_distribution<float> distribution(-1, 1);
-    std::vector<float> lhs(static_cast<size_t>(Product(c.lhs))), rhs(static_cast<size_t>(Product(c.rhs)));
-    for (auto* side : {&lhs, &rhs}) {
-      for (float& v : *side) v = distribution(random);
+  // Some have loops of ours, the others BLAS.
+  ForEachInstructionSet([&cases](const char*) {
+    for (const Case& c : cases) {
+      SCOPED_TRACE(Describe(c));
+      std::mt19937 random(9);
+      std::uniform_real_distribution<float> distribution(-1, 1);
+      std::vector<float> lhs(static_cast<size_t>(Product(c.lhs))), rhs(static_cast<size_t>(Product(c.rhs)));
+      for (auto* side : {&lhs, &rhs}) {
+        for (float& v : *side) v = distribution(random);
+      }
+      const auto result = DotAnyThreads<float>(c, lhs, rhs);
+      const auto expected = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
+        return sum + static_cast<double>(x) * static_cast<double>(y);
+      });
+      const auto magnitude = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
+        return sum + std::abs(static_cast<double>(x) * static_cast<double>(y));
+      });
+      ASSERT_EQ(result.size(), expected.size());
+      for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-6 * magnitude[i]) << i;
     }
-    const auto result = DotAnyThreads<float>(c, lhs, rhs);
-    const auto expected = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
-      return sum + static_cast<double>(x) * static_cast<double>(y);
-    });
-    const auto magnitude = Naive(c, lhs, rhs, 0.0, [](double sum, float x, float y) {
-      return sum + std::abs(static_cast<double>(x) * static_cast<double>(y));
-    });
-    ASSERT_EQ(result.size(), expected.size());
-    for (size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-6 * magnitude[i]) << i;
-  }
+  });
 }
 
 TEST(DotTest, LargeIntegerProductsAreExact) {
