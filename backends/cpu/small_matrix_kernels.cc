@@ -1,6 +1,8 @@
 #include "backends/cpu/small_matrix_kernels.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
@@ -13,9 +15,12 @@
 namespace tensord::cpu {
 namespace {
 
-// The largest matrices that are faster across lanes, even with a single one of them not much slower than LAPACK's.
-constexpr int64_t kMaxDirectSize = kMaxSmallMatrixSize;
-constexpr int64_t kMaxIterativeSize = 16;
+// The largest matrices that are much faster across lanes in a batch, while a single one takes at most two or three
+// times as long as LAPACK does. Where L, U and P are stored and rows of L exchanged, or sweeps go on, that ends sooner.
+int64_t LargestSize(SmallMatrixOp op) {
+  const bool ends_sooner = op == SmallMatrixOp::kLu || op == SmallMatrixOp::kSvd || op == SmallMatrixOp::kEigh;
+  return ends_sooner ? 16 : kMaxSmallMatrixSize;
+}
 
 // What an instruction is for the loops: its operands and results are theirs, except that values alone are one result.
 struct SmallMatrixCase {
@@ -77,8 +82,27 @@ std::optional<SmallMatrixCase> CaseOf(const BoundInstruction& instruction) {
   }
 }
 
-// Tasks are ranges of groups of matrices that lie across lanes, each with scratch of its own; a task notes its first
-// failure before the scratch.
+// Up to 64 places, of which a thread takes the first that is free: few threads keep to few of them, which stay in their
+// caches.
+class Places {
+ public:
+  static constexpr int64_t kMost = 64;
+
+  // There are never more takers than places.
+  int Take() {
+    uint64_t taken = taken_.load(std::memory_order_relaxed);
+    while (!taken_.compare_exchange_weak(taken, taken | (taken + 1), std::memory_order_acquire)) {
+    }
+    return std::countr_one(taken);
+  }
+  void Leave(int place) { taken_.fetch_and(~(uint64_t{1} << place), std::memory_order_release); }
+
+ private:
+  std::atomic<uint64_t> taken_{0};
+};
+
+// Tasks are ranges of groups of matrices that lie across lanes. Scratch holds each task's first failure, and as many
+// places to work in as there are tasks.
 class SmallMatrixKernel final : public Kernel {
  public:
   SmallMatrixKernel(const BoundInstruction& instruction, const SmallMatrixCase& found, const SmallMatrixLoops& loops)
@@ -87,7 +111,7 @@ class SmallMatrixKernel final : public Kernel {
     for (size_t i = 2; i < shape_.size(); ++i) matrices_ *= shape_[i];
     for (const ConcreteType& operand : instruction.operands) operand_bytes_.push_back(operand.num_bytes() / matrices_);
     for (const ConcreteType& result : instruction.results) result_bytes_.push_back(result.num_bytes() / matrices_);
-    slot_bytes_ = CeilTo64(SmallMatrixScratchEntries(case_.op, case_.sizes) * loops_.entry_bytes);
+    place_bytes_ = CeilTo64(SmallMatrixScratchEntries(case_.op, case_.sizes) * loops_.entry_bytes);
     const SmallMatrixBatch& sizes = case_.sizes;
     const int64_t work = (sizes.rows + sizes.right_sides) * sizes.columns * std::min(sizes.rows, sizes.columns) *
                          (IsIterative(case_.op) ? kSweeps : 1);
@@ -99,10 +123,13 @@ class SmallMatrixKernel final : public Kernel {
 
   void Run(const KernelArgs& args) const override {
     SmallMatrixFailure* const failures = static_cast<SmallMatrixFailure*>(args.scratch);
+    Places places;
     const auto run = [&](int64_t task) {
       const int64_t begin = task * task_matrices_, end = std::min(matrices_, begin + task_matrices_);
-      char* const scratch = static_cast<char*>(args.scratch) + FailureBytes() + task * slot_bytes_;
+      const int place = places.Take();
+      char* const scratch = static_cast<char*>(args.scratch) + FailureBytes() + place * place_bytes_;
       failures[task] = loops_.run(OfMatrices(begin, end, args), scratch);
+      places.Leave(place);
       if (failures[task].matrix >= 0) failures[task].matrix += begin;
     };
     tasks_ == 1 ? run(0) : args.pool->ParallelFor(tasks_, run);
@@ -113,12 +140,12 @@ class SmallMatrixKernel final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes() const override { return FailureBytes() + tasks_ * slot_bytes_; }
+  int64_t scratch_bytes() const override { return FailureBytes() + tasks_ * place_bytes_; }
 
   std::string Describe() const override { return "matrices across the lanes of vectors"; }
 
  private:
-  static constexpr int64_t kMaxTasks = 64;
+  static constexpr int64_t kMaxTasks = Places::kMost;
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
   static constexpr int64_t kSweeps = 30;                  // times as much work as without
 
@@ -143,7 +170,7 @@ class SmallMatrixKernel final : public Kernel {
   const SmallMatrixLoops loops_;
   const Shape shape_;
   int64_t matrices_ = 0;
-  int64_t slot_bytes_ = 0;
+  int64_t place_bytes_ = 0;
   int64_t tasks_ = 0;
   int64_t task_matrices_ = 0;
   absl::InlinedVector<int64_t, 2> operand_bytes_;
@@ -156,7 +183,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeSmallMatrixKernel(const BoundInstruc
   const std::optional<SmallMatrixCase> found = CaseOf(instruction);
   if (!found.has_value()) return nullptr;
   const SmallMatrixBatch& sizes = found->sizes;
-  const int64_t most = IsIterative(found->op) ? kMaxIterativeSize : kMaxDirectSize;
+  const int64_t most = LargestSize(found->op);
   if (std::max({sizes.rows, sizes.columns, sizes.right_sides}) > most) return nullptr;
   for (const ConcreteType& operand : instruction.operands) {
     if (operand.num_elements() == 0) return nullptr;

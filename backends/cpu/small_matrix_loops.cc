@@ -26,7 +26,7 @@ int64_t SmallMatrixScratchEntries(SmallMatrixOp op, const SmallMatrixBatch& batc
     case SmallMatrixOp::kCholesky:
       return m * n;
     case SmallMatrixOp::kLu:
-      return m * n + m + 1 + m * tall;  // A, rows, parity, a result
+      return m * n + m + 1 + tall * k;  // A, rows, parity, a result
     case SmallMatrixOp::kSolve:
     case SmallMatrixOp::kTriangularSolve:
       return n * n + n * r;

@@ -60,8 +60,8 @@ SmallMatrixFailure Lu(const SmallMatrixBatch& batch, void* scratch) {
   LaneScratch<N> room(scratch);
   const LaneMatrix<N> a = room.Matrix(m, n);
   T* const order = room.Vector(m);
-  const LaneMatrix<N> parity = room.Matrix(1, 1), p = room.Matrix(m, std::max(m, n));
-  const LaneMatrix<N> l = p, u{p.data, k};
+  const LaneMatrix<N> parity = room.Matrix(1, 1), result = room.Matrix(std::max(m, n), k);
+  const LaneMatrix<N> l{result.data, m}, u{result.data, k};
   const Reals<T> zero = hn::Zero(d);
   constexpr int64_t kParts = N::kParts;
   const auto store = [&](LaneMatrix<N> x, int64_t columns, int64_t begin, int64_t count, void* result) HWY_ATTR {
@@ -83,13 +83,15 @@ SmallMatrixFailure Lu(const SmallMatrixBatch& batch, void* scratch) {
       parity.Set(0, 0, Select(where, Scale(sign, SetReal(T(-1))), sign));
     };
     Eliminate(a, k, n, true, on_swap, &info);
-    for (int64_t j = 0; j < m; ++j) {
-      for (int64_t i = 0; i < m; ++i) {
-        const auto is_one = hn::Eq(hn::Load(d, order + i * kLanes<T>), SetReal(static_cast<T>(j)));
-        p.Set(i, j, Select(is_one, Constant<N>(1), Constant<N>(0)));
+    const int64_t p_size = m * m * kParts;
+    T* const p = static_cast<T*>(batch.results[0]) + begin * p_size;
+    std::fill_n(p, count * p_size, T(0));
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t lane = 0; lane < count; ++lane) {
+        const int64_t row = static_cast<int64_t>(order[i * kLanes<T> + lane]);
+        p[lane * p_size + (row * m + i) * kParts] = T(1);
       }
     }
-    store(p, m, begin, count, batch.results[0]);
     for (int64_t j = 0; j < k; ++j) {
       for (int64_t i = 0; i < m; ++i) l.Set(i, j, i > j ? AddToParts(a(i, j), poison) : Constant<N>(i == j ? 1 : 0));
     }

@@ -131,6 +131,24 @@ def functions_table(rows, ulps):
     return table(["function", "dtype", "ulp", "in the cache", "NumPy", "2^20", "NumPy"], body)
 
 
+def small_matrices_table(rows):
+    """Of bench_small_matrices: a line for each operation and dtype, a pair of columns for each size."""
+    found = {}
+    for row in rows:
+        op, dtype, size = row["workload"][len("small_matrices_"):].rsplit("_", 2)
+        found.setdefault((op, dtype), {})[int(size)] = row
+    sizes = sorted({size for by_size in found.values() for size in by_size})
+    body = []
+    for (op, dtype), by_size in found.items():
+        cells = [op, dtype]
+        for size in sizes:
+            row = by_size.get(size)
+            cells.append("%.3f" % row["us_per_matrix"] if row else "–")
+            cells.append("%.1f" % ratio_of(row, "numpy") if row and "numpy" in row["peers"] else "–")
+        body.append(cells)
+    return table(["op", "dtype"] + [cell for size in sizes for cell in ("%d x %d" % (size, size), "NumPy")], body)
+
+
 def calls_table(rows):
     """Of what a call costs beside its kernels."""
     body = [[row["workload"], str(row["threads"]), number(row["ours_ms"]),
@@ -216,6 +234,10 @@ def write(measured, folder):
     if functions:
         parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that docs/numerics.md "
                      "has.\n\n" + functions_table(functions, ulps_of(os.path.join(folder, "..", "numerics.md"))))
+    small = [row for row in measured["workloads"] if row["workload"].startswith("small_matrices_")]
+    if small:
+        parts.append("## Small matrices\n\nMicroseconds a matrix in batches of 1,024 on one thread, and what NumPy takes over "
+                     "that.\n\n" + small_matrices_table(small))
     calls = [row for row in measured["workloads"] if row["workload"].startswith(("in_process", "S1", "S2"))]
     if calls:
         parts.append("## Calls\n\n" + calls_table(calls))

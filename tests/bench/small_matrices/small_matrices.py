@@ -77,6 +77,7 @@ def main():
                     if peer:
                         theirs.append(numpy_time(peer, numpy_dtype, n, operation in HERMITIAN))
                 row = {"workload": name, "threads": 1, "ours_ms": min(mine) * COUNT / 1e6,
+                       "us_per_matrix": min(mine) / 1e3,
                        "peers": {"numpy": min(theirs) * COUNT / 1e6} if peer else {}}
                 rows.append(row)
                 beside = ("%.3f" % (min(theirs) / 1e3), "%.1f x" % (min(theirs) / min(mine))) if peer else ("", "")

@@ -107,6 +107,8 @@ TEST(SmallMatrixKernelTest, OnlyWhatIsSmall) {
   };
   EXPECT_TRUE(has_kernel(LinalgOp::kCholesky, {{32, 32}}));
   EXPECT_FALSE(has_kernel(LinalgOp::kCholesky, {{33, 33, 9}}));
+  EXPECT_TRUE(has_kernel(LinalgOp::kLu, {{16, 16}}));
+  EXPECT_FALSE(has_kernel(LinalgOp::kLu, {{16, 17}}));
   EXPECT_TRUE(has_kernel(LinalgOp::kSvd, {{16, 3, 2}}));
   EXPECT_FALSE(has_kernel(LinalgOp::kSvd, {{17, 3, 2}}));
   EXPECT_TRUE(has_kernel(LinalgOp::kSolve, {{4, 4}, {4, 32}}));
