@@ -95,9 +95,9 @@ enum OpTraits : uint32_t {
   kCommutative = 1u << 1,   // f(a, b) == f(b, a)
   kShapeSources = 1u << 2,  // takes further operands, of which only the sizes are used
   kHasNoOperand = 1u << 3,
-  kPlannedBySize =
-      1u << 5,  // has an expand rule, and what it makes depends on sizes: better anew for each set of sizes
   kJoinsSessions = 1u << 4,  // of an extension: runs in one session of the backend with its neighbours
+  // Has an expand rule, and what that makes of more than two operands is chosen by their sizes: best anew for each set.
+  kPlannedBySize = 1u << 5,
 };
 
 inline constexpr int kVariadic = std::numeric_limits<int>::max();

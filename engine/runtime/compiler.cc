@@ -66,7 +66,7 @@ bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
   };
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    if (live[i] && node.op->has(kPlannedBySize) &&
+    if (live[i] && node.op->has(kPlannedBySize) && node.operands.size() > 2 &&
         std::any_of(node.operands.begin(), node.operands.end(), follows_from_arguments)) {
       return true;
     }

@@ -28,7 +28,7 @@ absl::StatusOr<ExpandedResults> ExpandPick(const ExpandCall& call) {
   const Dim& size = call.graph.type(call.operands[0]).shape[0];
   const bool is_long = size.is_static() && size.size.constant() >= 10;
   ASSIGN_OR_RETURN(const ValueId result,
-                   call.graph.Add(Def(is_long ? CoreOp::kMultiply : CoreOp::kAdd), call.operands));
+                   call.graph.Add(Def(is_long ? CoreOp::kMultiply : CoreOp::kAdd), call.operands.subspan(0, 2)));
   return ExpandedResults{result};
 }
 
@@ -38,7 +38,7 @@ constexpr OpDef kPick[] = {{.family = "example",
                             .summary = "Of a test.",
                             .op_class = OpClass::kExtension,
                             .min_operands = 2,
-                            .max_operands = 2,
+                            .max_operands = 3,
                             .attrs = {},
                             .traits = kPlannedBySize,
                             .dtypes = kAnyDType,
@@ -58,7 +58,7 @@ absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_
 constexpr absl::string_view kSymbolic = R"(graph "g" {
   %a = input : f32[n,2]
   %b = input : f32[m,2]
-  %picked = example.v1.Pick(%a, %b)
+  %picked = example.v1.Pick(%a, %b, %a)
   %zero = constant() {value = f32[] [0]}
   %zeros = broadcast_in_dim(%zero) {shape = [n, 2]}
   %y = add(%picked, %zeros)
@@ -131,13 +131,25 @@ TEST(PlannedBySize, KnownSizesNeedNoSecondPlan) {
   HiddenMemoryBackend backend;
   const auto program = CompileText(R"(graph "g" {
     %a = input : f32[30]
-    %y = example.v1.Pick(%a, %a)
+    %y = example.v1.Pick(%a, %a, %a)
     output "y" = %y
   })",
                                    false, &backend);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_FALSE((*program)->is_compiled_for_sizes());
   EXPECT_EQ((*program)->program().instructions[0].op->name, "multiply");
+}
+
+TEST(PlannedBySize, TwoOperandsLeaveNothingToPlan) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(R"(graph "g" {
+    %a = input : f32[n]
+    %y = example.v1.Pick(%a, %a)
+    output "y" = %y
+  })",
+                                   false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_FALSE((*program)->is_compiled_for_sizes());
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+// An einsum of symbolic sizes is contracted in the order that is best for the sizes of the run.
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "engine/exec/segment_profile.h"
+#include "engine/runtime/compiler.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
+
+namespace tensord {
+namespace {
+
+using testing::AnyOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(EinsumSizes, EachSetOfSizesHasItsOwnPath) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  const auto program = Compile(ParsedGraph(R"(graph "g" {
+    %a = input : f64[i,j]
+    %b = input : f64[j,k]
+    %c = input : f64[k,l]
+    %y = tensord.einsum.v1.Einsum(%a, %b, %c) {equation = "ij,jk,kl->il"}
+    output "y" = %y
+  })"),
+                               {.device = "cpu:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  struct Case {
+    int64_t i, j, k, l;
+    std::array<std::string, 2> intermediate;
+  };
+  // Of a b, or of b c: in either order of its axes.
+  const std::vector<Case> cases = {{2, 50, 60, 70, {"[2,60]", "[60,2]"}},
+                                   {70, 40, 50, 3, {"[40,3]", "[3,40]"}},
+                                   {2, 50, 60, 70, {"[2,60]", "[60,2]"}}};
+  for (const Case& c : cases) {
+    const std::vector<ConcreteType> types = {{.dtype = DType::kF64, .shape = {c.i, c.j}},
+                                             {.dtype = DType::kF64, .shape = {c.j, c.k}},
+                                             {.dtype = DType::kF64, .shape = {c.k, c.l}}};
+    std::vector<BufferPtr> arguments;
+    for (const ConcreteType& type : types) {
+      const auto ones = std::make_shared<std::vector<double>>(static_cast<size_t>(type.num_elements()), 1.0);
+      auto buffer = backend->Import(ones->data(), type.num_bytes(), ones);
+      ASSERT_TRUE(buffer.ok()) << buffer.status();
+      arguments.push_back(*std::move(buffer));
+    }
+    RunTimes times;
+    const auto results = (*program)->Run(types, arguments, nullptr, &times);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(results->types[0].shape, (Shape{c.i, c.l}));
+    const auto* values = static_cast<const double*>(results->buffers[0]->address());
+    for (int64_t e = 0; e < c.i * c.l; ++e) ASSERT_EQ(values[e], static_cast<double>(c.j * c.k));
+    std::vector<std::string> kernels;
+    for (const SegmentProfile& segment : MakeProfile(times, {})) kernels.push_back(segment.kernel);
+    EXPECT_THAT(kernels, Contains(AnyOf(HasSubstr(c.intermediate[0]), HasSubstr(c.intermediate[1]))));
+  }
+}
+
+}  // namespace
+}  // namespace tensord
