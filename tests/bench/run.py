@@ -27,7 +27,10 @@ PROGRAMS = [
 ]
 # Those that take --filter.
 FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py"}
-REPORT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "benchmarks")
+CHECKOUT = os.path.dirname(os.path.dirname(HERE))
+# Beside the checkout; none of it is part of the project.
+NETWORKS = os.path.join(os.path.dirname(CHECKOUT), "shared", "data", "einsum")
+REPORT = os.path.join(CHECKOUT, "docs", "benchmarks")
 
 
 def wanted(prefixes, wish):
@@ -48,7 +51,7 @@ def peer_python(options):
 
 
 def suite_options(options):
-    chosen = ["--peer-python=" + peer_python(options)]
+    chosen = ["--peer-python=" + peer_python(options), "--networks=" + options.networks]
     chosen += ["--threads=" + options.threads] if options.threads else []
     chosen += ["--peers=" + options.peers] if options.peers else []
     return chosen + (["--rounds=%d" % options.rounds] if options.rounds else [])
@@ -102,8 +105,9 @@ def main():
     parser.add_argument("--threads", default="", help="thread counts of the workloads that have several, as 1,2")
     parser.add_argument("--rounds", type=int, default=0, help="turns of each contestant")
     parser.add_argument("--peers", default="", help="the libraries to compare with, as jax,numpy, or none; default: all")
-    parser.add_argument("--networks", default="", metavar="FOLDER", help="files of networks for einsum_paths")
     parser.add_argument("--peer-python", default="", help="the Python that has them")
+    parser.add_argument("--networks", default=NETWORKS if os.path.isdir(NETWORKS) else "", metavar="FOLDER",
+                        help="files of tensor networks, for G24 and einsum_paths")
     parser.add_argument("--json", default="", metavar="FILE", help="write the figures here")
     parser.add_argument("--report", nargs="?", const="", metavar="FILE",
                         help="write docs/benchmarks: from the figures of FILE, or from this run's")

@@ -78,6 +78,30 @@ Graph MatrixChainGraph(int64_t count, int64_t largest);
 // The inner product of two matrix product states, f64 (G24b).
 Graph MpsInnerProductGraph(int64_t sites, int64_t bond, int64_t physical);
 
+// Linear algebra and Fourier transforms, f64 or c128. Matrices are [rows, columns, batch].
+// The log-likelihood of a Gaussian process with the kernel exp(-|x - x'|²/2) and variance 0.1 of the noise: x
+// f64[count, features] and y in (G17).
+Graph GaussianProcessGraph(int64_t count, int64_t features);
+// A gate applied to two sites of a matrix product state f64[bond, physical, bond], the singular values cut to `bond`
+// and made of length one again: left, values, right (G18).
+Graph TwoSiteUpdateGraph(int64_t bond, int64_t physical);
+// One factorization or solution of `batch` matrices: svd, qr, eigh, cholesky, solve (`right_sides` of them), lu, of
+// which the logarithm of the determinant's size is kept (G19, G20).
+Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t right_sides);
+// The convolution of f64[n] twice, by transforms of twice the length, the second one reversed: a correlation (G21).
+Graph TransformedConvolutionGraph(int64_t n);
+// A Poisson equation c128[n, n] by transforms of both axes (G21).
+Graph PoissonSolverGraph(int64_t n);
+
+// A sum of products of tensors f64 of which the labels of each axis are known.
+struct TensorNetwork {
+  std::vector<std::vector<int64_t>> operands;  // labels
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<int64_t> output;
+  std::vector<std::vector<int64_t>> path = {};  // empty: the planner's
+};
+Graph EinsumGraph(const TensorNetwork& network);  // t0, t1, … in, y out (G24)
+
 struct BenchGraph {
   std::string name;                    // "G03 AdamW"
   std::function<Graph(double)> build;  // sizes times that; 1: as the benchmark has them

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/families/all_families.h"
 #include "engine/ir/verifier.h"
 
 namespace tensord {
@@ -38,6 +39,15 @@ LiteralPtr ScalarLiteral(DType dtype, double value) {
   }
 }
 
+const OpDef& Named(absl::string_view name) {
+  const OpDef* op = FamilyRegistry().Find(name);
+  if (op == nullptr) {
+    std::cerr << "a graph that a test builds has an op that no family has: " << name << "\n";
+    std::abort();
+  }
+  return *op;
+}
+
 }  // namespace
 
 ValueId StaticGraphBuilder::Input(absl::string_view name, DType dtype, const Shape& shape) {
@@ -56,8 +66,12 @@ Graph StaticGraphBuilder::Take() {
   for (const Node& node : graph_.nodes()) {
     Node copy = node;
     for (ValueId& operand : copy.operands) operand = at(operand);
-    at(node.first_result) = ordered.AddNode(std::move(copy));
-    ordered.set_type(at(node.first_result), graph_.type(node.first_result));
+    const ValueId first = ordered.AddNode(std::move(copy));
+    for (int32_t r = 0; r < node.num_results; ++r) {
+      const ValueId result{node.first_result.index + r};
+      at(result) = ValueId{first.index + r};
+      ordered.set_type(at(result), graph_.type(result));
+    }
   }
   for (const GraphOutput& output : graph_.outputs()) ordered.AddOutput(output.name, at(output.value));
   return ordered;
@@ -66,14 +80,31 @@ Graph StaticGraphBuilder::Take() {
 Shape StaticGraphBuilder::ShapeOf(ValueId v) const { return ToConcreteType(graph_.type(v)).shape; }
 
 ValueId StaticGraphBuilder::Apply(CoreOp op, const std::vector<ValueId>& operands, Attributes attrs) {
+  return Apply(Def(op), operands, std::move(attrs)).front();
+}
+
+std::vector<ValueId> StaticGraphBuilder::ApplyNamed(absl::string_view op, const std::vector<ValueId>& operands,
+                                                    Attributes attrs) {
+  return Apply(Named(op), operands, std::move(attrs));
+}
+
+Attributes StaticGraphBuilder::AttrsOf(absl::string_view op) { return Attributes(Named(op).attrs); }
+
+std::vector<ValueId> StaticGraphBuilder::Apply(const OpDef& op, const std::vector<ValueId>& operands,
+                                               Attributes attrs) {
   const int32_t index = static_cast<int32_t>(graph_.nodes().size());
-  Node node{.name = absl::StrCat(Def(op).name, "_", index), .op = &Def(op), .attrs = std::move(attrs)};
+  Node node{
+      .name = absl::StrCat(op.name, "_", index), .op = &op, .attrs = std::move(attrs), .num_results = op.num_results};
   node.operands.assign(operands.begin(), operands.end());
   std::vector<ShapeGuard> guards;
   ResultTypes types = Checked(InferNode(graph_, node, index, &guards));
-  const ValueId result = graph_.AddNode(std::move(node));
-  graph_.set_type(result, std::move(types[0]));
-  return result;
+  const ValueId first = graph_.AddNode(std::move(node));
+  std::vector<ValueId> results;
+  for (TensorType& type : types) {
+    results.push_back(ValueId{first.index + static_cast<int32_t>(results.size())});
+    graph_.set_type(results.back(), std::move(type));
+  }
+  return results;
 }
 
 ValueId StaticGraphBuilder::Scalar(DType dtype, double value) {

@@ -54,8 +54,16 @@ class StaticGraphBuilder {
   // Any op, with attributes made for it.
   ValueId Apply(CoreOp op, const std::vector<ValueId>& operands, Attributes attrs);
   static Attributes AttrsOf(CoreOp op) { return Attributes(Def(op).attrs); }
+  // All results of an op of any family, by its name; with attributes made for it.
+  std::vector<ValueId> ApplyNamed(absl::string_view op, const std::vector<ValueId>& operands, Attributes attrs);
+  std::vector<ValueId> ApplyNamed(absl::string_view op, const std::vector<ValueId>& operands) {
+    return ApplyNamed(op, operands, AttrsOf(op));
+  }
+  static Attributes AttrsOf(absl::string_view op);
 
  private:
+  std::vector<ValueId> Apply(const OpDef& op, const std::vector<ValueId>& operands, Attributes attrs);
+
   Graph graph_;  // inputs and nodes mixed, which only Take() puts right
   std::vector<ValueId> inputs_;
 };

@@ -7,6 +7,8 @@ import math
 
 import numpy
 
+import family_graphs
+
 
 def g01(w, x):
     u = x * 1.25 + 0.5
@@ -193,7 +195,12 @@ GRAPHS = {
 }
 
 
-def graph_of(workload):
+def graph_of(workload, network=None):
+    """`network`: terms, output and path of a sum of products, for the workloads G24."""
+    if network:
+        return family_graphs.network_graph(network)
+    if family_graphs.is_matrix_work(workload):
+        return family_graphs.graph_of(workload)
     if workload.startswith("G01b_"):
         return one_op(workload.split("_")[1])
     if workload.startswith(("G11_", "G12_")):
@@ -208,6 +215,8 @@ def graph_of(workload):
 
 def peer_inputs(workload, inputs):
     """The inputs as a peer's users hold them: with tables and layouts that they make once and not at every run."""
+    if family_graphs.is_matrix_work(workload):
+        return {name: family_graphs.as_libraries_have(workload, name, array) for name, array in inputs.items()}
     if workload == "G15":
         x, depth = inputs["x"], 64
         exponent = numpy.arange(depth // 2) * (-math.log(1e4) / (depth // 2))

@@ -35,6 +35,30 @@ class NumPy:
         return {name: numpy.asarray(value) for name, value in results.items()}
 
 
+class SciPy(NumPy):
+    module = "scipy"
+
+    def __init__(self, threads):
+        from words_scipy import SciPyWords
+        self.words = SciPyWords(threads)
+
+    def open(self, graph, inputs, state):
+        self.words.has_spoken = False
+        graph(self.words, **inputs)
+        if not self.words.has_spoken:
+            raise NotImplementedError("SciPy has nothing of its own for it")
+        return super().open(graph, inputs, state)
+
+
+class OptEinsum(NumPy):
+    """Over NumPy."""
+    module = "opt_einsum"
+
+    def __init__(self, threads):
+        from words_opt_einsum import OptEinsumWords
+        self.words = OptEinsumWords()
+
+
 class Torch(NumPy):
     module = "torch"
 
@@ -64,6 +88,15 @@ class TorchCompile(Torch):
     def prepared(self, graph):
         self.torch.compiler.reset()  # or graphs after the eighth run uncompiled
         return self.torch.compile(super().prepared(graph), dynamic=False)
+
+
+class OptEinsumTorch(Torch):
+    module = "opt_einsum"
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        from words_opt_einsum import OptEinsumWords
+        self.words = OptEinsumWords()
 
 
 class Jax(NumPy):
@@ -152,7 +185,7 @@ class OnnxRuntime(NumPy):
 
 
 LIBRARIES = {"numpy": NumPy, "numexpr": NumExpr, "torch": Torch, "torch_compile": TorchCompile, "jax": Jax,
-             "onnxruntime": OnnxRuntime}
+             "onnxruntime": OnnxRuntime, "scipy": SciPy, "opt_einsum": OptEinsum, "opt_einsum_torch": OptEinsumTorch}
 
 
 def read_inputs(folder, tensors):
@@ -168,7 +201,7 @@ def open_graph(peer, workload, folder, library):
         about = json.load(f)
     inputs = graphs.peer_inputs(workload, read_inputs(folder, about["inputs"]))
     start = time.perf_counter()
-    run = peer.open(graphs.graph_of(workload), inputs, about["state"])
+    run = peer.open(graphs.graph_of(workload, about.get("network")), inputs, about["state"])
     results = run()
     took = (time.perf_counter() - start) * 1e3
     results = peer.export(results)

@@ -1,6 +1,7 @@
 """What the graphs of graphs.py are written in. Words gives every word in terms of a namespace like NumPy's; a library
 replaces those for which its users have a better form."""
 import math
+import string
 
 import numpy
 
@@ -8,6 +9,15 @@ import numpy
 def one_after_the_other(count):
     """The order of contractions: the first operand with the second, what that gives with the third, and so on."""
     return [(0, 1)] + [(0, left - 1) for left in range(count - 1, 1, -1)]
+
+
+def equation_of(terms, output):
+    """With letters, of which there may be too few."""
+    letters = string.ascii_letters
+    if max((label for term in terms for label in term), default=0) >= len(letters):
+        raise NotImplementedError("more labels than letters")
+    return ",".join("".join(letters[label] for label in term) for term in terms) + "->" + "".join(
+        letters[label] for label in output)
 
 
 class Words:
@@ -117,6 +127,48 @@ class Words:
     def einsum(self, equation, *operands):
         return self.xp.einsum(equation, *operands, optimize=one_after_the_other(len(operands)))
 
+    def network(self, terms, output, path, tensors):
+        return self.xp.einsum(equation_of(terms, output), *tensors, optimize=[tuple(step) for step in path])
+
+    def eye(self, like):
+        return self.xp.eye(like.shape[0])
+
+    def diagonal(self, x):
+        return self.xp.diagonal(x)
+
+    def svd(self, a):
+        return self.xp.linalg.svd(a, full_matrices=False)
+
+    def qr(self, a):
+        return self.xp.linalg.qr(a)
+
+    def eigh(self, a):
+        return self.xp.linalg.eigh(a)
+
+    def cholesky(self, a):
+        return self.xp.linalg.cholesky(a)
+
+    def solve(self, a, b):
+        return self.xp.linalg.solve(a, b)
+
+    def solve_lower(self, a, b):
+        return self.xp.linalg.solve(a, b)
+
+    def log_determinant(self, a):
+        return self.xp.linalg.slogdet(a)[1]
+
+    def rfft(self, x, n):
+        return self.xp.fft.rfft(x, n)
+
+    def irfft(self, x, n):
+        return self.xp.fft.irfft(x, n)
+
+    def fft2(self, x):
+        return self.xp.fft.fft2(x)
+
+    def ifft2(self, x):
+        return self.xp.fft.ifft2(x)
+
 
 class NumPyWords(Words):
     def __init__(self):
@@ -124,6 +176,9 @@ class NumPyWords(Words):
 
     def einsum(self, equation, *operands):
         return numpy.einsum(equation, *operands, optimize=["einsum_path"] + one_after_the_other(len(operands)))
+
+    def network(self, terms, output, path, tensors):
+        return numpy.einsum(equation_of(terms, output), *tensors, optimize=["einsum_path"] + [tuple(s) for s in path])
 
     def transpose(self, x, axes):
         return numpy.ascontiguousarray(x.transpose(axes))

@@ -1,6 +1,7 @@
 """JAX's words."""
 import jax
 import jax.numpy
+import jax.scipy.linalg
 
 from words import Words
 
@@ -35,3 +36,11 @@ class JaxWords(Words):
 
     def conv3x3(self, x, kernel):
         return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME")
+
+    def solve_lower(self, a, b):
+        return jax.scipy.linalg.solve_triangular(a, b, lower=True)
+
+    def network(self, terms, output, path, tensors):
+        # Lists of labels: letters run out.
+        pairs = [part for tensor, term in zip(tensors, terms) for part in (tensor, term)]
+        return jax.numpy.einsum(*pairs, output, optimize=[tuple(step) for step in path])

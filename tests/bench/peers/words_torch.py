@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as functional
 
-from words import Words
+from words import Words, equation_of
 
 
 class TorchWords(Words):
@@ -94,3 +94,13 @@ class TorchWords(Words):
 
     def einsum(self, equation, *operands):
         return torch.einsum(equation, *operands)
+
+    def network(self, terms, output, path, tensors):
+        # In an order of its own, by opt_einsum.
+        return torch.einsum(equation_of(terms, output), *tensors)
+
+    def eye(self, like):
+        return torch.eye(like.shape[0], dtype=like.dtype)
+
+    def solve_lower(self, a, b):
+        return torch.linalg.solve_triangular(a, b, upper=False)

@@ -5,7 +5,7 @@ import re
 
 import bars
 
-PEERS = ["numpy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime"]
+PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "opt_einsum", "opt_einsum_torch"]
 # What each workload computes: rows of the tables, by the beginnings of names.
 FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
@@ -14,7 +14,10 @@ FAMILIES = [
     ("Stencil, gather, scatter, decoding step", ("G08", "G09_", "G10")),
     ("Matrix products", ("G11_", "G12_")),
     ("Models", ("G13", "G14", "G15", "G16")),
-    ("Parts of transforms, circuits, contractions", ("G21_", "G22", "G23_", "G25_")),
+    ("Linear algebra", ("G17", "G18", "G19_", "G20_")),
+    ("Fourier transforms", ("G21_convolution", "G21_poisson_solver")),
+    ("Parts of transforms, circuits, contractions", ("G21_pad", "G21_spectrum", "G21_poisson", "G22", "G23_", "G25_")),
+    ("Tensor networks", ("G24_",)),
 ]
 # Shares of the limit that are wanted, by what the limit is.
 WANTED_SHARE = {"dram": 0.85, "fma": 0.95}
@@ -78,6 +81,16 @@ def summary_table(rows):
                 body.append([name, str(threads), "%.2f" % geometric_mean(list(ratios.values())), str(len(ratios)),
                              str(len(behind)), ", ".join(sorted(behind)) or "–"])
     return table(["peer", "threads", "geometric mean", "workloads", "faster than ours in", "which"], body)
+
+
+def fastest_peers_text(rows):
+    """What the fastest peer of each workload takes over ours, by count of threads."""
+    texts = []
+    for threads in sorted({row["threads"] for row in rows}):
+        ratios = [min(row["peers"].values()) / row["ours_ms"] for row in rows if row["threads"] == threads and row["peers"]]
+        if ratios:
+            texts.append("%.2f on %d thread%s" % (geometric_mean(ratios), threads, "" if threads == 1 else "s"))
+    return "The fastest peer's time over ours, geometric mean: %s.\n" % ", ".join(texts) if texts else ""
 
 
 def compile_table(rows):
@@ -201,7 +214,9 @@ INTRODUCTION = """# Benchmark report
 Written by `./dev bench --report`; [how it measures](README.md). Milliseconds are medians; in brackets stands what the peer
 takes over what we take, bold where that is less than 1. The limit is the longer of moving the operands and results once and
 of computing: products at OpenBLAS's rate on these sizes, sums and products at the rate of fused multiply-adds, functions at
-our own in the cache, all measured in the same run on as many threads; `share` is the limit over ours.
+our own in the cache, all measured in the same run on as many threads; `share` is the limit over ours. Linear algebra and
+transforms are counted in operations of the usual algorithms. The limit of a network, `steps`, is that of contracting it step by step
+in the best order that is known: the sum, over the steps, of the longer of computing and of moving operands and result.
 """
 
 
@@ -227,7 +242,8 @@ def write(measured, folder):
     for title, family in FAMILIES:
         members = [row for row in rows if belongs(row["workload"], family)]
         if members:
-            parts.append("### %s\n\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"]))))
+            parts.append("### %s\n\n%s\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"])),
+                                              fastest_peers_text(members)))
     if ops:
         parts.append("## Ops alone\n\nNanoseconds an element of 2^20, a graph of one op.\n\n" + ops_table(ops))
     functions = [row for row in measured["workloads"] if row["workload"].startswith("vector_math_")]

@@ -2,6 +2,7 @@
 // one line of JSON. Driven by tests/bench/suite/suite.py.
 //
 //   list                            the names of the workloads
+//   network NAME FILE               one more workload, a sum of products: workloads.h
 //   machine                         rates of the machine: GB/s of copies, GF/s
 //   open NAME FOLDER                compiles it, writes inputs and results as FOLDER/x.bin and FOLDER/result_y.bin, and
 //                                   says what it is
@@ -77,6 +78,7 @@ class Commands {
   absl::StatusOr<std::string> Do(const std::vector<std::string>& words) {
     if (words[0] == "list" && words.size() == 1) return List();
     if (words[0] == "machine" && words.size() == 1) return Machine();
+    if (words[0] == "network" && words.size() == 3) return AddNetwork(words[1], words[2]);
     if (words.size() < 2) return absl::InvalidArgumentError("no such command");
     const auto workload = workloads_.find(words[1]);
     if (workload == workloads_.end()) return absl::InvalidArgumentError("no such workload");
@@ -106,13 +108,22 @@ class Commands {
                         "]");
   }
 
+  absl::StatusOr<std::string> AddNetwork(const std::string& name, const std::string& file) {
+    ASSIGN_OR_RETURN(Workload workload, ReadNetwork(name, file));
+    names_.push_back(name);
+    workloads_.insert_or_assign(name, std::move(workload));
+    return "[]";
+  }
+
   std::string Machine() const {
     constexpr int64_t kBytes = int64_t{1} << 27;
     const double copied = 2 * static_cast<double>(kBytes) / MemoryFloorMs(kBytes, kBytes, threads_) / 1e6;
     const double triad = 3 * static_cast<double>(kBytes) / MemoryFloorMs(2 * kBytes, kBytes, threads_) / 1e6;
     return absl::StrFormat(
-        R"({"copy_gb_per_s": %.2f, "triad_gb_per_s": %.2f, "f32_gflops": %.1f, "f64_gflops": %.1f, "model": %s})",
-        copied, triad, PeakFlopsF32(threads_) / 1e6, PeakFlopsF64(threads_) / 1e6, Quoted(backend_->Describe().model));
+        R"({"copy_gb_per_s": %.2f, "triad_gb_per_s": %.2f, "cached_gb_per_s": %.2f, "f32_gflops": %.1f, )"
+        R"("f64_gflops": %.1f, "model": %s})",
+        copied, triad, CachedCopyRate(threads_), PeakFlopsF32(threads_) / 1e6, PeakFlopsF64(threads_) / 1e6,
+        Quoted(backend_->Describe().model));
   }
 
   absl::StatusOr<std::string> Open(const Workload& workload, const std::string& folder) {

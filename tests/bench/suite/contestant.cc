@@ -36,6 +36,19 @@ void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
   }
 }
 
+// Of matrices [n, n] or [n, n, batch]: (A + A^T)/2 + 2n I for random A, whose rows' sums are at most n.
+void MakeDefinite(Literal* literal) {
+  const size_t n = static_cast<size_t>(literal->type().shape[0]);
+  const absl::Span<double> values = literal->mutable_values<double>();
+  for (size_t matrix = 0; matrix < values.size(); matrix += n * n) {
+    double* a = values.data() + matrix;
+    for (size_t j = 0; j < n; ++j) {
+      for (size_t i = 0; i < j; ++i) a[i + n * j] = a[j + n * i] = (a[i + n * j] + a[j + n * i]) / 2;
+      a[j + n * j] += 2 * static_cast<double>(n);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload, const Graph& graph) {
@@ -60,6 +73,9 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
       default:
         Fill<double>(range, &literal, &random);
         break;
+    }
+    if (std::find(workload.definite.begin(), workload.definite.end(), input.name) != workload.definite.end()) {
+      MakeDefinite(&literal);
     }
     inputs.push_back(std::make_shared<const Literal>(std::move(literal)));
   }

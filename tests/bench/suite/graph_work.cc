@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/tensor/shape.h"
+#include "tests/bench/suite/family_flops.h"
 
 namespace tensord {
 namespace {
@@ -70,7 +71,10 @@ GraphWork WorkOf(const Graph& graph) {
                                      [&](ValueId v) { return varies[static_cast<size_t>(v.index)]; });
     if (!depends) continue;
     for (int32_t r = 0; r < node.num_results; ++r) varies[static_cast<size_t>(node.first_result.index + r)] = true;
-    if (node.op->family != absl::string_view("core")) continue;
+    if (node.op->family != absl::string_view("core")) {
+      work.arithmetic_f64 += FamilyFlops(graph, node);
+      continue;
+    }
     const CoreOp op = static_cast<CoreOp>(node.op->index);
     if (op == CoreOp::kDotGeneral) {
       work.products.push_back(SizesOf(graph, node));

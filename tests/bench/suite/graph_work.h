@@ -14,7 +14,7 @@ namespace tensord {
 
 // What a graph has to compute, however it is done: what does not depend on an input is left out.
 struct GraphWork {
-  double arithmetic_f32 = 0;  // additions, products, comparisons and the like outside matrix products, by element
+  double arithmetic_f32 = 0;  // additions, products, comparisons and the like outside matrix products
   double arithmetic_f64 = 0;
   std::map<std::pair<CoreOp, DType>, double> math;  // elements by op that costs more than those
   std::vector<MatrixSizes> products;

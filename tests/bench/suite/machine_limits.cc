@@ -151,6 +151,22 @@ double MemoryFloorMs(int64_t read_bytes, int64_t written_bytes, int threads) {
   });
 }
 
+double CachedCopyRate(int threads) {
+  constexpr int64_t kElements = int64_t{1} << 18;  // of each side: past the caches of a core
+  constexpr int kTimes = 16;
+  std::vector<Memory> from, to;
+  for (int t = 0; t < threads; ++t) {
+    from.push_back(MapMemory(kElements));
+    to.push_back(MapMemory(kElements));
+    if (from.back() == nullptr || to.back() == nullptr) return 0;
+  }
+  const double ms = BestMs(threads, [&](int t) {
+    const size_t mine = static_cast<size_t>(t);
+    for (int time = 0; time < kTimes; ++time) std::memcpy(to[mine].get(), from[mine].get(), kElements * 8);
+  });
+  return static_cast<double>(threads) * kTimes * kElements * 8 * 2 / ms / 1e6;
+}
+
 double PeakFlopsF32(int threads) {
   return PeakFlops(threads, HWY_DYNAMIC_DISPATCH(LanesF32)(), HWY_DYNAMIC_DISPATCH(MultiplyAddF32));
 }

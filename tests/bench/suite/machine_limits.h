@@ -11,6 +11,9 @@ namespace tensord {
 // over memory on huge pages that was touched before.
 double MemoryFloorMs(int64_t read_bytes, int64_t written_bytes, int threads);
 
+// GB/s of copies that stay in the last cache, read and written bytes both counted.
+double CachedCopyRate(int threads);
+
 // Operations a millisecond: fused multiply-adds on registers, each counted as two.
 double PeakFlopsF32(int threads);
 double PeakFlopsF64(int threads);

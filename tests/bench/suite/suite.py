@@ -2,7 +2,8 @@
 """Runs the graphs of bench_graphs and of the peers in turns on the same cores, and compares them.
 
 Results, ours and the peers', are checked against NumPy in 64 bits first. Peers are what the Python of --peer-python can
-import of numpy, numexpr, torch, jax and onnxruntime. Called by tests/bench/run.py.
+import of numpy, scipy, numexpr, torch, jax, onnxruntime and opt_einsum. Tensor networks are read from the folder of --networks.
+Called by tests/bench/run.py.
 """
 import argparse
 import json
@@ -15,16 +16,18 @@ import time
 
 import numpy
 
+from networks import networks_in, step_floor_ms
 from process import Process, failed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(os.path.dirname(HERE), "peers")
 sys.path.insert(0, PEERS)
+import family_graphs  # noqa: E402
 import graphs  # noqa: E402
 import peer as peer_program  # noqa: E402
 import words  # noqa: E402
 
-PEER_NAMES = ["numpy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime"]
+PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "opt_einsum", "opt_einsum_torch"]
 # Relative to the value and to the largest one. A peer that sums in its own order, or whose functions are coarser, is
 # still that peer.
 TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4}
@@ -71,11 +74,13 @@ class Peers:
             process.close()
 
 
-def reference_results(workload, folder, about):
+def reference_results(workload, folder, about, network):
     inputs = {}
     for tensor in about["inputs"]:
         array = peer_program.read_inputs(folder, [tensor])[tensor["name"]]
         inputs[tensor["name"]] = array.astype(WIDE[tensor["dtype"]])
+    if network:
+        return {"y": network.contracted([inputs["t%d" % i] for i in range(len(inputs))])}
     with numpy.errstate(all="ignore"):
         return graphs.graph_of(workload)(words.NumPyWords(), **graphs.peer_inputs(workload, inputs))
 
@@ -86,25 +91,32 @@ def differs(got, wanted, tolerance):
     return not numpy.allclose(got.reshape(wanted.shape), wanted, rtol=tolerance, atol=tolerance * largest, equal_nan=True)
 
 
-def wrong_result(about, wanted, read, tolerances):
-    """The first output that is not the wanted one, or None. `read` gives an output's numbers, in order."""
-    for tensor in about["outputs"]:
-        if differs(read(tensor), wanted[tensor["name"]], tolerances[tensor["dtype"]]):
-            return tensor["name"]
+def wrong_result(workload, about, wanted, read, tolerances):
+    """What is not the wanted, or None. `read` gives an output's numbers with the axes that NumPy's have, in order."""
+    got = {tensor["name"]: read(tensor) for tensor in about["outputs"]}
+    tolerance = max(tolerances[tensor["dtype"]] for tensor in about["outputs"])
+    got = family_graphs.comparable(workload, {name: x.reshape(numpy.shape(wanted[name])) for name, x in got.items()})
+    for name, numbers in family_graphs.comparable(workload, wanted).items():
+        if differs(got[name], numbers, tolerance):
+            return name
     return None
 
 
-def wrong_results_of_ours(folder, about, wanted):
+def wrong_results_of_ours(workload, folder, about, wanted):
     def read(tensor):
-        return numpy.fromfile(os.path.join(folder, "result_%s.bin" % tensor["name"]), peer_program.DTYPES[tensor["dtype"]])
-    return wrong_result(about, wanted, read, TOLERANCE)
+        flat = numpy.fromfile(os.path.join(folder, "result_%s.bin" % tensor["name"]), peer_program.DTYPES[tensor["dtype"]])
+        array = flat.reshape(tensor["shape"][::-1])
+        if not family_graphs.is_matrix_work(workload):
+            return array
+        return family_graphs.as_libraries_have(workload, tensor["name"], array)
+    return wrong_result(workload, about, wanted, read, TOLERANCE)
 
 
-def wrong_results_of_peer(name, folder, about, wanted):
+def wrong_results_of_peer(name, workload, folder, about, wanted):
     with open(os.path.join(folder, name + "_result.bin"), "rb") as f:
         def read(tensor):
             return numpy.fromfile(f, peer_program.DTYPES[tensor["dtype"]], math.prod(tensor["shape"]))
-        return wrong_result(about, wanted, read, PEER_TOLERANCE)
+        return wrong_result(workload, about, wanted, read, PEER_TOLERANCE)
 
 
 def measure(contestants, rounds):
@@ -133,7 +145,7 @@ def open_peers(workload, peers, folder, about, wanted):
         if failed(answer):
             absent[name] = answer["error"]
             continue
-        wrong = wrong_results_of_peer(name, folder, about, wanted)
+        wrong = wrong_results_of_peer(name, workload, folder, about, wanted)
         if wrong:
             absent[name] = "its result %s is not NumPy's" % wrong
             continue
@@ -144,6 +156,8 @@ def open_peers(workload, peers, folder, about, wanted):
 
 def limit_of(floors):
     """The name of what limits it, and how long that takes at least. Computations follow each other; memory runs aside."""
+    if "steps" in floors:
+        return "steps", floors["steps"]
     compute = floors["fma"] + floors["arithmetic"] + floors["math"]
     if floors["dram"] >= compute:
         return "dram", floors["dram"]
@@ -158,7 +172,7 @@ def row_of(workload, threads, about, floors, times, compile_ms, absent):
     unfused = medians.pop("unfused", None)
     moved = about["read_bytes"] + about["written_bytes"]
     row = {"workload": workload, "threads": threads, "ours_ms": ours, "limit_ms": limit_ms, "limit": limit, "peers": medians,
-           "share": limit_ms / ours, "floors_ms": {k: floors[k] for k in ("dram", "fma", "arithmetic", "math")},
+           "share": limit_ms / ours, "floors_ms": {k: v for k, v in floors.items() if k != "flops"},
            "bytes": moved, "flops": floors["flops"], "gb_per_s": moved / ours / 1e6,
            "ns_per_element": ours * 1e6 / about["elements"], "segments": about["segments"],
            "temporary_bytes": about["temporary_bytes"], "ours_compile_ms": about["compile_ms"],
@@ -174,16 +188,17 @@ def line_of(row):
                                                        row["limit"], peers)
 
 
-def run_workload(workload, ours, peers, threads, rounds):
+def run_workload(workload, ours, peers, threads, rounds, network, machine):
     """The row of ./dev bench, and what is wrong with it or None."""
     with tempfile.TemporaryDirectory() as folder:
         about = ours.ask("open %s %s" % (workload, folder))
         if failed(about):
             return None, "%s: %s" % (workload, about["error"])
+        about["network"] = network.for_peers() if network else None
         with open(os.path.join(folder, "about.json"), "w") as f:
             json.dump(about, f)
-        wanted = reference_results(workload, folder, about)
-        wrong = wrong_results_of_ours(folder, about, wanted)
+        wanted = reference_results(workload, folder, about, network)
+        wrong = wrong_results_of_ours(workload, folder, about, wanted)
         if wrong:
             return None, "the result %s of %s is not NumPy's" % (wrong, workload)
         contestants = {"ours": (ours, "run %s ours" % workload)}
@@ -202,6 +217,8 @@ def run_workload(workload, ours, peers, threads, rounds):
         if failed(answer):
             return None, "%s: %s" % (workload, answer["error"])
     floors = {name: min(answer[name] for answer in floors) for name in floors[0]}
+    if network:  # products are counted by step, in the best order that is known
+        floors.update(steps=step_floor_ms(network, machine), flops=sum(flops for flops, _ in network.flops_and_bytes()))
     row = row_of(workload, threads, about, floors, times, compile_ms, absent)
     print(line_of(row), flush=True)
     for name, reason in sorted(absent.items()):
@@ -209,6 +226,16 @@ def run_workload(workload, ours, peers, threads, rounds):
     if about["is_one_kernel"] and about["segments"] != 1:
         return row, "%s has %d segments, and is to be one fused kernel" % (workload, about["segments"])
     return row, None
+
+
+def define_networks(ours, networks):
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "network")
+        for name, network in networks.items():
+            network.write(file)
+            answer = ours.ask("network %s %s" % (name, file))
+            if failed(answer):
+                print("  no %s: %s" % (name, answer["error"]))
 
 
 def geometric_mean(ratios):
@@ -224,7 +251,7 @@ def print_summary(rows):
             if not ratios:
                 continue
             behind = sorted((ratio, workload) for workload, ratio in ratios.items() if ratio < 1)
-            print("%-14s geometric mean %5.2f of %2d; ahead of ours in %d%s" %
+            print("%-16s geometric mean %5.2f of %2d; ahead of ours in %d%s" %
                   (name, geometric_mean(list(ratios.values())), len(ratios), len(behind),
                    "".join("\n    %-24s %.2f" % (w, r) for r, w in behind)))
 
@@ -244,9 +271,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--peers", default=",".join(PEER_NAMES), help="some of %s, or none" % ",".join(PEER_NAMES))
     parser.add_argument("--peer-python", default=sys.executable, help="the Python that has the peers")
+    parser.add_argument("--networks", default="", help="folder of tensor networks, for the workloads G24")
     parser.add_argument("--json", default="", metavar="FILE")
     options = parser.parse_args()
 
+    networks = networks_in(options.networks)
     names = [name for name in options.peers.split(",") if name and name != "none"]
     for name in names:
         if name not in PEER_NAMES:
@@ -264,10 +293,12 @@ def main():
         machine.append(dict(ours.ask("machine"), threads=threads, load=os.getloadavg()[0]))
         print("copies %(copy_gb_per_s).1f GB/s, triad %(triad_gb_per_s).1f GB/s, f32 %(f32_gflops).0f GF/s, f64 "
               "%(f64_gflops).0f GF/s" % machine[-1], flush=True)
+        define_networks(ours, networks)
         for workload in ours.ask("list"):
             if not workload.startswith(tuple(options.filter.split(","))):
                 continue
-            row, problem = run_workload(workload, ours, peers, threads, options.rounds)
+            row, problem = run_workload(workload, ours, peers, threads, options.rounds, networks.get(workload),
+                                        machine[-1])
             if row:
                 rows.append(row)
                 write_figures(options.json, rows, machine, versions)

@@ -7,15 +7,21 @@ import tempfile
 import unittest
 
 RUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "run.py")
-SMALL = ["G01b_sqrt_f32", "G11_f64_256", "G12_64", "G13", "G21_spectrum", "G23_128"]
+SMALL = ["G01b_sqrt_f32", "G11_f64_256", "G12_64", "G13", "G18", "G19_svd_4", "G19_qr_4", "G19_eigh_4", "G19_solve_4",
+         "G20_lu", "G21_poisson_solver", "G21_spectrum", "G23_128", "G24_small"]
+# A hyperedge, a label of one operand alone, an open one, and labels that are no letters of the alphabet.
+NETWORK = {"format_string": "aé,abc,cdé,ea,d->bd", "shapes": [[3, 4], [3, 5, 6], [6, 7, 4], [2, 3], [7]],
+           "paths": {"opt_flops": {"path": [[0, 3], [0, 2], [1, 2], [0, 1]]}}}
 
 
 class SuiteTest(unittest.TestCase):
     def test_results_are_checked_and_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             figures = os.path.join(folder, "figures.json")
+            with open(os.path.join(folder, "small.json"), "w", encoding="utf-8") as f:
+                json.dump(NETWORK, f)
             done = subprocess.run([sys.executable, RUN, "--bin=" + os.environ["TENSORD_BIN"], "--filter=" + ",".join(SMALL),
-                                   "--threads=1", "--rounds=2", "--peers=none", "--json=" + figures],
+                                   "--threads=1", "--rounds=2", "--peers=none", "--networks=" + folder, "--json=" + figures],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
             with open(figures) as f:
@@ -35,7 +41,26 @@ class SuiteTest(unittest.TestCase):
                 text = f.read()
             for workload in SMALL[1:]:
                 self.assertIn("### " + workload, text)
-            self.assertIn("| jax | 1 | 0.50 | 5 | 5 |", text)
+            self.assertIn("| jax | 1 | 0.50 | 13 | 13 |", text)
+
+    def test_networks(self):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import networks
+        import numpy
+        network = networks.Network(NETWORK)
+        random = numpy.random.default_rng(5)
+        tensors = [random.uniform(size=shape) for shape in network.shapes]
+        wanted = numpy.einsum("ax,abc,cdx,ea,d->bd", *tensors)
+        numpy.testing.assert_allclose(network.contracted(tensors), wanted, rtol=1e-12)
+        self.assertEqual([result for _, _, result in network.steps()][-1], network.output)
+        # aé,ea; abc,d; aé,abcd; cdé,bcdé.
+        self.assertEqual([flops for flops, _ in network.flops_and_bytes()],
+                         [2 * 3 * 4 * 2, 3 * 5 * 6 * 7, 2 * 3 * 4 * 5 * 6 * 7, 2 * 4 * 5 * 6 * 7])
+        # Elements of the mean of 1 are summed up to results near 1.
+        small = network.contracted([numpy.full(shape, network.mean) for shape in network.shapes])
+        numpy.testing.assert_allclose(small, numpy.ones_like(small), rtol=1e-12)
+        floor = networks.step_floor_ms(network, {"cached_gb_per_s": 1, "copy_gb_per_s": 1e-9, "f64_gflops": 1e9})
+        self.assertAlmostEqual(floor, sum(moved for _, moved in network.flops_and_bytes()) / 1e6)
 
     def test_wrong_results_are_refused(self):
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -43,8 +68,8 @@ class SuiteTest(unittest.TestCase):
         import suite
         wanted = {"y": numpy.array([1.0, 2.0, numpy.nan])}
         about = {"outputs": [{"name": "y", "dtype": "f64", "shape": [3]}]}
-        self.assertIsNone(suite.wrong_result(about, wanted, lambda _: wanted["y"] * (1 + 1e-12), suite.TOLERANCE))
-        self.assertEqual(suite.wrong_result(about, wanted, lambda _: wanted["y"] * (1 + 1e-8), suite.TOLERANCE), "y")
+        self.assertIsNone(suite.wrong_result("G01", about, wanted, lambda _: wanted["y"] * (1 + 1e-12), suite.TOLERANCE))
+        self.assertEqual(suite.wrong_result("G01", about, wanted, lambda _: wanted["y"] * (1 + 1e-8), suite.TOLERANCE), "y")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 #include "tests/bench/suite/workloads.h"
 
 #include <cmath>
+#include <fstream>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/ops/core_ops.h"
@@ -116,6 +118,31 @@ void AddTransforms(std::vector<Workload>* all) {
   }
 }
 
+void AddFamilies(std::vector<Workload>* all) {
+  all->push_back({.name = "G17", .graph = [] { return GaussianProcessGraph(1024, 8); }});
+  all->push_back({.name = "G18", .graph = [] { return TwoSiteUpdateGraph(128, 2); }});
+  const auto matrices = [all](std::string name, const char* op, int64_t size, int64_t batch, int64_t right_sides) {
+    Workload workload = {.name = std::move(name), .graph = [=] { return MatrixOpGraph(op, size, batch, right_sides); }};
+    const absl::string_view kind = op;
+    if (kind == "lu") workload.range = {-0.126, 0.126};  // the determinant is near 1
+    if (kind == "eigh" || kind == "cholesky" || kind == "solve") workload.definite = {"a"};
+    all->push_back(std::move(workload));
+  };
+  for (const char* op : {"svd", "qr", "eigh", "cholesky", "solve"}) {
+    for (const int64_t size : {4, 8, 16}) {
+      matrices(absl::StrCat("G19_", op, "_", size), op, size, size == 16 ? 1024 : 4096, 1);
+    }
+  }
+  matrices("G19_svd_8_1024", "svd", 8, 1024, 1);
+  for (const char* op : {"svd", "qr", "eigh", "lu", "cholesky", "solve"}) {
+    matrices(absl::StrCat("G20_", op), op, 512, 1, 16);
+  }
+  all->push_back({.name = "G21_convolution", .graph = [] { return TransformedConvolutionGraph(kMillion); }});
+  all->push_back({.name = "G21_poisson_solver",
+                  .graph = [] { return PoissonSolverGraph(1024); },
+                  .ranges = {{"along", {0.1, 4}}, {"across", {0.1, 4}}}});
+}
+
 }  // namespace
 
 std::vector<Workload> AllWorkloads() {
@@ -123,8 +150,37 @@ std::vector<Workload> AllWorkloads() {
   AddElementwise(&all);
   AddLayout(&all);
   AddProducts(&all);
+  AddFamilies(&all);
   AddTransforms(&all);
   return all;
+}
+
+absl::StatusOr<Workload> ReadNetwork(std::string name, const std::string& file) {
+  std::ifstream stream(file);
+  const auto read = [&stream](int64_t count) {
+    std::vector<int64_t> numbers(static_cast<size_t>(count));
+    for (int64_t& number : numbers) stream >> number;
+    return numbers;
+  };
+  const auto read_rank = [&stream] {
+    int64_t rank = 0;
+    stream >> rank;
+    return stream && rank >= 0 && rank <= kMaxRank ? rank : 0;
+  };
+  TensorNetwork network;
+  int64_t count = 0;
+  double mean = 0;
+  stream >> count >> mean;
+  for (int64_t i = 0; stream && i < count; ++i) {
+    const int64_t rank = read_rank();
+    network.operands.push_back(read(rank));
+    network.shapes.push_back(read(rank));
+  }
+  network.output = read(read_rank());
+  if (!stream || count < 1) return absl::InvalidArgumentError(absl::StrCat("no network: ", file));
+  return Workload{.name = std::move(name),
+                  .graph = [network = std::move(network)] { return EinsumGraph(network); },
+                  .range = {0.5 * mean, 1.5 * mean}};
 }
 
 }  // namespace tensord

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -25,10 +26,17 @@ struct Workload {
   // Inputs that a run may write over: those of a model's state, whose successors are results of the same name.
   std::vector<std::string> state{};
   bool is_one_kernel = false;  // it is to be one fused kernel
+  // Inputs of square matrices that are made symmetric and positive definite, none far from singular.
+  std::vector<std::string> definite{};
 };
 
 // All of them, in the order in which they are shown.
 std::vector<Workload> AllWorkloads();
+
+// One sum of products as a file of numbers describes it, separated by white space: how many operands, and the mean of
+// their elements; of each operand its rank, its labels and its sizes; the result's rank and labels. INVALID_ARGUMENT
+// where it does not.
+absl::StatusOr<Workload> ReadNetwork(std::string name, const std::string& file);
 
 }  // namespace tensord
 
