@@ -450,6 +450,16 @@ TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
   EXPECT_EQ(Tensordctl({"health", target}).out, "SERVING\n");
   EXPECT_THAT(Tensordctl({"info", target, "--capabilities"}).out, HasSubstr("cpu"));
 
+  // Rows and columns in the order of the file.
+  const Outcome square = Tensordctl({"einsum", "ij,kj", input, input, "-o", output, target});
+  EXPECT_EQ(square.status, 0) << square.err;
+  EXPECT_THAT(*cli::ReadNpy(output)->Values<float>(), ElementsAre(14, 32, 32, 77));
+  EXPECT_THAT(Tensordctl({"einsum", "(ij,kj),lj->l", input, input, input, target}).out, HasSubstr("f32[2] 366, 831\n"));
+  EXPECT_THAT(Tensordctl({"einsum", "ij,kj", input, input, "--explain", target}).out, HasSubstr("segment 0"));
+  const Outcome misfit = Tensordctl({"einsum", "ij,jk", input, input, target});
+  EXPECT_EQ(misfit.status, 1);
+  EXPECT_THAT(misfit.err, HasSubstr("  reason: "));
+
   ASSERT_TRUE(cli::WriteFile(graph, "nodes { name: \"t\" inputs: \"x\" transpose {} }").ok());
   const Outcome refused = Tensordctl({"validate", graph, target});
   EXPECT_EQ(refused.status, 1);
