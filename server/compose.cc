@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/fft_transforms.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/family_plugin.h"
 #include "server/config/config_file.h"
@@ -41,6 +42,11 @@ std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamili
     tables.push_back(absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count));
   }
   return tables;
+}
+
+CollectedMetrics::Tables FftTables() {
+  const cpu::FftTransforms::Stats stats = cpu::FftTransforms::OfProcess().stats();
+  return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses};
 }
 
 CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
@@ -82,7 +88,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                              .executors = parts->executors.get(),
                              .cache = parts->cache.get(),
                              .log = parts->log.get(),
-                             .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); }})};
+                             .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
+                             .fft_tables = &FftTables})};
 
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),

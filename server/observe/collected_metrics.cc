@@ -46,6 +46,7 @@ CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources
 std::vector<MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
+  const Tables fft = sources_.fft_tables();
   std::vector<Sample> depth, busy, blocks, bytes, peak;
   for (const auto& executor : sources_.executors->all()) {
     const DeviceExecutor::Stats stats = executor->stats();
@@ -70,6 +71,9 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
                              Result("miss", cache.compiled), Result("failed", cache.failed)}));
   families.push_back(Gauge(Metric::draining, admission.draining ? 1 : 0));
   families.push_back(Family(Metric::executor_busy, MetricType::Counter, std::move(busy)));
+  families.push_back(Gauge(Metric::fft_table_bytes, static_cast<double>(fft.bytes)));
+  families.push_back(
+      Family(Metric::fft_table_lookups, MetricType::Counter, {Result("hit", fft.hits), Result("miss", fft.misses)}));
   families.push_back(Counter(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
   families.push_back(Family(Metric::memory_blocks, MetricType::Counter, std::move(blocks)));
   families.push_back(Family(Metric::memory_bytes, MetricType::Gauge, std::move(bytes)));

@@ -24,12 +24,19 @@ class CollectedMetrics : public prometheus::Collectable {
     bool draining = false;
     int64_t in_flight_bytes = 0;
   };
+  // Tables that kernels share: of a family, in the process.
+  struct Tables {
+    int64_t bytes = 0;
+    int64_t hits = 0;
+    int64_t misses = 0;
+  };
   struct Sources {
     std::string version;
     const ExecutorPool* executors;
     const ProgramCache* cache;
     const Log* log;
     std::function<Admission()> admission;
+    std::function<Tables()> fft_tables;
   };
 
   explicit CollectedMetrics(Sources sources);

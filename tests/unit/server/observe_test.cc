@@ -78,15 +78,19 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const ProgramCache cache({.max_bytes = 1}, &pool);
   Log log({.level = LogLevel::kOff});
   const CollectedMetrics collected(
-      {.version = "1", .executors = &executors, .cache = &cache, .log = &log, .admission = [] {
-         return CollectedMetrics::Admission{.ready = true};
-       }});
+      {.version = "1",
+       .executors = &executors,
+       .cache = &cache,
+       .log = &log,
+       .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
+       .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2}; }});
   std::set<std::string> exported, declared;
   for (const auto& family : metrics.registry()->Collect()) exported.insert(family.name);
   for (const auto& family : collected.Collect()) exported.insert(family.name);
   for (const MetricInfo& info : AllMetrics()) declared.insert(std::string(info.name));
   EXPECT_EQ(exported, declared);
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
 }
 
 TEST(MetricsEndpointTest, RefusesWhatIsNoAddress) {
