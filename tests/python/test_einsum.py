@@ -22,6 +22,7 @@ class Einsum(unittest.TestCase):
             ("ij,jk", "ij,jk->ik"),
             ("jB, Ba", "jB,Ba->aj"),
             ("(ij),jk->ki", "(ij),jk->ki"),
+            ("i3,3й->йi", "iZ,ZY->Yi"),
         ):
             self.assertEqual(sent(lambda x, y: td.einsum(subscripts, x, y), A, B).equation, equation)
         self.assertEqual(sent(lambda x, y: td.einsum(x, [26, 1], y, [1, 2]), A, B).equation, "Ab,bc->cA")
@@ -60,7 +61,8 @@ class Einsum(unittest.TestCase):
             (ValueError, lambda x, y: td.einsum("ii,jk", x, y)),
             (ValueError, lambda x, y: td.einsum("ij,jk->il", x, y)),
             (ValueError, lambda x, y: td.einsum("ij->jk->ik", x)),
-            (ValueError, lambda x, y: td.einsum("i1,1k->ik", x, y)),
+            (ValueError, lambda x, y: td.einsum("i-,-k->ik", x, y)),
+            (ValueError, lambda x, y: td.einsum("i\t,jk->ik", x, y)),
             (ValueError, lambda x, y: td.einsum("i.j,jk", x, y)),
             (ValueError, lambda x, y: td.einsum("...j...,jk", x, y)),
             (ValueError, lambda x, y: td.einsum("...j,jk->k", x, y)),

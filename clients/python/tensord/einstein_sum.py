@@ -27,9 +27,9 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     """The sum of products that subscripts name: einsum("ij,jk->ik", a, b), or by lists, einsum(a, [0, 1], b, [1, 2]).
 
     Without an output its axes are the labels that occur once, in the order of the alphabet. Beyond NumPy, parentheses fix
-    the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; labels in lists may be any
-    numbers. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of steps as NumPy
-    and opt_einsum write them; or a pair of one of these and the most elements that an intermediate may have.
+    the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; any sign may be a label,
+    and any number in lists. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of
+    steps as NumPy and opt_einsum write them; or a pair of one of these and the most elements that an intermediate may have.
     """
     if out is not None:
         raise TypeError("einsum: out is not supported, Arrays do not change")
@@ -115,9 +115,9 @@ def _read_equation(equation):
 
 def _read_term(text, equation):
     before, dots, after = text.partition("...")
-    for letter in before + after:
-        if not letter.isalpha():
-            raise ValueError(f"einsum: a label is a letter, not {letter!r} in {equation!r}")
+    for sign in before + after:
+        if sign in ".->" or sign.isspace():
+            raise ValueError(f"einsum: {sign!r} of {equation!r} is no label")
     return [*before, *([Ellipsis] if dots else []), *after]
 
 
@@ -211,11 +211,11 @@ def _without_repeated_ones(axes, array, sizes):
 def _notation(labels, output, separators):
     """An equation where the letters suffice, else lists of numbers."""
     found = list(dict.fromkeys(label for axes in labels for label in axes))
-    letters = {label: label for label in found if isinstance(label, str)}
+    letters = {label: label for label in found if isinstance(label, str) and label in _LETTERS}
     letters.update({label: _LETTERS[label] for label in found if isinstance(label, int) and label < len(_LETTERS)})
     free = iter([letter for letter in reversed(_LETTERS) if letter not in letters.values()])
     letters.update(zip([label for label in found if label not in letters], free))
-    if len(letters) == len(found) and set(letters.values()) <= set(_LETTERS):
+    if len(letters) == len(found):
         texts = ["".join(letters[label] for label in axes) for axes in labels]
         inputs = separators[0] + "".join(text + separator for text, separator in zip(texts, separators[1:]))
         return {"equation": f"{inputs}->{''.join(letters[label] for label in output)}"}
