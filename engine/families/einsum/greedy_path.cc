@@ -11,6 +11,8 @@ namespace {
 
 // Pairs looked at for one label of a new tensor: a label that thousands of tensors share would make pairs without end.
 constexpr size_t kMaxPairsOfLabel = 48;
+// Of all labels of a new tensor, by the number of operands: what one search looks at in all.
+constexpr size_t kMaxPairs = 500'000, kLeastPairsOfTensor = 8;
 
 struct Candidate {
   double score;
@@ -43,15 +45,14 @@ class Greedy {
   }
 
   ContractionPath Run() {
-    for (int i = 0; i < network_.num_operands(); ++i) AddTensor(network_.operand(i));
-    for (int i = 0; i < network_.num_operands(); ++i) PushPairs(i, i);
+    for (int i = 0; i < network_.num_operands(); ++i) CountAll(network_.operand(i), 1);
+    for (int i = 0; i < network_.num_operands(); ++i) PushPairs(AddTensor(network_.operand(i)));
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
       const Candidate next = heap_.back();
       heap_.pop_back();
       if (alive_[static_cast<size_t>(next.a)] && alive_[static_cast<size_t>(next.b)]) {
-        const int made = Contract(next.a, next.b);
-        PushPairs(made, made);
+        PushPairs(Contract(next.a, next.b));
       }
     }
     JoinRest();
@@ -69,15 +70,17 @@ class Greedy {
     thrice = count >= 3 ? thrice | bit : thrice & ~bit;
   }
 
+  void CountAll(LabelSet labels, int change) {
+    ForEachLabel(labels, [&](size_t label) { Count(label, change); });
+  }
+
+  // Its labels are counted already.
   int AddTensor(LabelSet labels) {
     const int tensor = static_cast<int>(alive_.size());
     labels_.insert(labels_.end(), labels.begin(), labels.end());
     sizes_.push_back(network_.Size(labels));
     alive_.push_back(true);
-    ForEachLabel(labels, [&](size_t label) {
-      holders_[label].push_back(tensor);
-      Count(label, 1);
-    });
+    ForEachLabel(labels, [&](size_t label) { holders_[label].push_back(tensor); });
     return tensor;
   }
 
@@ -95,8 +98,9 @@ class Greedy {
     path_.push_back({a, b});
     for (int tensor : {a, b}) {
       alive_[static_cast<size_t>(tensor)] = false;
-      ForEachLabel(Labels(tensor), [this](size_t label) { Count(label, -1); });
+      CountAll(Labels(tensor), -1);
     }
+    CountAll(result_, 1);
     return AddTensor(result_);
   }
 
@@ -111,19 +115,22 @@ class Greedy {
     return size > objective_.bound ? score + 1e290 : score;
   }
 
-  // Candidates of a tensor with those that share a label and stand before `end`.
-  void PushPairs(int tensor, int end) {
+  // Candidates of a tensor with the last of those before it that share a label with it.
+  void PushPairs(int tensor) {
+    size_t left = std::max(kLeastPairsOfTensor, kMaxPairs / static_cast<size_t>(network_.num_operands()));
     ForEachLabel(Labels(tensor), [&](size_t label) {
       std::vector<int>& holders = holders_[label];
-      holders.erase(
-          std::remove_if(holders.begin(), holders.end(), [this](int t) { return !alive_[static_cast<size_t>(t)]; }),
-          holders.end());
-      size_t pairs = 0;
-      for (size_t i = holders.size(); i-- > 0 && pairs < kMaxPairsOfLabel;) {
+      size_t seen = 0;
+      for (size_t i = holders.size(); i-- > 0 && seen <= kMaxPairsOfLabel && left > 0;) {
         const int other = holders[i];
-        if (other >= end || met_[static_cast<size_t>(other)] == tensor) continue;
+        if (!alive_[static_cast<size_t>(other)]) {  // near the end: few are moved
+          holders.erase(holders.begin() + static_cast<std::ptrdiff_t>(i));
+          continue;
+        }
+        ++seen;
+        if (other == tensor || met_[static_cast<size_t>(other)] == tensor) continue;
         met_[static_cast<size_t>(other)] = tensor;
-        ++pairs;
+        --left;
         heap_.push_back({Score(other, tensor), other, tensor});
         std::push_heap(heap_.begin(), heap_.end());
       }

@@ -85,16 +85,20 @@ int Times(double budget, double cost, int most) {
   return static_cast<int>(std::clamp(budget / cost, 1.0, static_cast<double>(most)));
 }
 
+// What a greedy search takes, in steps.
+double GreedySteps(const ContractionNetwork& network) {
+  return network.num_operands() * (20 + static_cast<double>(network.num_words()));
+}
+
 void OfferGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
-  for (double alpha : {1.0, 0.0, 0.5, 2.0, 10.0}) {
-    best->Offer(GreedyPath(network, objective, {.alpha = alpha}));
-  }
+  constexpr double kAlphas[] = {1.0, 0.0, 0.5, 2.0, 10.0};
+  const int trials = std::max(3, Times(kGreedyBudget, GreedySteps(network), 5));
+  for (int i = 0; i < trials; ++i) best->Offer(GreedyPath(network, objective, {.alpha = kAlphas[i]}));
 }
 
 void OfferRandomGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
   constexpr double kTemperatures[] = {0.1, 0.3, 1.0}, kAlphas[] = {1.0, 0.5, 0.1};
-  const double words = static_cast<double>(network.num_words());
-  const int trials = Times(kGreedyBudget, network.num_operands() * (20 + words), 48);
+  const int trials = std::min(48, static_cast<int>(kGreedyBudget / GreedySteps(network)));
   for (int i = 0; i < trials; ++i) {
     best->Offer(GreedyPath(
         network, objective,
