@@ -481,7 +481,7 @@ TEST(DotTest, ScratchIsSmallBesideTheTensors) {
       ASSERT_TRUE(plan.ok()) << plan.status();
       const int64_t tensors = (Product(c.lhs) + Product(c.rhs)) * SizeOf(operands) + NumResults(c) * SizeOf(result);
       EXPECT_LE(plan->workspace_bytes(), kMaxWorkspaceBytes);
-      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{1300} << 10, tensors / 6)) << Name(operands);
+      EXPECT_LE(plan->scratch_bytes(), std::max<int64_t>(int64_t{300} << 10, tensors / 8)) << Name(operands);
     }
   }
 }
