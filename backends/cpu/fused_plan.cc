@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/fused_jit.h"
 #include "backends/cpu/fused_lowering.h"
+#include "backends/cpu/fused_pairs.h"
 #include "backends/cpu/fused_task.h"
 #include "engine/base/status_macros.h"
 
@@ -293,6 +294,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   }
   FetchNextGroups(&plan);
   FormRuns(isa, jit.use, &plan);
+  JoinPairs(&plan);
   const int64_t registers = AllocateRegisters(&plan);
   if (plan.is_split) {
     plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxParts, space.num_tiles()));

@@ -15,6 +15,7 @@ struct SingleOperandLoops {
   std::array<ElementwiseRow, kNumCoreOps> single_b;
   std::array<ElementwiseRow, 7> compare_single_a;  // by CompareDirection
   std::array<ElementwiseRow, 7> compare_single_b;
+  ElementwiseRow exp_of_difference;  // of each of a and b[0]; F32 and F64
 };
 
 // Those of the best instruction set of this machine. They live for ever.
