@@ -20,29 +20,59 @@ MakeKernel* FactoryOf(LinalgOp op) {
   return nullptr;
 }
 
-// Results start with other bytes than those of a result, and so does the scratch.
+// Memory of a kernel's call, filled with other bytes than those of a result, between bytes that must stay.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(int64_t bytes) : bytes_(bytes), storage_(static_cast<size_t>(bytes) + 3 * kGuard, kFill) {
+    address_ = storage_.data() + kGuard;
+    address_ += (64 - reinterpret_cast<uintptr_t>(address_) % 64) % 64;
+  }
+
+  char* address() const { return address_; }
+  bool IsIntact() const {
+    const auto is_fill = [](char c) { return c == kFill; };
+    const char* const end = storage_.data() + storage_.size();
+    return std::all_of(storage_.data(), static_cast<const char*>(address_), is_fill) &&
+           std::all_of(static_cast<const char*>(address_) + bytes_, end, is_fill);
+  }
+
+ private:
+  static constexpr size_t kGuard = 256;
+  static constexpr char kFill = 0x5a;
+
+  const int64_t bytes_;
+  std::vector<char> storage_;
+  char* address_;
+};
+
 absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threads) {
   BoundInstruction bound;
   bound.op = &Def(call.op);
   bound.attrs = &call.attrs;
   for (const Literal& operand : call.operands) bound.operands.push_back(operand.type());
-  std::vector<Literal> results;
+  std::vector<GuardedMemory> memory;
   std::vector<void*> addresses;
   for (const ConcreteType& type : call.ResultTypes()) {
     bound.results.push_back(type);
-    results.push_back(*Literal::Create(type));
-    if (type.num_bytes() > 0) std::memset(results.back().mutable_data(), 0x5a, static_cast<size_t>(type.num_bytes()));
+    memory.emplace_back(type.num_bytes());
   }
-  for (Literal& result : results) addresses.push_back(result.mutable_data());
+  for (const GuardedMemory& result : memory) addresses.push_back(result.address());
   absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound);
   if (!kernel.ok()) return kernel.status();
-  std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64, 0x5a);
-  char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  const GuardedMemory scratch((*kernel)->scratch_bytes());
   std::vector<const void*> operands;
   for (const Literal& operand : call.operands) operands.push_back(operand.bytes().data());
   ThreadPool pool(threads);
   absl::Status failure;
-  (*kernel)->Run({.operands = operands, .results = addresses, .scratch = scratch, .pool = &pool, .failure = &failure});
+  (*kernel)->Run(
+      {.operands = operands, .results = addresses, .scratch = scratch.address(), .pool = &pool, .failure = &failure});
+  EXPECT_TRUE(scratch.IsIntact()) << "scratch of " << call.Name();
+  std::vector<Literal> results;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    EXPECT_TRUE(memory[i].IsIntact()) << "result " << i << " of " << call.Name();
+    const absl::string_view bytes(memory[i].address(), static_cast<size_t>(bound.results[i].num_bytes()));
+    results.push_back(*Literal::FromBytes(bound.results[i], bytes));
+  }
   if (!failure.ok()) return failure;
   return results;
 }
