@@ -52,9 +52,9 @@ int64_t WithWork(T* work, int64_t size, const Function& function) {
 }
 
 #define TENSORD_LAPACK_COMMON(T, p)                                                                                    \
-  inline int64_t Potrf(int64_t n, T* a) {                                                                              \
-    const lapack_int size = static_cast<lapack_int>(n);                                                                \
-    return LAPACKE_##p##potrf_work(LAPACK_COL_MAJOR, 'L', size, a, size);                                              \
+  inline int64_t Potrf(int64_t n, T* a, int64_t leading) {                                                             \
+    return LAPACKE_##p##potrf_work(LAPACK_COL_MAJOR, 'L', static_cast<lapack_int>(n), a,                               \
+                                   static_cast<lapack_int>(leading));                                                  \
   }                                                                                                                    \
   inline int64_t Getrf(int64_t m, int64_t n, T* a, lapack_int* pivots) {                                               \
     const lapack_int rows = static_cast<lapack_int>(m);                                                                \

@@ -10,9 +10,37 @@
 namespace tensord::cpu {
 
 // Decompositions of one large matrix of F32 or F64 on all threads: LAPACK's routines for what is narrow or serial, and
-// BlockReflectors for the products with orthogonal matrices. Each is immutable after construction, does not allocate
-// in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64 and belongs to the call. Run
-// returns LAPACK's info.
+// products of ours, those with orthogonal matrices by BlockReflectors. Each is immutable after construction, does not
+// allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64 and belongs to the
+// call. Run returns LAPACK's info.
+
+// In place of the lower triangle of a symmetric matrix; what is above it is undefined afterwards. Right-looking: what
+// follows a block of columns is updated by products.
+template <typename T>
+class BlockedCholesky {
+ public:
+  static bool Suits(int64_t n);
+
+  explicit BlockedCholesky(int64_t n);
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t Run(T* a, char* scratch, ThreadPool& pool) const;
+
+ private:
+  struct Update {
+    int64_t column = 0;  // of the matrix, from which on it runs
+    PlainProduct product;
+  };
+  struct Panel {
+    int64_t first = 0;
+    int64_t columns = 0;
+    std::vector<Update> updates;
+  };
+
+  int64_t n_;
+  std::vector<Panel> panels_;
+  ScratchLayout layout_;
+  int64_t negated_ = 0, products_ = 0;
+};
 
 template <typename T>
 class BlockedQr {

@@ -17,15 +17,19 @@ class CholeskyRoutine {
  public:
   static constexpr Refusal kRefusal = Refusal::kMatrixNotPositiveDefinite;
 
-  explicit CholeskyRoutine(const BoundInstruction& instruction) : n_(instruction.operands[0].shape[0]) {}
+  explicit CholeskyRoutine(const BoundInstruction& instruction) : n_(instruction.operands[0].shape[0]) {
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (BlockedCholesky<T>::Suits(n_)) blocked_.emplace(n_);
+    }
+  }
 
-  int64_t scratch_bytes() const { return 0; }
+  int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
 
   int64_t Run(const MatrixCall& call) const {
     T* const l = call.result<T>(0);
     CopyLower(call.operand<T>(0), n_, 0, n_, n_, l);
     ClearAboveDiagonal(n_, n_, l);
-    if (const int64_t info = lapack::Potrf(n_, l); info != 0) return info;
+    if (const int64_t info = Factor(call, l); info != 0) return info;
     // A NaN is not positive, but OpenBLAS lets it pass.
     for (int64_t i = 0; i < n_; ++i) {
       if (std::isnan(std::real(l[i * n_ + i]))) return i + 1;
@@ -34,7 +38,19 @@ class CholeskyRoutine {
   }
 
  private:
+  int64_t Factor(const MatrixCall& call, T* l) const {
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (blocked_.has_value()) {
+        const int64_t info = blocked_->Run(l, call.scratch, *call.pool);
+        ClearAboveDiagonal(n_, n_, l);
+        return info;
+      }
+    }
+    return lapack::Potrf(n_, l, n_);
+  }
+
   int64_t n_;
+  std::optional<BlockedCholesky<lapack::Real<T>>> blocked_;
 };
 
 template <typename T>

@@ -125,6 +125,23 @@ TEST(LinalgKernelTest, LargeMatrices) {
   }
 }
 
+// Several blocks of columns, of which the last is shorter.
+TEST(LinalgKernelTest, LargeCholesky) {
+  std::mt19937 random(8);
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    Literal a = RandomPositiveDefinite(dtype, {417, 417}, &random);
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kCholesky, {a}));
+    // Row and column 300 are made zero.
+    const size_t bytes = static_cast<size_t>(SizeOf(dtype));
+    for (size_t i = 0; i < 417; ++i) {
+      std::memset(a.mutable_data() + (300 * 417 + i) * bytes, 0, bytes);
+      if (i <= 300) std::memset(a.mutable_data() + (i * 417 + 300) * bytes, 0, bytes);
+    }
+    const absl::Status status = RunKernel(LinalgCall(LinalgOp::kCholesky, {a}), 2).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), "info is 301")) << status;
+  }
+}
+
 TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
   std::mt19937 random(6);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
