@@ -297,6 +297,16 @@ _FFT = [
         ),
         reals(3, 4, 6),
     ),
+    same(
+        "fft_axes_named_twice",
+        lambda x: (
+            np.fft.fftn(x, axes=(0, 1, 0)),
+            np.fft.fftn(x, s=(2, 7, 5), axes=(0, 1, 0)),
+            np.fft.irfftn(x, s=(4, 6), axes=(1, 1)),
+        ),
+        complexes(3, 6),
+    ),
+    same("fft_real_axis_named_twice", lambda x: np.fft.rfftn(x, s=(4, 6), axes=(1, 1)), reals(3, 6)),
     same("fftshift", lambda x: (np.fft.fftshift(x), np.fft.ifftshift(x, axes=1)), reals(3, 5)),
     same(
         "hfft",

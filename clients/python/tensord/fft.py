@@ -26,13 +26,16 @@ def _transform(kind, x, lengths, axes, norm):
         return x if kind == "rfft" else x.builder.convert(x, dtypes.complex_of(x.dtype))
     lengths = [] if lengths is None else _full_lengths(kind, lengths, axes, x.shape)
     shape = list(x.shape)
-    for axis, length in zip(axes, lengths):
+    last = len(axes) - 1
+    # As they are carried out: of an axis that is named twice the last one counts.
+    for place in range(len(axes)) if kind == "irfft" else reversed(range(len(axes))):
+        axis = axes[place]
+        length = lengths[place] if lengths else x.shape[axis]
+        if kind == "rfft" and place == last:
+            length = length // 2 + 1
+        elif kind == "irfft" and place == last and not lengths:
+            length = 2 * (length - 1)
         shape[axis] = length
-    last = axes[-1]
-    if kind == "rfft":
-        shape[last] = shape[last] // 2 + 1
-    elif kind == "irfft" and not lengths:
-        shape[last] = 2 * (shape[last] - 1)
     for axis in axes:
         if dims.is_static(shape[axis]) and shape[axis] < 1:
             raise ValueError(f"axis {axis} has no element to transform")
