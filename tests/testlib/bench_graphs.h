@@ -105,6 +105,9 @@ Graph EinsumGraph(const TensorNetwork& network);  // t0, t1, … in, y out (G24)
 struct BenchGraph {
   std::string name;                    // "G03 AdamW"
   std::function<Graph(double)> build;  // sizes times that; 1: as the benchmark has them
+  // Kernels keep parts of their result in memory of their own, which no order of the values can spare: a matrix that is
+  // taken apart, the passes of a long transform.
+  bool works_in_scratch = false;
 };
 std::vector<BenchGraph> AllBenchGraphs();
 
