@@ -71,7 +71,8 @@ absl::StatusOr<float> FirstOf(const CompiledProgram& program, Backend* backend, 
   std::vector<BufferPtr> buffers;
   const std::vector<std::pair<ConcreteType, float>> arguments = {{a, 3}, {b, 5}};
   for (const auto& [type, value] : arguments) {
-    const auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(type.num_elements()), value);
+    const auto values =
+        std::make_shared<std::vector<float>>(static_cast<size_t>(type.num_bytes()) / sizeof(float), value);
     ASSIGN_OR_RETURN(BufferPtr buffer, backend->Import(values->data(), type.num_bytes(), values));
     buffers.push_back(std::move(buffer));
   }
