@@ -153,6 +153,11 @@ class Explanation {
                     Plural(static_cast<int64_t>(sessions), "session"), "\n");
     const BoundProgram* const bound = compiled_.static_binding();
     if (bound == nullptr) {
+      if (compiled_.is_compiled_for_sizes()) {
+        absl::StrAppend(&text_,
+                        "  compiled anew for the sizes of the arguments; this is what stands for all of them\n");
+        return;
+      }
       absl::StrAppend(&text_, "  the arguments", compiled_.staged() == nullptr ? "" : " and the run",
                       " decide sizes, and with them kernels and memory\n");
       return;

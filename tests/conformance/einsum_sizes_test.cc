@@ -2,9 +2,12 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "engine/exec/segment_profile.h"
 #include "engine/runtime/compiler.h"
 #include "gmock/gmock.h"
@@ -17,6 +20,21 @@ namespace {
 using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
+
+// What a run of ones gives for the chain of matrices [i,j], [j,k], [k,l].
+absl::StatusOr<ProgramResults> RunOnOnes(const CompiledProgram& program, Backend* backend, int64_t i, int64_t j,
+                                         int64_t k, int64_t l, RunTimes* times) {
+  const std::vector<ConcreteType> types = {{.dtype = DType::kF64, .shape = {i, j}},
+                                           {.dtype = DType::kF64, .shape = {j, k}},
+                                           {.dtype = DType::kF64, .shape = {k, l}}};
+  std::vector<BufferPtr> arguments;
+  for (const ConcreteType& type : types) {
+    const auto ones = std::make_shared<std::vector<double>>(static_cast<size_t>(type.num_elements()), 1.0);
+    ASSIGN_OR_RETURN(BufferPtr buffer, backend->Import(ones->data(), type.num_bytes(), ones));
+    arguments.push_back(std::move(buffer));
+  }
+  return program.Run(types, arguments, nullptr, times);
+}
 
 TEST(EinsumSizes, EachSetOfSizesHasItsOwnPath) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
@@ -38,18 +56,8 @@ TEST(EinsumSizes, EachSetOfSizesHasItsOwnPath) {
                                    {70, 40, 50, 3, {"[40,3]", "[3,40]"}},
                                    {2, 50, 60, 70, {"[2,60]", "[60,2]"}}};
   for (const Case& c : cases) {
-    const std::vector<ConcreteType> types = {{.dtype = DType::kF64, .shape = {c.i, c.j}},
-                                             {.dtype = DType::kF64, .shape = {c.j, c.k}},
-                                             {.dtype = DType::kF64, .shape = {c.k, c.l}}};
-    std::vector<BufferPtr> arguments;
-    for (const ConcreteType& type : types) {
-      const auto ones = std::make_shared<std::vector<double>>(static_cast<size_t>(type.num_elements()), 1.0);
-      auto buffer = backend->Import(ones->data(), type.num_bytes(), ones);
-      ASSERT_TRUE(buffer.ok()) << buffer.status();
-      arguments.push_back(*std::move(buffer));
-    }
     RunTimes times;
-    const auto results = (*program)->Run(types, arguments, nullptr, &times);
+    const auto results = RunOnOnes(**program, backend.get(), c.i, c.j, c.k, c.l, &times);
     ASSERT_TRUE(results.ok()) << results.status();
     EXPECT_EQ(results->types[0].shape, (Shape{c.i, c.l}));
     const auto* values = static_cast<const double*>(results->buffers[0]->address());
@@ -57,6 +65,27 @@ TEST(EinsumSizes, EachSetOfSizesHasItsOwnPath) {
     std::vector<std::string> kernels;
     for (const SegmentProfile& segment : MakeProfile(times, {})) kernels.push_back(segment.kernel);
     EXPECT_THAT(kernels, Contains(AnyOf(HasSubstr(c.intermediate[0]), HasSubstr(c.intermediate[1]))));
+  }
+}
+
+// A bound in elements says nothing of sizes that are not known yet: the run's are held to it.
+TEST(EinsumSizes, AMemoryBoundIsHeldByTheSizesOfTheRun) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  for (const char* path : {"", ", path = [[0, 1], [0, 1]]"}) {
+    const auto program = Compile(ParsedGraph(std::string(R"(graph "g" {
+      %a = input : f64[i,j]
+      %b = input : f64[j,k]
+      %c = input : f64[k,l]
+      %y = tensord.einsum.v1.Einsum(%a, %b, %c) {equation = "ij,jk,kl->il", largest_intermediate = 12)") +
+                                             path + "}\n output \"y\" = %y\n}"),
+                                 {.device = "cpu:0"}, Fingerprint(), backend.get());
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_TRUE(RunOnOnes(**program, backend.get(), 3, 50, 4, 3, nullptr).ok());
+    const auto refused = RunOnOnes(**program, backend.get(), 30, 50, 40, 30, nullptr);
+    ASSERT_FALSE(refused.ok());
+    const RefusalDetail detail = DetailOf(refused.status()).value_or(RefusalDetail{});
+    EXPECT_EQ(detail.limit, "largest_intermediate") << refused.status();
+    EXPECT_EQ(detail.node, "y");
   }
 }
 

@@ -16,7 +16,6 @@ namespace tensord {
 namespace {
 
 constexpr int64_t kSizeOfSymbol = 64;
-constexpr int64_t kSum = 1;  // of the kinds of reduce
 
 bool Contains(const std::vector<int>& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
@@ -125,9 +124,11 @@ class Lowering {
     }
     if (summed.empty()) return tensor;
     const OpDef& op = Def(CoreOp::kReduce);
-    ASSIGN_OR_RETURN(
-        result.value,
-        graph_.Add(op, Attributes(op.attrs).Set("kind", kSum).Set("dimensions", std::move(summed)), {tensor.value}));
+    ASSIGN_OR_RETURN(result.value, graph_.Add(op,
+                                              Attributes(op.attrs)
+                                                  .Set("kind", static_cast<int64_t>(ReduceKind::kSum))
+                                                  .Set("dimensions", std::move(summed)),
+                                              {tensor.value}));
     return result;
   }
 
@@ -261,7 +262,10 @@ absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attribute
   std::vector<std::vector<int>> operands = terms.operands;
   for (std::vector<int>& term : operands) term.erase(std::remove(term.begin(), term.end(), kUnitAxis), term.end());
   const ContractionNetwork network(operands, terms.output, sizes);
-  const std::optional<int64_t> bound = attrs.MaybeInt("largest_intermediate");
+  // A bound says nothing of sizes that are not known yet; what is compiled for those of a run is held to it.
+  const bool is_static =
+      std::all_of(terms.sizes.begin(), terms.sizes.end(), [](const Dim& size) { return size.is_static(); });
+  const std::optional<int64_t> bound = is_static ? attrs.MaybeInt("largest_intermediate") : std::nullopt;
   if (terms.path.empty()) {
     return SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound);
   }
