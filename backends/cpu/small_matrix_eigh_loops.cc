@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/small_matrix_dtypes-inl.h"
 #include "backends/cpu/small_matrix_lanes-inl.h"
 #include "backends/cpu/small_matrix_rotation-inl.h"
 
@@ -114,25 +115,9 @@ SmallMatrixFailure Eigh(const SmallMatrixBatch& batch, void* scratch) {
   return failure;
 }
 
-template <class N, typename Element>
-SmallMatrixLoops LoopsOf() {
-  return {&Eigh<N, Element>, kLanes<typename N::Real>, N::kStep * static_cast<int64_t>(sizeof(typename N::Real))};
-}
-
 // F32 is computed in F64, in which the squares of all its numbers, and their products, are numbers.
 SmallMatrixLoops Loops(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return LoopsOf<RealLanes<double>, float>();
-    case DType::kF64:
-      return LoopsOf<RealLanes<double>, double>();
-    case DType::kC64:
-      return LoopsOf<ComplexLanes<double>, float>();
-    case DType::kC128:
-      return LoopsOf<ComplexLanes<double>, double>();
-    default:
-      return {};
-  }
+  return LoopsOfDType<double>(dtype, []<class N, typename Element>() { return &Eigh<N, Element>; });
 }
 
 #else

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/small_matrix_dtypes-inl.h"
 #include "backends/cpu/small_matrix_householder-inl.h"
 #include "backends/cpu/small_matrix_lanes-inl.h"
 
@@ -53,24 +54,8 @@ SmallMatrixFailure Qr(const SmallMatrixBatch& batch, void* scratch) {
   return {};
 }
 
-template <class N, typename Element>
-SmallMatrixLoops LoopsOf() {
-  return {&Qr<N, Element>, kLanes<typename N::Real>, N::kStep * static_cast<int64_t>(sizeof(typename N::Real))};
-}
-
 SmallMatrixLoops Loops(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return LoopsOf<RealLanes<float>, float>();
-    case DType::kF64:
-      return LoopsOf<RealLanes<double>, double>();
-    case DType::kC64:
-      return LoopsOf<ComplexLanes<float>, float>();
-    case DType::kC128:
-      return LoopsOf<ComplexLanes<double>, double>();
-    default:
-      return {};
-  }
+  return LoopsOfDType<float>(dtype, []<class N, typename Element>() { return &Qr<N, Element>; });
 }
 
 #else

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/small_matrix_dtypes-inl.h"
 #include "backends/cpu/small_matrix_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -225,30 +226,13 @@ SmallMatrixFailure Cholesky(const SmallMatrixBatch& batch, void* scratch) {
   return failure;
 }
 
-template <class N>
-SmallMatrixLoops LoopsOf(SmallMatrixOp op) {
-  using T = typename N::Real;
-  SmallMatrixLoops loops{nullptr, kLanes<T>, N::kStep * static_cast<int64_t>(sizeof(T))};
-  if (op == SmallMatrixOp::kCholesky) loops.run = &Cholesky<N, T>;
-  if (op == SmallMatrixOp::kLu) loops.run = &Lu<N, T>;
-  if (op == SmallMatrixOp::kSolve) loops.run = &Solve<N, T>;
-  if (op == SmallMatrixOp::kTriangularSolve) loops.run = &TriangularSolve<N, T>;
-  return loops;
-}
-
 SmallMatrixLoops Loops(SmallMatrixOp op, DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return LoopsOf<RealLanes<float>>(op);
-    case DType::kF64:
-      return LoopsOf<RealLanes<double>>(op);
-    case DType::kC64:
-      return LoopsOf<ComplexLanes<float>>(op);
-    case DType::kC128:
-      return LoopsOf<ComplexLanes<double>>(op);
-    default:
-      return {};
-  }
+  return LoopsOfDType<float>(dtype, [op]<class N, typename Element>() -> decltype(SmallMatrixLoops::run) {
+    if (op == SmallMatrixOp::kCholesky) return &Cholesky<N, Element>;
+    if (op == SmallMatrixOp::kLu) return &Lu<N, Element>;
+    if (op == SmallMatrixOp::kSolve) return &Solve<N, Element>;
+    return op == SmallMatrixOp::kTriangularSolve ? &TriangularSolve<N, Element> : nullptr;
+  });
 }
 
 #else
