@@ -45,6 +45,8 @@ ThreadPool::ThreadPool(int threads)
     : threads_(std::max(threads, 1)),
       // An array of none would be a pointer behind its memory, which leak checkers do not follow.
       workers_(threads_ > 1 ? new Worker[static_cast<size_t>(threads_ - 1)] : nullptr) {
+  CPU_ZERO(&processors_);
+  sched_getaffinity(0, sizeof(processors_), &processors_);  // none where there are more than fit: nothing is avoided
   for (int i = 0; i < threads_ - 1; ++i) {
     std::thread& thread = workers_[static_cast<size_t>(i)].thread;
     thread = std::thread([this, i] { WorkerLoop(i); });
@@ -142,6 +144,7 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
 void ThreadPool::RunAsWorker(Job* job, int worker) {
   // Looked at in this order: everybody is counting tasks just now.
   if (HasParked() && job->next_task.load(std::memory_order_relaxed) < job->tasks) WakeTwo();
+  LeaveCallersProcessor(worker);
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
@@ -186,8 +189,24 @@ void ThreadPool::WakeTwo() {
 void ThreadPool::Wake(Worker* worker) {
   if (!worker->parked.exchange(false)) return;
   parked_.fetch_sub(1);
+  KeepOff(sched_getcpu(), worker);
   { MutexLock lock(&worker->mutex); }  // a worker between its last look and its wait holds the mutex
   worker->woken.Signal();
+}
+
+void ThreadPool::KeepOff(int processor, Worker* worker) {
+  if (worker->avoided.load(std::memory_order_relaxed) == processor || processor < 0 || processor >= CPU_SETSIZE) return;
+  cpu_set_t others = processors_;
+  CPU_CLR(processor, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  worker->avoided.store(processor, std::memory_order_relaxed);
+  // Fails where the processors of the process have changed since: then it runs where the system lets it.
+  pthread_setaffinity_np(worker->thread.native_handle(), sizeof(others), &others);
+}
+
+void ThreadPool::LeaveCallersProcessor(int worker) {
+  const int caller = caller_processor_.load(std::memory_order_relaxed);
+  if (sched_getcpu() == caller) KeepOff(caller, &workers_[static_cast<size_t>(worker)]);
 }
 
 void ThreadPool::TakePart(int worker) {
@@ -235,7 +254,7 @@ void ThreadPool::WorkerLoop(int worker) {
     }
     pauses = 0;
     if (has_room) {
-      YieldIfOn(caller_processor_.load(std::memory_order_relaxed));
+      LeaveCallersProcessor(worker);
     } else {
       sched_yield();
     }

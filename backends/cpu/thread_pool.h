@@ -1,6 +1,8 @@
 #ifndef TENSORD_BACKENDS_CPU_THREAD_POOL_H_
 #define TENSORD_BACKENDS_CPU_THREAD_POOL_H_
 
+#include <sched.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -30,7 +32,9 @@ enum class TaskCost {
 // bits for any number of threads cut their work by sizes alone, never by threads().
 //
 // Workers spin for some 50 µs after a job, because waking a parked thread costs its waker several microseconds and lets
-// the job wait for longer, and then park. Whoever wakes wakes two, which wake others.
+// the job wait for longer, and then park. Whoever wakes wakes two, which wake others. A worker is kept off the
+// processor of who wakes it: schedulers that save energy put both onto one, where the woken waits until the other is
+// through.
 class ThreadPool {
  public:
   static constexpr size_t kMaxJobs = 8;
@@ -74,6 +78,7 @@ class ThreadPool {
     Mutex mutex;
     CondVar woken;  // parked became false
     std::thread thread;
+    std::atomic<int> avoided{-1};  // the processor that it may not run on
   };
 
   // Null where all are taken.
@@ -93,8 +98,13 @@ class ThreadPool {
   bool HasParked() const { return parked_.load(std::memory_order_relaxed) > 0; }
   void WakeTwo();
   void Wake(Worker* worker);
+  // Takes it to another processor where it may have to wait for this one.
+  void KeepOff(int processor, Worker* worker);
+  // Called by the worker.
+  void LeaveCallersProcessor(int worker);
 
   const int threads_;
+  cpu_set_t processors_;  // of the thread that made the pool
   std::array<Job, kMaxJobs> jobs_;
   // The number of jobs so far, and in the lower half the callers that are at work. Workers watch it.
   alignas(64) std::atomic<uint64_t> state_{0};

@@ -1,6 +1,9 @@
 #include "backends/cpu/thread_pool.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -202,6 +205,31 @@ TEST(ThreadPoolTest, ParkedWorkersWakeForANewJob) {
     while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     EXPECT_EQ(left.load(), 0);
   }
+}
+
+TEST(ThreadPoolTest, WorkersLeaveTheProcessorOfTheirCaller) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "needs two processors";
+  ThreadPool pool(2);
+  for (int round = 0; round < 20; ++round) {
+    for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+      if (!CPU_ISSET(processor, &all)) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(processor, &one);
+      ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+      std::array<int, 2> processors = {-1, -1};
+      std::atomic<int> left{2};
+      pool.ParallelFor(2, [&](int64_t task) {
+        processors[static_cast<size_t>(task)] = sched_getcpu();
+        left.fetch_sub(1);
+        while (left.load() > 0) std::this_thread::yield();
+      });
+      EXPECT_NE(processors[0], processors[1]) << "caller on " << processor;
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 TEST(ThreadPoolTest, PoolsComeAndGo) {
