@@ -2,6 +2,7 @@
 import json
 import os
 import selectors
+import signal
 import subprocess
 
 LONGEST_ANSWER_S = 150
@@ -12,7 +13,8 @@ def failed(answer):
 
 
 class Process:
-    """Pinned to cores. Ends with the first answer that does not come in time."""
+    """Pinned to cores, and stopped whenever nothing is asked of it: the threads of some libraries wait for their next work by
+    spinning, which would take a core from who is measured next. Ends with the first answer that does not come in time."""
 
     def __init__(self, command, cores, environment=None, errors=None):
         pinned = ["taskset", "-c", ",".join(map(str, cores))] + command
@@ -31,10 +33,12 @@ class Process:
             if not part:
                 return {"error": "the process ended"}
             self.pending += part
+        self.process.send_signal(signal.SIGSTOP)
         line, self.pending = self.pending.split(b"\n", 1)
         return json.loads(line)
 
     def ask(self, line):
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
@@ -46,6 +50,7 @@ class Process:
         return self.process.poll() is not None
 
     def close(self):
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.close()
         except BrokenPipeError:

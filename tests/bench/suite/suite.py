@@ -33,7 +33,7 @@ PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onn
 TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4}
 PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3}
 WIDE = {"f32": numpy.float64, "f64": numpy.float64, "c128": numpy.complex128, "i32": numpy.int32}
-# A turn takes about so long; between turns the threads of the one before come to rest.
+# A turn takes about so long, and begins when what the one before has left to do is done.
 TURN_MS = 15
 REST_S = 0.02
 
