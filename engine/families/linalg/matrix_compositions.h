@@ -1,8 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_MATRIX_COMPOSITIONS_H_
 
-#include "engine/families/linalg/factorizations.h"
-#include "engine/families/linalg/linalg_ops.h"
+#include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
 
@@ -40,106 +39,63 @@ inline constexpr RefusalRule kLeastSquaresRefusals[] = {
     {Refusal::kShapeMismatch, "batch axes of A and B differ"},
     {Refusal::kShapeMismatch, "A and B have different numbers of rows"}};
 
-inline constexpr OpDef kInverseDef = {.family = "linalg",
-                                      .index = static_cast<uint16_t>(LinalgOp::kInverse),
-                                      .name = "tensord.linalg.v1.Inverse",
-                                      .summary = "(A) -> A^-1. A singular A fails the run and names the batch index.",
-                                      .op_class = OpClass::kExtension,
-                                      .min_operands = 1,
-                                      .max_operands = 1,
-                                      .attrs = {},
-                                      .traits = kNoTraits,
-                                      .dtypes = kFieldDTypes,
-                                      .infer = &InferInverse,
-                                      .refusals = kSquareRefusals,
-                                      .reference = &ReferenceInverse,
-                                      .permute = kMatricesComeFirst,
-                                      .expand = &ExpandInverse};
+inline constexpr OpDef kInverseDef =
+    Composition({.op = LinalgOp::kInverse,
+                 .name = "tensord.linalg.v1.Inverse",
+                 .summary = "(A) -> A^-1. A singular A fails the run and names the batch index.",
+                 .infer = &InferInverse,
+                 .refusals = kSquareRefusals,
+                 .reference = &ReferenceInverse},
+                &ExpandInverse);
 
-inline constexpr OpDef kDeterminantDef = {.family = "linalg",
-                                          .index = static_cast<uint16_t>(LinalgOp::kDeterminant),
-                                          .name = "tensord.linalg.v1.Determinant",
-                                          .summary = "(A) -> det A.",
-                                          .op_class = OpClass::kExtension,
-                                          .min_operands = 1,
-                                          .max_operands = 1,
-                                          .attrs = {},
-                                          .traits = kNoTraits,
-                                          .dtypes = kFieldDTypes,
-                                          .infer = &InferDeterminant,
-                                          .refusals = kSquareRefusals,
-                                          .reference = &ReferenceDeterminant,
-                                          .permute = kMatricesComeFirst,
-                                          .expand = &ExpandDeterminant};
+inline constexpr OpDef kDeterminantDef = Composition({.op = LinalgOp::kDeterminant,
+                                                      .name = "tensord.linalg.v1.Determinant",
+                                                      .summary = "(A) -> det A.",
+                                                      .infer = &InferDeterminant,
+                                                      .refusals = kSquareRefusals,
+                                                      .reference = &ReferenceDeterminant},
+                                                     &ExpandDeterminant);
 
-inline constexpr OpDef kSignLogDeterminantDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kSignLogDeterminant),
-    .name = "tensord.linalg.v1.SignLogDeterminant",
-    .summary = "(A) -> (sign, log|det A|), the logarithm real; (0, -inf) where A is singular.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 1,
-    .max_operands = 1,
-    .attrs = {},
-    .traits = kNoTraits,
-    .dtypes = kFieldDTypes,
-    .infer = &InferSignLogDeterminant,
-    .refusals = kSquareRefusals,
-    .reference = &ReferenceSignLogDeterminant,
-    .permute = kMatricesComeFirst,
-    .expand = &ExpandSignLogDeterminant,
-    .num_results = 2};
+inline constexpr OpDef kSignLogDeterminantDef =
+    Composition({.op = LinalgOp::kSignLogDeterminant,
+                 .name = "tensord.linalg.v1.SignLogDeterminant",
+                 .summary = "(A) -> (sign, log|det A|), the logarithm real; (0, -inf) where A is singular.",
+                 .infer = &InferSignLogDeterminant,
+                 .refusals = kSquareRefusals,
+                 .reference = &ReferenceSignLogDeterminant,
+                 .num_results = 2},
+                &ExpandSignLogDeterminant);
 
-inline constexpr OpDef kPseudoInverseDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kPseudoInverse),
-    .name = "tensord.linalg.v1.PseudoInverse",
-    .summary = "(A) -> the pseudo-inverse, without singular values up to relative_cutoff of the largest.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 1,
-    .max_operands = 1,
-    .attrs = kCutoffAttrs,
-    .traits = kNoTraits,
-    .dtypes = kFieldDTypes,
-    .infer = &InferPseudoInverse,
-    .refusals = kCutoffRefusals,
-    .reference = &ReferencePseudoInverse,
-    .permute = kMatricesComeFirst,
-    .expand = &ExpandPseudoInverse};
+inline constexpr OpDef kPseudoInverseDef =
+    Composition({.op = LinalgOp::kPseudoInverse,
+                 .name = "tensord.linalg.v1.PseudoInverse",
+                 .summary = "(A) -> the pseudo-inverse, without singular values up to relative_cutoff of the largest.",
+                 .attrs = kCutoffAttrs,
+                 .infer = &InferPseudoInverse,
+                 .refusals = kCutoffRefusals,
+                 .reference = &ReferencePseudoInverse},
+                &ExpandPseudoInverse);
 
-inline constexpr OpDef kLeastSquaresDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kLeastSquares),
-    .name = "tensord.linalg.v1.LeastSquares",
-    .summary = "(A, B) -> X that makes |A X - B| least, of least norm. The cutoff is PseudoInverse's.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 2,
-    .max_operands = 2,
-    .attrs = kCutoffAttrs,
-    .traits = kNoTraits,
-    .dtypes = kFieldDTypes,
-    .infer = &InferLeastSquares,
-    .refusals = kLeastSquaresRefusals,
-    .reference = &ReferenceLeastSquares,
-    .permute = kMatricesComeFirst,
-    .expand = &ExpandLeastSquares};
+inline constexpr OpDef kLeastSquaresDef =
+    Composition({.op = LinalgOp::kLeastSquares,
+                 .name = "tensord.linalg.v1.LeastSquares",
+                 .summary = "(A, B) -> X that makes |A X - B| least, of least norm. The cutoff is PseudoInverse's.",
+                 .operands = 2,
+                 .attrs = kCutoffAttrs,
+                 .infer = &InferLeastSquares,
+                 .refusals = kLeastSquaresRefusals,
+                 .reference = &ReferenceLeastSquares},
+                &ExpandLeastSquares);
 
-inline constexpr OpDef kMatrixRankDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kMatrixRank),
-    .name = "tensord.linalg.v1.MatrixRank",
-    .summary = "(A) -> I64: how many singular values are above relative_cutoff of the largest.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 1,
-    .max_operands = 1,
-    .attrs = kCutoffAttrs,
-    .traits = kNoTraits,
-    .dtypes = kFieldDTypes,
-    .infer = &InferMatrixRank,
-    .refusals = kCutoffRefusals,
-    .reference = &ReferenceMatrixRank,
-    .permute = kMatricesComeFirst,
-    .expand = &ExpandMatrixRank};
+inline constexpr OpDef kMatrixRankDef =
+    Composition({.op = LinalgOp::kMatrixRank,
+                 .name = "tensord.linalg.v1.MatrixRank",
+                 .summary = "(A) -> I64: how many singular values are above relative_cutoff of the largest.",
+                 .attrs = kCutoffAttrs,
+                 .infer = &InferMatrixRank,
+                 .refusals = kCutoffRefusals,
+                 .reference = &ReferenceMatrixRank},
+                &ExpandMatrixRank);
 
 }  // namespace tensord
 

@@ -1,8 +1,7 @@
 #ifndef TENSORD_ENGINE_FAMILIES_LINALG_SOLUTIONS_H_
 #define TENSORD_ENGINE_FAMILIES_LINALG_SOLUTIONS_H_
 
-#include "engine/families/linalg/factorizations.h"
-#include "engine/families/linalg/linalg_ops.h"
+#include "engine/families/linalg/matrix_op.h"
 
 namespace tensord {
 
@@ -29,37 +28,24 @@ inline constexpr RefusalRule kSolveRefusals[] = {{Refusal::kDtypeMismatch, "A an
                                                  {Refusal::kShapeMismatch, "batch axes of A and B differ"},
                                                  {Refusal::kShapeMismatch, "B's matrices do not fit A's"}};
 
-inline constexpr OpDef kSolveDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kSolve),
-    .name = "tensord.linalg.v1.Solve",
-    .summary = "(A, B) -> X: A X = B. A singular A fails the run and names the batch index.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 2,
-    .max_operands = 2,
-    .attrs = {},
-    .traits = kJoinsSessions,
-    .dtypes = kFieldDTypes,
-    .infer = &InferSolve,
-    .refusals = kSolveRefusals,
-    .reference = &ReferenceSolve,
-    .permute = kMatricesComeFirst};
+inline constexpr OpDef kSolveDef =
+    WithKernels({.op = LinalgOp::kSolve,
+                 .name = "tensord.linalg.v1.Solve",
+                 .summary = "(A, B) -> X: A X = B. A singular A fails the run and names the batch index.",
+                 .operands = 2,
+                 .infer = &InferSolve,
+                 .refusals = kSolveRefusals,
+                 .reference = &ReferenceSolve});
 
-inline constexpr OpDef kTriangularSolveDef = {
-    .family = "linalg",
-    .index = static_cast<uint16_t>(LinalgOp::kTriangularSolve),
-    .name = "tensord.linalg.v1.TriangularSolve",
-    .summary = "(A, B) -> X: op(A) X = B, or X op(A) = B where not left_side. Reads one triangle of A only.",
-    .op_class = OpClass::kExtension,
-    .min_operands = 2,
-    .max_operands = 2,
-    .attrs = kTriangularSolveAttrs,
-    .traits = kJoinsSessions,
-    .dtypes = kFieldDTypes,
-    .infer = &InferTriangularSolve,
-    .refusals = kSolveRefusals,
-    .reference = &ReferenceTriangularSolve,
-    .permute = kMatricesComeFirst};
+inline constexpr OpDef kTriangularSolveDef = WithKernels(
+    {.op = LinalgOp::kTriangularSolve,
+     .name = "tensord.linalg.v1.TriangularSolve",
+     .summary = "(A, B) -> X: op(A) X = B, or X op(A) = B where not left_side. Reads one triangle of A only.",
+     .operands = 2,
+     .attrs = kTriangularSolveAttrs,
+     .infer = &InferTriangularSolve,
+     .refusals = kSolveRefusals,
+     .reference = &ReferenceTriangularSolve});
 
 }  // namespace tensord
 
