@@ -187,8 +187,8 @@ TENSORD_LAPACK_HERMITIAN(Complex64, cheevd, x.real_work, lrwork, )
 TENSORD_LAPACK_HERMITIAN(Complex128, zheevd, x.real_work, lrwork, )
 #undef TENSORD_LAPACK_HERMITIAN
 
-// The steps of which eigenvalues and singular values of real matrices are made. Reductions to a tridiagonal and to a
-// bidiagonal matrix; the reflectors stay in a, those of rows and columns beside each other.
+// The steps of which eigenvalues and singular values of real matrices are made. The reduction to a tridiagonal matrix; the
+// reflectors stay in a.
 #define TENSORD_LAPACK_STEPS(T, p)                                                                                    \
   inline int64_t Sytrd(int64_t n, T* a, T* diagonal, T* beside, T* tau, T* work, int64_t work_size) {                 \
     const lapack_int size = static_cast<lapack_int>(n);                                                               \
@@ -196,13 +196,9 @@ TENSORD_LAPACK_HERMITIAN(Complex128, zheevd, x.real_work, lrwork, )
       return LAPACKE_##p##sytrd_work(LAPACK_COL_MAJOR, 'L', size, a, size, diagonal, beside, tau, w, lwork);          \
     });                                                                                                               \
   }                                                                                                                   \
-  inline int64_t Gebrd(int64_t m, int64_t n, T* a, T* diagonal, T* beside, T* column_tau, T* row_tau, T* work,        \
-                       int64_t work_size) {                                                                           \
-    const lapack_int rows = static_cast<lapack_int>(m), columns = static_cast<lapack_int>(n);                         \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                    \
-      return LAPACKE_##p##gebrd_work(LAPACK_COL_MAJOR, rows, columns, a, rows, diagonal, beside, column_tau, row_tau, \
-                                     w, lwork);                                                                       \
-    });                                                                                                               \
+  /* The reflector that leaves alpha of (alpha, x) alone, of n numbers. */                                            \
+  inline void Larfg(int64_t n, T* alpha, T* x, T* tau) {                                                              \
+    LAPACKE_##p##larfg_work(static_cast<lapack_int>(n), alpha, x, 1, tau);                                            \
   }                                                                                                                   \
   /* Eigenvectors of a tridiagonal matrix. work: 1 + 4n + n^2, integers: 3 + 5n. */                                   \
   inline int64_t Stedc(int64_t n, T* diagonal, T* beside, T* vectors, T* work, lapack_int* integers) {                \

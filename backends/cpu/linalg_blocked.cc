@@ -177,14 +177,7 @@ bool BlockedSvd<T>::Suits(int64_t m, int64_t n) {
 
 template <typename T>
 BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
-    : m_(m),
-      n_(n),
-      k_(std::min(m, n)),
-      u_columns_(full ? m : k_),
-      vh_rows_(full ? n : k_),
-      work_size_(std::max(
-          lapack::Gebrd(m, n, static_cast<T*>(nullptr), nullptr, nullptr, nullptr, nullptr, nullptr, int64_t{0}),
-          3 * k_ * k_ + 4 * k_)) {
+    : m_(m), n_(n), k_(std::min(m, n)), u_columns_(full ? m : k_), vh_rows_(full ? n : k_), bidiagonalization_(m, n) {
   // The bidiagonal matrix is upper where there are at least as many rows as columns, else lower; the reflectors of the
   // shorter side leave the first row, or column, alone.
   const int64_t column_skip = m >= n ? 0 : 1, row_skip = m >= n ? 1 : 0;
@@ -202,32 +195,35 @@ BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
   beside_ = layout_.Add<T>(k_);
   column_tau_ = layout_.Add<T>(k_);
   row_tau_ = layout_.Add<T>(k_);
-  work_ = layout_.Add<T>(work_size_);
+  // The steps follow each other.
+  const int64_t bdsdc_bytes = (3 * k_ * k_ + 4 * k_) * static_cast<int64_t>(sizeof(T));
+  work_ = layout_.Add<char>(
+      std::max({bidiagonalization_.scratch_bytes(), bdsdc_bytes, q_.scratch_bytes(), p_.scratch_bytes()}));
   integers_ = layout_.Add<lapack_int>(8 * k_);
-  reflect_ = layout_.Add<char>(std::max(q_.scratch_bytes(), p_.scratch_bytes()));
 }
 
 template <typename T>
 int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadPool& pool) const {
-  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_), *const work = At<T>(scratch, work_);
+  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_);
+  char* const work = scratch + work_;
   T *const column_tau = At<T>(scratch, column_tau_), *const row_tau = At<T>(scratch, row_tau_);
   std::copy_n(a, m_ * n_, reduced);
   const bool is_upper = m_ >= n_;
-  int64_t info = lapack::Gebrd(m_, n_, reduced, s, beside, column_tau, row_tau, work, work_size_);
-  if (info != 0) return info;
+  bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, work, pool);
   // Around the vectors of the bidiagonal matrix is the identity.
   std::fill_n(u, m_ * u_columns_, T(0));
   SetDiagonal(m_, u_columns_, T(1), u);
   std::fill_n(vh, vh_rows_ * n_, T(0));
   SetDiagonal(vh_rows_, n_, T(1), vh);
-  info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, work, At<lapack_int>(scratch, integers_));
+  const int64_t info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, reinterpret_cast<T*>(work),
+                                     At<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   if (is_upper) {
-    q_.Apply(reduced, column_tau, u, scratch + reflect_, pool);
-    p_.Apply(reduced + m_, row_tau, vh + vh_rows_, scratch + reflect_, pool);
+    q_.Apply(reduced, column_tau, u, work, pool);
+    p_.Apply(reduced + m_, row_tau, vh + vh_rows_, work, pool);
   } else {
-    q_.Apply(reduced + 1, column_tau, u + 1, scratch + reflect_, pool);
-    p_.Apply(reduced, row_tau, vh, scratch + reflect_, pool);
+    q_.Apply(reduced + 1, column_tau, u + 1, work, pool);
+    p_.Apply(reduced, row_tau, vh, work, pool);
   }
   return 0;
 }

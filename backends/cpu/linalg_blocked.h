@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
 
@@ -97,10 +98,10 @@ class BlockedSvd {
  private:
   int64_t m_, n_, k_;
   int64_t u_columns_, vh_rows_;
-  int64_t work_size_ = 0;
+  Bidiagonalization<T> bidiagonalization_;
   BlockReflectors q_, p_;
   ScratchLayout layout_;
-  int64_t a_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0, work_ = 0, integers_ = 0, reflect_ = 0;
+  int64_t a_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0, work_ = 0, integers_ = 0;
 };
 
 }  // namespace tensord::cpu

@@ -1,0 +1,188 @@
+#include "backends/cpu/bidiagonalization.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/gemm_blas.h"
+#include "backends/cpu/lapack.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kPanelColumns = 32;
+constexpr int64_t kParts = 4;                  // of a product with a vector, as tasks
+constexpr int64_t kShared = int64_t{1} << 14;  // elements of a matrix whose product with a vector is shared
+
+// y += A·x for m×k A.
+template <typename T>
+void AddProduct(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T* x, int64_t x_step, T* y) {
+  if (m == 0 || k == 0) return;
+  BlasMatrixVector(kDTypeOf<T>, m, k, strides, /*conjugates=*/false, /*accumulates=*/true, a, x, x_step, y, 1);
+}
+
+// y = A·x. The parts that are tasks lie apart in memory: columns or rows, whichever are dense.
+template <typename T>
+void Product(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T* x, T* y, T* parts, ThreadPool& pool) {
+  const auto part = [&](int64_t begin, int64_t end, bool of_rows, T* into) {
+    const int64_t step = of_rows ? strides.row_stride : strides.column_stride;
+    BlasMatrixVector(kDTypeOf<T>, of_rows ? end - begin : m, of_rows ? k : end - begin, strides, false, false,
+                     a + begin * step, of_rows ? x : x + begin, 1, into, 1);
+  };
+  const bool rows_are_dense = strides.row_stride != 1;
+  if (m * k < kShared) return part(0, m, true, y);
+  const int64_t lines = rows_are_dense ? m : k;
+  const int64_t block = (lines + kParts - 1) / kParts;
+  pool.ParallelForBlocks(lines, block, [&](int64_t begin, int64_t end) {
+    part(begin, end, rows_are_dense, rows_are_dense ? y + begin : parts + begin / block * m);
+  });
+  if (rows_are_dense) return;
+  std::copy_n(parts, m, y);
+  for (int64_t begin = block; begin < lines; begin += block) {
+    const T* const more = parts + begin / block * m;
+    for (int64_t i = 0; i < m; ++i) y[i] += more[i];
+  }
+}
+
+}  // namespace
+
+// Of the panel. With V's and U's columns the reflectors from the left and from the right, the matrix that is to come is
+// A + V·(-Y)^T + (-X)·U^T; the products' columns alternate: from_left has v, -x, v, -x, …, from_right -y, u, -y, u, ….
+template <typename T>
+struct Bidiagonalization<T>::Work {
+  T* from_left;
+  T* from_right;
+  int64_t rows;  // of from_left
+  int64_t columns;
+  T* line;
+  T* parts;
+  T* projected;
+  T* diagonal;
+  T* beside;
+  T* left_tau;
+  T* right_tau;
+};
+
+template <typename T>
+Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
+    : is_upper_(m >= n),
+      rows_(std::max(m, n)),
+      columns_(std::min(m, n)),
+      strides_(is_upper_ ? MatrixStrides{.row_stride = 1, .column_stride = m}
+                         : MatrixStrides{.row_stride = m, .column_stride = 1}) {
+  int64_t product_bytes = 0;
+  for (int64_t first = 0; first < columns_; first += kPanelColumns) {
+    Panel panel{.first = first, .columns = std::min(kPanelColumns, columns_ - first)};
+    const int64_t rows = rows_ - first, columns = columns_ - first;
+    const int64_t rows_left = rows - panel.columns, columns_left = columns - panel.columns;
+    if (columns_left > 0) {
+      panel.update = PlainProduct(kDTypeOf<T>, {.m = is_upper_ ? rows_left : columns_left,
+                                                .n = is_upper_ ? columns_left : rows_left,
+                                                .k = 2 * panel.columns,
+                                                .a = {.row_stride = 1, .column_stride = is_upper_ ? rows : columns},
+                                                .b = {.row_stride = is_upper_ ? columns : rows, .column_stride = 1},
+                                                .c_column_stride = m});
+      product_bytes = std::max(product_bytes, panel.update.scratch_bytes());
+    }
+    panels_.push_back(std::move(panel));
+  }
+  from_left_ = layout_.Add<T>(rows_ * 2 * kPanelColumns);
+  from_right_ = layout_.Add<T>(columns_ * 2 * kPanelColumns);
+  line_ = layout_.Add<T>(rows_);
+  parts_ = layout_.Add<T>(kParts * rows_);
+  projected_ = layout_.Add<T>(2 * kPanelColumns);
+  products_ = layout_.Add<char>(product_bytes);
+}
+
+template <typename T>
+void Bidiagonalization<T>::ReduceColumn(const Panel& panel, int64_t i, T* a, const Work& work, ThreadPool& pool) const {
+  const int64_t rows = work.rows - i, columns = work.columns - i - 1, known = 2 * i;
+  const MatrixStrides left{.row_stride = 1, .column_stride = work.rows};
+  const MatrixStrides left_transposed{.row_stride = work.rows, .column_stride = 1};
+  const MatrixStrides right{.row_stride = 1, .column_stride = work.columns};
+  T* const corner = a + i * (strides_.row_stride + strides_.column_stride);
+
+  for (int64_t j = 0; j < rows; ++j) work.line[j] = corner[j * strides_.row_stride];
+  AddProduct(rows, known, work.from_left + i, left, work.from_right + i, work.columns, work.line);
+  T& tau = work.left_tau[panel.first + i];
+  lapack::Larfg(rows, work.line, work.line + 1, &tau);
+  for (int64_t j = 0; j < rows; ++j) corner[j * strides_.row_stride] = work.line[j];
+  work.diagonal[panel.first + i] = work.line[0];
+
+  T* const v = work.from_left + known * work.rows;
+  std::fill_n(v, i, T(0));
+  v[i] = 1;
+  std::copy_n(work.line + 1, rows - 1, v + i + 1);
+  T* const y = work.from_right + known * work.columns + i + 1;
+  if (columns == 0) return;
+  Product(columns, rows, corner + strides_.column_stride,
+          {.row_stride = strides_.column_stride, .column_stride = strides_.row_stride}, v + i, y, work.parts, pool);
+  std::fill_n(work.projected, known, T(0));
+  AddProduct(known, rows, work.from_left + i, left_transposed, v + i, 1, work.projected);
+  AddProduct(columns, known, work.from_right + i + 1, right, work.projected, 1, y);
+  for (int64_t j = 0; j < columns; ++j) y[j] *= -tau;
+}
+
+template <typename T>
+void Bidiagonalization<T>::ReduceRow(const Panel& panel, int64_t i, T* a, const Work& work, ThreadPool& pool) const {
+  const int64_t rows = work.rows - i - 1, columns = work.columns - i - 1, known = 2 * i + 1;
+  const MatrixStrides left{.row_stride = 1, .column_stride = work.rows};
+  const MatrixStrides right{.row_stride = 1, .column_stride = work.columns};
+  const MatrixStrides right_transposed{.row_stride = work.columns, .column_stride = 1};
+  T* const first = a + i * strides_.row_stride + (i + 1) * strides_.column_stride;
+
+  for (int64_t j = 0; j < columns; ++j) work.line[j] = first[j * strides_.column_stride];
+  AddProduct(columns, known, work.from_right + i + 1, right, work.from_left + i, work.rows, work.line);
+  T& tau = work.right_tau[panel.first + i];
+  lapack::Larfg(columns, work.line, work.line + 1, &tau);
+  for (int64_t j = 0; j < columns; ++j) first[j * strides_.column_stride] = work.line[j];
+  work.beside[panel.first + i] = work.line[0];
+
+  T* const u = work.from_right + known * work.columns;
+  std::fill_n(u, i + 1, T(0));
+  u[i + 1] = 1;
+  std::copy_n(work.line + 1, columns - 1, u + i + 2);
+  T* const x = work.from_left + known * work.rows + i + 1;
+  Product(rows, columns, first + strides_.row_stride, strides_, u + i + 1, x, work.parts, pool);
+  std::fill_n(work.projected, known, T(0));
+  AddProduct(known, columns, work.from_right + i + 1, right_transposed, u + i + 1, 1, work.projected);
+  AddProduct(rows, known, work.from_left + i + 1, left, work.projected, 1, x);
+  for (int64_t j = 0; j < rows; ++j) x[j] *= -tau;
+}
+
+template <typename T>
+void Bidiagonalization<T>::Run(T* a, T* diagonal, T* beside, T* column_tau, T* row_tau, char* scratch,
+                               ThreadPool& pool) const {
+  const auto at = [&](int64_t place) { return reinterpret_cast<T*>(scratch + place); };
+  Work work{.from_left = at(from_left_),
+            .from_right = at(from_right_),
+            .rows = 0,
+            .columns = 0,
+            .line = at(line_),
+            .parts = at(parts_),
+            .projected = at(projected_),
+            .diagonal = diagonal,
+            .beside = beside,
+            .left_tau = is_upper_ ? column_tau : row_tau,
+            .right_tau = is_upper_ ? row_tau : column_tau};
+  for (const Panel& panel : panels_) {
+    work.rows = rows_ - panel.first;
+    work.columns = columns_ - panel.first;
+    T* const corner = a + panel.first * (strides_.row_stride + strides_.column_stride);
+    for (int64_t i = 0; i < panel.columns; ++i) {
+      ReduceColumn(panel, i, corner, work, pool);
+      if (i + 1 < work.columns) ReduceRow(panel, i, corner, work, pool);
+    }
+    if (panel.columns == work.columns) break;
+    const T *const left = work.from_left + panel.columns, *const right = work.from_right + panel.columns;
+    panel.update.Run(is_upper_ ? left : right, is_upper_ ? right : left,
+                     corner + panel.columns * (strides_.row_stride + strides_.column_stride), scratch + products_,
+                     /*accumulates=*/true, pool);
+  }
+  work.right_tau[columns_ - 1] = 0;  // no reflector from the right is left for the last column
+}
+
+template class Bidiagonalization<float>;
+template class Bidiagonalization<double>;
+
+}  // namespace tensord::cpu

@@ -1,0 +1,54 @@
+#ifndef TENSORD_BACKENDS_CPU_BIDIAGONALIZATION_H_
+#define TENSORD_BACKENDS_CPU_BIDIAGONALIZATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/plain_product.h"
+
+namespace tensord::cpu {
+
+// The reduction of an m×n matrix of F32 or F64 to a bidiagonal one, Q^T·A·P, by reflectors from both sides: upper where
+// m >= n, else lower. Leaves what LAPACK's gebrd leaves. As there, a panel's reflectors are gathered and reach the rest
+// of the matrix in one product [Dongarra, Hammarling and Sorensen, Block reduction of matrices to condensed forms for
+// eigenvalue computations, 1989]; until then each needs two products of the whole matrix with a vector, half of all the
+// work, which LAPACK makes on one thread.
+//
+// The numbers are finite and of an ordinary scale. Immutable after construction, so thread-safe. Run does not allocate
+// and cannot fail. Same bits for any number of threads.
+template <typename T>
+class Bidiagonalization {
+ public:
+  Bidiagonalization() = default;
+  // min(m, n) > 0.
+  Bidiagonalization(int64_t m, int64_t n);
+
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  // `a` is dense. `diagonal` and the two tau have min(m, n) elements, `beside` one fewer. `scratch` is aligned to 64.
+  void Run(T* a, T* diagonal, T* beside, T* column_tau, T* row_tau, char* scratch, ThreadPool& pool) const;
+
+ private:
+  // What follows a panel of reflectors is updated by a product.
+  struct Panel {
+    int64_t first = 0;
+    int64_t columns = 0;
+    PlainProduct update;
+  };
+  struct Work;
+
+  void ReduceColumn(const Panel& panel, int64_t i, T* a, const Work& work, ThreadPool& pool) const;
+  void ReduceRow(const Panel& panel, int64_t i, T* a, const Work& work, ThreadPool& pool) const;
+
+  bool is_upper_ = true;
+  // Of the matrix with at least as many rows as columns: the given one or its transpose.
+  int64_t rows_ = 0, columns_ = 0;
+  MatrixStrides strides_;
+  std::vector<Panel> panels_;
+  ScratchLayout layout_;
+  int64_t from_left_ = 0, from_right_ = 0, line_ = 0, parts_ = 0, projected_ = 0, products_ = 0;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_BIDIAGONALIZATION_H_
