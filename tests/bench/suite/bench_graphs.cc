@@ -143,7 +143,8 @@ class Commands {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const absl::string_view bytes = inputs[i]->bytes();
       const std::string& name = program.inputs[i].name;
-      if (!IsState(workload, name)) opened_->read_bytes += static_cast<int64_t>(bytes.size());
+      if (workload.rewrites_state || !IsState(workload, name))
+        opened_->read_bytes += static_cast<int64_t>(bytes.size());
       inputs_json.push_back(TensorJson(name, inputs[i]->type()));
       WriteBytes(absl::StrCat(folder, "/", name, ".bin"), bytes.data(), static_cast<int64_t>(bytes.size()));
     }
@@ -152,8 +153,9 @@ class Commands {
     for (size_t i = 0; i < results.size(); ++i) {
       const ConcreteType& type = opened_->ours.bound().slot_types()[static_cast<size_t>(program.outputs[i].slot)];
       const std::string& name = program.outputs[i].name;
-      // Of what is changed in place, the change alone is written; all of it is read.
-      (IsState(workload, name) ? opened_->read_bytes : opened_->written_bytes) += type.num_bytes();
+      // Of what is changed here and there, the change alone is written; all of it is read.
+      const bool is_read = IsState(workload, name) && !workload.rewrites_state;
+      (is_read ? opened_->read_bytes : opened_->written_bytes) += type.num_bytes();
       elements = std::max(elements, type.num_elements());
       outputs_json.push_back(TensorJson(name, type));
       WriteBytes(absl::StrCat(folder, "/result_", name, ".bin"), results[i]->address(), type.num_bytes());

@@ -38,9 +38,17 @@ void AddElementwise(std::vector<Workload>* all) {
                   .is_one_kernel = true});
   const std::vector<std::pair<std::string, Range>> moments = {
       {"m", {-0.1, 0.1}}, {"v", {1e-4, 0.1}}, {"step", {10, 11}}};
-  all->push_back(
-      {.name = "G03", .graph = [] { return AdamWGraph(4 * kMillion); }, .ranges = moments, .is_one_kernel = true});
-  all->push_back({.name = "G03_lion", .graph = [] { return LionGraph(4 * kMillion); }, .is_one_kernel = true});
+  all->push_back({.name = "G03",
+                  .graph = [] { return AdamWGraph(4 * kMillion); },
+                  .ranges = moments,
+                  .state = {"p", "m", "v"},
+                  .rewrites_state = true,
+                  .is_one_kernel = true});
+  all->push_back({.name = "G03_lion",
+                  .graph = [] { return LionGraph(4 * kMillion); },
+                  .state = {"p", "m"},
+                  .rewrites_state = true,
+                  .is_one_kernel = true});
   all->push_back(
       {.name = "G04", .graph = [] { return SoftmaxGraph(1024, 4096); }, .range = {-4, 4}, .is_one_kernel = true});
   all->push_back(

@@ -25,7 +25,8 @@ struct Workload {
   std::vector<std::pair<std::string, Range>> ranges{};
   // Inputs that a run may write over: those of a model's state, whose successors are results of the same name.
   std::vector<std::string> state{};
-  bool is_one_kernel = false;  // it is to be one fused kernel
+  bool rewrites_state = false;  // all of it in each run, rather than a small part
+  bool is_one_kernel = false;   // it is to be one fused kernel
   // Inputs of square matrices that are made symmetric and positive definite, none far from singular.
   std::vector<std::string> definite{};
 };
