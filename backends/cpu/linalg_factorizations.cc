@@ -8,6 +8,7 @@
 #include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
+#include "backends/cpu/lu_factors.h"
 
 namespace tensord::cpu {
 namespace {
@@ -59,51 +60,81 @@ class LuRoutine {
   static constexpr Refusal kRefusal = Refusal::kInternal;
 
   explicit LuRoutine(const BoundInstruction& instruction)
-      : m_(instruction.operands[0].shape[0]), n_(instruction.operands[0].shape[1]), k_(std::min(m_, n_)) {
+      : m_(instruction.operands[0].shape[0]),
+        n_(instruction.operands[0].shape[1]),
+        k_(std::min(m_, n_)),
+        factors_(m_, n_),
+        column_block_(std::max<int64_t>(1, kTaskEntries / m_)) {
     pivots_ = layout_.Add<lapack_int>(k_);
     order_ = layout_.Add<int64_t>(m_);
+    work_ = layout_.Add<char>(factors_.scratch_bytes());
   }
 
   int64_t scratch_bytes() const { return layout_.bytes(); }
 
   int64_t Run(const MatrixCall& call) const {
-    const T* const a = call.operand<T>(0);
     T *const permutation = call.result<T>(0), *const l = call.result<T>(1), *const u = call.result<T>(2);
     int64_t* const order = call.at<int64_t>(order_);
     std::iota(order, order + m_, 0);
     int parity = 1;
-    if (!AreFinite(a, m_ * n_)) {
-      std::fill_n(l, m_ * k_, NaN<T>());
-      std::fill_n(u, k_ * n_, NaN<T>());
-    } else {
+    T* const packed = m_ >= n_ ? l : u;  // the result that is as large as A
+    const bool is_finite = CopyAndAreFinite(call.operand<T>(0), m_, n_, packed, *call.pool);
+    if (is_finite) {
       lapack_int* const pivots = call.at<lapack_int>(pivots_);
-      T* const packed = m_ >= n_ ? l : u;  // the result that is as large as A
-      std::copy_n(a, m_ * n_, packed);
-      if (const int64_t info = lapack::Getrf(m_, n_, packed, pivots); info < 0) return info;
-      if (packed == l) {
-        CopyUpperClearLower(packed, m_, k_, n_, u);
-      } else {
-        CopyLower(packed, m_, 1, m_, k_, l);
-      }
+      if (const int64_t info = factors_.Run(packed, pivots, call.at<char>(work_), *call.pool); info < 0) return info;
       for (int64_t i = 0; i < k_; ++i) {
         if (pivots[i] - 1 == i) continue;
         std::swap(order[i], order[pivots[i] - 1]);
         parity = -parity;
       }
     }
-    ClearAboveDiagonal(m_, k_, l);
-    SetDiagonal(m_, k_, T(1), l);
-    ClearBelowDiagonal(k_, n_, u);
-    std::fill_n(permutation, m_ * m_, T(0));
+    call.pool->ParallelForBlocks(std::max(m_, n_), column_block_, [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j) {
+        is_finite ? TakeApartColumn(j, l, u) : FillColumn(j, l, u);
+        if (j < m_) std::fill_n(permutation + j * m_, m_, T(0));
+      }
+    });
     for (int64_t i = 0; i < m_; ++i) permutation[order[i] * m_ + i] = T(1);
     *call.result<T>(3) = T(static_cast<lapack::Real<T>>(parity));
     return 0;
   }
 
  private:
+  static constexpr int64_t kTaskEntries = 1 << 14;
+
+  // Both factors lie in the larger one.
+  void TakeApartColumn(int64_t j, T* l, T* u) const {
+    if (j < k_) {
+      T *const l_column = l + j * m_, *const u_column = u + j * k_;
+      if (m_ >= n_) {
+        std::copy_n(l_column, j + 1, u_column);
+      } else {
+        std::copy(u_column + j, u_column + m_, l_column + j);
+      }
+      std::fill_n(l_column, j, T(0));
+      l_column[j] = T(1);
+      std::fill(u_column + j + 1, u_column + k_, T(0));
+    }
+  }
+
+  void FillColumn(int64_t j, T* l, T* u) const {
+    if (j < k_) {
+      std::fill_n(l + j * m_, j, T(0));
+      l[j * m_ + j] = T(1);
+      std::fill(l + j * m_ + j + 1, l + (j + 1) * m_, NaN<T>());
+    }
+    if (j < n_) {
+      const int64_t above = std::min(j + 1, k_);
+      std::fill_n(u + j * k_, above, NaN<T>());
+      std::fill(u + j * k_ + above, u + (j + 1) * k_, T(0));
+    }
+  }
+
   int64_t m_, n_, k_;
+  LuFactors<T> factors_;
+  int64_t column_block_;
   ScratchLayout layout_;
-  int64_t pivots_ = 0, order_ = 0;
+  int64_t pivots_ = 0, order_ = 0, work_ = 0;
 };
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
+#include "backends/cpu/lu_factors.h"
 #include "engine/families/linalg/solutions.h"
 
 namespace tensord::cpu {
@@ -27,34 +28,36 @@ class SolveRoutine {
   explicit SolveRoutine(const BoundInstruction& instruction)
       : n_(instruction.operands[1].shape[0]),
         columns_(instruction.operands[1].shape[1]),
-        block_(BlockOfSides(n_, columns_)) {
+        block_(BlockOfSides(n_, columns_)),
+        factors_(n_, n_) {
     lu_ = layout_.Add<T>(n_ * n_);
     pivots_ = layout_.Add<lapack_int>(n_);
+    work_ = layout_.Add<char>(factors_.scratch_bytes());
   }
 
   int64_t scratch_bytes() const { return layout_.bytes(); }
 
   int64_t Run(const MatrixCall& call) const {
-    const T* const a = call.operand<T>(0);
     T *const lu = call.at<T>(lu_), *const x = call.result<T>(0);
-    if (!AreFinite(a, n_ * n_)) {
+    lapack_int* const pivots = call.at<lapack_int>(pivots_);
+    if (!CopyAndAreFinite(call.operand<T>(0), n_, n_, lu, *call.pool)) {
       std::fill_n(x, n_ * columns_, NaN<T>());
       return 0;
     }
-    std::copy_n(a, n_ * n_, lu);
-    if (const int64_t info = lapack::Getrf(n_, n_, lu, call.at<lapack_int>(pivots_)); info != 0) return info;
+    if (const int64_t info = factors_.Run(lu, pivots, call.at<char>(work_), *call.pool); info != 0) return info;
     const T* const b = call.operand<T>(1);
     call.pool->ParallelForBlocks(columns_, block_, [&](int64_t begin, int64_t end) {
       std::copy(b + begin * n_, b + end * n_, x + begin * n_);
-      lapack::Getrs(n_, end - begin, lu, call.at<lapack_int>(pivots_), x + begin * n_);
+      lapack::Getrs(n_, end - begin, lu, pivots, x + begin * n_);
     });
     return 0;
   }
 
  private:
   int64_t n_, columns_, block_;
+  LuFactors<T> factors_;
   ScratchLayout layout_;
-  int64_t lu_ = 0, pivots_ = 0;
+  int64_t lu_ = 0, pivots_ = 0, work_ = 0;
 };
 
 template <typename T>

@@ -142,6 +142,45 @@ TEST(LinalgKernelTest, LargeCholesky) {
   }
 }
 
+// Several panels, of which the last is shorter, and chunks of both widths beside them.
+TEST(LinalgKernelTest, LargeLu) {
+  std::mt19937 random(9);
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    for (const Shape& shape : {Shape{263, 263}, Shape{130, 330}, Shape{330, 130}}) {
+      ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, shape, &random)}));
+      ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {RandomOfRank(dtype, shape, 3, &random)}));
+    }
+    Literal a = RandomMatrices(dtype, {419, 419}, &random);
+    const Literal b = RandomMatrices(dtype, {419, 2}, &random);
+    ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kSolve, {a, b}));
+    // Without column 300 nothing is left where its pivot should be.
+    const size_t column_bytes = 419 * static_cast<size_t>(SizeOf(dtype));
+    std::memset(a.mutable_data() + 300 * column_bytes, 0, column_bytes);
+    const absl::Status status = RunKernel(LinalgCall(LinalgOp::kSolve, {a, b}), 2).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), "info is 301")) << status;
+  }
+}
+
+// Exchanges of neighbours, and pivots that have no reciprocal.
+TEST(LinalgKernelTest, LuPivots) {
+  constexpr int64_t kSize = 130;
+  for (double scale : {1.0, 4.0 * std::numeric_limits<double>::denorm_min()}) {
+    // Row i has its only number in column i ^ 1.
+    std::vector<double> entries(kSize * kSize);
+    for (int64_t i = 0; i < kSize; ++i) entries[static_cast<size_t>((i ^ 1) * kSize + i)] = scale;
+    const Literal a = *Literal::FromBytes({DType::kF64, {kSize, kSize}}, {reinterpret_cast<const char*>(entries.data()),
+                                                                          entries.size() * sizeof(double)});
+    const std::vector<Literal> results = MustRun(LinalgCall(LinalgOp::kLu, {a}));
+    ASSERT_EQ(results.size(), 4u);
+    for (int64_t i = 0; i < kSize; ++i) {
+      const size_t diagonal = static_cast<size_t>(i * (kSize + 1));
+      EXPECT_EQ(results[0].values<double>()[static_cast<size_t>((i ^ 1) * kSize + i)], 1);
+      EXPECT_EQ(results[2].values<double>()[diagonal], scale);
+    }
+    EXPECT_EQ(results[3].values<double>()[0], -1);  // 65 exchanges
+  }
+}
+
 TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
   std::mt19937 random(6);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {

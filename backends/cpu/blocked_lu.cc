@@ -1,0 +1,172 @@
+#include "backends/cpu/blocked_lu.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/thread_pool.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kLeastSize = 128;  // below it LAPACK's calls cost as little
+constexpr int64_t kPanelColumns = 64;
+constexpr int64_t kChunkColumns = 64;
+constexpr int64_t kNarrowChunk = 32;
+constexpr int64_t kFewChunks = 4;
+constexpr int64_t kExchangedColumns = 32;
+constexpr int64_t kMostTileRows = 64;
+
+}  // namespace
+
+template <typename T>
+bool BlockedLu<T>::Suits(int64_t m, int64_t n) {
+  const GemmTiles tiles = GetGemmTiles(kDTypeOf<T>);
+  return std::min(m, n) >= kLeastSize && tiles.rows > 0 && tiles.rows <= kMostTileRows;
+}
+
+template <typename T>
+BlockedLu<T>::BlockedLu(int64_t m, int64_t n)
+    : m_(m), n_(n), most_columns_(kPanelColumns), tiles_(GetGemmTiles(kDTypeOf<T>)), loops_(GetLuPanelLoops<T>()) {}
+
+template <typename T>
+int64_t BlockedLu<T>::scratch_bytes() const {
+  return 2 * most_columns_ * most_columns_ * static_cast<int64_t>(sizeof(T));
+}
+
+template <typename T>
+typename BlockedLu<T>::Panel BlockedLu<T>::PanelAt(int64_t first) const {
+  return {.first = first, .columns = std::min(most_columns_, std::min(m_, n_) - first)};
+}
+
+template <typename T>
+void BlockedLu<T>::Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count,
+                            T* a) const {
+  for (int64_t j = column; j < column + count; ++j) {
+    T* const entries = a + j * m_;
+    for (int64_t i = begin; i < end; ++i) std::swap(entries[i], entries[pivots[i] - 1]);
+  }
+}
+
+template <typename T>
+void BlockedLu<T>::CopyTriangle(const Panel& panel, const T* a, T* triangle) const {
+  const T* const corner = a + panel.first * (m_ + 1);
+  for (int64_t j = 0; j < panel.columns; ++j) {
+    for (int64_t i = j + 1; i < panel.columns; ++i) triangle[i * panel.columns + j] = corner[j * m_ + i];
+  }
+}
+
+template <typename T>
+void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const {
+  if (panel.columns <= kLuNarrowColumns) {
+    int64_t rows[kLuNarrowColumns];
+    loops_.factor(m_ - panel.first, panel.columns, a + panel.first * (m_ + 1), m_, rows);
+    for (int64_t i = 0; i < panel.columns; ++i) {
+      pivots[panel.first + i] = static_cast<lapack_int>(panel.first + rows[i] + 1);
+    }
+    return;
+  }
+  const int64_t half = (panel.columns / 2 + kLuNarrowColumns - 1) / kLuNarrowColumns * kLuNarrowColumns;
+  const Panel left{.first = panel.first, .columns = half};
+  const Panel right{.first = left.end(), .columns = panel.columns - half};
+  FactorColumns(left, a, pivots);
+  alignas(64) T triangle[kPanelColumns / 2 * kPanelColumns / 2];
+  CopyTriangle(left, a, triangle);
+  Update(left, triangle, pivots, right.first, right.columns, a);
+  FactorColumns(right, a, pivots);
+  Exchange(pivots, right.first, right.end(), left.first, left.columns, a);
+}
+
+template <typename T>
+void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_int* pivots, int64_t column,
+                          int64_t count, T* a) const {
+  const int64_t k = panel.columns, width = (count + 15) / 16 * 16;
+  Exchange(pivots, panel.first, panel.end(), column, count, a);
+  // Rows side by side, as many as fill vectors.
+  alignas(64) T above[kPanelColumns * kChunkColumns];
+  T* const top = a + column * m_ + panel.first;
+  for (int64_t j = 0; j < width; ++j) {
+    for (int64_t i = 0; i < k; ++i) above[i * width + j] = j < count ? top[j * m_ + i] : T(0);
+  }
+  loops_.solve(k, triangle, width, above);
+  for (int64_t j = 0; j < count; ++j) {
+    for (int64_t i = 0; i < k; ++i) top[j * m_ + i] = above[i * width + j];
+  }
+  alignas(64) T negated[kPanelColumns * kChunkColumns];
+  for (int64_t panel_column = 0; panel_column < count; panel_column += tiles_.columns) {
+    T* const into = negated + panel_column * k;
+    for (int64_t i = 0; i < k; ++i) {
+      for (int64_t j = 0; j < tiles_.columns; ++j) into[i * tiles_.columns + j] = -above[i * width + panel_column + j];
+    }
+  }
+  // What lies below, tile by tile of rows: the columns of the panel lie far apart.
+  alignas(64) T packed[kPanelColumns * kMostTileRows];
+  for (int64_t row = panel.end(); row < m_; row += tiles_.rows) {
+    const int64_t rows = std::min(tiles_.rows, m_ - row);
+    tiles_.pack({.from = a + panel.first * m_ + row,
+                 .lines = rows,
+                 .width = tiles_.rows,
+                 .panel_step = tiles_.rows * k,
+                 .terms = k,
+                 .term_stride = m_},
+                packed);
+    TiledBlock block;
+    block.m = rows;
+    block.n = count;
+    block.k = k;
+    block.a = packed;
+    block.a_term_step = tiles_.rows;
+    block.a_panel_step = tiles_.rows * k;
+    block.packs_a = true;
+    block.b = negated;
+    block.b_term_step = tiles_.columns;
+    block.b_column_step = 1;
+    block.b_panel_step = tiles_.columns * k;
+    block.packs_b = true;
+    block.c = a + column * m_ + row;
+    block.c_column_step = m_;
+    block.accumulates = true;
+    tiles_.multiply(block);
+  }
+}
+
+template <typename T>
+int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
+  const int64_t k = std::min(m_, n_);
+  const auto triangle_of = [&](const Panel& panel) {
+    return reinterpret_cast<T*>(scratch) + panel.first / most_columns_ % 2 * most_columns_ * most_columns_;
+  };
+  const auto factor = [&](const Panel& panel) {
+    FactorColumns(panel, a, pivots);
+    CopyTriangle(panel, a, triangle_of(panel));
+  };
+  factor(PanelAt(0));
+  for (int64_t first = 0; first < k; first += most_columns_) {
+    const Panel panel = PanelAt(first), next = panel.end() < k ? PanelAt(panel.end()) : Panel{panel.end(), 0};
+    const int64_t rest = n_ - next.end();
+    const int64_t chunk = rest < kFewChunks * kChunkColumns ? kNarrowChunk : kChunkColumns;
+    pool.ParallelFor(1 + (rest + chunk - 1) / chunk, [&](int64_t task) {
+      const T* const triangle = triangle_of(panel);
+      if (task > 0) {
+        const int64_t column = next.end() + (task - 1) * chunk;
+        return Update(panel, triangle, pivots, column, std::min(chunk, n_ - column), a);
+      }
+      if (next.columns == 0) return;
+      Update(panel, triangle, pivots, next.first, next.columns, a);
+      factor(next);
+    });
+  }
+  // The exchanges of later panels in what lies before them.
+  pool.ParallelForBlocks(k, kExchangedColumns, [&](int64_t begin, int64_t end) {
+    Exchange(pivots, PanelAt(begin / most_columns_ * most_columns_).end(), k, begin, end - begin, a);
+  });
+  for (int64_t i = 0; i < k; ++i) {
+    if (a[i * (m_ + 1)] == T(0)) return i + 1;
+  }
+  return 0;
+}
+
+template class BlockedLu<float>;
+template class BlockedLu<double>;
+
+}  // namespace tensord::cpu

@@ -1,0 +1,57 @@
+#ifndef TENSORD_BACKENDS_CPU_BLOCKED_LU_H_
+#define TENSORD_BACKENDS_CPU_BLOCKED_LU_H_
+
+#include <cstdint>
+
+#include "backends/cpu/gemm_tiles.h"
+#include "backends/cpu/lapack.h"
+#include "backends/cpu/lu_panel_loops.h"
+
+namespace tensord::cpu {
+
+class ThreadPool;
+
+// LU factors with partial pivoting of one large matrix of F32 or F64, in place, on all threads. Right-looking: a panel
+// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997], and
+// what follows it is updated in chunks of columns, a task each. The first of the tasks has the columns of the next
+// panel and factors them too, while others work on the rest.
+//
+// Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
+// threads.
+template <typename T>
+class BlockedLu {
+ public:
+  static bool Suits(int64_t m, int64_t n);
+
+  BlockedLu(int64_t m, int64_t n);
+  int64_t scratch_bytes() const;
+  // As LAPACK's getrf, pivots and info included. `scratch` is aligned to 64.
+  int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const;
+
+ private:
+  struct Panel {
+    int64_t first = 0;
+    int64_t columns = 0;
+    int64_t end() const { return first + columns; }
+  };
+
+  Panel PanelAt(int64_t first) const;
+  void FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const;
+  void CopyTriangle(const Panel& panel, const T* a, T* triangle) const;
+  // Of `count` columns from `column` on, by those of the panel.
+  void Update(const Panel& panel, const T* triangle, const lapack_int* pivots, int64_t column, int64_t count,
+              T* a) const;
+  void Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count, T* a) const;
+
+  int64_t m_, n_;
+  int64_t most_columns_;
+  GemmTiles tiles_;
+  LuPanelLoops<T> loops_;
+};
+
+extern template class BlockedLu<float>;
+extern template class BlockedLu<double>;
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_BLOCKED_LU_H_

@@ -1,0 +1,37 @@
+#ifndef TENSORD_BACKENDS_CPU_LU_FACTORS_H_
+#define TENSORD_BACKENDS_CPU_LU_FACTORS_H_
+
+#include <optional>
+
+#include "backends/cpu/blocked_lu.h"
+
+namespace tensord::cpu {
+
+// LU factors with partial pivoting in place of a matrix, by our blocks where they suit and else by LAPACK. As
+// BlockedLu.
+template <typename T>
+class LuFactors {
+ public:
+  LuFactors(int64_t m, int64_t n) : m_(m), n_(n) {
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (BlockedLu<T>::Suits(m, n)) blocked_.emplace(m, n);
+    }
+  }
+
+  int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
+
+  int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
+    if constexpr (!lapack::kIsComplex<T>) {
+      if (blocked_.has_value()) return blocked_->Run(a, pivots, scratch, pool);
+    }
+    return lapack::Getrf(m_, n_, a, pivots);
+  }
+
+ private:
+  int64_t m_, n_;
+  std::optional<BlockedLu<lapack::Real<T>>> blocked_;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_LU_FACTORS_H_

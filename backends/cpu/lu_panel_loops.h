@@ -1,0 +1,27 @@
+#ifndef TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
+#define TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
+
+#include <cstdint>
+
+namespace tensord::cpu {
+
+// Columns that are factored one by one, while all of them stay in the nearest cache.
+inline constexpr int64_t kLuNarrowColumns = 8;
+
+// The narrow parts of an LU factorization with partial pivoting, for the machine's best instruction set.
+template <typename T>
+struct LuPanelLoops {
+  // Factors up to kLuNarrowColumns columns of at least as many rows in place; row i was exchanged with row rows[i],
+  // counted from 0. A pivot of zero leaves its column as it is.
+  void (*factor)(int64_t m, int64_t columns, T* a, int64_t leading, int64_t* rows);
+  // Solves L·X = B in place of B. L, unit lower triangular, and B have their rows side by side: L's lie n apart, B's
+  // are `width` long, a multiple of 16, and lie as far apart.
+  void (*solve)(int64_t n, const T* l, int64_t width, T* b);
+};
+
+template <typename T>
+LuPanelLoops<T> GetLuPanelLoops();
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
