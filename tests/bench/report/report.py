@@ -71,6 +71,22 @@ def workload_table(rows):
     return table(["workload", "threads", "ours, ms", "limit, ms", "share"] + names, body)
 
 
+def rates_table(rows, machines):
+    """What memory bounds, beside non-temporal copies of this run; what products bound, beside OpenBLAS."""
+    copies = {machine["threads"]: machine["copy_gb_per_s"] for machine in machines}
+    body = []
+    for row in rows:
+        if row["limit"] == "dram" and row["threads"] in copies:
+            copy = copies[row["threads"]]
+            body.append([row["workload"], str(row["threads"]), "%.1f GB/s" % row["gb_per_s"], "%.1f GB/s" % copy,
+                         "%.0f %%" % (100 * row["gb_per_s"] / copy)])
+        elif row["limit"] == "fma":
+            ours, blas = (row["flops"] / ms / 1e6 for ms in (row["ours_ms"], row["floors_ms"]["fma"]))
+            body.append([row["workload"], str(row["threads"]), "%.0f GF/s" % ours, "%.0f GF/s" % blas,
+                         "%.0f %%" % (100 * ours / blas)])
+    return table(["workload", "threads", "ours", "copies, or OpenBLAS", "share"], body)
+
+
 def summary_table(rows):
     body = []
     for threads in sorted({row["threads"] for row in rows}):
@@ -244,6 +260,10 @@ def write(measured, folder):
         if members:
             parts.append("### %s\n\n%s\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"])),
                                               fastest_peers_text(members)))
+    if any(row["limit"] in ("dram", "fma") for row in rows):
+        parts.append("## Rates\n\nBytes of operands and results a second beside non-temporal copies of 128 MiB; of what computes "
+                     "products, their operations a second beside OpenBLAS on the same matrices.\n\n" +
+                     rates_table(rows, measured.get("machine", [])))
     if ops:
         parts.append("## Ops alone\n\nNanoseconds an element of 2^20, a graph of one op.\n\n" + ops_table(ops))
     functions = [row for row in measured["workloads"] if row["workload"].startswith("vector_math_")]
