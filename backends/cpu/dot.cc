@@ -73,20 +73,24 @@ void Contraction::PlaceScratch() {
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                                 DType result_dtype) {
+  return Create(ClassifyAxes(lhs.shape, rhs.shape, axes),
+                {DotOperand{lhs.dtype, axes.conjugates_lhs}, DotOperand{rhs.dtype, axes.conjugates_rhs}}, result_dtype);
+}
+
+absl::StatusOr<Contraction> Contraction::Create(const DotSpace& space, const std::array<DotOperand, 2>& read,
+                                                DType result_dtype) {
   Contraction c;
   c.result_dtype_ = result_dtype;
   c.computed_ = IsHalf(result_dtype) ? DType::kF32 : result_dtype;
   c.rounds_ = c.result_dtype_ != c.computed_;
-  const DotSpace space = ClassifyAxes(lhs.shape, rhs.shape, axes);
   if (space.Size(kRows) == 0 || space.Size(kColumns) == 0 || space.Size(kBatch) == 0) return c;
 
   const bool is_complex = kComplexes.Contains(c.computed_);
   const bool is_sum = space.Size(kSummed) > 0;
-  const auto operand = [&](DType dtype, bool conjugates) -> DotOperand {
-    return {is_sum ? dtype : c.computed_, conjugates && is_complex && is_sum};
-  };
-  const std::array<DotOperand, 2> operands = {operand(lhs.dtype, axes.conjugates_lhs),
-                                              operand(rhs.dtype, axes.conjugates_rhs)};
+  std::array<DotOperand, 2> operands;
+  for (DotSide side : {kLhs, kRhs}) {
+    operands[side] = {is_sum ? read[side].dtype : c.computed_, read[side].conjugates && is_complex && is_sum};
+  }
   const DotPlan plan = PlanDot(space, c.computed_, operands, c.rounds_);
   if (!plan.fits_blas) {
     return Refuse(Refusal::kUnsupportedOnDevice,
@@ -96,7 +100,8 @@ absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const C
   }
   c.packs_ = plan.packs;
 
-  const std::array<int64_t, kNumDotSides> element_bytes = {SizeOf(lhs.dtype), SizeOf(rhs.dtype), SizeOf(result_dtype)};
+  const std::array<int64_t, kNumDotSides> element_bytes = {SizeOf(read[kLhs].dtype), SizeOf(read[kRhs].dtype),
+                                                           SizeOf(result_dtype)};
   std::array<DotCut, kNumDotRoles> cuts;
   size_t shorter = 0;
   c.num_boxes_ = 1;

@@ -34,6 +34,10 @@ class Contraction {
   // beyond what BLAS counts.
   static absl::StatusOr<Contraction> Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                             DType result_dtype);
+  // Of operands that lie anyhow: elements may be read many times. No role is empty, strides are not negative, and rows
+  // (columns, where there are no rows) are one axis of the result, of unit stride for rows.
+  static absl::StatusOr<Contraction> Create(const DotSpace& space, const std::array<DotOperand, 2>& operands,
+                                            DType result_dtype);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // For panels of operands that lie in the caches; at most kMaxWorkspaceBytes.

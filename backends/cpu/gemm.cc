@@ -45,8 +45,10 @@ bool IsTiny(DType dtype, const MatrixProduct& p) {
   return p.n <= kMaxTinyColumns || (!IsIntegral(dtype) && p.k > 1 && p.m > 1 && p.m * p.k <= kMostLeftElements);
 }
 
+// Whether BLAS can be told of the matrix, which must not lie over itself.
 bool HasUnitStride(int64_t rows, int64_t columns, MatrixStrides strides) {
-  return rows <= 1 || columns <= 1 || strides.row_stride == 1 || strides.column_stride == 1;
+  return rows <= 1 || columns <= 1 || (strides.row_stride == 1 && strides.column_stride >= rows) ||
+         (strides.column_stride == 1 && strides.row_stride >= columns);
 }
 
 // OpenBLAS's AVX-512 kernels take products of up to a million multiplications without packing, and are then a fifth

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "backends/cpu/affine_dot_kernel.h"
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/dynamic_slice_kernels.h"
 #include "backends/cpu/elementwise_kernels.h"
@@ -15,6 +16,7 @@
 #include "backends/cpu/triangle_kernels.h"
 #include "engine/base/refusal.h"
 #include "engine/fusion/fused_op.h"
+#include "engine/ops/affine_dot.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -84,6 +86,7 @@ constexpr std::array<MakeKernel*, kNumCoreOps> kTable = Table();
 
 MakeKernel* FactoryOf(const OpDef& op) {
   if (IsFused(op)) return &MakeFusedKernel;
+  if (IsAffineDot(op)) return &MakeAffineDotKernel;
   if (op.op_class == OpClass::kExtension) return FamilyFactoryOf(op);
   if (op.index >= kNumCoreOps || &op != &CoreOps()[op.index]) return nullptr;
   return kTable[op.index];

@@ -95,7 +95,7 @@ class Backend {
   // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
   virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
 
-  // Whether fused instructions run here, of every micro program.
+  // Whether what passes make of several ops runs here: fused instructions, of every micro program, and affine_dot.
   virtual bool runs_fused() const { return false; }
 
   // For one session that runs them in this order.

@@ -19,6 +19,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/read_windows.h"
 #include "engine/passes/repeat_converts.h"
 #include "engine/passes/resolve_sizes.h"
 #include "engine/passes/simplify_algebra.h"
@@ -53,6 +54,8 @@ constexpr Pass kFoldConj = {"fold_conj", "Lets products conjugate their operands
 constexpr Pass kDecomposeDots = {"decompose_dots",
                                  "Gives every product the form of a batched matrix product, batch axes last.",
                                  &DecomposeDots, /*on_by_default=*/false};
+constexpr Pass kReadWindows = {
+    "read_windows", "Lets products read windows of a tensor where they lie, instead of copies of them.", &ReadWindows};
 constexpr Pass kEliminateCommonSubexpressions = {
     "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
 constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
@@ -86,8 +89,10 @@ constexpr Pass kGraphPasses[] = {
     kSortDotDimensions,
     // After all that moves conjugations and layouts away from the products.
     kFoldConj,
-    // Last of those that rewrite products. Off: kernels take any axes.
+    // Off: kernels take any axes.
     kDecomposeDots,
+    // When products and layouts are settled; leaves the copies without readers.
+    kReadWindows,
     // After all that makes nodes, which makes some of them twice.
     kEliminateCommonSubexpressions,
     // The nodes that others took the place of, and constants in an order that nobody wants any more.

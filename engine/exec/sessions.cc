@@ -1,7 +1,7 @@
 #include "engine/exec/sessions.h"
 
-#include "engine/fusion/fused_op.h"
 #include "engine/ops/core_ops.h"
+#include "engine/ops/engine_family.h"
 
 namespace tensord {
 
@@ -11,7 +11,7 @@ InstructionKind KindOf(const ExecInstruction& instruction) {
     return instruction.operands.size() > 1 ? InstructionKind::kHost : InstructionKind::kSession;
   }
   const absl::string_view family = instruction.op->family;
-  const bool joins = family == "core" || family == kFusedFamily || instruction.op->has(kJoinsSessions);
+  const bool joins = family == "core" || family == kEngineFamily || instruction.op->has(kJoinsSessions);
   return joins ? InstructionKind::kSession : InstructionKind::kBoundary;
 }
 

@@ -1,12 +1,14 @@
 #include "engine/fusion/fused_op.h"
 
+#include "engine/ops/engine_family.h"
+
 namespace tensord {
 namespace {
 
 constexpr AttrDef kAttrs[] = {{.name = "space", .kind = AttrKind::kInt},
                               {.name = "reduced_axes", .kind = AttrKind::kInts}};
 
-constexpr OpDef kFused = {.family = kFusedFamily,
+constexpr OpDef kFused = {.family = kEngineFamily,
                           .index = 0,
                           .name = "fused",
                           .summary = "Several ops in one kernel.",

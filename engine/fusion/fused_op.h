@@ -1,7 +1,6 @@
 #ifndef TENSORD_ENGINE_FUSION_FUSED_OP_H_
 #define TENSORD_ENGINE_FUSION_FUSED_OP_H_
 
-#include "absl/strings/string_view.h"
 #include "engine/ir/op_def.h"
 
 namespace tensord {
@@ -10,7 +9,6 @@ namespace tensord {
 //
 // Attributes: `space`, the value of the body whose shape the kernel runs over; `reduced_axes`, the axes of that shape
 // along which the body reduces.
-inline constexpr absl::string_view kFusedFamily = "engine";
 const OpDef& FusedOp();
 inline bool IsFused(const OpDef& op) { return &op == &FusedOp(); }
 

@@ -1,15 +1,14 @@
 #include "engine/ops/contraction.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
 #include "engine/ops/axis_order.h"
+#include "engine/ops/dot_arithmetic.h"
 #include "engine/ops/index_walk.h"
-#include "engine/ops/scalar_math.h"
 
 namespace tensord {
 namespace {
@@ -59,42 +58,13 @@ const Dim& EitherOf(const Dim& a, const Dim& b) {
   return DimExpr::Compare(a.size, b.size) <= 0 ? a : b;
 }
 
-template <typename T>
-struct DotAccumulator {
-  using type = T;
-};
-template <>
-struct DotAccumulator<float> {
-  using type = double;
-};
-template <>
-struct DotAccumulator<Complex64> {
-  using type = Complex128;
-};
-template <HalfElement T>
-struct DotAccumulator<T> {
-  using type = double;
-};
-
-template <typename T>
-T Conjugated(bool conjugate, T x) {
-  if constexpr (ComplexElement<T>) {
-    return conjugate ? std::conj(x) : x;
-  } else {
-    return x;
-  }
-}
-
-template <typename To, typename From>
-To Round(From x) {
-  if constexpr (HalfElement<To>) {
-    return To(x);
-  } else {
-    return scalar::ConvertElement<To>(x);
-  }
-}
-
 }  // namespace
+
+absl::StatusOr<DType> DotResultDType(DType operand, DType wanted) {
+  if (wanted == DType::kInvalid || wanted == operand) return operand;
+  RETURN_IF_ERROR(CheckDType(wanted, ResultDTypes(operand), absl::StrCat("the product of ", Name(operand))));
+  return wanted;
+}
 
 std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch) {
   std::vector<int64_t> free;
@@ -137,11 +107,7 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   };
   RETURN_IF_ERROR(require_pairs(lc, rc, "contracted"));
   RETURN_IF_ERROR(require_pairs(lb, rb, "batch"));
-  DType dtype = attrs.GetDType("result_dtype");
-  if (dtype == DType::kInvalid) dtype = lhs.dtype;
-  if (dtype != lhs.dtype) {
-    RETURN_IF_ERROR(CheckDType(dtype, ResultDTypes(lhs.dtype), absl::StrCat("the product of ", Name(lhs.dtype))));
-  }
+  ASSIGN_OR_RETURN(const DType dtype, DotResultDType(lhs.dtype, attrs.GetDType("result_dtype")));
   TensorType result{.dtype = dtype};
   for (int64_t axis : FreeAxes(lhs.rank(), lc, lb)) result.shape.push_back(lhs.shape[static_cast<size_t>(axis)]);
   for (int64_t axis : FreeAxes(rhs.rank(), rc, rb)) result.shape.push_back(rhs.shape[static_cast<size_t>(axis)]);
@@ -183,11 +149,10 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
             x += c[n] * ls[static_cast<size_t>(lc[n])];
             y += c[n] * rs[static_cast<size_t>(rc[n])];
           }
-          const Accumulator p = Conjugated(conj_lhs, scalar::ConvertElement<Accumulator>(a[static_cast<size_t>(x)]));
-          const Accumulator q = Conjugated(conj_rhs, scalar::ConvertElement<Accumulator>(b[static_cast<size_t>(y)]));
-          sum = scalar::Apply(scalar::Add{}, sum, scalar::Apply(scalar::Multiply{}, p, q));
+          sum = AddProduct(sum, DotFactor<Accumulator>(a[static_cast<size_t>(x)], conj_lhs),
+                           DotFactor<Accumulator>(b[static_cast<size_t>(y)], conj_rhs));
         }
-        results[static_cast<size_t>(i.linear())] = Round<R>(sum);
+        results[static_cast<size_t>(i.linear())] = RoundedSum<R>(sum);
       }
     });
   });

@@ -11,6 +11,9 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context);
 absl::Status ReferenceDotGeneral(const ReferenceCall& call);
 PermutedCall PermuteDotGeneral(const PermuteContext& context);
 
+// The dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of their kind.
+absl::StatusOr<DType> DotResultDType(DType operand, DType wanted);
+
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
 std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch);
 

@@ -1,6 +1,7 @@
 #include "tests/testlib/property/grow_patterns.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -266,12 +267,75 @@ void GrowViews(GrowingGraph& graph) {
   }
 }
 
+// Equal windows of a value at equal distances, and now and then at others.
+std::vector<ValueId> Windows(GrowingGraph& graph, ValueId x, int64_t axis) {
+  Ints starts, limits;
+  for (const Dim& dim : graph.Type(x).shape) {
+    starts.push_back(0);
+    limits.push_back(graph.LeastSize(dim));
+  }
+  const size_t at = static_cast<size_t>(axis);
+  const int64_t count = graph.Between(2, 4), apart = graph.Between(1, 2), stride = graph.OneIn(3) ? 2 : 1;
+  const int64_t length = (limits[at] - 1 - (count - 1) * apart) / stride + 1;
+  if (length < 1 || limits[at] <= (count - 1) * apart) return {};
+  Ints strides(starts.size(), 1);
+  strides[at] = stride;
+  std::vector<ValueId> windows;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!graph.OneIn(30)) starts[at] = i * apart;
+    limits[at] = starts[at] + (length - 1) * stride + 1;
+    const Value window = graph.Append(
+        CoreOp::kSlice,
+        AttrsOf(CoreOp::kSlice).Set("start_indices", starts).Set("limit_indices", limits).Set("strides", strides), {x});
+    if (window.has_value()) windows.push_back(*window);
+  }
+  return windows;
+}
+
+// A product of windows of a padded value that are copied side by side, along one axis or two.
+void GrowConvolution(GrowingGraph& graph) {
+  const DType dtype = graph.AnyOf(Def(CoreOp::kDotGeneral).dtypes);
+  ValueId x = Wide(graph, dtype, /*exact=*/false);
+  if (graph.rank(x) == 0) return;
+  if (graph.OneIn(2)) {
+    Attributes attrs = AttrsOf(CoreOp::kPad);
+    for (absl::string_view edge : {"edge_padding_low", "edge_padding_high"}) {
+      Ints amounts;
+      for (int64_t i = 0; i < graph.rank(x); ++i) amounts.push_back(graph.OneIn(2) ? graph.Between(-1, 2) : 0);
+      attrs.Set(edge, amounts);
+    }
+    const auto zero = std::make_shared<const Literal>(*Literal::Create({.dtype = dtype, .shape = {}}));
+    const Value value =
+        graph.OneIn(5) ? graph.Scalar(dtype)
+                       : graph.Append(CoreOp::kConstant, AttrsOf(CoreOp::kConstant).Set("value", LiteralPtr(zero)), {});
+    if (value.has_value()) x = graph.Append(CoreOp::kPad, std::move(attrs), {x, *value}).value_or(x);
+  }
+  const int64_t joined = graph.Below(graph.rank(x));
+  for (int64_t steps = graph.Between(1, 2); steps > 0; --steps) {
+    const std::vector<ValueId> windows = Windows(graph, x, graph.Below(graph.rank(x)));
+    if (windows.empty()) break;
+    x = graph.Append(CoreOp::kConcatenate, AttrsOf(CoreOp::kConcatenate).Set("dimension", joined), windows).value_or(x);
+    if (graph.OneIn(4)) x = Transposed(graph, x).value_or(x);
+  }
+  SymbolicShape kernel = {graph.Type(x).shape[static_cast<size_t>(joined)]};
+  if (graph.OneIn(2)) kernel.push_back(Dim{DimExpr(graph.Between(1, 5))});
+  const Value y = graph.WithShape(dtype, kernel, /*exact=*/false);
+  if (!y.has_value()) return;
+  const bool swaps = graph.OneIn(2);
+  const Value product = graph.Append(CoreOp::kDotGeneral,
+                                     AttrsOf(CoreOp::kDotGeneral)
+                                         .Set("lhs_contracting_dimensions", Ints{swaps ? 0 : joined})
+                                         .Set("rhs_contracting_dimensions", Ints{swaps ? joined : 0}),
+                                     {swaps ? *y : x, swaps ? x : *y});
+  if (product.has_value() && graph.OneIn(2)) Transposed(graph, *product);
+}
+
 }  // namespace
 
 void GrowPattern(GrowingGraph& graph) {
   constexpr void (*kPatterns[])(GrowingGraph&) = {&GrowChain,     &GrowChain,      &GrowSoftmax, &GrowNormalization,
                                                   &GrowStages,    &GrowStages,     &GrowMask,    &GrowContractions,
-                                                  &GrowConstants, &GrowDuplicates, &GrowViews};
+                                                  &GrowConstants, &GrowDuplicates, &GrowViews,   &GrowConvolution};
   kPatterns[graph.Below(std::size(kPatterns))](graph);
 }
 

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "backends/cpu/affine_dot_kernel.h"
+#include "backends/cpu/gemm.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/verifier.h"
+#include "engine/ops/affine_dot.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/literal_compare.h"
+#include "tests/testlib/random_literal.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
+#include "tests/unit/backends/cpu/kernel_call.h"
+
+namespace tensord::cpu {
+namespace {
+
+// An affine_dot of whole numbers, which every order of summation adds up exactly.
+struct AffineCase {
+  Attributes attrs = Attributes(AffineDotOp().attrs);
+  std::vector<Literal> operands;
+  ConcreteType result;
+
+  std::string Text() const {
+    std::string text = absl::StrCat(ToString(operands[0].type()), " ", ToString(operands[1].type()), " to ",
+                                    ToString(result), " summed ", attrs.Int("num_summed"));
+    for (absl::string_view name : {"sizes", "lhs_starts", "lhs_steps", "rhs_starts", "rhs_steps"}) {
+      absl::StrAppend(&text, " ", name, "=", absl::StrJoin(attrs.Ints(name), ","));
+    }
+    return text;
+  }
+};
+
+// The starts and steps of an operand that is moved by the indices that `moves` names, and sizes that mostly hold what
+// is read.
+Shape RandomRead(const Ints& sizes, const std::vector<bool>& moves, absl::string_view side, std::mt19937_64& random,
+                 Attributes* attrs) {
+  const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+  const size_t rank = 1 + random() % 4;
+  Ints starts(rank), steps(rank * sizes.size());
+  Shape shape(rank, 1);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!moves[i]) continue;
+    const size_t axis = random() % rank;
+    const int64_t step = below(4) == 0 ? 1 + below(3) : 1;
+    steps[i * rank + axis] = step;
+    shape[axis] += step * (sizes[i] - 1);
+  }
+  for (size_t axis = 0; axis < rank; ++axis) {
+    switch (random() % 6) {
+      case 0:
+        starts[axis] = -below(3);
+        break;
+      case 1:
+        starts[axis] = below(3);
+        break;
+      case 2:
+        shape[axis] += below(3);
+        break;
+      case 3:
+        starts[axis] = -1;
+        shape[axis] = std::max<int64_t>(1, shape[axis] - 2);
+        break;
+      default:
+        break;
+    }
+  }
+  attrs->Set(absl::StrCat(side, "_starts"), starts).Set(absl::StrCat(side, "_steps"), steps);
+  return shape;
+}
+
+AffineCase RandomCase(DType dtype, int64_t most, std::mt19937_64& random) {
+  enum Role { kRow, kColumn, kBatched, kSum };
+  std::vector<Role> roles;
+  for (size_t n = random() % 4; n > 0; --n) roles.push_back(kRow);
+  for (size_t n = random() % 3; n > 0; --n) roles.push_back(kColumn);
+  for (size_t n = random() % 4 == 0 ? 1 : 0; n > 0; --n) roles.push_back(kBatched);
+  std::shuffle(roles.begin(), roles.end(), random);
+  const size_t of_result = roles.size();
+  for (size_t n = random() % 4; n > 0; --n) roles.push_back(kSum);
+  Ints sizes;
+  std::vector<bool> in_lhs, in_rhs;
+  int64_t work = 1;
+  for (const Role role : roles) {
+    const int64_t limit = std::max<int64_t>(1, std::min<int64_t>(random() % 3 == 0 ? 60 : 8, most / work));
+    sizes.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(limit)));
+    work *= sizes.back();
+    in_lhs.push_back(role != kColumn);
+    in_rhs.push_back(role != kRow);
+  }
+  AffineCase made;
+  const Shape lhs = RandomRead(sizes, in_lhs, "lhs", random, &made.attrs);
+  const Shape rhs = RandomRead(sizes, in_rhs, "rhs", random, &made.attrs);
+  made.operands = {RandomLiteral({dtype, lhs}, Values::kIntegers, &random),
+                   RandomLiteral({dtype, rhs}, Values::kIntegers, &random)};
+  made.attrs.Set("lhs_conj", static_cast<int64_t>(random() % 2)).Set("rhs_conj", static_cast<int64_t>(random() % 2));
+  made.attrs.Set("num_summed", static_cast<int64_t>(sizes.size() - of_result));
+  made.result = {dtype, Shape(sizes.begin(), sizes.begin() + static_cast<ptrdiff_t>(of_result))};
+  made.attrs.Set("shape", Ints(made.result.shape.begin(), made.result.shape.end())).Set("sizes", std::move(sizes));
+  return made;
+}
+
+void ExpectInferred(const AffineCase& c) {
+  Graph graph;
+  for (const Literal& operand : c.operands) graph.AddInput("x", ToTensorType(operand.type()));
+  graph.AddNode({.name = "y", .op = &AffineDotOp(), .attrs = c.attrs, .operands = {{0}, {1}}});
+  const auto guards = InferTypes(&graph);
+  ASSERT_TRUE(guards.ok()) << guards.status();
+  EXPECT_TRUE(graph.type({2}) == ToTensorType(c.result));
+}
+
+Literal ReferenceOf(const AffineCase& c) {
+  Literal result = *Literal::Create(c.result);
+  const Literal* const operands[] = {&c.operands[0], &c.operands[1]};
+  const absl::Status status = AffineDotOp().reference.get()({c.attrs, operands, absl::MakeSpan(&result, 1)});
+  EXPECT_TRUE(status.ok()) << status;
+  return result;
+}
+
+Literal RunOnCpu(const AffineCase& c, int threads) {
+  Literal result = *Literal::Create(c.result);
+  std::memset(result.mutable_data(), 0x5a, result.bytes().size());
+  BoundInstruction bound = {.op = &AffineDotOp(), .attrs = &c.attrs, .results = {c.result}};
+  for (const Literal& operand : c.operands) bound.operands.push_back(operand.type());
+  const auto kernel = MakeAffineDotKernel(bound);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  if (!kernel.ok()) return result;
+  const auto memory = [](std::vector<char>& storage, int64_t bytes) {
+    storage.assign(static_cast<size_t>(bytes) + 64, 0x55);
+    return storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+  };
+  std::vector<char> scratch, workspace;
+  const void* const operands[] = {c.operands[0].bytes().data(), c.operands[1].bytes().data()};
+  void* const results[] = {result.mutable_data()};
+  ThreadPool pool(threads);
+  (*kernel)->Run({.operands = operands,
+                  .results = results,
+                  .scratch = memory(scratch, (*kernel)->scratch_bytes()),
+                  .pool = &pool,
+                  .workspace = memory(workspace, (*kernel)->workspace_bytes())});
+  return result;
+}
+
+void ExpectReference(const AffineCase& c) {
+  ExpectInferred(c);
+  const Literal expected = ReferenceOf(c);
+  for (int threads : {1, 3}) {
+    ASSERT_EQ(Difference(RunOnCpu(c, threads), expected, {}), "") << threads << " threads: " << c.Text();
+  }
+}
+
+TEST(AffineDotKernel, SmallOnesOfEveryDType) {
+  UseSerialBlas();
+  std::mt19937_64 random(1);
+  for (DType dtype : kAllDTypes) {
+    for (int round = 0; round < 150; ++round) {
+      ExpectReference(RandomCase(dtype, 4000, random));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+// Also where BLAS multiplies, which must not be told of matrices that lie over themselves.
+TEST(AffineDotKernel, LargeOnesOnEveryInstructionSet) {
+  UseSerialBlas();
+  ForEachInstructionSet([](absl::string_view) {
+    std::mt19937_64 random(2);
+    for (int round = 0; round < 60; ++round) {
+      for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kBF16}) {
+        ExpectReference(RandomCase(dtype, 200000, random));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
+TEST(AffineDotKernel, RefusesOtherOps) {
+  const Attributes attrs(Def(CoreOp::kAbs).attrs);
+  const ConcreteType type = {DType::kF32, {2}};
+  EXPECT_FALSE(
+      MakeAffineDotKernel({.op = &Def(CoreOp::kAbs), .attrs = &attrs, .operands = {type}, .results = {type}}).ok());
+}
+
+}  // namespace
+}  // namespace tensord::cpu
