@@ -32,10 +32,25 @@ using Tag = hn::ScalableTag<T>;
 template <typename T>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
-// A tile of kTall vectors by kWide columns. kIsCut: of the last vector only `last` elements exist.
+constexpr int64_t kTermsTogether = 4;
+
+// The lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b, or, where the columns of it lie
+// apart, as many of those that hold the terms around them.
+template <bool kPacksB, typename T>
+HWY_INLINE void PrefetchTerms(const T* panel, int64_t term, int64_t column_step) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < kTermsTogether * kColumns / kLine; ++i) {
+    const int64_t in_line = term % kLine;
+    hwy::Prefetch(kPacksB ? panel + term * kColumns + i * kLine
+                          : panel + (in_line * kColumns / kLine + i) * column_step + term - in_line);
+  }
+}
+
+// A tile of kTall vectors by kWide columns. kIsCut: of the last vector only `last` elements exist. `next` is the panel
+// of b that will be read after this one, to be brought into the cache; else null.
 template <int kTall, int kWide, bool kIsCut, bool kPacksB, typename T>
 HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
-                               T* HWY_RESTRICT c) {
+                               const T* next, T* HWY_RESTRICT c) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const auto mask = hn::FirstN(d, static_cast<size_t>(last));
@@ -68,11 +83,12 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
     }
   };
   int64_t term = 0;
-  for (; term + 4 <= block.k; term += 4) {
+  for (; term + kTermsTogether <= block.k; term += kTermsTogether) {
+    if (next != nullptr) PrefetchTerms<kPacksB>(next, term, b_column);
     HWY_UNROLL(4)
-    for (int i = 0; i < 4; ++i) add_term(a + i * a_step, b + i * b_step);
-    a += 4 * a_step;
-    b += 4 * b_step;
+    for (int i = 0; i < kTermsTogether; ++i) add_term(a + i * a_step, b + i * b_step);
+    a += kTermsTogether * a_step;
+    b += kTermsTogether * b_step;
   }
   for (; term < block.k; ++term) {
     add_term(a, b);
@@ -96,7 +112,7 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
 }
 
 template <typename T>
-using TileFunction = void (*)(const TiledBlock& block, int64_t last, const T* a, const T* b, T* c);
+using TileFunction = void (*)(const TiledBlock& block, int64_t last, const T* a, const T* b, const T* next, T* c);
 
 template <typename T, int kTall, bool kIsCut, bool kPacksB>
 TileFunction<T> OfWidth(int64_t columns) {
@@ -150,15 +166,18 @@ void MultiplyBlock(const TiledBlock& block) {
   const int64_t whole_rows = block.m / kRows;
   const int64_t rest = block.m - whole_rows * kRows;
   const int64_t last = rest == 0 ? kLanes<T> : (rest - 1) % kLanes<T> + 1;
-  // A panel of b stays in the nearest cache while those of a go by.
+  const bool reads_lines = block.packs_b || block.b_term_step == 1;
+  // A panel of b stays in a near cache while those of a go by.
   for (int64_t column = 0; column < block.n; column += kColumns) {
     const int64_t columns = std::min<int64_t>(kColumns, block.n - column);
     const TileFunction<T> whole = TileFor<T>(kRows, columns, block.packs_b);
+    const T* const next = reads_lines && column + columns < block.n ? b + block.b_panel_step : nullptr;
     for (int64_t i = 0; i < whole_rows; ++i) {
-      whole(block, kLanes<T>, a + i * block.a_panel_step, b, c + i * kRows);
+      const bool is_last = rest == 0 && i + 1 == whole_rows;
+      whole(block, kLanes<T>, a + i * block.a_panel_step, b, is_last ? next : nullptr, c + i * kRows);
     }
     if (rest > 0) {
-      TileFor<T>(rest, columns, block.packs_b)(block, last, a + whole_rows * block.a_panel_step, b,
+      TileFor<T>(rest, columns, block.packs_b)(block, last, a + whole_rows * block.a_panel_step, b, next,
                                                c + whole_rows * kRows);
     }
     b += block.b_panel_step;

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <atomic>
 
+#include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/gemm.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kMaxPanelWidth = 64;
-constexpr int64_t kTermBlockBytes = 3 << 10;  // of one row: a panel of b stays in the nearest cache
+// Of one row: a panel of b stays in the nearest cache. More where nothing but rows of a is packed.
+constexpr int64_t kTermBlockBytes = 3 << 10;
+constexpr int64_t kOwnRowsTermBlockBytes = 4 << 10;
 constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPacked = 12;
@@ -143,7 +146,17 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
     operand.is_packed = !is_readable || (others > kReads * other_width && bytes > kUnpackedBytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
+  // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
+  Operand& rhs = operands_[kRhs];
+  if (rhs.is_packed && rhs.lines.size() == 1 && rhs.terms.size() == 1 && rhs.terms[0].strides[kRhs] == 1 &&
+      PacksOwnRows()) {
+    rhs.is_packed = false;
+  }
   PlanBoxes();
+}
+
+bool TiledGemm::PacksOwnRows() const {
+  return operands_[kLhs].is_packed && rows_.size >= kLeastParts * 2 * tiles_.rows;
 }
 
 int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
@@ -158,7 +171,7 @@ TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
   if (num_products_ > 1 && (work < 2 * kLeastTaskWork || (work <= kProductWork && 4 * product_bytes <= most))) {
     return Method::kOwnProducts;
   }
-  if (operands_[kLhs].is_packed && rows_.size >= kLeastParts * 2 * tiles_.rows) return Method::kOwnRows;
+  if (PacksOwnRows()) return Method::kOwnRows;
   if (operands_[kRhs].is_packed && columns_.size >= kLeastParts * 4 * tiles_.columns &&
       PackedBytes(kLhs, rows_.size) <= most / 2) {
     return Method::kOwnColumns;
@@ -167,16 +180,22 @@ TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
 }
 
 void TiledGemm::PlanOwnRows(int64_t most) {
-  const int64_t rows =
-      std::clamp(rows_.size / kParts, 2 * tiles_.rows, std::max(2 * tiles_.rows, kPartBytes / LineBytes()));
+  const int64_t panel_bytes = PackedBytes(kLhs, tiles_.rows);
+  const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
+  const int64_t most_panels = std::max<int64_t>(1, part_bytes / panel_bytes);
+  // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
+  // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache.
+  for (int64_t row = 0; row < rows_.size;) {
+    const int64_t panels = CeilDiv(rows_.size - row, tiles_.rows);
+    row += std::clamp<int64_t>(panels / (2 * slots_), 1, most_panels) * tiles_.rows;
+    part_ends_.push_back(std::min(row, rows_.size));
+  }
   rows_.part = rows_.size;
-  task_rows_ = EvenPart(rows_.size, rows, tiles_.rows);
-  slot_bytes_ = PackedBytes(kLhs, task_rows_);
-  slots_ = std::min({CeilDiv(rows_.size, task_rows_), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  slot_bytes_ = PackedBytes(kLhs, part_ends_[0]);
+  slots_ = std::min({static_cast<int64_t>(part_ends_.size()), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
   const int64_t rest = std::max(most / 2, most - slots_ * slot_bytes_);
   columns_.part =
       operands_[kRhs].is_packed ? EvenPart(columns_.size, rest / LineBytes(), tiles_.columns) : columns_.size;
-  task_columns_ = columns_.part;
 }
 
 void TiledGemm::PlanOwnColumns(int64_t most) {
@@ -212,7 +231,8 @@ void TiledGemm::PlanBoxes() {
   const int64_t tensors = element_bytes_ * num_products_ *
                           (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
   const int64_t most = std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
-  terms_.part = std::min(EvenPart(terms_.size, kTermBlockBytes / element_bytes_, 8), terms_.size);
+  const int64_t line_bytes = PacksOwnRows() && !operands_[kRhs].is_packed ? kOwnRowsTermBlockBytes : kTermBlockBytes;
+  terms_.part = std::min(EvenPart(terms_.size, line_bytes / element_bytes_, 8), terms_.size);
   runs_on_caller_ = work * static_cast<double>(num_products_) < 2 * kLeastTaskWork;
   slots_ = std::clamp<int64_t>(MachineCores(), 2, 16);
   method_ = ChooseMethod(most);
@@ -363,30 +383,43 @@ void TiledGemm::RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const {
   });
 }
 
-// The tasks of a box of which is packed what all threads share.
-void TiledGemm::RunParts(const Box& box, ThreadPool& pool) const {
-  const int64_t row_tasks = CeilDiv(box.rows, task_rows_), column_tasks = CeilDiv(box.columns, task_columns_);
-  if (method_ == Method::kShared) {
-    // Tasks with the same panels of lhs follow each other, so that a thread finds them in its cache.
-    return RunTasks(row_tasks * column_tasks, pool, [&](int64_t task) {
-      const int64_t row = task / column_tasks * task_rows_, column = task % column_tasks * task_columns_;
-      Multiply(box, row, std::min(task_rows_, box.rows - row), column, std::min(task_columns_, box.columns - column));
-    });
-  }
-  RunInSlots(row_tasks * column_tasks, pool, [&](int64_t index, int64_t slot) {
+void TiledGemm::MoveToTerms(int64_t index, Box* box) const {
+  box->term = index * terms_.part;
+  box->terms = terms_.Length(index);
+}
+
+// Of boxes of terms that follow each other.
+void TiledGemm::RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadPool& pool) const {
+  RunInSlots(static_cast<int64_t>(part_ends_.size()), pool, [&](int64_t index, int64_t slot) {
     Box part = box;
-    if (method_ == Method::kOwnRows) {
-      part.row += index * task_rows_;
-      part.rows = std::min(task_rows_, box.rows - index * task_rows_);
-      part.panels[kLhs] += slot * slot_bytes_;
+    part.row = index == 0 ? 0 : part_ends_[static_cast<size_t>(index - 1)];
+    part.rows = part_ends_[static_cast<size_t>(index)] - part.row;
+    part.panels[kLhs] += slot * slot_bytes_;
+    for (int64_t p = first; p < first + count; ++p) {
+      MoveToTerms(p, &part);
       PackAll(kLhs, part);
-    } else {
-      part.column += index * task_columns_;
-      part.columns = std::min(task_columns_, box.columns - index * task_columns_);
-      part.panels[kRhs] += slot * slot_bytes_;
-      PackAll(kRhs, part);
+      Multiply(part, 0, part.rows, 0, part.columns);
     }
+  });
+}
+
+void TiledGemm::RunOwnColumns(const Box& box, ThreadPool& pool) const {
+  RunInSlots(CeilDiv(box.columns, task_columns_), pool, [&](int64_t index, int64_t slot) {
+    Box part = box;
+    part.column += index * task_columns_;
+    part.columns = std::min(task_columns_, box.columns - index * task_columns_);
+    part.panels[kRhs] += slot * slot_bytes_;
+    PackAll(kRhs, part);
     Multiply(part, 0, part.rows, 0, part.columns);
+  });
+}
+
+// Tasks with the same panels of lhs follow each other, so that a thread finds them in its cache.
+void TiledGemm::RunShared(const Box& box, ThreadPool& pool) const {
+  const int64_t row_tasks = CeilDiv(box.rows, task_rows_), column_tasks = CeilDiv(box.columns, task_columns_);
+  RunTasks(row_tasks * column_tasks, pool, [&](int64_t task) {
+    const int64_t row = task / column_tasks * task_rows_, column = task % column_tasks * task_columns_;
+    Multiply(box, row, std::min(task_rows_, box.rows - row), column, std::min(task_columns_, box.columns - column));
   });
 }
 
@@ -395,9 +428,12 @@ void TiledGemm::RunBoxes(Box box, ThreadPool& pool) const {
   for (int64_t j = 0; j < columns_.parts(); ++j) {
     box.column = j * columns_.part;
     box.columns = columns_.Length(j);
+    if (method_ == Method::kOwnRows && !operands_[kRhs].is_packed) {
+      RunOwnRows(box, 0, terms_.parts(), pool);
+      continue;
+    }
     for (int64_t p = 0; p < terms_.parts(); ++p) {
-      box.term = p * terms_.part;
-      box.terms = terms_.Length(p);
+      MoveToTerms(p, &box);
       for (int64_t i = 0; i < rows_.parts(); ++i) {
         box.row = i * rows_.part;
         box.rows = rows_.Length(i);
@@ -407,7 +443,16 @@ void TiledGemm::RunBoxes(Box box, ThreadPool& pool) const {
           if (group < lhs_groups) return PackPanels(kLhs, box, group);
           PackPanels(kRhs, box, group - lhs_groups);
         });
-        RunParts(box, pool);
+        switch (method_) {
+          case Method::kOwnRows:
+            RunOwnRows(box, p, 1, pool);
+            break;
+          case Method::kOwnColumns:
+            RunOwnColumns(box, pool);
+            break;
+          default:
+            RunShared(box, pool);
+        }
       }
     }
   }
@@ -418,8 +463,7 @@ void TiledGemm::RunProduct(Box box) const {
   box.rows = rows_.size;
   box.columns = columns_.size;
   for (int64_t p = 0; p < terms_.parts(); ++p) {
-    box.term = p * terms_.part;
-    box.terms = terms_.Length(p);
+    MoveToTerms(p, &box);
     PackAll(kLhs, box);
     PackAll(kRhs, box);
     Multiply(box, 0, box.rows, 0, box.columns);

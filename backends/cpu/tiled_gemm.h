@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/thread_pool.h"
@@ -57,6 +58,7 @@ class TiledGemm {
     kOwnProducts,  // products of a batch by who multiplies them
   };
 
+  bool PacksOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }
   void PlanBoxes();
   void PlanOwnRows(int64_t most);
@@ -75,7 +77,10 @@ class TiledGemm {
   void RunTasks(int64_t tasks, ThreadPool& pool, Task task) const;
   template <typename Task>
   void RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const;
-  void RunParts(const Box& box, ThreadPool& pool) const;
+  void MoveToTerms(int64_t index, Box* box) const;
+  void RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadPool& pool) const;
+  void RunOwnColumns(const Box& box, ThreadPool& pool) const;
+  void RunShared(const Box& box, ThreadPool& pool) const;
   void RunBoxes(Box box, ThreadPool& pool) const;
   void RunProduct(Box box) const;
 
@@ -87,8 +92,9 @@ class TiledGemm {
   int64_t num_products_ = 0;
   Method method_ = Method::kShared;
   bool runs_on_caller_ = false;
-  Cut rows_, columns_, terms_;  // boxes
-  int64_t task_rows_ = 0;       // of a box
+  Cut rows_, columns_, terms_;                  // boxes
+  absl::InlinedVector<int64_t, 16> part_ends_;  // of own rows
+  int64_t task_rows_ = 0;                       // of a box
   int64_t task_columns_ = 0;
   // Where packed panels lie in scratch: those for all, and as many parts as may be worked on at a time.
   std::array<int64_t, 2> places_ = {0, 0};
