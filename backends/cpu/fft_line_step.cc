@@ -37,7 +37,7 @@ class LaneStep final : public FftLineStep {
         lanes_(BestFftLanes().lanes(task.is_double)),
         transform_(FftTransforms::OfProcess().Lanes(task.is_double, task.form, task.length)) {}
 
-  int64_t scratch_bytes() const override { return FftTasks::kMax * Aligned(transform_->task_bytes()); }
+  int64_t scratch_bytes() const override { return FftTasks::Slots() * Aligned(transform_->task_bytes()); }
 
   void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
     FftLines lines = task_.lines;
@@ -45,9 +45,9 @@ class LaneStep final : public FftLineStep {
     lines.out = out;
     const int64_t groups = (task_.num_lines + lanes_ - 1) / lanes_;
     const int64_t least = std::max<int64_t>(1, kTaskElements / (task_.length * lanes_));
-    FftTasks(pool).For(groups, least, [&](int64_t begin, int64_t end, int64_t task) {
+    FftTasks(pool).For(groups, least, [&](int64_t begin, int64_t end, int64_t slot) {
       transform_->Run(lines, begin * lanes_, std::min(end * lanes_, task_.num_lines),
-                      scratch + task * Aligned(transform_->task_bytes()));
+                      scratch + slot * Aligned(transform_->task_bytes()));
     });
   }
 
@@ -71,6 +71,7 @@ class LongStep final : public FftLineStep {
         packs_(task.form != FftForm::kComplex && task.length % 2 == 0),
         spreads_(task.length >= kSpreadLength || task.num_lines == 1),
         core_length_(packs_ ? task.length / 2 : task.length),
+        lies_in_result_(LiesInResult(task, packs_)),
         core_(core_length_) {
     if (packs_) {
       roots_ = FftTransforms::OfProcess().Get<Roots>(absl::StrCat("roots ", task.length),
@@ -79,7 +80,7 @@ class LongStep final : public FftLineStep {
   }
 
   int64_t scratch_bytes() const override {
-    return spreads_ ? line_bytes(FftTasks::kMax) : FftTasks::kMax * line_bytes(1);
+    return spreads_ ? line_bytes(FftTasks::Slots()) : FftTasks::Slots() * line_bytes(1);
   }
 
   void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
@@ -88,9 +89,9 @@ class LongStep final : public FftLineStep {
       return;
     }
     const int64_t least = std::max<int64_t>(1, kTaskElements / task_.length);
-    FftTasks(pool).For(task_.num_lines, least, [&](int64_t begin, int64_t end, int64_t task) {
+    FftTasks(pool).For(task_.num_lines, least, [&](int64_t begin, int64_t end, int64_t slot) {
       for (int64_t i = begin; i < end; ++i)
-        RunLine(LineAt(in, out, i), scratch + task * line_bytes(1), FftTasks(nullptr));
+        RunLine(LineAt(in, out, i), scratch + slot * line_bytes(1), FftTasks(nullptr));
     });
   }
 
@@ -107,9 +108,18 @@ class LongStep final : public FftLineStep {
     int64_t table_bytes() const { return of.bytes(); }
   };
 
-  int64_t line_bytes(int64_t max_tasks) const {
-    return Aligned(core_length_ * static_cast<int64_t>(sizeof(Number))) + core_.scratch_bytes(max_tasks);
+  // Whether a line's numbers lie together where they go, so that nothing else has to hold them: complex ones as they
+  // are, half as many that are made of real ones before their bins are told apart, and those that become real ones.
+  static bool LiesInResult(const FftLineTask& task, bool packs) {
+    if (task.lines.inner != 1) return false;
+    if (task.form == FftForm::kHalfToReal) return packs && task.lines.out_length == task.length;
+    return !packs || task.lines.out_length >= task.length / 2;
   }
+  // Of the buffer, where there is one.
+  int64_t buffer_bytes() const {
+    return lies_in_result_ ? 0 : Aligned(core_length_ * static_cast<int64_t>(sizeof(Number)));
+  }
+  int64_t line_bytes(int64_t slots) const { return buffer_bytes() + core_.scratch_bytes(slots); }
   bool in_is_real() const {
     return task_.lines.real_in || task_.form == FftForm::kRealToHalf || task_.form == FftForm::kRealToFull;
   }
@@ -134,8 +144,8 @@ class LongStep final : public FftLineStep {
   }
 
   void RunLine(const FftLines& line, char* scratch, const FftTasks& tasks) const {
-    Number* const buffer = reinterpret_cast<Number*>(scratch);
-    char* const rest = scratch + Aligned(core_length_ * static_cast<int64_t>(sizeof(Number)));
+    Number* const buffer = lies_in_result_ ? static_cast<Number*>(line.out) : reinterpret_cast<Number*>(scratch);
+    char* const rest = scratch + buffer_bytes();
     FftLines core{.in = buffer,
                   .out = buffer,
                   .in_length = core_length_,
@@ -169,7 +179,7 @@ class LongStep final : public FftLineStep {
   }
 
   // With z the transform of pairs: the even elements' is (z[k] + conj z[-k]) / 2, the odd ones' -i (z[k] - conj z[-k])
-  // / 2, and bins k and n/2 - k follow from those at k.
+  // / 2, and bins k and n/2 - k follow from those at k, in whose places they may go.
   void RunFromReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
     if (line.inner == 1 && line.in_length >= task_.length) {
       core.in = line.in;
@@ -187,8 +197,9 @@ class LongStep final : public FftLineStep {
     tasks.For(half / 2 + 1, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) {
         if (k == 0) {
-          write_bin(0, {buffer[0].r + buffer[0].i, 0});
-          write_bin(half, {buffer[0].r - buffer[0].i, 0});
+          const Number sums = buffer[0];
+          write_bin(0, {sums.r + sums.i, 0});
+          write_bin(half, {sums.r - sums.i, 0});
           continue;
         }
         const Number a = buffer[k], b = buffer[half - k];
@@ -223,11 +234,9 @@ class LongStep final : public FftLineStep {
         return Number{value.r, -value.i};
       });
     }
-    const bool direct = packs_ && line.inner == 1 && line.out_length == n;
-    if (direct) core.out = line.out;
     core.forward = false;
     core_.Run(core, rest, tasks);
-    if (direct) return;
+    if (lies_in_result_) return;
     tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) {
         const T value = !packs_ ? buffer[k].r : k % 2 == 0 ? buffer[k / 2].r : buffer[k / 2].i;
@@ -247,6 +256,7 @@ class LongStep final : public FftLineStep {
   const bool packs_;
   const bool spreads_;
   const int64_t core_length_;
+  const bool lies_in_result_;
   const FftLongTransform<T> core_;
   std::shared_ptr<const Roots> roots_;
 };

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fft_lanes/fft_roots.h"
 #include "backends/cpu/fft_transforms.h"
-#include "backends/cpu/thread_pool.h"
 
 namespace tensord::cpu {
 namespace {
@@ -70,12 +69,13 @@ std::shared_ptr<const FftChirp<T>> MakeChirp(int64_t n, int64_t padded, const Ff
 }  // namespace
 
 void FftTasks::For(int64_t count, int64_t least, absl::FunctionRef<void(int64_t, int64_t, int64_t)> part) const {
-  const int64_t tasks = std::min(max_tasks(), (count + least - 1) / least);
-  if (tasks <= 1) {
+  const int64_t parts = pool_ == nullptr ? 1 : std::min(kMostParts, (count + least - 1) / least);
+  if (parts <= 1) {
     if (count > 0) part(0, count, 0);
     return;
   }
-  pool_->ParallelFor(tasks, [&](int64_t task) { part(count * task / tasks, count * (task + 1) / tasks, task); });
+  RunInSlots(parts, Slots(), *pool_,
+             [&](int64_t index, int64_t slot) { part(count * index / parts, count * (index + 1) / parts, slot); });
 }
 
 template <typename T>
@@ -106,9 +106,9 @@ FftLongTransform<T>::FftLongTransform(int64_t length) : n_(length) {
 }
 
 template <typename T>
-int64_t FftLongTransform<T>::scratch_bytes(int64_t max_tasks) const {
+int64_t FftLongTransform<T>::scratch_bytes(int64_t slots) const {
   const int64_t padded = chirp_ == nullptr ? 0 : chirp_->padded * static_cast<int64_t>(sizeof(FftNumber<T>));
-  return Aligned(padded) + Aligned(split_->middle_bytes()) + max_tasks * Aligned(split_->task_bytes());
+  return Aligned(padded) + Aligned(split_->middle_bytes()) + slots * Aligned(split_->task_bytes());
 }
 
 template <typename T>
@@ -123,13 +123,13 @@ void FftLongTransform<T>::Run(const FftLines& line, char* scratch, const FftTask
 template <typename T>
 void FftLongTransform<T>::RunSplit(const FftLines& line, char* scratch, const FftTasks& tasks) const {
   char* const middle = scratch;
-  char* const of_tasks = middle + Aligned(split_->middle_bytes());
-  const int64_t task_bytes = Aligned(split_->task_bytes());
-  tasks.For(split_->column_groups(), 1, [&](int64_t begin, int64_t end, int64_t task) {
-    split_->RunColumns(line, begin, end, middle, of_tasks + task * task_bytes);
+  char* const slots = middle + Aligned(split_->middle_bytes());
+  const int64_t slot_bytes = Aligned(split_->task_bytes());
+  tasks.For(split_->column_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
+    split_->RunColumns(line, begin, end, middle, slots + slot * slot_bytes);
   });
-  tasks.For(split_->row_groups(), 1, [&](int64_t begin, int64_t end, int64_t task) {
-    split_->RunRows(line, begin, end, middle, of_tasks + task * task_bytes);
+  tasks.For(split_->row_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
+    split_->RunRows(line, begin, end, middle, slots + slot * slot_bytes);
   });
 }
 

@@ -9,22 +9,22 @@
 
 #include "absl/functional/function_ref.h"
 #include "backends/cpu/fft_lanes/fft_lanes.h"
+#include "backends/cpu/task_slots.h"
 
 namespace tensord::cpu {
 
-class ThreadPool;
-
-// Work in parts of which each has scratch of its own: on the threads of a pool, or one part on the caller.
+// Work in parts: on the threads of a pool, each with a slot of scratch of its own, or one part on the caller.
 class FftTasks {
  public:
-  static constexpr int64_t kMax = 16;
-
   explicit FftTasks(ThreadPool* pool) : pool_(pool) {}
-  // Calls part(begin, end, task) for ranges that make up [0, count), of `least` at least, task in [0, kMax).
+  // Calls part(begin, end, slot) for ranges that make up [0, count), of `least` at least.
   void For(int64_t count, int64_t least, absl::FunctionRef<void(int64_t, int64_t, int64_t)> part) const;
-  int64_t max_tasks() const { return pool_ == nullptr ? 1 : kMax; }
+  // How many slots there are on the threads of a pool.
+  static int64_t Slots() { return TaskSlots(kMostParts); }
 
  private:
+  static constexpr int64_t kMostParts = 16;
+
   ThreadPool* const pool_;
 };
 
@@ -61,8 +61,8 @@ class FftLongTransform {
 
   bool is_chirped() const { return chirp_ != nullptr; }
   std::pair<int64_t, int64_t> split() const { return split_sizes_; }
-  int64_t scratch_bytes(int64_t max_tasks) const;
-  // `scratch` has scratch_bytes(tasks.max_tasks()) bytes, aligned to 64. in and out may be the same.
+  int64_t scratch_bytes(int64_t slots) const;
+  // `scratch` has scratch_bytes of as many slots as the tasks have, aligned to 64. in and out may be the same.
   void Run(const FftLines& line, char* scratch, const FftTasks& tasks) const;
 
  private:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "backends/cpu/kernel.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/task_slots.h"
 #include "engine/base/refusal.h"
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_refusal.h"
@@ -49,7 +49,8 @@ struct MatrixCall {
   }
 };
 
-// A routine, matrix by matrix: tasks of fixed ranges of the batch, each with scratch of its own. A routine has
+// A routine, matrix by matrix: tasks of fixed ranges of the batch, and scratch for as many as run at a time. A routine
+// has
 //   int64_t scratch_bytes() const;
 //   int64_t Run(const MatrixCall&) const;     0, or LAPACK's info where it fails
 //   static constexpr Refusal kRefusal;        why it can
@@ -64,20 +65,16 @@ class MatrixKernel final : public Kernel {
         slot_bytes_((routine_.scratch_bytes() + 63) / 64 * 64) {
     for (const ConcreteType& operand : instruction.operands) operand_bytes_.push_back(operand.num_bytes() / batch_);
     for (const ConcreteType& result : instruction.results) result_bytes_.push_back(result.num_bytes() / batch_);
-    const int64_t affordable = std::max(kMinTasks, kScratchBytes / std::max<int64_t>(1, slot_bytes_));
-    const int64_t tasks = std::min({batch_, kMaxTasks, affordable});
+    const int64_t tasks = std::min(batch_, kMaxTasks);
     block_ = (batch_ + tasks - 1) / tasks;
     tasks_ = (batch_ + block_ - 1) / block_;
+    slots_ = TaskSlots(tasks_);
   }
 
   void Run(const KernelArgs& args) const override {
     Failure* const failures = static_cast<Failure*>(args.scratch);
-    const auto run = [&](int64_t task) { failures[task] = RunBlock(args, task); };
-    if (tasks_ == 1) {
-      run(0);
-    } else {
-      args.pool->ParallelFor(tasks_, run);
-    }
+    RunInSlots(tasks_, slots_, *args.pool,
+               [&](int64_t task, int64_t slot) { failures[task] = RunBlock(args, task, slot); });
     for (int64_t task = 0; task < tasks_; ++task) {
       if (failures[task].info == 0) continue;
       *args.failure = RefuseMatrix(Routine::kRefusal, shape_, failures[task].matrix, failures[task].info);
@@ -85,12 +82,10 @@ class MatrixKernel final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes() const override { return FailureBytes() + tasks_ * slot_bytes_; }
+  int64_t scratch_bytes() const override { return FailureBytes() + slots_ * slot_bytes_; }
 
  private:
   static constexpr int64_t kMaxTasks = 64;
-  static constexpr int64_t kMinTasks = 4;
-  static constexpr int64_t kScratchBytes = int64_t{64} << 20;
 
   struct Failure {
     int64_t matrix;
@@ -99,10 +94,10 @@ class MatrixKernel final : public Kernel {
 
   int64_t FailureBytes() const { return (tasks_ * static_cast<int64_t>(sizeof(Failure)) + 63) / 64 * 64; }
 
-  Failure RunBlock(const KernelArgs& args, int64_t task) const {
+  Failure RunBlock(const KernelArgs& args, int64_t task, int64_t slot) const {
     MatrixCall call{.operands = {},
                     .results = {},
-                    .scratch = static_cast<char*>(args.scratch) + FailureBytes() + task * slot_bytes_,
+                    .scratch = static_cast<char*>(args.scratch) + FailureBytes() + slot * slot_bytes_,
                     .pool = args.pool};
     for (int64_t b = task * block_; b < std::min(batch_, (task + 1) * block_); ++b) {
       for (size_t i = 0; i < operand_bytes_.size(); ++i) {
@@ -124,6 +119,7 @@ class MatrixKernel final : public Kernel {
   absl::InlinedVector<int64_t, 4> result_bytes_;
   int64_t block_ = 0;
   int64_t tasks_ = 0;
+  int64_t slots_ = 0;
 };
 
 }  // namespace tensord::cpu

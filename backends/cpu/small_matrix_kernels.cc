@@ -1,13 +1,11 @@
 #include "backends/cpu/small_matrix_kernels.h"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/small_matrix_loops.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/task_slots.h"
 #include "engine/base/refusal.h"
 #include "engine/families/linalg/linalg_ops.h"
 #include "engine/families/linalg/matrix_refusal.h"
@@ -82,27 +80,8 @@ std::optional<SmallMatrixCase> CaseOf(const BoundInstruction& instruction) {
   }
 }
 
-// Up to 64 places, of which a thread takes the first that is free: few threads keep to few of them, which stay in their
-// caches.
-class Places {
- public:
-  static constexpr int64_t kMost = 64;
-
-  // There are never more takers than places.
-  int Take() {
-    uint64_t taken = taken_.load(std::memory_order_relaxed);
-    while (!taken_.compare_exchange_weak(taken, taken | (taken + 1), std::memory_order_acquire)) {
-    }
-    return std::countr_one(taken);
-  }
-  void Leave(int place) { taken_.fetch_and(~(uint64_t{1} << place), std::memory_order_release); }
-
- private:
-  std::atomic<uint64_t> taken_{0};
-};
-
-// Tasks are ranges of groups of matrices that lie across lanes. Scratch holds each task's first failure, and as many
-// places to work in as there are tasks.
+// Tasks are ranges of groups of matrices that lie across lanes. Scratch holds each task's first failure; what tasks
+// work in stays in the caches: as many places as may run at a time, which are the workspace where there are several.
 class SmallMatrixKernel final : public Kernel {
  public:
   SmallMatrixKernel(const BoundInstruction& instruction, const SmallMatrixCase& found, const SmallMatrixLoops& loops)
@@ -119,20 +98,18 @@ class SmallMatrixKernel final : public Kernel {
     const int64_t block = std::max(CeilDiv(kTaskWork, work), CeilDiv(groups, kMaxTasks));
     tasks_ = CeilDiv(groups, block);
     task_matrices_ = block * loops_.lanes;
+    places_ = std::min(TaskSlots(tasks_), std::max<int64_t>(1, kMaxWorkspaceBytes / place_bytes_));
   }
 
   void Run(const KernelArgs& args) const override {
     SmallMatrixFailure* const failures = static_cast<SmallMatrixFailure*>(args.scratch);
-    Places places;
-    const auto run = [&](int64_t task) {
+    char* const places =
+        tasks_ == 1 ? static_cast<char*>(args.scratch) + FailureBytes() : static_cast<char*>(args.workspace);
+    RunInSlots(tasks_, places_, *args.pool, [&](int64_t task, int64_t place) {
       const int64_t begin = task * task_matrices_, end = std::min(matrices_, begin + task_matrices_);
-      const int place = places.Take();
-      char* const scratch = static_cast<char*>(args.scratch) + FailureBytes() + place * place_bytes_;
-      failures[task] = loops_.run(OfMatrices(begin, end, args), scratch);
-      places.Leave(place);
+      failures[task] = loops_.run(OfMatrices(begin, end, args), places + place * place_bytes_);
       if (failures[task].matrix >= 0) failures[task].matrix += begin;
-    };
-    tasks_ == 1 ? run(0) : args.pool->ParallelFor(tasks_, run);
+    });
     for (int64_t task = 0; task < tasks_; ++task) {
       if (failures[task].matrix < 0) continue;
       *args.failure = RefuseMatrix(case_.refusal, shape_, failures[task].matrix, failures[task].info);
@@ -140,12 +117,13 @@ class SmallMatrixKernel final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes() const override { return FailureBytes() + tasks_ * place_bytes_; }
+  int64_t scratch_bytes() const override { return FailureBytes() + (tasks_ == 1 ? place_bytes_ : 0); }
+  int64_t workspace_bytes() const override { return tasks_ == 1 ? 0 : places_ * place_bytes_; }
 
   std::string Describe() const override { return "matrices across the lanes of vectors"; }
 
  private:
-  static constexpr int64_t kMaxTasks = Places::kMost;
+  static constexpr int64_t kMaxTasks = 64;
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
   static constexpr int64_t kSweeps = 30;                  // times as much work as without
 
@@ -172,6 +150,7 @@ class SmallMatrixKernel final : public Kernel {
   int64_t matrices_ = 0;
   int64_t place_bytes_ = 0;
   int64_t tasks_ = 0;
+  int64_t places_ = 0;
   int64_t task_matrices_ = 0;
   absl::InlinedVector<int64_t, 2> operand_bytes_;
   absl::InlinedVector<int64_t, 4> result_bytes_;

@@ -59,14 +59,18 @@ absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threa
   for (const GuardedMemory& result : memory) addresses.push_back(result.address());
   absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound);
   if (!kernel.ok()) return kernel.status();
-  const GuardedMemory scratch((*kernel)->scratch_bytes());
+  const GuardedMemory scratch((*kernel)->scratch_bytes()), workspace((*kernel)->workspace_bytes());
   std::vector<const void*> operands;
   for (const Literal& operand : call.operands) operands.push_back(operand.bytes().data());
   ThreadPool pool(threads);
   absl::Status failure;
-  (*kernel)->Run(
-      {.operands = operands, .results = addresses, .scratch = scratch.address(), .pool = &pool, .failure = &failure});
-  EXPECT_TRUE(scratch.IsIntact()) << "scratch of " << call.Name();
+  (*kernel)->Run({.operands = operands,
+                  .results = addresses,
+                  .scratch = scratch.address(),
+                  .pool = &pool,
+                  .failure = &failure,
+                  .workspace = workspace.address()});
+  EXPECT_TRUE(scratch.IsIntact() && workspace.IsIntact()) << "scratch of " << call.Name();
   std::vector<Literal> results;
   for (size_t i = 0; i < memory.size(); ++i) {
     EXPECT_TRUE(memory[i].IsIntact()) << "result " << i << " of " << call.Name();

@@ -31,11 +31,18 @@ std::vector<Literal> RunSmall(const LinalgCall& call, int threads) {
   for (Literal& result : results) addresses.push_back(result.mutable_data());
   std::vector<const void*> operands;
   for (const Literal& operand : call.operands) operands.push_back(operand.bytes().data());
-  std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64, 0x5a);
+  const int64_t scratch_bytes = ((*kernel)->scratch_bytes() + 63) / 64 * 64;
+  EXPECT_LE((*kernel)->workspace_bytes(), kMaxWorkspaceBytes);
+  std::vector<char> storage(static_cast<size_t>(scratch_bytes + (*kernel)->workspace_bytes()) + 64, 0x5a);
   char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
   ThreadPool pool(threads);
   absl::Status failure;
-  (*kernel)->Run({.operands = operands, .results = addresses, .scratch = scratch, .pool = &pool, .failure = &failure});
+  (*kernel)->Run({.operands = operands,
+                  .results = addresses,
+                  .scratch = scratch,
+                  .pool = &pool,
+                  .failure = &failure,
+                  .workspace = scratch + scratch_bytes});
   EXPECT_TRUE(failure.ok()) << failure;
   return results;
 }

@@ -1,0 +1,33 @@
+#ifndef TENSORD_BACKENDS_CPU_TASK_SLOTS_H_
+#define TENSORD_BACKENDS_CPU_TASK_SLOTS_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/thread_pool.h"
+
+namespace tensord::cpu {
+
+// How many parts of a kernel's memory are worth having for tasks that each need one: as many as may run at a time.
+inline int64_t TaskSlots(int64_t tasks) { return std::min(tasks, std::clamp<int64_t>(MachineCores(), 2, 64)); }
+
+// Calls task(index, slot) for each index below `tasks`: no two at a time have the same slot below `slots`, and a thread
+// that goes on keeps its own.
+template <typename Task>
+void RunInSlots(int64_t tasks, int64_t slots, ThreadPool& pool, const Task& task) {
+  if (tasks == 1) return task(int64_t{0}, int64_t{0});
+  std::atomic<int64_t> next{0};
+  pool.ParallelFor(std::min(slots, tasks), [&](int64_t slot) {
+    while (true) {
+      const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= tasks) return;
+      task(index, slot);
+    }
+  });
+}
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_TASK_SLOTS_H_
