@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/blocked_chain.h"
+#include "backends/cpu/chain_plan.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
@@ -56,6 +59,8 @@ class CpuProgram final : public PreparedSession {
     bool checks = false;  // ask before it whether the run is still wanted
     const OpDef* op = nullptr;
     std::string node;  // of an extension, which may fail
+    // That starts here; its steps have no kernel of their own.
+    std::unique_ptr<const cpu::BlockedChain> chain;
   };
 
   // `bytes` is what the step reads and writes.
@@ -69,18 +74,38 @@ class CpuProgram final : public PreparedSession {
     steps_.push_back(std::move(step));
   }
 
+  // `passing`: slots that need no memory.
+  void Append(cpu::BlockedChain chain, std::vector<Slot> passing) {
+    const size_t begin = steps_.size(), end = begin + chain.num_segments();
+    steps_.resize(end);
+    steps_[begin].chain = std::make_unique<const cpu::BlockedChain>(std::move(chain));
+    chains_.push_back({.begin = begin, .end = end, .unplaced = std::move(passing)});
+    unchecked_bytes_ = kBytesBetweenChecks;
+  }
+
   const std::vector<Step>& steps() const { return steps_; }
   size_t max_operands() const { return max_operands_; }
   size_t max_results() const { return max_results_; }
-  int64_t scratch_bytes(size_t position) const override { return steps_[position].kernel->scratch_bytes(); }
+  int64_t scratch_bytes(size_t position) const override {
+    const Step& step = steps_[position];
+    if (step.chain != nullptr) return step.chain->scratch_bytes();
+    return step.kernel == nullptr ? 0 : step.kernel->scratch_bytes();
+  }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
-  std::string DescribeKernel(size_t position) const override { return steps_[position].kernel->Describe(); }
+  absl::Span<const SegmentChain> chains() const override { return chains_; }
+  std::string DescribeKernel(size_t position) const override {
+    if (steps_[position].kernel != nullptr) return steps_[position].kernel->Describe();
+    size_t first = position;
+    while (steps_[first].chain == nullptr) --first;
+    return steps_[first].chain->Describe(position - first);
+  }
 
  private:
   // A check costs a look at the clock: far less than this takes to read, far more than a tiny kernel.
   static constexpr int64_t kBytesBetweenChecks = 64 << 10;
 
   std::vector<Step> steps_;
+  std::vector<SegmentChain> chains_;
   int64_t unchecked_bytes_ = 0;
   size_t max_operands_ = 0;
   size_t max_results_ = 0;
@@ -95,6 +120,7 @@ cpu::JitOptions JitOptionsOf(CpuJit jit) {
 struct NoTimes {
   void Start() {}
   void End() {}
+  absl::Span<SegmentTime> Take(size_t) { return {}; }
 };
 
 class StepTimes {
@@ -102,6 +128,8 @@ class StepTimes {
   explicit StepTimes(SegmentTime* next) : next_(next) {}
   void Start() { next_->start = std::chrono::steady_clock::now(); }
   void End() { (next_++)->end = std::chrono::steady_clock::now(); }
+  // Of the next so many, to be written by who took them.
+  absl::Span<SegmentTime> Take(size_t count) { return {std::exchange(next_, next_ + count), count}; }
 
  private:
   SegmentTime* next_;
@@ -133,17 +161,26 @@ class CpuSession final : public BackendSession {
                         Times times) {
     absl::InlinedVector<const void*, 16> operands(program.max_operands());
     absl::InlinedVector<void*, 2> results(program.max_results());
-    void* const* next_scratch = scratch.data();
     void* const workspace = workspace_ == nullptr ? nullptr : workspace_->address();
     absl::Status failure;
-    for (const CpuProgram::Step& step : program.steps()) {
+    const std::vector<CpuProgram::Step>& steps = program.steps();
+    for (size_t position = 0; position < steps.size(); ++position) {
+      const CpuProgram::Step& step = steps[position];
+      void* const own_scratch = scratch.empty() ? nullptr : scratch[position];
+      if (step.chain != nullptr) {
+        const size_t count = step.chain->num_segments();
+        RETURN_IF_ERROR(step.chain->Run(
+            slots, own_scratch, *pool_, [this] { return CheckWanted(); }, times.Take(count)));
+        position += count - 1;
+        continue;
+      }
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
       for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
       times.Start();
       step.kernel->Run({.operands = {operands.data(), step.operands.size()},
                         .results = {results.data(), step.results.size()},
-                        .scratch = scratch.empty() ? nullptr : *next_scratch++,
+                        .scratch = own_scratch,
                         .pool = pool_,
                         .failure = &failure,
                         .workspace = workspace});
@@ -166,6 +203,8 @@ class CpuBackend final : public Backend {
         memory_(HostBufferPool::Create(
             options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
         jit_(JitOptionsOf(options.jit)),
+        chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
+                                                     : cpu::ChainLimits{.block_bytes = options.chain_block_bytes}),
         pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
     cpu::UseSerialBlas();
     for (absl::Span<const cpu::FamilyKernel> table : options.family_kernels) {
@@ -192,7 +231,12 @@ class CpuBackend final : public Backend {
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
     auto program = std::make_unique<CpuProgram>();
-    for (const SegmentInstruction& instruction : segments) {
+    for (size_t position = 0; position < segments.size(); ++position) {
+      if (const size_t chained = AppendChain(segments.subspan(position), program.get()); chained > 0) {
+        position += chained - 1;
+        continue;
+      }
+      const SegmentInstruction& instruction = segments[position];
       const BoundInstruction& bound = instruction.bound;
       cpu::MakeKernel* const make = FactoryOf(*bound.op);
       absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
@@ -243,6 +287,18 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // The chain that starts with the first of the segments; its length, 0 where there is none. What cannot be made is
+  // left to be refused by the kernel of its whole segment.
+  size_t AppendChain(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    std::optional<cpu::ChainPlan> plan = cpu::PlanChain(segments, chain_limits_);
+    if (!plan.has_value()) return 0;
+    absl::StatusOr<cpu::BlockedChain> chain = cpu::BlockedChain::Create(
+        *plan, segments, [this](const OpDef& op) { return FactoryOf(op); }, jit_, pool_.threads());
+    if (!chain.ok()) return 0;
+    program->Append(*std::move(chain), std::move(plan->passing));
+    return plan->segments.size();
+  }
+
   // nullptr where there is none.
   cpu::MakeKernel* FactoryOf(const OpDef& op) const {
     if (cpu::MakeKernel* const built_in = cpu::FactoryOf(op); built_in != nullptr) return built_in;
@@ -254,6 +310,7 @@ class CpuBackend final : public Backend {
   const int64_t memory_bytes_;
   const std::shared_ptr<HostBufferPool> memory_;
   const cpu::JitOptions jit_;
+  const cpu::ChainLimits chain_limits_;
   absl::flat_hash_map<absl::string_view, cpu::MakeKernel*> family_kernels_;  // of families that are not built in
   ThreadPool pool_;
 };

@@ -25,6 +25,15 @@ class DotKernel final : public Kernel {
   const Contraction contraction_;
 };
 
+DotAxes AxesOf(const Attributes& attrs) {
+  return {attrs.Ints("lhs_contracting_dimensions"),
+          attrs.Ints("rhs_contracting_dimensions"),
+          attrs.Ints("lhs_batching_dimensions"),
+          attrs.Ints("rhs_batching_dimensions"),
+          attrs.Int("lhs_conj") != 0,
+          attrs.Int("rhs_conj") != 0};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction) {
@@ -32,14 +41,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& in
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("no contraction kernel on cpu for the op ", instruction.op->name));
   }
-  const Attributes& attrs = *instruction.attrs;
-  ASSIGN_OR_RETURN(
-      Contraction contraction,
-      Contraction::Create(instruction.operands[0], instruction.operands[1],
-                          {attrs.Ints("lhs_contracting_dimensions"), attrs.Ints("rhs_contracting_dimensions"),
-                           attrs.Ints("lhs_batching_dimensions"), attrs.Ints("rhs_batching_dimensions"),
-                           attrs.Int("lhs_conj") != 0, attrs.Int("rhs_conj") != 0},
-                          instruction.results[0].dtype));
+  return MakePartialDotKernel(instruction, DotSpaceOf(instruction));
+}
+
+DotSpace DotSpaceOf(const BoundInstruction& instruction) {
+  return ClassifyAxes(instruction.operands[0].shape, instruction.operands[1].shape, AxesOf(*instruction.attrs));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction,
+                                                             const DotSpace& part) {
+  const DotAxes axes = AxesOf(*instruction.attrs);
+  ASSIGN_OR_RETURN(Contraction contraction,
+                   Contraction::Create(part,
+                                       {{{instruction.operands[0].dtype, axes.conjugates_lhs},
+                                         {instruction.operands[1].dtype, axes.conjugates_rhs}}},
+                                       instruction.results[0].dtype));
   return std::make_unique<DotKernel>(std::move(contraction));
 }
 

@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_DOT_KERNELS_H_
 #define TENSORD_BACKENDS_CPU_DOT_KERNELS_H_
 
+#include "backends/cpu/dot_axes.h"
 #include "backends/cpu/kernel.h"
 
 namespace tensord::cpu {
@@ -8,6 +9,11 @@ namespace tensord::cpu {
 // The kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond what BLAS
 // counts.
 MakeKernel MakeDotKernel;
+
+// What such an instruction runs over, and the kernel of a part of that: its addresses are those of the part's first
+// elements in the whole tensors.
+DotSpace DotSpaceOf(const BoundInstruction& instruction);
+absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction, const DotSpace& part);
 
 }  // namespace tensord::cpu
 

@@ -72,6 +72,7 @@ void FusedTask::PlaceAccess(size_t index, int64_t group) {
     state.base = static_cast<char*>(args_.results[static_cast<size_t>(access.result)]) + offset * SizeOf(access.dtype);
   } else {
     state.number = offset;
+    for (size_t d = 0; d < args_.origin.size(); ++d) state.number += args_.origin[d] * access.access.strides[d];
   }
 }
 

@@ -28,6 +28,9 @@ struct KernelArgs {
   // this. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do not fail.
   absl::Status* failure = nullptr;
   void* workspace = nullptr;  // workspace_bytes(), aligned to 64
+  // Of a fused kernel that was made for a part of its space: the index of the first point along each axis of its micro
+  // program, from which on its integers are counted; empty: 0. Its addresses are those of the part.
+  absl::Span<const int64_t> origin = {};
 };
 
 // The routine for one instruction, bound to its sizes. Made once when a program is prepared, run many times, from one

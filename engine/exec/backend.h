@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "engine/exec/buffer.h"
 #include "engine/exec/exec_program.h"
 #include "engine/exec/memory_stats.h"
+#include "engine/exec/segment_chain.h"
 
 namespace tensord {
 
@@ -26,6 +28,8 @@ struct SegmentInstruction {
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
   absl::string_view node;  // for refusals
+  // By result: how many instructions read it, whether they are run or views; an output counts as one.
+  std::vector<int32_t> num_readers;
 };
 
 // What a backend made of the segments of a session when they were prepared: kernels, compiled code. Immutable, so
@@ -33,12 +37,14 @@ struct SegmentInstruction {
 class PreparedSession {
  public:
   virtual ~PreparedSession() = default;
-  // Device memory that the segment at this position needs besides the slots', while it runs and no longer. The same at
-  // every call.
+  // Device memory that the segment at this position needs besides the slots', while it runs and no longer, or its chain
+  // does. The same at every call.
   virtual int64_t scratch_bytes(size_t position) const = 0;
   // Device memory that a session takes from Run to Finish for all its segments alike: what they keep in the
   // processor's caches, a few MiB whatever the sizes are. Beside what is planned, and counted with it.
   virtual int64_t workspace_bytes() const { return 0; }
+  // Segments that run together, by position; no two chains overlap. The same at every call.
+  virtual absl::Span<const SegmentChain> chains() const { return {}; }
   // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
   // Empty where there is only one.
   virtual std::string DescribeKernel(size_t position) const = 0;
@@ -64,7 +70,7 @@ class BackendSession {
   // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null where it asked for none. Before
   // and after the segment it may be anyone's. `times` is empty, and then no clock is read, or has an entry a segment,
   // to be written by the time that Finish returns: a device that works on its own records events and converts them
-  // there. Segments follow each other and no times overlap.
+  // there. Segments follow each other and no times overlap; a chain's time is split as its segments took it.
   virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots,
                            absl::Span<void* const> scratch, absl::Span<SegmentTime> times) = 0;
   virtual absl::Status Finish() = 0;

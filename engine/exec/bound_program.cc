@@ -55,10 +55,25 @@ absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(cons
   return micro_programs;
 }
 
+// By slot: the instructions that read it, and one more where it is an output.
+std::vector<int32_t> CountReaders(const ExecProgram& program) {
+  std::vector<int32_t> readers(program.slot_types.size());
+  for (const ExecInstruction& instruction : program.instructions) {
+    for (size_t k = 0; k < instruction.operands.size(); ++k) {
+      const auto end = instruction.operands.begin() + static_cast<ptrdiff_t>(k);
+      const Slot slot = instruction.operands[k];
+      if (std::find(instruction.operands.begin(), end, slot) == end) ++readers[static_cast<size_t>(slot)];
+    }
+  }
+  for (const ProgramOutput& output : program.outputs) ++readers[static_cast<size_t>(output.slot)];
+  return readers;
+}
+
 // The instructions that are to be run, with their sizes. Points into the program and the types.
 std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, absl::Span<const int32_t> segments,
                                                  const std::vector<ConcreteType>& types,
                                                  absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs) {
+  const std::vector<int32_t> num_readers = CountReaders(program);
   std::vector<SegmentInstruction> bound;
   bound.reserve(segments.size());
   for (const int32_t index : segments) {
@@ -70,7 +85,10 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
         .results = instruction.results,
         .node = instruction.node});
     for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
-    for (Slot slot : instruction.results) segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
+    for (Slot slot : instruction.results) {
+      segment.bound.results.push_back(types[static_cast<size_t>(slot)]);
+      segment.num_readers.push_back(num_readers[static_cast<size_t>(slot)]);
+    }
   }
   return bound;
 }
@@ -127,6 +145,11 @@ absl::Status BoundProgram::Prepare() {
       scratch_bytes_.resize(segments_.size());
       scratch_bytes_[i] = bytes;
     }
+    for (SegmentChain chain : session.prepared->chains()) {
+      chain.begin += session.range.begin;
+      chain.end += session.range.begin;
+      chains_.push_back(std::move(chain));
+    }
   }
   return absl::OkStatus();
 }
@@ -137,6 +160,7 @@ absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::MakePlan(absl::S
                                                  .views = views_,
                                                  .micro_programs = micro_programs_,
                                                  .scratch_bytes = scratch_bytes_,
+                                                 .chains = chains_,
                                                  .donated = donated}));
   return std::make_shared<const BufferPlan>(std::move(plan));
 }

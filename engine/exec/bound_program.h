@@ -87,6 +87,7 @@ class BoundProgram {
   std::vector<int32_t> segments_;
   std::vector<Session> sessions_;
   std::vector<int64_t> scratch_bytes_;  // by segment; empty where none needs any
+  std::vector<SegmentChain> chains_;
   int64_t workspace_bytes_ = 0;
   std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -43,7 +44,22 @@ class Planner {
         request_(request),
         end_(static_cast<int32_t>(request.program.instructions.size())),
         last_reads_(LastReads(request.program)),
-        places_(request.slot_types.size()) {}
+        moments_(request.program.instructions.size()),
+        is_chained_(request.program.instructions.size()),
+        is_unplaced_(request.slot_types.size()),
+        places_(request.slot_types.size()) {
+    std::iota(moments_.begin(), moments_.end(), 0);
+    if (request.chains.empty()) return;
+    const std::vector<int32_t> segments = SegmentsOf(request.views);
+    for (const SegmentChain& chain : request.chains) {
+      const int32_t last = segments[chain.end - 1];
+      for (int32_t i = segments[chain.begin]; i <= last; ++i) {
+        moments_[At(i)] = last;
+        is_chained_[At(i)] = true;
+      }
+      for (Slot slot : chain.unplaced) is_unplaced_[At(slot)] = true;
+    }
+  }
 
   // Nothing where a sum overflows.
   std::optional<BufferPlan> Plan() {
@@ -87,7 +103,8 @@ class Planner {
   // Of a slot that is there from `birth` on. The end of the program is an index past its instructions.
   int32_t DeathOf(Slot slot, int32_t birth) const {
     if (!program_.knows_last_uses) return end_;
-    return std::clamp(last_reads_[At(slot)], birth, end_);
+    const int32_t last = last_reads_[At(slot)];
+    return std::clamp(last >= 0 && last < end_ ? moments_[At(last)] : last, birth, end_);
   }
 
   void NewStorage(Slot slot, Storage storage) {
@@ -114,15 +131,17 @@ class Planner {
     const Slot result = instruction.results[0];
     places_[At(result)] = {whole.storage, whole.offset + request_.views[At(i)]->offset_bytes};
     Storage& storage = StorageOf(result);
-    storage.death = std::max(storage.death, DeathOf(result, i));
+    storage.death = std::max(storage.death, DeathOf(result, moments_[At(i)]));
   }
 
   void StoreResults(int32_t i, const ExecInstruction& instruction) {
     const MicroProgram* const micro = request_.micro_programs.empty() ? nullptr : request_.micro_programs[At(i)].get();
     const OverwritePairs allowed = MayOverwrite(instruction, micro);
     OverwritePairs pairs;
-    std::copy_if(allowed.begin(), allowed.end(), std::back_inserter(pairs),
-                 [&](const auto& pair) { return IsFree(i, instruction, allowed, pair); });
+    if (!is_chained_[At(i)]) {
+      std::copy_if(allowed.begin(), allowed.end(), std::back_inserter(pairs),
+                   [&](const auto& pair) { return IsFree(i, instruction, allowed, pair); });
+    }
     while (!pairs.empty()) {
       const auto [result, operand] = NextOverwrite(instruction, pairs);
       const int32_t storage = places_[At(instruction.operands[At(operand)])].storage;
@@ -137,8 +156,8 @@ class Planner {
                   pairs.end());
     }
     for (Slot slot : instruction.results) {
-      if (places_[At(slot)].storage >= 0) continue;
-      NewStorage(slot, {.home = {SlotHome::Kind::kArena}, .birth = i, .may_change = true});
+      if (places_[At(slot)].storage >= 0 || is_unplaced_[At(slot)]) continue;
+      NewStorage(slot, {.home = {SlotHome::Kind::kArena}, .birth = moments_[At(i)], .may_change = true});
     }
   }
 
@@ -152,8 +171,8 @@ class Planner {
       if (bytes <= 0) continue;
       if (may_lie_in_argument) bytes = CheckedAdd(bytes, kBufferAlignment - 1).value_or(bytes);
       scratch_.push_back({i, static_cast<int32_t>(storages_.size())});
-      storages_.push_back(
-          {.home = {SlotHome::Kind::kArena}, .bytes = bytes, .birth = segments[i], .death = segments[i]});
+      const int32_t moment = moments_[At(segments[i])];
+      storages_.push_back({.home = {SlotHome::Kind::kArena}, .bytes = bytes, .birth = moment, .death = moment});
     }
   }
 
@@ -281,6 +300,9 @@ class Planner {
   const BufferPlanRequest& request_;
   const int32_t end_;
   const std::vector<int32_t> last_reads_;  // by slot
+  std::vector<int32_t> moments_;           // by instruction: its index, or that of the last one of its chain
+  std::vector<bool> is_chained_;           // by instruction
+  std::vector<bool> is_unplaced_;          // by slot
   std::vector<Place> places_;              // by slot
   std::vector<Storage> storages_;          // the arguments' first
   std::vector<int32_t> taken_from_;        // by argument: since when an output lies there that is not in place

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/exec_program.h"
+#include "engine/exec/segment_chain.h"
 #include "engine/exec/value_views.h"
 #include "engine/fusion/micro_program.h"
 #include "engine/tensor/shape.h"
@@ -46,6 +47,7 @@ struct BufferPlanRequest {
   absl::Span<const std::optional<OperandView>> views;                    // by instruction, as FindViews has them
   absl::Span<const std::unique_ptr<const MicroProgram>> micro_programs;  // by instruction; null, or empty: not fused
   absl::Span<const int64_t> scratch_bytes;                               // by segment; empty: none
+  absl::Span<const SegmentChain> chains;                                 // by position of segments
   absl::Span<const bool> donated;  // by argument: the run may write over it; empty: none
 };
 
@@ -55,6 +57,7 @@ struct BufferPlanRequest {
 // argument becomes the buffer of a result of its size. Where nobody has marked last uses nothing is reused. Scratch is
 // a temporary that lives in its segment alone; where its home is an argument, which may be aligned to less, it has room
 // to be aligned there.
+// What the segments of a chain read and write lives until all of them are through, and nothing is overwritten there.
 // SHAPE_OVERFLOW where the sum would not fit into 64 bits.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 

@@ -162,8 +162,10 @@ std::vector<NodeCase> FewCases() {
 TEST(SettingsMatrix, EveryOpOnEveryDtypeAgreesUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
   for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend =
-        MakeCpuBackend({.threads = setting.threads, .pool_bytes = setting.pool_bytes, .jit = CpuJitNamed(setting.jit)});
+    auto backend = MakeCpuBackend({.threads = setting.threads,
+                                   .pool_bytes = setting.pool_bytes,
+                                   .jit = CpuJitNamed(setting.jit),
+                                   .chain_block_bytes = setting.chain_block_bytes});
     settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
   }
   std::mt19937_64 random(11);

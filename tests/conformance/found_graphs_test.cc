@@ -48,8 +48,10 @@ std::vector<Literal> ArgumentsOf(const Graph& graph, int64_t size, std::mt19937_
 TEST(FoundGraphs, AgreeUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
   for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend =
-        MakeCpuBackend({.threads = setting.threads, .pool_bytes = setting.pool_bytes, .jit = CpuJitNamed(setting.jit)});
+    auto backend = MakeCpuBackend({.threads = setting.threads,
+                                   .pool_bytes = setting.pool_bytes,
+                                   .jit = CpuJitNamed(setting.jit),
+                                   .chain_block_bytes = setting.chain_block_bytes});
     settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
   }
   std::mt19937_64 random(3);

@@ -84,8 +84,10 @@ std::string Explained(SettingRun& setting, bool row_major, const RandomCase& fai
 TEST(RandomGraphs, AgreeUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
   for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend =
-        MakeCpuBackend({.threads = setting.threads, .pool_bytes = setting.pool_bytes, .jit = CpuJitNamed(setting.jit)});
+    auto backend = MakeCpuBackend({.threads = setting.threads,
+                                   .pool_bytes = setting.pool_bytes,
+                                   .jit = CpuJitNamed(setting.jit),
+                                   .chain_block_bytes = setting.chain_block_bytes});
     settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
   }
   auto backend = std::make_unique<HiddenMemoryBackend>();

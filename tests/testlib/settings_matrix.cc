@@ -19,6 +19,7 @@ std::vector<MatrixSetting> MakeMatrix() {
       {.name = "no pool", .pool_bytes = 0},
       {.name = "code everywhere", .jit = "on"},
       {.name = "no code", .jit = "off"},
+      {.name = "chains of small blocks, three threads", .threads = 3, .chain_block_bytes = 512},
       {.name = "printed and parsed", .print_and_parse = true},
       {.name = "colliding fingerprints", .collide = true},
   };

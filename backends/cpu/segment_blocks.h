@@ -1,0 +1,93 @@
+#ifndef TENSORD_BACKENDS_CPU_SEGMENT_BLOCKS_H_
+#define TENSORD_BACKENDS_CPU_SEGMENT_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "backends/cpu/dot_axes.h"
+#include "backends/cpu/jit_options.h"
+#include "backends/cpu/kernel.h"
+#include "engine/exec/bound_instruction.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord::cpu {
+
+// Where the tensors of a segment lie in each of its blocks. A value type.
+class BlockWalk {
+ public:
+  // One loop over blocks, the fastest first.
+  struct Loop {
+    int64_t count = 1;
+    std::vector<int64_t> steps;  // bytes, by operand, then by result
+    size_t axis = 0;             // of a micro program
+    int64_t part = 0;            // of that axis in a block
+  };
+
+  BlockWalk() = default;
+  BlockWalk(std::vector<Loop> loops, size_t num_axes) : loops_(std::move(loops)), num_axes_(num_axes) {}
+
+  const std::vector<Loop>& loops() const { return loops_; }
+  size_t num_axes() const { return num_axes_; }  // of the micro program; 0 where there is none
+  // `offsets` has an entry a tensor, in bytes; `origin` one an axis of the micro program.
+  void Locate(int64_t block, absl::Span<int64_t> offsets, absl::Span<int64_t> origin) const;
+
+ private:
+  std::vector<Loop> loops_;
+  size_t num_axes_ = 0;
+};
+
+// A segment in equal blocks: block b computes piece b of each result, where a piece is one of as many contiguous parts
+// of equal size as there are blocks. All blocks are alike, so one kernel serves them all; sums are the same as in the
+// whole. Knows contractions, fused micro programs and elementwise ops.
+//
+// Constant after Cut; borrows the instruction.
+class SegmentBlocks {
+ public:
+  // Nothing where the segment cannot be cut like that.
+  static std::optional<SegmentBlocks> Cut(const BoundInstruction& instruction, int64_t blocks);
+
+  const BlockWalk& walk() const { return walk_; }
+  // Whether block b reads no element of the operand but those of its piece b.
+  bool ReadsPiece(size_t operand) const;
+  // Of the operand, in one block, where it is not cut into pieces.
+  int64_t BlockBytes(size_t operand) const;
+  // Whether the segment is an elementwise op by itself, not fused.
+  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value(); }
+  // Of all blocks.
+  double multiplications() const { return multiplications_; }
+  // Pairs {result, operand} of which the result may be given the operand's memory.
+  bool MayOverwrite(size_t result, size_t operand) const;
+
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(MakeKernel* make, const JitOptions& jit) const;
+
+ private:
+  // The elements that block 0 may read of an operand.
+  struct Reach {
+    int64_t first = 0;
+    int64_t last = -1;
+  };
+
+  SegmentBlocks(const BoundInstruction& instruction, int64_t blocks) : instruction_(&instruction), blocks_(blocks) {}
+  bool CutDot();
+  bool CutFused();
+  bool CutElementwise();
+
+  const BoundInstruction* instruction_;
+  int64_t blocks_ = 1;
+  BlockWalk walk_;
+  std::vector<Reach> reaches_;  // by operand
+  double multiplications_ = 0;
+  // What a block runs over: one of them.
+  std::optional<DotSpace> space_;
+  std::optional<MicroProgram> micro_;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_SEGMENT_BLOCKS_H_

@@ -1,0 +1,231 @@
+// Segments that run together, block by block: random chains of products, softmaxes and elementwise ops against the
+// reference evaluator, with the same bits for any number of threads.
+//
+// TENSORD_SEED=N chooses the first seed, TENSORD_GRAPHS=N the number of graphs.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/cpu_backend.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/verifier.h"
+#include "engine/runtime/compiler.h"
+#include "tests/testlib/bench_graphs.h"
+#include "tests/testlib/compiled_run.h"
+#include "tests/testlib/property/reference_bounds.h"
+#include "tests/testlib/property/seed_range.h"
+#include "tests/testlib/random_literal.h"
+#include "tests/testlib/static_graph_builder.h"
+
+namespace tensord {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+class RandomChain {
+ public:
+  explicit RandomChain(uint64_t seed) : random_(seed), g_("chain") {
+    dtype_ = OneOf<DType>({DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kC64});
+    length_ = OneOf<int64_t>({1, 2, 3, 5, 8, 16, 17, 33, 64});
+    rows_ = OneOf<int64_t>({1, 2, 4, 6, 8, 12, 16, 32});
+    for (int64_t i = Below(3); i-- > 0;) batch_.push_back(OneOf<int64_t>({1, 2, 3, 4}));
+  }
+
+  Graph Make() {
+    ValueId x = Below(3) > 0 ? Product(OneOf<int64_t>({1, 4, 7, 16}), length_) : Input(length_);
+    for (int64_t i = 1 + Below(4); i-- > 0;) {
+      const ValueId next = Step(x);
+      if (Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
+      x = next;
+    }
+    g_.Output("y", x);
+    return g_.Take();
+  }
+
+ private:
+  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
+  template <typename T>
+  T OneOf(const std::vector<T>& choices) {
+    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
+  }
+  bool is_real_float() const { return dtype_ != DType::kI32 && dtype_ != DType::kC64; }
+
+  Shape ShapeFor(int64_t length, int64_t rows) const {
+    Shape shape = {length, rows};
+    shape.insert(shape.end(), batch_.begin(), batch_.end());
+    return shape;
+  }
+  ValueId NewInput(const Shape& shape) { return g_.Input(absl::StrCat("x", inputs_++), dtype_, shape); }
+  ValueId Input(int64_t length) { return NewInput(ShapeFor(length, rows_)); }
+
+  Ints Batch() const {
+    Ints axes;
+    for (size_t i = 0; i < batch_.size(); ++i) axes.push_back(static_cast<int64_t>(i) + 2);
+    return axes;
+  }
+
+  // [length, rows, batch] of [depth, length, batch], or a matrix for all of the batch, and [depth, rows, batch].
+  ValueId Product(int64_t depth, int64_t length) {
+    return g_.Dot(NewInput(ShapeFor(depth, length)), NewInput(ShapeFor(depth, rows_)), {0}, {0}, Batch(), Batch());
+  }
+
+  ValueId Step(ValueId x) {
+    const int64_t length = g_.ShapeOf(x)[0];
+    switch (Below(is_real_float() ? 9 : 6)) {
+      case 0: {  // by a matrix, the same for all
+        const Shape shape = g_.ShapeOf(x);
+        return g_.Dot(NewInput({OneOf<int64_t>({1, 3, 8}), length}), x, {1}, {0});
+      }
+      case 1:  // by a matrix for each of the batch
+        return g_.Dot(NewInput(ShapeFor(OneOf<int64_t>({1, 4, 9}), length)), x, {1}, {0}, Batch(), Batch());
+      case 2:
+        return g_.Binary(CoreOp::kAdd, x, g_.Broadcast(NewInput({length}), g_.ShapeOf(x), {0}));
+      case 3:
+        return g_.Binary(CoreOp::kMultiply, x, g_.Broadcast(NewInput({rows_}), g_.ShapeOf(x), {1}));
+      case 4:
+        return g_.Binary(CoreOp::kSubtract, x, Input(length));
+      case 5: {
+        const ValueId sum = g_.ReduceAndRepeat(ReduceKind::kSum, x, {0});
+        return g_.Binary(CoreOp::kSubtract, x, sum);
+      }
+      case 6: {  // what lies before a diagonal
+        const ValueId key = g_.Iota(DType::kI32, {length, rows_}, 0), row = g_.Iota(DType::kI32, {length, rows_}, 1);
+        const ValueId mask = g_.Compare(CompareDirection::kLe, key, row);
+        return g_.Select(g_.Broadcast(mask, g_.ShapeOf(x), {0, 1}), x,
+                         g_.Broadcast(g_.Scalar(dtype_, -100), g_.ShapeOf(x), {}));
+      }
+      case 7:
+        return g_.Unary(CoreOp::kTanh, x);
+      default: {
+        const ValueId most = g_.ReduceAndRepeat(ReduceKind::kMax, x, {0});
+        const ValueId e = g_.Unary(CoreOp::kExp, g_.Binary(CoreOp::kSubtract, x, most));
+        return g_.Binary(CoreOp::kDivide, e, g_.ReduceAndRepeat(ReduceKind::kSum, e, {0}));
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  StaticGraphBuilder g_;
+  DType dtype_ = DType::kF32;
+  int64_t length_ = 1;
+  int64_t rows_ = 1;
+  Ints batch_;
+  int inputs_ = 0;
+};
+
+struct Got {
+  std::vector<Literal> results;
+  size_t segments = 0;
+  size_t chained = 0;
+  int64_t temporary_bytes = 0;
+  std::string kernels;
+};
+
+absl::StatusOr<Got> RunOn(Backend* backend, Graph graph, const std::vector<std::string>& disabled_passes,
+                          const std::vector<Literal>& arguments, bool donates) {
+  const CompileSettings settings{.device = "test:0", .disabled_passes = disabled_passes};
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  ASSIGN_OR_RETURN(const auto program, Compile(std::move(graph), settings, key.fingerprint, backend));
+  std::vector<ConcreteType> types;
+  for (const Literal& argument : arguments) types.push_back(argument.type());
+  ASSIGN_OR_RETURN(const auto bound, program->Bind(types));
+  Got got{.segments = bound->num_segments(), .temporary_bytes = bound->temporary_bytes()};
+  for (const BoundProgram::Session& session : bound->sessions()) {
+    for (const SegmentChain& chain : session.prepared->chains()) {
+      got.chained += chain.end - chain.begin;
+      absl::StrAppend(&got.kernels, session.prepared->DescribeKernel(chain.end - 1), "\n");
+    }
+  }
+  const absl::InlinedVector<bool, 16> donated(arguments.size(), donates);
+  ASSIGN_OR_RETURN(got.results, RunCompiled(*program, arguments, 0, donated));
+  return got;
+}
+
+std::vector<Literal> ArgumentsOf(const Graph& graph, std::mt19937_64* random) {
+  std::vector<Literal> arguments;
+  for (const GraphInput& input : graph.inputs()) {
+    ConcreteType type{.dtype = input.type.dtype};
+    for (const Dim& dim : input.type.shape) type.shape.push_back(dim.size.constant());
+    arguments.push_back(RandomLiteral(type, Values::kModest, random));
+  }
+  return arguments;
+}
+
+TEST(SegmentChains, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
+  constexpr int kMaxThreads = 3;
+  struct Blocks {
+    int64_t bytes;
+    std::vector<std::unique_ptr<Backend>> backends;  // by threads
+  };
+  std::vector<Blocks> all_blocks;
+  for (const int64_t bytes : {64, 1000, 20000}) {
+    Blocks& blocks = all_blocks.emplace_back(Blocks{.bytes = bytes, .backends = {}});
+    for (int threads = 1; threads <= kMaxThreads; ++threads) {
+      blocks.backends.push_back(MakeCpuBackend({.threads = threads, .chain_block_bytes = bytes}));
+    }
+  }
+  const property::SeedRange seeds = property::ChosenSeeds({.first = 0, .count = 1000});
+  size_t graphs_with_chains = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + static_cast<uint64_t>(seeds.count); ++seed) {
+    SCOPED_TRACE(absl::StrCat("TENSORD_SEED=", seed, " TENSORD_GRAPHS=1"));
+    const Graph graph = RandomChain(seed).Make();
+    Graph typed = graph;
+    const auto guards = InferTypes(&typed);
+    ASSERT_TRUE(guards.ok()) << guards.status();
+    std::mt19937_64 random(seed);
+    const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+    const auto want = property::EvaluateBounded(typed, *guards, arguments);
+    ASSERT_TRUE(want.ok()) << want.status();
+    const std::vector<std::string> disabled =
+        seed % 4 == 3 ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
+    size_t chained = 0;
+    for (const Blocks& blocks : all_blocks) {
+      std::vector<Literal> first;
+      for (const std::unique_ptr<Backend>& backend : blocks.backends) {
+        const auto got = RunOn(backend.get(), graph, disabled, arguments, seed % 2 == 1);
+        ASSERT_TRUE(got.ok()) << got.status();
+        chained += got->chained;
+        if (first.empty()) first = got->results;
+        ASSERT_EQ(got->results.size(), want->size());
+        for (size_t i = 0; i < want->size(); ++i) {
+          ASSERT_EQ(property::DifferenceFrom(got->results[i], (*want)[i]), "") << "output " << i << "\n"
+                                                                               << got->kernels;
+          ASSERT_TRUE(got->results[i].bytes() == first[i].bytes()) << "output " << i << "\n" << got->kernels;
+        }
+      }
+    }
+    if (chained > 0) ++graphs_with_chains;
+  }
+  // If chains never formed, this test would say nothing.
+  if (seeds.count >= 100) {
+    EXPECT_GT(graphs_with_chains * 4, static_cast<size_t>(seeds.count));
+  }
+}
+
+// The scores of all heads would take 64 MiB.
+TEST(SegmentChains, AttentionKeepsItsScoresInTheCache) {
+  Graph graph = AttentionGraph(16, 1024, 16);
+  std::mt19937_64 random(5);
+  const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+  const std::unique_ptr<Backend> plain = MakeCpuBackend({.threads = 2, .chain_block_bytes = -1});
+  const std::unique_ptr<Backend> chaining = MakeCpuBackend({.threads = 2});
+  const auto want = RunOn(plain.get(), graph, {}, arguments, false);
+  const auto got = RunOn(chaining.get(), graph, {}, arguments, false);
+  ASSERT_TRUE(want.ok()) << want.status();
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->segments, 3u);
+  EXPECT_EQ(got->chained, 3u);
+  EXPECT_TRUE(absl::StrContains(got->kernels, "blocks together with 2 other segments")) << got->kernels;
+  EXPECT_GE(want->temporary_bytes, int64_t{64} << 20);
+  EXPECT_LE(got->temporary_bytes, int64_t{16} << 20);
+  EXPECT_TRUE(got->results[0].bytes() == want->results[0].bytes());
+}
+
+}  // namespace
+}  // namespace tensord
