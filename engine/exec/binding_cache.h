@@ -46,13 +46,22 @@ class BindingCache {
     return bound;
   }
 
+  // The sum of measure(bound) over what is kept.
+  template <typename Measure>
+  int64_t SumOf(const Measure& measure) const {
+    MutexLock lock(&mutex_);
+    int64_t sum = 0;
+    for (const Binding& binding : bindings_) sum += measure(binding.bound);
+    return sum;
+  }
+
  private:
   struct Binding {
     BindingKey key;
     Bound bound;
   };
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
 };
 

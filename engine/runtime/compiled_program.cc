@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
@@ -36,6 +38,10 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
                                                            CompileForSizes compile_for_sizes) {
   std::shared_ptr<CompiledProgram> compiled(
       new CompiledProgram(std::move(program), std::move(identity), backend, std::move(compile_for_sizes)));
+  compiled->own_bytes_ = compiled->program_.size_bytes();
+  for (const std::string& name : compiled->names()) {
+    compiled->own_bytes_ += static_cast<int64_t>(sizeof(std::string) + name.size());
+  }
   if (HasRunTimeSizes(compiled->program_)) {
     compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend);
   } else if (compiled->program_.is_static()) {
@@ -64,6 +70,11 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const Co
   const BindingKey key{.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
   return programs_for_sizes_.FindOrMake(key, [&]() -> absl::StatusOr<CompiledProgramPtr> {
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
+    // The graph of those sizes may have no such guard: what a size stands for may depend on which of them are 1.
+    for (const ProgramGuard& guard : program_.guards) {
+      if (DependsOnRun(guard.guard.lhs) || DependsOnRun(guard.guard.rhs)) continue;
+      RETURN_IF_ERROR(WithNode(sizes.Check(guard.guard), guard.node, guard.op));
+    }
     return compile_for_sizes_(sizes);
   });
 }
@@ -93,9 +104,9 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
 }
 
 int64_t CompiledProgram::size_bytes() const {
-  int64_t bytes = program_.size_bytes();
-  for (const std::string& name : identity_.names) bytes += static_cast<int64_t>(sizeof(std::string) + name.size());
-  return bytes;
+  if (compile_for_sizes_ == nullptr) return own_bytes_;
+  return own_bytes_ +
+         programs_for_sizes_.SumOf([](const CompiledProgramPtr& program) { return program->size_bytes(); });
 }
 
 int64_t CompiledProgram::segment_count() const {

@@ -63,6 +63,7 @@ class CompiledProgram {
   bool is_compiled_for_sizes() const { return compile_for_sizes_ != nullptr; }
   // Kernels of one run.
   int64_t segment_count() const;
+  // With the programs that are kept for sets of sizes, which come and go with runs.
   int64_t size_bytes() const;
   // The binding of a program without symbols, the stages of one some of whose sizes the run decides; null for others.
   const BoundProgram* static_binding() const { return static_binding_.get(); }
@@ -82,6 +83,7 @@ class CompiledProgram {
   Backend* const backend_;
   const CompileForSizes compile_for_sizes_;
   bool is_tiny_ = false;                                // constant after Create
+  int64_t own_bytes_ = 0;                               // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes

@@ -10,13 +10,31 @@
 
 namespace tensord {
 
+namespace {
+
+int64_t BytesOf(const ProgramKey& key, const CompiledProgram& program) {
+  return program.size_bytes() + static_cast<int64_t>(key.bytes.size());
+}
+
+}  // namespace
+
+CompiledProgramPtr ProgramCache::UseLocked(Entries::iterator entry) {
+  entries_.splice(entries_.begin(), entries_, entry);
+  const int64_t bytes = BytesOf(*entry->key, *entry->program);
+  if (bytes != entry->bytes) {
+    stats_.bytes += bytes - entry->bytes;
+    entry->bytes = bytes;
+    EvictLocked();
+  }
+  return entry->program;
+}
+
 CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
   const auto found = index_.find(PlaceOf(key.fingerprint));
   if (found == index_.end()) return nullptr;
   for (const Entries::iterator entry : found->second) {
     if (entry->key->bytes != key.bytes) continue;
-    entries_.splice(entries_.begin(), entries_, entry);
-    return entry->program;
+    return UseLocked(entry);
   }
   return nullptr;
 }
@@ -32,8 +50,7 @@ absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerp
   if (found != index_.end()) {
     for (const Entries::iterator entry : found->second) {
       if (entry->key->fingerprint != fingerprint) continue;
-      entries_.splice(entries_.begin(), entries_, entry);
-      return entry->program;
+      return UseLocked(entry);
     }
   }
   return Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
@@ -115,7 +132,7 @@ void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> pr
 }
 
 void ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
-  const int64_t bytes = program->size_bytes() + static_cast<int64_t>(key->bytes.size());
+  const int64_t bytes = BytesOf(*key, *program);
   std::vector<Entries::iterator>& place = index_[PlaceOf(key->fingerprint)];
   for (const Entries::iterator entry : place) {
     if (entry->key->fingerprint == key->fingerprint) ambiguous_.insert(key->fingerprint);
@@ -124,6 +141,10 @@ void ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
   place.push_back(entries_.begin());
   stats_.bytes += bytes;
   ++stats_.entries;
+  EvictLocked();
+}
+
+void ProgramCache::EvictLocked() {
   // The newest stays even where it alone is too large: its caller is about to run it.
   while (stats_.bytes > options_.max_bytes && entries_.size() > 1) {
     const Entries::iterator victim = std::prev(entries_.end());

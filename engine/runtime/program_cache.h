@@ -21,7 +21,8 @@ namespace tensord {
 
 // Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
 // key at once share one compilation. A key is found by its fingerprint and told apart by its bytes, so that who sends a
-// graph runs that graph even where fingerprints collide. Thread-safe; never blocks for a compilation. The pool must
+// graph runs that graph even where fingerprints collide. What a program has become for sets of sizes is counted when it
+// is found the next time. Thread-safe; never blocks for a compilation. The pool must
 // outlive it.
 class ProgramCache {
  public:
@@ -76,6 +77,10 @@ class ProgramCache {
 
   // Where the index has a fingerprint.
   Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
+  // A use of the entry, whose program may have grown or shrunk since the last one.
+  CompiledProgramPtr UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Down to max_bytes, but for the one that was used last.
+  void EvictLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   CompiledProgramPtr FindLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time);

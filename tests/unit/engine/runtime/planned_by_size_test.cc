@@ -11,8 +11,10 @@
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
+#include "engine/runtime/program_cache.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/hidden_memory_backend.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {
 namespace {
@@ -112,6 +114,39 @@ TEST(PlannedBySize, MoreSetsOfSizesThanAreKept) {
     EXPECT_EQ(*first, n < 10 ? 8 : 15) << n;
   }
   for (const SegmentProfile& segment : MakeProfile(times, {})) EXPECT_FALSE(segment.nodes.empty());
+}
+
+TEST(PlannedBySize, ThePlansCountInTheCacheOfPrograms) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(kSymbolic, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const int64_t alone = (*program)->size_bytes();
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 3 * alone}, &pool);
+  const ProgramKey key{.fingerprint = Fingerprint::Of("a"), .bytes = "a"};
+  const ProgramKey other{.fingerprint = Fingerprint::Of("b"), .bytes = "b"};
+  for (const ProgramKey& k : {key, other}) {
+    const CompiledProgramPtr made = k.bytes == "a" ? *program : *CompileText(kSymbolic, false, &backend);
+    Event done;
+    cache.GetOrCompile(
+        k, [made] { return made; }, [&done](const auto&) { done.Set(); });
+    done.Wait();
+  }
+  EXPECT_EQ(cache.stats().entries, 2);
+  EXPECT_EQ(cache.stats().bytes, 2 * alone + 2);
+  int64_t last = alone;
+  for (const int64_t n : {3, 30, 9, 30}) {
+    const ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
+    ASSERT_TRUE(FirstOf(**program, &backend, type, type).ok());
+    if (n == 30 && last > 2 * alone) continue;  // it is there already
+    EXPECT_GT((*program)->size_bytes(), last + alone / 4);
+    last = (*program)->size_bytes();
+  }
+  EXPECT_EQ((*program)->size_bytes(), last);
+  ASSERT_TRUE(cache.Find(key.fingerprint).ok());
+  EXPECT_EQ(cache.stats().entries, 1) << "the other had to go";
+  EXPECT_EQ(cache.stats().bytes, last + 1);
+  EXPECT_FALSE(cache.Find(other.fingerprint).ok());
 }
 
 TEST(PlannedBySize, SizesThatDoNotFitAreRefused) {
