@@ -1,9 +1,18 @@
 #include "tests/fuzz/entries.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/families/all_families.h"
@@ -12,6 +21,7 @@
 #include "engine/ir/text_round_trip.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
+#include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
 #include "engine/runtime/explain.h"
 #include "google/protobuf/io/tokenizer.h"
@@ -52,6 +62,109 @@ void RequireCompiles(const Graph& graph, Order order) {
   const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
   if (!program.ok()) return RequireRefusal(program.status());
   Require(!ExplainProgram(**program).empty(), "a program explains itself");
+}
+
+// Numbers of 32 bits between commas, in lists between semicolons; what is none is 0.
+std::vector<std::vector<int64_t>> ReadLists(absl::string_view line) {
+  std::vector<std::vector<int64_t>> lists;
+  if (line.empty()) return lists;
+  for (absl::string_view list : absl::StrSplit(line, ';')) {
+    lists.emplace_back();
+    for (absl::string_view number : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+      int32_t value = 0;
+      lists.back().push_back(absl::SimpleAtoi(number, &value) ? value : 0);
+    }
+  }
+  return lists;
+}
+
+// Operands "x0", "x1", … and a result "y". Sizes are at most 4 digits or a symbol.
+std::optional<Graph> EinsumGraph(absl::string_view text) {
+  std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  lines.resize(5);
+  const OpDef* const op = FamilyRegistry().Find("tensord.einsum.v1.Einsum");
+  Require(op != nullptr, "there is an einsum");
+  Graph graph;
+  Node node{.name = "y", .op = op, .attrs = Attributes(op->attrs)};
+  for (absl::string_view written : absl::StrSplit(lines[1], ';')) {
+    TensorType type{.dtype = DType::kI32};
+    for (absl::string_view size : absl::StrSplit(written, ',', absl::SkipEmpty())) {
+      int32_t value = 0;
+      if (size == "n" || size == "m") {
+        type.shape.push_back(DimExpr::Symbol(size));
+      } else {
+        type.shape.push_back(DimExpr(absl::SimpleAtoi(size, &value) && value >= 0 ? value % 10'000 : 0));
+      }
+    }
+    if (type.shape.size() > 64 || node.operands.size() == 64) return std::nullopt;
+    node.operands.push_back(graph.AddInput(absl::StrCat("x", node.operands.size()), std::move(type)));
+  }
+  node.attrs.Set("equation", std::string(lines[0])).Set("path", ReadLists(lines[2]));
+  int32_t number = 0;
+  if (absl::SimpleAtoi(lines[3], &number) && number >= 0 && number < 4) {
+    node.attrs.Set("optimizer", int64_t{number});
+  }
+  if (absl::SimpleAtoi(lines[4], &number)) node.attrs.Set("largest_intermediate", std::optional<int64_t>(number));
+  graph.AddOutput("y", graph.AddNode(std::move(node)));
+  return graph;
+}
+
+// Arguments of small whole numbers, whose sums are exact; n is 3 and m is 1. Nothing where the reference would take
+// long.
+std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph) {
+  std::vector<Literal> arguments;
+  int64_t most = 1;
+  for (const GraphInput& input : graph.inputs()) {
+    ConcreteType type{.dtype = input.type.dtype};
+    for (const Dim& dim : input.type.shape) {
+      type.shape.push_back(dim.is_static() ? dim.size.constant() : dim.size == DimExpr::Symbol("n") ? 3 : 1);
+      most *= std::max<int64_t>(1, type.shape.back());
+      if (most > 1 << 16) return std::nullopt;
+    }
+    absl::StatusOr<Literal> literal = Literal::Create(type);
+    Require(literal.ok(), "arguments fit", literal.status());
+    int32_t value = 0;
+    for (int32_t& x : literal->mutable_values<int32_t>()) x = ++value % 7 - 3;
+    arguments.push_back(*std::move(literal));
+  }
+  return arguments;
+}
+
+// A run that gives what the reference gives, or that is refused where that is or for its memory bound.
+void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> guards) {
+  const std::optional<std::vector<Literal>> arguments = EinsumArguments(graph);
+  if (!arguments.has_value()) return;
+  static Backend* const backend = MakeCpuBackend({.threads = 1}).release();
+  const CompileSettings settings{.device = "cpu:0"};
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
+  if (!program.ok()) return RequireRefusal(program.status());
+  std::vector<ConcreteType> types;
+  std::vector<BufferPtr> buffers;
+  for (const Literal& argument : *arguments) {
+    types.push_back(argument.type());
+    absl::StatusOr<std::shared_ptr<Buffer>> buffer = backend->Allocate(argument.type().num_bytes());
+    Require(buffer.ok(), "there is memory", buffer.status());
+    if (!argument.bytes().empty()) {
+      std::memcpy((*buffer)->address(), argument.bytes().data(), argument.bytes().size());
+    }
+    buffers.push_back(*std::move(buffer));
+  }
+  const absl::StatusOr<ProgramResults> results = (*program)->Run(types, buffers, nullptr);
+  if (!results.ok()) RequireRefusal(results.status());
+  const absl::StatusOr<std::vector<Literal>> wanted = EvaluateReference(graph, guards, *arguments);
+  if (!wanted.ok()) {
+    RequireRefusal(wanted.status());
+    return Require(!results.ok(), "a run refuses what the reference refuses", wanted.status());
+  }
+  if (!results.ok()) {
+    return Require(DetailOf(results.status())->reason == "LIMIT_EXCEEDED", "only a limit refuses a run",
+                   results.status());
+  }
+  const absl::string_view bytes = (*wanted)[0].bytes();
+  Require(results->types[0] == (*wanted)[0].type(), "a run gives the reference's type");
+  Require(bytes.empty() || std::memcmp(results->buffers[0]->address(), bytes.data(), bytes.size()) == 0,
+          "a run gives what the reference gives");
 }
 
 // Text format without messages on the standard error.
@@ -104,6 +217,15 @@ void FuzzGraphText(absl::string_view text) {
   if (!guards.ok()) return RequireRefusal(guards.status());
   RequireTextRoundTrip(*graph);
   RequireCompiles(*graph, Order::kColumnMajor);
+}
+
+void FuzzEinsum(absl::string_view text) {
+  std::optional<Graph> graph = EinsumGraph(text);
+  if (!graph.has_value()) return;
+  const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&*graph);
+  if (!guards.ok()) return RequireRefusal(guards.status());
+  RequireTextRoundTrip(*graph);
+  RequireRunsAsReference(*graph, *guards);
 }
 
 void FuzzDimExpr(absl::string_view text) {

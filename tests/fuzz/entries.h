@@ -15,6 +15,10 @@ void FuzzGraphWire(absl::string_view bytes);
 void FuzzGraphText(absl::string_view text);
 // The text form of a size, and its wire form.
 void FuzzDimExpr(absl::string_view text);
+// Lines of an einsum: its equation; the shapes of its operands, as 2,n;n,3 where n and m are symbols; a path, as
+// 0,1;0,1, or nothing; the number of the optimizer, or nothing; largest_intermediate, or nothing. What is small enough
+// is run and must give what the reference gives, or be refused as that is.
+void FuzzEinsum(absl::string_view text);
 
 }  // namespace tensord
 

@@ -66,12 +66,13 @@ std::vector<std::string> GoldenInputs(bool text_form) {
   return inputs;
 }
 
-void RunMutants(const std::vector<std::string>& seeds, void (*entry)(absl::string_view), uint64_t seed) {
+void RunMutants(const std::vector<std::string>& seeds, void (*entry)(absl::string_view), uint64_t seed,
+                int mutants_per_seed = kMutantsPerSeed) {
   std::mt19937_64 random(seed);
   entry("");
   for (size_t i = 0; i < seeds.size(); ++i) {
     entry(seeds[i]);
-    for (int k = 0; k < kMutantsPerSeed; ++k)
+    for (int k = 0; k < mutants_per_seed; ++k)
       entry(Mutate(seeds[i], seeds[(i + static_cast<size_t>(k)) % seeds.size()], &random));
   }
 }
@@ -99,6 +100,15 @@ TEST(MutationTest, SizesSurvive) {
   std::vector<std::string> seeds = {"dim(0, 1)*n + 3", "-9223372036854775808", "floordiv(n, 0)", "((((n))))", "n - n"};
   for (int i = 0; i < 300; ++i) seeds.push_back(RandomDimExpr(&random, /*operand_axes=*/true).ToString());
   RunMutants(seeds, &FuzzDimExpr, 5);
+}
+
+TEST(MutationTest, EinsumsSurvive) {
+  std::vector<std::string> seeds = {
+      "ij,jk,kl->il\n2,3;3,n;n,2\n0,2;0,1\n\n",          "ia,ja,ka,ijk->a\n2,3;2,3;2,3;2,2,2\n\n2\n1000",
+      "...ij,...jk->...ik\nm,2,3;n,3,2\n\n\n",           "...,...,...->...\n2,m;n,2;1\n\n0\n",
+      "((ij,jk),(kl,lm)),m->i\n2,2;2,2;2,2;2,2;2\n\n\n", "iij,jj,->jii\n2,2,3;3,3;\n\n3\n",
+      "i,j,k,ijk->\n9;9;9;9,9,9\n0,1;0,1;0,1\n\n8"};
+  RunMutants(seeds, &FuzzEinsum, 6, 1'000);
 }
 
 }  // namespace

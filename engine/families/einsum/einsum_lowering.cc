@@ -50,6 +50,7 @@ class Lowering {
   absl::StatusOr<ValueId> Run(absl::Span<const ValueId> operands, const ContractionPath& path) {
     for (size_t i = 0; i < operands.size(); ++i) {
       ASSIGN_OR_RETURN(LabelledTensor tensor, WithoutRepeats(operands[i], terms_.operands[i]));
+      ASSIGN_OR_RETURN(tensor.value, Stretched(tensor, operands));
       for (int label : tensor.labels) Hold(label, 1);
       tensors_.push_back(std::move(tensor));
     }
@@ -107,6 +108,40 @@ class Lowering {
       tensor.labels.erase(tensor.labels.begin() + static_cast<std::ptrdiff_t>(axis));
     }
     return tensor;
+  }
+
+  // Axes of an ellipsis whose size only a run knows, and which may be 1 there, become as long as their label's.
+  absl::StatusOr<ValueId> Stretched(const LabelledTensor& tensor, absl::Span<const ValueId> operands) {
+    const OpDef& op = Def(CoreOp::kBroadcastInDim);
+    ValueId value = tensor.value;
+    for (size_t axis = 0; axis < tensor.labels.size(); ++axis) {
+      const int label = tensor.labels[axis];
+      const Dim& size = terms_.sizes[static_cast<size_t>(label)];
+      if (!terms_.of_ellipsis[static_cast<size_t>(label)] || graph_.type(value).shape[axis] == size) continue;
+      std::vector<DimExpr> shape;
+      std::vector<int64_t> dimensions;
+      absl::InlinedVector<ValueId, 2> arguments = {value};
+      for (size_t d = 0; d < tensor.labels.size(); ++d) {
+        const Dim& own = graph_.type(value).shape[d];
+        shape.push_back(own.is_static() ? own.size : DimExpr::OperandAxis(0, static_cast<int64_t>(d)));
+        dimensions.push_back(static_cast<int64_t>(d));
+      }
+      shape[axis] = size.size;
+      for (size_t i = 0; i < operands.size() && !size.is_static() && arguments.size() == 1; ++i) {
+        const int64_t at = PositionOf(terms_.operands[i], label);
+        if (at == static_cast<int64_t>(terms_.operands[i].size())) continue;
+        if (graph_.type(operands[i]).shape[static_cast<size_t>(at)] != size) continue;
+        arguments.push_back(operands[i]);
+        shape[axis] = DimExpr::OperandAxis(1, at);
+      }
+      ASSIGN_OR_RETURN(
+          value,
+          graph_.Add(
+              op,
+              Attributes(op.attrs).Set("shape", std::move(shape)).Set("broadcast_dimensions", std::move(dimensions)),
+              arguments));
+    }
+    return value;
   }
 
   // Labels that nothing else has are summed.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -32,10 +33,14 @@ absl::StatusOr<ResultTypes> InferEinsum(InferContext& context) {
   for (size_t i = 0; i < operands.size(); ++i) {
     for (size_t axis = 0; axis < terms.operands[i].size(); ++axis) {
       const int label = terms.operands[i][axis];
-      if (label == kUnitAxis || operands[i]->shape[axis] == terms.sizes[static_cast<size_t>(label)]) continue;
-      RETURN_IF_ERROR(context.RequireEqual(
-          operands[i]->shape[axis], terms.sizes[static_cast<size_t>(label)],
-          absl::StrCat("axis ", axis, " of operand ", i, " and another axis of its label differ in size")));
+      if (label == kUnitAxis) continue;
+      const Dim &size = operands[i]->shape[axis], &size_of_label = terms.sizes[static_cast<size_t>(label)];
+      if (size == size_of_label) continue;
+      const std::string what =
+          absl::StrCat("axis ", axis, " of operand ", i, " and another axis of its label differ in size");
+      RETURN_IF_ERROR(terms.of_ellipsis[static_cast<size_t>(label)]
+                          ? context.RequireEqualOrOne(size, size_of_label, what)
+                          : context.RequireEqual(size, size_of_label, what));
     }
   }
   TensorType result{.dtype = operands[0]->dtype};

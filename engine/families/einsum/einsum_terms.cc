@@ -95,7 +95,9 @@ absl::Status CheckOutput(const Equation& equation, bool has_characters, int64_t 
 // The size of each label, and which axes of ellipses only repeat.
 void SetSizes(absl::Span<const TensorType* const> operands, absl::Span<const int64_t> ellipsis_ranks, Labels* labels,
               EinsumTerms* terms) {
-  std::vector<bool> of_ellipsis(labels->size()), has_size(labels->size());
+  std::vector<bool>& of_ellipsis = terms->of_ellipsis;
+  of_ellipsis.resize(labels->size());
+  std::vector<bool> has_size(labels->size());
   const int64_t most = *std::max_element(ellipsis_ranks.begin(), ellipsis_ranks.end());
   for (int64_t i = 0; i < most; ++i) of_ellipsis[static_cast<size_t>(labels->OfEllipsis(i))] = true;
   terms->sizes.resize(labels->size());

@@ -19,6 +19,8 @@ struct EinsumTerms {
   std::vector<std::vector<int>> operands;  // by axis: a label or kUnitAxis
   std::vector<int> output;
   std::vector<Dim> sizes;  // by label: that of the first axis that has it, a known one before a symbolic one
+  // By label: it stands for an axis of an ellipsis, where an axis whose size is not known yet may turn out to be 1.
+  std::vector<bool> of_ellipsis;
   // What parentheses or the attribute `path` ask for; empty where neither is there.
   ContractionPath path;
 };

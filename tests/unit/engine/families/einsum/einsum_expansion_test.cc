@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/printer.h"
+#include "engine/ir/verifier.h"
 #include "engine/passes/expand_families.h"
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
@@ -177,6 +179,55 @@ TEST(EinsumExpansion, OfOneOperandAsItIsIsTheOperand) {
     output "y" = %y
   })");
   EXPECT_THAT(text, HasSubstr("output \"y\" = %a"));
+}
+
+// Symbolic axes of an ellipsis may be as long as those of the others, or 1.
+TEST(EinsumExpansion, AnAxisOfAnEllipsisMayTurnOutToBeOne) {
+  std::mt19937_64 random(21);
+  for (const absl::string_view operands : {"i32[3,n]|i32[n,2]", "i32[n,m]|i32[m,2]|i32[2,n]|i32[k,n]"}) {
+    std::string inputs, names, equation;
+    std::vector<std::string> types = absl::StrSplit(operands, '|');
+    for (size_t i = 0; i < types.size(); ++i) {
+      absl::StrAppend(&inputs, "  %x", i, " = input : ", types[i], "\n");
+      absl::StrAppend(&names, i == 0 ? "" : ", ", "%x", i);
+      absl::StrAppend(&equation, i == 0 ? "" : ",", "...");
+    }
+    const std::string text = absl::StrCat("graph \"g\" {\n", inputs, "  %y = tensord.einsum.v1.Einsum(", names,
+                                          ") {equation = \"", equation, "->...\"}\n  output \"y\" = %y\n}\n");
+    SCOPED_TRACE(text);
+    Graph graph = TypedGraph(text), expanded = graph;
+    const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&graph);
+    ASSERT_TRUE(guards.ok()) << guards.status();
+    ASSERT_TRUE(ExpandFamilies(&expanded).ok());
+    // Sizes that fit, all equal or 1, and some that do not.
+    int run = 0, refused = 0;
+    for (const int64_t n : {1, 2, 3}) {
+      for (const int64_t m : {1, 2, 3}) {
+        for (const int64_t k : {1, 2, 3}) {
+          std::vector<Literal> arguments;
+          for (const std::string& type : types) {
+            Shape shape;
+            for (const char c : type.substr(4, 3)) {
+              if (c != ',') shape.push_back(c == 'n' ? n : c == 'm' ? m : c == 'k' ? k : c - '0');
+            }
+            arguments.push_back(RandomLiteral({.dtype = DType::kI32, .shape = shape}, Values::kIntegers, &random));
+          }
+          const absl::StatusOr<std::vector<Literal>> want = EvaluateReference(graph, *guards, arguments);
+          if (!want.ok()) {
+            ++refused;
+            EXPECT_EQ(DetailOf(want.status()).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH") << want.status();
+            continue;
+          }
+          ++run;
+          const absl::StatusOr<std::vector<Literal>> got = EvaluateReference(expanded, {}, arguments);
+          ASSERT_TRUE(got.ok()) << got.status();
+          EXPECT_EQ(Difference((*got)[0], (*want)[0], {}), "") << PrintGraph(expanded);
+        }
+      }
+    }
+    EXPECT_GT(run, 0);
+    EXPECT_GT(refused, 0);
+  }
 }
 
 TEST(EinsumExpansion, RefusesAPathThatIsPastTheBound) {
