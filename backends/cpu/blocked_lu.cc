@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cpu/panel_update.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/tensor/dtype.h"
 
@@ -10,19 +11,18 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kLeastSize = 128;  // below it LAPACK's calls cost as little
-constexpr int64_t kPanelColumns = 64;
-constexpr int64_t kChunkColumns = 64;
+constexpr int64_t kPanelColumns = kUpdatePanelColumns;
+constexpr int64_t kChunkColumns = kUpdateChunkColumns;
 constexpr int64_t kNarrowChunk = 32;
 constexpr int64_t kFewChunks = 4;
 constexpr int64_t kExchangedColumns = 32;
-constexpr int64_t kMostTileRows = 64;
 
 }  // namespace
 
 template <typename T>
 bool BlockedLu<T>::Suits(int64_t m, int64_t n) {
   const GemmTiles tiles = GetGemmTiles(kDTypeOf<T>);
-  return std::min(m, n) >= kLeastSize && tiles.rows > 0 && tiles.rows <= kMostTileRows;
+  return std::min(m, n) >= kLeastSize && tiles.rows > 0 && tiles.rows <= kUpdateMostTileRows;
 }
 
 template <typename T>
@@ -88,7 +88,7 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
   for (int64_t j = 0; j < width; ++j) {
     for (int64_t i = 0; i < k; ++i) above[i * width + j] = j < count ? top[j * m_ + i] : T(0);
   }
-  loops_.solve(k, triangle, width, above);
+  loops_.solve(k, triangle, nullptr, width, above);
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t i = 0; i < k; ++i) top[j * m_ + i] = above[i * width + j];
   }
@@ -99,35 +99,14 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
       for (int64_t j = 0; j < tiles_.columns; ++j) into[i * tiles_.columns + j] = -above[i * width + panel_column + j];
     }
   }
-  // What lies below, tile by tile of rows: the columns of the panel lie far apart.
-  alignas(64) T packed[kPanelColumns * kMostTileRows];
-  for (int64_t row = panel.end(); row < m_; row += tiles_.rows) {
-    const int64_t rows = std::min(tiles_.rows, m_ - row);
-    tiles_.pack({.from = a + panel.first * m_ + row,
-                 .lines = rows,
-                 .width = tiles_.rows,
-                 .panel_step = tiles_.rows * k,
+  PanelUpdate<T>{.rows = m_ - panel.end(),
+                 .columns = count,
                  .terms = k,
-                 .term_stride = m_},
-                packed);
-    TiledBlock block;
-    block.m = rows;
-    block.n = count;
-    block.k = k;
-    block.a = packed;
-    block.a_term_step = tiles_.rows;
-    block.a_panel_step = tiles_.rows * k;
-    block.packs_a = true;
-    block.b = negated;
-    block.b_term_step = tiles_.columns;
-    block.b_column_step = 1;
-    block.b_panel_step = tiles_.columns * k;
-    block.packs_b = true;
-    block.c = a + column * m_ + row;
-    block.c_column_step = m_;
-    block.accumulates = true;
-    tiles_.multiply(block);
-  }
+                 .a = a + panel.first * m_ + panel.end(),
+                 .b = negated,
+                 .c = a + column * m_ + panel.end(),
+                 .leading = m_}
+      .Run(tiles_);
 }
 
 template <typename T>

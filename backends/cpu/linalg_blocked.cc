@@ -11,10 +11,6 @@ namespace {
 
 constexpr int64_t kPanelColumns = 32;  // of QR: what LAPACK factors column by column
 constexpr int64_t kLeastSize = 128;
-constexpr int64_t kLeastCholesky = 384;  // below it OpenBLAS's own blocks are as fast
-constexpr int64_t kCholeskyColumns = 128;
-constexpr int64_t kUpdateColumns = 256;  // a chunk computes the triangle above its diagonal in vain
-constexpr int64_t kSolveRows = 64;
 
 template <typename T>
 T* At(char* scratch, int64_t place) {
@@ -22,60 +18,6 @@ T* At(char* scratch, int64_t place) {
 }
 
 }  // namespace
-
-template <typename T>
-bool BlockedCholesky<T>::Suits(int64_t n) {
-  return n >= kLeastCholesky && GetGemmTiles(kDTypeOf<T>).rows > 0;
-}
-
-template <typename T>
-BlockedCholesky<T>::BlockedCholesky(int64_t n) : n_(n) {
-  int64_t product_bytes = 0;
-  for (int64_t first = 0; first < n; first += kCholeskyColumns) {
-    Panel panel{.first = first, .columns = std::min(kCholeskyColumns, n - first)};
-    const int64_t rows = n - first - panel.columns;
-    for (int64_t column = n - rows; column < n; column += kUpdateColumns) {
-      // The negated panel is dense; a chunk of the update runs from its own first row on.
-      PlainProduct product(kDTypeOf<T>, {.m = n - column,
-                                         .n = std::min(kUpdateColumns, n - column),
-                                         .k = panel.columns,
-                                         .a = {.row_stride = 1, .column_stride = rows},
-                                         .b = {.row_stride = n, .column_stride = 1},
-                                         .c_column_stride = n});
-      product_bytes = std::max(product_bytes, product.scratch_bytes());
-      panel.updates.push_back({.column = column, .product = std::move(product)});
-    }
-    panels_.push_back(std::move(panel));
-  }
-  negated_ = layout_.Add<T>(n * kCholeskyColumns);
-  products_ = layout_.Add<char>(product_bytes);
-}
-
-template <typename T>
-int64_t BlockedCholesky<T>::Run(T* a, char* scratch, ThreadPool& pool) const {
-  constexpr lapack::Triangle kFromTheRight = {
-      .left = false, .lower = true, .transpose = CblasTrans, .unit_diagonal = false};
-  T* const negated = At<T>(scratch, negated_);
-  for (const Panel& panel : panels_) {
-    T* const corner = a + panel.first * (n_ + 1);
-    if (const int64_t info = lapack::Potrf(panel.columns, corner, n_); info != 0) {
-      return info < 0 ? info : panel.first + info;
-    }
-    const int64_t after = panel.first + panel.columns, rows = n_ - after;
-    T* const below = corner + panel.columns;
-    pool.ParallelForBlocks(rows, kSolveRows, [&](int64_t begin, int64_t end) {
-      lapack::Trsm(kFromTheRight, end - begin, panel.columns, corner, n_, below + begin, n_);
-      for (int64_t j = 0; j < panel.columns; ++j) {
-        for (int64_t i = begin; i < end; ++i) negated[j * rows + i] = -below[j * n_ + i];
-      }
-    });
-    for (const Update& update : panel.updates) {
-      update.product.Run(negated + (update.column - after), below + (update.column - after),
-                         a + update.column * (n_ + 1), scratch + products_, /*accumulates=*/true, pool);
-    }
-  }
-  return 0;
-}
 
 template <typename T>
 bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
@@ -228,8 +170,6 @@ int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadP
   return 0;
 }
 
-template class BlockedCholesky<float>;
-template class BlockedCholesky<double>;
 template class BlockedQr<float>;
 template class BlockedQr<double>;
 template class BlockedEigh<float>;

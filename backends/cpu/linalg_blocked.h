@@ -15,34 +15,6 @@ namespace tensord::cpu {
 // allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64 and belongs to the
 // call. Run returns LAPACK's info.
 
-// In place of the lower triangle of a symmetric matrix; what is above it is undefined afterwards. Right-looking: what
-// follows a block of columns is updated by products.
-template <typename T>
-class BlockedCholesky {
- public:
-  static bool Suits(int64_t n);
-
-  explicit BlockedCholesky(int64_t n);
-  int64_t scratch_bytes() const { return layout_.bytes(); }
-  int64_t Run(T* a, char* scratch, ThreadPool& pool) const;
-
- private:
-  struct Update {
-    int64_t column = 0;  // of the matrix, from which on it runs
-    PlainProduct product;
-  };
-  struct Panel {
-    int64_t first = 0;
-    int64_t columns = 0;
-    std::vector<Update> updates;
-  };
-
-  int64_t n_;
-  std::vector<Panel> panels_;
-  ScratchLayout layout_;
-  int64_t negated_ = 0, products_ = 0;
-};
-
 template <typename T>
 class BlockedQr {
  public:

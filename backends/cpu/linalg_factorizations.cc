@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 
+#include "backends/cpu/blocked_cholesky.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_blocked.h"
@@ -24,7 +25,7 @@ class CholeskyRoutine {
     }
   }
 
-  int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
+  int64_t scratch_bytes() const { return 0; }
 
   int64_t Run(const MatrixCall& call) const {
     T* const l = call.result<T>(0);
@@ -42,7 +43,7 @@ class CholeskyRoutine {
   int64_t Factor(const MatrixCall& call, T* l) const {
     if constexpr (!lapack::kIsComplex<T>) {
       if (blocked_.has_value()) {
-        const int64_t info = blocked_->Run(l, call.scratch, *call.pool);
+        const int64_t info = blocked_->Run(l, *call.pool);
         ClearAboveDiagonal(n_, n_, l);
         return info;
       }

@@ -160,7 +160,8 @@ void FactorNarrow(int64_t m, int64_t columns, T* a, int64_t leading, int64_t* ro
 
 // kRows rows of X, of which those before are there, kVectors vectors of each.
 template <int kRows, int kVectors, typename T>
-HWY_INLINE void SolveRows(int64_t n, int64_t first, const T* HWY_RESTRICT l, int64_t width, T* HWY_RESTRICT b) {
+HWY_INLINE void SolveRows(int64_t n, int64_t first, const T* HWY_RESTRICT l, const T* inverses, int64_t width,
+                          T* HWY_RESTRICT b) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -189,31 +190,36 @@ HWY_INLINE void SolveRows(int64_t n, int64_t first, const T* HWY_RESTRICT l, int
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::NegMulAdd(factor, sums[s][v], sums[r][v]);
     }
+    if (inverses != nullptr) {
+      const V inverse = hn::Set(d, inverses[first + r]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Mul(sums[r][v], inverse);
+    }
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, b + (first + r) * width + v * lanes);
   }
 }
 
 template <int kVectors, typename T>
-void SolveColumns(int64_t n, const T* l, int64_t width, T* b) {
+void SolveColumns(int64_t n, const T* l, const T* inverses, int64_t width, T* b) {
   int64_t i = 0;
-  for (; i + 4 <= n; i += 4) SolveRows<4, kVectors>(n, i, l, width, b);
-  for (; i < n; ++i) SolveRows<1, kVectors>(n, i, l, width, b);
+  for (; i + 4 <= n; i += 4) SolveRows<4, kVectors>(n, i, l, inverses, width, b);
+  for (; i < n; ++i) SolveRows<1, kVectors>(n, i, l, inverses, width, b);
 }
 
 template <typename T>
-void SolveUnitLower(int64_t n, const T* l, int64_t width, T* b) {
+void SolveLower(int64_t n, const T* l, const T* inverses, int64_t width, T* b) {
   constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
   int64_t at = 0;
-  for (; at + kVectors * lanes <= width; at += kVectors * lanes) SolveColumns<kVectors>(n, l, width, b + at);
-  for (; at < width; at += lanes) SolveColumns<1>(n, l, width, b + at);
+  for (; at + kVectors * lanes <= width; at += kVectors * lanes) SolveColumns<kVectors>(n, l, inverses, width, b + at);
+  for (; at < width; at += lanes) SolveColumns<1>(n, l, inverses, width, b + at);
 }
 
 }  // namespace
 
-LuPanelLoops<float> BestLuPanelLoopsF32() { return {FactorNarrow<float>, SolveUnitLower<float>}; }
-LuPanelLoops<double> BestLuPanelLoopsF64() { return {FactorNarrow<double>, SolveUnitLower<double>}; }
+LuPanelLoops<float> BestLuPanelLoopsF32() { return {FactorNarrow<float>, SolveLower<float>}; }
+LuPanelLoops<double> BestLuPanelLoopsF64() { return {FactorNarrow<double>, SolveLower<double>}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tensord::cpu
