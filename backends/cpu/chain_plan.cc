@@ -190,7 +190,7 @@ class Chain {
 
 ChainLimits MachineChainLimits() {
   const int64_t cache = MachineCacheSizes().l2;
-  return {.block_bytes = cache / 2, .least_bytes = cache, .least_blocks = kPlentyOfBlocks};
+  return {.block_bytes = cache, .least_bytes = cache, .least_blocks = kPlentyOfBlocks};
 }
 
 std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {

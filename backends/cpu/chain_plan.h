@@ -18,7 +18,8 @@ struct ChainLimits {
   int64_t least_blocks = 2;  // for the threads to share, unless blocks are small
 };
 
-// Half of the second-level cache for a block; the kernels' operands and panels have the other half.
+// As much as the second-level cache for a block: what does not stay there is near in the next one, and larger blocks
+// read operands less often.
 ChainLimits MachineChainLimits();
 
 // Segments that follow each other and run together, block by block: of a block all segments one after the other, so

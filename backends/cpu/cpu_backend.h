@@ -26,8 +26,8 @@ struct CpuBackendOptions {
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
   CpuJit jit = CpuJit::kAuto;
-  // Of what passes between segments that run together, in one block. 0: half of the second-level cache, where it would
-  // leave that cache; more: wherever segments can run together; negative: nowhere.
+  // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
+  // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;
   // Of families that are not built in. The tables must outlive the backend.
   std::vector<absl::Span<const cpu::FamilyKernel>> family_kernels;

@@ -61,7 +61,19 @@ FusedLowering::FusedLowering(const MicroProgram& program, const FusedSpace& spac
 
 MicroLevel FusedLowering::LevelOf(int32_t value) const {
   const MicroLevel level = At(value).level;
+  if (level == MicroLevel::kFull && IsTheSameAlongRows(value)) return MicroLevel::kKept;
   return space_.is_map() && level == MicroLevel::kKept ? MicroLevel::kFull : level;
+}
+
+// A leaf that is one element for each row, where rows are reduced one by one.
+bool FusedLowering::IsTheSameAlongRows(int32_t value) const {
+  const MicroInstruction& leaf = At(value);
+  if (space_.is_map() || !space_.has_single_rows() || !results_[static_cast<size_t>(value)].empty()) return false;
+  if (leaf.kind != MicroKind::kLoad && leaf.kind != MicroKind::kIota) return false;
+  for (size_t d = 0; d < program_.axes.size(); ++d) {
+    if (program_.axes[d].is_reduced && leaf.access.strides[d] != 0) return false;
+  }
+  return true;
 }
 
 bool FusedLowering::IsLeaf(const MicroInstruction& instruction) {
@@ -181,10 +193,14 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
     added.is_linear = known && added.walks[0].is_linear() && (!has_tail || added.walks[1].is_linear());
     added.is_fetched = operand >= 0 && added.is_linear && program_.num_points(level) * SizeOf(dtype) > kFetchedBytes;
     for (const bool tail : {false, true}) added.crossings[tail] = CrossingOf(added.walks[tail], tail);
-    const int64_t period = added.walks[0].period();
     const int64_t points = space_.scan_points() * space_.width(false);
-    added.is_periodic = known && !has_tail && result < 0 && period > 0 && period * SizeOf(dtype) <= kPeriodicBytes &&
-                        (!space_.DependsOnGroup(access.strides) || points / 8 > period + plan_->tile_elements);
+    const bool depends_on_group = space_.DependsOnGroup(access.strides);
+    added.period = added.walks[0].period();
+    // Numbers that are the same in every group.
+    if (added.period == 0 && operand < 0 && !depends_on_group) added.period = points;
+    added.is_periodic = known && !has_tail && result < 0 && added.period > 0 &&
+                        added.period * SizeOf(dtype) <= kPeriodicBytes &&
+                        (!depends_on_group || points / 8 > added.period + plan_->tile_elements);
   } else if (level == MicroLevel::kKept) {
     for (const bool tail : {false, true}) added.walks[tail] = space_.BoxWalk(access.strides, tail);
     added.is_linear = space_.has_single_rows();

@@ -27,6 +27,7 @@ class FusedLowering {
 
   MicroLevel LevelOf(int32_t value) const;
   const MicroInstruction& At(int32_t value) const { return program_.instructions[static_cast<size_t>(value)]; }
+  bool IsTheSameAlongRows(int32_t value) const;
   bool IsFull(int32_t value) const { return LevelOf(value) == MicroLevel::kFull; }
   static bool IsLeaf(const MicroInstruction& instruction);
 

@@ -213,7 +213,7 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
   }
   for (FusedAccess& access : plan->accesses) {
     if (!access.is_periodic) continue;
-    access.periodic_offset = take((access.walks[0].period() + plan->tile_elements) * SizeOf(access.dtype));
+    access.periodic_offset = take((access.period + plan->tile_elements) * SizeOf(access.dtype));
   }
   for (size_t f = 0; f < plan->folds.size(); ++f) {
     plan->fold_offsets.push_back(take(plan->folds[f].state_bytes()));

@@ -55,6 +55,7 @@ struct FusedAccess {
   std::array<Crossing, 2> crossings;
   // A walk that repeats itself after few points: they are laid out once, with a tile more, and read from there.
   bool is_periodic = false;
+  int64_t period = 0;
   int64_t periodic_offset = 0;  // of that copy in the task's memory
   bool is_fetched = false;      // an operand that is too big for the cache
   bool may_stream = false;      // a result that is too big for the cache

@@ -283,7 +283,7 @@ void FusedTask::FetchAhead(int64_t lines) {
 void FusedTask::LoadPeriodic(const FusedAccess& access, AccessState& state, void** place) {
   const Walk& walk = access.walks[0];
   const int64_t bytes = SizeOf(access.dtype);
-  const int64_t period = walk.period();
+  const int64_t period = access.period;
   char* const copy = memory_ + access.periodic_offset;
   if (!state.is_built || state.built_base != state.base || state.built_number != state.number) {
     if (access.operand >= 0) {

@@ -158,7 +158,13 @@ void NumberPoints(const Walk& walk, DType dtype, int64_t offset, int64_t begin, 
     T* const to = static_cast<T*>(out);
     ForEachRun(walk, begin, n, [&](int64_t element, int64_t stride, int64_t run, int64_t done) {
       const int64_t first = offset + element;
-      for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i * stride);
+      if (stride == 0) {
+        std::fill_n(to + done, run, scalar::ConvertElement<T>(first));
+      } else if (stride == 1) {
+        for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i);
+      } else {
+        for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i * stride);
+      }
     });
   });
 }
