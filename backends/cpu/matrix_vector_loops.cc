@@ -6,6 +6,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/matrix_vector_loops.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -18,7 +19,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int kMaxVectors = 8;               // of y
+constexpr int kMaxVectors = 8;  // of y
+constexpr int kMaxRowVectors = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+constexpr int64_t kBytesAhead = 4096;        // of what the processor fetches by itself
 constexpr int64_t kColumnsInSequence = 512;  // that one accumulator takes, so that long sums stay accurate
 
 template <typename T>
@@ -47,6 +50,11 @@ HWY_INLINE void StoreSome(hn::Vec<Tag<T>> value, int64_t count, bool accumulates
   for (int64_t i = 0; i < count; ++i) y[i] = accumulates ? y[i] + buffer[i] : buffer[i];
 }
 
+template <typename T>
+HWY_INLINE void FetchAhead(const T* at) {
+  hwy::Prefetch(reinterpret_cast<const char*>(at) + kBytesAhead);
+}
+
 // `last` elements of the last of kVectors vectors exist.
 template <int kVectors, typename T>
 HWY_NOINLINE void ByColumns(int64_t last, int64_t k, const T* a, int64_t step, const T* x, T* y, bool accumulates) {
@@ -58,6 +66,7 @@ HWY_NOINLINE void ByColumns(int64_t last, int64_t k, const T* a, int64_t step, c
     for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
     for (int64_t j = begin; j < end; ++j) {
       const T* column = a + j * step;
+      for (int v = 0; v < kVectors; ++v) FetchAhead(column + v * kLanes<T>);
       const V factor = hn::Set(d, x[j]);
       for (int v = 0; v + 1 < kVectors; ++v) {
         sums[v] = hn::MulAdd(hn::LoadU(d, column + v * kLanes<T>), factor, sums[v]);
@@ -115,20 +124,62 @@ HWY_INLINE hn::Vec<Tag<T>> FoldRows(int first, const RowAt& row_at) {
   }
 }
 
+// Rows in groups of as many as a vector has lanes. Those that are not there are read as the last one, and not stored.
+template <typename T, typename Products>
+HWY_INLINE void ByRows(int64_t outputs, const T* a, int64_t step, T* y, bool accumulates, const Products& products) {
+  constexpr int kRows = static_cast<int>(kLanes<T>);
+  for (int64_t i = 0; i < outputs; i += kRows) {
+    const int64_t rows = std::min<int64_t>(kRows, outputs - i);
+    const T* const first = a + i * step;
+    if (rows == kRows) {
+      const auto row_at = [&](int row) HWY_ATTR { return products(first + row * step); };
+      StoreSome(FoldRows<kRows, T>(0, row_at), rows, accumulates, y + i);
+    } else {
+      const auto row_at = [&](int row) HWY_ATTR { return products(first + std::min<int64_t>(row, rows - 1) * step); };
+      StoreSome(FoldRows<kRows, T>(0, row_at), rows, accumulates, y + i);
+    }
+  }
+}
+
+// x in registers; `last` elements of its last vector exist.
+template <int kVectors, typename T>
+HWY_NOINLINE void ByShortRows(int64_t outputs, int64_t last, const T* a, int64_t step, const T* x, T* y,
+                              bool accumulates) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  constexpr int64_t kWidth = kLanes<T>;
+  V factors[kVectors];
+  HWY_UNROLL(8)
+  for (int v = 0; v < kVectors; ++v)
+    factors[v] = v + 1 < kVectors ? hn::LoadU(d, x + v * kWidth) : LoadSome(x + v * kWidth, last);
+  ByRows(outputs, a, step, y, accumulates, [&](const T* row) HWY_ATTR {
+    V even = hn::Zero(d), odd = hn::Zero(d);
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) {
+      const T* const at = row + v * kWidth;
+      FetchAhead(at);
+      V& sum = v % 2 == 0 ? even : odd;
+      sum = hn::MulAdd(v + 1 < kVectors ? hn::LoadU(d, at) : LoadSome(at, last), factors[v], sum);
+    }
+    return hn::Add(even, odd);
+  });
+}
+
 template <typename T>
 void MultiplyByRows(int64_t outputs, int64_t k, const void* a_bytes, int64_t step, const void* x_bytes, void* y_bytes,
                     bool accumulates) {
   const T* a = static_cast<const T*>(a_bytes);
   const T* x = static_cast<const T*>(x_bytes);
   T* y = static_cast<T*>(y_bytes);
-  constexpr int kRows = static_cast<int>(kLanes<T>);
-  for (int64_t i = 0; i < outputs; i += kRows) {
-    // Rows that are not there are read as the last one, and not stored.
-    const int64_t rows = std::min<int64_t>(kRows, outputs - i);
-    const auto row_at = [&](int row)
-                            HWY_ATTR { return RowProducts(a + (i + std::min<int64_t>(row, rows - 1)) * step, x, k); };
-    StoreSome(FoldRows<kRows, T>(0, row_at), rows, accumulates, y + i);
+  const int64_t vectors = (k + kLanes<T> - 1) / kLanes<T>;
+  if (vectors > 0 && vectors <= kMaxRowVectors) {
+    using Function = void (*)(int64_t, int64_t, const T*, int64_t, const T*, T*, bool);
+    static constexpr Function kFunctions[8] = {ByShortRows<1, T>, ByShortRows<2, T>, ByShortRows<3, T>,
+                                               ByShortRows<4, T>, ByShortRows<5, T>, ByShortRows<6, T>,
+                                               ByShortRows<7, T>, ByShortRows<8, T>};
+    return kFunctions[vectors - 1](outputs, k - (vectors - 1) * kLanes<T>, a, step, x, y, accumulates);
   }
+  ByRows(outputs, a, step, y, accumulates, [&](const T* row) HWY_ATTR { return RowProducts(row, x, k); });
 }
 
 template <typename T>
