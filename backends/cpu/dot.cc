@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord::cpu {
 namespace {
@@ -12,7 +13,39 @@ namespace {
 // Rows, columns and a batch for each of the two operands' axes, and one cut a role.
 constexpr size_t kMaxLoops = 2 * StridedCopy::kMaxAxes + kNumDotRoles;
 
+constexpr double kResultsToScattered = 8;
+
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+bool IsOneAxisOfResult(const DotAxisList& axes) {
+  for (size_t i = 1; i < axes.size(); ++i) {
+    if (axes[i].strides[kDotResult] != axes[i - 1].strides[kDotResult] * axes[i - 1].size) return false;
+  }
+  return true;
+}
+
+// Whether rows of lhs lie side by side in the result: products write them as they are.
+bool HoldsRows(const DotSpace& space) {
+  const DotAxisList& rows = space.roles[kRows];
+  return rows.empty() || (rows[0].strides[kDotResult] == 1 && IsOneAxisOfResult(rows));
+}
+
+// Whether an operand is read in runs when its lines go by in the order of the result, or is small beside that.
+bool IsReadInRuns(const DotSpace& space, DotSide side) {
+  const DotAxisList& lines = space.roles[side == kLhs ? kRows : kColumns];
+  const bool has_run =
+      std::any_of(lines.begin(), lines.end(), [side](const DotAxis& axis) { return axis.strides[side] == 1; });
+  if (!has_run || lines[0].strides[side] == 1) return true;
+  const double others = static_cast<double>(space.Size(side == kLhs ? kColumns : kRows));
+  return others >= kResultsToScattered * static_cast<double>(space.Size(kSummed));
+}
+
+void SortBy(DotSide side, DotAxisList* axes) {
+  std::sort(axes->begin(), axes->end(),
+            [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
+}
+
+bool StartsResult(const DotAxisList& axes) { return !axes.empty() && axes[0].strides[kDotResult] == 1; }
 
 size_t Bit(DotRole role) { return size_t{1} << role; }
 
@@ -66,6 +99,8 @@ void Contraction::PlaceScratch() {
   }
   if (rounds_) places_.rounded = reserve([](const Box& box) { return box.rounded.dense_bytes(); });
   places_.partials = reserve([](const Box& box) { return box.is_tiled ? 0 : box.products.partial_bytes(); });
+  places_.result = scratch_bytes_;
+  if (copies_result_) scratch_bytes_ += (result_copy_.dst_bytes() + 63) / 64 * 64;
   for (const Box& box : boxes_) {
     if (box.occurs && box.is_tiled) workspace_bytes_ = std::max(workspace_bytes_, box.tiled.scratch_bytes());
   }
@@ -73,12 +108,18 @@ void Contraction::PlaceScratch() {
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                                 DType result_dtype) {
-  return Create(ClassifyAxes(lhs.shape, rhs.shape, axes),
-                {DotOperand{lhs.dtype, axes.conjugates_lhs}, DotOperand{rhs.dtype, axes.conjugates_rhs}}, result_dtype);
+  return Plan(ClassifyAxes(lhs.shape, rhs.shape, axes),
+              {DotOperand{lhs.dtype, axes.conjugates_lhs}, DotOperand{rhs.dtype, axes.conjugates_rhs}}, result_dtype,
+              !axes.result_permutation.empty());
 }
 
-absl::StatusOr<Contraction> Contraction::Create(const DotSpace& space, const std::array<DotOperand, 2>& read,
+absl::StatusOr<Contraction> Contraction::Create(const DotSpace& space, const std::array<DotOperand, 2>& operands,
                                                 DType result_dtype) {
+  return Plan(space, operands, result_dtype, /*is_permuted=*/false);
+}
+
+absl::StatusOr<Contraction> Contraction::Plan(DotSpace space, const std::array<DotOperand, 2>& read, DType result_dtype,
+                                              bool is_permuted) {
   Contraction c;
   c.result_dtype_ = result_dtype;
   c.computed_ = IsHalf(result_dtype) ? DType::kF32 : result_dtype;
@@ -91,20 +132,69 @@ absl::StatusOr<Contraction> Contraction::Create(const DotSpace& space, const std
   for (DotSide side : {kLhs, kRhs}) {
     operands[side] = {is_sum ? read[side].dtype : c.computed_, read[side].conjugates && is_complex && is_sum};
   }
-  const DotPlan plan = PlanDot(space, c.computed_, operands, c.rounds_);
+  const bool converts = c.rounds_ || operands[kLhs].dtype != c.computed_;
+  c.is_mode_product_ = is_sum && !converts && ModeProduct::Suits(space, c.computed_);
+  if (c.is_mode_product_) {
+    c.mode_product_ = ModeProduct(space, c.computed_, operands[kLhs].conjugates, operands[kRhs].conjugates);
+    return c;
+  }
+  if (is_permuted || !HoldsRows(space)) c.PlaceResult(&space, &operands);
+  RETURN_IF_ERROR(c.PlanBoxes(space, operands));
+  c.PlaceScratch();
+  return c;
+}
+
+void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands) {
+  swaps_ = !space->roles[kRows].empty() && StartsResult(space->roles[kColumns]);
+  const bool converts = rounds_ || (*operands)[kLhs].dtype != computed_;
+  const auto is_written = [&](const DotSpace& of) {
+    const bool is_read_in_runs = IsReadInRuns(of, kLhs) && IsReadInRuns(of, kRhs);
+    const bool holds_matrices = HoldsRows(of) && IsOneAxisOfResult(of.roles[kColumns]);
+    return is_read_in_runs && (holds_matrices || (!converts && TiledGemm::Suits(of, computed_)));
+  };
+  DotSpace in_order = swaps_ ? Swapped(*space) : *space;
+  // Columns may be written in any order.
+  DotSpace as_read = in_order;
+  SortBy(kRhs, &as_read.roles[kColumns]);
+  for (DotSpace* written : {&in_order, &as_read}) {
+    if (!is_written(*written)) continue;
+    if (swaps_) std::swap((*operands)[kLhs], (*operands)[kRhs]);
+    *space = std::move(*written);
+    return;
+  }
+  swaps_ = false;
+  copies_result_ = true;
+  absl::InlinedVector<CopyAxis, 8> copy;
+  // In the order in which the operands are read.
+  SortBy(kLhs, &space->roles[kRows]);
+  SortBy(kRhs, &space->roles[kColumns]);
+  const DotSpace permuted = *space;
+  LayResultDensely(space);
+  for (DotRole role : {kRows, kColumns, kBatch}) {
+    for (size_t i = 0; i < permuted.roles[role].size(); ++i) {
+      const DotAxis& axis = permuted.roles[role][i];
+      copy.push_back({axis.size, space->roles[role][i].strides[kDotResult], axis.strides[kDotResult]});
+    }
+    space->roles[role] = MergeAxes(space->roles[role]);
+  }
+  result_copy_ = StridedCopy(copy, SizeOf(result_dtype_));
+}
+
+absl::Status Contraction::PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
+  const DotPlan plan = PlanDot(space, computed_, operands, rounds_);
   if (!plan.fits_blas) {
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("dot_general: a size or stride of the matrices is beyond the 32 bits of BLAS: m=",
                                space.Size(kRows), ", n=", space.Size(kColumns), ", k=", space.Size(kSummed),
                                "; contract smaller parts"));
   }
-  c.packs_ = plan.packs;
+  packs_ = plan.packs;
 
-  const std::array<int64_t, kNumDotSides> element_bytes = {SizeOf(read[kLhs].dtype), SizeOf(read[kRhs].dtype),
-                                                           SizeOf(result_dtype)};
+  const std::array<int64_t, kNumDotSides> element_bytes = {SizeOf(operands[kLhs].dtype), SizeOf(operands[kRhs].dtype),
+                                                           SizeOf(result_dtype_)};
   std::array<DotCut, kNumDotRoles> cuts;
   size_t shorter = 0;
-  c.num_boxes_ = 1;
+  num_boxes_ = 1;
   for (DotRole role : {kSummed, kRows, kColumns, kBatch}) {
     DotCut& cut = cuts[role];
     cut = CutAxes(plan.space.roles[role], plan.most[role]);
@@ -112,21 +202,20 @@ absl::StatusOr<Contraction> Contraction::Create(const DotSpace& space, const std
     for (size_t i = 0; i < cut.outer.size(); ++i) {
       Loop loop{role, cut.outer[i].size, cut.outer[i].strides, i == 0 && cut.has_shorter_last};
       for (size_t side = 0; side < kNumDotSides; ++side) loop.steps[side] *= element_bytes[side];
-      c.loops_.push_back(loop);
-      c.num_boxes_ *= loop.count;
+      loops_.push_back(loop);
+      num_boxes_ *= loop.count;
     }
   }
-  c.boxes_.resize(shorter + 1);
+  boxes_.resize(shorter + 1);
   for (size_t variant = 0; variant <= shorter; ++variant) {
     if ((variant & ~shorter) != 0) continue;
     DotSpace box;
     for (size_t role = 0; role < kNumDotRoles; ++role) {
       box.roles[role] = (variant >> role & 1) != 0 ? cuts[role].last : cuts[role].inner;
     }
-    c.boxes_[variant] = c.MakeBox(std::move(box), plan, operands);
+    boxes_[variant] = MakeBox(std::move(box), plan, operands);
   }
-  c.PlaceScratch();
-  return c;
+  return absl::OkStatus();
 }
 
 void Contraction::RunBox(const Position& position, std::array<const char*, 2> operands, char* result,
@@ -154,10 +243,8 @@ void Contraction::RunBox(const Position& position, std::array<const char*, 2> op
   if (rounds_ && position.is_last_sum) box.rounded.Store(computed, result, pool);
 }
 
-void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace,
-                      ThreadPool& pool) const {
-  const std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
-  const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace)};
+void Contraction::RunBoxes(std::array<const char*, 2> operands, char* result, const Memory& memory,
+                           ThreadPool& pool) const {
   std::array<int64_t, kMaxLoops> index;
   std::fill_n(index.begin(), loops_.size(), 0);
   Position filled;
@@ -176,13 +263,26 @@ void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scra
       now.fills[side] = box == 0 || now.offsets[side] != filled.offsets[side] ||
                         ((now.variant ^ filled.variant) & RolesOf(side)) != 0;
     }
-    RunBox(now, operands, static_cast<char*>(result), memory, pool);
+    RunBox(now, operands, result, memory, pool);
     filled = now;
     for (size_t i = 0; i < loops_.size(); ++i) {
       if (++index[i] < loops_[i].count) break;
       index[i] = 0;
     }
   }
+}
+
+void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace,
+                      ThreadPool& pool) const {
+  std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
+  char* const to = static_cast<char*>(result);
+  if (is_mode_product_) return mode_product_.Run(operands[kLhs], operands[kRhs], to, pool);
+  if (swaps_) std::swap(operands[kLhs], operands[kRhs]);
+  const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace)};
+  if (!copies_result_) return RunBoxes(operands, to, memory, pool);
+  char* const in_order = memory.scratch + places_.result;
+  RunBoxes(operands, in_order, memory, pool);
+  pool.ParallelFor(result_copy_.num_tasks(), [&](int64_t task) { result_copy_.RunTask(task, in_order, to); });
 }
 
 }  // namespace tensord::cpu

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/dot_panel.h"
 #include "backends/cpu/dot_plan.h"
 #include "backends/cpu/dot_products.h"
+#include "backends/cpu/mode_product.h"
+#include "backends/cpu/strided_copy.h"
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/tiled_gemm.h"
 #include "engine/tensor/shape.h"
@@ -18,8 +21,10 @@
 namespace tensord::cpu {
 
 // A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
-// the batch is contiguous. Either side may be conjugated as it is read; integers wrap; BOOL is or of ands; F16 and BF16
-// are computed in F32; a wider result dtype is computed in that dtype. Over no element the sum is 0.
+// the batch is contiguous, or a permutation of these, which the products write where their rows can lie side by side;
+// else the result is made in order first and copied. Either side may be conjugated as it is read; integers wrap; BOOL
+// is or of ands; F16 and BF16 are computed in F32; a wider result dtype is computed in that dtype. Over no element the
+// sum is 0.
 //
 // Where the axes of each role are one axis of a matrix, operands are read as they lie; else they are either walked over
 // in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold what has to be
@@ -34,8 +39,7 @@ class Contraction {
   // beyond what BLAS counts.
   static absl::StatusOr<Contraction> Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
                                             DType result_dtype);
-  // Of operands that lie anyhow: elements may be read many times. No role is empty, strides are not negative, and rows
-  // (columns, where there are no rows) are one axis of the result, of unit stride for rows.
+  // Of operands that lie anyhow: elements may be read many times. No role is empty, and strides are not negative.
   static absl::StatusOr<Contraction> Create(const DotSpace& space, const std::array<DotOperand, 2>& operands,
                                             DType result_dtype);
 
@@ -68,6 +72,7 @@ class Contraction {
     std::array<int64_t, 2> staging = {0, 0};
     int64_t rounded = 0;
     int64_t partials = 0;
+    int64_t result = 0;  // in order
   };
   struct Position;
   struct Memory {
@@ -76,6 +81,11 @@ class Contraction {
   };
 
   Contraction() = default;
+  static absl::StatusOr<Contraction> Plan(DotSpace space, const std::array<DotOperand, 2>& operands, DType result_dtype,
+                                          bool is_permuted);
+  void PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands);
+  absl::Status PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands);
+  void RunBoxes(std::array<const char*, 2> operands, char* result, const Memory& memory, ThreadPool& pool) const;
   Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
   void PlaceScratch();
   void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, const Memory& memory,
@@ -86,6 +96,11 @@ class Contraction {
   bool rounds_ = false;
   DType computed_ = DType::kInvalid;
   DType result_dtype_ = DType::kInvalid;
+  bool is_mode_product_ = false;
+  ModeProduct mode_product_;  // else
+  bool swaps_ = false;        // lhs is taken for rhs
+  bool copies_result_ = false;
+  StridedCopy result_copy_;             // from where it lies in order
   absl::InlinedVector<Loop, 4> loops_;  // the fastest first, which are those over summed axes
   int64_t num_boxes_ = 0;
   std::vector<Box> boxes_;  // by the bits 1 << role of the shorter last boxes

@@ -1,6 +1,7 @@
 #include "backends/cpu/dot_axes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tensord::cpu {
 namespace {
@@ -42,26 +43,33 @@ DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes) {
   const Shape lhs_strides = ColumnMajorStrides(lhs);
   const Shape rhs_strides = ColumnMajorStrides(rhs);
   DotSpace space;
-  int64_t result_stride = 1;
-  const auto add_result = [&result_stride](DotAxisList& role, DotAxis axis) {
-    axis.strides[kDotResult] = result_stride;
-    result_stride *= axis.size;
-    role.push_back(axis);
+  struct ResultAxis {
+    DotRole role;
+    DotAxis axis;
   };
+  absl::InlinedVector<ResultAxis, 8> product;
   for (size_t i = 0; i < lhs.size(); ++i) {
     if (Has(axes.lhs_contracting, i) || Has(axes.lhs_batch, i)) continue;
-    add_result(space.roles[kRows], {lhs[i], {lhs_strides[i], 0, 0}});
+    product.push_back({kRows, {lhs[i], {lhs_strides[i], 0, 0}}});
   }
   for (size_t i = 0; i < rhs.size(); ++i) {
     if (Has(axes.rhs_contracting, i) || Has(axes.rhs_batch, i)) continue;
-    add_result(space.roles[kColumns], {rhs[i], {0, rhs_strides[i], 0}});
+    product.push_back({kColumns, {rhs[i], {0, rhs_strides[i], 0}}});
   }
   const auto pair = [&](int64_t left, int64_t right) -> DotAxis {
     const size_t l = static_cast<size_t>(left), r = static_cast<size_t>(right);
     return {lhs[l], {lhs_strides[l], rhs_strides[r], 0}};
   };
   for (size_t i = 0; i < axes.lhs_batch.size(); ++i) {
-    add_result(space.roles[kBatch], pair(axes.lhs_batch[i], axes.rhs_batch[i]));
+    product.push_back({kBatch, pair(axes.lhs_batch[i], axes.rhs_batch[i])});
+  }
+  int64_t result_stride = 1;
+  for (size_t i = 0; i < product.size(); ++i) {
+    const size_t from = axes.result_permutation.empty() ? i : static_cast<size_t>(axes.result_permutation[i]);
+    ResultAxis& next = product[from];
+    next.axis.strides[kDotResult] = result_stride;
+    result_stride *= next.axis.size;
+    space.roles[next.role].push_back(next.axis);
   }
   for (size_t i = 0; i < axes.lhs_contracting.size(); ++i) {
     space.roles[kSummed].push_back(pair(axes.lhs_contracting[i], axes.rhs_contracting[i]));
@@ -74,6 +82,24 @@ DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes) {
   }
   for (DotAxisList& role : space.roles) role = MergeAxes(role);
   return space;
+}
+
+DotSpace Swapped(DotSpace space) {
+  std::swap(space.roles[kRows], space.roles[kColumns]);
+  for (DotAxisList& role : space.roles) {
+    for (DotAxis& axis : role) std::swap(axis.strides[kLhs], axis.strides[kRhs]);
+  }
+  return space;
+}
+
+void LayResultDensely(DotSpace* space) {
+  int64_t stride = 1;
+  for (DotRole role : {kRows, kColumns, kBatch}) {
+    for (DotAxis& axis : space->roles[role]) {
+      axis.strides[kDotResult] = stride;
+      stride *= axis.size;
+    }
+  }
 }
 
 DotCut CutAxes(const DotAxisList& axes, int64_t most) {

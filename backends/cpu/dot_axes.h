@@ -19,6 +19,7 @@ struct DotAxes {
   absl::Span<const int64_t> rhs_batch;
   bool conjugates_lhs = false;  // of complex numbers only
   bool conjugates_rhs = false;
+  absl::Span<const int64_t> result_permutation;  // of the axes lhs free, rhs free, batch; empty: as they are
 };
 
 enum DotSide : size_t { kLhs, kRhs, kDotResult };
@@ -45,8 +46,13 @@ struct DotSpace {
   int64_t Size(DotRole role) const { return NumElements(roles[role]); }
 };
 
-// The space of dense column-major tensors. The axes are valid for the shapes. The result's axes are lhs free, rhs free,
-// batch. Where nothing is summed up the operands' strides are 0: there is nothing to step over.
+// The same with the sides exchanged: rows are columns and the other way round.
+DotSpace Swapped(DotSpace space);
+// Where the axes lie one after the other in a dense result: rows, columns, batch. Gives them these strides.
+void LayResultDensely(DotSpace* space);
+
+// The space of dense column-major tensors. The axes are valid for the shapes. Where nothing is summed up the operands'
+// strides are 0: there is nothing to step over.
 DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes);
 
 // The axes of a role as boxes of few elements: `inner` is a box, and `outer` walks over the boxes. One axis may be cut

@@ -31,7 +31,8 @@ DotAxes AxesOf(const Attributes& attrs) {
           attrs.Ints("lhs_batching_dimensions"),
           attrs.Ints("rhs_batching_dimensions"),
           attrs.Int("lhs_conj") != 0,
-          attrs.Int("rhs_conj") != 0};
+          attrs.Int("rhs_conj") != 0,
+          attrs.Ints("result_permutation")};
 }
 
 }  // namespace

@@ -121,7 +121,10 @@ bool TiledGemm::Suits(const DotSpace& space, DType dtype) {
   }
   const DotAxisList rows = MergeOn(kDotResult, space.roles[kRows]);
   const DotAxisList columns = MergeOn(kDotResult, space.roles[kColumns]);
-  return rows.size() == 1 && rows[0].strides[kDotResult] == 1 && columns.size() == 1;
+  // Tiles do not go over the end of an axis of the result.
+  const GemmTiles tiles = GetGemmTiles(dtype);
+  return rows[0].strides[kDotResult] == 1 && (rows.size() == 1 || rows[0].size % tiles.rows == 0) &&
+         (columns.size() == 1 || columns[0].size % tiles.columns == 0);
 }
 
 TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
@@ -129,7 +132,8 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
   terms_.size = space.Size(kSummed);
-  c_column_step_ = MergeOn(kDotResult, space.roles[kColumns])[0].strides[kDotResult];
+  result_rows_ = MergeOn(kDotResult, space.roles[kRows]);
+  result_columns_ = MergeOn(kDotResult, space.roles[kColumns]);
   const DotAxisList terms = OrderOfTerms(space);
   for (DotSide side : {kLhs, kRhs}) {
     Operand& operand = operands_[side];
@@ -331,8 +335,24 @@ void TiledGemm::PackAll(DotSide side, const Box& box) const {
   for (int64_t group = 0; group < groups; ++group) PackPanels(side, box, group);
 }
 
-// Rows and columns are those of the box.
+// Rows and columns are those of the box. In pieces whose rows lie side by side in the result and whose columns at one
+// step; they begin with tiles.
 void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+  const auto length = [](const DotAxisList& axes, int64_t first, int64_t most) {
+    return axes.size() == 1 ? most : std::min(most, axes[0].size - first % axes[0].size);
+  };
+  for (int64_t j = 0; j < columns;) {
+    const int64_t n = length(result_columns_, box.column + column + j, columns - j);
+    for (int64_t i = 0; i < rows;) {
+      const int64_t m = length(result_rows_, box.row + row + i, rows - i);
+      MultiplyPiece(box, row + i, m, column + j, n);
+      i += m;
+    }
+    j += n;
+  }
+}
+
+void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   TiledBlock block;
   block.m = rows;
   block.n = columns;
@@ -353,8 +373,10 @@ void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t colu
   block.b_term_step = block.packs_b ? tiles_.columns : operands_[kRhs].terms[0].strides[kRhs];
   block.b_column_step = block.packs_b ? 1 : operands_[kRhs].lines[0].strides[kRhs];
   block.b_panel_step = tiles_.columns * (block.packs_b ? box.terms : block.b_column_step);
-  block.c = box.result + (box.row + row + (box.column + column) * c_column_step_) * element_bytes_;
-  block.c_column_step = c_column_step_;
+  block.c = box.result + (OffsetOf(kDotResult, result_rows_, box.row + row) +
+                          OffsetOf(kDotResult, result_columns_, box.column + column)) *
+                             element_bytes_;
+  block.c_column_step = result_columns_[0].strides[kDotResult];
   block.accumulates = box.accumulates || box.term > 0;
   tiles_.multiply(block);
 }

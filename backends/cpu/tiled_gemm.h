@@ -72,6 +72,7 @@ class TiledGemm {
   void PackPanels(DotSide side, const Box& box, int64_t group) const;
   void PackAll(DotSide side, const Box& box) const;
   void Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
+  void MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
   void MoveToProduct(int64_t index, Box* box) const;
   template <typename Task>
   void RunTasks(int64_t tasks, ThreadPool& pool, Task task) const;
@@ -88,7 +89,8 @@ class TiledGemm {
   int64_t element_bytes_ = 1;
   std::array<Operand, 2> operands_;
   DotAxisList result_batch_;
-  int64_t c_column_step_ = 0;
+  DotAxisList result_rows_;
+  DotAxisList result_columns_;
   int64_t num_products_ = 0;
   Method method_ = Method::kShared;
   bool runs_on_caller_ = false;

@@ -19,6 +19,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/permute_products.h"
 #include "engine/passes/read_windows.h"
 #include "engine/passes/repeat_converts.h"
 #include "engine/passes/resolve_sizes.h"
@@ -58,6 +59,8 @@ constexpr Pass kReadWindows = {
     "read_windows", "Lets products read windows of a tensor where they lie, instead of copies of them.", &ReadWindows};
 constexpr Pass kEliminateCommonSubexpressions = {
     "eliminate_common_subexpressions", "Computes once what several nodes compute.", &EliminateCommonSubexpressions};
+constexpr Pass kPermuteProducts = {
+    "permute_products", "Lets products write their results in the order in which they are read.", &PermuteProducts};
 constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
                                   &RepeatConverts};
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
@@ -97,6 +100,8 @@ constexpr Pass kGraphPasses[] = {
     kEliminateCommonSubexpressions,
     // The nodes that others took the place of, and constants in an order that nobody wants any more.
     kEliminateDeadCode,
+    // Needs to know that nobody else reads a product; joins no equal ones any more.
+    kPermuteProducts,
     // Makes equal nodes, which nobody joins any more.
     kRepeatConverts,
     // Last: the other passes do not look into bodies.

@@ -114,6 +114,13 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context) {
   for (size_t i = 0; i < lb.size(); ++i) {
     result.shape.push_back(EitherOf(lhs.shape[static_cast<size_t>(lb[i])], rhs.shape[static_cast<size_t>(rb[i])]));
   }
+  const auto& permutation = attrs.Ints("result_permutation");
+  if (!permutation.empty()) {
+    RETURN_IF_ERROR(CheckEngineAxes(permutation, result.rank(), result.rank(), "result_permutation"));
+    SymbolicShape natural = std::move(result.shape);
+    result.shape.clear();
+    for (int64_t axis : permutation) result.shape.push_back(natural[static_cast<size_t>(axis)]);
+  }
   return ResultTypes{std::move(result)};
 }
 
@@ -126,6 +133,9 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
   Shape contracted;
   for (int64_t axis : lc) contracted.push_back(lhs.shape()[static_cast<size_t>(axis)]);
   Literal& out = call.results[0];
+  // Where an axis of the product stands in the result.
+  const auto& permutation = call.attrs.Ints("result_permutation");
+  const AxisOrder place = permutation.empty() ? IdentityOrder(out.type().rank()) : Inverse(permutation);
 
   const bool conj_lhs = call.attrs.Int("lhs_conj") != 0, conj_rhs = call.attrs.Int("rhs_conj") != 0;
   VisitDType(lhs.dtype(), [&]<typename T>(TypeTag<T>) {
@@ -136,11 +146,13 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
       for (IndexWalk i(out.shape()); !i.done(); i.Next()) {
         int64_t l = 0, r = 0;
         size_t k = 0;
-        for (int64_t axis : lf) l += i[k++] * ls[static_cast<size_t>(axis)];
-        for (int64_t axis : rf) r += i[k++] * rs[static_cast<size_t>(axis)];
-        for (size_t n = 0; n < lb.size(); ++n, ++k) {
-          l += i[k] * ls[static_cast<size_t>(lb[n])];
-          r += i[k] * rs[static_cast<size_t>(rb[n])];
+        const auto next = [&] { return i[static_cast<size_t>(place[k++])]; };
+        for (int64_t axis : lf) l += next() * ls[static_cast<size_t>(axis)];
+        for (int64_t axis : rf) r += next() * rs[static_cast<size_t>(axis)];
+        for (size_t n = 0; n < lb.size(); ++n) {
+          const int64_t index = next();
+          l += index * ls[static_cast<size_t>(lb[n])];
+          r += index * rs[static_cast<size_t>(rb[n])];
         }
         Accumulator sum = scalar::ConvertElement<Accumulator>(int32_t{0});
         for (IndexWalk c(contracted); !c.done(); c.Next()) {
@@ -196,6 +208,10 @@ PermutedCall PermuteDotGeneral(const PermuteContext& context) {
     std::swap(lhs, rhs);
     call.operand_index = {1, 0};
     call.attrs.Set("lhs_conj", attrs.Int("rhs_conj")).Set("rhs_conj", attrs.Int("lhs_conj"));
+  }
+  if (const auto& permutation = attrs.Ints("result_permutation"); !permutation.empty()) {
+    call.result_order = Compose(call.result_order, permutation);
+    call.attrs.Set("result_permutation", std::vector<int64_t>());
   }
   call.operand_orders = {context.orders[0], context.orders[1]};
   call.attrs.Set("lhs_contracting_dimensions", std::move(lhs.contracting));

@@ -17,14 +17,17 @@ absl::StatusOr<DType> DotResultDType(DType operand, DType wanted);
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
 std::vector<int64_t> FreeAxes(int64_t rank, absl::Span<const int64_t> contracting, absl::Span<const int64_t> batch);
 
-inline constexpr AttrDef kDotGeneralAttrs[] = {{.name = "lhs_contracting_dimensions", .kind = AttrKind::kInts},
-                                               {.name = "rhs_contracting_dimensions", .kind = AttrKind::kInts},
-                                               {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
-                                               {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
-                                               {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true},
-                                               // 1: the side is conjugated as it is read.
-                                               {.name = "lhs_conj", .kind = AttrKind::kInt, .engine_only = true},
-                                               {.name = "rhs_conj", .kind = AttrKind::kInt, .engine_only = true}};
+inline constexpr AttrDef kDotGeneralAttrs[] = {
+    {.name = "lhs_contracting_dimensions", .kind = AttrKind::kInts},
+    {.name = "rhs_contracting_dimensions", .kind = AttrKind::kInts},
+    {.name = "lhs_batching_dimensions", .kind = AttrKind::kInts},
+    {.name = "rhs_batching_dimensions", .kind = AttrKind::kInts},
+    {.name = "result_dtype", .kind = AttrKind::kDType, .may_be_unset = true},
+    // 1: the side is conjugated as it is read.
+    {.name = "lhs_conj", .kind = AttrKind::kInt, .engine_only = true},
+    {.name = "rhs_conj", .kind = AttrKind::kInt, .engine_only = true},
+    // result.shape[i] = product.shape[result_permutation[i]]; empty: as it is.
+    {.name = "result_permutation", .kind = AttrKind::kInts, .engine_only = true}};
 inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kDtypeMismatch, "lhs and rhs have two dtypes"},
     {Refusal::kAxisOutOfRange, "a contracted axis is not there"},
@@ -36,7 +39,8 @@ inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kShapeMismatch, "sizes of contracted axes differ"},
     {Refusal::kShapeMismatch, "sizes of batch axes differ"},
     {Refusal::kDtypeUnsupported, "result_dtype is neither the operands' dtype nor a wider one of its kind"},
-    {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"}};
+    {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"},
+    {Refusal::kAttributeInvalid, "result_permutation, which only passes set, does not name every axis once"}};
 
 inline constexpr OpDef kDotGeneralDef = {
     .family = "core",

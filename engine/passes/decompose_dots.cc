@@ -90,6 +90,8 @@ std::optional<ValueId> Rewrite(const Node& node, GraphRewriter& graph) {
   const Side lhs = side(0, "lhs_contracting_dimensions", "lhs_batching_dimensions");
   const Side rhs = side(1, "rhs_contracting_dimensions", "rhs_batching_dimensions");
   const bool is_canonical = !lhs.merges() && !rhs.merges() && IsIdentity(lhs.order()) && IsIdentity(rhs.order());
+  // The merged product would have other axes to permute.
+  if (!node.attrs.Ints("result_permutation").empty()) return std::nullopt;
   if (is_canonical || !IsExact(graph.type(lhs.value)) || !IsExact(graph.type(rhs.value))) return std::nullopt;
   std::optional<TensorType> lhs_type = CanonicalType(lhs, graph.type(lhs.value));
   std::optional<TensorType> rhs_type = CanonicalType(rhs, graph.type(rhs.value));

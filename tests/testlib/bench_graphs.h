@@ -106,7 +106,7 @@ struct BenchGraph {
   std::string name;                    // "G03 AdamW"
   std::function<Graph(double)> build;  // sizes times that; 1: as the benchmark has them
   // Kernels keep parts of their result in memory of their own, which no order of the values can spare: a matrix that is
-  // taken apart, the passes of a long transform.
+  // taken apart, the passes of a long transform, a product that is brought into another order.
   bool works_in_scratch = false;
 };
 std::vector<BenchGraph> AllBenchGraphs();

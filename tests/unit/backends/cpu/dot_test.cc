@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -29,13 +30,16 @@ struct Case {
   Sizes lhs, rhs;
   Sizes lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
   bool conjugates_lhs = false, conjugates_rhs = false;
+  Sizes result_permutation = {};
 };
 
 std::string Describe(const Case& c) {
   return absl::StrCat("[", absl::StrJoin(c.lhs, ","), "].[", absl::StrJoin(c.rhs, ","), "] contracting {",
                       absl::StrJoin(c.lhs_contracting, ","), "}{", absl::StrJoin(c.rhs_contracting, ","), "} batch {",
                       absl::StrJoin(c.lhs_batch, ","), "}{", absl::StrJoin(c.rhs_batch, ","), "}",
-                      c.conjugates_lhs ? " conj lhs" : "", c.conjugates_rhs ? " conj rhs" : "");
+                      c.conjugates_lhs ? " conj lhs" : "", c.conjugates_rhs ? " conj rhs" : "",
+                      c.result_permutation.empty() ? "" : " permuted {", absl::StrJoin(c.result_permutation, ","),
+                      c.result_permutation.empty() ? "" : "}");
 }
 
 int64_t Product(const Sizes& sizes) {
@@ -76,6 +80,17 @@ int64_t NumResults(const Case& c) {
   return n;
 }
 
+// The axes of the product before they are permuted.
+Sizes ProductShape(const Case& c) {
+  Sizes shape;
+  for (int64_t axis : FreeAxesOf(c.lhs, c.lhs_contracting, c.lhs_batch))
+    shape.push_back(c.lhs[static_cast<size_t>(axis)]);
+  for (int64_t axis : FreeAxesOf(c.rhs, c.rhs_contracting, c.rhs_batch))
+    shape.push_back(c.rhs[static_cast<size_t>(axis)]);
+  for (int64_t axis : c.lhs_batch) shape.push_back(c.lhs[static_cast<size_t>(axis)]);
+  return shape;
+}
+
 // result[i] = fold over the contracted axes with add(sum, x, y), from `zero`.
 template <typename R, typename T, typename Add>
 std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, R zero, Add add) {
@@ -95,13 +110,19 @@ std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector
       }
     }
   }
-  return result;
+  if (c.result_permutation.empty()) return result;
+  std::vector<R> permuted;
+  for (int64_t from : Offsets(ProductShape(c), c.result_permutation))
+    permuted.push_back(result[static_cast<size_t>(from)]);
+  return permuted;
 }
 
 absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
-  return Contraction::Create(
-      {operands, Shape(c.lhs.begin(), c.lhs.end())}, {operands, Shape(c.rhs.begin(), c.rhs.end())},
-      {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch, c.conjugates_lhs, c.conjugates_rhs}, result);
+  return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())},
+                             {operands, Shape(c.rhs.begin(), c.rhs.end())},
+                             {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch, c.conjugates_lhs,
+                              c.conjugates_rhs, c.result_permutation},
+                             result);
 }
 
 // The result starts as bytes of ones (NaN, as a float), which must not be read.
@@ -244,6 +265,60 @@ TEST(DotTest, EqualsNaiveLoop) {
     CheckExact<int64_t, int64_t>(c);
     CheckExact<Float16, Float16>(c);
     CheckExact<BFloat16, BFloat16>(c);
+  }
+}
+
+// Every way in which a result may be written: by the products themselves, with the sides exchanged, and copied.
+TEST(DotTest, WritesResultsInAnyOrder) {
+  std::vector<Case> cases;
+  std::mt19937 random(29);
+  for (int round = 0; round < 100; ++round) cases.push_back(RandomCase(random, 7));
+  for (int round = 0; round < 25; ++round) cases.push_back(RandomCase(random, 20));
+  cases.push_back({{24, 5, 48, 3}, {16, 7, 5}, {1}, {2}, {}, {}});
+  cases.push_back({{5, 48, 2, 24}, {9, 5, 8, 16}, {0}, {1}, {}, {}});
+  cases.push_back({{11, 2, 48, 96}, {16, 24, 11}, {0}, {2}, {}, {}});
+  for (Case& c : cases) {
+    c.result_permutation.resize(ProductShape(c).size());
+    std::iota(c.result_permutation.begin(), c.result_permutation.end(), 0);
+    for (int order = 0; order < 2; ++order) {
+      std::shuffle(c.result_permutation.begin(), c.result_permutation.end(), random);
+      c.conjugates_lhs = random() % 4 == 0;
+      c.conjugates_rhs = random() % 4 == 0;
+      CheckExact<float, float>(c);
+      CheckExact<double, double>(c);
+      CheckExact<Complex64, Complex64>(c);
+      CheckExact<Complex128, Complex128>(c);
+      CheckExact<int32_t, int32_t>(c);
+      CheckExact<BFloat16, BFloat16>(c);
+      CheckExact<double, float>(c);
+    }
+  }
+}
+
+// A small matrix along any axes of a tensor, whichever side it is, with the new axes in the place of the old ones.
+TEST(DotTest, AppliesSmallMatricesInPlaceOfAxes) {
+  std::mt19937 random(31);
+  for (int64_t below : {1, 2, 3, 4, 5, 8, 13, 16, 40, 257, 5000}) {
+    for (int64_t rows : {1, 2, 3, 4, 5, 9, 16}) {
+      const int64_t terms = std::vector<int64_t>{2, 4, 16}[random() % 3];
+      const int64_t above = 1 + 3000 / (below * terms);
+      Case left = {{rows, terms}, {below, terms, above}, {1}, {1}, {}, {}};
+      left.result_permutation = {1, 0, 2};
+      Case right = {{below, terms, above}, {terms, rows}, {1}, {0}, {}, {}};
+      right.result_permutation = {0, 2, 1};
+      // Two axes, apart from each other, the new ones likewise.
+      Case two = {{below, 2, 3, terms, above}, {rows, 2, terms, 2}, {1, 3}, {1, 2}, {}, {}};
+      two.result_permutation = {0, 3, 1, 4, 2};
+      for (Case c : {left, right, two}) {
+        c.conjugates_lhs = random() % 2 == 0;
+        c.conjugates_rhs = random() % 2 == 0;
+        CheckExact<float, float>(c);
+        CheckExact<double, double>(c);
+        CheckExact<Complex64, Complex64>(c);
+        CheckExact<Complex128, Complex128>(c);
+        CheckExact<int64_t, int64_t>(c);
+      }
+    }
   }
 }
 
