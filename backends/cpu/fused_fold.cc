@@ -36,16 +36,15 @@ ReduceOp OpOf(ReduceKind kind, DType dtype) {
 }  // namespace
 
 FusedFold::FusedFold(ReduceKind kind, DType dtype)
-    : dtype_(dtype), is_half_(dtype == DType::kF16 || dtype == DType::kBF16) {
-  const ReduceOp op = OpOf(kind, dtype);
+    : dtype_(dtype), op_(OpOf(kind, dtype)), is_half_(dtype == DType::kF16 || dtype == DType::kBF16) {
   DType accumulated = is_half_ ? DType::kF32 : dtype;
   accumulator_bytes_ = SizeOf(accumulated);
-  if (kComplexes.Contains(dtype) && op == ReduceOp::kSum) {
+  if (kComplexes.Contains(dtype) && op_ == ReduceOp::kSum) {
     accumulated = RealPartOf(dtype);
     parts_ = 2;
   }
-  loops_ = GetReduceLoops(op, accumulated);
-  is_exact_ = (op != ReduceOp::kSum && op != ReduceOp::kProduct) || kIntegers.Contains(dtype);
+  loops_ = GetReduceLoops(op_, accumulated);
+  is_exact_ = (op_ != ReduceOp::kSum && op_ != ReduceOp::kProduct) || kIntegers.Contains(dtype);
 }
 
 void FusedFold::Plan(int64_t width, int64_t tile_rows, int64_t num_tiles, int64_t num_parts) {

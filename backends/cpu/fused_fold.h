@@ -30,6 +30,8 @@ class FusedFold {
 
   // Whether it is one run in one tile, whose result is the state: neither started nor in a cascade.
   bool is_one_run() const { return is_one_run_; }
+  DType dtype() const { return dtype_; }
+  ReduceOp op() const { return op_; }
   Cascade Start(int64_t width, char* state) const;
   // Adds `rows` rows of a tile.
   void Add(const void* x, int64_t width, int64_t rows, char* state, Cascade& cascade) const;
@@ -41,6 +43,7 @@ class FusedFold {
 
  private:
   DType dtype_;
+  ReduceOp op_;
   ReduceLoops loops_;
   int64_t accumulator_bytes_ = 0;  // of an element
   int64_t parts_ = 1;              // accumulators in one element: 2 where complex numbers are summed as reals

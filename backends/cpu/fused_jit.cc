@@ -1,15 +1,14 @@
 #include "backends/cpu/fused_jit.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "backends/cpu/fused_translation.h"
 #include "backends/cpu/jit_compiler.h"
-#include "backends/cpu/vector_math_calls.h"
 
 namespace tensord::cpu {
 namespace {
@@ -27,9 +26,9 @@ bool CanWait(const FusedStep& step) { return step.kind == FusedStepKind::kClose 
 
 class RunFormer {
  public:
-  RunFormer(JitIsa isa, JitOptions::Use use, FusedPlan* plan) : isa_(isa), use_(use), plan_(*plan) {
-    AddRepeats(plan_.repeats);
-    for (FusedStage& stage : plan_.stages) AddRepeats(stage.repeats);
+  RunFormer(JitIsa isa, JitOptions::Use use, FusedPlan* plan) : use_(use), plan_(*plan), nodes_(isa, *plan) {
+    nodes_.AddRepeats(plan_.repeats);
+    for (const FusedStage& stage : plan_.stages) nodes_.AddRepeats(stage.repeats);
   }
 
   void Form(std::vector<FusedStep>* steps) {
@@ -73,17 +72,9 @@ class RunFormer {
   }
 
  private:
-  void AddRepeats(const std::vector<FusedStep>& repeats) {
-    for (const FusedStep& step : repeats) {
-      if (step.single_a && step.over_tile) repeated_[step.out] = step.a;
-    }
-  }
-
   // From steps[begin] on; returns where the next run may begin.
   size_t FormOne(const std::vector<FusedStep>& steps, size_t begin, std::vector<FusedStep>* formed) {
-    program_ = {};
-    values_.clear();
-    arrays_.clear();
+    nodes_.Start(FusedTranslation::Values::kArrays);
     std::vector<size_t> members;
     std::vector<FusedStep> waiting;
     std::vector<FusedStep> kept;  // as they were, in case the run does not pay
@@ -95,7 +86,7 @@ class RunFormer {
       } else if (CanWait(step)) {
         waiting.push_back(step);
         kept.push_back(step);
-      } else if (program_.nodes.size() < kMaxNodes && arrays_.size() < kMaxArrays && Add(step)) {
+      } else if (nodes_.program().nodes.size() < kMaxNodes && nodes_.num_arrays() < kMaxArrays && nodes_.Add(step)) {
         members.push_back(end);
         kept.push_back(step);
       } else {
@@ -119,94 +110,12 @@ class RunFormer {
     if (use_ == JitOptions::Use::kAlways) return true;
     const auto is_call = [](const JitNode& node) { return node.call != nullptr; };
     const auto streams = [](const FusedAccess& access) { return access.may_stream; };
-    const std::vector<JitNode>& nodes = program_.nodes;
+    const std::vector<JitNode>& nodes = nodes_.program().nodes;
     const size_t calls = static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), is_call));
     const bool is_big = std::any_of(plan_.accesses.begin(), plan_.accesses.end(), streams);
     if (is_big && plan_.space.is_map()) return members > 1;
     if (is_big && calls == 0) return members > 0;
     return members > 1 + 2 * calls;
-  }
-
-  int32_t AddNode(JitNode node) {
-    program_.nodes.push_back(std::move(node));
-    return static_cast<int32_t>(program_.nodes.size()) - 1;
-  }
-
-  // The value at a place, as the program has it.
-  int32_t Value(int32_t place, bool single, DType dtype) {
-    if (const auto repeated = repeated_.find(place); repeated != repeated_.end() && !single) {
-      place = repeated->second;
-      single = true;
-    }
-    const auto [found, is_new] = values_.try_emplace({place, single}, -1);
-    if (!is_new) return found->second;
-    JitNode node{.kind = single ? JitNode::Kind::kSingle : JitNode::Kind::kInput, .dtype = dtype, .place = place};
-    const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
-    if (at.kind == FusedPlace::Kind::kConstant) {
-      node.kind = JitNode::Kind::kConstant;
-      std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
-    } else if (!single) {
-      arrays_.insert(place);
-    }
-    return found->second = AddNode(std::move(node));
-  }
-
-  // Adds a step's instructions; false where there is no code for one of them.
-  bool Add(const FusedStep& step) {
-    if (step.kind == FusedStepKind::kCopy) {
-      const auto found = values_.find({step.a, false});
-      if (found == values_.end()) return false;
-      const JitNode& from = program_.nodes[static_cast<size_t>(found->second)];
-      if (from.kind == JitNode::Kind::kInput) return false;
-      return Set(step.out, found->second);
-    }
-    JitNode node{.kind = JitNode::Kind::kOp,
-                 .dtype = step.dtype,
-                 .computed = step.computed,
-                 .op_kind = step.micro,
-                 .op = step.op,
-                 .direction = step.direction};
-    switch (step.kind) {
-      case FusedStepKind::kFunction: {
-        const bool is_op = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
-        if (is_op) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
-        if (!IsJitted(node, isa_)) return false;
-        node.operands[0] = Value(step.a, step.single_a, step.computed);
-        if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
-        break;
-      }
-      case FusedStepKind::kConvert:
-        if (!IsJitted(node, isa_)) return false;
-        node.operands[0] = Value(step.a, false, step.computed);
-        break;
-      case FusedStepKind::kSelect:
-        if (!IsJitted(node, isa_)) return false;
-        node.operands = {Value(step.a, false, DType::kBool), Value(step.b, false, step.dtype),
-                         Value(step.c, false, step.dtype), -1};
-        break;
-      case FusedStepKind::kClamp: {
-        node.op_kind = MicroKind::kBinary;
-        node.op = CoreOp::kMaximum;
-        node.computed = step.dtype;
-        if (!IsJitted(node, isa_)) return false;
-        node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype), -1, -1};
-        const int32_t raised = AddNode(node);
-        node.op = CoreOp::kMinimum;
-        node.operands = {raised, Value(step.c, step.single_c, step.dtype), -1, -1};
-        break;
-      }
-      default:
-        return false;
-    }
-    return Set(step.out, AddNode(std::move(node)));
-  }
-
-  // The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
-  bool Set(int32_t out, int32_t value) {
-    values_[{out, false}] = value;
-    const DType dtype = program_.nodes[static_cast<size_t>(value)].dtype;
-    AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value, -1, -1, -1}});
-    return true;
   }
 
   void Finish(const std::vector<FusedStep>& steps, size_t begin, size_t end, const std::vector<size_t>& members,
@@ -220,7 +129,7 @@ class RunFormer {
       }
       read_outside.insert({steps[i].a, steps[i].b, steps[i].c});
     }
-    std::vector<JitNode>& nodes = program_.nodes;
+    std::vector<JitNode>& nodes = nodes_.program().nodes;
     FusedRun run;
     for (JitNode& node : nodes) {
       if (node.kind != JitNode::Kind::kStore) continue;
@@ -231,13 +140,13 @@ class RunFormer {
         node.operands.fill(-1);
       }
     }
-    SimplifyJitProgram(&program_);
+    SimplifyJitProgram(&nodes_.program());
     for (const JitNode& node : nodes) {
       if (node.kind == JitNode::Kind::kStore) run.writes.push_back(node.place);
       if (node.kind == JitNode::Kind::kInput || node.kind == JitNode::Kind::kSingle) run.reads.push_back(node.place);
       if (node.kind == JitNode::Kind::kInput && plan_.space.is_map()) LeaveToTheMachine(node.place);
     }
-    run.program = std::move(program_);
+    run.program = std::move(nodes_.program());
     formed->push_back({.kind = FusedStepKind::kRun, .index = static_cast<int32_t>(plan_.runs.size())});
     plan_.runs.push_back(std::move(run));
   }
@@ -256,7 +165,7 @@ class RunFormer {
       return step.a == store->place || step.b == store->place || step.c == store->place;
     };
     for (const FusedStep& step : steps) {
-      const bool is_inside = values_.contains({step.out, false}) && step.kind != FusedStepKind::kOpen;
+      const bool is_inside = nodes_.Has(step.out) && step.kind != FusedStepKind::kOpen;
       if (!is_inside && reads(step)) return;
     }
     store->streams = true;
@@ -276,18 +185,12 @@ class RunFormer {
     access.is_fetched = false;
   }
 
-  const JitIsa isa_;
   const JitOptions::Use use_;
   FusedPlan& plan_;
-  absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
-  absl::flat_hash_map<int32_t, int32_t> loads_;     // by place: the access
-  absl::flat_hash_map<int32_t, int32_t> opened_;    // likewise
-  absl::flat_hash_set<int32_t> direct_;             // opened places without a buffer
-
-  // Of the run that is being formed.
-  JitProgram program_;
-  absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
-  absl::flat_hash_set<int32_t> arrays_;
+  FusedTranslation nodes_;                        // of the run that is being formed
+  absl::flat_hash_map<int32_t, int32_t> loads_;   // by place: the access
+  absl::flat_hash_map<int32_t, int32_t> opened_;  // likewise
+  absl::flat_hash_set<int32_t> direct_;           // opened places without a buffer
 };
 
 }  // namespace
@@ -299,22 +202,34 @@ void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
   former.DropRepeats();
 }
 
-bool CompileRuns(JitIsa isa, ProtectCode protect, FusedPlan* plan) {
+bool CompileFused(JitIsa isa, ProtectCode protect, FusedPlan* plan) {
   std::vector<std::string> parts;
   for (const FusedRun& run : plan->runs) {
     parts.push_back(CompileJitProgram(run.program, isa, false));
     if (!run.streamed.empty()) parts.push_back(CompileJitProgram(run.program, isa, true));
     if (parts.back().empty()) return false;
   }
+  if (plan->rows) {
+    parts.push_back(CompileJitRows(plan->rows->rows, false));
+    if (!plan->rows->streamed.empty()) parts.push_back(CompileJitRows(plan->rows->rows, true));
+    if (parts.back().empty()) return false;
+  }
   if (parts.empty()) return true;
   plan->code = JitCode::Create(parts, protect);
   if (plan->code == nullptr) return false;
   size_t part = 0;
-  const auto next = [&] { return reinterpret_cast<JitFunction>(const_cast<void*>(plan->code->part(part++))); };
+  const auto next = [&]<typename Function>(Function* function) {
+    *function = reinterpret_cast<Function>(const_cast<void*>(plan->code->part(part++)));
+  };
   for (FusedRun& run : plan->runs) {
-    run.function = next();
-    if (!run.streamed.empty()) run.streaming_function = next();
+    next(&run.function);
+    if (!run.streamed.empty()) next(&run.streaming_function);
     run.program = {};
+  }
+  if (plan->rows) {
+    next(&plan->rows->function);
+    if (!plan->rows->streamed.empty()) next(&plan->rows->streaming_function);
+    plan->rows->rows = {};
   }
   return true;
 }

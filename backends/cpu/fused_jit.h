@@ -11,8 +11,8 @@ namespace tensord::cpu {
 // done before registers are allocated.
 void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan);
 
-// Makes the code of all runs. False where there is no memory for it: the plan is of no use then.
-bool CompileRuns(JitIsa isa, ProtectCode protect, FusedPlan* plan);
+// Makes the code of all runs, or of rows. False where there is no memory for it: the plan is of no use then.
+bool CompileFused(JitIsa isa, ProtectCode protect, FusedPlan* plan);
 
 }  // namespace tensord::cpu
 

@@ -32,6 +32,7 @@ class FusedKernel final : public Kernel {
   std::string Describe() const override {
     std::string text = absl::StrCat("tiles of ", plan_.tile_elements, " elements");
     if (plan_.stages.size() > 1) absl::StrAppend(&text, ", ", plan_.stages.size(), " stages");
+    if (plan_.rows) absl::StrAppend(&text, ", all stages of a row at once");
     if (plan_.is_split) absl::StrAppend(&text, ", ", plan_.num_parts, " parts a group");
     if (plan_.code != nullptr) absl::StrAppend(&text, ", ", plan_.code->code_bytes(), " bytes of code");
     if (plan_.num_tasks() > 1) absl::StrAppend(&text, ", ", plan_.num_tasks(), " tasks");
@@ -45,6 +46,7 @@ class FusedKernel final : public Kernel {
     if (plan_.is_split) return RunSplit(args);
     ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
       if (plan_.space.is_map()) return task.RunTiles(plan_.stages[0].tile, begin, end);
+      if (plan_.rows) return task.RunRows(begin, end);
       for (int64_t group = begin; group < end; ++group) {
         task.StartGroup(group);
         task.RunGroup();

@@ -7,6 +7,7 @@
 #include "backends/cpu/fused_jit.h"
 #include "backends/cpu/fused_lowering.h"
 #include "backends/cpu/fused_pairs.h"
+#include "backends/cpu/fused_rows.h"
 #include "backends/cpu/fused_task.h"
 #include "engine/base/status_macros.h"
 
@@ -189,6 +190,11 @@ int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
     const int64_t share = plan.space.scan_points() / kDirectTiles * widest;
     return std::clamp(share, kMaxTileBytes, kMaxDirectTileBytes) / widest / 16 * 16;
   }
+  // A short row is one tile, so that it can be gone through in one piece of code.
+  const FusedSpace& space = plan.space;
+  if (!space.is_map() && space.has_single_rows() && space.scan_points() * widest <= kMaxTileBytes) {
+    return std::max(kMinTileBytes / widest, (space.scan_points() + 15) / 16 * 16);
+  }
   int64_t direct = 0;
   for (const FusedAccess& access : plan.accesses) {
     if (access.level == MicroLevel::kFull && access.is_linear) ++direct;
@@ -293,16 +299,17 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     if (moves) plan.moving_accesses.push_back(static_cast<int32_t>(i));
   }
   FetchNextGroups(&plan);
-  FormRuns(isa, jit.use, &plan);
-  JoinPairs(&plan);
-  const int64_t registers = AllocateRegisters(&plan);
   if (plan.is_split) {
     plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxParts, space.num_tiles()));
   }
   for (FusedFold& fold : plan.folds) {
     fold.Plan(space.width(false), space.tile_rows(), CeilDiv(space.num_tiles(), plan.num_parts), plan.num_parts);
   }
-  LayOut(&plan, registers, widest);
+  if (!FormRows(isa, jit.use, &plan)) {
+    FormRuns(isa, jit.use, &plan);
+    JoinPairs(&plan);
+  }
+  LayOut(&plan, AllocateRegisters(&plan), widest);
 
   // Tasks: of tiles, of parts of groups, of groups.
   if (space.is_map()) {
@@ -343,7 +350,7 @@ bool IsWorthCode(const MicroProgram& program, JitOptions::Use use) {
 absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit) {
   const JitIsa isa = IsWorthCode(program, jit.use) ? BestJitIsa() : JitIsa::kNone;
   ASSIGN_OR_RETURN(FusedPlan plan, PlanFor(program, isa, jit));
-  if (isa == JitIsa::kNone || CompileRuns(isa, jit.protect, &plan)) return plan;
+  if (isa == JitIsa::kNone || CompileFused(isa, jit.protect, &plan)) return plan;
   return PlanFor(program, JitIsa::kNone, jit);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "backends/cpu/fused_walk.h"
 #include "backends/cpu/jit_compiler.h"
 #include "backends/cpu/jit_options.h"
+#include "backends/cpu/jit_rows.h"
 #include "backends/cpu/select_clamp.h"
 #include "engine/fusion/micro_program.h"
 
@@ -107,6 +109,21 @@ struct FusedRun {
   JitFunction streaming_function = nullptr;  // where `streamed` may be streamed at once; null where nothing is
 };
 
+// Groups that are rows, in one piece of code for all stages.
+struct FusedRows {
+  // Where a place lies in the first row of several: in an operand or a result, or among the kept values.
+  struct Address {
+    int32_t place = -1;
+    int32_t access = -1;
+    int32_t saved = -1;
+  };
+  JitRows rows;  // until there is code
+  std::vector<Address> addresses;
+  std::vector<int32_t> streamed;  // accesses: results too big for the cache
+  JitRowsFunction function = nullptr;
+  JitRowsFunction streaming_function = nullptr;  // as of a FusedRun
+};
+
 // A value at all points of a group that a later stage reads again.
 struct FusedSaved {
   int64_t element_bytes = 0;
@@ -142,7 +159,8 @@ struct FusedPlan {
   std::vector<FusedStep> repeats;
   std::vector<FusedStage> stages;
   std::vector<FusedRun> runs;
-  std::unique_ptr<const JitCode> code;  // of all runs; null where there are none
+  std::optional<FusedRows> rows;        // instead of stages
+  std::unique_ptr<const JitCode> code;  // of all runs, or of rows; null where there are none
   std::string constants;
 
   int64_t tile_elements = 0;

@@ -49,6 +49,11 @@ class FusedSpace {
     if (outer_.size() == 1) return group * outer_[0].step * strides[outer_[0].axis];
     return GroupOffsetByAxis(strides, group);
   }
+  // How far it is to the next group's, of as many groups as follow one another like that from this one on.
+  int64_t GroupStride(absl::Span<const int64_t> strides) const {
+    return outer_.empty() ? 0 : outer_[0].step * strides[outer_[0].axis];
+  }
+  int64_t GroupsInLine(int64_t group) const { return outer_.empty() ? 1 : outer_[0].size - group % outer_[0].size; }
   bool DependsOnGroup(absl::Span<const int64_t> strides) const;
 
  private:

@@ -129,6 +129,30 @@ void FusedTask::RunGroup() {
   }
 }
 
+void FusedTask::RunRows(int64_t begin, int64_t end) {
+  const FusedRows& rows = *plan_.rows;
+  for (int64_t group = begin; group < end;) {
+    const int64_t count = std::min(end - group, plan_.space.GroupsInLine(group));
+    for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
+    for (const FusedRows::Address& address : rows.addresses) {
+      const bool is_access = address.access >= 0;
+      at_[address.place] =
+          is_access ? accesses_[address.access].base : BaseOf(plan_.saved[static_cast<size_t>(address.saved)]);
+    }
+    const bool streams = rows.streaming_function != nullptr &&
+                         std::all_of(rows.streamed.begin(), rows.streamed.end(), [&](int32_t index) {
+                           const AccessState& state = accesses_[index];
+                           return state.streams && reinterpret_cast<uintptr_t>(state.base) % 64 == 0;
+                         });
+    (streams ? rows.streaming_function : rows.function)(at_, count);
+    group += count;
+  }
+}
+
+char* FusedTask::BaseOf(const FusedSaved& saved) const {
+  return saved.result >= 0 ? accesses_[saved.result].base : static_cast<char*>(at_[saved.place]);
+}
+
 void FusedTask::RunKept(int64_t last_stage, const char* joined, bool stores) {
   for (int64_t s = 0; s <= last_stage; ++s) {
     const FusedStage& stage = plan_.stages[static_cast<size_t>(s)];
@@ -200,8 +224,7 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
         break;
       case FusedStepKind::kSaved: {
         const FusedSaved& saved = plan_.saved[static_cast<size_t>(step.index)];
-        char* const base = saved.result >= 0 ? accesses_[saved.result].base : static_cast<char*>(at_[saved.place]);
-        at_[step.out] = base + begin_ * saved.element_bytes;
+        at_[step.out] = BaseOf(saved) + begin_ * saved.element_bytes;
         break;
       }
       case FusedStepKind::kOpen:

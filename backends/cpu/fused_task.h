@@ -27,6 +27,9 @@ class FusedTask {
   // The stages of the group that was started, their kept results written.
   void RunGroup();
 
+  // For plans of rows: the groups [begin, end).
+  void RunRows(int64_t begin, int64_t end);
+
   // For groups that are split: the kept values up to a stage, from joined folds, then some of its tiles, whose folds go
   // to `partials`.
   void RunKept(int64_t stage, const char* joined, bool stores);
@@ -59,6 +62,7 @@ class FusedTask {
   void Open(const FusedStep& step);
   void Close(const FusedStep& step);
   void StartFolds(const FusedStage& stage);
+  char* BaseOf(const FusedSaved& saved) const;
 
   const FusedPlan& plan_;
   const KernelArgs& args_;

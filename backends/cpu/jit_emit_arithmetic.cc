@@ -75,6 +75,9 @@ void JitEmitter::EmitFloatUnary(CoreOp op, DType dtype, const Xmm& out, const Xm
       TENSORD_BY_FLOAT(dtype, vmova, t1, FloatConstant(dtype, 1));
       return TENSORD_BY_FLOAT(dtype, vdiv, out, t1, t0);
     }
+    case CoreOp::kExp:
+      if (dtype == DType::kF32) return EmitExp(dtype, *GetVectorMathCalls().exp_f32, out, x);
+      return EmitExp(dtype, *GetVectorMathCalls().exp_f64, out, x);
     case CoreOp::kFloor:
       return round(1);
     case CoreOp::kCeil:
@@ -92,6 +95,39 @@ void JitEmitter::EmitFloatUnary(CoreOp op, DType dtype, const Xmm& out, const Xm
     default:
       break;
   }
+}
+
+// As ExpOfClamped of backends/cpu/vector_math_exp-inl.h.
+template <typename T>
+void JitEmitter::EmitExp(DType dtype, const ExpNumbers<T>& numbers, const Xmm& out, const Xmm& x) {
+  const int bytes = BitsOf(out);
+  const Xmm r = Scratch(0, bytes), shifted = Scratch(1, bytes), n = Scratch(2, bytes), power = Scratch(3, bytes);
+  const auto number = [&](T value) { return FloatConstant(dtype, static_cast<double>(value)); };
+  TENSORD_BY_FLOAT(dtype, vmova, n, number(numbers.underflow));
+  TENSORD_BY_FLOAT(dtype, vmax, r, n, x);  // of NaN the second operand
+  TENSORD_BY_FLOAT(dtype, vmova, n, number(numbers.overflow));
+  TENSORD_BY_FLOAT(dtype, vmin, r, n, r);
+  TENSORD_BY_FLOAT(dtype, vmova, shifted, number(numbers.sixteenths_per_one));
+  TENSORD_BY_FLOAT(dtype, vfmadd213, shifted, r, number(numbers.rounder));
+  TENSORD_BY_FLOAT(dtype, vsub, n, shifted, number(numbers.rounder));
+  TENSORD_BY_FLOAT(dtype, vfnmadd231, r, n, number(numbers.sixteenth_high));
+  TENSORD_BY_FLOAT(dtype, vfnmadd231, r, n, number(numbers.sixteenth_low));
+  TENSORD_BY_FLOAT(dtype, vmul, n, n, number(T(0.0625)));
+  const Xbyak::Zmm all_of_power(power.getIdx()), index(shifted.getIdx());  // the table is as long as that
+  if (IsDouble(dtype)) {
+    vmovapd(all_of_power, Vector(numbers.powers));
+    vpermt2pd(all_of_power, index, Vector(numbers.powers + 8));
+  } else {
+    vpermps(all_of_power, index, Vector(numbers.powers));
+  }
+  TENSORD_BY_FLOAT(dtype, vmul, shifted, r, r);
+  TENSORD_BY_FLOAT(dtype, vmova, out, number(numbers.poly.back()));
+  for (size_t i = numbers.poly.size() - 1; i-- > 0;) {
+    TENSORD_BY_FLOAT(dtype, vfmadd213, out, r, number(numbers.poly[i]));
+  }
+  TENSORD_BY_FLOAT(dtype, vfmadd213, out, shifted, r);
+  TENSORD_BY_FLOAT(dtype, vfmadd213, out, power, power);
+  TENSORD_BY_FLOAT(dtype, vscalef, out, out, n);
 }
 
 // ±1 with the sign of x, but x itself where it is NaN or a zero.

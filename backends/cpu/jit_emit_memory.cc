@@ -33,8 +33,20 @@ Xbyak::Address JitEmitter::LaneConstant(DType dtype, uint32_t bits32, uint64_t b
   return is_wide ? Constant(bits64, 0, 8) : Constant32(bits32);
 }
 
+Xbyak::Address JitEmitter::Vector(const void* bytes) {
+  for (const PooledVector& vector : vectors_) {
+    if (vector.bytes == bytes) return ptr[rip + vector.label];
+  }
+  vectors_.push_back({bytes, Xbyak::Label()});
+  return ptr[rip + vectors_.back().label];
+}
+
 void JitEmitter::WriteConstants() {
   align(64);
+  for (PooledVector& vector : vectors_) {
+    L(vector.label);
+    db(static_cast<const uint8_t*>(vector.bytes), static_cast<size_t>(VectorBytes(isa_)));
+  }
   for (PooledConstant& constant : constants_) {
     L(constant.label);
     for (int i = 0; i < VectorBytes(isa_); i += constant.element_bytes) {
@@ -67,8 +79,15 @@ void JitEmitter::EmitLoad(DType dtype, const Xmm& out, const Xbyak::Address& fro
       vpmovzxwd(out, from);
       return vpslld(out, out, 16);
     default:
-      return vmovups(out, from);
+      return SizeOf(dtype) == 8 ? vmovupd(out, from) : vmovups(out, from);  // as masks count
   }
+}
+
+void JitEmitter::EmitPartialLoad(DType dtype, const Xmm& out, const Xbyak::Address& from) {
+  if (dtype != DType::kBool) return EmitLoad(dtype, out | k7 | T_z, from);
+  mask_bytes_ == 8 ? vpmovzxbq(out | k7 | T_z, from) : vpmovzxbd(out | k7 | T_z, from);
+  mask_bytes_ == 8 ? vptestmq(k1, out, out) : vptestmd(k1, out, out);
+  MaskToValue(out, k1);
 }
 
 void JitEmitter::EmitStore(DType dtype, const Xbyak::Address& to, const Xmm& x) {
@@ -102,7 +121,7 @@ void JitEmitter::EmitStore(DType dtype, const Xbyak::Address& to, const Xmm& x) 
       vpackusdw(low, low, t1);
       return vmovups(to, low);
     default:
-      return vmovups(to, x);
+      return SizeOf(dtype) == 8 ? vmovupd(to, x) : vmovups(to, x);
   }
 }
 

@@ -9,13 +9,15 @@
 #include <utility>
 
 #include "backends/cpu/jit_program.h"
+#include "backends/cpu/vector_math_calls.h"
 #include "xbyak/xbyak.h"
 
 namespace tensord::cpu {
 
 // Writes the instructions of single nodes on vectors of `lanes` elements, into a buffer that it borrows. Values are in
-// registers that are as long as their elements need; BOOL is a mask: all bits of a lane of mask_bytes(). The last three
-// registers are for what a node needs on the way, as are the mask registers and rax.
+// registers that are as long as their elements need; BOOL is a mask: all bits of a lane of mask_bytes(). The last
+// registers, four of AVX-512 and three of AVX2, are for what a node needs on the way, as are the mask registers and
+// rax.
 //
 // A result's register may be that of an operand, so that it is written last.
 class JitEmitter : public Xbyak::CodeGenerator {
@@ -25,7 +27,7 @@ class JitEmitter : public Xbyak::CodeGenerator {
   JitEmitter(JitIsa isa, int lanes, int mask_bytes, size_t buffer_bytes, void* buffer)
       : CodeGenerator(buffer_bytes, buffer), isa_(isa), lanes_(lanes), mask_bytes_(mask_bytes) {}
 
-  static int NumRegisters(JitIsa isa) { return isa == JitIsa::kAvx512 ? 29 : 13; }
+  static int NumRegisters(JitIsa isa) { return isa == JitIsa::kAvx512 ? 28 : 13; }
 
   bool is_avx512() const { return isa_ == JitIsa::kAvx512; }
   int lanes() const { return lanes_; }
@@ -42,6 +44,8 @@ class JitEmitter : public Xbyak::CodeGenerator {
   // Of a float's bits in either size.
   Xbyak::Address FloatConstant(DType dtype, double value);
   Xbyak::Address LaneConstant(DType dtype, uint32_t bits32, uint64_t bits64);
+  // The bytes of a whole vector.
+  Xbyak::Address Vector(const void* bytes);
   void WriteConstants();
 
   // An operand of a node: a register, or memory where the node takes it.
@@ -60,6 +64,8 @@ class JitEmitter : public Xbyak::CodeGenerator {
 
   // Arrays from and to user memory; halves and BOOL change their form.
   void EmitLoad(DType dtype, const Xmm& out, const Xbyak::Address& from);
+  // Of the lanes of k7, the others 0 or false (AVX-512). EmitStore takes such an address as it is.
+  void EmitPartialLoad(DType dtype, const Xmm& out, const Xbyak::Address& from);
   void EmitStore(DType dtype, const Xbyak::Address& to, const Xmm& x);
   // To what the 16-bit float can hold.
   void RoundToHalf(DType half, const Xmm& x);
@@ -76,6 +82,8 @@ class JitEmitter : public Xbyak::CodeGenerator {
   void EmitUnary(const JitNode& node, const Xmm& out, const Xmm& x);
   void EmitBinary(const JitNode& node, const Xmm& out, const Xmm& a, const Operand& b, const Operand& first);
   void EmitFloatUnary(CoreOp op, DType dtype, const Xmm& out, const Xmm& x);
+  template <typename T>
+  void EmitExp(DType dtype, const ExpNumbers<T>& numbers, const Xmm& out, const Xmm& x);
   void EmitIntegerUnary(CoreOp op, DType dtype, const Xmm& out, const Xmm& x);
   void EmitComplexUnary(CoreOp op, DType dtype, const Xmm& out, const Xmm& x);
   void EmitFloatBinary(CoreOp op, DType dtype, const Xmm& out, const Xmm& a, const Operand& b, const Operand& first);
@@ -109,11 +117,16 @@ class JitEmitter : public Xbyak::CodeGenerator {
     int element_bytes;
     Xbyak::Label label;
   };
+  struct PooledVector {
+    const void* bytes;
+    Xbyak::Label label;
+  };
 
   const JitIsa isa_;
   const int lanes_;
   const int mask_bytes_;
   std::list<PooledConstant> constants_;
+  std::list<PooledVector> vectors_;
 };
 
 }  // namespace tensord::cpu

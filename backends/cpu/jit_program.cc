@@ -113,7 +113,7 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
   const DType x = RegisterDType(node.computed);
   switch (node.op_kind) {
     case MicroKind::kUnary:
-      return node.call != nullptr || IsUnaryJitted(node.op, x);
+      return node.call != nullptr || IsUnaryJitted(node.op, x) || IsMathJitted(node.op, x, isa);
     case MicroKind::kBinary:
       return node.call != nullptr || IsBinaryJitted(node.op, x, isa);
     case MicroKind::kCompare:
@@ -129,6 +129,13 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
   }
 }
 
+bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa) {
+  if (op != CoreOp::kExp || isa != JitIsa::kAvx512) return false;
+  const VectorMathCalls& calls = GetVectorMathCalls();
+  return register_dtype == DType::kF32 ? calls.exp_f32 != nullptr
+                                       : register_dtype == DType::kF64 && calls.exp_f64 != nullptr;
+}
+
 void SimplifyJitProgram(JitProgram* program) {
   std::vector<JitNode>& nodes = program->nodes;
   std::vector<int32_t> uses(nodes.size(), 0);
@@ -139,7 +146,7 @@ void SimplifyJitProgram(JitProgram* program) {
   }
   for (size_t i = nodes.size(); i-- > 0;) {
     JitNode& node = nodes[i];
-    if (node.kind == JitNode::Kind::kStore) continue;
+    if (node.is_root()) continue;
     if (uses[i] == 0) {
       for (const int32_t operand : node.operands) {
         if (operand >= 0) --uses[static_cast<size_t>(operand)];
@@ -160,7 +167,7 @@ void SimplifyJitProgram(JitProgram* program) {
   std::vector<int32_t> moved(nodes.size(), -1);
   size_t count = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].kind != JitNode::Kind::kStore && uses[i] == 0) continue;
+    if (!nodes[i].is_root() && uses[i] == 0) continue;
     for (int32_t& operand : nodes[i].operands) {
       if (operand >= 0) operand = moved[static_cast<size_t>(operand)];
     }

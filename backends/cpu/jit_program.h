@@ -32,6 +32,7 @@ struct JitNode {
     kOp,
     kCompareSelect,  // operands 0 and 1 compared, then 2 or 3
     kStore,          // operand 0 to the array at `place`
+    kFold,           // operand 0 into one element at `place`, by `op` (JitRows)
   };
   Kind kind = Kind::kOp;
   DType dtype = DType::kInvalid;     // of the value; of the array
@@ -44,6 +45,9 @@ struct JitNode {
   std::array<char, 16> constant = {};
   const void* call = nullptr;  // of the vector math functions, where the op is one of them
   bool streams = false;        // kStore: past the cache, in code that streams
+
+  // What is there for its effect, and has no value.
+  bool is_root() const { return kind == Kind::kStore || kind == Kind::kFold; }
 };
 
 // What one piece of code computes at each point, in order: values before their users, stores in the order of the
@@ -55,6 +59,9 @@ struct JitProgram {
 
 // Whether code can be made of it: an op, on a dtype.
 bool IsJitted(const JitNode& node, JitIsa isa);
+
+// Whether a math function's code can be in it, rather than a call.
+bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa);
 
 // What a value is in a register: 16-bit floats are F32, the others themselves.
 DType RegisterDType(DType dtype);

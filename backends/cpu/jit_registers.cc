@@ -166,7 +166,7 @@ class Allocation {
 
   void Schedule(int32_t position) {
     const JitNode& node = nodes_[static_cast<size_t>(position)];
-    const bool is_store = node.kind == JitNode::Kind::kStore;
+    const bool is_store = node.is_root();
     const bool is_call = node.call != nullptr;
     JitInstruction instruction{.kind = is_store ? JitInstruction::Kind::kStore : JitInstruction::Kind::kOp,
                                .node = position};

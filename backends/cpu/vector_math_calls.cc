@@ -26,6 +26,23 @@ namespace {
 #define TENSORD_HAS_CALLS 0
 #endif
 
+#if TENSORD_HAVE_LOOKUP
+template <typename T>
+const ExpNumbers<T>* NumbersOfExp() {
+  using C = ExpConstants<T>;
+  using Table = ExpTable<T>;
+  static const ExpNumbers<T> numbers = {
+      C::kUnderflow,        C::kOverflow, Table::kSixteenthsPerOne, FloatLayout<T>::kRounder, Table::kSixteenthHigh,
+      Table::kSixteenthLow, Table::kPoly, Exp2Table<T>::kPower};
+  return &numbers;
+}
+#else
+template <typename T>
+const ExpNumbers<T>* NumbersOfExp() {
+  return nullptr;
+}
+#endif
+
 #if TENSORD_HAS_CALLS
 
 template <typename T>
@@ -85,7 +102,8 @@ std::array<const void*, kNumCoreOps> Table() {
 }
 
 const VectorMathCalls* Calls() {
-  static const VectorMathCalls calls = {sizeof(Register<float>), Table<float>(), Table<double>()};
+  static const VectorMathCalls calls = {sizeof(Register<float>), Table<float>(), Table<double>(), NumbersOfExp<float>(),
+                                        NumbersOfExp<double>()};
   return &calls;
 }
 
@@ -94,7 +112,8 @@ const VectorMathCalls* Calls() {
 // Code can be made for the same instruction sets, without calls.
 const VectorMathCalls* Calls() {
   constexpr int kVectorBytes = !HWY_ARCH_X86 ? 0 : HWY_TARGET <= HWY_AVX3 ? 64 : HWY_TARGET == HWY_AVX2 ? 32 : 0;
-  static const VectorMathCalls calls = {.vector_bytes = kVectorBytes};
+  static const VectorMathCalls calls = {
+      .vector_bytes = kVectorBytes, .exp_f32 = NumbersOfExp<float>(), .exp_f64 = NumbersOfExp<double>()};
   return &calls;
 }
 

@@ -1,0 +1,105 @@
+#include "backends/cpu/fused_translation.h"
+
+#include <cstring>
+#include <utility>
+
+#include "backends/cpu/vector_math_calls.h"
+
+namespace tensord::cpu {
+
+void FusedTranslation::AddRepeats(const std::vector<FusedStep>& repeats) {
+  for (const FusedStep& step : repeats) {
+    if (step.single_a && step.over_tile) repeated_[step.out] = step.a;
+  }
+}
+
+void FusedTranslation::Start(Values values) {
+  values_are_single_ = values == Values::kElements;
+  program_ = {};
+  values_.clear();
+  arrays_.clear();
+}
+
+int32_t FusedTranslation::AddNode(JitNode node) {
+  program_.nodes.push_back(std::move(node));
+  return static_cast<int32_t>(program_.nodes.size()) - 1;
+}
+
+int32_t FusedTranslation::Value(int32_t place, bool single, DType dtype) {
+  single = single || values_are_single_;
+  if (const auto repeated = repeated_.find(place); repeated != repeated_.end() && !single) {
+    place = repeated->second;
+    single = true;
+  }
+  const auto [found, is_new] = values_.try_emplace({place, single}, -1);
+  if (!is_new) return found->second;
+  JitNode node{.kind = single ? JitNode::Kind::kSingle : JitNode::Kind::kInput, .dtype = dtype, .place = place};
+  const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
+  if (at.kind == FusedPlace::Kind::kConstant) {
+    node.kind = JitNode::Kind::kConstant;
+    std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
+  } else if (!single) {
+    arrays_.insert(place);
+  }
+  return found->second = AddNode(std::move(node));
+}
+
+bool FusedTranslation::Add(const FusedStep& step) {
+  if (step.kind == FusedStepKind::kCopy) {
+    const auto found = values_.find({step.a, values_are_single_});
+    if (found == values_.end()) return false;
+    const JitNode& from = program_.nodes[static_cast<size_t>(found->second)];
+    if (from.kind == JitNode::Kind::kInput) return false;
+    return Set(step.out, found->second);
+  }
+  JitNode node{.kind = JitNode::Kind::kOp,
+               .dtype = step.dtype,
+               .computed = step.computed,
+               .op_kind = step.micro,
+               .op = step.op,
+               .direction = step.direction};
+  switch (step.kind) {
+    case FusedStepKind::kFunction: {
+      const bool is_called = (step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary) &&
+                             !IsMathJitted(step.op, RegisterDType(step.computed), isa_);
+      if (is_called) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
+      if (!IsJitted(node, isa_)) return false;
+      node.operands[0] = Value(step.a, step.single_a, step.computed);
+      if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
+      break;
+    }
+    case FusedStepKind::kConvert:
+      if (!IsJitted(node, isa_)) return false;
+      node.operands[0] = Value(step.a, false, step.computed);
+      break;
+    case FusedStepKind::kSelect:
+      if (!IsJitted(node, isa_)) return false;
+      node.operands = {Value(step.a, false, DType::kBool), Value(step.b, false, step.dtype),
+                       Value(step.c, false, step.dtype), -1};
+      break;
+    case FusedStepKind::kClamp: {
+      node.op_kind = MicroKind::kBinary;
+      node.op = CoreOp::kMaximum;
+      node.computed = step.dtype;
+      if (!IsJitted(node, isa_)) return false;
+      node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype), -1, -1};
+      const int32_t raised = AddNode(node);
+      node.op = CoreOp::kMinimum;
+      node.operands = {raised, Value(step.c, step.single_c, step.dtype), -1, -1};
+      break;
+    }
+    default:
+      return false;
+  }
+  return Set(step.out, AddNode(std::move(node)));
+}
+
+// The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
+bool FusedTranslation::Set(int32_t out, int32_t value) {
+  values_[{out, values_are_single_}] = value;
+  const DType dtype = program_.nodes[static_cast<size_t>(value)].dtype;
+  AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value, -1, -1, -1}});
+  return true;
+}
+
+}  // namespace tensord::cpu

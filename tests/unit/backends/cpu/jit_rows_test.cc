@@ -1,0 +1,170 @@
+// Groups that are rows, as one piece of code for all stages, against the same kernels as steps: the same bits.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/micro_builder.h"
+#include "tests/testlib/random_literal.h"
+#include "tests/unit/backends/cpu/jit_comparison.h"
+
+namespace tensord::cpu {
+namespace {
+
+// Around multiples of vectors, of turns of four, and of the run below which folds have another order.
+constexpr int64_t kLengths[] = {1,   2,   15,  16,  17,  63,  64,  65,  127,  255,
+                                256, 257, 319, 320, 511, 512, 513, 767, 1000, 1024};
+constexpr int64_t kRows = 5;  // fewer than are taken across the memory order
+
+bool IsRows(const Fused& fused) { return absl::StrContains(fused.Describe(), "all stages of a row at once"); }
+
+MicroBuilder RowsBuilder(int64_t length, int64_t rows) {
+  return MicroBuilder({{.size = length, .is_reduced = true}, {.size = rows}});
+}
+
+Literal Random(DType dtype, int64_t elements, Values values, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  return RandomLiteral({dtype, {elements}}, values, &random);
+}
+
+// A fold of what is read, and one of what the first one leaves; kept results and one of all points.
+MicroProgram TwoFolds(ReduceKind kind, DType dtype, int64_t length) {
+  MicroBuilder b = RowsBuilder(length, kRows);
+  const int32_t x = b.Load(dtype, MicroLevel::kFull);
+  const int32_t first = b.Reduce(kind, x);
+  const int32_t rest = b.Binary(CoreOp::kSubtract, x, first);
+  const int32_t second = b.Reduce(kind, rest);
+  b.Result(first);
+  b.Result(b.Binary(CoreOp::kAdd, first, second));
+  b.Result(b.Binary(CoreOp::kMultiply, rest, second));
+  return b.Build();
+}
+
+TEST(JitRowsTest, EveryFoldAtEveryLength) {
+  ForEachJitIsa([] {
+    for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProduct, ReduceKind::kMax, ReduceKind::kMin}) {
+      for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBF16}) {
+        for (const int64_t length : kLengths) {
+          const MicroProgram program = TwoFolds(kind, dtype, length);
+          for (const Values values : {Values::kModest, Values::kEdges}) {
+            const Literal x = Random(dtype, length * kRows, values, static_cast<uint64_t>(length));
+            const std::string what = absl::StrCat("fold ", static_cast<int>(kind), " of ", length, " ", Name(dtype));
+            if (!ExpectSameBits(program, {x}, what)) return;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(JitRowsTest, AreUsedForSoftmaxAndLayerNorm) {
+  const bool has_rows = BestJitIsa() == JitIsa::kAvx512;
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t length : {256, 511}) {
+      EXPECT_EQ(IsRows(Fused(SoftmaxProgram(length, 64, dtype))), has_rows);
+      EXPECT_EQ(IsRows(Fused(LayerNormProgram(length, 64, dtype))), has_rows);
+      EXPECT_EQ(IsRows(Fused(VarianceProgram(length, 64, dtype))), has_rows);
+      EXPECT_FALSE(IsRows(Fused(SoftmaxProgram(length, 64, dtype), kSteps)));
+    }
+  }
+  EXPECT_FALSE(IsRows(Fused(SoftmaxProgram(100000, 64, DType::kF32))));  // more than a tile
+}
+
+// The maximum of a row with NaN is found in another way than that of its neighbours; zeros have signs.
+TEST(JitRowsTest, NanAndZerosAmongRowsWithout) {
+  ForEachJitIsa([] {
+    constexpr int64_t kLength = 600;
+    for (const ReduceKind kind : {ReduceKind::kMax, ReduceKind::kMin}) {
+      MicroBuilder b = RowsBuilder(kLength, kRows);
+      const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+      const int32_t order = b.Reduce(kind, x);
+      b.Result(order);
+      b.Result(b.Reduce(ReduceKind::kSum, b.Unary(CoreOp::kExp, b.Binary(CoreOp::kSubtract, x, order))));
+      const MicroProgram program = b.Build();
+      for (const int64_t at : {0, 17, 255, 300, 575, 599}) {
+        for (const float special : {std::nanf("1"), -std::nanf("2"), INFINITY, -INFINITY, -0.0f}) {
+          Literal literal = Random(DType::kF32, kLength * kRows, Values::kModest, 7);
+          float* const values = reinterpret_cast<float*>(literal.mutable_data());
+          for (int64_t i = 0; i < kLength; ++i) values[kLength + i] = i % 2 == 0 ? 0.0f : -0.0f;
+          for (const int64_t row : {int64_t{1}, int64_t{3}}) values[row * kLength + at] = special;
+          if (!ExpectSameBits(program, {literal}, absl::StrCat(special, " at ", at))) return;
+        }
+      }
+    }
+  });
+}
+
+// Rows along several axes, with gaps between them or backwards; elements of a row that are read, and written.
+TEST(JitRowsTest, RowsThatAreNotDense) {
+  ForEachJitIsa([] {
+    constexpr int64_t kLength = 300, kGap = 310;
+    for (const bool backwards : {false, true}) {
+      MicroBuilder b({{.size = kLength, .is_reduced = true}, {.size = 3}, {.size = 4}});
+      const int64_t stride = backwards ? -kGap : kGap;
+      const int32_t x = b.Load(DType::kF32, MicroLevel::kFull,
+                               {.offset = backwards ? 2 * kGap : 0, .strides = {1, stride, 4 * kGap}});
+      const int32_t scale = b.Load(DType::kF32, MicroLevel::kFull, {.strides = {1, 0, 0}});
+      const int32_t shift = b.Load(DType::kF16, MicroLevel::kKept);
+      const int32_t sum = b.Reduce(ReduceKind::kSum, b.Binary(CoreOp::kMultiply, x, scale));
+      const int32_t shifted = b.Binary(CoreOp::kAdd, sum, b.Convert(DType::kF32, shift));
+      b.Result(b.Compare(CompareDirection::kGt, x, shifted));
+      b.Result(b.Convert(DType::kBF16, shifted));
+      b.Result(b.Convert(DType::kF16, b.Binary(CoreOp::kSubtract, x, b.Unary(CoreOp::kTanh, shifted))));
+      const std::vector<Literal> tensors = {Random(DType::kF32, 16 * kGap, Values::kModest, 1),
+                                            Random(DType::kF32, kLength, Values::kModest, 2),
+                                            Random(DType::kF16, 12, Values::kModest, 3)};
+      if (!ExpectSameBits(b.Build(), tensors, backwards ? "backwards" : "with gaps")) return;
+    }
+  });
+}
+
+// A stage that stores what it folds, calls of functions beside folds, more folds than registers.
+TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
+  ForEachJitIsa([] {
+    for (const int64_t length : {200, 333, 512}) {
+      for (const DType dtype : {DType::kF32, DType::kF64}) {
+        MicroBuilder b = RowsBuilder(length, kRows);
+        const int32_t x = b.Load(dtype, MicroLevel::kFull);
+        const int32_t y = b.Unary(CoreOp::kTanh, x);
+        const int32_t largest = b.Reduce(ReduceKind::kMax, y);
+        const int32_t total = b.Reduce(ReduceKind::kSum, y);
+        b.Result(y);
+        b.Result(b.Binary(CoreOp::kSubtract, largest, total));
+        const int32_t z = b.Binary(CoreOp::kAdd, x, largest);
+        int32_t all = total;
+        for (const ReduceKind kind :
+             {ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kSum, ReduceKind::kProduct, ReduceKind::kMax}) {
+          all = b.Binary(CoreOp::kAdd, all, b.Reduce(kind, b.Binary(CoreOp::kMultiply, z, all == total ? x : z)));
+        }
+        b.Result(all);
+        b.Result(b.Unary(CoreOp::kLog, b.Binary(CoreOp::kDivide, z, all)));
+        const MicroProgram program = b.Build();
+        for (const Values values : {Values::kModest, Values::kEdges}) {
+          const Literal operand = Random(dtype, length * kRows, values, 5);
+          if (!ExpectSameBits(program, {operand}, absl::StrCat(length, " ", Name(dtype)))) return;
+        }
+      }
+    }
+  });
+}
+
+// Results that are stored past the cache, on any number of threads.
+TEST(JitRowsTest, BigResultsOnAnyNumberOfThreads) {
+  constexpr int64_t kLength = 1024, kMany = 8192;
+  const MicroProgram program = SoftmaxProgram(kLength, kMany, DType::kF32);
+  const std::vector<Literal> tensors = {Random(DType::kF32, kLength * kMany, Values::kModest, 9)};
+  const Fused code(program);
+  const auto want = Fused(program, kSteps).Run(tensors, 2);
+  EXPECT_EQ(code.Run(tensors, 1), want);
+  EXPECT_EQ(code.Run(tensors, 3), want);
+  EXPECT_EQ(code.Run(tensors, 2, {0, 0}), want);
+}
+
+}  // namespace
+}  // namespace tensord::cpu
