@@ -118,6 +118,12 @@ void BlockReflectors::Apply(const T* v, const T* tau, T* c, char* scratch, Threa
     const int64_t at = block.first;
     CopyDense(v + at * (shape_.v_leading + 1), shape_.v_leading, shape_.stored_in_rows, shape_.length - at, block.count,
               dense);
+    if (shape_.lies_in_v) {
+      for (int64_t j = at; j < at + block.count; ++j) {
+        std::fill_n(c + j * shape_.c_leading, shape_.length, T(0));
+        c[j * (shape_.c_leading + 1)] = 1;
+      }
+    }
     block.gram.Run(dense, dense, gram, workspace, /*accumulates=*/false, pool);
     MakeTriangle(gram, tau + at, block.count, shape_.transposes || !is_left, triangle);
     T* const part =

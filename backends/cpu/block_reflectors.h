@@ -26,7 +26,9 @@ class BlockReflectors {
     bool transposes = false;          // Q^T·C, left only
     bool stored_in_rows = false;      // V's columns are rows where it lies
     bool starts_as_identity = false;  // C is the first columns of the identity, left only
-    int64_t v_leading = 0;            // elements between columns of what V lies in
+    // C is where V lies: columns of V become those of the identity when they have been read. Only with that.
+    bool lies_in_v = false;
+    int64_t v_leading = 0;  // elements between columns of what V lies in
     int64_t c_leading = 0;
   };
 
@@ -38,6 +40,7 @@ class BlockReflectors {
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // `scratch` is aligned to 64.
+  // With lies_in_v `c` is `v`, and columns beyond V's are the identity's.
   template <typename T>
   void Apply(const T* v, const T* tau, T* c, char* scratch, ThreadPool& pool) const;
 

@@ -44,18 +44,24 @@ BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns) : m_(m), n_(n),
         std::max(work_size_, lapack::Geqrf(m - first, panel.columns, static_cast<T*>(nullptr), nullptr, nullptr, 0));
     panels_.push_back(std::move(panel));
   }
-  q_ = BlockReflectors(
-      kDTypeOf<T>,
-      {.length = m, .count = k, .others = q_columns, .starts_as_identity = true, .v_leading = m, .c_leading = m});
-  a_ = layout_.Add<T>(m * n);
+  q_ = BlockReflectors(kDTypeOf<T>, {.length = m,
+                                     .count = k,
+                                     .others = q_columns,
+                                     .starts_as_identity = true,
+                                     .lies_in_v = q_columns >= n,
+                                     .v_leading = m,
+                                     .c_leading = m});
   tau_ = layout_.Add<T>(k);
-  work_ = layout_.Add<T>(work_size_ + m * kPanelColumns);
-  reflect_ = layout_.Add<char>(std::max(reflect_bytes, q_.scratch_bytes()));
+  // A panel and what follows from it are in turns.
+  const int64_t panel_bytes = (work_size_ + m * kPanelColumns) * static_cast<int64_t>(sizeof(T));
+  work_ = layout_.Add<char>(std::max({panel_bytes, reflect_bytes, q_.scratch_bytes()}));
 }
 
 template <typename T>
 int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const {
-  T *const packed = At<T>(scratch, a_), *const tau = At<T>(scratch, tau_), *const work = At<T>(scratch, work_);
+  T *const tau = At<T>(scratch, tau_), *const work = At<T>(scratch, work_);
+  // A fits into Q where that has columns enough, and else into R, which then has all rows.
+  T* const packed = q_columns_ >= n_ ? q : r;
   std::copy_n(a, m_ * n_, packed);
   for (const Panel& panel : panels_) {
     // LAPACKE's panels are dense.
@@ -69,12 +75,21 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
     }
     for (int64_t j = 0; j < panel.columns; ++j) std::copy_n(dense + j * rows, rows, corner + j * m_);
     if (panel.first + panel.columns == n_) continue;
-    panel.update.Apply(corner, tau + panel.first, corner + panel.columns * m_, scratch + reflect_, pool);
+    panel.update.Apply(corner, tau + panel.first, corner + panel.columns * m_, scratch + work_, pool);
   }
-  CopyUpperClearLower(packed, m_, q_columns_, n_, r);
-  std::fill_n(q, m_ * q_columns_, T(0));
-  SetDiagonal(m_, q_columns_, T(1), q);
-  q_.Apply(packed, tau, q, scratch + reflect_, pool);
+  // The columns of Q that are not there yet are the identity's.
+  const int64_t there = packed == q ? n_ : 0;
+  for (int64_t j = there; j < q_columns_; ++j) {
+    std::fill_n(q + j * m_, m_, T(0));
+    q[j * (m_ + 1)] = 1;
+  }
+  if (packed == q) {
+    CopyUpperClearLower(q, m_, q_columns_, n_, r);
+    q_.Apply(q, tau, q, scratch + work_, pool);
+  } else {
+    q_.Apply(r, tau, q, scratch + work_, pool);
+    ClearBelowDiagonal(m_, n_, r);
+  }
   return 0;
 }
 
@@ -92,9 +107,8 @@ BlockedEigh<T>::BlockedEigh(int64_t n)
   a_ = layout_.Add<T>(n * n);
   beside_ = layout_.Add<T>(n);
   tau_ = layout_.Add<T>(n);
-  work_ = layout_.Add<T>(work_size_);
+  work_ = layout_.Add<char>(std::max(work_size_ * static_cast<int64_t>(sizeof(T)), q_.scratch_bytes()));
   integers_ = layout_.Add<lapack_int>(3 + 5 * n);
-  reflect_ = layout_.Add<char>(q_.scratch_bytes());
 }
 
 template <typename T>
@@ -106,7 +120,7 @@ int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, Th
   if (info == 0) info = lapack::Stedc(n_, values, beside, vectors, work, At<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   // The reflectors leave the first row alone.
-  q_.Apply(reduced + 1, tau, vectors + 1, scratch + reflect_, pool);
+  q_.Apply(reduced + 1, tau, vectors + 1, scratch + work_, pool);
   return 0;
 }
 

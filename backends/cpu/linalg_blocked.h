@@ -36,7 +36,7 @@ class BlockedQr {
   std::vector<Panel> panels_;
   BlockReflectors q_;
   ScratchLayout layout_;
-  int64_t a_ = 0, tau_ = 0, work_ = 0, reflect_ = 0;
+  int64_t tau_ = 0, work_ = 0;
 };
 
 // Of a symmetric matrix, of which the lower triangle is read and whose numbers are of an ordinary scale.
@@ -54,7 +54,7 @@ class BlockedEigh {
   int64_t work_size_ = 0;
   BlockReflectors q_;
   ScratchLayout layout_;
-  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0, integers_ = 0, reflect_ = 0;
+  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0, integers_ = 0;
 };
 
 // Of a matrix that is not far from square, whose numbers are of an ordinary scale.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -165,6 +166,22 @@ Graph HorizontalDiffusionGraph(int64_t levels, int64_t columns, int64_t rows) {
   return g.Take();
 }
 
+namespace {
+
+// Of n x n numbers in F64, `matrices` of them.
+NeededScratch NeededByDivideAndConquer(absl::string_view op, int64_t matrices, int64_t n) {
+  return {.op = absl::StrCat("tensord.linalg.v1.", op),
+          .bytes = matrices * n * n * 8,
+          .reason = "the reflectors that made the matrix narrow, and where divide and conquer multiplies vectors"};
+}
+
+NeededScratch NeededByOrder(int64_t bytes) {
+  return {
+      .op = "dot_general", .bytes = bytes, .reason = "a product whose axes come in another order than the result's"};
+}
+
+}  // namespace
+
 std::vector<BenchGraph> AllBenchGraphs() {
   // A size of the benchmark, scaled; at least `least`.
   const auto at = [](double scale, int64_t size, int64_t least) {
@@ -200,26 +217,48 @@ std::vector<BenchGraph> AllBenchGraphs() {
       {"G15 encoder layer", [=](double s) { return EncoderLayerGraph(512, at(s, 256, 2), 8, 2048); }},
       {"G16 convolution", [=](double s) { return ConvolutionGraph(56, 32, 64, at(s, 8, 1)); }},
       {"G17 Gaussian process", [=](double s) { return GaussianProcessGraph(at(s, 1024, 2), 8); }},
-      {"G18 two-site update", [=](double s) { return TwoSiteUpdateGraph(at(s, 128, 2), 2); }, true},
+      {"G18 two-site update",
+       [=](double s) { return TwoSiteUpdateGraph(at(s, 128, 2), 2); },
+       {NeededByDivideAndConquer("Svd", 4, 256)}},
       {"G19 SVD 8x8", [=](double s) { return MatrixOpGraph("svd", 8, at(s, 4096, 1), 1); }},
       {"G19 solve 16x16", [=](double s) { return MatrixOpGraph("solve", 16, at(s, 1024, 1), 1); }},
-      {"G20 SVD", [=](double s) { return MatrixOpGraph("svd", at(s, 512, 2), 1, 16); }, true},
-      {"G20 QR", [=](double s) { return MatrixOpGraph("qr", at(s, 512, 2), 1, 16); }, true},
-      {"G20 eigenvectors", [=](double s) { return MatrixOpGraph("eigh", at(s, 512, 2), 1, 16); }, true},
+      {"G20 SVD",
+       [=](double s) { return MatrixOpGraph("svd", at(s, 512, 2), 1, 16); },
+       {NeededByDivideAndConquer("Svd", 4, 512)}},
+      {"G20 QR",
+       [=](double s) { return MatrixOpGraph("qr", at(s, 512, 2), 1, 16); },
+       {{.op = "tensord.linalg.v1.Qr",
+         .bytes = 3 * 512 * 64 * 8,
+         .reason = "a block of reflectors beside zeros and ones, and what it makes of the other columns, twice"}}},
+      {"G20 eigenvectors",
+       [=](double s) { return MatrixOpGraph("eigh", at(s, 512, 2), 1, 16); },
+       {NeededByDivideAndConquer("Eigh", 2, 512)}},
       {"G20 determinant", [=](double s) { return MatrixOpGraph("lu", at(s, 512, 2), 1, 16); }},
-      {"G20 Cholesky", [=](double s) { return MatrixOpGraph("cholesky", at(s, 512, 2), 1, 16); }, true},
-      {"G20 solve", [=](double s) { return MatrixOpGraph("solve", at(s, 512, 2), 1, 16); }, true},
+      {"G20 Cholesky", [=](double s) { return MatrixOpGraph("cholesky", at(s, 512, 2), 1, 16); }},
+      {"G20 solve",
+       [=](double s) { return MatrixOpGraph("solve", at(s, 512, 2), 1, 16); },
+       {{.op = "tensord.linalg.v1.Solve",
+         .bytes = 512 * 512 * 8,
+         .reason = "the factors of a matrix that is the caller's, while the result has 16 columns"}}},
       {"G21 padding", [=](double s) { return PaddedOperandsGraph(at(s, 1000000, 2)); }},
       {"G21 spectra", [=](double s) { return SpectrumProductGraph(at(s, 1000001, 2)); }},
       {"G21 Poisson factor", [=](double s) { return PoissonFactorGraph(at(s, 1024, 2)); }},
-      {"G21 convolution", [=](double s) { return TransformedConvolutionGraph(at(s, 1000000, 2)); }, true},
+      {"G21 convolution",
+       [=](double s) { return TransformedConvolutionGraph(at(s, 1000000, 2)); },
+       {{.op = "tensord.fft.v1.Fft",
+         .bytes = 1000000 * 16,
+         .reason = "a line between its columns and its rows: neither lies where the other is read"}}},
       {"G21 Poisson solver", [=](double s) { return PoissonSolverGraph(at(s, 1024, 2)); }},
       {"G22 circuit", [=](double s) { return CircuitGraph(at(1 + std::log2(s) / 20, 20, 2), 20); }},
       {"G23 DMRG", [=](double s) { return DmrgGraph(at(s, 256, 2), 5, 2); }},
       {"G24a matrix chain", [=](double s) { return MatrixChainGraph(100, at(s, 500, 20)); }},
       {"G24b MPS inner product", [=](double s) { return MpsInnerProductGraph(200, at(s, 64, 2), 2); }},
-      {"G25 abcde-efbad-cf", [](double) { return ContractionGraph("abcde-efbad-cf", "a24b16c24d16e24f16"); }, true},
-      {"G25 abcd-dbea-ec", [](double) { return ContractionGraph("abcd-dbea-ec", "a48b32c32d48e48"); }, true},
+      {"G25 abcde-efbad-cf",
+       [](double) { return ContractionGraph("abcde-efbad-cf", "a24b16c24d16e24f16"); },
+       {NeededByOrder(24 * 16 * 24 * 16 * 24 * 8)}},
+      {"G25 abcd-dbea-ec",
+       [](double) { return ContractionGraph("abcd-dbea-ec", "a48b32c32d48e48"); },
+       {NeededByOrder(48 * 32 * 32 * 48 * 8)}},
       {"G25 abcdef-dega-gfbc", [](double) { return ContractionGraph("abcdef-dega-gfbc", "a24b12c12d24e12f12g24"); }},
       {"G25 ab-acd-dbc", [](double) { return ContractionGraph("ab-acd-dbc", "a120b100c100d120"); }},
       {"G25 abcd-aebf-dfce", [](double) { return ContractionGraph("abcd-aebf-dfce", "a48b32c32d48e32f32"); }},

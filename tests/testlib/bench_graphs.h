@@ -102,12 +102,17 @@ struct TensorNetwork {
 };
 Graph EinsumGraph(const TensorNetwork& network);  // t0, t1, … in, y out (G24)
 
+// What the kernel of an op must have besides its operands and results, whoever writes it, and why.
+struct NeededScratch {
+  std::string op;
+  int64_t bytes = 0;
+  std::string reason;
+};
+
 struct BenchGraph {
-  std::string name;                    // "G03 AdamW"
-  std::function<Graph(double)> build;  // sizes times that; 1: as the benchmark has them
-  // Kernels keep parts of their result in memory of their own, which no order of the values can spare: a matrix that is
-  // taken apart, the passes of a long transform, a product that is brought into another order.
-  bool works_in_scratch = false;
+  std::string name;                       // "G03 AdamW"
+  std::function<Graph(double)> build;     // sizes times that; 1: as the benchmark has them
+  std::vector<NeededScratch> needs = {};  // at the benchmark's sizes
 };
 std::vector<BenchGraph> AllBenchGraphs();
 

@@ -40,6 +40,7 @@
 #include "tests/bench/suite/machine_limits.h"
 #include "tests/bench/suite/workloads.h"
 #include "tests/testlib/bench_graphs.h"
+#include "tests/testlib/liveness_optimum.h"
 
 namespace tensord {
 namespace {
@@ -139,6 +140,7 @@ class Commands {
     opened_.emplace(Opened{workload.name, std::move(ours), std::move(unfused), std::move(work)});
 
     const ExecProgram& program = opened_->ours.program().program();
+    const BoundProgram& bound = opened_->ours.bound();
     std::vector<std::string> inputs_json, outputs_json;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const absl::string_view bytes = inputs[i]->bytes();
@@ -151,7 +153,7 @@ class Commands {
     ASSIGN_OR_RETURN(const std::vector<BufferPtr> results, opened_->ours.Run());
     int64_t elements = 0;
     for (size_t i = 0; i < results.size(); ++i) {
-      const ConcreteType& type = opened_->ours.bound().slot_types()[static_cast<size_t>(program.outputs[i].slot)];
+      const ConcreteType& type = bound.slot_types()[static_cast<size_t>(program.outputs[i].slot)];
       const std::string& name = program.outputs[i].name;
       // Of what is changed here and there, the change alone is written; all of it is read.
       const bool is_read = IsState(workload, name) && !workload.rewrites_state;
@@ -166,11 +168,14 @@ class Commands {
     }
     return absl::StrFormat(
         R"({"inputs": [%s], "outputs": [%s], "read_bytes": %d, "written_bytes": %d, "segments": %d, )"
-        R"("is_one_kernel": %s, "temporary_bytes": %d, "elements": %d, "compile_ms": %.3f, )"
+        R"("is_one_kernel": %s, "temporary_bytes": %d, "planned_bytes": %d, "alive_bytes": %d, "elements": %d, )"
+        R"("compile_ms": %.3f, )"
         R"("state": [%s], "explain": [%s]})",
         absl::StrJoin(inputs_json, ", "), absl::StrJoin(outputs_json, ", "), opened_->read_bytes,
         opened_->written_bytes, opened_->ours.program().segment_count(), workload.is_one_kernel ? "true" : "false",
-        opened_->ours.bound().temporary_bytes(), elements, opened_->ours.compile_ms(),
+        bound.temporary_bytes(), PlannedBytes(bound.plan()),
+        LivenessOptimum(program, bound, std::vector<int64_t>(program.instructions.size())), elements,
+        opened_->ours.compile_ms(),
         absl::StrJoin(workload.state, ", ", [](std::string* out, const auto& n) { *out += Quoted(n); }),
         absl::StrJoin(kernels, ", "));
   }

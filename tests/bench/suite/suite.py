@@ -33,6 +33,9 @@ PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onn
 TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4}
 PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3}
 WIDE = {"f32": numpy.float64, "f64": numpy.float64, "c128": numpy.complex128, "i32": numpy.int32}
+# What a network's run may plan over what is alive at once, and what a small one may besides.
+MOST_OVER_ALIVE = 1.15
+LITTLE_MEMORY = 4096
 # A turn takes about so long, and begins when what the one before has left to do is done.
 TURN_MS = 15
 REST_S = 0.02
@@ -223,6 +226,11 @@ def run_workload(workload, ours, peers, threads, rounds, network, machine):
     print(line_of(row), flush=True)
     for name, reason in sorted(absent.items()):
         print("    no %s: %s" % (name, reason), flush=True)
+    if network:
+        print("    memory: %.1f MB planned, %.1f MB alive at once" % (about["planned_bytes"] / 1e6, about["alive_bytes"] / 1e6))
+        if about["planned_bytes"] > MOST_OVER_ALIVE * about["alive_bytes"] + LITTLE_MEMORY:
+            return row, "%s plans %.2f times the memory of what is alive at once" % (
+                workload, about["planned_bytes"] / about["alive_bytes"])
     if about["is_one_kernel"] and about["segments"] != 1:
         return row, "%s has %d segments, and is to be one fused kernel" % (workload, about["segments"])
     return row, None
