@@ -31,7 +31,7 @@ bool BlockedCholesky<T>::Suits(int64_t n) {
 
 template <typename T>
 BlockedCholesky<T>::BlockedCholesky(int64_t n)
-    : n_(n), tiles_(GetGemmTiles(kDTypeOf<T>)), loops_(GetLuPanelLoops<T>()) {}
+    : n_(n), tiles_(GetGemmTiles(kDTypeOf<T>)), loops_(GetFactorizationLoops<T>()) {}
 
 template <typename T>
 int64_t BlockedCholesky<T>::FactorDiagonal(int64_t first, T* a, Diagonal* diagonal) const {
@@ -73,9 +73,10 @@ void BlockedCholesky<T>::Update(int64_t first, int64_t column, int64_t count, T*
                  .columns = count,
                  .terms = kPanelColumns,
                  .a = panel,
+                 .a_leading = n_,
                  .b = negated,
                  .c = a + column * (n_ + 1),
-                 .leading = n_}
+                 .c_leading = n_}
       .Run(tiles_);
 }
 

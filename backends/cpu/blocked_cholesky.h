@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "backends/cpu/factorization_loops.h"
 #include "backends/cpu/gemm_tiles.h"
-#include "backends/cpu/lu_panel_loops.h"
 
 namespace tensord::cpu {
 
@@ -35,7 +35,7 @@ class BlockedCholesky {
 
   int64_t n_;
   GemmTiles tiles_;
-  LuPanelLoops<T> loops_;
+  FactorizationLoops<T> loops_;
 };
 
 extern template class BlockedCholesky<float>;

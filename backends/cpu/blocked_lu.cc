@@ -27,7 +27,11 @@ bool BlockedLu<T>::Suits(int64_t m, int64_t n) {
 
 template <typename T>
 BlockedLu<T>::BlockedLu(int64_t m, int64_t n)
-    : m_(m), n_(n), most_columns_(kPanelColumns), tiles_(GetGemmTiles(kDTypeOf<T>)), loops_(GetLuPanelLoops<T>()) {}
+    : m_(m),
+      n_(n),
+      most_columns_(kPanelColumns),
+      tiles_(GetGemmTiles(kDTypeOf<T>)),
+      loops_(GetFactorizationLoops<T>()) {}
 
 template <typename T>
 int64_t BlockedLu<T>::scratch_bytes() const {
@@ -103,9 +107,10 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
                  .columns = count,
                  .terms = k,
                  .a = a + panel.first * m_ + panel.end(),
+                 .a_leading = m_,
                  .b = negated,
                  .c = a + column * m_ + panel.end(),
-                 .leading = m_}
+                 .c_leading = m_}
       .Run(tiles_);
 }
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "backends/cpu/factorization_loops.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/lapack.h"
-#include "backends/cpu/lu_panel_loops.h"
 
 namespace tensord::cpu {
 
@@ -46,7 +46,7 @@ class BlockedLu {
   int64_t m_, n_;
   int64_t most_columns_;
   GemmTiles tiles_;
-  LuPanelLoops<T> loops_;
+  FactorizationLoops<T> loops_;
 };
 
 extern template class BlockedLu<float>;

@@ -95,19 +95,20 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
 
 template <typename T>
 bool BlockedEigh<T>::Suits(int64_t n) {
-  return n >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, n - 1, n - 1);
+  return n >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, n - 1, n - 1) && Tridiagonalization<T>::Suits(n);
 }
 
 template <typename T>
 BlockedEigh<T>::BlockedEigh(int64_t n)
     : n_(n),
-      work_size_(std::max(lapack::Sytrd(n, static_cast<T*>(nullptr), nullptr, nullptr, nullptr, nullptr, 0),
-                          1 + 4 * n + n * n)),
+      tridiagonalization_(n),
       q_(kDTypeOf<T>, {.length = n - 1, .count = n - 1, .others = n, .v_leading = n, .c_leading = n}) {
   a_ = layout_.Add<T>(n * n);
   beside_ = layout_.Add<T>(n);
   tau_ = layout_.Add<T>(n);
-  work_ = layout_.Add<char>(std::max(work_size_ * static_cast<int64_t>(sizeof(T)), q_.scratch_bytes()));
+  // The steps follow each other.
+  const int64_t stedc_bytes = (1 + 4 * n + n * n) * static_cast<int64_t>(sizeof(T));
+  work_ = layout_.Add<char>(std::max({tridiagonalization_.scratch_bytes(), stedc_bytes, q_.scratch_bytes()}));
   integers_ = layout_.Add<lapack_int>(3 + 5 * n);
 }
 
@@ -116,8 +117,8 @@ int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, Th
   T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_), *const tau = At<T>(scratch, tau_);
   T* const work = At<T>(scratch, work_);
   CopyLower(a, n_, 0, n_, n_, reduced);
-  int64_t info = lapack::Sytrd(n_, reduced, values, beside, tau, work, work_size_);
-  if (info == 0) info = lapack::Stedc(n_, values, beside, vectors, work, At<lapack_int>(scratch, integers_));
+  tridiagonalization_.Run(reduced, values, beside, tau, scratch + work_, pool);
+  const int64_t info = lapack::Stedc(n_, values, beside, vectors, work, At<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   // The reflectors leave the first row alone.
   q_.Apply(reduced + 1, tau, vectors + 1, scratch + work_, pool);

@@ -7,6 +7,7 @@
 #include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
 
@@ -51,7 +52,7 @@ class BlockedEigh {
 
  private:
   int64_t n_;
-  int64_t work_size_ = 0;
+  Tridiagonalization<T> tridiagonalization_;
   BlockReflectors q_;
   ScratchLayout layout_;
   int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0, integers_ = 0;

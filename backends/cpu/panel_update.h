@@ -21,9 +21,10 @@ struct PanelUpdate {
   int64_t columns = 0;  // up to kUpdateChunkColumns
   int64_t terms = 0;    // up to kUpdatePanelColumns
   const T* a = nullptr;
+  int64_t a_leading = 0;
   const T* b = nullptr;
   T* c = nullptr;
-  int64_t leading = 0;  // of A and C
+  int64_t c_leading = 0;
 
   void Run(const GemmTiles& tiles) const {
     alignas(64) T packed[kUpdatePanelColumns * kUpdateMostTileRows];
@@ -39,7 +40,7 @@ struct PanelUpdate {
     block.b_column_step = 1;
     block.b_panel_step = tiles.columns * terms;
     block.packs_b = true;
-    block.c_column_step = leading;
+    block.c_column_step = c_leading;
     block.accumulates = true;
     for (int64_t row = 0; row < rows; row += tiles.rows) {
       block.m = std::min(tiles.rows, rows - row);
@@ -49,7 +50,7 @@ struct PanelUpdate {
                   .width = tiles.rows,
                   .panel_step = block.a_panel_step,
                   .terms = terms,
-                  .term_stride = leading},
+                  .term_stride = a_leading},
                  packed);
       tiles.multiply(block);
     }

@@ -93,7 +93,9 @@ TEST(PeakMemory, IsCloseToWhatIsAliveOnTheGraphsOfTheBenchmarks) {
                                    *std::max_element(scratch.begin(), scratch.end()), over(*without_scratch, values),
                                    (*bound)->workspace_bytes());
       EXPECT_LE(over(plan, optimum), kMostOverOptimum);
-      if (bench.needs.empty()) EXPECT_LE(over(*without_scratch, values), kMostOverOptimum);
+      if (bench.needs.empty()) {
+        EXPECT_LE(over(*without_scratch, values), kMostOverOptimum);
+      }
       EXPECT_LE((*bound)->workspace_bytes(), cpu::kMaxWorkspaceBytes);
     }
   }

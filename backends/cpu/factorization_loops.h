@@ -1,5 +1,5 @@
-#ifndef TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
-#define TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
+#ifndef TENSORD_BACKENDS_CPU_FACTORIZATION_LOOPS_H_
+#define TENSORD_BACKENDS_CPU_FACTORIZATION_LOOPS_H_
 
 #include <cstdint>
 
@@ -10,18 +10,21 @@ inline constexpr int64_t kLuNarrowColumns = 8;
 
 // The narrow parts of factorizations, for the machine's best instruction set.
 template <typename T>
-struct LuPanelLoops {
+struct FactorizationLoops {
   // LU with partial pivoting: factors up to kLuNarrowColumns columns of at least as many rows in place; row i was
   // exchanged with row rows[i], counted from 0. A pivot of zero leaves its column as it is.
   void (*factor)(int64_t m, int64_t columns, T* a, int64_t leading, int64_t* rows);
   // Solves L·X = B in place of B. L, lower triangular, and B have their rows side by side: L's lie n apart, B's are
   // `width` long, a multiple of 16, and lie as far apart. `inverses` of L's diagonal; null where it is all ones.
   void (*solve)(int64_t n, const T* l, const T* inverses, int64_t width, T* b);
+  // y += A·x of what columns `begin` to `end` of a symmetric n×n matrix's lower triangle stand for, on both sides of
+  // the diagonal. Each number is read once.
+  void (*add_symmetric)(int64_t n, int64_t begin, int64_t end, const T* a, int64_t leading, const T* x, T* y);
 };
 
 template <typename T>
-LuPanelLoops<T> GetLuPanelLoops();
+FactorizationLoops<T> GetFactorizationLoops();
 
 }  // namespace tensord::cpu
 
-#endif  // TENSORD_BACKENDS_CPU_LU_PANEL_LOOPS_H_
+#endif  // TENSORD_BACKENDS_CPU_FACTORIZATION_LOOPS_H_

@@ -1,0 +1,56 @@
+#ifndef TENSORD_BACKENDS_CPU_TRIDIAGONALIZATION_H_
+#define TENSORD_BACKENDS_CPU_TRIDIAGONALIZATION_H_
+
+#include <cstdint>
+
+#include "backends/cpu/factorization_loops.h"
+#include "backends/cpu/gemm_tiles.h"
+#include "backends/cpu/linalg_batch.h"
+
+namespace tensord::cpu {
+
+// A symmetric matrix of F32 or F64, of which the lower triangle is read, becomes tridiagonal by Householder reflectors
+// from both sides, on all threads [Dongarra, Hammarling and Sorensen, Block reduction of matrices to condensed forms
+// for eigenvalue computations, 1989]. Half of the work is products of the whole matrix with a vector, which threads
+// share in fixed parts and which read each number once; the rest is one update for each panel of columns.
+//
+// Immutable after construction, so thread-safe. Run does not allocate, cannot fail, and gives the same bits for any
+// number of threads.
+template <typename T>
+class Tridiagonalization {
+ public:
+  static bool Suits(int64_t n);
+
+  explicit Tridiagonalization(int64_t n);
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+  // As LAPACK's sytrd leaves them: reflectors below the diagonal, of which the ones are not stored, n - 1 of `beside`
+  // and `tau`. What is above the diagonal is undefined afterwards.
+  void Run(T* a, T* diagonal, T* beside, T* tau, char* scratch, ThreadPool& pool) const;
+
+ private:
+  struct Work {
+    // v, w, v, w, … of the panel, from its first row on: A - V·W^T - W·V^T is to come.
+    T* factors;
+    T* line;
+    T* parts;
+    T* projected;
+  };
+
+  void ReduceColumn(int64_t first, int64_t i, T* a, const Work& work, T* diagonal, T* beside, T* tau,
+                    ThreadPool& pool) const;
+  void Multiply(int64_t first, const T* a, const T* v, T* parts, T* w, ThreadPool& pool) const;
+  void Update(int64_t first, int64_t column, int64_t count, const T* factors, T* a) const;
+
+  int64_t n_;
+  GemmTiles tiles_;
+  FactorizationLoops<T> loops_;
+  ScratchLayout layout_;
+  int64_t factors_ = 0, line_ = 0, parts_ = 0, projected_ = 0;
+};
+
+extern template class Tridiagonalization<float>;
+extern template class Tridiagonalization<double>;
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_TRIDIAGONALIZATION_H_
