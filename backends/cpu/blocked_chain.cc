@@ -123,6 +123,7 @@ std::string BlockedChain::Describe(size_t segment) const {
 
 absl::Status BlockedChain::Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
                                absl::FunctionRef<absl::Status()> check, absl::Span<SegmentTime> times) const {
+  RETURN_IF_ERROR(check());
   const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
   StepTimes taken(times.size());
   const std::thread::id caller = std::this_thread::get_id();

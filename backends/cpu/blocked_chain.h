@@ -34,7 +34,7 @@ class BlockedChain {
   int64_t scratch_bytes() const { return slots_ * slot_bytes_; }
   std::string Describe(size_t segment) const;
 
-  // `check` is asked before each block that the calling thread takes; what it refuses ends the run.
+  // `check` is asked first, and before each block that the calling thread takes; what it refuses ends the run.
   // `times` is empty, or has an entry a segment: the time of all, split as the segments took it.
   absl::Status Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
                    absl::FunctionRef<absl::Status()> check, absl::Span<SegmentTime> times) const;

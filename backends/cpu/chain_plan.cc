@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kPlentyOfBlocks = 16;
 constexpr int64_t kSmallBlockPart = 4;
+constexpr int64_t kLastLevelPart = 8;  // cores may share it
 // Of smaller blocks the calls cost more than memory would.
 constexpr int64_t kLeastBlockPart = 16;
 // Of a contraction, for each element that it takes from the cache instead of from memory: with more it does not wait
@@ -186,11 +187,31 @@ class Chain {
   int64_t passing_bytes_ = 0;
 };
 
+// Of the longest the one of the largest blocks. The first segment passes a value of that type on.
+std::optional<ChainPlan> LongestChain(absl::Span<const SegmentInstruction> segments, const ConcreteType& passed,
+                                      int64_t block_bytes, const ChainLimits& limits) {
+  std::optional<ChainPlan> best;
+  const int64_t most_blocks = passed.num_bytes() / std::max<int64_t>(1, block_bytes / kLeastBlockPart);
+  for (const int64_t blocks : BlockCounts(passed, most_blocks)) {
+    Chain chain(segments, blocks, limits.least_bytes);
+    chain.Grow();
+    if (!chain.pays() || (best.has_value() && chain.length() <= best->segments.size())) continue;
+    ChainPlan plan = std::move(chain).Plan();
+    if (plan.passing_bytes > block_bytes) continue;
+    if (blocks < limits.least_blocks && plan.passing_bytes > block_bytes / kSmallBlockPart) continue;
+    best = std::move(plan);
+  }
+  return best;
+}
+
 }  // namespace
 
 ChainLimits MachineChainLimits() {
-  const int64_t cache = MachineCacheSizes().l2;
-  return {.block_bytes = cache, .least_bytes = cache, .least_blocks = kPlentyOfBlocks};
+  const CacheSizes& caches = MachineCacheSizes();
+  return {.block_bytes = caches.l2,
+          .large_block_bytes = caches.last_level / kLastLevelPart,
+          .least_bytes = caches.l2,
+          .least_blocks = kPlentyOfBlocks};
 }
 
 std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
@@ -205,18 +226,11 @@ std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments
   }
   if (passed == nullptr) return std::nullopt;
 
-  std::optional<ChainPlan> best;
-  const int64_t most_blocks = passed->num_bytes() / std::max<int64_t>(1, limits.block_bytes / kLeastBlockPart);
-  for (const int64_t blocks : BlockCounts(*passed, most_blocks)) {
-    Chain chain(segments, blocks, limits.least_bytes);
-    chain.Grow();
-    if (!chain.pays() || (best.has_value() && chain.length() <= best->segments.size())) continue;
-    ChainPlan plan = std::move(chain).Plan();
-    if (plan.passing_bytes > limits.block_bytes) continue;
-    if (blocks < limits.least_blocks && plan.passing_bytes > limits.block_bytes / kSmallBlockPart) continue;
-    best = std::move(plan);
+  std::optional<ChainPlan> plan = LongestChain(segments, *passed, limits.block_bytes, limits);
+  if (!plan.has_value() && limits.large_block_bytes > limits.block_bytes) {
+    plan = LongestChain(segments, *passed, limits.large_block_bytes, limits);
   }
-  return best;
+  return plan;
 }
 
 }  // namespace tensord::cpu

@@ -13,13 +13,16 @@ namespace tensord::cpu {
 
 // When segments run together.
 struct ChainLimits {
-  int64_t block_bytes = 0;   // of all values that pass between the segments, in one block; 0: no chains
+  // Of all values that pass between the segments, in one block, at most; 0: no chains. Where such blocks would read
+  // operands too often, larger ones are tried.
+  int64_t block_bytes = 0;
+  int64_t large_block_bytes = 0;
   int64_t least_bytes = 1;   // of one of these values as a whole: a smaller one stays in the cache anyway
   int64_t least_blocks = 2;  // for the threads to share, unless blocks are small
 };
 
-// As much as the second-level cache for a block: what does not stay there is near in the next one, and larger blocks
-// read operands less often.
+// As much as the second-level cache for a block: what does not stay there is near in the next one, of which large
+// blocks take a part.
 ChainLimits MachineChainLimits();
 
 // Segments that follow each other and run together, block by block: of a block all segments one after the other, so

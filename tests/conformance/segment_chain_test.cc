@@ -227,5 +227,44 @@ TEST(SegmentChains, AttentionKeepsItsScoresInTheCache) {
   EXPECT_TRUE(got->results[0].bytes() == want->results[0].bytes());
 }
 
+TEST(SegmentChains, TellEachSegmentsTimeAndEndWhenTheRunIsNotWanted) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2, .chain_block_bytes = 4096});
+  Graph graph = AttentionGraph(8, 32, 16);
+  std::mt19937_64 random(6);
+  const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+  const CompileSettings settings{.device = "test:0"};
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  const auto program = Compile(std::move(graph), settings, key.fingerprint, backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  std::vector<ConcreteType> types;
+  std::vector<BufferPtr> buffers;
+  for (const Literal& argument : arguments) {
+    types.push_back(argument.type());
+    auto buffer = backend->Import(argument.bytes().data(), static_cast<int64_t>(argument.bytes().size()), nullptr);
+    ASSERT_TRUE(buffer.ok()) << buffer.status();
+    buffers.push_back(*std::move(buffer));
+  }
+  const auto bound = (*program)->Bind(types);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_EQ((*bound)->sessions()[0].prepared->chains().size(), 1u);
+
+  std::vector<SegmentTime> times((*bound)->num_segments());
+  ASSERT_EQ(times.size(), 3u);
+  ASSERT_TRUE((*bound)->Run(buffers, nullptr, absl::MakeSpan(times)).ok());
+  for (size_t i = 0; i < times.size(); ++i) {
+    EXPECT_LE(times[i].start, times[i].end) << i;
+    EXPECT_EQ(times[i].start, i == 0 ? times[i].start : times[i - 1].end) << i;
+  }
+  EXPECT_LT(times.front().start, times.back().end);
+
+  int questions = 0;
+  const auto refused = (*bound)->Run(buffers, [&questions]() -> absl::Status {
+    ++questions;
+    return absl::CancelledError("enough");
+  });
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(questions, 1);
+}
+
 }  // namespace
 }  // namespace tensord

@@ -464,6 +464,48 @@ TEST(BufferPlan, ScratchLivesInItsSegmentAlone) {
   EXPECT_EQ(large->arena_bytes, 64 + Aligned(100000)) << ToString(*large);
 }
 
+TEST(BufferPlan, AChainKeepsWhatItReadsAndHasNoPlaceForWhatPasses) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(&backend, R"(graph "g" {
+    %x = input : f32[1000]
+    %a = exp(%x)
+    %b = sin(%a)
+    %c = cos(%b)
+    %d = tanh(%c)
+    %r = reverse(%d) {dimensions = [0]}
+    output "r" = %r
+  })");
+  const Bound bound = BindTo(*program, 1);
+  const auto slot = [&](size_t i) { return static_cast<size_t>(bound.program.instructions[i].results[0]); };
+  const std::vector<SegmentChain> chains = {
+      {.begin = 1, .end = 4, .unplaced = {static_cast<Slot>(slot(1)), static_cast<Slot>(slot(2))}}};
+  const std::vector<int64_t> scratch_bytes = {0, 640, 0, 0, 0};
+  const auto plan = PlanBuffers({.program = bound.program,
+                                 .slot_types = bound.types,
+                                 .views = bound.views,
+                                 .micro_programs = {},
+                                 .scratch_bytes = scratch_bytes,
+                                 .chains = chains});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->homes[slot(1)].kind, SlotHome::Kind::kNone) << ToString(*plan);
+  EXPECT_EQ(plan->homes[slot(2)].kind, SlotHome::Kind::kNone) << ToString(*plan);
+  // What is read, what is written and the scratch are there at once; the result's memory holds one of them.
+  const SlotHome places[] = {plan->homes[slot(0)], plan->homes[slot(3)], plan->scratch[1]};
+  const int64_t bytes[] = {4000, 4000, 640};
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const bool is_apart = places[i].kind != places[j].kind || places[i].index != places[j].index ||
+                            places[i].offset >= places[j].offset + bytes[j] ||
+                            places[j].offset >= places[i].offset + bytes[i];
+      EXPECT_TRUE(is_apart) << i << " and " << j << "\n" << ToString(*plan);
+    }
+  }
+  // One after the other they share one place.
+  const auto unchained = PlanOf(bound);
+  ASSERT_TRUE(unchained.ok()) << unchained.status();
+  EXPECT_EQ(unchained->homes[slot(0)], unchained->homes[slot(3)]) << ToString(*unchained);
+}
+
 TEST(BufferPlan, ScratchThatOverflowsIsRefused) {
   HiddenMemoryBackend backend;
   const CompiledProgramPtr program = CompileText(&backend, kTwoReverses);
