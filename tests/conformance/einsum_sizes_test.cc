@@ -89,5 +89,58 @@ TEST(EinsumSizes, AMemoryBoundIsHeldByTheSizesOfTheRun) {
   }
 }
 
+// Without a bound nothing is refused for its elements; what does not fit into memory is.
+TEST(EinsumSizes, WithoutABoundARunIsRefusedForItsMemory) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  const auto program = Compile(ParsedGraph(R"(graph "g" {
+    %a = input : f64[1024]
+    %y = tensord.einsum.v1.Einsum(%a, %a, %a, %a, %a, %a, %a, %a, %a, %a)
+        {equation = "a,b,c,d,e,a,b,c,d,e->", optimizer = left_to_right}
+    output "y" = %y
+  })"),
+                               {.device = "cpu:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto ones = std::make_shared<std::vector<double>>(1024, 1.0);
+  const ConcreteType type = {.dtype = DType::kF64, .shape = {1024}};
+  const absl::StatusOr<BufferPtr> argument = backend->Import(ones->data(), type.num_bytes(), ones);
+  ASSERT_TRUE(argument.ok()) << argument.status();
+  const auto refused = (*program)->Run({type}, {*argument}, nullptr);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(DetailOf(refused.status()).value_or(RefusalDetail{}).reason, "OUT_OF_MEMORY") << refused.status();
+}
+
+// The axes of an ellipsis are symbols: 1 repeats, here of two operands, which one program serves for all sizes.
+TEST(EinsumSizes, AnAxisOfAnEllipsisMayTurnOutToBeOne) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1});
+  const auto program = Compile(ParsedGraph(R"(graph "g" {
+    %a = input : f64[i,j,3]
+    %b = input : f64[j,k,n]
+    %y = tensord.einsum.v1.Einsum(%a, %b) {equation = "ij...,jk...->ik..."}
+    output "y" = %y
+  })"),
+                               {.device = "cpu:0"}, Fingerprint(), backend.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const int64_t n : {1, 3, 2}) {
+    const std::vector<ConcreteType> types = {{.dtype = DType::kF64, .shape = {2, 4, 3}},
+                                             {.dtype = DType::kF64, .shape = {4, 5, n}}};
+    std::vector<BufferPtr> arguments;
+    for (const ConcreteType& type : types) {
+      const auto ones = std::make_shared<std::vector<double>>(static_cast<size_t>(type.num_elements()), 1.0);
+      absl::StatusOr<BufferPtr> buffer = backend->Import(ones->data(), type.num_bytes(), ones);
+      ASSERT_TRUE(buffer.ok()) << buffer.status();
+      arguments.push_back(*std::move(buffer));
+    }
+    const auto results = (*program)->Run(types, arguments, nullptr);
+    if (n == 2) {
+      EXPECT_EQ(DetailOf(results.status()).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH") << results.status();
+      continue;
+    }
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(results->types[0].shape, (Shape{2, 5, 3}));
+    const auto* values = static_cast<const double*>(results->buffers[0]->address());
+    for (int64_t e = 0; e < 30; ++e) ASSERT_EQ(values[e], 4.0);
+  }
+}
+
 }  // namespace
 }  // namespace tensord

@@ -190,6 +190,25 @@ TEST(PathSearch, KeepsTheBoundOrRefuses) {
   }
 }
 
+TEST(PathSearch, WithoutABoundTakesWhatItCannotAvoid) {
+  // Each label meets each other one, so that the first to go leaves a tensor with all others.
+  Terms terms{{}, {}, std::vector<int64_t>(11, 32)};
+  for (int i = 0; i < 11; ++i) {
+    for (int j = 0; j < i; ++j) terms.operands.push_back({i, j});
+  }
+  const ContractionNetwork network = terms.Network();
+  constexpr int64_t kUsualBound = int64_t{1} << 28;
+  const absl::StatusOr<ContractionPath> path = SearchPath(network, PathOptimizer::kAuto, std::nullopt);
+  ASSERT_TRUE(path.ok()) << path.status();
+  const double largest = CostOf(network, *path).largest;
+  EXPECT_GT(largest, static_cast<double>(kUsualBound));
+  const absl::Status refused = SearchPath(network, PathOptimizer::kAuto, kUsualBound).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  ASSERT_TRUE(DetailOf(refused).has_value());
+  EXPECT_EQ(DetailOf(refused)->limit, "largest_intermediate");
+  EXPECT_GT(DetailOf(refused)->actual_value, kUsualBound);
+}
+
 TEST(PathSearch, RefusesOptimalForMany) {
   std::mt19937_64 random(5);
   const absl::Status refused = SearchPath(Chain(17, &random).Network(), PathOptimizer::kOptimal, std::nullopt).status();
