@@ -191,6 +191,13 @@ def line_of(row):
                                                        row["limit"], peers)
 
 
+def memory_problem(workload, about):
+    if about["planned_bytes"] <= MOST_OVER_ALIVE * about["alive_bytes"] + LITTLE_MEMORY:
+        return None
+    return "%s plans %d bytes of temporaries and results, %.2f times what is alive at once" % (
+        workload, about["planned_bytes"], about["planned_bytes"] / about["alive_bytes"])
+
+
 def run_workload(workload, ours, peers, threads, rounds, network, machine):
     """The row of ./dev bench, and what is wrong with it or None."""
     with tempfile.TemporaryDirectory() as folder:
@@ -228,9 +235,9 @@ def run_workload(workload, ours, peers, threads, rounds, network, machine):
         print("    no %s: %s" % (name, reason), flush=True)
     if network:
         print("    memory: %.1f MB planned, %.1f MB alive at once" % (about["planned_bytes"] / 1e6, about["alive_bytes"] / 1e6))
-        if about["planned_bytes"] > MOST_OVER_ALIVE * about["alive_bytes"] + LITTLE_MEMORY:
-            return row, "%s plans %.2f times the memory of what is alive at once" % (
-                workload, about["planned_bytes"] / about["alive_bytes"])
+        problem = memory_problem(workload, about)
+        if problem:
+            return row, problem
     if about["is_one_kernel"] and about["segments"] != 1:
         return row, "%s has %d segments, and is to be one fused kernel" % (workload, about["segments"])
     return row, None

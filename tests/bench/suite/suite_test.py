@@ -24,6 +24,7 @@ class SuiteTest(unittest.TestCase):
                                    "--threads=1", "--rounds=2", "--peers=none", "--networks=" + folder, "--json=" + figures],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertRegex(done.stdout, r"memory: \d+\.\d MB planned, \d+\.\d MB alive at once")
             with open(figures) as f:
                 measured = json.load(f)
             self.assertEqual([row["workload"] for row in measured["workloads"]], SMALL)
@@ -42,6 +43,13 @@ class SuiteTest(unittest.TestCase):
             for workload in SMALL[1:]:
                 self.assertIn("### " + workload, text)
             self.assertIn("| jax | 1 | 0.50 | 13 | 13 |", text)
+
+    def test_memory_of_networks(self):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import suite
+        self.assertIsNone(suite.memory_problem("G24_a", {"planned_bytes": 1150000, "alive_bytes": 1000000}))
+        self.assertIsNone(suite.memory_problem("G24_a", {"planned_bytes": 4096, "alive_bytes": 64}))
+        self.assertIn("1.20 times", suite.memory_problem("G24_a", {"planned_bytes": 1200000, "alive_bytes": 1000000}))
 
     def test_networks(self):
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
