@@ -267,6 +267,23 @@ void FetchNextGroups(FusedPlan* plan) {
   plan->group_fetched_lines = CeilDiv(bytes / 64, std::max<int64_t>(1, steps)) + 1;
 }
 
+// Where tiles lie in rows their addresses follow from one another, and need not be found for each.
+void StepAlongRows(FusedPlan* plan) {
+  const FusedSpace& space = plan->space;
+  if (!space.has_tiles_in_rows() || space.num_tiles() == 0) return;
+  std::vector<FusedStep>& tile = plan->stages[0].tile;
+  const auto end = std::remove_if(tile.begin(), tile.end(), [&](const FusedStep& step) {
+    if (step.kind != FusedStepKind::kLoad) return false;
+    const FusedAccess& access = plan->accesses[static_cast<size_t>(step.access)];
+    if (access.is_linear || access.is_periodic || !space.IsAlongRows(access.access.strides)) return false;
+    FusedStride stride{.place = step.out, .access = step.access, .steps = space.TileSteps(access.access.strides)};
+    for (int64_t& elements : stride.steps) elements *= SizeOf(access.dtype);
+    plan->strides.push_back(std::move(stride));
+    return true;
+  });
+  tile.erase(end, tile.end());
+}
+
 absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
@@ -309,7 +326,9 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     FormRuns(isa, jit.use, &plan);
     JoinPairs(&plan);
   }
-  LayOut(&plan, AllocateRegisters(&plan), widest);
+  const int64_t registers = AllocateRegisters(&plan);
+  StepAlongRows(&plan);
+  LayOut(&plan, registers, widest);
 
   // Tasks: of tiles, of parts of groups, of groups.
   if (space.is_map()) {

@@ -124,6 +124,13 @@ struct FusedRows {
   JitRowsFunction streaming_function = nullptr;  // as of a FusedRun
 };
 
+// An operand whose tiles are parts of its rows, read where they lie.
+struct FusedStride {
+  int32_t place = -1;
+  int32_t access = -1;
+  std::vector<int64_t> steps;  // bytes from one tile to the next, by FusedSpace::TileCarry
+};
+
 // A value at all points of a group that a later stage reads again.
 struct FusedSaved {
   int64_t element_bytes = 0;
@@ -158,6 +165,7 @@ struct FusedPlan {
   std::vector<FusedStep> uniform_stores;
   std::vector<FusedStep> repeats;
   std::vector<FusedStage> stages;
+  std::vector<FusedStride> strides;  // of maps; their tiles load nothing
   std::vector<FusedRun> runs;
   std::optional<FusedRows> rows;        // instead of stages
   std::unique_ptr<const JitCode> code;  // of all runs, or of rows; null where there are none

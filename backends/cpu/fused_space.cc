@@ -125,6 +125,29 @@ int64_t FusedSpace::GroupOffsetByAxis(absl::Span<const int64_t> strides, int64_t
   return offset;
 }
 
+size_t FusedSpace::TileCarry(int64_t tile) const {
+  int64_t next = tile + 1;
+  const int64_t parts = scan_[0].size / tile_rows_;
+  if (parts > 1) {
+    if (next % parts != 0) return 0;
+    next /= parts;
+  }
+  size_t carry = 1;
+  for (; carry + 1 < scan_.size() && next % scan_[carry].size == 0; ++carry) next /= scan_[carry].size;
+  return carry;
+}
+
+std::vector<int64_t> FusedSpace::TileSteps(absl::Span<const int64_t> strides) const {
+  std::vector<int64_t> steps = {tile_rows_ * strides[scan_[0].axis]};
+  int64_t back = (scan_[0].size - tile_rows_) * strides[scan_[0].axis];
+  for (size_t carry = 1; carry < scan_.size(); ++carry) {
+    const int64_t stride = strides[scan_[carry].axis];
+    steps.push_back(stride - back);
+    back += (scan_[carry].size - 1) * stride;
+  }
+  return steps;
+}
+
 bool FusedSpace::DependsOnGroup(absl::Span<const int64_t> strides) const {
   return std::any_of(outer_.begin(), outer_.end(), [&](const Axis& axis) { return strides[axis.axis] != 0; });
 }

@@ -54,6 +54,14 @@ class FusedSpace {
     return outer_.empty() ? 0 : outer_[0].step * strides[outer_[0].axis];
   }
   int64_t GroupsInLine(int64_t group) const { return outer_.empty() ? 1 : outer_[0].size - group % outer_[0].size; }
+  // Of maps: whether each tile is a part of a row along the first axis, all of one length. From one tile to the next a
+  // few axes end, in this order, which TileCarry counts and from which follows how far it is by an access's strides.
+  bool has_tiles_in_rows() const {
+    return is_map_ && scan_.size() > 1 && scan_[0].size > 1 && scan_[0].size % tile_rows_ == 0;
+  }
+  bool IsAlongRows(absl::Span<const int64_t> strides) const { return strides[scan_[0].axis] == 1; }
+  size_t TileCarry(int64_t tile) const;
+  std::vector<int64_t> TileSteps(absl::Span<const int64_t> strides) const;  // by carry
   bool DependsOnGroup(absl::Span<const int64_t> strides) const;
 
  private:

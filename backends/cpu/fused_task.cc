@@ -194,12 +194,22 @@ void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile
     fetched_lines_ =
         plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
   }
+  for (const FusedStride& stride : plan_.strides) {
+    const FusedAccess& access = plan_.accesses[static_cast<size_t>(stride.access)];
+    at_[stride.place] =
+        accesses_[stride.access].base + *access.walks[0].RunStart(first_tile * rows, rows) * SizeOf(access.dtype);
+  }
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t row = tile * rows;
     begin_ = row * width_;
     n_ = std::min(rows, plan_.space.scan_points() - row) * width_;
     if (fetches_tiles) num_ahead_ = first_ahead_ = 0;
     Run(steps);
+    if (plan_.strides.empty() || tile + 1 == last_tile) continue;
+    const size_t carry = plan_.space.TileCarry(tile);
+    for (const FusedStride& stride : plan_.strides) {
+      at_[stride.place] = static_cast<char*>(at_[stride.place]) + stride.steps[carry];
+    }
   }
 }
 

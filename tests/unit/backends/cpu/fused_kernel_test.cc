@@ -15,6 +15,7 @@
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/thread_pool.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/micro_builder.h"
 #include "tests/testlib/micro_evaluator.h"
 #include "tests/testlib/random_micro_program.h"
 #include "tests/unit/backends/cpu/fused_call.h"
@@ -126,6 +127,33 @@ TEST(FusedKernelTest, EveryInstructionSet) {
 TEST(FusedKernelTest, LongProgramsNeedManyRegisters) {
   ExpectRandomProgramsSame({.max_points = 3000, .instructions = 400, .takes = Takes}, 1, 6);
   ExpectRandomProgramsSame({.reduces = true, .max_points = 3000, .instructions = 150, .takes = Takes}, 1, 6);
+}
+
+// Windows of one operand, shifted along each axis and backwards, whose rows are tiles, or several each, or one point.
+TEST(FusedKernelTest, ShiftedWindowsAreReadAlongTheirRows) {
+  for (const int64_t width : {1, 2, 63, 160, 1024, 4096}) {
+    for (const int64_t columns : {1, 7}) {
+      constexpr int64_t kPlanes = 40;
+      const int64_t row = width + 2, plane = row * (columns + 2);
+      MicroBuilder b({{.size = width}, {.size = columns}, {.size = kPlanes}});
+      const auto window = [&](int64_t i, int64_t j, int64_t k) {
+        return MicroAccess{.offset = i + j * row + k * plane, .strides = {1, row, plane}};
+      };
+      MicroAccess backwards = window(0, columns - 1, kPlanes - 1);
+      backwards.strides = {1, -row, -plane};
+      const int32_t x = b.Load(DType::kF64, MicroLevel::kFull, window(1, 1, 1));
+      int32_t sum = x;
+      for (const MicroAccess& access : {window(0, 1, 1), window(2, 1, 1), window(1, 2, 0), backwards}) {
+        sum =
+            b.Binary(CoreOp::kAdd, sum, b.Binary(CoreOp::kMultiply, x, b.Load(DType::kF64, MicroLevel::kFull, access)));
+      }
+      b.Result(b.Binary(CoreOp::kSubtract, sum, b.Load(DType::kF64, MicroLevel::kFull)));
+      RandomMicro micro{.program = b.Build()};
+      micro.tensor_elements.assign(micro.program.tensors.size(), plane * (kPlanes + 2));
+      micro.tensor_elements.back() = width * columns * kPlanes;
+      if (!ExpectSame(micro, 3, absl::StrCat(width, " by ", columns))) return;
+    }
+  }
 }
 
 }  // namespace
