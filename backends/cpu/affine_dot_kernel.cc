@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/dot.h"
 #include "backends/cpu/layout_kernels.h"
+#include "backends/cpu/tiled_gemm.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/affine_dot.h"
@@ -15,6 +16,8 @@
 
 namespace tensord::cpu {
 namespace {
+
+constexpr int64_t kLeastRun = 16;  // of lines that are packed together: shorter ones are copied with zeros around first
 
 alignas(64) constexpr char kZero[64] = {};  // one element of any dtype
 
@@ -24,6 +27,7 @@ struct StridedOperand {
   std::vector<int64_t> strides;  // by index, in elements
   std::unique_ptr<Kernel> pad;   // null: it is read where it lies
   int64_t padded_bytes = 0;
+  PaddedTensor padded;  // the same; empty where it is read where it lies
 };
 
 absl::StatusOr<StridedOperand> PlanOperand(const ConcreteType& type, const AffineRead& read,
@@ -53,7 +57,11 @@ absl::StatusOr<StridedOperand> PlanOperand(const ConcreteType& type, const Affin
                                   .results = {padded}};
     ASSIGN_OR_RETURN(operand.pad, MakeLayoutKernel(pad));
   }
-  const Shape axis_strides = ColumnMajorStrides(padded.shape);
+  const Shape axis_strides = ColumnMajorStrides(padded.shape), strides = ColumnMajorStrides(type.shape);
+  for (size_t axis = 0; axis < low.size() && pads; ++axis) {
+    operand.padded.axes.push_back(
+        {type.shape[axis], read.starts[axis], padded.shape[axis], axis_strides[axis], strides[axis]});
+  }
   for (size_t axis = 0; axis < low.size(); ++axis) {
     operand.offset_bytes += (read.starts[axis] + low[axis]) * axis_strides[axis] * SizeOf(type.dtype);
   }
@@ -99,9 +107,12 @@ AffineSpace MakeSpace(const std::vector<int64_t>& sizes, size_t of_result, const
   return made;
 }
 
+// Operands in the order in which the products take them.
+using StridedOperands = std::array<StridedOperand, 2>;
+
 class AffineDotKernel final : public Kernel {
  public:
-  AffineDotKernel(Contraction contraction, std::array<StridedOperand, 2> operands, bool swaps)
+  AffineDotKernel(Contraction contraction, StridedOperands operands, bool swaps)
       : contraction_(std::move(contraction)), operands_(std::move(operands)), swaps_(swaps) {
     for (size_t side : {kLhs, kRhs}) {
       places_[side] = scratch_bytes_;
@@ -116,28 +127,56 @@ class AffineDotKernel final : public Kernel {
     std::array<const char*, 2> read;
     for (size_t side : {kLhs, kRhs}) {
       const StridedOperand& operand = operands_[side];
-      read[side] = static_cast<const char*>(args.operands[side]);
+      read[side] = static_cast<const char*>(args.operands[swaps_ ? 1 - side : side]);
       if (operand.pad != nullptr) {
-        const void* const from[] = {args.operands[side], kZero};
+        const void* const from[] = {read[side], kZero};
         void* const to[] = {scratch + places_[side]};
         operand.pad->Run({.operands = from, .results = to, .scratch = nullptr, .pool = args.pool});
         read[side] = scratch + places_[side];
       }
       read[side] += operand.offset_bytes;
     }
-    contraction_.Run(read[swaps_ ? kRhs : kLhs], read[swaps_ ? kLhs : kRhs], args.results[0],
-                     scratch + contraction_place_, args.workspace, *args.pool);
+    contraction_.Run(read[kLhs], read[kRhs], args.results[0], scratch + contraction_place_, args.workspace, *args.pool);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   int64_t workspace_bytes() const override { return contraction_.workspace_bytes(); }
+  std::string Describe() const override {
+    return operands_[kLhs].pad != nullptr || operands_[kRhs].pad != nullptr ? "of padded copies" : "";
+  }
 
  private:
   const Contraction contraction_;
-  const std::array<StridedOperand, 2> operands_;
-  const bool swaps_;  // the contraction's lhs is the second operand
+  const StridedOperands operands_;
+  const bool swaps_;  // lhs of the products is the second operand
   std::array<int64_t, 2> places_ = {0, 0};
   int64_t contraction_place_ = 0;
   int64_t scratch_bytes_ = 0;
+};
+
+// By tiles, which are packed with zeros for what does not exist.
+class PaddedDotKernel final : public Kernel {
+ public:
+  PaddedDotKernel(TiledGemm product, const StridedOperands& operands, bool swaps)
+      : product_(std::move(product)), swaps_(swaps) {
+    for (size_t side : {kLhs, kRhs})
+      offset_bytes_[side] = operands[side].pad == nullptr ? operands[side].offset_bytes : 0;
+  }
+
+  void Run(const KernelArgs& args) const override {
+    std::array<const char*, 2> read;
+    for (size_t side : {kLhs, kRhs}) {
+      read[side] = static_cast<const char*>(args.operands[swaps_ ? 1 - side : side]) + offset_bytes_[side];
+    }
+    product_.Run(read[kLhs], read[kRhs], static_cast<char*>(args.results[0]), static_cast<char*>(args.workspace),
+                 /*accumulates=*/false, *args.pool);
+  }
+  int64_t workspace_bytes() const override { return product_.scratch_bytes(); }
+  std::string Describe() const override { return "packed with zeros"; }
+
+ private:
+  const TiledGemm product_;
+  const bool swaps_;
+  std::array<int64_t, 2> offset_bytes_ = {0, 0};  // of an operand without padding
 };
 
 }  // namespace
@@ -150,15 +189,30 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAffineDotKernel(const BoundInstructi
   const Attributes& attrs = *instruction.attrs;
   const std::vector<int64_t>& sizes = attrs.Ints("sizes");
   const ConcreteType &lhs = instruction.operands[kLhs], &rhs = instruction.operands[kRhs];
-  std::array<StridedOperand, 2> operands;
+  StridedOperands operands;
   ASSIGN_OR_RETURN(operands[kLhs], PlanOperand(lhs, LhsReadOf(attrs), sizes));
   ASSIGN_OR_RETURN(operands[kRhs], PlanOperand(rhs, RhsReadOf(attrs), sizes));
   const size_t of_result = sizes.size() - static_cast<size_t>(attrs.Int("num_summed"));
   const AffineSpace made = MakeSpace(sizes, of_result, operands[kLhs].strides, operands[kRhs].strides);
   std::array<DotOperand, 2> read = {DotOperand{lhs.dtype, attrs.Int("lhs_conj") != 0},
                                     DotOperand{rhs.dtype, attrs.Int("rhs_conj") != 0}};
-  if (made.swaps) std::swap(read[kLhs], read[kRhs]);
-  ASSIGN_OR_RETURN(Contraction contraction, Contraction::Create(made.space, read, instruction.results[0].dtype));
+  if (made.swaps) {
+    std::swap(read[kLhs], read[kRhs]);
+    std::swap(operands[kLhs], operands[kRhs]);
+  }
+  const DType dtype = instruction.results[0].dtype;
+  const PaddedTensors padded = {operands[kLhs].padded, operands[kRhs].padded};
+  bool pads = false, has_runs = true;
+  for (DotSide side : {kLhs, kRhs}) {
+    if (operands[side].pad == nullptr) continue;
+    pads = true;
+    const DotAxisList& lines = made.space.roles[side == kLhs ? kRows : kColumns];
+    has_runs = has_runs && !lines.empty() && lines[0].size >= kLeastRun;
+  }
+  if (pads && has_runs && lhs.dtype == dtype && TiledGemm::Suits(made.space, dtype, padded)) {
+    return std::make_unique<PaddedDotKernel>(TiledGemm(made.space, dtype, padded), operands, made.swaps);
+  }
+  ASSIGN_OR_RETURN(Contraction contraction, Contraction::Create(made.space, read, dtype));
   return std::make_unique<AffineDotKernel>(std::move(contraction), std::move(operands), made.swaps);
 }
 

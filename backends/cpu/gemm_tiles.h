@@ -28,6 +28,8 @@ struct TiledBlock {
   bool accumulates = false;
 };
 
+inline constexpr int64_t kMaxPanelWidth = 64;
+
 // A piece of a matrix that goes into part of one panel, or of several: element (line, term) is
 // offsets[line] + term * term_stride elements from `from`. Lines are rows of a or columns of b.
 struct PanelPiece {

@@ -9,7 +9,6 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kMaxPanelWidth = 64;
 // Of one row: a panel of b stays in the nearest cache. More where nothing but rows of a is packed.
 constexpr int64_t kTermBlockBytes = 3 << 10;
 constexpr int64_t kOwnRowsTermBlockBytes = 4 << 10;
@@ -127,7 +126,20 @@ bool TiledGemm::Suits(const DotSpace& space, DType dtype) {
          (columns.size() == 1 || columns[0].size % tiles.columns == 0);
 }
 
-TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
+bool TiledGemm::Suits(const DotSpace& space, DType dtype, const PaddedTensors& padded) {
+  if (!Suits(space, dtype)) return false;
+  const DotAxisList terms = OrderOfTerms(space);
+  for (DotSide side : {kLhs, kRhs}) {
+    if (padded[side].axes.empty()) continue;
+    const DotAxisList lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
+    if (!PaddedLines::Suits(side, padded[side], lines, MergeOn(side, terms), MergeOn(side, space.roles[kBatch]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded)
     : tiles_(GetGemmTiles(dtype)), element_bytes_(SizeOf(dtype)), num_products_(space.Size(kBatch)) {
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
@@ -141,19 +153,24 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype)
     operand.terms = MergeOn(side, terms);
     operand.batch = MergeOn(side, space.roles[kBatch]);
     operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
+    if (!padded[side].axes.empty()) {
+      operand.padded = PaddedLines(side, padded[side], operand.lines, operand.terms, element_bytes_);
+      operand.batch = PaddedLines::Unpadded(side, padded[side], operand.batch);
+    }
     const bool is_matrix = operand.lines.size() == 1 && operand.terms.size() == 1;
     // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
     const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
     const bool is_readable = is_matrix && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
-    operand.is_packed = !is_readable || (others > kReads * other_width && bytes > kUnpackedBytes);
+    operand.is_packed =
+        !is_readable || operand.padded.is_used() || (others > kReads * other_width && bytes > kUnpackedBytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
   Operand& rhs = operands_[kRhs];
-  if (rhs.is_packed && rhs.lines.size() == 1 && rhs.terms.size() == 1 && rhs.terms[0].strides[kRhs] == 1 &&
-      PacksOwnRows()) {
+  if (rhs.is_packed && !rhs.padded.is_used() && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
+      rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
     rhs.is_packed = false;
   }
   PlanBoxes();
@@ -274,6 +291,10 @@ int64_t TiledGemm::BatchOffset(DotSide side, int64_t index) const {
 // Lines beside each other of one panel, or of several where they lie side by side.
 void TiledGemm::PackLines(DotSide side, const Box& box, int64_t first_line, int64_t lines, char* panels) const {
   const Operand& operand = operands_[side];
+  if (operand.padded.is_used()) {
+    return operand.padded.Pack(tiles_, box.matrices[side], first_line, lines, box.term, box.terms, operand.width,
+                               panels);
+  }
   const DotAxis& fast_line = operand.lines[0];
   const DotAxis& fast_term = operand.terms[0];
   int64_t offsets[kMaxPanelWidth];
@@ -315,7 +336,7 @@ void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
   const DotAxis& fast = operand.lines[0];
   for (int64_t line = group * most; line < end;) {
     int64_t lines = std::min(end - line, operand.width);
-    if (fast.strides[side] == 1) {
+    if (fast.strides[side] == 1 && !operand.padded.is_used()) {
       // As many whole panels as lie side by side, and the last one.
       const int64_t run = std::min(end - line, fast.size - (first + line) % fast.size);
       lines = run == end - line ? run : std::max(lines, run / operand.width * operand.width);

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
+#include "backends/cpu/padded_lines.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/tensor/dtype.h"
 
@@ -23,10 +24,12 @@ class TiledGemm {
  public:
   // Whether the machine has the loops and they are the fastest way.
   static bool Suits(const DotSpace& space, DType dtype);
+  // The same for operands of which some are read with zeros around them.
+  static bool Suits(const DotSpace& space, DType dtype, const PaddedTensors& padded);
 
   TiledGemm() = default;
   // The space passed Suits.
-  TiledGemm(const DotSpace& space, DType dtype);
+  explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // `scratch` is aligned to 64. `accumulates`: adds to the result.
@@ -40,6 +43,7 @@ class TiledGemm {
     DotAxisList batch;
     int64_t width = 0;  // of a panel
     bool is_packed = true;
+    PaddedLines padded;  // where it is read with zeros around it
   };
   // Sizes of one role in parts, all but the last equal.
   struct Cut {

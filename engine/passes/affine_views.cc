@@ -83,6 +83,30 @@ View Sliced(AffineView view, const Node& node, absl::Span<const int64_t> from, a
   return view;
 }
 
+// The axis of the base along which the digit alone moves, one element a step.
+std::optional<size_t> OwnAxis(const AffineView& view, const AffineDigit& digit) {
+  std::optional<size_t> own;
+  for (size_t b = 0; b < digit.steps.size(); ++b) {
+    if (digit.steps[b] == 0) continue;
+    if (digit.steps[b] != 1 || own.has_value()) return std::nullopt;
+    own = b;
+  }
+  if (!own.has_value()) return std::nullopt;
+  int users = 0;
+  for (const AffineDigits& axis : view.axes) {
+    for (const AffineDigit& other : axis) users += other.steps[*own] != 0 ? 1 : 0;
+  }
+  return users == 1 ? own : std::nullopt;
+}
+
+bool IsZero(const Graph& graph, ValueId value) {
+  if (graph.is_input(value)) return false;
+  const Node& node = graph.nodes()[static_cast<size_t>(graph.producer(value))];
+  if (!Is(*node.op, CoreOp::kConstant)) return false;
+  const absl::string_view bytes = node.attrs.GetLiteral("value")->bytes();
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
 // Windows whose starts are counted by digits of their own, the fastest first.
 std::optional<AffineDigits> LatticeOf(absl::Span<const Places> starts) {
   AffineDigits digits;
@@ -194,6 +218,8 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
     case CoreOp::kBroadcastInDim:
     case CoreOp::kSlice:
       break;
+    case CoreOp::kPad:
+      return MadeByPad(node);
     case CoreOp::kConcatenate:
       return MadeByConcatenate(node);
     default:
@@ -207,6 +233,31 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
   if (op == CoreOp::kTranspose) return Transposed(*std::move(view), node);
   return op == CoreOp::kSlice ? Sliced(*std::move(view), node, *from, *to)
                               : WithUnitAxes(*std::move(view), node, *from, *to);
+}
+
+// With 0, which is what lies outside of the base.
+std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
+  const std::optional<Sizes> to = SizesOf(graph_.type(node.first_result));
+  View view = Of(node.operands[0]);
+  if (!to.has_value() || !view.has_value() || !IsZero(graph_, node.operands[1])) return std::nullopt;
+  const std::vector<int64_t>& interior = node.attrs.Ints("interior_padding");
+  if (std::any_of(interior.begin(), interior.end(), [](int64_t i) { return i != 0; })) return std::nullopt;
+  const std::vector<int64_t>&low = node.attrs.Ints("edge_padding_low"), &high = node.attrs.Ints("edge_padding_high");
+  for (size_t axis = 0; axis < to->size(); ++axis) {
+    if (low[axis] == 0 && high[axis] == 0) continue;
+    AffineDigits& digits = view->axes[axis];
+    if (digits.size() != 1) return std::nullopt;
+    const std::optional<size_t> own = OwnAxis(*view, digits[0]);
+    if (!own.has_value()) return std::nullopt;
+    // What is put on lies outside of the base, and not only outside of the view.
+    const int64_t start = view->starts[*own], end = start + digits[0].size;
+    const int64_t size = graph_.type(view->base).shape[*own].size.constant();
+    if ((low[axis] > 0 && start > 0) || (high[axis] > 0 && end < size)) return std::nullopt;
+    view->starts[*own] -= low[axis];
+    digits[0].size = (*to)[axis];
+    if (digits[0].size == 1) digits.clear();
+  }
+  return view;
 }
 
 std::optional<AffineView> AffineViews::MadeByConcatenate(const Node& node) const {

@@ -19,7 +19,7 @@ struct AffineDigit {
 using AffineDigits = std::vector<AffineDigit>;
 
 // A value as elements of another one, the base: element (i, j, …) is the base's at an affine function of the digits of
-// i, j, …, the fastest digit first. Steps are not negative. Sizes are known, and
+// i, j, …, the fastest digit first, and 0 where the base has none there. Steps are not negative. Sizes are known, and
 // none is 0.
 struct AffineView {
   ValueId base;
@@ -28,7 +28,7 @@ struct AffineView {
   bool joins = false;              // a concatenation lies between
 };
 
-// The views that the values of a graph are of others: through slices, transposes, column-major reshapes,
+// The views that the values of a graph are of others: through slices, pads with 0, transposes, column-major reshapes,
 // broadcasts that add axes of size 1, and concatenations of equal windows at equal distances.
 //
 // Borrows the graph; confined to one thread.
@@ -41,6 +41,7 @@ class AffineViews {
 
  private:
   std::optional<AffineView> Made(const Node& node) const;
+  std::optional<AffineView> MadeByPad(const Node& node) const;
   std::optional<AffineView> MadeByConcatenate(const Node& node) const;
 
   const Graph& graph_;

@@ -180,6 +180,70 @@ TEST(AffineDotKernel, LargeOnesOnEveryInstructionSet) {
   });
 }
 
+// A convolution of an image of `channels` (x, y, channel, image) or (channel, x, y, image), with zeros around it.
+struct Convolution {
+  int64_t width, height, channels, images, kernel_width, kernel_height, outputs;
+  int64_t stride = 1, dilation = 1, low = 1, high = 1;
+  bool channels_first = false;
+};
+
+AffineCase MakeConvolution(const Convolution& c, DType dtype, std::mt19937_64& random) {
+  const auto windows = [&](int64_t size, int64_t kernel) {
+    return (size + c.low + c.high - c.dilation * (kernel - 1) - 1) / c.stride + 1;
+  };
+  const size_t x = c.channels_first ? 1 : 0, y = x + 1, channel = c.channels_first ? 0 : 2, image = 3;
+  const Ints sizes = {windows(c.width, c.kernel_width),
+                      windows(c.height, c.kernel_height),
+                      c.outputs,
+                      c.images,
+                      c.channels,
+                      c.kernel_width,
+                      c.kernel_height};
+  Ints lhs_steps(4 * sizes.size()), rhs_steps(2 * sizes.size()), starts(4);
+  const auto step = [&](size_t index, size_t axis) -> int64_t& { return lhs_steps[4 * index + axis]; };
+  step(0, x) = step(1, y) = c.stride;
+  step(3, image) = step(4, channel) = 1;
+  step(5, x) = step(6, y) = c.dilation;
+  starts[x] = starts[y] = -c.low;
+  rhs_steps[2 * 2 + 1] = rhs_steps[4 * 2] = 1;
+  rhs_steps[5 * 2] = c.channels;
+  rhs_steps[6 * 2] = c.channels * c.kernel_width;
+  Shape shape(4);
+  shape[x] = c.width, shape[y] = c.height, shape[channel] = c.channels, shape[image] = c.images;
+  AffineCase made;
+  made.operands = {
+      RandomLiteral({dtype, shape}, Values::kIntegers, &random),
+      RandomLiteral({dtype, {c.channels * c.kernel_width * c.kernel_height, c.outputs}}, Values::kIntegers, &random)};
+  made.result = {dtype, Shape(sizes.begin(), sizes.begin() + 4)};
+  made.attrs.Set("num_summed", int64_t{3}).Set("sizes", sizes).Set("shape", Ints(sizes.begin(), sizes.begin() + 4));
+  made.attrs.Set("lhs_starts", starts).Set("lhs_steps", lhs_steps);
+  made.attrs.Set("rhs_starts", Ints{0, 0}).Set("rhs_steps", rhs_steps);
+  return made;
+}
+
+TEST(AffineDotKernel, ConvolutionsWithZerosAround) {
+  UseSerialBlas();
+  ForEachInstructionSet([](absl::string_view) {
+    std::mt19937_64 random(3);
+    const auto between = [&](int64_t least, int64_t most) {
+      return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+    };
+    for (int round = 0; round < 80; ++round) {
+      Convolution c = {.width = between(1, 40), .height = between(1, 9), .channels = between(1, 12)};
+      c.images = between(1, 3);
+      c.kernel_width = between(1, 4), c.kernel_height = between(1, 3), c.outputs = between(1, 19);
+      c.stride = between(1, 2), c.dilation = between(1, 2), c.low = between(0, 4), c.high = between(0, 4);
+      c.channels_first = round % 2 == 0;
+      if (c.width + c.low + c.high < c.dilation * c.kernel_width) continue;
+      if (c.height + c.low + c.high < c.dilation * c.kernel_height) continue;
+      for (DType dtype : {DType::kF32, DType::kF64}) {
+        ExpectReference(MakeConvolution(c, dtype, random));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
 TEST(AffineDotKernel, RefusesOtherOps) {
   const Attributes attrs(Def(CoreOp::kAbs).attrs);
   const ConcreteType type = {DType::kF32, {2}};
