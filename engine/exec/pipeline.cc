@@ -19,6 +19,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/order_broadcasts.h"
 #include "engine/passes/permute_products.h"
 #include "engine/passes/read_windows.h"
 #include "engine/passes/repeat_converts.h"
@@ -63,6 +64,8 @@ constexpr Pass kPermuteProducts = {
     "permute_products", "Lets products write their results in the order in which they are read.", &PermuteProducts};
 constexpr Pass kRepeatConverts = {"repeat_converts", "Converts to a wider dtype again in each kernel that reads it.",
                                   &RepeatConverts};
+constexpr Pass kOrderBroadcasts = {
+    "order_broadcasts", "Transposes a tensor before it is repeated, not once for each repetition.", &OrderBroadcasts};
 constexpr Pass kFuse = {"fuse", "Makes one kernel of elementwise ops, reductions and the views that they read.", &Fuse};
 
 constexpr Pass kGraphPasses[] = {
@@ -104,6 +107,8 @@ constexpr Pass kGraphPasses[] = {
     kPermuteProducts,
     // Makes equal nodes, which nobody joins any more.
     kRepeatConverts,
+    // After the passes that join transposes and broadcasts.
+    kOrderBroadcasts,
     // Last: the other passes do not look into bodies.
     kFuse,
 };
