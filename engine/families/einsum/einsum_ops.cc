@@ -12,6 +12,7 @@
 #include "engine/families/einsum/einsum_lowering.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/ops/axis_checks.h"
+#include "engine/ops/dot_arithmetic.h"
 #include "engine/ops/index_walk.h"
 #include "engine/ops/scalar_math.h"
 
@@ -46,33 +47,6 @@ absl::StatusOr<ResultTypes> InferEinsum(InferContext& context) {
   TensorType result{.dtype = operands[0]->dtype};
   for (int label : terms.output) result.shape.push_back(terms.sizes[static_cast<size_t>(label)]);
   return ResultTypes{std::move(result)};
-}
-
-// What sums are taken in.
-template <typename T>
-struct EinsumAccumulator {
-  using type = T;
-};
-template <>
-struct EinsumAccumulator<float> {
-  using type = double;
-};
-template <>
-struct EinsumAccumulator<Complex64> {
-  using type = Complex128;
-};
-template <HalfElement T>
-struct EinsumAccumulator<T> {
-  using type = double;
-};
-
-template <typename To, typename From>
-To RoundElement(From x) {
-  if constexpr (HalfElement<To>) {
-    return To(x);
-  } else {
-    return scalar::ConvertElement<To>(x);
-  }
 }
 
 // Loops over all labels, those of the result outside.
@@ -116,7 +90,7 @@ absl::Status ReferenceEinsum(const ReferenceCall& call) {
   };
   const Shape kept_sizes = sizes_of(kept), summed_sizes = sizes_of(summed);
   VisitDType(call.results[0].dtype(), [&]<typename T>(TypeTag<T>) {
-    using Accumulator = typename EinsumAccumulator<T>::type;
+    using Accumulator = typename DotAccumulator<T>::type;
     const auto results = call.results[0].mutable_values<T>();
     for (IndexWalk i(kept_sizes); !i.done(); i.Next()) {
       Accumulator sum = scalar::ConvertElement<Accumulator>(int32_t{0});
@@ -129,7 +103,7 @@ absl::Status ReferenceEinsum(const ReferenceCall& call) {
         }
         sum = scalar::Apply(scalar::Add{}, sum, product);
       }
-      results[static_cast<size_t>(offset(result_strides, kept, i))] = RoundElement<T>(sum);
+      results[static_cast<size_t>(offset(result_strides, kept, i))] = RoundedSum<T>(sum);
     }
   });
   return absl::OkStatus();
