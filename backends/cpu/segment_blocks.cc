@@ -151,7 +151,9 @@ bool SegmentBlocks::CutFused() {
 }
 
 bool SegmentBlocks::CutElementwise() {
-  if (!instruction_->op->has(kElementwise) || instruction_->results.size() != 1) return false;
+  const OpDef& op = *instruction_->op;
+  // Kernels of extensions may fail, which nobody in a chain asks for.
+  if (!op.has(kElementwise) || op.op_class == OpClass::kExtension || instruction_->results.size() != 1) return false;
   const int64_t elements = instruction_->results[0].num_elements();
   if (elements % blocks_ != 0) return false;
   BlockWalk::Loop loop;
