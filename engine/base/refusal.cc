@@ -72,6 +72,7 @@ void SetDetail(absl::Status* status, const RefusalDetail& detail) {
   AppendField(&bytes, detail.limit);
   AppendField(&bytes, detail.limit_value);
   AppendField(&bytes, detail.actual_value);
+  AppendField(&bytes, absl::ToInt64Nanoseconds(detail.retry_after));
   status->SetPayload(kDetailPayload, absl::Cord(bytes));
 }
 
@@ -93,13 +94,26 @@ absl::Status Refuse(Refusal refusal, absl::string_view message) {
 }
 
 absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what) {
-  const RefusalInfo& info = InfoOf(Refusal::kLimitExceeded);
+  return RefuseLimit(Refusal::kLimitExceeded, limit, limit_value, actual_value, what);
+}
+
+absl::Status RefuseLimit(Refusal refusal, absl::string_view limit, int64_t limit_value, int64_t actual_value,
+                         absl::string_view what) {
+  const RefusalInfo& info = InfoOf(refusal);
   absl::Status status(info.code,
                       absl::StrCat(what, ": ", actual_value, " is beyond the limit ", limit, " = ", limit_value));
   SetDetail(&status, {.reason = std::string(info.id),
                       .limit = std::string(limit),
                       .limit_value = limit_value,
                       .actual_value = actual_value});
+  return status;
+}
+
+absl::Status WithRetryAfter(absl::Status status, absl::Duration retry_after) {
+  std::optional<RefusalDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return status;
+  detail->retry_after = retry_after;
+  SetDetail(&status, *detail);
   return status;
 }
 
@@ -138,6 +152,7 @@ std::optional<RefusalDetail> DetailOf(const absl::Status& status) {
   detail.limit = reader.String();
   detail.limit_value = reader.Int();
   detail.actual_value = reader.Int();
+  detail.retry_after = absl::Nanoseconds(reader.Int());
   if (!reader.ok()) return std::nullopt;
   return detail;
 }

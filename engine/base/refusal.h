@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 
 namespace tensord {
@@ -37,6 +38,7 @@ struct RefusalDetail {
   std::string limit;
   int64_t limit_value = 0;
   int64_t actual_value = 0;
+  absl::Duration retry_after;  // zero: not said
 };
 
 // A status with the refusal's canonical code. The message says what was wrong, ends with the values, and leaves out
@@ -45,6 +47,12 @@ absl::Status Refuse(Refusal refusal, absl::string_view message);
 
 // The same for a limit: names the limit, its value and the request's.
 absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what);
+// Likewise, for a limit whose refusal is another than LIMIT_EXCEEDED.
+absl::Status RefuseLimit(Refusal refusal, absl::string_view limit, int64_t limit_value, int64_t actual_value,
+                         absl::string_view what);
+
+// Says when it is worth trying again. A status that carries no refusal, and OK, stay as they are.
+absl::Status WithRetryAfter(absl::Status status, absl::Duration retry_after);
 
 // Names the node that a refusal is about, in the detail and at the end of the message. A status that names a node
 // already, or carries no refusal, is only completed, never overwritten. OK stays OK.

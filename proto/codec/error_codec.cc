@@ -2,6 +2,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/ir/names.h"
+#include "proto/codec/duration_codec.h"
 
 namespace tensord::codec {
 
@@ -20,6 +21,9 @@ v1::ErrorDetail EncodeErrorDetail(const absl::Status& status) {
     encoded.set_limit(detail->limit);
     encoded.set_limit_value(detail->limit_value);
     encoded.set_actual_value(detail->actual_value);
+    if (detail->retry_after > absl::ZeroDuration()) {
+      *encoded.mutable_retry_after() = EncodeDuration(detail->retry_after);
+    }
   }
   return encoded;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/base/refusal.h"
+#include "proto/codec/duration_codec.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/program_message.h"
@@ -32,7 +33,7 @@ v1::CompileResponse Encode(const ProgramCache::Found& found, const std::vector<s
     response.mutable_program()->mutable_inputs(i)->set_name(input_names[static_cast<size_t>(i)]);
   }
   response.set_source(EncodeSource(found.source));
-  *response.mutable_compile_time() = EncodeDuration(found.compile_time);
+  *response.mutable_compile_time() = codec::EncodeDuration(found.compile_time);
   return response;
 }
 

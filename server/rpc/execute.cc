@@ -4,11 +4,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "proto/codec/duration_codec.h"
 #include "server/rpc/execute_arguments.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/program_lookup.h"
-#include "server/rpc/program_message.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -39,8 +39,8 @@ v1::SegmentProfile EncodeSegment(absl::string_view backend, const SegmentProfile
   message.set_backend(std::string(backend));
   message.set_kernel(segment.kernel);
   for (const std::string& node : segment.nodes) message.add_nodes(renaming.Of(node));
-  *message.mutable_start() = EncodeDuration(segment.start);
-  *message.mutable_duration() = EncodeDuration(segment.duration);
+  *message.mutable_start() = codec::EncodeDuration(segment.start);
+  *message.mutable_duration() = codec::EncodeDuration(segment.duration);
   return message;
 }
 
@@ -48,9 +48,9 @@ v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgra
                                const Renaming& renaming) {
   v1::ExecutionStats stats;
   stats.set_device(program.device());
-  *stats.mutable_queue_time() = EncodeDuration(outcome.queue_time);
-  if (record.compile.has_value()) *stats.mutable_compile_time() = EncodeDuration(*record.compile);
-  *stats.mutable_run_time() = EncodeDuration(outcome.run_time);
+  *stats.mutable_queue_time() = codec::EncodeDuration(outcome.queue_time);
+  if (record.compile.has_value()) *stats.mutable_compile_time() = codec::EncodeDuration(*record.compile);
+  *stats.mutable_run_time() = codec::EncodeDuration(outcome.run_time);
   stats.set_peak_bytes(outcome.peak_bytes);
   for (const SegmentProfile& segment : outcome.profile) {
     *stats.add_segments() = EncodeSegment(program.backend()->kind(), segment, renaming);

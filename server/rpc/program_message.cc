@@ -25,12 +25,4 @@ v1::Program EncodeProgram(const CompiledProgram& program) {
   return message;
 }
 
-google::protobuf::Duration EncodeDuration(absl::Duration duration) {
-  google::protobuf::Duration message;
-  absl::Duration rest;
-  message.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
-  message.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
-  return message;
-}
-
 }  // namespace tensord::server

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "engine/runtime/run.h"
 #include "google/protobuf/message.h"
+#include "server/identity/caller.h"
 #include "server/observe/request_record.h"
 #include "server/rpc/service_parts.h"
 
@@ -34,6 +35,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
                                          grpc::ByteBuffer* response, Handler handler);
 
   const ServiceParts& parts() const { return parts_; }
+  const Caller& caller() const { return caller_; }
   RequestRecord& record() { return record_; }
   // The client's, or the server's default.
   absl::Time deadline() const;
@@ -77,6 +79,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   grpc::ByteBuffer* const response_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+  const Caller caller_;
   bool entered_ = false;  // the gate
   RequestRecord record_;
 };

@@ -51,6 +51,20 @@ TEST(RefusalTest, EveryFieldComesBack) {
   EXPECT_EQ(detail->actual_value, -7);
 }
 
+TEST(RefusalTest, SaysWhenToTryAgain) {
+  const absl::Status status = WithRetryAfter(
+      RefuseLimit(Refusal::kRateLimited, "tenant.rate", 5, 6, "calls in this second"), absl::Milliseconds(250));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const std::optional<RefusalDetail> detail = DetailOf(status);
+  ASSERT_TRUE(detail.has_value());
+  EXPECT_EQ(detail->reason, "RATE_LIMITED");
+  EXPECT_EQ(detail->limit, "tenant.rate");
+  EXPECT_EQ(detail->retry_after, absl::Milliseconds(250));
+  EXPECT_EQ(DetailOf(WithNode(status, "n", "add"))->retry_after, absl::Milliseconds(250));
+  EXPECT_TRUE(WithRetryAfter(absl::OkStatus(), absl::Seconds(1)).ok());
+  EXPECT_FALSE(DetailOf(WithRetryAfter(absl::InternalError("x"), absl::Seconds(1))).has_value());
+}
+
 TEST(RefusalTest, ANodeIsNamedOnce) {
   const absl::Status once = WithNode(Refuse(Refusal::kOpUnset, "no operation"), "x", "");
   EXPECT_EQ(once.message(), "no operation (node \"x\")");
