@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/fused_kernel.h"
 #include "engine/ops/core_ops.h"
@@ -68,23 +69,27 @@ bool SegmentBlocks::CutDot() {
   const std::array<int64_t, kNumDotSides> bytes = {SizeOf(instruction_->operands[0].dtype),
                                                    SizeOf(instruction_->operands[1].dtype),
                                                    SizeOf(instruction_->results[0].dtype)};
+  // A result may have its axes in any order.
+  absl::InlinedVector<DotAxis*, 8> slowest_first;
+  for (DotRole role : {kRows, kColumns, kBatch}) {
+    for (DotAxis& axis : space.roles[role]) slowest_first.push_back(&axis);
+  }
+  std::sort(slowest_first.begin(), slowest_first.end(),
+            [](const DotAxis* a, const DotAxis* b) { return a->strides[kDotResult] > b->strides[kDotResult]; });
   Cutter cutter(blocks_);
   std::vector<BlockWalk::Loop> loops;
-  for (DotRole role : {kBatch, kColumns, kRows}) {
-    DotAxisList& axes = space.roles[role];
-    for (size_t i = axes.size(); i-- > 0 && !cutter.is_done();) {
-      const int64_t parts = cutter.PartsOf(axes[i].size);
-      if (parts == 0) return false;
-      const int64_t part = axes[i].size / parts;
-      BlockWalk::Loop loop;
-      loop.count = parts;
-      for (size_t side = 0; side < kNumDotSides; ++side)
-        loop.steps.push_back(axes[i].strides[side] * part * bytes[side]);
-      loops.insert(loops.begin(), std::move(loop));
-      axes[i].size = part;
-    }
-    axes = MergeAxes(axes);
+  for (DotAxis* axis : slowest_first) {
+    if (cutter.is_done()) break;
+    const int64_t parts = cutter.PartsOf(axis->size);
+    if (parts == 0) return false;
+    const int64_t part = axis->size / parts;
+    BlockWalk::Loop loop;
+    loop.count = parts;
+    for (size_t side = 0; side < kNumDotSides; ++side) loop.steps.push_back(axis->strides[side] * part * bytes[side]);
+    loops.insert(loops.begin(), std::move(loop));
+    axis->size = part;
   }
+  for (DotRole role : {kRows, kColumns, kBatch}) space.roles[role] = MergeAxes(space.roles[role]);
   if (!cutter.is_done()) return false;
   for (DotSide side : {kLhs, kRhs}) {
     int64_t last = 0;

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -38,7 +40,9 @@ class RandomChain {
   }
 
   Graph Make() {
-    ValueId x = Below(3) > 0 ? Product(OneOf<int64_t>({1, 4, 7, 16}), length_) : Input(length_);
+    const int64_t depth = OneOf<int64_t>({1, 4, 7, 16});
+    const int64_t start = Below(4);
+    ValueId x = start == 0 ? Input(length_) : start == 1 ? PermutedProduct(depth, length_) : Product(depth, length_);
     for (int64_t i = 1 + Below(4); i-- > 0;) {
       const ValueId next = Step(x);
       if (Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
@@ -64,15 +68,33 @@ class RandomChain {
   ValueId NewInput(const Shape& shape) { return g_.Input(absl::StrCat("x", inputs_++), dtype_, shape); }
   ValueId Input(int64_t length) { return NewInput(ShapeFor(length, rows_)); }
 
-  Ints Batch() const {
-    Ints axes;
-    for (size_t i = 0; i < batch_.size(); ++i) axes.push_back(static_cast<int64_t>(i) + 2);
+  static Ints Iota(size_t count, int64_t first = 0) {
+    Ints axes(count);
+    std::iota(axes.begin(), axes.end(), first);
     return axes;
   }
+  Ints Batch() const { return Iota(batch_.size(), 2); }
 
   // [length, rows, batch] of [depth, length, batch], or a matrix for all of the batch, and [depth, rows, batch].
   ValueId Product(int64_t depth, int64_t length) {
     return g_.Dot(NewInput(ShapeFor(depth, length)), NewInput(ShapeFor(depth, rows_)), {0}, {0}, Batch(), Batch());
+  }
+
+  // The same, made with the axes in another order and transposed: the product writes that itself.
+  ValueId PermutedProduct(int64_t depth, int64_t length) {
+    Ints batch_order = Iota(batch_.size());
+    std::shuffle(batch_order.begin(), batch_order.end(), random_);
+    const bool is_swapped = batch_.size() < 2 || Below(2) == 0;
+    Shape left = {depth, is_swapped ? rows_ : length}, right = {depth, is_swapped ? length : rows_};
+    Ints back = is_swapped ? Ints{1, 0} : Ints{0, 1};
+    back.resize(2 + batch_.size());
+    for (size_t i = 0; i < batch_order.size(); ++i) {
+      const size_t axis = static_cast<size_t>(batch_order[i]);
+      left.push_back(batch_[axis]);
+      right.push_back(batch_[axis]);
+      back[2 + axis] = static_cast<int64_t>(2 + i);
+    }
+    return g_.Transpose(g_.Dot(NewInput(left), NewInput(right), {0}, {0}, Batch(), Batch()), back);
   }
 
   ValueId Step(ValueId x) {
