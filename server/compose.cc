@@ -1,5 +1,7 @@
 #include "server/compose.h"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +83,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                                                            .collide = config.testing().collide_fingerprints()},
                                      parts->compile_pool.get());
   parts->gate = std::make_unique<CallGate>(config.limits().in_flight_bytes());
+  // What it holds is bounded by the gate.
+  parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   parts->collectables = {parts->metrics->registry(),
                          std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
@@ -98,6 +102,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .compile_pool = parts->compile_pool.get(),
                           .cache = parts->cache.get(),
                           .gate = parts->gate.get(),
+                          .payloads = parts->payloads.get(),
                           .metrics = parts->metrics.get(),
                           .log = parts->log.get(),
                           .graph_limits = GraphLimitsOf(config),

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/exec/backend.h"
+#include "engine/exec/host_buffer_pool.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
@@ -36,6 +37,7 @@ struct ServerParts {
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<CallGate> gate;
+  std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<Metrics> metrics;
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   ServiceParts service_parts;

@@ -189,6 +189,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"compiler.threads", config.compiler().threads(), 1, 1024},
       {"compiler.queue_length", config.compiler().queue_length(), 1, kUnlimited},
       {"program_cache.bytes", config.program_cache().bytes(), 0, kUnlimited},
+      {"receive.pool_bytes", config.receive().pool_bytes(), 0, kUnlimited},
       {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
       {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
   };

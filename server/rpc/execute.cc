@@ -15,7 +15,7 @@ namespace tensord::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using RequestPtr = std::shared_ptr<const v1::ExecuteRequest>;
+using RequestPtr = std::shared_ptr<const ReceivedExecute>;
 
 absl::Duration Since(Clock::time_point start) { return absl::FromChrono(Clock::now() - start); }
 
@@ -74,17 +74,17 @@ void Respond(UnaryCall* call, const v1::ExecuteRequest& request, const CompiledP
 
 absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& program) {
   RETURN_IF_ERROR(call->CheckWanted());
-  if (static_cast<size_t>(request->results_size()) > program->program().outputs.size()) {
+  if (static_cast<size_t>(request->message.results_size()) > program->program().outputs.size()) {
     return Refuse(Refusal::kArgumentCount,
                   absl::StrCat("the program has ", program->program().outputs.size(),
-                               " outputs, but there are options for ", request->results_size()));
+                               " outputs, but there are options for ", request->message.results_size()));
   }
   RunRequest run;
   ASSIGN_OR_RETURN(run.arguments, DecodeArguments(request, program->program(), call->parts().graph_limits));
   run.program = program;
   run.deadline = call->deadline();
   run.cancel = call->cancel();
-  run.profile = request->profile();
+  run.profile = request->message.profile();
   return run;
 }
 
@@ -92,7 +92,7 @@ absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, c
 absl::Status Submit(UnaryCall* call, const RequestPtr& request, const Renaming& renaming, RunRequest run) {
   ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(run.program->device()));
   run.done = [call, request, renaming, program = run.program](absl::StatusOr<RunOutcome> outcome) {
-    call->Continue([&] { Respond(call, *request, *program, renaming, std::move(outcome)); });
+    call->Continue([&] { Respond(call, request->message, *program, renaming, std::move(outcome)); });
   };
   return executor->Submit(std::move(run));
 }
@@ -102,7 +102,8 @@ void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& p
   absl::StatusOr<RunRequest> run = MakeRun(call, request, program);
   if (!run.ok()) return call->Fail(renaming.Of(run.status()));
   call->record().decode = Since(start);
-  if (program->is_tiny()) return Respond(call, *request, *program, renaming, RunProgram(*run, absl::ZeroDuration()));
+  if (program->is_tiny())
+    return Respond(call, request->message, *program, renaming, RunProgram(*run, absl::ZeroDuration()));
   const absl::Status submitted = Submit(call, request, renaming, *std::move(run));
   if (!submitted.ok()) call->Fail(renaming.Of(submitted));
 }
@@ -111,20 +112,22 @@ void Run(UnaryCall* call, const RequestPtr& request, const CompiledProgramPtr& p
 
 void HandleExecute(UnaryCall* call) {
   const Clock::time_point start = Clock::now();
-  const auto request = std::make_shared<v1::ExecuteRequest>();
-  const absl::Status parsed = call->Parse(request.get());
-  if (!parsed.ok()) return call->Fail(parsed);
-  const absl::Status supported = CheckSupported(*request);
+  absl::StatusOr<ReceivedExecute> received =
+      ReceiveExecute(call->request(), call->parts().payloads, call->parts().graph_limits);
+  if (!received.ok()) return call->Fail(received.status());
+  const RequestPtr request = std::make_shared<ReceivedExecute>(*std::move(received));
+  const v1::ExecuteRequest& message = request->message;
+  const absl::Status supported = CheckSupported(message);
   if (!supported.ok()) return call->Fail(supported);
 
-  switch (request->program_case()) {
+  switch (message.program_case()) {
     case v1::ExecuteRequest::kFingerprint: {
-      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request->fingerprint());
+      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, message.fingerprint());
       if (!program.ok()) return call->Fail(program.status());
       return Run(call, request, *program, Renaming(), start);
     }
     case v1::ExecuteRequest::kGraph:
-      return CompileProgram(call, request->graph(), request->options(),
+      return CompileProgram(call, message.graph(), message.options(),
                             [call, request](absl::StatusOr<ProgramOfGraph> program) {
                               if (!program.ok()) return call->Fail(program.status());
                               Run(call, request, program->found.program, program->renaming, Clock::now());

@@ -14,7 +14,7 @@ namespace tensord::server {
 namespace {
 
 // The tensor's elements in the other order, in memory of their own.
-std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, const std::string& data) {
+std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, absl::string_view data) {
   const std::shared_ptr<char[]> copy(new char[data.size()]);
   Shape shape = header.type.shape;
   // A row-major tensor is a column-major one of reversed shape.
@@ -23,9 +23,9 @@ std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, const s
   return std::shared_ptr<const void>(copy, copy.get());
 }
 
-absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const v1::ExecuteRequest>& request, int index,
-                                          Order order, const codec::GraphLimits& limits) {
-  const v1::Argument& argument = request->arguments(index);
+absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedExecute>& request, int index, Order order,
+                                          const codec::GraphLimits& limits) {
+  const v1::Argument& argument = request->message.arguments(index);
   if (argument.value_case() == v1::Argument::VALUE_NOT_SET) {
     return Refuse(Refusal::kMalformedMessage, "the argument has no value");
   }
@@ -33,12 +33,12 @@ absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const v1::Execut
     return Refuse(Refusal::kUnsupportedRequest, "this server keeps no resident tensors; send the tensor itself");
   }
   const v1::Tensor& tensor = argument.tensor();
+  const absl::string_view data = request->DataOf(index);
   ASSIGN_OR_RETURN(codec::TensorHeader header, codec::DecodeTensorHeader(tensor, order, limits));
-  RETURN_IF_ERROR(codec::CheckTensorData(header, absl::string_view(tensor.data().data(), tensor.data().size())));
+  RETURN_IF_ERROR(codec::CheckTensorData(header, data));
   HostTensor host;
-  host.bytes = header.order == order || header.type.rank() < 2
-                   ? std::shared_ptr<const void>(request, tensor.data().data())
-                   : Reordered(header, tensor.data());
+  host.bytes = header.order == order || header.type.rank() < 2 ? std::shared_ptr<const void>(request, data.data())
+                                                               : Reordered(header, data);
   // The request is this call's alone, and nobody reads a tensor of it again.
   host.donated = true;
   host.type = std::move(header.type);
@@ -55,9 +55,9 @@ absl::Status AtArgument(const absl::Status& status, int index, const std::string
 
 }  // namespace
 
-absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const v1::ExecuteRequest>& request,
+absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
                                                         const ExecProgram& program, const codec::GraphLimits& limits) {
-  const int count = request->arguments_size();
+  const int count = request->message.arguments_size();
   if (static_cast<size_t>(count) != program.inputs.size()) {
     return Refuse(Refusal::kArgumentCount,
                   absl::StrCat("the program takes ", program.inputs.size(), " arguments, not ", count));

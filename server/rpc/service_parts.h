@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/exec/host_buffer_pool.h"
 #include "engine/ir/op_registry.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
@@ -29,6 +30,7 @@ struct ServiceParts {
   CompilePool* compile_pool = nullptr;
   ProgramCache* cache = nullptr;
   CallGate* gate = nullptr;
+  HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   Metrics* metrics = nullptr;
   Log* log = nullptr;
   codec::GraphLimits graph_limits;

@@ -1,13 +1,11 @@
 #include "server/rpc/unary_call.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/proto_buffer_writer.h>
 
 #include <cstdint>
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "server/rpc/status_bridge.h"
@@ -50,26 +48,6 @@ absl::Status UnaryCall::CheckWanted() const {
     return Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the program ran");
   }
   if (cancel_->cancelled()) return Refuse(Refusal::kCancelled, "the call was cancelled before the program ran");
-  return absl::OkStatus();
-}
-
-absl::Status UnaryCall::Parse(google::protobuf::Message* message) {
-  bool parsed = false;
-  {
-    grpc::ProtoBufferReader reader(request_);
-    parsed = reader.status().ok() && message->ParseFromZeroCopyStream(&reader);
-  }
-  if (!parsed) {
-    return Refuse(Refusal::kMalformedMessage, absl::StrCat("the request's ", record_.received_bytes, " bytes are no ",
-                                                           message->GetDescriptor()->full_name()));
-  }
-  request_->Clear();
-  const auto& unknown = message->GetReflection()->GetUnknownFields(*message);
-  if (!unknown.empty()) {
-    return Refuse(Refusal::kUnsupportedRequest,
-                  absl::StrCat("this server does not know field ", unknown.field(0).number(), " of ",
-                               message->GetDescriptor()->full_name()));
-  }
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "google/protobuf/message.h"
 #include "server/identity/caller.h"
 #include "server/observe/request_record.h"
+#include "server/rpc/parse_message.h"
 #include "server/rpc/service_parts.h"
 
 namespace tensord::server {
@@ -44,9 +45,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   // CANCELLED or DEADLINE_EXCEEDED where it is no use to go on.
   absl::Status CheckWanted() const;
 
-  // The request, whose bytes are then freed. MALFORMED_MESSAGE; UNSUPPORTED_REQUEST for a field that this build does
-  // not know.
-  absl::Status Parse(google::protobuf::Message* message);
+  // The request, as ParseMessage reads it; or its bytes, for a handler that reads them itself.
+  absl::Status Parse(google::protobuf::Message* message) { return ParseMessage(request_, message); }
+  grpc::ByteBuffer* request() { return request_; }
 
   void Fail(const absl::Status& status);
   void Reply(const google::protobuf::Message& message);

@@ -20,6 +20,10 @@ void FuzzDimExpr(absl::string_view text);
 // is run and must give what the reference gives, or be refused as that is.
 void FuzzEinsum(absl::string_view text);
 
+// A tensord.v1.ExecuteRequest as wire bytes, in which the byte 0xFE stands for 4096 of them. The server must read it
+// from any slices as protobuf does.
+void FuzzReceivedExecute(absl::string_view bytes);
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_FUZZ_ENTRIES_H_

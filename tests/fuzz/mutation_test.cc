@@ -111,5 +111,29 @@ TEST(MutationTest, EinsumsSurvive) {
   RunMutants(seeds, &FuzzEinsum, 6, 1'000);
 }
 
+// Bytes of a field of the wire format, in which 0xFE counts as 4096.
+std::string Field(int number, const std::string& content) {
+  size_t length = 0;
+  for (const char c : content) length += c == '\xFE' ? 4096 : 1;
+  std::string bytes(1, static_cast<char>(number << 3 | 2));
+  for (; length >= 0x80; length >>= 7) bytes.push_back(static_cast<char>((length & 0x7F) | 0x80));
+  bytes.push_back(static_cast<char>(length));
+  return bytes + content;
+}
+
+TEST(MutationTest, RequestsSurvive) {
+  const std::string data = Field(15, "\xFE\xFE"), small = Field(15, "abc"), shape = Field(2, "\x03\x05");
+  const std::string tensor = "\x08\x04" + shape + "\x18\x02" + data, argument = Field(5, Field(1, tensor));
+  const std::vector<std::string> seeds = {
+      argument,
+      "\x08\x07" + Field(2, "fingerprint") + argument + Field(5, Field(1, shape + small)) + Field(6, "\x08\x01") +
+          Field(7, "session") + "\x40\x05\x48\x01",
+      Field(5, Field(1, data + tensor)) + argument,
+      Field(5, Field(1, tensor) + Field(1, tensor)),
+      argument + Field(5, Field(2, "handle")) + argument,
+      Field(3, Field(1, "graph")) + argument + Field(3, Field(1, "again")) + Field(4, Field(1, "cpu"))};
+  RunMutants(seeds, &FuzzReceivedExecute, 7, 2'000);
+}
+
 }  // namespace
 }  // namespace tensord

@@ -1,0 +1,61 @@
+#ifndef TENSORD_TESTS_TESTLIB_RECEIVED_EXECUTE_ORACLE_H_
+#define TENSORD_TESTS_TESTLIB_RECEIVED_EXECUTE_ORACLE_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/refusal.h"
+#include "server/rpc/received_execute.h"
+
+namespace tensord {
+
+// The bytes in slices of random lengths, some of which are empty.
+inline grpc::ByteBuffer InSlices(absl::string_view bytes, std::mt19937_64* random) {
+  std::vector<grpc::Slice> slices;
+  while (!bytes.empty()) {
+    const size_t most = std::uniform_int_distribution<int>(0, 3)(*random) == 0 ? bytes.size() : 40;
+    const size_t length = std::min(bytes.size(), std::uniform_int_distribution<size_t>(0, most)(*random));
+    slices.emplace_back(bytes.data(), length);
+    bytes.remove_prefix(length);
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+// How the server reads a request otherwise than protobuf does; empty where it does not. The bytes are cut at random.
+inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_64* random) {
+  static const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 1 << 20);
+  grpc::ByteBuffer buffer = InSlices(bytes, random);
+  const absl::StatusOr<server::ReceivedExecute> received = server::ReceiveExecute(&buffer, pool.get(), {});
+  v1::ExecuteRequest expected;
+  const bool parsed = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (!received.ok()) {
+    const std::string reason = DetailOf(received.status())->reason;
+    if (reason == "MALFORMED_MESSAGE") return parsed ? "refuses what protobuf reads" : "";
+    const bool has_unknown = !expected.GetReflection()->GetUnknownFields(expected).empty();
+    return parsed && has_unknown && reason == "UNSUPPORTED_REQUEST" ? "" : absl::StrCat("refuses with ", reason);
+  }
+  if (!parsed) return "reads what protobuf refuses";
+  v1::ExecuteRequest whole = received->message;
+  for (int i = 0; i < whole.arguments_size(); ++i) {
+    if (static_cast<size_t>(i) >= received->payloads.size() || received->payloads[static_cast<size_t>(i)] == nullptr) {
+      continue;
+    }
+    if (!whole.arguments(i).has_tensor() || !whole.arguments(i).tensor().data().empty()) return "a payload too many";
+    whole.mutable_arguments(i)->mutable_tensor()->set_data(std::string(received->DataOf(i)));
+  }
+  // As bytes, which hold unknown fields inside too.
+  return whole.SerializeAsString() == expected.SerializeAsString() ? "" : "another meaning";
+}
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_TESTLIB_RECEIVED_EXECUTE_ORACLE_H_
