@@ -1,0 +1,108 @@
+#include "server/sessions/handle_claim.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/ir/names.h"
+#include "server/sessions/poisoned_handle.h"
+#include "server/sessions/session.h"
+
+namespace tensord::server {
+
+HandleClaim::HandleClaim(HandleClaim&& other) noexcept { *this = std::move(other); }
+
+HandleClaim& HandleClaim::operator=(HandleClaim&& other) noexcept {
+  if (this == &other) return *this;
+  GiveUp();
+  session_ = std::exchange(other.session_, nullptr);
+  uses_ = std::exchange(other.uses_, {});
+  keeps_ = std::exchange(other.keeps_, {});
+  poisons_ = other.poisons_;
+  started_ = other.started_;
+  first_cause_ = std::move(other.first_cause_);
+  return *this;
+}
+
+void HandleClaim::GiveUp() {
+  if (session_ == nullptr) return;
+  for (const Waiter& waiter : Fail(Refuse(Refusal::kCancelled, "the request was given up"))) waiter();
+}
+
+void HandleClaim::WhenReady(Waiter then) {
+  if (uses_.empty()) return then();
+  // Counts the slots, and this very loop: `then` may be called, and the claim be gone, as soon as both are done.
+  const auto left = std::make_shared<std::atomic<size_t>>(uses_.size() + 1);
+  const auto shared = std::make_shared<Waiter>(std::move(then));
+  const Waiter one = [left, shared] {
+    if (left->fetch_sub(1, std::memory_order_acq_rel) == 1) (*shared)();
+  };
+  size_t done = 1;
+  for (const Use& use : uses_) {
+    if (!use.slot->Await(one)) ++done;
+  }
+  if (left->fetch_sub(done, std::memory_order_acq_rel) == done) (*shared)();
+}
+
+absl::Status HandleClaim::CheckReady() {
+  for (const Use& use : uses_) {
+    if (use.slot->state() != TensorSlot::State::kFailed) continue;
+    first_cause_ = use.slot->cause();
+    return PoisonedHandle(use.handle, first_cause_);
+  }
+  return absl::OkStatus();
+}
+
+ResidentTensor HandleClaim::Read(size_t use) const { return *uses_[use].slot->Read(); }
+
+std::shared_ptr<ResidentMemory> HandleClaim::MemoryOf(size_t use) const { return uses_[use].slot->memory(); }
+
+bool HandleClaim::IsWritable(size_t use) const { return uses_[use].donated && uses_[use].slot->IsUsedByOneAlone(); }
+
+absl::Status HandleClaim::Fulfil(std::vector<Kept> kept, Waiters* waiters) {
+  if (session_ == nullptr) return absl::OkStatus();
+  if (session_->closed()) {
+    const absl::Status ended =
+        Refuse(Refusal::kSessionUnknown, "the session ended while the program ran; open another");
+    *waiters = Fail(ended);
+    return ended;
+  }
+  for (size_t i = 0; i < keeps_.size(); ++i) {
+    Waiters of_slot = keeps_[i].slot->Fulfil(std::move(kept[i].type), std::move(kept[i].memory));
+    waiters->insert(waiters->end(), std::make_move_iterator(of_slot.begin()), std::make_move_iterator(of_slot.end()));
+  }
+  EndUses();
+  return absl::OkStatus();
+}
+
+Waiters HandleClaim::Fail(const absl::Status& cause) {
+  Waiters waiters;
+  if (session_ == nullptr) return waiters;
+  const absl::Status& first_cause = first_cause_.ok() ? cause : first_cause_;
+  for (const Keep& keep : keeps_) {
+    if (!poisons_) session_->Forget(keep.handle, keep.slot);
+  }
+  for (const Use& use : uses_) {
+    if (!use.donated || started_) continue;
+    for (const Keep& keep : keeps_) {
+      if (keep.handle == use.handle) session_->Forget(keep.handle, keep.slot);
+    }
+    session_->Restore(use.handle, use.slot);
+  }
+  for (const Keep& keep : keeps_) {
+    Waiters of_slot = keep.slot->Fail(first_cause);
+    waiters.insert(waiters.end(), std::make_move_iterator(of_slot.begin()), std::make_move_iterator(of_slot.end()));
+  }
+  EndUses();
+  return waiters;
+}
+
+void HandleClaim::EndUses() {
+  for (const Use& use : uses_) use.slot->EndUse();
+  uses_.clear();
+  keeps_.clear();
+  session_ = nullptr;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,97 @@
+#ifndef TENSORD_SERVER_SESSIONS_HANDLE_CLAIM_H_
+#define TENSORD_SERVER_SESSIONS_HANDLE_CLAIM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/sessions/tensor_slot.h"
+
+namespace tensord::server {
+
+class Session;
+
+struct HandleUse {
+  std::string handle;
+  bool donated = false;
+};
+
+// What a request says of handles.
+struct HandleRequest {
+  std::vector<HandleUse> uses;     // in the order of the arguments that are handles
+  std::vector<std::string> keeps;  // for its results
+  // Where the request fails, the handles that it was to keep stay, poisoned: requests that depend on it may have been
+  // sent already. Otherwise they are free again.
+  bool poisons = false;
+};
+
+// What a request has of its session from its arrival to its end: the tensors that it reads, by the names that they had
+// when it arrived, those that it was given for good, and names for its results. Move-only; confined to its request.
+//
+//   claimed → (WhenReady) → CheckReady → Start → Fulfil | Fail;  claimed → Fail
+//
+// One that is destroyed before its end fails. Made by Session::Claim.
+class HandleClaim {
+ public:
+  struct Kept {
+    ResidentType type;
+    std::shared_ptr<ResidentMemory> memory;
+  };
+
+  HandleClaim() = default;
+  HandleClaim(HandleClaim&& other) noexcept;
+  HandleClaim& operator=(HandleClaim&& other) noexcept;
+  ~HandleClaim() { GiveUp(); }
+
+  const std::shared_ptr<Session>& session() const { return session_; }
+  size_t num_uses() const { return uses_.size(); }
+  size_t num_keeps() const { return keeps_.size(); }
+
+  // Calls `then` once when every tensor that is read is there or will never be: here and now, or on the thread that
+  // settled the last of them. The claim must stay where it is until then.
+  void WhenReady(Waiter then);
+  // HANDLE_POISONED, with the first cause, where a tensor will never be there.
+  absl::Status CheckReady();
+
+  // ---- When they are ready ----
+
+  ResidentTensor Read(size_t use) const;
+  std::shared_ptr<ResidentMemory> MemoryOf(size_t use) const;
+  // Whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before Read.
+  bool IsWritable(size_t use) const;
+
+  // The run begins: what was donated does not come back.
+  void Start() { started_ = true; }
+  // The request is over. What waited for its results is the caller's to go on with, under no lock. `kept` is in the
+  // order of HandleRequest::keeps. SESSION_UNKNOWN where the session has ended meanwhile; then the request failed.
+  absl::Status Fulfil(std::vector<Kept> kept, Waiters* waiters);
+  Waiters Fail(const absl::Status& cause);
+
+ private:
+  friend class Session;
+  struct Use {
+    std::string handle;
+    TensorSlotPtr slot;
+    bool donated = false;
+  };
+  struct Keep {
+    std::string handle;
+    TensorSlotPtr slot;
+  };
+
+  void GiveUp();
+  void EndUses();
+
+  std::shared_ptr<Session> session_;  // null: there is nothing to claim, or it is over
+  std::vector<Use> uses_;
+  std::vector<Keep> keeps_;
+  bool poisons_ = false;
+  bool started_ = false;
+  absl::Status first_cause_;  // of what poisoned a tensor that is read
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_HANDLE_CLAIM_H_

@@ -1,0 +1,87 @@
+#include "server/sessions/resident_ledger.h"
+
+#include <algorithm>
+
+#include "engine/base/refusal.h"
+
+namespace tensord::server {
+namespace {
+
+std::string ToKey(absl::string_view name) { return std::string(name.data(), name.size()); }
+
+}  // namespace
+
+MemoryCharge& MemoryCharge::operator=(MemoryCharge&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  ledger_ = std::move(other.ledger_);
+  tenant_ = std::move(other.tenant_);
+  device_ = std::move(other.device_);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+MemoryCharge MemoryCharge::Take(int64_t bytes) {
+  const int64_t taken = std::min(bytes, bytes_);
+  bytes_ -= taken;
+  return MemoryCharge(ledger_, tenant_, device_, taken);
+}
+
+void MemoryCharge::Add(MemoryCharge other) {
+  if (ledger_ == nullptr) {
+    *this = std::move(other);
+    return;
+  }
+  bytes_ += std::exchange(other.bytes_, 0);
+}
+
+void MemoryCharge::Release() {
+  if (ledger_ != nullptr && bytes_ > 0) ledger_->Release(tenant_, device_, bytes_);
+  bytes_ = 0;
+}
+
+absl::StatusOr<MemoryCharge> ResidentLedger::Charge(absl::string_view tenant, absl::string_view device, int64_t bytes) {
+  std::string tenant_key = ToKey(tenant), device_key = ToKey(device);
+  MutexLock lock(&mutex_);
+  const auto of_tenant = tenants_.find(tenant_key);
+  const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
+  // What is charged already is within the limits, and a tensor has at most 2^56 bytes: no sum overflows.
+  if (bytes > limits_.tenant_bytes - tenant_bytes) {
+    return RefuseLimit("sessions.tenant_bytes", limits_.tenant_bytes, tenant_bytes + bytes,
+                       "bytes of the tenant's resident tensors");
+  }
+  DeviceUse& device_use = devices_[device_key];
+  if (bytes > limits_.device_bytes - device_use.bytes) {
+    return RefuseLimit("sessions.device_bytes", limits_.device_bytes, device_use.bytes + bytes,
+                       "bytes of the device's resident tensors");
+  }
+  device_use.bytes += bytes;
+  if (bytes > 0) tenants_[tenant_key] += bytes;
+  return MemoryCharge(shared_from_this(), std::move(tenant_key), std::move(device_key), bytes);
+}
+
+void ResidentLedger::Release(const std::string& tenant, const std::string& device, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  devices_[device].bytes -= bytes;
+  const auto of_tenant = tenants_.find(tenant);
+  of_tenant->second -= bytes;
+  if (of_tenant->second == 0) tenants_.erase(of_tenant);
+}
+
+void ResidentLedger::CountTensor(absl::string_view device, int64_t more) {
+  MutexLock lock(&mutex_);
+  devices_[ToKey(device)].tensors += more;
+}
+
+int64_t ResidentLedger::TenantBytes(absl::string_view tenant) const {
+  MutexLock lock(&mutex_);
+  const auto found = tenants_.find(ToKey(tenant));
+  return found == tenants_.end() ? 0 : found->second;
+}
+
+std::map<std::string, ResidentLedger::DeviceUse> ResidentLedger::Devices() const {
+  MutexLock lock(&mutex_);
+  return {devices_.begin(), devices_.end()};
+}
+
+}  // namespace tensord::server

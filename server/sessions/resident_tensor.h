@@ -1,0 +1,62 @@
+#ifndef TENSORD_SERVER_SESSIONS_RESIDENT_TENSOR_H_
+#define TENSORD_SERVER_SESSIONS_RESIDENT_TENSOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/ops/core_ops.h"
+#include "engine/tensor/shape.h"
+#include "server/sessions/resident_ledger.h"
+
+namespace tensord::server {
+
+// What a resident tensor is, beside its bytes.
+struct ResidentType {
+  std::string device;  // "cpu:0"
+  ConcreteType type;   // the shape is the client's, whatever the order of the elements
+  Order order = Order::kColumnMajor;
+
+  int64_t num_bytes() const { return type.num_bytes(); }
+};
+
+// A tensor as whoever reads it sees it. The bytes stay as they are, alive and unchanged, while a copy of the pointer
+// exists, also when the handle is deleted or donated or the session ends.
+struct ResidentTensor {
+  ResidentType type;
+  std::shared_ptr<const void> bytes;
+};
+
+// The memory of a resident tensor, with what it is charged as. Several handles may name it: those of a result that is
+// one of the arguments. Immutable while it has readers or several owners; whoever owns it alone may write. Thread-safe
+// but for the charge, which is the sole owner's.
+class ResidentMemory {
+ public:
+  ResidentMemory(std::shared_ptr<const void> bytes, MemoryCharge charge);
+  ~ResidentMemory();
+  ResidentMemory(const ResidentMemory&) = delete;
+  ResidentMemory& operator=(const ResidentMemory&) = delete;
+
+  const void* address() const { return bytes_.get(); }
+  int64_t charged_bytes() const { return charge_.bytes(); }
+  // Of a sole owner: what is charged from now on is the caller's to account for.
+  MemoryCharge TakeCharge() { return charge_.Take(charge_.bytes()); }
+
+  // A pointer to the bytes that counts as a reader until its last copy is gone.
+  static std::shared_ptr<const void> Read(const std::shared_ptr<ResidentMemory>& memory);
+  // Whether `memory` is the only pointer to it and nobody reads the bytes any more: what readers did has happened
+  // before. Only where nobody can get a new reader meanwhile.
+  static bool IsSoleOwner(const std::shared_ptr<ResidentMemory>& memory);
+
+ private:
+  const std::shared_ptr<const void> bytes_;
+  MemoryCharge charge_;
+  const std::shared_ptr<ResidentLedger> ledger_;
+  const std::string device_;
+  std::atomic<int64_t> readers_{0};
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_RESIDENT_TENSOR_H_

@@ -1,0 +1,264 @@
+#include "server/sessions/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/names.h"
+#include "server/sessions/poisoned_handle.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int64_t kMaxHandleBytes = 256;
+
+absl::Status CheckHandle(absl::string_view handle) {
+  if (handle.empty()) return Refuse(Refusal::kNameInvalid, "a handle is empty; choose one, unique in the session");
+  return CheckName(handle, kMaxHandleBytes, /*reference=*/false);
+}
+
+absl::Status UnknownHandle(absl::string_view handle) {
+  return Refuse(Refusal::kHandleUnknown,
+                absl::StrCat("the session has no tensor \"", PrintableName(handle), "\"; upload or compute it again"));
+}
+
+absl::Status IncompleteHandle(absl::string_view handle, absl::string_view what) {
+  return Refuse(Refusal::kHandleIncomplete, absl::StrCat("\"", PrintableName(handle), "\" ", what));
+}
+
+}  // namespace
+
+Session::Session(Options options)
+    : options_(std::move(options)),
+      expiry_((options_.clock() + absl::ToChronoNanoseconds(options_.lease)).time_since_epoch().count()) {}
+
+void Session::Renew() {
+  expiry_ = (options_.clock() + absl::ToChronoNanoseconds(options_.lease)).time_since_epoch().count();
+}
+
+Session::Time Session::expiry() const { return Time(Time::duration(expiry_.load())); }
+
+void Session::Release() {
+  Renew();
+  --holds_;
+}
+
+Session::Counts Session::counts() const {
+  MutexLock lock(&mutex_);
+  Counts counts{.handles = static_cast<int64_t>(table_.size()), .bytes = 0};
+  for (const auto& [handle, slot] : table_) {
+    if (slot->state() == TensorSlot::State::kReady || slot->state() == TensorSlot::State::kUploading) {
+      counts.bytes += slot->type().num_bytes();
+    }
+  }
+  return counts;
+}
+
+absl::Status Session::CheckOpen() const {
+  if (!closed_) return absl::OkStatus();
+  return Refuse(Refusal::kSessionUnknown, "the session has ended; open another");
+}
+
+absl::StatusOr<TensorSlotPtr> Session::Lookup(absl::string_view handle) const {
+  const auto found = table_.find(handle);
+  if (found == table_.end()) return UnknownHandle(handle);
+  return found->second;
+}
+
+absl::Status Session::CheckFree(const std::string& handle) const {
+  RETURN_IF_ERROR(CheckHandle(handle));
+  const auto found = table_.find(handle);
+  if (found == table_.end()) return absl::OkStatus();
+  if (found->second->state() == TensorSlot::State::kFailed) return PoisonedHandle(handle, found->second->cause());
+  return Refuse(Refusal::kHandleDuplicate, absl::StrCat("the session has a tensor \"", PrintableName(handle),
+                                                        "\" already; delete it first or choose another handle"));
+}
+
+absl::Status Session::CheckRoom(int64_t more) const {
+  const int64_t handles = static_cast<int64_t>(table_.size());
+  if (more <= options_.max_handles - handles) return absl::OkStatus();
+  return RefuseLimit("sessions.handles", options_.max_handles, handles + more, "handles of the session");
+}
+
+absl::StatusOr<ResidentTensor> Session::Find(absl::string_view handle) const {
+  TensorSlotPtr slot;
+  {
+    MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(CheckOpen());
+    ASSIGN_OR_RETURN(slot, Lookup(handle));
+    // Read under the lock: who takes the name away knows every reader there is.
+    if (std::optional<ResidentTensor> tensor = slot->Read()) return *std::move(tensor);
+  }
+  if (slot->state() == TensorSlot::State::kFailed) return PoisonedHandle(handle, slot->cause());
+  return IncompleteHandle(handle, "is not there yet; wait until its upload or its request is over");
+}
+
+std::vector<std::string> Session::Delete(absl::Span<const std::string> handles) {
+  std::vector<std::string> missing;
+  std::vector<TensorSlotPtr> removed;  // their memory goes when the lock is free
+  MutexLock lock(&mutex_);
+  for (const std::string& handle : handles) {
+    const auto found = table_.find(handle);
+    if (found == table_.end()) {
+      missing.push_back(handle);
+      continue;
+    }
+    removed.push_back(std::move(found->second));
+    table_.erase(found);
+  }
+  return missing;
+}
+
+absl::StatusOr<HandleClaim> Session::Claim(HandleRequest request) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  absl::StatusOr<HandleClaim> claim = ClaimLocked(request);
+  if (!claim.ok() && request.poisons) PoisonLocked(request, claim.status());
+  return claim;
+}
+
+absl::StatusOr<HandleClaim> Session::ClaimLocked(const HandleRequest& request) {
+  std::vector<HandleClaim::Use> uses;
+  std::vector<std::string> donated;
+  for (const HandleUse& use : request.uses) {
+    ASSIGN_OR_RETURN(TensorSlotPtr slot, Lookup(use.handle));
+    if (slot->state() == TensorSlot::State::kUploading) {
+      return IncompleteHandle(use.handle, "is still being uploaded; finish that first");
+    }
+    if (use.donated) {
+      if (std::find(donated.begin(), donated.end(), use.handle) != donated.end()) return UnknownHandle(use.handle);
+      donated.push_back(use.handle);
+    }
+    uses.push_back({.handle = use.handle, .slot = std::move(slot), .donated = use.donated});
+  }
+  for (size_t i = 0; i < request.keeps.size(); ++i) {
+    const std::string& handle = request.keeps[i];
+    const auto twice = std::find(request.keeps.begin(), request.keeps.begin() + static_cast<ptrdiff_t>(i), handle);
+    if (twice != request.keeps.begin() + static_cast<ptrdiff_t>(i)) {
+      return Refuse(Refusal::kHandleDuplicate,
+                    absl::StrCat("two results of the request have the handle \"", PrintableName(handle), "\""));
+    }
+    // What the request gives away leaves its name to a result.
+    if (std::find(donated.begin(), donated.end(), handle) == donated.end()) RETURN_IF_ERROR(CheckFree(handle));
+  }
+  RETURN_IF_ERROR(CheckRoom(static_cast<int64_t>(request.keeps.size()) - static_cast<int64_t>(donated.size())));
+
+  HandleClaim claim;
+  claim.session_ = shared_from_this();
+  claim.poisons_ = request.poisons;
+  claim.uses_ = std::move(uses);
+  for (const HandleClaim::Use& use : claim.uses_) use.slot->AddUse();
+  for (const std::string& handle : donated) table_.erase(handle);
+  for (const std::string& handle : request.keeps) {
+    claim.keeps_.push_back({.handle = handle, .slot = TensorSlot::Promise()});
+    table_.emplace(handle, claim.keeps_.back().slot);
+  }
+  return claim;
+}
+
+void Session::PoisonLocked(const HandleRequest& request, const absl::Status& cause) {
+  for (const std::string& handle : request.keeps) {
+    if (!CheckFree(handle).ok() || !CheckRoom(1).ok()) continue;
+    const TensorSlotPtr slot = TensorSlot::Promise();
+    slot->Fail(cause);
+    table_.emplace(handle, slot);
+  }
+}
+
+absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, const ResidentType& type,
+                                                  Backend* backend) {
+  TensorUpload upload;
+  upload.session_ = shared_from_this();
+  upload.handle_ = handle;
+  upload.size_bytes_ = type.num_bytes();
+  {
+    MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(CheckOpen());
+    const auto found = table_.find(handle);
+    if (found != table_.end() && found->second->state() == TensorSlot::State::kUploading) {
+      const ResidentType begun = found->second->type();
+      if (begun.device != type.device || begun.type != type.type || begun.order != type.order) {
+        return Refuse(Refusal::kHandleDuplicate, absl::StrCat("\"", PrintableName(handle), "\" is being uploaded as ",
+                                                              ToString(begun.type), " in another form than this"));
+      }
+      const auto taken = found->second->TakeWriter();
+      if (!taken.has_value()) return IncompleteHandle(handle, "is being uploaded by another call");
+      upload.slot_ = found->second;
+      upload.memory_ = taken->memory;
+      upload.bytes_ = taken->bytes;
+      upload.arrived_ = taken->arrived;
+      return upload;
+    }
+    RETURN_IF_ERROR(CheckFree(handle));
+    RETURN_IF_ERROR(CheckRoom(1));
+    upload.slot_ = TensorSlot::ForUpload(type);
+    table_.emplace(handle, upload.slot_);
+  }
+  // Not under the lock: the device may take its time.
+  const auto allocate = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(MemoryCharge charge, options_.ledger->Charge(tenant(), type.device, upload.size_bytes_));
+    ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, backend->Allocate(upload.size_bytes_));
+    upload.bytes_ = static_cast<char*>(buffer->address());
+    upload.memory_ =
+        std::make_shared<ResidentMemory>(std::shared_ptr<const void>(buffer, buffer->address()), std::move(charge));
+    upload.slot_->SetMemory(upload.memory_, upload.bytes_);
+    return absl::OkStatus();
+  };
+  const absl::Status allocated = allocate();
+  if (allocated.ok()) return upload;
+  upload.Drop();
+  return allocated;
+}
+
+absl::StatusOr<int64_t> Session::ArrivedBytes(absl::string_view handle) const {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  ASSIGN_OR_RETURN(const TensorSlotPtr slot, Lookup(handle));
+  switch (slot->state()) {
+    case TensorSlot::State::kUploading:
+      return slot->arrived();
+    case TensorSlot::State::kReady:
+      return slot->type().num_bytes();
+    case TensorSlot::State::kFailed:
+      return PoisonedHandle(handle, slot->cause());
+    case TensorSlot::State::kPromised:
+      break;
+  }
+  return IncompleteHandle(handle, "is being computed");
+}
+
+absl::Status Session::FinishUpload(absl::string_view handle, const TensorSlotPtr& slot) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  const auto found = table_.find(handle);
+  if (found == table_.end() || found->second != slot) return UnknownHandle(handle);
+  slot->FinishUpload();
+  return absl::OkStatus();
+}
+
+void Session::Forget(absl::string_view handle, const TensorSlotPtr& slot) {
+  MutexLock lock(&mutex_);
+  const auto found = table_.find(handle);
+  if (found != table_.end() && found->second == slot) table_.erase(found);
+}
+
+void Session::Restore(const std::string& handle, const TensorSlotPtr& slot) {
+  MutexLock lock(&mutex_);
+  if (!closed_) table_.emplace(handle, slot);
+}
+
+void Session::Close() {
+  Table table;  // goes when the lock is free
+  MutexLock lock(&mutex_);
+  closed_ = true;
+  table.swap(table_);
+}
+
+bool Session::closed() const {
+  MutexLock lock(&mutex_);
+  return closed_;
+}
+
+}  // namespace tensord::server

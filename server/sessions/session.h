@@ -1,0 +1,117 @@
+#ifndef TENSORD_SERVER_SESSIONS_SESSION_H_
+#define TENSORD_SERVER_SESSIONS_SESSION_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/base/mutex.h"
+#include "engine/exec/backend.h"
+#include "server/sessions/handle_claim.h"
+#include "server/sessions/resident_ledger.h"
+#include "server/sessions/resident_tensor.h"
+#include "server/sessions/tensor_slot.h"
+#include "server/sessions/tensor_upload.h"
+
+namespace tensord::server {
+
+// What one client keeps on the server: tensors under handles of its choice, and the lease on which they live. Made by
+// SessionStore; shared with the calls that name it, which may outlive its end: then they are refused with
+// SESSION_UNKNOWN, and what they read stays alive until they let go of it. Thread-safe.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Options {
+    std::string id;
+    std::string tenant;
+    absl::Duration lease;
+    int64_t max_handles = 0;
+    std::shared_ptr<ResidentLedger> ledger;
+    std::function<Time()> clock;
+  };
+  struct Counts {
+    int64_t handles = 0;
+    int64_t bytes = 0;  // of the tensors under them; memory that two of them share counts twice
+  };
+
+  explicit Session(Options options);
+
+  const std::string& id() const { return options_.id; }
+  const std::string& tenant() const { return options_.tenant; }
+  absl::Duration lease() const { return options_.lease; }
+  Counts counts() const;
+
+  // The lease begins anew. What takes long and is worth nothing once its client is gone (an upload, a download) calls
+  // this with every piece.
+  void Renew();
+  Time expiry() const;
+
+  // A reader of a tensor. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is uploaded or computed just now,
+  // HANDLE_POISONED for one whose request failed.
+  absl::StatusOr<ResidentTensor> Find(absl::string_view handle) const;
+
+  // Takes the handles away; those that were none are returned. Requests that came before keep what they named.
+  std::vector<std::string> Delete(absl::Span<const std::string> handles);
+
+  // All that a request has to do with handles, at once, in the order in which requests arrive; all of it or, where
+  // anything is refused, nothing (but what poisons, see HandleRequest). NAME_INVALID, HANDLE_UNKNOWN,
+  // HANDLE_INCOMPLETE for one that is being uploaded, HANDLE_DUPLICATE, LIMIT_EXCEEDED.
+  absl::StatusOr<HandleClaim> Claim(HandleRequest request);
+
+  // Begins an upload, or goes on with one of the same type that was broken off. Its bytes are charged before they are
+  // allocated. NAME_INVALID, HANDLE_DUPLICATE where there is another tensor, HANDLE_INCOMPLETE where somebody else is
+  // still writing it, LIMIT_EXCEEDED, OUT_OF_MEMORY.
+  absl::StatusOr<TensorUpload> StartUpload(const std::string& handle, const ResidentType& type, Backend* backend);
+  // How much of an upload has arrived: all, where it is complete. HANDLE_UNKNOWN.
+  absl::StatusOr<int64_t> ArrivedBytes(absl::string_view handle) const;
+
+  // ---- For the store, claims and uploads ----
+
+  // Keeps the lease from ending while a call of bounded length uses the session; then the lease begins anew.
+  void Hold() { ++holds_; }
+  void Release();
+  bool held() const { return holds_ > 0; }
+  // Lets go of everything; from now on everything is refused.
+  void Close();
+  bool closed() const;
+  const std::shared_ptr<ResidentLedger>& ledger() const { return options_.ledger; }
+  // Takes the slot's name away where it still has it.
+  void Forget(absl::string_view handle, const TensorSlotPtr& slot);
+  // The upload under that name becomes a tensor. HANDLE_UNKNOWN where the name is no longer the slot's.
+  absl::Status FinishUpload(absl::string_view handle, const TensorSlotPtr& slot);
+  // Gives a name back that a request had taken away, unless it is somebody else's by now.
+  void Restore(const std::string& handle, const TensorSlotPtr& slot);
+
+ private:
+  using Table = absl::flat_hash_map<std::string, TensorSlotPtr>;
+
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<TensorSlotPtr> Lookup(absl::string_view handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckFree(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(int64_t more) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<HandleClaim> ClaimLocked(const HandleRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PoisonLocked(const HandleRequest& request, const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  std::atomic<int64_t> expiry_;  // on the clock, in its ticks
+  std::atomic<int64_t> holds_{0};
+  mutable Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  Table table_ ABSL_GUARDED_BY(mutex_);
+};
+
+using SessionPtr = std::shared_ptr<Session>;
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_SESSION_H_

@@ -1,0 +1,190 @@
+#include "server/sessions/session_store.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kIdBytes = 16;
+constexpr absl::Duration kShortestLease = absl::Milliseconds(1);
+
+// Nobody may guess another's id, so it comes from the kernel.
+absl::StatusOr<std::string> NewId() {
+  std::array<char, kIdBytes> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return Refuse(Refusal::kInternal, "the system gave no random bytes");
+  }
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+absl::Status UnknownSession() {
+  return Refuse(Refusal::kSessionUnknown,
+                "there is no such session: it was closed, or its lease ended; open another and upload again");
+}
+
+}  // namespace
+
+SessionStore::SessionStore(const Limits& limits, std::function<Time()> clock)
+    : limits_(limits),
+      clock_(std::move(clock)),
+      ledger_(std::make_shared<ResidentLedger>(limits.memory)),
+      thread_([this] { Loop(); }) {}
+
+SessionStore::~SessionStore() {
+  Table sessions;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    sessions.swap(sessions_);
+  }
+  changed_.SignalAll();
+  thread_.join();
+  for (const auto& [id, session] : sessions) session->Close();
+}
+
+absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Duration lease) {
+  if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
+  lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
+  ASSIGN_OR_RETURN(std::string id, NewId());
+  MutexLock lock(&mutex_);
+  const int64_t sessions = static_cast<int64_t>(sessions_.size());
+  if (sessions >= limits_.sessions) {
+    return RefuseLimit("sessions.count", limits_.sessions, sessions + 1, "sessions");
+  }
+  int64_t& of_tenant = of_tenant_[tenant];
+  if (of_tenant >= limits_.tenant_sessions) {
+    return RefuseLimit("sessions.tenant_count", limits_.tenant_sessions, of_tenant + 1, "sessions of the tenant");
+  }
+  ++of_tenant;
+  const auto session = std::make_shared<Session>(Session::Options{.id = std::move(id),
+                                                                  .tenant = std::string(tenant.data(), tenant.size()),
+                                                                  .lease = lease,
+                                                                  .max_handles = limits_.handles,
+                                                                  .ledger = ledger_,
+                                                                  .clock = clock_});
+  sessions_.emplace(session->id(), session);
+  if (session->expiry() < next_) changed_.SignalAll();
+  return session;
+}
+
+SessionPtr SessionStore::RemoveLocked(Table::iterator found) {
+  SessionPtr session = std::move(found->second);
+  sessions_.erase(found);
+  const auto of_tenant = of_tenant_.find(session->tenant());
+  if (--of_tenant->second == 0) of_tenant_.erase(of_tenant);
+  return session;
+}
+
+absl::StatusOr<SessionPtr> SessionStore::FindLocked(absl::string_view tenant, absl::string_view id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second->tenant() != tenant) return UnknownSession();
+  const SessionPtr& session = found->second;
+  // The thread that ends it may not have come to it yet.
+  if (!session->held() && session->expiry() <= clock_()) return UnknownSession();
+  session->Renew();
+  return session;
+}
+
+absl::StatusOr<SessionPtr> SessionStore::Find(absl::string_view tenant, absl::string_view id) {
+  MutexLock lock(&mutex_);
+  return FindLocked(tenant, id);
+}
+
+absl::StatusOr<SessionUse> SessionStore::Use(absl::string_view tenant, absl::string_view id) {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(SessionPtr session, FindLocked(tenant, id));
+  return SessionUse(std::move(session));
+}
+
+absl::Status SessionStore::Close(absl::string_view tenant, absl::string_view id) {
+  SessionPtr session;
+  {
+    MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(FindLocked(tenant, id).status());
+    session = RemoveLocked(sessions_.find(id));
+  }
+  session->Close();
+  return absl::OkStatus();
+}
+
+void SessionStore::ClockMoved() {
+  MutexLock lock(&mutex_);
+  changed_.SignalAll();
+}
+
+SessionStore::Stats SessionStore::stats() const {
+  Stats stats{.sessions = 0, .expired = 0, .devices = ledger_->Devices()};
+  MutexLock lock(&mutex_);
+  stats.sessions = static_cast<int64_t>(sessions_.size());
+  stats.expired = expired_;
+  return stats;
+}
+
+std::vector<SessionStore::Description> SessionStore::Describe() const {
+  std::vector<SessionPtr> sessions;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  std::sort(sessions.begin(), sessions.end(),
+            [](const SessionPtr& a, const SessionPtr& b) { return a->id() < b->id(); });
+  const Time now = clock_();
+  std::vector<Description> descriptions;
+  for (const SessionPtr& session : sessions) {
+    const absl::Duration remaining =
+        session->held() ? session->lease() : std::max(absl::ZeroDuration(), absl::FromChrono(session->expiry() - now));
+    descriptions.push_back({.id = session->id(),
+                            .tenant = session->tenant(),
+                            .lease = session->lease(),
+                            .remaining = remaining,
+                            .counts = session->counts()});
+  }
+  return descriptions;
+}
+
+std::vector<SessionPtr> SessionStore::TakeOverdueLocked(Time* next) {
+  const Time now = clock_();
+  *next = Time::max();
+  std::vector<SessionPtr> overdue;
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    const auto session = it++;
+    // One that is held gets a whole lease when it is let go of.
+    const Time expiry =
+        session->second->held() ? now + absl::ToChronoNanoseconds(session->second->lease()) : session->second->expiry();
+    if (expiry > now) {
+      *next = std::min(*next, expiry);
+      continue;
+    }
+    overdue.push_back(RemoveLocked(session));
+    ++expired_;
+  }
+  return overdue;
+}
+
+void SessionStore::Loop() {
+  while (true) {
+    std::vector<SessionPtr> overdue;
+    {
+      MutexLock lock(&mutex_);
+      if (stopping_) return;
+      overdue = TakeOverdueLocked(&next_);
+      if (overdue.empty() && next_ == Time::max()) {
+        changed_.Wait(&mutex_);
+      } else if (overdue.empty()) {
+        // In the system's time, whatever the clock says: ClockMoved is there for others.
+        changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + (next_ - clock_()));
+      }
+    }
+    for (const SessionPtr& session : overdue) session->Close();
+  }
+}
+
+}  // namespace tensord::server

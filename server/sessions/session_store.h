@@ -1,0 +1,121 @@
+#ifndef TENSORD_SERVER_SESSIONS_SESSION_STORE_H_
+#define TENSORD_SERVER_SESSIONS_SESSION_STORE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "server/sessions/resident_ledger.h"
+#include "server/sessions/session.h"
+
+namespace tensord::server {
+
+// A call that uses a session: its lease does not end meanwhile, and begins anew afterwards. For calls whose length is
+// bounded; a stream that its client may leave renews the lease as it goes instead. Move-only.
+class SessionUse {
+ public:
+  SessionUse() = default;
+  explicit SessionUse(SessionPtr session) : session_(std::move(session)) { session_->Hold(); }
+  SessionUse(SessionUse&& other) noexcept : session_(std::move(other.session_)) {}
+  SessionUse& operator=(SessionUse&& other) noexcept {
+    std::swap(session_, other.session_);
+    return *this;
+  }
+  ~SessionUse() {
+    if (session_ != nullptr) session_->Release();
+  }
+
+  // Null where nothing is used.
+  const SessionPtr& session() const { return session_; }
+
+ private:
+  SessionPtr session_;
+};
+
+// The sessions of all tenants. A thread of its own ends those whose lease is over. Thread-safe. Sessions may outlive it
+// in calls that still read their tensors, but are closed then. Another tenant's session is none.
+class SessionStore {
+ public:
+  using Time = Session::Time;
+  struct Limits {
+    int64_t sessions = std::numeric_limits<int64_t>::max();
+    int64_t tenant_sessions = std::numeric_limits<int64_t>::max();
+    int64_t handles = std::numeric_limits<int64_t>::max();  // of one session
+    ResidentLedger::Limits memory;
+    absl::Duration default_lease = absl::Minutes(10);
+    absl::Duration max_lease = absl::Hours(24);
+  };
+  struct Stats {
+    int64_t sessions = 0;
+    int64_t expired = 0;  // since the start
+    std::map<std::string, ResidentLedger::DeviceUse> devices;
+  };
+  // What an operator is told of a session.
+  struct Description {
+    std::string id;
+    std::string tenant;
+    absl::Duration lease;
+    absl::Duration remaining;  // of it; the whole while a call uses the session
+    Session::Counts counts;
+  };
+
+  // `clock` is asked from any thread. Where it is not the system's, ClockMoved says that it has moved.
+  explicit SessionStore(const Limits& limits, std::function<Time()> clock = &std::chrono::steady_clock::now);
+  ~SessionStore();
+  SessionStore(const SessionStore&) = delete;
+  SessionStore& operator=(const SessionStore&) = delete;
+
+  // A new session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
+  // millisecond and the maximum. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
+  absl::StatusOr<SessionPtr> Open(absl::string_view tenant, absl::Duration lease);
+  // The tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
+  absl::StatusOr<SessionPtr> Find(absl::string_view tenant, absl::string_view id);
+  // The same for as long as a call uses it.
+  absl::StatusOr<SessionUse> Use(absl::string_view tenant, absl::string_view id);
+  // SESSION_UNKNOWN.
+  absl::Status Close(absl::string_view tenant, absl::string_view id);
+
+  void ClockMoved();
+  Stats stats() const;
+  // By id.
+  std::vector<Description> Describe() const;
+
+ private:
+  using Table = absl::flat_hash_map<std::string, SessionPtr>;
+
+  absl::StatusOr<SessionPtr> FindLocked(absl::string_view tenant, absl::string_view id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SessionPtr RemoveLocked(Table::iterator session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out what is over; says when the next is.
+  std::vector<SessionPtr> TakeOverdueLocked(Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Loop();
+
+  const Limits limits_;
+  const std::function<Time()> clock_;
+  const std::shared_ptr<ResidentLedger> ledger_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Time next_ ABSL_GUARDED_BY(mutex_) = Time::max();  // what the thread waits for
+  int64_t expired_ ABSL_GUARDED_BY(mutex_) = 0;
+  Table sessions_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int64_t> of_tenant_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_SESSION_STORE_H_

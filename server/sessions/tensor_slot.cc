@@ -1,0 +1,108 @@
+#include "server/sessions/tensor_slot.h"
+
+#include <utility>
+
+namespace tensord::server {
+
+TensorSlot::State TensorSlot::state() const {
+  MutexLock lock(&mutex_);
+  return state_;
+}
+
+ResidentType TensorSlot::type() const {
+  MutexLock lock(&mutex_);
+  return type_;
+}
+
+absl::Status TensorSlot::cause() const {
+  MutexLock lock(&mutex_);
+  return cause_;
+}
+
+std::optional<ResidentTensor> TensorSlot::Read() const {
+  MutexLock lock(&mutex_);
+  if (state_ != State::kReady) return std::nullopt;
+  return ResidentTensor{.type = type_, .bytes = ResidentMemory::Read(memory_)};
+}
+
+std::shared_ptr<ResidentMemory> TensorSlot::memory() const {
+  MutexLock lock(&mutex_);
+  return state_ == State::kReady ? memory_ : nullptr;
+}
+
+void TensorSlot::AddUse() {
+  MutexLock lock(&mutex_);
+  ++uses_;
+}
+
+void TensorSlot::EndUse() {
+  MutexLock lock(&mutex_);
+  --uses_;
+}
+
+bool TensorSlot::IsUsedByOneAlone() const {
+  MutexLock lock(&mutex_);
+  return state_ == State::kReady && uses_ == 1 && ResidentMemory::IsSoleOwner(memory_);
+}
+
+bool TensorSlot::Await(Waiter waiter) {
+  MutexLock lock(&mutex_);
+  if (state_ != State::kPromised) return false;
+  waiters_.push_back(std::move(waiter));
+  return true;
+}
+
+Waiters TensorSlot::Settle(State state) {
+  state_ = state;
+  return std::exchange(waiters_, {});
+}
+
+Waiters TensorSlot::Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory) {
+  MutexLock lock(&mutex_);
+  type_ = std::move(type);
+  memory_ = std::move(memory);
+  return Settle(State::kReady);
+}
+
+Waiters TensorSlot::Fail(absl::Status cause) {
+  MutexLock lock(&mutex_);
+  cause_ = std::move(cause);
+  return Settle(State::kFailed);
+}
+
+void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes) {
+  MutexLock lock(&mutex_);
+  upload_.memory = std::move(memory);
+  upload_.bytes = bytes;
+}
+
+std::optional<TensorSlot::Upload> TensorSlot::TakeWriter() {
+  MutexLock lock(&mutex_);
+  if (state_ != State::kUploading || upload_.has_writer) return std::nullopt;
+  upload_.has_writer = true;
+  return upload_;
+}
+
+void TensorSlot::ReturnWriter() {
+  MutexLock lock(&mutex_);
+  upload_.has_writer = false;
+}
+
+void TensorSlot::SetArrived(int64_t bytes) {
+  MutexLock lock(&mutex_);
+  upload_.arrived = bytes;
+}
+
+int64_t TensorSlot::arrived() const {
+  MutexLock lock(&mutex_);
+  return upload_.arrived;
+}
+
+void TensorSlot::FinishUpload() {
+  MutexLock lock(&mutex_);
+  memory_ = std::move(upload_.memory);
+  upload_ = Upload{};
+  state_ = State::kReady;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,94 @@
+#ifndef TENSORD_SERVER_SESSIONS_TENSOR_SLOT_H_
+#define TENSORD_SERVER_SESSIONS_TENSOR_SLOT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/base/mutex.h"
+#include "server/sessions/resident_tensor.h"
+
+namespace tensord::server {
+
+// Something to go on with, once, on whatever thread settled what it waited for.
+using Waiter = std::function<void()>;
+using Waiters = std::vector<Waiter>;
+
+// What a handle stands for: a tensor, one that a request in progress is to make, or one that is being uploaded.
+//
+//   kPromised → kReady | kFailed
+//   kUploading → kReady
+//
+// Owned by the session's table and by the requests that named it while it was there. Thread-safe.
+class TensorSlot {
+ public:
+  enum class State : uint8_t { kPromised, kUploading, kReady, kFailed };
+  // An upload: where its bytes go.
+  struct Upload {
+    std::shared_ptr<ResidentMemory> memory;
+    char* bytes = nullptr;  // in `memory`; null until that is allocated
+    int64_t arrived = 0;
+    bool has_writer = true;
+  };
+
+  static std::shared_ptr<TensorSlot> Promise() {
+    return std::make_shared<TensorSlot>(State::kPromised, ResidentType());
+  }
+  static std::shared_ptr<TensorSlot> ForUpload(ResidentType type) {
+    return std::make_shared<TensorSlot>(State::kUploading, std::move(type));
+  }
+  TensorSlot(State state, ResidentType type) : state_(state), type_(std::move(type)) {}
+
+  State state() const;
+  // Of one that is ready or being uploaded.
+  ResidentType type() const;
+  // Of one that failed: why.
+  absl::Status cause() const;
+  // A reader of one that is ready.
+  std::optional<ResidentTensor> Read() const;
+  // What holds its bytes, where it is ready.
+  std::shared_ptr<ResidentMemory> memory() const;
+
+  // A request that reads it, from when it arrives until it has ended: nobody may write over it meanwhile.
+  void AddUse();
+  void EndUse();
+  // Whether one use is all there is, of memory that nobody else reads. Of a slot that is in no table any more.
+  bool IsUsedByOneAlone() const;
+
+  // False where it is settled already; else `waiter` is among those that Fulfil or Fail returns.
+  bool Await(Waiter waiter);
+  // Settles a promise. What waited for it is the caller's to go on with, under no lock.
+  Waiters Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory);
+  Waiters Fail(absl::Status cause);
+
+  // ---- Uploads ----
+  void SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes);
+  // Nothing where there is a writer already. At most one at a time.
+  std::optional<Upload> TakeWriter();
+  void ReturnWriter();
+  void SetArrived(int64_t bytes);
+  int64_t arrived() const;
+  void FinishUpload();
+
+ private:
+  Waiters Settle(State state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_);
+  ResidentType type_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<ResidentMemory> memory_ ABSL_GUARDED_BY(mutex_);
+  absl::Status cause_ ABSL_GUARDED_BY(mutex_);
+  int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+  Waiters waiters_ ABSL_GUARDED_BY(mutex_);
+  Upload upload_ ABSL_GUARDED_BY(mutex_);
+};
+
+using TensorSlotPtr = std::shared_ptr<TensorSlot>;
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_TENSOR_SLOT_H_

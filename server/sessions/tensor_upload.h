@@ -1,0 +1,57 @@
+#ifndef TENSORD_SERVER_SESSIONS_TENSOR_UPLOAD_H_
+#define TENSORD_SERVER_SESSIONS_TENSOR_UPLOAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/sessions/tensor_slot.h"
+
+namespace tensord::server {
+
+class Session;
+
+// The only writer of a tensor that is being uploaded. Made by Session::StartUpload. Move-only; confined to its call.
+// When it goes before Commit, what has arrived stays under the handle, for the next StartUpload to go on with, until
+// the handle is deleted or the session ends.
+//
+//   memcpy(upload.bytes() + upload.arrived(), data, n), upload.Advance(n), session->Renew(), …, upload.Commit()
+class TensorUpload {
+ public:
+  TensorUpload() = default;
+  TensorUpload(TensorUpload&& other) noexcept { *this = std::move(other); }
+  TensorUpload& operator=(TensorUpload&& other) noexcept;
+  ~TensorUpload() { Return(); }
+
+  const std::string& handle() const { return handle_; }
+  // Where the tensor's bytes go, aligned to 64; they stay while this object exists, whatever becomes of the handle.
+  char* bytes() const { return bytes_; }
+  int64_t size_bytes() const { return size_bytes_; }
+  // Those before have been written.
+  int64_t arrived() const { return arrived_; }
+  // So many more have been, behind them; not more than are missing.
+  void Advance(int64_t bytes);
+
+  // The tensor is there from now on. HANDLE_INCOMPLETE where bytes are missing; HANDLE_UNKNOWN where the handle was
+  // deleted meanwhile, SESSION_UNKNOWN where the session ended.
+  absl::Status Commit();
+  // Gives the upload up: the handle and its bytes are free again.
+  void Drop();
+
+ private:
+  friend class Session;
+  void Return();
+
+  std::shared_ptr<Session> session_;
+  std::string handle_;
+  TensorSlotPtr slot_;  // null: over
+  std::shared_ptr<ResidentMemory> memory_;
+  char* bytes_ = nullptr;
+  int64_t size_bytes_ = 0;
+  int64_t arrived_ = 0;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SESSIONS_TENSOR_UPLOAD_H_

@@ -1,0 +1,458 @@
+// Sessions, leases, quotas and the life of resident tensors, on a clock that the test moves.
+#include "server/sessions/session_store.h"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "engine/base/refusal.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+template <typename T>
+std::string ReasonOf(const absl::StatusOr<T>& result) {
+  const auto detail = DetailOf(result.status());
+  return detail.has_value() ? detail->reason : std::string(result.ok() ? "OK" : "?");
+}
+std::string ReasonOf(const absl::Status& status) { return ReasonOf(absl::StatusOr<int>(status)); }
+
+// The limit that refused, with its value and what was asked for.
+template <typename T>
+std::string LimitOf(const absl::StatusOr<T>& result) {
+  const auto detail = DetailOf(result.status());
+  if (!detail.has_value() || detail->reason != "LIMIT_EXCEEDED") return ReasonOf(result);
+  return detail->limit + " " + std::to_string(detail->limit_value) + " < " + std::to_string(detail->actual_value);
+}
+
+class FakeClock {
+ public:
+  std::function<SessionStore::Time()> AsFunction() {
+    return [this] { return SessionStore::Time(std::chrono::seconds(1000 + seconds_.load())); };
+  }
+  void Advance(int64_t seconds, SessionStore& store) {
+    seconds_ += seconds;
+    store.ClockMoved();
+  }
+
+ private:
+  std::atomic<int64_t> seconds_{0};
+};
+
+bool WaitFor(const std::function<bool()>& condition) {
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1); !condition();) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+ResidentType Floats(int64_t count) {
+  return {.device = "cpu:0", .type = {DType::kF32, {count}}, .order = Order::kColumnMajor};
+}
+
+class SessionStoreTest : public ::testing::Test {
+ protected:
+  SessionPtr Open(SessionStore& store, absl::string_view tenant = "a") {
+    absl::StatusOr<SessionPtr> session = store.Open(tenant, absl::ZeroDuration());
+    EXPECT_TRUE(session.ok()) << session.status();
+    return *session;
+  }
+  // A tensor of ones, uploaded.
+  absl::Status Put(Session& session, const std::string& handle, int64_t count) {
+    absl::StatusOr<TensorUpload> upload = session.StartUpload(handle, Floats(count), backend_.get());
+    if (!upload.ok()) return upload.status();
+    for (int64_t i = 0; i < count; ++i) reinterpret_cast<float*>(upload->bytes())[i] = 1;
+    upload->Advance(4 * count);
+    return upload->Commit();
+  }
+  // What a run puts under the handles of a claim: tensors of `count` floats each.
+  std::vector<HandleClaim::Kept> Computed(Session& session, size_t results, int64_t count) {
+    std::vector<HandleClaim::Kept> kept;
+    for (size_t i = 0; i < results; ++i) {
+      auto bytes = std::make_shared<std::vector<float>>(static_cast<size_t>(count), 2.0f);
+      kept.push_back({.type = Floats(count),
+                      .memory = std::make_shared<ResidentMemory>(
+                          std::shared_ptr<const void>(bytes, bytes->data()),
+                          *session.ledger()->Charge(session.tenant(), "cpu:0", 4 * count))});
+    }
+    return kept;
+  }
+  void Go(const Waiters& waiters) {
+    for (const Waiter& waiter : waiters) waiter();
+  }
+
+  static ResidentLedger::DeviceUse CpuUse(const SessionStore& store) {
+    const auto devices = store.stats().devices;
+    const auto found = devices.find("cpu:0");
+    return found == devices.end() ? ResidentLedger::DeviceUse{} : found->second;
+  }
+
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend({.threads = 1});
+  FakeClock clock_;
+};
+
+TEST_F(SessionStoreTest, IdsAreLongAndDiffer) {
+  SessionStore store({});
+  const SessionPtr first = Open(store), second = Open(store);
+  EXPECT_EQ(first->id().size(), 32u);
+  EXPECT_EQ(first->id().find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_NE(first->id(), second->id());
+  EXPECT_EQ(store.stats().sessions, 2);
+}
+
+TEST_F(SessionStoreTest, LeasesAreBroughtWithinBounds) {
+  SessionStore store({.default_lease = absl::Seconds(10), .max_lease = absl::Seconds(60)});
+  EXPECT_EQ((*store.Open("a", absl::ZeroDuration()))->lease(), absl::Seconds(10));
+  EXPECT_EQ((*store.Open("a", absl::Seconds(20)))->lease(), absl::Seconds(20));
+  EXPECT_EQ((*store.Open("a", absl::Hours(20)))->lease(), absl::Seconds(60));
+  EXPECT_EQ((*store.Open("a", -absl::Hours(20)))->lease(), absl::Milliseconds(1));
+}
+
+TEST_F(SessionStoreTest, ALeaseEndsUnlessACallRenewsIt) {
+  SessionStore store({.default_lease = absl::Seconds(10)}, clock_.AsFunction());
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 4).ok());
+  clock_.Advance(9, store);
+  EXPECT_TRUE(store.Find("a", session->id()).ok());
+  clock_.Advance(9, store);
+  session->Renew();
+  clock_.Advance(9, store);
+  EXPECT_EQ(store.Describe().at(0).remaining, absl::Seconds(1));
+  EXPECT_TRUE(store.Find("a", session->id()).ok());
+  clock_.Advance(10, store);
+  EXPECT_EQ(ReasonOf(store.Find("a", session->id())), "SESSION_UNKNOWN") << "also before the thread comes to it";
+  EXPECT_TRUE(WaitFor([&] { return store.stats().sessions == 0 && session->closed(); }));
+  EXPECT_EQ(store.stats().expired, 1);
+  EXPECT_EQ(ReasonOf(session->Find("x")), "SESSION_UNKNOWN");
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+  EXPECT_EQ(CpuUse(store).tensors, 0);
+}
+
+TEST_F(SessionStoreTest, ACallThatUsesASessionHoldsIt) {
+  SessionStore store({.default_lease = absl::Seconds(10)}, clock_.AsFunction());
+  const SessionPtr session = Open(store), other = Open(store);
+  {
+    absl::StatusOr<SessionUse> use = store.Use("a", session->id());
+    ASSERT_TRUE(use.ok());
+    clock_.Advance(100, store);
+    EXPECT_TRUE(WaitFor([&] { return store.stats().expired == 1; })) << "the other one";
+    EXPECT_FALSE(session->closed());
+    EXPECT_TRUE(store.Find("a", session->id()).ok());
+  }
+  clock_.Advance(9, store);
+  EXPECT_TRUE(store.Find("a", session->id()).ok()) << "a whole lease begins when the call is over";
+  clock_.Advance(10, store);
+  EXPECT_TRUE(WaitFor([&] { return store.stats().sessions == 0; }));
+}
+
+TEST_F(SessionStoreTest, TheSystemsClockEndsLeasesToo) {
+  SessionStore store({.max_lease = absl::Milliseconds(1)});
+  Open(store);
+  EXPECT_TRUE(WaitFor([&] { return store.stats().sessions == 0; }));
+}
+
+TEST_F(SessionStoreTest, AnotherTenantsSessionIsNone) {
+  SessionStore store({});
+  const SessionPtr session = Open(store, "a");
+  EXPECT_EQ(ReasonOf(store.Find("b", session->id())), "SESSION_UNKNOWN");
+  EXPECT_EQ(store.Find("b", session->id()).status(), store.Find("b", "nonsense").status());
+  EXPECT_EQ(ReasonOf(store.Close("b", session->id())), "SESSION_UNKNOWN");
+  EXPECT_TRUE(store.Close("a", session->id()).ok());
+  EXPECT_EQ(ReasonOf(store.Close("a", session->id())), "SESSION_UNKNOWN");
+}
+
+TEST_F(SessionStoreTest, SessionsAreCounted) {
+  SessionStore store({.sessions = 3, .tenant_sessions = 2});
+  const SessionPtr first = Open(store, "a");
+  Open(store, "a");
+  EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.tenant_count 2 < 3");
+  Open(store, "b");
+  EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 3 < 4");
+  EXPECT_TRUE(store.Close("a", first->id()).ok());
+  EXPECT_TRUE(store.Open("a", {}).ok());
+}
+
+TEST_F(SessionStoreTest, HandlesAreCounted) {
+  SessionStore store({.handles = 2});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 1).ok());
+  EXPECT_EQ(LimitOf(session->Claim({.keeps = {"y", "z"}})), "sessions.handles 2 < 3");
+  HandleClaim claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"y", "z"}});
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*session, "w", 1))), "sessions.handles 2 < 3");
+  Go(claim.Fail(absl::CancelledError("")));
+  EXPECT_EQ(session->counts().handles, 1);
+}
+
+TEST_F(SessionStoreTest, BytesAreCountedByTenantAndDevice) {
+  SessionStore store({.memory = {.tenant_bytes = 400, .device_bytes = 600}});
+  const SessionPtr a = Open(store, "a"), more_of_a = Open(store, "a"), b = Open(store, "b");
+  ASSERT_TRUE(Put(*a, "x", 75).ok());
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*more_of_a, "y", 26))), "sessions.tenant_bytes 400 < 404");
+  EXPECT_EQ(more_of_a->counts().handles, 0) << "a refused upload leaves no handle";
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*b, "x", 76))), "sessions.device_bytes 600 < 604");
+  EXPECT_TRUE(Put(*b, "x", 75).ok());
+  EXPECT_EQ(CpuUse(store).bytes, 600);
+  EXPECT_EQ(CpuUse(store).tensors, 2);
+  EXPECT_THAT(a->Delete({"x"}), IsEmpty());
+  EXPECT_TRUE(Put(*more_of_a, "y", 26).ok());
+  // 2^56 bytes, the most that a tensor may have: refused before anything is allocated.
+  EXPECT_EQ(ReasonOf(Put(*a, "z", int64_t{1} << 54)), "LIMIT_EXCEEDED");
+}
+
+TEST_F(SessionStoreTest, HandlesHaveNamesLikeGraphsHave) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  for (const std::string& name : {std::string(), std::string(257, 'x'), std::string("\xff"), std::string("a\nb")}) {
+    EXPECT_EQ(ReasonOf(Put(*session, name, 1)), "NAME_INVALID");
+    EXPECT_EQ(ReasonOf(session->Claim({.keeps = {name}})), "NAME_INVALID");
+  }
+  EXPECT_TRUE(Put(*session, std::string(256, 'x'), 1).ok());
+  EXPECT_TRUE(Put(*session, "layer:0/größe", 1).ok());
+}
+
+TEST_F(SessionStoreTest, AReaderKeepsWhatIsDeleted) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 4).ok());
+  absl::StatusOr<ResidentTensor> tensor = session->Find("x");
+  ASSERT_TRUE(tensor.ok());
+  EXPECT_THAT(session->Delete({"x", "none"}), ElementsAre("none"));
+  EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_UNKNOWN");
+  ASSERT_TRUE(store.Close("a", session->id()).ok());
+  EXPECT_EQ(static_cast<const float*>(tensor->bytes.get())[3], 1);
+  EXPECT_EQ(CpuUse(store).bytes, 16) << "it takes memory still";
+  tensor->bytes = nullptr;
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+}
+
+TEST_F(SessionStoreTest, AnUploadGoesOnWhereItWasBrokenOff) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  {
+    TensorUpload upload = *session->StartUpload("x", Floats(4), backend_.get());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(upload.bytes()) % 64, 0u);
+    std::memset(upload.bytes(), 1, 8);
+    upload.Advance(8);
+    EXPECT_EQ(ReasonOf(upload.Commit()), "HANDLE_INCOMPLETE");
+    EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(4), backend_.get())), "HANDLE_INCOMPLETE") << "two writers";
+  }
+  EXPECT_EQ(*session->ArrivedBytes("x"), 8);
+  EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_INCOMPLETE");
+  EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"x"}}})), "HANDLE_INCOMPLETE");
+  EXPECT_EQ(ReasonOf(session->Claim({.keeps = {"x"}})), "HANDLE_DUPLICATE");
+  EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(5), backend_.get())), "HANDLE_DUPLICATE");
+  EXPECT_EQ(CpuUse(store).bytes, 16) << "charged in full from the beginning";
+
+  TensorUpload again = *session->StartUpload("x", Floats(4), backend_.get());
+  EXPECT_EQ(again.arrived(), 8);
+  std::memset(again.bytes() + 8, 2, 8);
+  again.Advance(8);
+  ASSERT_TRUE(again.Commit().ok());
+  EXPECT_EQ(*session->ArrivedBytes("x"), 16);
+  const ResidentTensor tensor = *session->Find("x");
+  EXPECT_EQ(static_cast<const char*>(tensor.bytes.get())[7], 1);
+  EXPECT_EQ(static_cast<const char*>(tensor.bytes.get())[8], 2);
+  EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(4), backend_.get())), "HANDLE_DUPLICATE");
+}
+
+TEST_F(SessionStoreTest, AnUploadThatIsDroppedDeletedOrClosedLeavesNothing) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  {
+    TensorUpload dropped = *session->StartUpload("x", Floats(4), backend_.get());
+    dropped.Drop();
+    EXPECT_EQ(session->counts().handles, 0);
+    TensorUpload deleted = *session->StartUpload("x", Floats(4), backend_.get());
+    session->Delete({"x"});
+    deleted.Advance(16);
+    EXPECT_EQ(ReasonOf(deleted.Commit()), "HANDLE_UNKNOWN");
+    TensorUpload late = *session->StartUpload("y", Floats(4), backend_.get());
+    ASSERT_TRUE(store.Close("a", session->id()).ok());
+    std::memset(late.bytes(), 0, 16);  // still ours
+    late.Advance(16);
+    EXPECT_EQ(ReasonOf(late.Commit()), "SESSION_UNKNOWN");
+    EXPECT_EQ(ReasonOf(session->StartUpload("z", Floats(4), backend_.get())), "SESSION_UNKNOWN");
+  }
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+  EXPECT_EQ(CpuUse(store).tensors, 0);
+}
+
+TEST_F(SessionStoreTest, ARefusedRequestLeavesNoHandleReserved) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 1).ok());
+  EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"x", true}, {"none"}}, .keeps = {"y"}})), "HANDLE_UNKNOWN");
+  EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"x", true}}, .keeps = {"y", "y"}})), "HANDLE_DUPLICATE");
+  EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"x", true}, {"x", true}}})), "HANDLE_UNKNOWN") << "it is given once";
+  EXPECT_EQ(session->counts().handles, 1);
+  EXPECT_TRUE(session->Find("x").ok());
+
+  HandleClaim claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"x", "y"}});
+  EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_INCOMPLETE") << "it will be the result";
+  EXPECT_EQ(ReasonOf(session->Claim({.keeps = {"y"}})), "HANDLE_DUPLICATE");
+  Go(claim.Fail(Refuse(Refusal::kQueueFull, "")));
+  EXPECT_TRUE(session->Find("x").ok()) << "a request that did not start gives back what was donated";
+  EXPECT_EQ(ReasonOf(session->Find("y")), "HANDLE_UNKNOWN");
+
+  claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"y"}});
+  claim.Start();
+  Go(claim.Fail(Refuse(Refusal::kInternal, "")));
+  EXPECT_EQ(session->counts().handles, 0) << "one that started has used it up";
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+}
+
+TEST_F(SessionStoreTest, WhatIsDonatedIsWritableOnlyWhereNobodyElseReadsIt) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 4).ok());
+  absl::StatusOr<ResidentTensor> reader = session->Find("x");
+  HandleClaim earlier = *session->Claim({.uses = {{"x"}}});
+  HandleClaim donation = *session->Claim({.uses = {{"x", true}}});
+  EXPECT_FALSE(earlier.IsWritable(0));
+  EXPECT_FALSE(donation.IsWritable(0));
+  Go(earlier.Fail(absl::CancelledError("")));
+  EXPECT_FALSE(donation.IsWritable(0)) << "a download is still reading";
+  reader->bytes = nullptr;
+  EXPECT_TRUE(donation.IsWritable(0));
+  Go(donation.Fail(absl::CancelledError("")));
+
+  HandleClaim twice = *session->Claim({.uses = {{"x"}, {"x", true}}});
+  EXPECT_FALSE(twice.IsWritable(1)) << "the request reads it as well";
+  twice.Start();
+  // One memory under two handles, as where a result is the argument.
+  HandleClaim alias = *session->Claim({.keeps = {"y", "z"}});
+  std::vector<HandleClaim::Kept> kept = Computed(*session, 1, 4);
+  kept.push_back(kept[0]);
+  Waiters waiters;
+  ASSERT_TRUE(alias.Fulfil(std::move(kept), &waiters).ok());
+  HandleClaim shared = *session->Claim({.uses = {{"y", true}}});
+  EXPECT_FALSE(shared.IsWritable(0));
+  session->Delete({"z"});
+  EXPECT_TRUE(shared.IsWritable(0));
+}
+
+TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  HandleClaim producer = *session->Claim({.keeps = {"x"}});
+  EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_INCOMPLETE");
+  HandleClaim dependent = *session->Claim({.uses = {{"x"}, {"x"}}, .keeps = {"y"}});
+  session->Delete({"x"});  // does not overtake the use
+  int ready = 0;
+  dependent.WhenReady([&] { ++ready; });
+  EXPECT_EQ(ready, 0);
+  Waiters waiters;
+  ASSERT_TRUE(producer.Fulfil(Computed(*session, 1, 4), &waiters).ok());
+  EXPECT_EQ(ready, 0);
+  Go(waiters);
+  EXPECT_EQ(ready, 1);
+  EXPECT_TRUE(dependent.CheckReady().ok());
+  EXPECT_EQ(static_cast<const float*>(dependent.Read(1).bytes.get())[3], 2);
+  HandleClaim later = *session->Claim({.uses = {{"y"}}});
+  ASSERT_TRUE(dependent.Fulfil(Computed(*session, 1, 4), &waiters).ok());
+  later.WhenReady([&] { ++ready; });
+  EXPECT_EQ(ready, 2) << "at once";
+}
+
+TEST_F(SessionStoreTest, FailuresPoisonWhatDependsOnThem) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  HandleClaim producer = *session->Claim({.keeps = {"x"}, .poisons = true});
+  HandleClaim second = *session->Claim({.uses = {{"x"}}, .keeps = {"y"}, .poisons = true});
+  HandleClaim third = *session->Claim({.uses = {{"y"}}, .keeps = {"z"}, .poisons = true});
+  absl::Status of_second, of_third;
+  second.WhenReady([&] {
+    of_second = second.CheckReady();
+    Go(second.Fail(of_second));
+  });
+  third.WhenReady([&] {
+    of_third = third.CheckReady();
+    Go(third.Fail(of_third));
+  });
+  Go(producer.Fail(Refuse(Refusal::kMatrixSingular, "matrix 7 is singular")));
+  for (const absl::Status& status : {of_second, of_third, session->Find("z").status()}) {
+    EXPECT_EQ(ReasonOf(status), "HANDLE_POISONED");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("MATRIX_SINGULAR: matrix 7 is singular")) << "the first cause";
+  }
+  EXPECT_EQ(ReasonOf(session->Claim({.keeps = {"x"}})), "HANDLE_POISONED");
+  EXPECT_THAT(session->Delete({"x", "y", "z"}), IsEmpty());
+  EXPECT_TRUE(session->Claim({.keeps = {"x"}}).ok());
+}
+
+TEST_F(SessionStoreTest, ARequestThatIsRefusedOnArrivalPoisonsToo) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"none"}}, .keeps = {"x"}, .poisons = true})), "HANDLE_UNKNOWN");
+  HandleClaim dependent = *session->Claim({.uses = {{"x"}}});
+  EXPECT_EQ(ReasonOf(dependent.CheckReady()), "HANDLE_POISONED");
+}
+
+TEST_F(SessionStoreTest, AClaimOutlivesItsSession) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 4).ok());
+  HandleClaim claim = *session->Claim({.uses = {{"x", true}}, .keeps = {"y"}});
+  ASSERT_TRUE(store.Close("a", session->id()).ok());
+  EXPECT_EQ(static_cast<const float*>(claim.Read(0).bytes.get())[0], 1);
+  Waiters waiters;
+  EXPECT_EQ(ReasonOf(claim.Fulfil(Computed(*session, 1, 4), &waiters)), "SESSION_UNKNOWN");
+  EXPECT_EQ(session->counts().handles, 0);
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+}
+
+TEST_F(SessionStoreTest, ChargesAreSplitAndJoined) {
+  const auto ledger = std::make_shared<ResidentLedger>(ResidentLedger::Limits{.tenant_bytes = 100});
+  MemoryCharge whole = *ledger->Charge("a", "cpu:0", 60);
+  MemoryCharge part = whole.Take(25);
+  EXPECT_EQ(whole.bytes(), 35);
+  EXPECT_EQ(ledger->TenantBytes("a"), 60);
+  part.Add(std::move(whole));
+  EXPECT_EQ(part.bytes(), 60);
+  EXPECT_EQ(part.Take(1000).bytes(), 60);
+  EXPECT_EQ(ledger->TenantBytes("a"), 0);
+}
+
+TEST_F(SessionStoreTest, ManyThreadsAtOnce) {
+  SessionStore store({.handles = 8, .default_lease = absl::Seconds(5)}, clock_.AsFunction());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string tenant(1, static_cast<char>('a' + t % 3));
+      for (int i = 0; i < 60; ++i) {
+        const SessionPtr session = *store.Open(tenant, absl::ZeroDuration());
+        for (int k = 0; k < 3; ++k) {
+          absl::StatusOr<SessionUse> use = store.Use(tenant, session->id());
+          if (!use.ok()) break;
+          Put(*session, "x", 16).IgnoreError();
+          absl::StatusOr<HandleClaim> claim = session->Claim({.uses = {{"x", k == 2}}, .keeps = {"y"}});
+          if (!claim.ok()) continue;
+          if (claim->IsWritable(0)) const_cast<char*>(static_cast<const char*>(claim->Read(0).bytes.get()))[0] = 1;
+          Waiters waiters;
+          claim->Fulfil(Computed(*session, 1, 16), &waiters).IgnoreError();
+          session->Delete({"y"});
+        }
+        if (i % 3 == 0) store.Close(tenant, session->id()).IgnoreError();
+        if (i % 5 == 0) clock_.Advance(2, store);
+        store.Describe();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  clock_.Advance(5, store);
+  EXPECT_TRUE(WaitFor([&] { return store.stats().sessions == 0 && CpuUse(store).bytes == 0; }));
+  EXPECT_EQ(CpuUse(store).tensors, 0);
+}
+
+}  // namespace
+}  // namespace tensord::server
