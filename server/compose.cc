@@ -35,7 +35,24 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"cpu.queue_length", config.cpu().queue_length()},
       {"compiler.queue_length", config.compiler().queue_length()},
       {"program_cache.bytes", config.program_cache().bytes()},
+      {"sessions.count", config.sessions().count()},
+      {"sessions.tenant_count", config.sessions().tenant_count()},
+      {"sessions.handles", config.sessions().handles()},
+      {"sessions.tenant_bytes", config.sessions().tenant_bytes()},
+      {"sessions.device_bytes", config.sessions().device_bytes()},
+      {"sessions.max_lease_ms", config.sessions().max_lease_ms()},
+      {"sessions.stream_requests", config.sessions().stream_requests()},
+      {"sessions.stream_bytes", config.sessions().stream_bytes()},
   };
+}
+
+SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
+  return {.sessions = config.count(),
+          .tenant_sessions = config.tenant_count(),
+          .handles = config.handles(),
+          .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
+          .default_lease = absl::Milliseconds(config.default_lease_ms()),
+          .max_lease = absl::Milliseconds(config.max_lease_ms())};
 }
 
 std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamilies& families) {
@@ -82,6 +99,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
       std::make_unique<ProgramCache>(ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                                                            .collide = config.testing().collide_fingerprints()},
                                      parts->compile_pool.get());
+  parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions()));
   parts->gate = std::make_unique<CallGate>(config.limits().in_flight_bytes());
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
@@ -101,6 +119,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .executors = parts->executors.get(),
                           .compile_pool = parts->compile_pool.get(),
                           .cache = parts->cache.get(),
+                          .sessions = parts->sessions.get(),
                           .gate = parts->gate.get(),
                           .payloads = parts->payloads.get(),
                           .metrics = parts->metrics.get(),

@@ -21,6 +21,7 @@
 #include "server/observe/metrics.h"
 #include "server/rpc/service_parts.h"
 #include "server/server_families.h"
+#include "server/sessions/session_store.h"
 
 namespace tensord::server {
 
@@ -36,6 +37,7 @@ struct ServerParts {
   std::unique_ptr<CompilePool> compile_pool;
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
+  std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<Metrics> metrics;

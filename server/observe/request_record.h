@@ -31,6 +31,9 @@ struct RequestRecord {
   absl::Duration total;
   int64_t received_bytes = 0;
   int64_t sent_bytes = 0;
+
+  // The request ended with this refusal.
+  void Refused(const absl::Status& status);
 };
 
 }  // namespace tensord::server

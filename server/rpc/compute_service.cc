@@ -41,14 +41,15 @@ class ComputeService final : public RawCompute {
   TENSORD_UNARY_METHOD(DeleteTensors, HandleUnsupported)
 #undef TENSORD_UNARY_METHOD
 
-  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ExecuteStream(Context*) override {
-    return new RefusedStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>>(parts_, RpcMethod::kExecuteStream);
+  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ExecuteStream(Context* context) override {
+    return new RefusedStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>>(parts_, RpcMethod::kExecuteStream,
+                                                                              context);
   }
-  grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context*, ByteBuffer*) override {
-    return new RefusedStream<grpc::ServerReadReactor<ByteBuffer>>(parts_, RpcMethod::kPutTensor);
+  grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context* context, ByteBuffer*) override {
+    return new RefusedStream<grpc::ServerReadReactor<ByteBuffer>>(parts_, RpcMethod::kPutTensor, context);
   }
-  grpc::ServerWriteReactor<ByteBuffer>* GetTensor(Context*, const ByteBuffer*) override {
-    return new RefusedStream<grpc::ServerWriteReactor<ByteBuffer>>(parts_, RpcMethod::kGetTensor);
+  grpc::ServerWriteReactor<ByteBuffer>* GetTensor(Context* context, const ByteBuffer*) override {
+    return new RefusedStream<grpc::ServerWriteReactor<ByteBuffer>>(parts_, RpcMethod::kGetTensor, context);
   }
 
  private:

@@ -35,7 +35,7 @@ std::vector<std::string> PassesOf(const std::vector<std::string>& server,
   return passes;
 }
 
-absl::StatusOr<Job> DecodeJob(const UnaryCall& call, const v1::Graph& graph, const v1::CompileOptions& options) {
+absl::StatusOr<Job> DecodeJob(const RpcRequest& call, const v1::Graph& graph, const v1::CompileOptions& options) {
   const auto& unknown = options.GetReflection()->GetUnknownFields(options);
   if (!unknown.empty()) {
     return Refuse(Refusal::kUnsupportedRequest,
@@ -79,7 +79,7 @@ absl::string_view NameOf(ProgramCache::Source source) {
 
 }  // namespace
 
-absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_view fingerprint) {
+absl::StatusOr<CompiledProgramPtr> FindProgram(RpcRequest* call, absl::string_view fingerprint) {
   const std::optional<Fingerprint> parsed = Fingerprint::FromHex(fingerprint);
   if (!parsed.has_value()) {
     return Refuse(Refusal::kProgramNotFound,
@@ -93,7 +93,7 @@ absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_vie
   return program;
 }
 
-void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
+void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
   absl::StatusOr<Job> decoded = DecodeJob(*call, graph, options);
   if (!decoded.ok()) return then(std::move(decoded).status());
   call->record().device = decoded->settings.device;
@@ -116,7 +116,7 @@ void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOp
       });
 }
 
-void CompileApart(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
+void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
                   std::function<void(absl::StatusOr<CompiledProgramPtr>)> then) {
   absl::StatusOr<Job> decoded = DecodeJob(*call, graph, options);
   if (!decoded.ok()) return then(std::move(decoded).status());

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/renaming.h"
-#include "server/rpc/unary_call.h"
+#include "server/rpc/rpc_request.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -16,7 +16,7 @@ namespace tensord::server {
 // How a call gets the program that it is about, and what is recorded of that.
 
 // By fingerprint. PROGRAM_NOT_FOUND.
-absl::StatusOr<CompiledProgramPtr> FindProgram(UnaryCall* call, absl::string_view fingerprint);
+absl::StatusOr<CompiledProgramPtr> FindProgram(RpcRequest* call, absl::string_view fingerprint);
 
 // A program for a graph, and what the graph calls its nodes.
 struct ProgramOfGraph {
@@ -27,10 +27,10 @@ using ProgramThen = std::function<void(absl::StatusOr<ProgramOfGraph>)>;
 
 // By graph: from the cache, or compiled. Calls `then` once, here or on a thread of the compile pool. Takes what it
 // needs of the messages before it returns. Refuses what the codec and the compiler refuse.
-void CompileProgram(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then);
+void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then);
 
 // The same past the cache, which is neither asked nor filled: the program has the graph's own names throughout.
-void CompileApart(UnaryCall* call, const v1::Graph& graph, const v1::CompileOptions& options,
+void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
                   std::function<void(absl::StatusOr<CompiledProgramPtr>)> then);
 
 }  // namespace tensord::server

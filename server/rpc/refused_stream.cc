@@ -2,25 +2,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
-#include "server/rpc/status_bridge.h"
 
 namespace tensord::server {
 
 template <typename Reactor>
-RefusedStream<Reactor>::RefusedStream(const ServiceParts& parts, RpcMethod method) : parts_(parts) {
-  const absl::Status status =
-      Refuse(Refusal::kUnsupportedRequest, absl::StrCat("this server does not provide ", Name(method)));
-  record_.method = method;
-  record_.code = status.code();
-  record_.reason = DetailOf(status)->reason;
-  parts_.metrics->CallStarted(method);
-  this->Finish(ToGrpcStatus(status));
+RefusedStream<Reactor>::RefusedStream(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context)
+    : call_(parts, method, context) {
+  absl::Status status = call_.Enter(0);
+  if (status.ok()) {
+    status = Refuse(Refusal::kUnsupportedRequest, absl::StrCat("this server does not provide ", Name(method)));
+  }
+  this->Finish(call_.Outcome(status));
 }
 
 template <typename Reactor>
 void RefusedStream<Reactor>::OnDone() {
-  parts_.metrics->CallEnded(record_);
-  parts_.log->Request(record_);
+  call_.Ended();
   delete this;
 }
 

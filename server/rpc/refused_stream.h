@@ -5,7 +5,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "server/observe/rpc_method.h"
-#include "server/rpc/service_parts.h"
+#include "server/rpc/served_call.h"
 
 namespace tensord::server {
 
@@ -14,13 +14,12 @@ namespace tensord::server {
 template <typename Reactor>
 class RefusedStream final : public Reactor {
  public:
-  RefusedStream(const ServiceParts& parts, RpcMethod method);
+  RefusedStream(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context);
 
  private:
   void OnDone() override;
 
-  const ServiceParts& parts_;
-  RequestRecord record_;
+  ServedCall call_;
 };
 
 extern template class RefusedStream<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;

@@ -14,6 +14,7 @@
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/sessions/session_store.h"
 
 namespace tensord::server {
 
@@ -29,6 +30,7 @@ struct ServiceParts {
   const ExecutorPool* executors = nullptr;
   CompilePool* compile_pool = nullptr;
   ProgramCache* cache = nullptr;
+  SessionStore* sessions = nullptr;
   CallGate* gate = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   Metrics* metrics = nullptr;

@@ -1,0 +1,13 @@
+#include "server/observe/request_record.h"
+
+#include "engine/base/refusal.h"
+
+namespace tensord::server {
+
+void RequestRecord::Refused(const absl::Status& status) {
+  code = status.code();
+  if (const auto detail = DetailOf(status)) reason = detail->reason;
+  message = std::string(status.message());
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,21 @@
+#include "server/rpc/rpc_request.h"
+
+#include "absl/time/clock.h"
+#include "engine/base/refusal.h"
+
+namespace tensord::server {
+
+absl::Status RpcRequest::CheckWanted() const {
+  if (deadline() <= absl::Now()) {
+    return Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the program ran");
+  }
+  if (cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the call was cancelled before the program ran");
+  return absl::OkStatus();
+}
+
+void RpcRequest::FailInternally(absl::string_view what) {
+  parts().log->Event(LogLevel::kError, "internal", what);
+  Fail(Refuse(Refusal::kInternal, what));
+}
+
+}  // namespace tensord::server

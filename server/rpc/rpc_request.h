@@ -1,0 +1,61 @@
+#ifndef TENSORD_SERVER_RPC_RPC_REQUEST_H_
+#define TENSORD_SERVER_RPC_RPC_REQUEST_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <exception>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/rpc/served_call.h"
+
+namespace tensord::server {
+
+// A request that is being answered: a unary call, or one of the many of a stream. Owns itself.
+//
+// A handler gets it on a gRPC thread, must not block, and ends it, there or on any other thread, with exactly one Fail
+// or Reply. Until then it exists; afterwards it must not be touched. What a library throws on the way is caught here
+// and becomes INTERNAL.
+class RpcRequest {
+ public:
+  virtual void Fail(const absl::Status& status) = 0;
+  virtual void Reply(grpc::ByteBuffer bytes) = 0;
+  virtual RequestRecord& record() = 0;
+
+  const ServiceParts& parts() const { return call_.parts(); }
+  const Caller& caller() const { return call_.caller(); }
+  // The client's, or the server's default.
+  absl::Time deadline() const { return call_.DeadlineOf(arrival_); }
+  // Set when the client cancels or goes away.
+  const std::shared_ptr<CancelToken>& cancel() const { return call_.cancel(); }
+  // CANCELLED or DEADLINE_EXCEEDED where it is no use to go on.
+  absl::Status CheckWanted() const;
+
+  // Runs a continuation of the handler on another thread. It ends the request, or hands it on, as its last step.
+  template <typename Continuation>
+  void Continue(Continuation&& continuation) {
+    try {
+      continuation();
+    } catch (const std::exception& error) {
+      FailInternally(error.what());
+    }
+  }
+
+ protected:
+  // The call outlives it, and may be made after it.
+  explicit RpcRequest(ServedCall& call) : call_(call) {}
+  ~RpcRequest() = default;
+
+  void FailInternally(absl::string_view what);
+
+ private:
+  ServedCall& call_;
+  const absl::Time arrival_ = absl::Now();
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_RPC_REQUEST_H_

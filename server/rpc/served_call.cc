@@ -1,0 +1,48 @@
+#include "server/rpc/served_call.h"
+
+#include <string>
+
+#include "engine/base/refusal.h"
+#include "server/rpc/status_bridge.h"
+
+namespace tensord::server {
+
+ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context)
+    : parts_(parts), context_(context) {
+  record_.method = method;
+}
+
+absl::Status ServedCall::Enter(int64_t request_bytes) {
+  record_.received_bytes = request_bytes;
+  parts_.metrics->CallStarted(record_.method);
+  const absl::Status entered = parts_.gate->Enter(request_bytes);
+  entered_ = entered.ok();
+  entered_bytes_ = request_bytes;
+  return entered;
+}
+
+absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
+  const auto deadline = context_->deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return arrival + parts_.default_deadline;
+  return absl::FromChrono(deadline);
+}
+
+grpc::Status ServedCall::Outcome(const absl::Status& status) {
+  if (!status.ok()) record_.Refused(status);
+  return ToGrpcStatus(status);
+}
+
+void ServedCall::Cancelled() {
+  cancel_->Cancel();
+  parts_.metrics->CallCancelled(record_.method);
+}
+
+void ServedCall::Ended() {
+  record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);
+  parts_.metrics->CallEnded(record_);
+  if (parts_.log->LogsRequests()) record_.peer = context_->peer();
+  parts_.log->Request(record_);
+  if (entered_) parts_.gate->Leave(entered_bytes_);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,58 @@
+#ifndef TENSORD_SERVER_RPC_SERVED_CALL_H_
+#define TENSORD_SERVER_RPC_SERVED_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/runtime/run.h"
+#include "server/identity/caller.h"
+#include "server/observe/request_record.h"
+#include "server/rpc/service_parts.h"
+
+namespace tensord::server {
+
+// What is the same of every call, unary or stream: where it begins (counted, its caller known, let in or refused) and
+// ends (counted, told to the log), its deadline and its cancellation. A member of the call's reactor, which calls Enter
+// first, Cancelled from OnCancel, and Ended from OnDone; the parts outlive it.
+class ServedCall {
+ public:
+  ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context);
+  ServedCall(const ServedCall&) = delete;
+  ServedCall& operator=(const ServedCall&) = delete;
+
+  // Whether the call may go on; `request_bytes` is what came with it.
+  absl::Status Enter(int64_t request_bytes);
+  void Cancelled();
+  void Ended();
+
+  // What gRPC is to end the call with; the record says so too.
+  grpc::Status Outcome(const absl::Status& status);
+
+  const ServiceParts& parts() const { return parts_; }
+  const Caller& caller() const { return caller_; }
+  RequestRecord& record() { return record_; }
+  // Of a request that came then: the client's, or the server's default.
+  absl::Time DeadlineOf(absl::Time arrival) const;
+  // Set when the client cancels or goes away.
+  const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+
+ private:
+  const ServiceParts& parts_;
+  grpc::CallbackServerContext* const context_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+  const Caller caller_;
+  bool entered_ = false;  // the gate
+  int64_t entered_bytes_ = 0;
+  RequestRecord record_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_SERVED_CALL_H_
