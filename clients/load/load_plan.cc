@@ -1,0 +1,21 @@
+#include "clients/load/load_plan.h"
+
+#include <utility>
+
+#include "clients/cpp/execute_wire.h"
+
+namespace tensord::load {
+
+absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload& workload, double weight,
+                                         const client::ExecuteOptions& options) {
+  const absl::StatusOr<v1::CompileResponse> compiled = client.Compile(workload.graph, options);
+  if (!compiled.ok()) return compiled.status();
+  v1::ExecuteRequest request;
+  request.set_fingerprint(compiled->program().fingerprint());
+  request.set_priority(options.priority);
+  absl::StatusOr<grpc::ByteBuffer> message = client::EncodeExecuteRequest(request, workload.arguments);
+  if (!message.ok()) return message.status();
+  return PreparedWorkload{.name = workload.name, .weight = weight, .request = *std::move(message)};
+}
+
+}  // namespace tensord::load

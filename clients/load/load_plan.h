@@ -1,0 +1,59 @@
+#ifndef TENSORD_CLIENTS_LOAD_LOAD_PLAN_H_
+#define TENSORD_CLIENTS_LOAD_LOAD_PLAN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cpp/client.h"
+#include "clients/load/arrivals.h"
+#include "clients/load/workload.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace tensord::load {
+
+// A workload whose program the server has, and the message that each of its calls sends. Copies share the bytes.
+struct PreparedWorkload {
+  std::string name;
+  double weight = 1;
+  grpc::ByteBuffer request;
+};
+
+// Compiles the workload on the server. Its refusal where the server does not take the graph.
+absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload& workload, double weight,
+                                         const client::ExecuteOptions& options);
+
+// One run: who calls what, and for how long.
+struct LoadPlan {
+  client::ConnectOptions connection;  // its deadline and timeout are not used
+  std::vector<PreparedWorkload> workloads;
+  // Connections of their own, over which calls go in turns, and threads that wait for answers.
+  int connections = 1;
+  int threads = 1;
+  // Closed loop: as many calls are under way at any time, each sent when the one before was answered.
+  int concurrency = 1;
+  // Open loop, where set: calls a second, sent on time whatever becomes of them. Past `most_outstanding` they are sent
+  // late, and their latency still counts from when they were due.
+  std::optional<double> rate;
+  ArrivalKind arrivals = ArrivalKind::kPoisson;
+  int most_outstanding = 10'000;
+  // What is sent before `warmup` has passed is not counted.
+  absl::Duration warmup;
+  absl::Duration duration = absl::Seconds(10);
+  std::optional<absl::Duration> deadline;  // of each call
+  // Shares of the calls that are cancelled, and of those that have a connection of their own which is cut, at a time
+  // between 0 and twice the mean latency.
+  double cancelled_share = 0;
+  double disconnected_share = 0;
+  uint64_t seed = 1;
+  // Ends the run early where it becomes true. Must outlive the run.
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+}  // namespace tensord::load
+
+#endif  // TENSORD_CLIENTS_LOAD_LOAD_PLAN_H_

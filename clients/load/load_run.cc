@@ -1,0 +1,326 @@
+#include "clients/load/load_run.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/load/call.h"
+#include "clients/load/channel.h"
+#include "clients/load/timer_queue.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace tensord::load {
+namespace {
+
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+// How long calls may go on after the plan's end, and after an interruption.
+constexpr std::chrono::seconds kDrain(10);
+constexpr std::chrono::seconds kInterruptedDrain(1);
+// How long after the end calls are sent that were due before.
+constexpr std::chrono::seconds kLateness(1);
+// Between looks at whether the run is interrupted, and between calls to a server that is gone.
+constexpr std::chrono::milliseconds kLook(50);
+constexpr std::chrono::milliseconds kUnreachablePause(10);
+// The mean latency follows that of the last calls.
+constexpr int64_t kMeanWeight = 16;
+
+double ProcessorSeconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime));
+}
+
+// Lets this thread wake up on time rather than within the 50 us that are usual.
+class ExactSleep {
+ public:
+  ExactSleep() : former_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
+  ~ExactSleep() {
+    if (former_ > 0) prctl(PR_SET_TIMERSLACK, former_, 0, 0, 0);
+  }
+
+ private:
+  const int former_;
+};
+
+// Waits for the answers of its calls, and counts them. What it counts is read when its thread has ended.
+struct Worker {
+  grpc::CompletionQueue queue;
+  std::vector<WorkloadResult> results;
+  int64_t ok_in_time = 0;
+  int64_t failed_dials = 0;
+  std::thread thread;
+};
+
+class LoadRun {
+ public:
+  explicit LoadRun(const LoadPlan& plan)
+      : plan_(plan), arrivals_(plan.arrivals, plan.rate.value_or(1), plan.seed), random_(~plan.seed) {}
+
+  absl::Status Connect();
+  LoadResult Run();
+
+ private:
+  bool is_interrupted() const { return plan_.interrupted != nullptr && *plan_.interrupted; }
+  Call* NewCall();
+  Call* TakeIdle();
+  void Begin(Call* call, Clock::time_point due);
+  void SendWhatIsDue(Clock::time_point now);
+  void KeepTime();
+  void Fire(const TimerQueue::Entry& entry);
+  void Drain();
+  void Answer(Worker& worker);
+  void Count(Worker& worker, const Call::Outcome& outcome);
+  LoadResult Collect();
+
+  const LoadPlan& plan_;
+  std::deque<grpc::GenericStub> stubs_;  // which cannot be moved
+  std::atomic<size_t> next_stub_ = 0;
+
+  Clock::time_point measured_from_;
+  Clock::time_point ends_;
+  std::atomic<Clock::time_point> measured_to_;  // earlier than `ends_` where interrupted
+  double processor_seconds_ = 0;
+  bool was_interrupted_ = false;
+
+  Arrivals arrivals_;
+  Clock::time_point began_;
+  Clock::time_point next_due_;
+  bool is_blocked_ = false;  // a call is due and none is idle
+  int64_t never_sent_ = 0;
+
+  SplitMix random_;
+  std::atomic<int64_t> mean_latency_ns_ = 1'000'000;
+  std::atomic<int64_t> under_way_ = 0;
+  std::atomic<bool> is_stopping_ = false;
+  TimerQueue timers_;
+  std::mutex idle_mutex_;
+  std::vector<Call*> idle_;
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+absl::Status LoadRun::Connect() {
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < plan_.connections; ++i) {
+    channels.push_back(MakeChannel(plan_.connection));
+    channels.back()->GetState(/*try_to_connect=*/true);
+  }
+  const auto deadline = absl::ToChronoTime(absl::Now() + kConnectTimeout);
+  for (const std::shared_ptr<grpc::Channel>& channel : channels) {
+    if (!channel->WaitForConnected(deadline)) {
+      return absl::UnavailableError(absl::StrCat("no server answers within ", absl::FormatDuration(kConnectTimeout),
+                                                 " on ", plan_.connections, " connections: ", plan_.connection.target));
+    }
+    stubs_.emplace_back(channel);
+  }
+  return absl::OkStatus();
+}
+
+Call* LoadRun::NewCall() {
+  Worker& worker = *workers_[calls_.size() % workers_.size()];
+  calls_.push_back(std::make_unique<Call>(&plan_, &worker.queue, random_.Next()));
+  return calls_.back().get();
+}
+
+Call* LoadRun::TakeIdle() {
+  const std::lock_guard<std::mutex> lock(idle_mutex_);
+  is_blocked_ = false;
+  if (!idle_.empty()) {
+    Call* const call = idle_.back();
+    idle_.pop_back();
+    return call;
+  }
+  if (calls_.size() < static_cast<size_t>(plan_.most_outstanding)) return NewCall();
+  is_blocked_ = true;
+  return nullptr;
+}
+
+void LoadRun::Begin(Call* call, Clock::time_point due) {
+  const Call::Draft draft = call->Prepare(due);
+  if (draft.fate != Call::Fate::kNone) {
+    const double wait_ns = 2 * draft.moment * static_cast<double>(mean_latency_ns_.load(std::memory_order_relaxed));
+    timers_.Add({.at = Clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(wait_ns)),
+                 .call = call,
+                 .number = draft.number});
+  }
+  call->Send(stubs_[next_stub_.fetch_add(1, std::memory_order_relaxed) % stubs_.size()]);
+}
+
+void LoadRun::SendWhatIsDue(Clock::time_point now) {
+  while (next_due_ <= now && next_due_ < ends_ && Clock::now() < ends_ + kLateness) {
+    Call* const call = TakeIdle();
+    if (call == nullptr) return;
+    ++under_way_;
+    Begin(call, next_due_);
+    next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next());
+  }
+}
+
+void LoadRun::Fire(const TimerQueue::Entry& entry) {
+  if (entry.number != 0) {
+    entry.call->MeetFate(entry.number);
+  } else if (!is_stopping_) {
+    ++under_way_;
+    Begin(entry.call, Clock::now());
+  }
+}
+
+void LoadRun::KeepTime() {
+  const ExactSleep exact;
+  bool is_measuring = false;
+  for (Clock::time_point now = Clock::now(); now < ends_; now = Clock::now()) {
+    if (!is_measuring && now >= measured_from_) {
+      is_measuring = true;
+      processor_seconds_ = ProcessorSeconds();
+    }
+    if (is_interrupted()) {
+      was_interrupted_ = true;
+      measured_to_ = std::max(now, measured_from_);
+      break;
+    }
+    if (plan_.rate.has_value()) SendWhatIsDue(now);
+    Clock::time_point until = std::min(ends_, now + kLook);
+    if (!is_measuring) until = std::min(until, measured_from_);
+    // A call that is due while none is idle waits for one, which wakes us.
+    if (plan_.rate.has_value() && next_due_ > now) until = std::min(until, next_due_);
+    for (const TimerQueue::Entry& entry : timers_.WaitUntil(until)) Fire(entry);
+  }
+  processor_seconds_ = is_measuring ? ProcessorSeconds() - processor_seconds_ : 0;
+  if (plan_.rate.has_value() && !was_interrupted_) {
+    SendWhatIsDue(ends_);
+    for (; next_due_ < ends_; next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next())) ++never_sent_;
+  }
+}
+
+void LoadRun::Drain() {
+  is_stopping_ = true;
+  const Clock::time_point limit = Clock::now() + (was_interrupted_ ? kInterruptedDrain : kDrain);
+  while (under_way_ > 0) {
+    const Clock::time_point now = Clock::now();
+    if (now >= limit) {
+      for (const std::unique_ptr<Call>& call : calls_) call->CutOff();
+    }
+    for (const TimerQueue::Entry& entry : timers_.WaitUntil(now + kLook)) Fire(entry);
+  }
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->queue.Shutdown();
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->thread.join();
+}
+
+void LoadRun::Count(Worker& worker, const Call::Outcome& outcome) {
+  using End = Call::Outcome::End;
+  const absl::Duration latency = absl::FromChrono(outcome.ended - outcome.due);
+  if (outcome.failed_dial) ++worker.failed_dials;
+  if (outcome.end == End::kOk) {
+    const int64_t mean = mean_latency_ns_.load(std::memory_order_relaxed);
+    mean_latency_ns_.store(mean + (absl::ToInt64Nanoseconds(latency) - mean) / kMeanWeight, std::memory_order_relaxed);
+    if (outcome.ended >= measured_from_ && outcome.ended < measured_to_.load()) ++worker.ok_in_time;
+  }
+  if (outcome.due < measured_from_) return;
+  WorkloadResult& result = worker.results[outcome.workload];
+  switch (outcome.end) {
+    case End::kOk:
+      result.CountOk(latency, absl::FromChrono(outcome.sent - outcome.due), outcome.server);
+      result.received_bytes += outcome.received_bytes;
+      result.sent_bytes += static_cast<int64_t>(plan_.workloads[outcome.workload].request.Length());
+      return;
+    case End::kFailed:
+      result.CountFailure(outcome.code, outcome.reason, absl::FromChrono(outcome.ended - outcome.sent));
+      return;
+    case End::kCancelled:
+      ++result.cancelled;
+      return;
+    case End::kDisconnected:
+      ++result.disconnected;
+      return;
+    case End::kUnfinished:
+      ++result.unfinished;
+      return;
+  }
+}
+
+void LoadRun::Answer(Worker& worker) {
+  void* tag = nullptr;
+  bool is_ok = false;
+  while (worker.queue.Next(&tag, &is_ok)) {
+    Call* const call = static_cast<Call*>(tag);
+    const Call::Outcome outcome = call->Finish();
+    Count(worker, outcome);
+    const bool goes_on = !plan_.rate.has_value() && !is_stopping_;
+    if (goes_on && !outcome.is_unreachable()) {
+      Begin(call, Clock::now());
+      continue;
+    }
+    bool is_waited_for = false;
+    if (goes_on) {
+      timers_.Add({.at = outcome.ended + kUnreachablePause, .call = call});
+    } else {
+      const std::lock_guard<std::mutex> lock(idle_mutex_);
+      idle_.push_back(call);
+      is_waited_for = is_blocked_;
+    }
+    if (--under_way_ == 0 || is_waited_for) timers_.Wake();
+  }
+}
+
+LoadResult LoadRun::Run() {
+  for (int i = 0; i < plan_.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+    for (const PreparedWorkload& workload : plan_.workloads)
+      workers_.back()->results.push_back({.name = workload.name});
+  }
+  began_ = Clock::now();
+  measured_from_ = began_ + absl::ToChronoNanoseconds(plan_.warmup);
+  ends_ = measured_from_ + absl::ToChronoNanoseconds(plan_.duration);
+  measured_to_ = ends_;
+  next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next());
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    worker->thread = std::thread([this, &worker] { Answer(*worker); });
+  }
+  if (!plan_.rate.has_value()) {
+    under_way_ = plan_.concurrency;
+    for (int i = 0; i < plan_.concurrency; ++i) Begin(NewCall(), Clock::now());
+  }
+  KeepTime();
+  Drain();
+  return Collect();
+}
+
+LoadResult LoadRun::Collect() {
+  LoadResult result;
+  for (const PreparedWorkload& workload : plan_.workloads) result.workloads.push_back({.name = workload.name});
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    for (size_t i = 0; i < result.workloads.size(); ++i) result.workloads[i].Merge(worker->results[i]);
+    result.ok_in_time += worker->ok_in_time;
+    result.failed_dials += worker->failed_dials;
+  }
+  result.measured = absl::FromChrono(measured_to_.load() - measured_from_);
+  result.never_sent = never_sent_;
+  result.is_interrupted = was_interrupted_;
+  const double seconds = absl::ToDoubleSeconds(result.measured);
+  result.client_cores = seconds > 0 ? processor_seconds_ / seconds : 0;
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadResult> RunLoad(const LoadPlan& plan) {
+  LoadRun run(plan);
+  const absl::Status connected = run.Connect();
+  if (!connected.ok()) return connected;
+  return run.Run();
+}
+
+}  // namespace tensord::load

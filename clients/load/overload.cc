@@ -1,0 +1,54 @@
+#include "clients/load/overload.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "clients/load/load_run.h"
+
+namespace tensord::load {
+namespace {
+
+constexpr int kMostConcurrency = 256;
+// A step that gains less is the last one.
+constexpr double kLeastGain = 1.05;
+
+std::vector<int> Doublings() {
+  std::vector<int> values;
+  for (int value = 1; value <= kMostConcurrency; value *= 2) values.push_back(value);
+  return values;
+}
+
+}  // namespace
+
+absl::StatusOr<OverloadResult> RunOverload(LoadPlan plan, double factor, const std::vector<int>& concurrencies) {
+  OverloadResult result;
+  LoadPlan closed = plan;
+  closed.rate.reset();
+  closed.duration = std::max(plan.duration / 4, std::min(plan.duration, absl::Seconds(1)));
+  closed.cancelled_share = 0;
+  closed.disconnected_share = 0;
+  closed.deadline.reset();
+  for (const int concurrency : concurrencies.empty() ? Doublings() : concurrencies) {
+    closed.concurrency = concurrency;
+    const absl::StatusOr<LoadResult> step = RunLoad(closed);
+    if (!step.ok()) return step.status();
+    if (step->is_interrupted) return absl::CancelledError("interrupted before the peak was known");
+    const bool is_better = step->goodput() > result.peak_goodput;
+    const bool grows = step->goodput() > kLeastGain * result.peak_goodput;
+    if (is_better) {
+      result.peak_goodput = step->goodput();
+      result.peak_concurrency = concurrency;
+    }
+    if (!grows && concurrencies.empty()) break;
+  }
+  if (result.peak_goodput <= 0)
+    return absl::FailedPreconditionError("no call succeeded, so there is no peak to exceed");
+  result.offered = factor * result.peak_goodput;
+  plan.rate = result.offered;
+  absl::StatusOr<LoadResult> overload = RunLoad(plan);
+  if (!overload.ok()) return overload.status();
+  result.overload = *std::move(overload);
+  return result;
+}
+
+}  // namespace tensord::load

@@ -1,0 +1,42 @@
+#include "clients/load/server_times.h"
+
+#include <string>
+
+#include "clients/cpp/wire_cursor.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::load {
+namespace {
+
+using client::WireCursor;
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+}  // namespace
+
+std::optional<ServerTimes> ReadServerTimes(const grpc::ByteBuffer& response) {
+  std::optional<WireCursor> cursor = WireCursor::Open(response);
+  if (!cursor.has_value()) return std::nullopt;
+  v1::ExecutionStats stats;
+  while (cursor->position() < cursor->size()) {
+    WireCursor::Tag tag;
+    if (!cursor->ReadTag(&tag)) return std::nullopt;
+    if (tag.number != v1::ExecuteResponse::kStatsFieldNumber || tag.wire_type != WireCursor::kLengthDelimited) {
+      if (!cursor->SkipField(tag, cursor->size())) return std::nullopt;
+      continue;
+    }
+    uint64_t end;
+    std::string bytes;
+    if (!cursor->ReadLength(cursor->size(), &end) || !cursor->ReadString(end - cursor->position(), &bytes) ||
+        !stats.MergeFromString(bytes)) {
+      return std::nullopt;
+    }
+  }
+  return ServerTimes{.queue = ToDuration(stats.queue_time()),
+                     .compile = ToDuration(stats.compile_time()),
+                     .run = ToDuration(stats.run_time())};
+}
+
+}  // namespace tensord::load

@@ -1,0 +1,23 @@
+#ifndef TENSORD_CLIENTS_LOAD_SERVER_TIMES_H_
+#define TENSORD_CLIENTS_LOAD_SERVER_TIMES_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace tensord::load {
+
+// Where the server says that the time of a call went.
+struct ServerTimes {
+  absl::Duration queue;
+  absl::Duration compile;
+  absl::Duration run;
+};
+
+// The stats of an ExecuteResponse. Its results are passed over, not copied. None where the bytes are no such message.
+std::optional<ServerTimes> ReadServerTimes(const grpc::ByteBuffer& response);
+
+}  // namespace tensord::load
+
+#endif  // TENSORD_CLIENTS_LOAD_SERVER_TIMES_H_
