@@ -26,6 +26,8 @@ Command ExplainCommand();
 Command ValidateCommand();
 Command HealthCommand();
 Command InfoCommand();
+Command BenchCommand();
+Command TopCommand();
 
 // Runs "tensordctl WORDS…" and returns its exit status.
 int Dispatch(const std::vector<std::string>& words, Console& console);

@@ -97,6 +97,8 @@ int Console::Fail(const absl::Status& status) {
   return kExitFailed;
 }
 
+void Console::Complain(absl::string_view line) { err_ << "tensordctl: " << line << "\n"; }
+
 int Console::Usage(absl::string_view command, absl::string_view message) {
   const std::string name = command.empty() ? "tensordctl" : absl::StrCat("tensordctl ", command);
   err_ << name << ": " << std::string(message) << "\nTry: " << name << " --help\n";

@@ -27,6 +27,8 @@ class Console {
   int PrintJson(const google::protobuf::Message& message);
   // Says why, with all that the server knows, and returns kExitFailed.
   int Fail(const absl::Status& status);
+  // One line that goes with a result.
+  void Complain(absl::string_view line);
   // Says what is wrong with the command line and where help is, and returns kExitUsage.
   int Usage(absl::string_view command, absl::string_view message);
 

@@ -10,8 +10,9 @@ namespace {
 constexpr int kFlagColumn = 26;
 
 std::vector<Command> AllCommands() {
-  std::vector<Command> commands = {RunCommand(),      EinsumCommand(), CompileCommand(), ExplainCommand(),
-                                   ValidateCommand(), HealthCommand(), InfoCommand()};
+  std::vector<Command> commands = {RunCommand(),     EinsumCommand(),   CompileCommand(),
+                                   ExplainCommand(), ValidateCommand(), HealthCommand(),
+                                   InfoCommand(),    BenchCommand(),    TopCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -95,8 +96,11 @@ class FakeServer : private v1::Compute::Service {
 
   grpc::Status Execute(grpc::ServerContext* context, const v1::ExecuteRequest* request,
                        v1::ExecuteResponse* response) override {
-    Keep(*context);
-    execute_request = *request;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Keep(*context);
+      execute_request = *request;
+    }
     for (const v1::Argument& argument : request->arguments()) {
       *response->add_results()->mutable_tensor() = argument.tensor();
     }
@@ -122,6 +126,7 @@ class FakeServer : private v1::Compute::Service {
   }
 
   std::string socket_;
+  std::mutex mutex_;  // of what Execute keeps, which may be called by several at once
   std::unique_ptr<grpc::Server> server_;
 };
 

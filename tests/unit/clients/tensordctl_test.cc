@@ -254,7 +254,7 @@ TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
   const Outcome help = Call({"--help"});
   EXPECT_EQ(help.status, kExitOk);
-  for (const char* command : {"run", "einsum", "compile", "explain", "validate", "health", "info"}) {
+  for (const char* command : {"run", "einsum", "compile", "explain", "validate", "health", "info", "bench", "top"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
     const Outcome own = Call({command, "--help"});
     EXPECT_EQ(own.status, kExitOk);

@@ -1,0 +1,178 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "clients/cli/bench_flags.h"
+#include "clients/cli/bench_report.h"
+#include "clients/cli/command.h"
+#include "clients/cli/graph_file.h"
+#include "clients/cli/interrupt.h"
+#include "clients/cli/npy.h"
+#include "clients/load/load_run.h"
+#include "clients/load/overload.h"
+
+namespace tensord::cli {
+namespace {
+
+// The workloads of one run.
+struct Mix {
+  std::string name;
+  std::vector<load::PreparedWorkload> workloads;
+};
+
+absl::StatusOr<load::Workload> ReadGraphWorkload(const BenchFlagValues& values, const std::string& path) {
+  const absl::StatusOr<v1::Graph> graph = ReadGraph(path);
+  if (!graph.ok()) return graph.status();
+  std::map<std::string, client::HostTensor> tensors;
+  for (const auto& [name, file] : values.files) {
+    absl::StatusOr<client::HostTensor> tensor = ReadNpy(file);
+    if (!tensor.ok()) return tensor.status();
+    tensors.emplace(name, *std::move(tensor));
+  }
+  return load::GraphWorkload(path, *graph, tensors, values.symbols);
+}
+
+absl::StatusOr<Mix> MakeMix(client::Client& client, const BenchFlagValues& values, std::optional<int64_t> size,
+                            client::DType dtype) {
+  Mix mix;
+  std::vector<std::string> names;
+  for (const load::WorkloadSpec& spec : values.workloads) {
+    const std::optional<int64_t> own = spec.size.has_value() || !load::HasSize(spec.name) ? spec.size : size;
+    const absl::StatusOr<load::Workload> workload = load::IsBuiltIn(spec.name)
+                                                        ? load::BuiltInWorkload(spec.name, own, dtype)
+                                                        : ReadGraphWorkload(values, spec.name);
+    if (!workload.ok()) return workload.status();
+    absl::StatusOr<load::PreparedWorkload> prepared = load::Prepare(client, *workload, spec.weight, values.options);
+    if (!prepared.ok()) return prepared.status();
+    names.push_back(spec.weight == 1 ? workload->name : absl::StrCat(workload->name, "*", spec.weight));
+    mix.workloads.push_back(*std::move(prepared));
+  }
+  mix.name = absl::StrJoin(names, " + ");
+  return mix;
+}
+
+// Runs, and what is to be said of them.
+class Bench {
+ public:
+  Bench(const BenchFlagValues& values, Console& console) : values_(values), console_(console) {}
+
+  absl::Status RunAll(client::Client& client) {
+    std::vector<std::optional<int64_t>> sizes(values_.sizes.begin(), values_.sizes.end());
+    if (sizes.empty()) sizes.push_back(std::nullopt);
+    for (const std::optional<int64_t>& size : sizes) {
+      for (const client::DType dtype : values_.dtypes) {
+        absl::StatusOr<Mix> mix = MakeMix(client, values_, size, dtype);
+        if (!mix.ok()) return mix.status();
+        const absl::Status ran = RunMix(*mix);
+        if (!ran.ok() || is_interrupted_) return ran;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Prints what is not printed yet, and returns the exit status.
+  int Report() {
+    if (console_.is_json()) {
+      auto* missed = (*json_.mutable_fields())["missed"].mutable_list_value();
+      for (const std::string& line : missed_) missed->add_values()->set_string_value(line);
+      console_.PrintJson(json_);
+    }
+    for (const std::string& line : missed_) console_.Complain(line);
+    return missed_.empty() && !is_interrupted_ ? kExitOk : kExitFailed;
+  }
+
+ private:
+  absl::Status RunMix(const Mix& mix) {
+    if (values_.overload.has_value()) return RunOverload(mix);
+    for (const int concurrency : values_.concurrencies) {
+      const absl::Status ran = RunLoop({.workload = mix.name, .concurrency = concurrency}, mix);
+      if (!ran.ok() || is_interrupted_) return ran;
+    }
+    for (const double rate : values_.rates) {
+      const absl::Status ran = RunLoop({.workload = mix.name, .rate = rate}, mix);
+      if (!ran.ok() || is_interrupted_) return ran;
+    }
+    return absl::OkStatus();
+  }
+
+  load::LoadPlan PlanOf(const Mix& mix) const {
+    load::LoadPlan plan = values_.plan;
+    plan.workloads = mix.workloads;
+    plan.interrupted = &Interrupt::flag();
+    return plan;
+  }
+
+  absl::Status RunLoop(BenchRun run, const Mix& mix) {
+    load::LoadPlan plan = PlanOf(mix);
+    plan.concurrency = run.concurrency;
+    plan.rate = run.rate;
+    absl::StatusOr<load::LoadResult> result = load::RunLoad(plan);
+    if (!result.ok()) return result.status();
+    run.result = *std::move(result);
+    Note(std::move(run));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunOverload(const Mix& mix) {
+    absl::StatusOr<load::OverloadResult> result =
+        load::RunOverload(PlanOf(mix), *values_.overload, values_.concurrencies);
+    if (!result.ok()) return result.status();
+    BenchRun run = {.workload = mix.name, .rate = result->offered};
+    run.overload = {.peak_concurrency = result->peak_concurrency,
+                    .peak_goodput = result->peak_goodput,
+                    .goodput_ratio = result->goodput_ratio()};
+    run.result = std::move(result->overload);
+    Note(std::move(run));
+    return absl::OkStatus();
+  }
+
+  void Note(BenchRun run) {
+    run.connections = values_.plan.connections;
+    is_interrupted_ = run.result.is_interrupted;
+    if (console_.is_json()) {
+      *(*json_.mutable_fields())["runs"].mutable_list_value()->add_values()->mutable_struct_value() = RunJson(run);
+    } else {
+      console_.out() << RunText(run) << std::flush;
+    }
+    for (std::string& line : MissedGates(run, values_.gates)) missed_.push_back(std::move(line));
+  }
+
+  const BenchFlagValues& values_;
+  Console& console_;
+  google::protobuf::Struct json_;
+  std::vector<std::string> missed_;
+  bool is_interrupted_ = false;
+};
+
+int RunBench(const Arguments& arguments, Console& console) {
+  const absl::StatusOr<BenchFlagValues> values = ParseBenchFlags(arguments);
+  if (!values.ok()) return console.Usage("bench", values.status().message());
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values->plan.connection);
+  if (!client.ok()) return console.Fail(client.status());
+  const Interrupt interrupt;
+  Bench bench(*values, console);
+  const absl::Status ran = bench.RunAll(**client);
+  if (!ran.ok()) return console.Fail(ran);
+  return bench.Report();
+}
+
+}  // namespace
+
+Command BenchCommand() {
+  return {.name = "bench",
+          .operands = "",
+          .summary = "Measure how the server does under load",
+          .details =
+              "LIST has commas in between. Workloads: tiny (a sum of 16 elements), busy:N (N small products in a\n"
+              "row on one core), matmul:N, upload:BYTES, download:BYTES, or a graph file; an own weight stands\n"
+              "behind a star. --deadline is that of each call. Latency counts from when a call was due, so that an\n"
+              "open loop shows what its users wait; queue and run are the server's own times, and the rest is the\n"
+              "network and both programs. Ctrl-C prints what there is.\n",
+          .flags = BenchFlags(),
+          .run = &RunBench};
+}
+
+}  // namespace tensord::cli

@@ -1,0 +1,273 @@
+// `tensordctl bench` against a server that returns what it gets, or does what a test tells it to.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "clients/cli/bench_report.h"
+#include "clients/cli/command.h"
+#include "clients/cli/file.h"
+#include "clients/load/load_result.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "tests/unit/clients/fake_server.h"
+
+namespace tensord::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+class BenchTest : public ::testing::Test {
+ protected:
+  Outcome Bench(std::vector<std::string> words) {
+    words.insert(words.begin(), {"bench", "--target=" + server_.target()});
+    std::ostringstream out;
+    std::ostringstream err;
+    Console console(out, err);
+    const int status = Dispatch(words, console);
+    return {status, out.str(), err.str()};
+  }
+
+  // The only run of a bench with --json.
+  Fields Run(std::vector<std::string> words, int status = kExitOk) {
+    words.insert(words.end(), {"--json", "--warmup=0s"});
+    const Outcome outcome = Bench(words);
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    google::protobuf::Struct json;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &json).ok()) << outcome.out;
+    const auto& runs = json.fields().at("runs").list_value();
+    EXPECT_EQ(runs.values_size(), 1);
+    return runs.values(0).struct_value().fields();
+  }
+
+  static double Number(const Fields& fields, const char* name) { return fields.at(name).number_value(); }
+  static double Time(const Fields& fields, const char* kind, const char* name) {
+    return fields.at(kind).struct_value().fields().at(name).number_value();
+  }
+  static const Fields& Failure(const Fields& fields) {
+    return fields.at("failures").list_value().values(0).struct_value().fields();
+  }
+
+  // A server that works until the client gives up.
+  void WaitForCancellation() {
+    server_.refuse_execute = [](const auto&, const grpc::ServerContext& context) {
+      while (!context.IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return grpc::Status(grpc::StatusCode::CANCELLED, "as you wish");
+    };
+  }
+  static grpc::Status QueueFull() {
+    v1::ErrorDetail detail;
+    detail.set_reason("QUEUE_FULL");
+    detail.set_node(std::string(90, 'n'));  // so that the message is as long as Refusal needs it
+    return client::FakeServer::Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", detail);
+  }
+
+  client::FakeServer server_;
+};
+
+TEST_F(BenchTest, ClosedLoopHasSoManyCallsUnderWay) {
+  std::atomic<int> now = 0;
+  std::atomic<int> most = 0;
+  server_.refuse_execute = [&](const auto&, const auto&) {
+    const int count = ++now;
+    for (int seen = most; seen < count && !most.compare_exchange_weak(seen, count);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --now;
+    return grpc::Status::OK;
+  };
+  const Fields run = Run({"--concurrency=4", "--connections=2", "--duration=300ms"});
+  EXPECT_EQ(most, 4);
+  EXPECT_EQ(run.at("loop").string_value(), "closed");
+  EXPECT_GT(Number(run, "ok"), 0);
+  EXPECT_EQ(Number(run, "refused") + Number(run, "failed") + Number(run, "unfinished"), 0);
+  EXPECT_GE(Time(run, "latency_ms", "p50"), 1.0);
+  // The server says 1.5 ms, which is more than it takes, so that nothing is left.
+  EXPECT_NEAR(Time(run, "run_ms", "p50"), 1.5, 0.015);
+  EXPECT_EQ(Time(run, "queue_ms", "max"), 0);
+  EXPECT_GT(Number(run, "goodput"), 0);
+}
+
+TEST_F(BenchTest, OpenLoopCountsFromWhenACallWasDue) {
+  // One call at a time, 40 ms each, while one is due every 5 ms.
+  server_.refuse_execute = [](const auto&, const auto&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return grpc::Status::OK;
+  };
+  const Fields run = Run({"--rate=200", "--arrivals=fixed", "--max-outstanding=1", "--duration=400ms"});
+  EXPECT_EQ(run.at("loop").string_value(), "open");
+  EXPECT_GE(Number(run, "ok"), 2);
+  // The second call was due after 5 ms, and answered after 80 at the earliest.
+  EXPECT_GE(Time(run, "latency_ms", "max"), 75);
+  EXPECT_GE(Time(run, "unsent_ms", "max"), 35);
+  EXPECT_EQ(Number(run, "ok") + Number(run, "never_sent"), 80);
+}
+
+TEST_F(BenchTest, OpenLoopSendsOnTimeWhateverBecomesOfTheCalls) {
+  WaitForCancellation();
+  const Fields run = Run({"--rate=100", "--arrivals=fixed", "--duration=200ms", "--deadline=50ms"}, kExitFailed);
+  EXPECT_EQ(Number(run, "failed"), 20);
+  EXPECT_EQ(Number(run, "never_sent"), 0);
+  EXPECT_EQ(Failure(run).at("code").string_value(), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(Number(Failure(run), "count"), 20);
+}
+
+TEST_F(BenchTest, RefusalsAreCountedByReasonAndNotAsLatency) {
+  std::atomic<int> calls = 0;
+  server_.refuse_execute = [&](const auto&, const auto&) { return ++calls % 2 == 0 ? QueueFull() : grpc::Status::OK; };
+  const Fields run = Run({"--concurrency=2", "--duration=100ms", "--max-refusal-p99=1h"});
+  EXPECT_GT(Number(run, "ok"), 0);
+  EXPECT_GT(Number(run, "refused"), 0);
+  EXPECT_EQ(Number(run, "failed"), 0);
+  EXPECT_EQ(Failure(run).at("code").string_value(), "RESOURCE_EXHAUSTED");
+  EXPECT_EQ(Failure(run).at("reason").string_value(), "QUEUE_FULL");
+  EXPECT_EQ(Number(Failure(run), "count"), Number(run, "refused"));
+  EXPECT_GT(Time(run, "refusals_ms", "max"), 0);
+  const Outcome missed = Bench({"--duration=50ms", "--warmup=0s", "--concurrency=2", "--max-refusal-p99=1ns"});
+  EXPECT_EQ(missed.status, kExitFailed);
+  EXPECT_THAT(missed.err, HasSubstr("the p99 of refusals is "));
+  EXPECT_THAT(missed.out, HasSubstr(" x RESOURCE_EXHAUSTED QUEUE_FULL\n"));
+}
+
+TEST_F(BenchTest, CallsAreCancelledAndConnectionsCut) {
+  WaitForCancellation();
+  const Fields cancelled = Run({"--concurrency=3", "--cancel-percent=100", "--duration=100ms"}, kExitFailed);
+  EXPECT_GT(Number(cancelled, "cancelled"), 0);
+  EXPECT_EQ(Number(cancelled, "failed"), 0);
+  const Fields cut = Run({"--concurrency=3", "--disconnect-percent=100", "--duration=100ms"}, kExitFailed);
+  EXPECT_GT(Number(cut, "disconnected"), 0);
+  EXPECT_EQ(Number(cut, "failed") + Number(cut, "failed_dials"), 0);
+}
+
+TEST_F(BenchTest, MixesFollowTheirWeights) {
+  const Fields run = Run({"--workload=tiny*3,download:1Ki*1", "--concurrency=4", "--duration=300ms"});
+  const auto& workloads = run.at("workloads").list_value();
+  ASSERT_EQ(workloads.values_size(), 2);
+  const double tiny = Number(workloads.values(0).struct_value().fields(), "ok");
+  const double download = Number(workloads.values(1).struct_value().fields(), "ok");
+  EXPECT_EQ(tiny + download, Number(run, "ok"));
+  EXPECT_GT(tiny, download);
+  EXPECT_GT(download, 0);
+}
+
+TEST_F(BenchTest, SweepsRunEachSizeDTypeAndConcurrency) {
+  const Outcome outcome = Bench({"--workload=matmul", "--sizes=2,4", "--dtypes=f32,f64", "--concurrency=1,2",
+                                 "--duration=20ms", "--warmup=0s", "--priority=3"});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  for (const char* title : {"matmul:2 f32, closed loop of 1 on 1 connection\n", "matmul:2 f64, closed loop of 2",
+                            "matmul:4 f32, closed loop of 2", "matmul:4 f64, closed loop of 1"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(title));
+  }
+  EXPECT_EQ(server_.execute_request.priority(), 3);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("unsent")));
+}
+
+TEST_F(BenchTest, RunsAGraphFile) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/bench-", getpid(), ".textproto");
+  ASSERT_TRUE(WriteFile(path, R"(
+      inputs { name: "x" type { dtype: DTYPE_F32 shape { symbol: "n" } } }
+      outputs { name: "y" value: "x" })")
+                  .ok());
+  const std::string workload = "--workload=" + path;
+  const Outcome unknown = Bench({workload});
+  EXPECT_EQ(unknown.status, kExitFailed);
+  EXPECT_THAT(unknown.err, HasSubstr("symbol n"));
+  EXPECT_GT(Number(Run({workload, "--symbol=n=7", "--duration=50ms"}), "ok"), 0);
+  EXPECT_EQ(server_.execute_request.arguments(0).tensor().shape(0), 7);
+  std::remove(path.c_str());
+}
+
+TEST_F(BenchTest, OverloadIsAMultipleOfThePeak) {
+  std::atomic<int> now = 0;
+  server_.refuse_execute = [&](const auto&, const auto&) {
+    const bool is_full = ++now > 2;
+    if (!is_full) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --now;
+    return is_full ? QueueFull() : grpc::Status::OK;
+  };
+  const Fields run = Run({"--overload=4", "--concurrency=2", "--connections=2", "--duration=300ms"});
+  EXPECT_EQ(Number(run, "peak_concurrency"), 2);
+  EXPECT_NEAR(Number(run, "rate"), 4 * Number(run, "peak_goodput"), 1e-6);
+  EXPECT_NEAR(Number(run, "goodput_ratio"), Number(run, "goodput") / Number(run, "peak_goodput"), 1e-9);
+  const Outcome missed =
+      Bench({"--overload=1", "--concurrency=2", "--duration=50ms", "--warmup=0s", "--min-goodput=1000"});
+  EXPECT_EQ(missed.status, kExitFailed);
+  EXPECT_THAT(missed.err, HasSubstr("of the peak, less than 1e+03"));
+}
+
+TEST_F(BenchTest, GateIsMissedOrKept) {
+  EXPECT_EQ(Bench({"--duration=50ms", "--warmup=0s", "--max-p99=1h"}).status, kExitOk);
+  const Outcome missed = Bench({"--duration=50ms", "--warmup=0s", "--max-p99=1ns"});
+  EXPECT_EQ(missed.status, kExitFailed);
+  EXPECT_THAT(missed.err, HasSubstr("the p99 of latency is "));
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no"); };
+  EXPECT_EQ(Bench({}).status, kExitFailed);
+}
+
+TEST_F(BenchTest, InterruptionPrintsWhatThereIs) {
+  std::atomic<int> calls = 0;
+  server_.refuse_execute = [&](const auto&, const auto&) {
+    if (++calls == 20) kill(getpid(), SIGINT);
+    return grpc::Status::OK;
+  };
+  const Outcome outcome = Bench({"--duration=1h", "--warmup=0s", "--concurrency=1,2,3"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("closed loop of 1 on 1 connection (interrupted)\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("closed loop of 2")));
+}
+
+TEST_F(BenchTest, MistakesAreUsage) {
+  for (const char* bad : {"--concurrency=0",   "--concurrency=1,x", "--rate=0",
+                          "--rate=-1",         "--duration=0s",     "--duration=soon",
+                          "--arrivals=random", "--connections=0",   "--cancel-percent=101",
+                          "--workload=",       "--workload=tiny*0", "--sizes=4",
+                          "--sizes=x",         "--dtypes=f31",      "--min-goodput=0.9",
+                          "--symbol=n",        "--input=x",         "--overload=0",
+                          "--priority=high",   "--max-p99=fast",    "graph.json"}) {
+    EXPECT_EQ(Bench({bad}).status, kExitUsage) << bad;
+  }
+  EXPECT_EQ(Bench({"--rate=1", "--concurrency=1"}).status, kExitUsage);
+  EXPECT_EQ(Bench({"--rate=1", "--overload=2"}).status, kExitUsage);
+  EXPECT_EQ(Bench({"--cancel-percent=60", "--disconnect-percent=60"}).status, kExitUsage);
+  EXPECT_EQ(Bench({"--workload=a.json", "--dtypes=f64"}).status, kExitUsage);
+  EXPECT_EQ(Bench({"--workload=/nowhere.json"}).status, kExitFailed);
+}
+
+TEST(BenchReport, TimesAreShort) {
+  EXPECT_EQ(ShortTime(absl::ZeroDuration()), "0");
+  EXPECT_EQ(ShortTime(absl::Nanoseconds(17)), "17ns");
+  EXPECT_EQ(ShortTime(absl::Microseconds(1234)), "1.23ms");
+  EXPECT_EQ(ShortTime(absl::Microseconds(999.9)), "1ms");
+  EXPECT_EQ(ShortTime(absl::Seconds(4321)), "4321s");
+}
+
+TEST(LoadResults, KeepABoundedNumberOfFailures) {
+  load::WorkloadResult result;
+  for (int i = 0; i < 1000; ++i) {
+    result.CountFailure(absl::StatusCode::kInternal, absl::StrCat("REASON_", i), absl::Milliseconds(1));
+  }
+  EXPECT_LE(result.failures.size(), 65u);
+  EXPECT_EQ(result.failed(), 1000);
+  EXPECT_TRUE(load::IsRefusal(absl::StatusCode::kDeadlineExceeded, "DEADLINE_UNREACHABLE"));
+  EXPECT_FALSE(load::IsRefusal(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED"));
+  EXPECT_FALSE(load::IsRefusal(absl::StatusCode::kUnavailable, ""));
+}
+
+}  // namespace
+}  // namespace tensord::cli
