@@ -28,6 +28,7 @@ class ServerProcess:
         self.target = f"unix:{self._folder.name}/socket"
         self._log = open(os.path.join(self._folder.name, "stderr"), "w+b")
         command = [binary, f"--listen={self.target}", *flags]
+        self._printed = b""
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, cwd=self._folder.name)
         try:
             self._wait_until_listening()
@@ -36,17 +37,34 @@ class ServerProcess:
             raise
 
     def _wait_until_listening(self):
+        self._read_until(b"listening grpc")
+
+    def _read_until(self, words):
+        """What the server printed so far, once it has printed `words`."""
         deadline = time.monotonic() + START_SECONDS
-        seen = b""
+        seen = self._printed
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            while b"listening grpc" not in seen:
+            while words not in seen:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise AssertionError(f"the server did not listen within {START_SECONDS:g} s: {self.log()}")
                 piece = os.read(self._process.stdout.fileno(), 4096)
                 if not piece:
                     raise AssertionError(f"the server ended with {self._process.wait()}: {self.log()}")
                 seen += piece
+        self._printed = seen
+        return seen
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def metrics_address(self):
+        """host:port of a server that was started with --metrics."""
+        printed = self._read_until(b"listening metrics ")
+        while not printed.endswith(b"\n"):
+            printed = self._printed = printed + os.read(self._process.stdout.fileno(), 4096)
+        return printed.partition(b"listening metrics ")[2].split()[0].decode()
 
     def log(self):
         self._log.flush()
@@ -55,6 +73,8 @@ class ServerProcess:
 
     def stop(self):
         """Asks the server to drain and returns its exit status; kills it after 30 seconds."""
+        if self._process.stdout.closed:
+            return self._process.returncode
         if self._process.poll() is None:
             self._process.terminate()
             try:
