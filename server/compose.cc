@@ -1,5 +1,6 @@
 #include "server/compose.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -17,11 +18,28 @@
 namespace tensord::server {
 namespace {
 
-void AddDevice(std::string device, std::unique_ptr<Backend> backend, int executors, int64_t queue_length,
+void AddDevice(std::string device, std::unique_ptr<Backend> backend, const DeviceExecutor::Options& options,
                ServerParts* parts) {
-  parts->executors->Add(std::make_unique<DeviceExecutor>(device, backend.get(), executors, queue_length));
+  parts->executors->Add(std::make_unique<DeviceExecutor>(device, backend.get(), options));
   parts->backends.push_back(std::move(backend));
   parts->devices.push_back(std::move(device));
+}
+
+// At least one of it; no bound where it is all.
+int64_t ShareOf(int64_t all, int64_t percent) {
+  if (percent == 100) return CallGate::kUnlimited;
+  return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
+}
+
+DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
+  const ServerConfig::Scheduling& scheduling = config.scheduling();
+  return {.workers = config.cpu().executors(),
+          .max_queued = config.cpu().queue_length(),
+          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
+          .max_wait =
+              scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
+          .ageing = absl::Milliseconds(scheduling.ageing_ms()),
+          .memory_bytes = config.cpu().memory_bytes()};
 }
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
@@ -33,6 +51,8 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"default_deadline_ms", limits.default_deadline_ms()},
       {"response_bytes", kMaxResponseBytes},
       {"cpu.queue_length", config.cpu().queue_length()},
+      {"cpu.memory_bytes", config.cpu().memory_bytes()},
+      {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second()},
       {"compiler.queue_length", config.compiler().queue_length()},
       {"program_cache.bytes", config.program_cache().bytes()},
       {"sessions.count", config.sessions().count()},
@@ -92,7 +112,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                                  .pool_bytes = config.cpu().pool_bytes(),
                                  .jit = CpuJitNamed(config.cpu().jit()),
                                  .family_kernels = CpuKernelsOf(*parts->families)};
-  AddDevice("cpu:0", MakeCpuBackend(cpu), config.cpu().executors(), config.cpu().queue_length(), parts.get());
+  AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
   parts->cache =
@@ -100,9 +120,13 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                                                            .collide = config.testing().collide_fingerprints()},
                                      parts->compile_pool.get());
   parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions()));
-  parts->gate = std::make_unique<CallGate>(config.limits().in_flight_bytes());
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
+  parts->gate = std::make_unique<CallGate>(
+      config.limits().in_flight_bytes(),
+      ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
+  parts->rates = std::make_unique<RateLimiter>(RateLimiter::Options{
+      .per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()});
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   parts->collectables = {parts->metrics->registry(),
                          std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
@@ -122,10 +146,12 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .sessions = parts->sessions.get(),
                           .gate = parts->gate.get(),
                           .payloads = parts->payloads.get(),
+                          .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),
                           .log = parts->log.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
+                          .max_priority = config.scheduling().max_priority(),
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .print_and_parse = config.testing().print_and_parse(),

@@ -40,6 +40,7 @@ struct ServerParts {
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
   std::shared_ptr<HostBufferPool> payloads;
+  std::unique_ptr<RateLimiter> rates;
   std::unique_ptr<Metrics> metrics;
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   ServiceParts service_parts;

@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "engine/base/thread_niceness.h"
+
 namespace tensord {
+namespace {
+
+// A tenth of the processor where threads that run programs want it too.
+constexpr int kNiceness = 10;
+
+}  // namespace
 
 CompilePool::CompilePool(int threads, int64_t max_queued) : max_queued_(max_queued) {
   threads_.reserve(static_cast<size_t>(threads));
@@ -29,6 +37,7 @@ bool CompilePool::Submit(std::function<void()> work) {
 }
 
 void CompilePool::Loop() {
+  LowerThisThread(kNiceness);
   while (true) {
     std::function<void()> work;
     {

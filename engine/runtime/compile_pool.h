@@ -11,8 +11,8 @@
 
 namespace tensord {
 
-// Threads that compile, apart from those that run programs, with a bounded queue. Thread-safe. The destructor finishes
-// what is queued and joins.
+// Threads that compile, apart from those that run programs and nicer, so that these are not held up; with a bounded
+// queue. Thread-safe. The destructor finishes what is queued and joins.
 class CompilePool {
  public:
   CompilePool(int threads, int64_t max_queued);

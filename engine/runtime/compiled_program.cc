@@ -119,4 +119,23 @@ std::optional<int64_t> CompiledProgram::temporary_bytes() const {
   return static_binding_->temporary_bytes();
 }
 
+std::optional<int64_t> CompiledProgram::static_peak_bytes() const {
+  if (static_binding_ == nullptr) return std::nullopt;
+  return static_binding_->peak_bytes(static_binding_->plan());
+}
+
+absl::StatusOr<int64_t> CompiledProgram::PeakBytes(absl::Span<const ConcreteType> arguments) const {
+  if (compile_for_sizes_ != nullptr) {
+    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(arguments));
+    return program->PeakBytes(arguments);
+  }
+  if (staged_ != nullptr) {
+    int64_t bytes = 0;
+    for (const ConcreteType& type : arguments) bytes += type.num_bytes();
+    return bytes;
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(arguments));
+  return bound->peak_bytes(bound->plan());
+}
+
 }  // namespace tensord

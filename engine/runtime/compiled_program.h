@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/fingerprint.h"
 #include "engine/exec/binding_cache.h"
 #include "engine/exec/bound_program.h"
 #include "engine/exec/staged_program.h"
+#include "engine/runtime/mean_time.h"
 
 namespace tensord {
 
@@ -56,6 +58,15 @@ class CompiledProgram {
 
   // Absent where symbols decide.
   std::optional<int64_t> temporary_bytes() const;
+  // Device memory of one run, arguments and results included, that uses up none of its arguments. Absent where symbols
+  // decide.
+  std::optional<int64_t> static_peak_bytes() const;
+  // The same for these arguments, for which the program is bound. Of a program some of whose sizes the run decides only
+  // the arguments, which is all that is known.
+  absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments) const;
+  // What a run takes lately. Zero: unknown, because there was none, or because sizes decide.
+  absl::Duration expected_time() const { return static_binding_ == nullptr ? absl::ZeroDuration() : run_time_.mean(); }
+  void NoteRunTime(absl::Duration time) const { run_time_.Add(time); }
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
@@ -87,6 +98,7 @@ class CompiledProgram {
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
+  mutable MeanTime run_time_;
   mutable BoundProgramCache bindings_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
 };

@@ -1,102 +1,289 @@
 #include "engine/runtime/device_executor.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord {
+namespace {
 
-DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, int workers, int64_t max_queued)
-    : device_(std::move(device)), backend_(backend), max_queued_(max_queued) {
-  threads_.reserve(static_cast<size_t>(workers));
-  for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { Loop(); });
+constexpr absl::Duration kLeastRetry = absl::Milliseconds(1);
+constexpr absl::Duration kMostRetry = absl::Seconds(30);
+// How long the watching thread sleeps at most: deadlines further away than that are looked at again.
+constexpr absl::Duration kMostSleep = absl::Hours(1);
+
+absl::Status Draining() { return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica"); }
+
+absl::Duration Retry(absl::Duration after) { return std::clamp(after, kLeastRetry, kMostRetry); }
+
+std::string Milliseconds(absl::Duration time) {
+  return absl::StrCat(absl::ToInt64Milliseconds(absl::Ceil(time, absl::Milliseconds(1))), " ms");
+}
+
+}  // namespace
+
+DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Options& options)
+    : device_(std::move(device)), backend_(backend), options_(options), queue_({.ageing = options.ageing}) {
+  watcher_ = std::thread([this] { WatchLoop(); });
+  threads_.reserve(static_cast<size_t>(options.workers));
+  for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { WorkLoop(); });
 }
 
 DeviceExecutor::~DeviceExecutor() {
-  std::deque<Queued> refused;
+  std::vector<QueuedRun> refused;
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    refused.swap(queue_);
-    stats_.queued = 0;
+    refused = queue_.TakeAll();
   }
   wake_.SignalAll();
-  for (Queued& queued : refused) {
-    queued.request.done(Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica"));
-  }
+  leave_.SignalAll();
+  for (QueuedRun& run : refused) Answer(std::move(run), Draining());
   for (std::thread& thread : threads_) thread.join();
+  watcher_.join();
 }
 
-void DeviceExecutor::DropUnwantedLocked(std::vector<Queued>* dropped) {
-  std::deque<Queued> wanted;
-  for (Queued& queued : queue_) {
-    if (CheckWanted(queued.request).ok()) {
-      wanted.push_back(std::move(queued));
-    } else {
-      dropped->push_back(std::move(queued));
-    }
+void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {
+  if (run.request.cancel != nullptr) run.request.cancel->Forget(run.listener);
+  run.request.done(std::move(status));
+}
+
+absl::Status DeviceExecutor::RefuseTooLarge(int64_t bytes) const {
+  return RefuseLimit(Refusal::kOutOfMemory, absl::StrCat(backend_->kind(), ".memory_bytes"), options_.memory_bytes,
+                     bytes, "bytes of memory that the run needs");
+}
+
+absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Time now) const {
+  const RunQueue::Claim claim = {.tenant = request.tenant, .priority = request.priority, .deadline = request.deadline};
+  const absl::Duration wait = queue_.WorkBefore(claim, now, options_.workers) / options_.workers;
+  // What has nothing before it always gets its chance, and shows how long it takes now.
+  if (wait <= absl::ZeroDuration()) return absl::OkStatus();
+  if (wait > options_.max_wait) {
+    return WithRetryAfter(
+        RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(options_.max_wait),
+                    absl::ToInt64Milliseconds(wait), absl::StrCat("milliseconds before the run's turn on ", device_)),
+        Retry(wait - options_.max_wait));
   }
-  queue_.swap(wanted);
-  stats_.queued = static_cast<int64_t>(queue_.size());
-  stats_.failed += static_cast<int64_t>(dropped->size());
+  // An eighth of the wait for what measurements vary: a run that starts too late to end in time costs another its turn.
+  const absl::Duration needed = wait + wait / 8 + request.program->expected_time();
+  if (now + needed <= request.deadline) return absl::OkStatus();
+  return WithRetryAfter(Refuse(Refusal::kDeadlineUnreachable,
+                               absl::StrCat("what waits for ", device_,
+                                            " takes longer than the deadline allows: the run would end in about ",
+                                            Milliseconds(needed), ", and has ", Milliseconds(request.deadline - now))),
+                        Retry(wait));
+}
+
+absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Time now) {
+  if (stopping_) return Draining();
+  const int64_t bytes = request.program->static_peak_bytes().value_or(0);
+  if (IsBounded() && bytes > options_.memory_bytes) return RefuseTooLarge(bytes);
+  ExpireLocked(now);
+  // Half of what waits will be gone by then.
+  const absl::Duration retry = Retry(queue_.work() / (2 * options_.workers));
+  if (queue_.size() >= options_.max_queued) {
+    return WithRetryAfter(
+        RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), options_.max_queued,
+                    queue_.size() + 1, absl::StrCat("runs that wait for ", device_)),
+        retry);
+  }
+  const int64_t own = queue_.size_of(request.tenant);
+  if (own >= options_.max_queued_per_tenant) {
+    return WithRetryAfter(
+        RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", options_.max_queued_per_tenant, own + 1,
+                    absl::StrCat("runs of one tenant that wait for ", device_)),
+        retry);
+  }
+  return CheckWaitLocked(request, now);
+}
+
+absl::Status DeviceExecutor::CheckRoom(const RunRequest& request) {
+  MutexLock lock(&mutex_);
+  return CheckRoomLocked(request, absl::Now());
 }
 
 absl::Status DeviceExecutor::Submit(RunRequest request) {
-  std::vector<Queued> dropped;
-  const absl::Status submitted = Enqueue(std::move(request), &dropped);
-  for (Queued& queued : dropped) queued.request.done(CheckWanted(queued.request));
-  if (submitted.ok()) wake_.Signal();
-  return submitted;
+  RETURN_IF_ERROR(CheckWanted(request));
+  const uint64_t id = ++last_id_;
+  const std::shared_ptr<const CancelToken> cancel = request.cancel;
+  QueuedRun run{.request = std::move(request)};
+  run.bytes = run.request.program->static_peak_bytes();
+  run.expected = run.request.program->expected_time();
+  // Before the run is in the queue: a worker that takes it stops listening.
+  const CancelToken::Listener listener = cancel == nullptr ? 0 : cancel->Listen([this, id] { Cancelled(id); });
+  run.listener = listener;
+  const absl::Status taken = Enqueue(id, std::move(run));
+  if (taken.ok()) {
+    wake_.Signal();
+  } else if (cancel != nullptr) {
+    cancel->Forget(listener);
+  }
+  return taken;
 }
 
-absl::Status DeviceExecutor::Enqueue(RunRequest request, std::vector<Queued>* dropped) {
+absl::Status DeviceExecutor::Enqueue(uint64_t id, QueuedRun run) {
   MutexLock lock(&mutex_);
-  if (stopping_) return Refuse(Refusal::kServerDraining, "the server is shutting down; try another replica");
-  if (static_cast<int64_t>(queue_.size()) >= max_queued_) DropUnwantedLocked(dropped);
-  if (static_cast<int64_t>(queue_.size()) >= max_queued_) {
-    return Refuse(Refusal::kQueueFull,
-                  absl::StrCat("the queue of ", device_, " is full: ", max_queued_, " runs wait; try again later"));
-  }
-  queue_.push_back({.request = std::move(request), .since = absl::Now()});
-  ++stats_.queued;
+  run.since = absl::Now();
+  RETURN_IF_ERROR(CheckRoomLocked(run.request, run.since));
+  // Who cancels from now on finds the run in the queue.
+  if (run.request.cancel != nullptr && run.request.cancel->cancelled()) return CheckWanted(run.request);
+  queue_.Push(id, std::move(run));
+  if (queue_.first_deadline() < watched_) leave_.Signal();
   return absl::OkStatus();
+}
+
+void DeviceExecutor::Cancelled(uint64_t id) {
+  MutexLock lock(&mutex_);
+  std::optional<QueuedRun> run = queue_.Remove(id);
+  if (run.has_value()) LeaveLocked(*std::move(run));
+}
+
+void DeviceExecutor::ExpireLocked(absl::Time now) {
+  for (QueuedRun& run : queue_.TakeExpired(now)) LeaveLocked(std::move(run));
+}
+
+void DeviceExecutor::LeaveLocked(QueuedRun run) {
+  leaving_.push_back(std::move(run));
+  ++stats_.failed;
+  leave_.Signal();
+  // It may have stood before one whose memory fits.
+  if (IsBounded()) wake_.SignalAll();
+}
+
+void DeviceExecutor::WatchLoop() {
+  std::vector<QueuedRun> leaving;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      while (leaving_.empty() && !stopping_) {
+        watched_ = std::min(queue_.first_deadline(), absl::Now() + kMostSleep);
+        leave_.WaitUntil(&mutex_, absl::ToChronoTime(watched_));
+        ExpireLocked(absl::Now());
+      }
+      if (leaving_.empty()) return;
+      leaving.swap(leaving_);
+    }
+    for (QueuedRun& run : leaving) {
+      const bool cancelled = run.request.cancel != nullptr && run.request.cancel->cancelled();
+      Answer(std::move(run), cancelled ? Refuse(Refusal::kCancelled, "the client cancelled the run")
+                                       : Refuse(Refusal::kDeadlineExceeded,
+                                                absl::StrCat("the deadline passed while the run waited for ", device_,
+                                                             "; allow more time")));
+    }
+    leaving.clear();
+  }
 }
 
 DeviceExecutor::Stats DeviceExecutor::stats() const {
   MutexLock lock(&mutex_);
-  return stats_;
+  Stats stats = stats_;
+  stats.queued = queue_.size();
+  for (int level = 0; level < kNumPriorityClasses; ++level) {
+    stats.queued_by_class[static_cast<size_t>(level)] = queue_.size_of(level);
+  }
+  if (stats.queued > 0) stats.oldest_wait = std::max(absl::ZeroDuration(), absl::Now() - queue_.oldest_since());
+  return stats;
 }
 
-void DeviceExecutor::Loop() {
-  while (true) {
-    Queued queued;
-    {
-      MutexLock lock(&mutex_);
-      while (queue_.empty() && !stopping_) wake_.Wait(&mutex_);
-      if (queue_.empty()) return;
-      queued = std::move(queue_.front());
-      queue_.pop_front();
-      --stats_.queued;
+bool DeviceExecutor::FitsLocked(const QueuedRun& run) const {
+  return !IsBounded() || run.bytes.value_or(0) <= options_.memory_bytes - stats_.promised_bytes;
+}
+
+std::optional<QueuedRun> DeviceExecutor::TakeNext() {
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const QueuedRun* next = queue_.Next(absl::Now());
+    if (next != nullptr && FitsLocked(*next)) {
+      QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
+      if (IsBounded()) stats_.promised_bytes += run.bytes.value_or(0);
       ++stats_.running;
+      return run;
     }
+    wake_.Wait(&mutex_);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
+  std::vector<ConcreteType> types;
+  for (const HostTensor& argument : run->request.arguments) types.push_back(argument.type);
+  ASSIGN_OR_RETURN(const int64_t bytes, run->request.program->PeakBytes(types));
+  if (bytes > options_.memory_bytes) return RefuseTooLarge(bytes);
+  run->bytes = bytes;
+  MutexLock lock(&mutex_);
+  const bool fits = FitsLocked(*run);
+  const bool wanted = run->request.cancel == nullptr || !run->request.cancel->cancelled();
+  if (!fits && !stopping_ && wanted) {
+    --stats_.running;
+    queue_.PutBack(std::move(*run));
+    if (queue_.first_deadline() < watched_) leave_.Signal();
+    return false;
+  }
+  if (!fits) {
+    run->bytes.reset();
+    return stopping_ ? Draining() : CheckWanted(run->request);
+  }
+  stats_.promised_bytes += bytes;
+  return true;
+}
+
+bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
+  if (now + run.expected <= run.request.deadline) return false;
+  MutexLock lock(&mutex_);
+  return queue_.size() > 0;
+}
+
+absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::Time start) {
+  // Its expected time may be too long; where nobody else waits it shows how long it takes now.
+  if (StartsInVain(run, start)) {
+    return Refuse(Refusal::kDeadlineUnreachable,
+                  absl::StrCat("the run takes about ", Milliseconds(run.expected), ", and when its turn on ", device_,
+                               " came its deadline left ", Milliseconds(run.request.deadline - start)));
+  }
+  return RunProgram(run.request, start - run.since);
+}
+
+void DeviceExecutor::Finish(const QueuedRun& run, bool ok, absl::Duration used) {
+  MutexLock lock(&mutex_);
+  queue_.End(run, used);
+  --stats_.running;
+  ++(ok ? stats_.completed : stats_.failed);
+  stats_.busy += used;
+  if (!IsBounded()) return;
+  stats_.promised_bytes -= run.bytes.value_or(0);
+  wake_.SignalAll();
+}
+
+void DeviceExecutor::WorkLoop() {
+  while (std::optional<QueuedRun> run = TakeNext()) {
     const absl::Time start = absl::Now();
+    bool is_back = false;
     absl::StatusOr<RunOutcome> outcome = [&]() -> absl::StatusOr<RunOutcome> {
       try {
-        return RunProgram(queued.request, start - queued.since);
+        if (IsBounded() && !run->bytes.has_value()) {
+          ASSIGN_OR_RETURN(const bool promised, PromiseBound(&*run));
+          is_back = !promised;
+          if (is_back) return RunOutcome();
+        }
+        return Execute(*run, start);
       } catch (const std::exception& e) {  // a library ran out of memory; the executor must live on
         return Refuse(Refusal::kInternal, absl::StrCat("the run failed: ", e.what()));
       }
     }();
-    {
-      MutexLock lock(&mutex_);
-      --stats_.running;
-      ++(outcome.ok() ? stats_.completed : stats_.failed);
-      stats_.busy += absl::Now() - start;
+    if (is_back) continue;
+    const absl::Duration used = absl::Now() - start;
+    if (outcome.ok()) {
+      run->request.program->NoteRunTime(used);
+      usual_.Add(used);
     }
-    queued.request.done(std::move(outcome));
+    Finish(*run, outcome.ok(), used);
+    if (run->request.cancel != nullptr) run->request.cancel->Forget(run->listener);
+    run->request.done(std::move(outcome));
   }
 }
 

@@ -1,8 +1,11 @@
 #ifndef TENSORD_ENGINE_RUNTIME_DEVICE_EXECUTOR_H_
 #define TENSORD_ENGINE_RUNTIME_DEVICE_EXECUTOR_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
-#include <deque>
+#include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,25 +14,40 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/exec/backend.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/mean_time.h"
+#include "engine/runtime/run_queue.h"
 
 namespace tensord {
 
-// Runs programs on one device: a bounded first-in-first-out queue and worker threads, one run at a time each.
-// Thread-safe. A run whose deadline has passed or that was cancelled while it was queued is refused without being
-// started. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started runs
-// finish, and joins.
+// Runs programs on one device: a bounded RunQueue and worker threads, one run at a time each. Says at once of a run
+// that it cannot take it, that it can never hold it in memory, or that its deadline is over before its turn comes; a
+// run that is cancelled or expires while it waits is answered then, by a thread that watches. A run starts when its
+// memory fits beside that of those that run; no other overtakes it meanwhile.
+//
+// Thread-safe. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started
+// runs finish, and joins.
 class DeviceExecutor {
  public:
+  struct Options {
+    int workers = 1;
+    int64_t max_queued = 1024;
+    int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
+    absl::Duration max_wait = absl::InfiniteDuration();  // expected, before a run starts
+    absl::Duration ageing = absl::Seconds(1);            // as RunQueue's
+    int64_t memory_bytes = 0;                            // of all runs at once; 0: not bounded
+  };
   struct Stats {
     int64_t queued = 0;
+    std::array<int64_t, kNumPriorityClasses> queued_by_class{};
+    absl::Duration oldest_wait;
     int64_t running = 0;
     int64_t completed = 0;
     int64_t failed = 0;
-    absl::Duration busy;  // of all workers together
+    int64_t promised_bytes = 0;  // to those that run; nothing is counted where memory is not bounded
+    absl::Duration busy;         // of all workers together
   };
 
-  DeviceExecutor(std::string device, Backend* backend, int workers, int64_t max_queued);
+  DeviceExecutor(std::string device, Backend* backend, const Options& options);
   ~DeviceExecutor();
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
@@ -38,30 +56,52 @@ class DeviceExecutor {
   Backend* backend() const { return backend_; }
   int workers() const { return static_cast<int>(threads_.size()); }
 
-  // QUEUE_FULL where the queue is, of runs that somebody still waits for; `done` is not called then.
+  // After OK `done` is called once. Refused, and `done` is not called: CANCELLED, DEADLINE_EXCEEDED; QUEUE_FULL where
+  // the queue or the tenant's part of it is, or the wait is too long; DEADLINE_UNREACHABLE; OUT_OF_MEMORY.
   absl::Status Submit(RunRequest request);
+  // What Submit would refuse now of a run whose arguments are not there yet.
+  absl::Status CheckRoom(const RunRequest& request);
   Stats stats() const;
 
  private:
-  struct Queued {
-    RunRequest request;
-    absl::Time since;
-  };
+  void WorkLoop();
+  void WatchLoop();
+  absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Enqueue(uint64_t id, QueuedRun run);
+  void Cancelled(uint64_t id);
+  // Out of the queue, for the watching thread to answer.
+  void ExpireLocked(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Answer(QueuedRun run, absl::Status status) const;
 
-  void Loop();
-  absl::Status Enqueue(RunRequest request, std::vector<Queued>* dropped);
-  // Takes out of the queue what nobody waits for any more.
-  void DropUnwantedLocked(std::vector<Queued>* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsBounded() const { return options_.memory_bytes > 0; }
+  bool FitsLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefuseTooLarge(int64_t bytes) const;
+  // The next run, counted as running; waits for one. Nothing when the executor stops.
+  std::optional<QueuedRun> TakeNext();
+  // Binds a run's sizes to learn what memory it takes, and promises that. False: it waits again, since that does not
+  // fit now.
+  absl::StatusOr<bool> PromiseBound(QueuedRun* run);
+  absl::StatusOr<RunOutcome> Execute(const QueuedRun& run, absl::Time start);
+  void Finish(const QueuedRun& run, bool ok, absl::Duration used);
+  bool StartsInVain(const QueuedRun& run, absl::Time now) const;
 
   const std::string device_;
   Backend* const backend_;
-  const int64_t max_queued_;
+  const Options options_;
+  std::atomic<uint64_t> last_id_{0};
+  MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;
-  CondVar wake_;
-  std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
+  CondVar wake_;   // workers
+  CondVar leave_;  // who watches
+  RunQueue queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);
+  absl::Time watched_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when the watching thread looks again
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Stats stats_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_;  // last: they use everything above
+  Stats stats_ ABSL_GUARDED_BY(mutex_);  // those of the queue are filled in by stats()
+  std::thread watcher_;                  // the threads last: they use everything above
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace tensord

@@ -1,27 +1,18 @@
 #ifndef TENSORD_ENGINE_RUNTIME_RUN_H_
 #define TENSORD_ENGINE_RUNTIME_RUN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/runtime/cancel_token.h"
 #include "engine/runtime/compiled_program.h"
 
 namespace tensord {
-
-// Set by the client's cancellation, read by the executor. Thread-safe.
-class CancelToken {
- public:
-  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
-  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<bool> cancelled_{false};
-};
 
 // Dense host bytes of a tensor and what keeps them alive. `type` is the slot's: for a row-major program the reversed
 // shape, whose column-major bytes are the client's row-major ones.
@@ -46,6 +37,8 @@ struct RunRequest {
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;
+  std::string tenant;    // who shares the device with others
+  int32_t priority = 0;  // higher runs first; engine/runtime/queued_run.h
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

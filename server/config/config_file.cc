@@ -176,6 +176,7 @@ absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config) 
 absl::Status ValidateConfig(const ServerConfig& config) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
   constexpr int64_t kLongestMs = int64_t{365} * 24 * 3600 * 1000;
+  constexpr int64_t kMostPerSecond = 1000000;  // a token's interval is a microsecond then
   std::vector<Range> ranges = {
       {"limits.message_bytes", config.limits().message_bytes(), 1024, std::numeric_limits<int32_t>::max()},
       {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
@@ -186,6 +187,14 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"cpu.threads", config.cpu().threads(), 0, 1024},
       {"cpu.queue_length", config.cpu().queue_length(), 1, kUnlimited},
       {"cpu.pool_bytes", config.cpu().pool_bytes(), 0, kUnlimited},
+      {"cpu.memory_bytes", config.cpu().memory_bytes(), 0, kUnlimited},
+      {"scheduling.max_priority", config.scheduling().max_priority(), -2, 2},
+      {"scheduling.ageing_ms", config.scheduling().ageing_ms(), 1, kLongestMs},
+      {"scheduling.tenant_queue_percent", config.scheduling().tenant_queue_percent(), 1, 100},
+      {"scheduling.tenant_in_flight_percent", config.scheduling().tenant_in_flight_percent(), 1, 100},
+      {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second(), 0, kMostPerSecond},
+      {"scheduling.tenant_burst", config.scheduling().tenant_burst(), 0, kMostPerSecond},
+      {"scheduling.max_wait_ms", config.scheduling().max_wait_ms(), 0, kLongestMs},
       {"compiler.threads", config.compiler().threads(), 1, 1024},
       {"compiler.queue_length", config.compiler().queue_length(), 1, kUnlimited},
       {"program_cache.bytes", config.program_cache().bytes(), 0, kUnlimited},

@@ -11,7 +11,7 @@ bool CallGate::MoveTo(ServingState state) {
   return true;
 }
 
-absl::Status CallGate::Enter(int64_t request_bytes) {
+absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
   if (inside_.state != ServingState::kServing) {
     return Refuse(Refusal::kServerDraining, "the server is shutting down");
@@ -20,15 +20,27 @@ absl::Status CallGate::Enter(int64_t request_bytes) {
   if (inside_.calls > 0 && request_bytes > max_bytes_ - inside_.bytes) {
     return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + request_bytes, "bytes of requests in progress");
   }
+  if (SharesOut()) {
+    const auto own = bytes_of_tenant_.try_emplace(tenant, 0).first;
+    if (own->second > 0 && request_bytes > max_tenant_bytes_ - own->second) {
+      return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, own->second + request_bytes,
+                         "bytes of one tenant's requests in progress");
+    }
+    own->second += request_bytes;
+  }
   ++inside_.calls;
   inside_.bytes += request_bytes;
   return absl::OkStatus();
 }
 
-void CallGate::Leave(int64_t request_bytes) {
+void CallGate::Leave(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
   --inside_.calls;
   inside_.bytes -= request_bytes;
+  if (SharesOut()) {
+    const auto own = bytes_of_tenant_.find(tenant);
+    if (own != bytes_of_tenant_.end() && (own->second -= request_bytes) == 0) bytes_of_tenant_.erase(own);
+  }
   if (inside_.calls == 0) changed_.SignalAll();
 }
 

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
@@ -23,15 +26,20 @@ class CallGate {
     int64_t bytes = 0;
   };
 
-  explicit CallGate(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+  // Without a bound on a tenant's bytes nothing is kept of tenants.
+  explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = kUnlimited)
+      : max_bytes_(max_bytes), max_tenant_bytes_(max_tenant_bytes) {}
 
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);
 
   // Counts a call in, whose request has that many bytes. SERVER_DRAINING unless the server is serving; LIMIT_EXCEEDED
-  // where the requests inside would be too large together. After OK comes one Leave with the same size.
-  absl::Status Enter(int64_t request_bytes);
-  void Leave(int64_t request_bytes);
+  // where the requests inside, or those of the tenant, would be too large together. After OK comes one Leave with the
+  // same size and tenant.
+  absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");
+  void Leave(int64_t request_bytes, const std::string& tenant = "");
 
   // Waits until no call is inside, or the time comes, or WakeWaiters was called and `give_up` says so. Whether it is
   // empty.
@@ -41,10 +49,14 @@ class CallGate {
   Snapshot snapshot() const;
 
  private:
+  bool SharesOut() const { return max_tenant_bytes_ != kUnlimited; }
+
   const int64_t max_bytes_;
+  const int64_t max_tenant_bytes_;
   mutable Mutex mutex_;
   CondVar changed_;
   Snapshot inside_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int64_t> bytes_of_tenant_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

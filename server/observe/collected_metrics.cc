@@ -47,10 +47,15 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
   const Tables fft = sources_.fft_tables();
-  std::vector<Sample> depth, busy, blocks, bytes, peak;
+  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak;
   for (const auto& executor : sources_.executors->all()) {
     const DeviceExecutor::Stats stats = executor->stats();
-    depth.push_back({{{"device", executor->device()}}, static_cast<double>(stats.queued)});
+    for (size_t level = 0; level < kNumPriorityClasses; ++level) {
+      depth.push_back({{{"device", executor->device()}, {"class", std::string(kPriorityClassNames[level])}},
+                       static_cast<double>(stats.queued_by_class[level])});
+    }
+    oldest.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.oldest_wait)});
+    promised.push_back({{{"device", executor->device()}}, static_cast<double>(stats.promised_bytes)});
     busy.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.busy)});
     const MemoryStats memory = executor->backend()->Memory();
     const auto add = [&](const char* label, const char* value, int64_t number, std::vector<Sample>* samples) {
@@ -78,10 +83,12 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   families.push_back(Family(Metric::memory_blocks, MetricType::Counter, std::move(blocks)));
   families.push_back(Family(Metric::memory_bytes, MetricType::Gauge, std::move(bytes)));
   families.push_back(Family(Metric::memory_peak_bytes, MetricType::Gauge, std::move(peak)));
+  families.push_back(Family(Metric::memory_promised_bytes, MetricType::Gauge, std::move(promised)));
   families.push_back(Gauge(Metric::program_cache_bytes, static_cast<double>(cache.bytes)));
   families.push_back(Gauge(Metric::program_cache_entries, static_cast<double>(cache.entries)));
   families.push_back(Counter(Metric::program_cache_evictions, static_cast<double>(cache.evictions)));
   families.push_back(Family(Metric::queue_depth, MetricType::Gauge, std::move(depth)));
+  families.push_back(Family(Metric::queue_oldest_age, MetricType::Gauge, std::move(oldest)));
   families.push_back(Gauge(Metric::ready, admission.ready ? 1 : 0));
   families.push_back(Gauge(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
   families.push_back(Gauge(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));

@@ -1,6 +1,7 @@
 #include "server/observe/metrics.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
 
 namespace tensord::server {
 namespace {
@@ -48,6 +49,11 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
   }
   compile_seconds_ = &AddFamily<prometheus::Histogram>(Metric::compile_seconds, registry).Add({}, Doubling(100e-6, 21));
 
+  auto& rejected = AddFamily<prometheus::Counter>(Metric::admission_rejected, registry);
+  constexpr const char* kRejectionNames[kNumRejections] = {"queue_full",           "bytes",   "rate", "memory",
+                                                           "deadline_unreachable", "draining"};
+  for (size_t i = 0; i < kNumRejections; ++i) rejected_[i] = &rejected.Add({{"reason", kRejectionNames[i]}});
+
   auto& execute = AddFamily<prometheus::Counter>(Metric::execute, registry);
   auto& stage_seconds = AddFamily<prometheus::Histogram>(Metric::execute_stage_seconds, registry);
   constexpr const char* kOutcomeNames[kNumOutcomes] = {"ok", "error", "cancelled", "deadline", "rejected"};
@@ -90,6 +96,7 @@ void Metrics::CallEnded(const RequestRecord& record) {
   }
   counter->Increment();
 
+  if (const std::optional<Rejection> rejection = RejectionOf(record)) rejected_[*rejection]->Increment();
   if (record.compile.has_value()) compile_seconds_->Observe(absl::ToDoubleSeconds(*record.compile));
   if (record.method != RpcMethod::kExecute) return;
   for (DeviceSeries& device : devices_) {
@@ -103,6 +110,19 @@ void Metrics::CountExecute(const RequestRecord& record, DeviceSeries& series) {
   for (size_t i = 0; i < kNumStages; ++i) {
     if (stages[i].has_value()) series.stages[i]->Observe(absl::ToDoubleSeconds(*stages[i]));
   }
+}
+
+std::optional<Metrics::Rejection> Metrics::RejectionOf(const RequestRecord& record) {
+  if (record.code == absl::StatusCode::kOk) return std::nullopt;
+  const auto is = [&record](Refusal refusal) { return record.reason == InfoOf(refusal).id; };
+  if (is(Refusal::kQueueFull)) return kQueueFull;
+  if (is(Refusal::kRateLimited)) return kRate;
+  if (is(Refusal::kOutOfMemory)) return kMemory;
+  if (is(Refusal::kDeadlineUnreachable)) return kDeadlineUnreachable;
+  if (is(Refusal::kServerDraining)) return kDraining;
+  // Other limits are about one request, which is refused wherever and whenever it comes.
+  if (record.limit == "in_flight_bytes" || record.limit == "scheduling.tenant_in_flight_percent") return kBytes;
+  return std::nullopt;
 }
 
 Metrics::Outcome Metrics::OutcomeOf(const RequestRecord& record) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ class Metrics {
  private:
   static constexpr size_t kNumCodes = 17;
   enum Stage { kDecode, kQueue, kCompute, kEncode, kNumStages };
+  enum Rejection { kQueueFull, kBytes, kRate, kMemory, kDeadlineUnreachable, kDraining, kNumRejections };
   enum Outcome { kOk, kError, kCancelled, kDeadline, kRejected, kNumOutcomes };
 
   struct MethodSeries {
@@ -70,11 +72,14 @@ class Metrics {
   };
 
   void CountExecute(const RequestRecord& record, DeviceSeries& series);
+  // Nothing where the call was refused for another reason than want of room, or not at all.
+  static std::optional<Rejection> RejectionOf(const RequestRecord& record);
   static Outcome OutcomeOf(const RequestRecord& record);
 
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   prometheus::Family<prometheus::Counter>* handled_family_ = nullptr;
   prometheus::Histogram* compile_seconds_ = nullptr;
+  std::array<prometheus::Counter*, kNumRejections> rejected_;
   std::array<MethodSeries, kNumRpcMethods> methods_;
   std::vector<DeviceSeries> devices_;
 };

@@ -6,7 +6,10 @@ namespace tensord::server {
 
 void RequestRecord::Refused(const absl::Status& status) {
   code = status.code();
-  if (const auto detail = DetailOf(status)) reason = detail->reason;
+  if (const auto detail = DetailOf(status)) {
+    reason = detail->reason;
+    limit = detail->limit;
+  }
   message = std::string(status.message());
 }
 

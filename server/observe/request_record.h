@@ -20,6 +20,7 @@ struct RequestRecord {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string reason;       // of a refusal: "SHAPE_MISMATCH"
   std::string message;      // likewise
+  std::string limit;        // likewise, where the refusal names one
   std::string fingerprint;  // the first digits
   absl::string_view cache;  // "memory", "compiled", "joined"; empty: not asked
   std::string device;       // empty: none chosen

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -80,11 +81,17 @@ absl::StatusOr<RunRequest> MakeRun(UnaryCall* call, const RequestPtr& request, c
                                " outputs, but there are options for ", request->message.results_size()));
   }
   RunRequest run;
-  ASSIGN_OR_RETURN(run.arguments, DecodeArguments(request, program->program(), call->parts().graph_limits));
   run.program = program;
   run.deadline = call->deadline();
   run.cancel = call->cancel();
   run.profile = request->message.profile();
+  run.tenant = call->caller().tenant;
+  run.priority = std::min(request->message.priority(), call->parts().max_priority);
+  if (!program->is_tiny()) {  // what is refused is not worth decoding
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, call->parts().executors->Find(program->device()));
+    RETURN_IF_ERROR(executor->CheckRoom(run));
+  }
+  ASSIGN_OR_RETURN(run.arguments, DecodeArguments(request, program->program(), call->parts().graph_limits));
   return run;
 }
 

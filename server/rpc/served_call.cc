@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "server/rpc/status_bridge.h"
 
 namespace tensord::server {
@@ -15,10 +17,11 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
 absl::Status ServedCall::Enter(int64_t request_bytes) {
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
-  const absl::Status entered = parts_.gate->Enter(request_bytes);
-  entered_ = entered.ok();
+  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, absl::Now()));
+  RETURN_IF_ERROR(parts_.gate->Enter(request_bytes, caller_.tenant));
+  entered_ = true;
   entered_bytes_ = request_bytes;
-  return entered;
+  return absl::OkStatus();
 }
 
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
@@ -42,7 +45,7 @@ void ServedCall::Ended() {
   parts_.metrics->CallEnded(record_);
   if (parts_.log->LogsRequests()) record_.peer = context_->peer();
   parts_.log->Request(record_);
-  if (entered_) parts_.gate->Leave(entered_bytes_);
+  if (entered_) parts_.gate->Leave(entered_bytes_, caller_.tenant);
 }
 
 }  // namespace tensord::server

@@ -11,6 +11,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "proto/codec/limits.h"
+#include "server/admission/rate_limiter.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -33,10 +34,12 @@ struct ServiceParts {
   SessionStore* sessions = nullptr;
   CallGate* gate = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
+  RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
   Log* log = nullptr;
   codec::GraphLimits graph_limits;
   absl::Duration default_deadline;
+  int32_t max_priority = 0;                  // that a request gets
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise
   bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form

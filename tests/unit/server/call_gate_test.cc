@@ -36,6 +36,25 @@ TEST(CallGateTest, StatesOnlyMoveOn) {
   EXPECT_FALSE(gate.MoveTo(ServingState::kStopped));
 }
 
+TEST(CallGateTest, ATenantHasItsShareOfThem) {
+  CallGate gate(100, 40);
+  gate.MoveTo(ServingState::kServing);
+  EXPECT_TRUE(gate.Enter(30, "greedy").ok());
+  const absl::Status refused = gate.Enter(11, "greedy");
+  EXPECT_EQ(ReasonOf(refused), "LIMIT_EXCEEDED");
+  EXPECT_EQ(DetailOf(refused)->limit, "scheduling.tenant_in_flight_percent");
+  EXPECT_EQ(DetailOf(refused)->limit_value, 40);
+  EXPECT_EQ(DetailOf(refused)->actual_value, 41);
+  EXPECT_TRUE(gate.Enter(50, "modest").ok()) << "one that is alone may be larger";
+  EXPECT_TRUE(gate.Enter(10, "greedy").ok());
+  gate.Leave(30, "greedy");
+  EXPECT_TRUE(gate.Enter(10, "greedy").ok());
+  gate.Leave(10, "greedy");
+  gate.Leave(10, "greedy");
+  gate.Leave(50, "modest");
+  EXPECT_EQ(gate.snapshot().bytes, 0);
+}
+
 TEST(CallGateTest, BytesInsideAreBounded) {
   CallGate gate(100);
   gate.MoveTo(ServingState::kServing);

@@ -67,6 +67,30 @@ TEST(MetricsTest, CountsACall) {
   EXPECT_THAT(text, HasSubstr("tensord_rpc_sent_bytes_total{method=\"Execute\"} 20"));
 }
 
+TEST(MetricsTest, CountsWhatIsRefusedForWantOfRoom) {
+  Metrics metrics({});
+  const auto refuse = [&metrics](const char* reason, const char* limit) {
+    RequestRecord record = Record();
+    record.code = absl::StatusCode::kResourceExhausted;
+    record.reason = reason;
+    record.limit = limit;
+    metrics.CallStarted(record.method);
+    metrics.CallEnded(record);
+  };
+  refuse("QUEUE_FULL", "cpu.queue_length");
+  refuse("QUEUE_FULL", "scheduling.max_wait_ms");
+  refuse("LIMIT_EXCEEDED", "in_flight_bytes");
+  refuse("LIMIT_EXCEEDED", "graph_nodes");
+  refuse("DEADLINE_UNREACHABLE", "");
+  refuse("RATE_LIMITED", "");
+  const std::string text = Text(metrics.registry()->Collect());
+  EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"queue_full\"} 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"bytes\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"deadline_unreachable\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"rate\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tensord_admission_rejected_total{reason=\"memory\"} 0"));
+}
+
 // Nothing is declared that nobody exports, and nothing exported that is not declared.
 TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const std::vector<std::string> devices = {"cpu:0"};

@@ -30,6 +30,10 @@ std::string ReasonOf(const absl::Status& status) {
   return DetailOf(status).value_or(RefusalDetail{.reason = "?"}).reason;
 }
 
+DeviceExecutor::Options Options(int workers, int64_t max_queued) {
+  return {.workers = workers, .max_queued = max_queued};
+}
+
 class DeviceExecutorTest : public testing::Test {
  protected:
   DeviceExecutorTest() {
@@ -80,7 +84,7 @@ class DeviceExecutorTest : public testing::Test {
 TEST_F(DeviceExecutorTest, OneWorkerAnswersInOrder) {
   CloseGate();
   {
-    DeviceExecutor executor("gated:0", &backend_, 1, 100);
+    DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
     for (int run = 0; run < 10; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
     started_.Wait();
     EXPECT_EQ(executor.stats().running, 1);
@@ -106,41 +110,219 @@ TEST_F(DeviceExecutorTest, SeveralWorkersRunAtOnce) {
     if (++inside == 3) gate_.Set();  // only three runs at once open the gate
     gate_.Wait();
   };
-  DeviceExecutor executor("gated:0", &backend_, 3, 100);
+  DeviceExecutor executor("gated:0", &backend_, Options(3, 100));
   EXPECT_EQ(executor.workers(), 3);
   for (int run = 0; run < 30; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
   for (const Answer& answer : answers_.WaitFor(30)) EXPECT_EQ(answer.value, 2.0f * static_cast<float>(answer.run));
 }
 
-TEST_F(DeviceExecutorTest, WhatWaitsTooLongOrIsCancelledIsNotStarted) {
-  std::atomic<int> runs{0};
-  backend_.before_run = [&] {
-    ++runs;
-    started_.Set();
-    gate_.Wait();
-  };
-  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+TEST_F(DeviceExecutorTest, WhatNobodyWaitsForIsNotTaken) {
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
+  RunRequest late = Request(1), cancelled = Request(2);
+  late.deadline = absl::Now() - absl::Nanoseconds(1);
+  const auto token = std::make_shared<CancelToken>();
+  token->Cancel();
+  cancelled.cancel = token;
+  EXPECT_EQ(ReasonOf(executor.Submit(std::move(late))), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(ReasonOf(executor.Submit(std::move(cancelled))), "CANCELLED");
+  ASSERT_TRUE(executor.Submit(Request(3)).ok());
+  EXPECT_EQ(answers_.WaitFor(1)[0].run, 3);
+}
+
+// The only worker is busy all the while.
+TEST_F(DeviceExecutorTest, WhatIsCancelledOrExpiresInTheQueueIsAnsweredAtOnce) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   started_.Wait();
   RunRequest late = Request(1), cancelled = Request(2), kept = Request(3);
-  late.deadline = absl::Now() - absl::Nanoseconds(1);
+  late.deadline = absl::Now() + absl::Milliseconds(20);
   kept.deadline = absl::Now() + absl::Hours(1);
   const auto token = std::make_shared<CancelToken>();
   cancelled.cancel = token;
   kept.cancel = std::make_shared<CancelToken>();
-  ASSERT_TRUE(executor.Submit(std::move(late)).ok());
-  ASSERT_TRUE(executor.Submit(std::move(cancelled)).ok());
   ASSERT_TRUE(executor.Submit(std::move(kept)).ok());
+  ASSERT_TRUE(executor.Submit(std::move(cancelled)).ok());
   token->Cancel();
+  EXPECT_EQ(answers_.WaitFor(1)[0].reason, "CANCELLED");
+  ASSERT_TRUE(executor.Submit(std::move(late)).ok());
+  EXPECT_EQ(answers_.WaitFor(2)[1].reason, "DEADLINE_EXCEEDED");
+  EXPECT_EQ(executor.stats().queued, 1);
   gate_.Set();
   const std::vector<Answer> answers = answers_.WaitFor(4);
-  EXPECT_EQ(answers[0].reason, "");
-  EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED");
-  EXPECT_EQ(answers[2].reason, "CANCELLED");
-  EXPECT_EQ(answers[3].reason, "");
-  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(answers[2].run, 0);
+  EXPECT_EQ(answers[3].run, 3);
   EXPECT_EQ(executor.stats().failed, 2);
-  EXPECT_EQ(executor.stats().completed, 2);
+}
+
+TEST_F(DeviceExecutorTest, TokensOutliveTheExecutor) {
+  const auto token = std::make_shared<CancelToken>();
+  {
+    CloseGate();
+    std::optional<DeviceExecutor> executor(std::in_place, "gated:0", &backend_, Options(1, 100));
+    for (int run = 0; run < 3; ++run) {
+      RunRequest request = Request(run);
+      request.cancel = token;
+      ASSERT_TRUE(executor->Submit(std::move(request)).ok());
+    }
+    started_.Wait();
+    std::thread stopping([&executor] { executor.reset(); });
+    answers_.WaitFor(2);
+    gate_.Set();
+    stopping.join();
+  }
+  token->Cancel();
+  EXPECT_EQ(answers_.size(), 3u);
+}
+
+TEST_F(DeviceExecutorTest, HigherPrioritiesRunFirstAndTenantsTakeTurns) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  const auto submit = [&](int run, const char* tenant, int32_t priority) {
+    RunRequest request = Request(run);
+    request.tenant = tenant;
+    request.priority = priority;
+    ASSERT_TRUE(executor.Submit(std::move(request)).ok());
+  };
+  submit(1, "greedy", 0);
+  submit(2, "greedy", 0);
+  submit(3, "modest", 0);
+  submit(4, "greedy", -1);
+  submit(5, "greedy", 7);
+  EXPECT_EQ(executor.stats().queued_by_class, (std::array<int64_t, 5>{0, 1, 3, 0, 1}));
+  EXPECT_GT(executor.stats().oldest_wait, absl::ZeroDuration());
+  gate_.Set();
+  std::vector<int> order;
+  for (const Answer& answer : answers_.WaitFor(6)) order.push_back(answer.run);
+  EXPECT_EQ(order[1], 5);
+  EXPECT_EQ(order[2], 1);
+  EXPECT_EQ(order[3], 3) << "the other tenant's turn";
+  EXPECT_EQ(order[4], 2);
+  EXPECT_EQ(order[5], 4);
+}
+
+TEST_F(DeviceExecutorTest, ATenantGetsOnlyItsPartOfTheQueue) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 3, .max_queued_per_tenant = 2});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  const auto submit = [&](const char* tenant) {
+    RunRequest request = Request(1);
+    request.tenant = tenant;
+    return executor.Submit(std::move(request));
+  };
+  EXPECT_TRUE(submit("greedy").ok());
+  EXPECT_TRUE(submit("greedy").ok());
+  const RefusalDetail share = *DetailOf(submit("greedy"));
+  EXPECT_EQ(share.reason, "QUEUE_FULL");
+  EXPECT_EQ(share.limit, "scheduling.tenant_queue_percent");
+  EXPECT_EQ(share.limit_value, 2);
+  EXPECT_EQ(share.actual_value, 3);
+  EXPECT_GT(share.retry_after, absl::ZeroDuration());
+  EXPECT_TRUE(submit("modest").ok());
+  EXPECT_EQ(DetailOf(submit("third"))->limit, "gated.queue_length");
+  gate_.Set();
+  answers_.WaitFor(4);
+}
+
+TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .max_wait = absl::Seconds(150)});
+  program_->NoteRunTime(absl::Seconds(100));
+  const auto within = [&](absl::Duration time) {
+    RunRequest request = Request(1);
+    request.deadline = absl::Now() + time;
+    return executor.CheckRoom(request);
+  };
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  EXPECT_TRUE(within(absl::Seconds(1)).ok()) << "nothing waits before it";
+  RunRequest first = Request(1);
+  first.deadline = absl::Now() + absl::Seconds(30);
+  ASSERT_TRUE(executor.Submit(std::move(first)).ok());
+  const RefusalDetail late = *DetailOf(within(absl::Seconds(190)));
+  EXPECT_EQ(late.reason, "DEADLINE_UNREACHABLE");
+  EXPECT_GT(late.retry_after, absl::ZeroDuration());
+  EXPECT_TRUE(within(absl::Seconds(300)).ok());
+  EXPECT_TRUE(within(absl::Seconds(20)).ok()) << "due before the other one";
+  RunRequest second = Request(2);
+  second.deadline = absl::Now() + absl::Hours(1);
+  ASSERT_TRUE(executor.Submit(std::move(second)).ok());
+  const RefusalDetail waits = *DetailOf(within(absl::Hours(2)));
+  EXPECT_EQ(waits.reason, "QUEUE_FULL");
+  EXPECT_EQ(waits.limit, "scheduling.max_wait_ms");
+  EXPECT_EQ(waits.limit_value, 150000);
+  EXPECT_EQ(waits.actual_value, 200000);
+  gate_.Set();
+  const std::vector<Answer> answers = answers_.WaitFor(3);
+  EXPECT_EQ(answers[1].run, 1);
+  EXPECT_EQ(answers[1].reason, "DEADLINE_UNREACHABLE") << "it would end too late, and another waits";
+  EXPECT_EQ(answers[2].reason, "");
+  EXPECT_LT(program_->expected_time(), absl::Seconds(100)) << "what was measured since counts";
+}
+
+TEST_F(DeviceExecutorTest, ARunStartsWhenItsMemoryFits) {
+  const int64_t bytes = *program_->static_peak_bytes();
+  std::atomic<int> inside{0};
+  backend_.before_run = [&] {
+    ++inside;
+    started_.Set();
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .memory_bytes = 2 * bytes - 1});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  const auto token = std::make_shared<CancelToken>();
+  RunRequest held = Request(1);
+  held.cancel = token;
+  ASSERT_TRUE(executor.Submit(std::move(held)).ok());
+  ASSERT_TRUE(executor.Submit(Request(2)).ok());
+  EXPECT_EQ(executor.stats().promised_bytes, bytes);
+  token->Cancel();
+  EXPECT_EQ(answers_.WaitFor(1)[0].run, 1) << "what is held back can be cancelled";
+  EXPECT_EQ(executor.stats().running, 1) << "the other worker holds back";
+  EXPECT_EQ(inside, 1);
+  gate_.Set();
+  answers_.WaitFor(3);
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+
+  DeviceExecutor small("gated:0", &backend_, {.workers = 1, .max_queued = 100, .memory_bytes = bytes - 1});
+  const RefusalDetail never = *DetailOf(small.Submit(Request(3)));
+  EXPECT_EQ(never.reason, "OUT_OF_MEMORY");
+  EXPECT_EQ(never.limit, "gated.memory_bytes");
+  EXPECT_EQ(never.limit_value, bytes - 1);
+  EXPECT_EQ(never.actual_value, bytes);
+}
+
+TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
+  absl::StatusOr<Graph> graph = ParseGraph(R"(graph "double" {
+    %x = input : f32[n]
+    %y = add(%x, %x)
+    output "y" = %y
+  })",
+                                           CoreRegistry());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  program_ = *Compile(*std::move(graph), {.device = "gated:0"}, Fingerprint(), &backend_);
+  ASSERT_FALSE(program_->static_peak_bytes().has_value());
+  const ConcreteType two{.dtype = DType::kF32, .shape = {2}};
+  const int64_t bytes = *program_->PeakBytes({two});
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .memory_bytes = 2 * bytes - 1});
+  for (int run = 0; run < 4; ++run) ASSERT_TRUE(executor.Submit(Request(run)).ok());
+  RunRequest large = Request(4);
+  large.arguments[0] = {.type = {.dtype = DType::kF32, .shape = {1024}}};
+  const auto zeros = std::make_shared<std::vector<float>>(1024);
+  large.arguments[0].bytes = std::shared_ptr<const void>(zeros, zeros->data());
+  ASSERT_TRUE(executor.Submit(std::move(large)).ok());
+  started_.Wait();
+  EXPECT_EQ(executor.stats().promised_bytes, bytes);
+  gate_.Set();
+  for (const Answer& answer : answers_.WaitFor(5)) {
+    EXPECT_EQ(answer.reason, answer.run == 4 ? "OUT_OF_MEMORY" : "") << answer.run;
+  }
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
 }
 
 TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
@@ -148,7 +330,7 @@ TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
     started_.Set();
     gate_.Wait();
   };
-  DeviceExecutor executor("gated:0", &backend_, 1, 2);
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 2));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   started_.Wait();
   const auto token = std::make_shared<CancelToken>();
@@ -171,7 +353,7 @@ TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
 
 TEST_F(DeviceExecutorTest, AFullQueueRefusesAndTakesMoreLater) {
   CloseGate();
-  DeviceExecutor executor("gated:0", &backend_, 1, 2);
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 2));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   started_.Wait();
   ASSERT_TRUE(executor.Submit(Request(1)).ok());
@@ -187,7 +369,7 @@ TEST_F(DeviceExecutorTest, AFullQueueRefusesAndTakesMoreLater) {
 
 TEST_F(DeviceExecutorTest, StoppingAnswersWhatIsQueuedAndFinishesWhatRuns) {
   CloseGate();
-  std::optional<DeviceExecutor> executor(std::in_place, "gated:0", &backend_, 1, 100);
+  std::optional<DeviceExecutor> executor(std::in_place, "gated:0", &backend_, Options(1, 100));
   ASSERT_TRUE(executor->Submit(Request(0)).ok());
   started_.Wait();
   ASSERT_TRUE(executor->Submit(Request(1)).ok());
@@ -211,7 +393,7 @@ TEST_F(DeviceExecutorTest, AnExceptionOfTheBackendIsAnAnswer) {
   backend_.before_run = [&fail] {
     if (fail.exchange(false)) throw std::bad_alloc();
   };
-  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   ASSERT_TRUE(executor.Submit(Request(1)).ok());
   const std::vector<Answer> answers = answers_.WaitFor(2);
@@ -221,7 +403,7 @@ TEST_F(DeviceExecutorTest, AnExceptionOfTheBackendIsAnAnswer) {
 }
 
 TEST_F(DeviceExecutorTest, ArgumentsThatDoNotFitAreRefused) {
-  DeviceExecutor executor("gated:0", &backend_, 1, 100);
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
   RunRequest none = Request(0);
   none.arguments.clear();
   RunRequest wrong = Request(1);
@@ -237,9 +419,9 @@ TEST(ExecutorPool, FindsDevicesByName) {
   GatedBackend gated;
   HiddenMemoryBackend hidden;
   ExecutorPool pool;
-  pool.Add(std::make_unique<DeviceExecutor>("gated:0", &gated, 1, 1));
-  pool.Add(std::make_unique<DeviceExecutor>("gated:1", &gated, 1, 1));
-  pool.Add(std::make_unique<DeviceExecutor>("hidden:0", &hidden, 1, 1));
+  pool.Add(std::make_unique<DeviceExecutor>("gated:0", &gated, Options(1, 1)));
+  pool.Add(std::make_unique<DeviceExecutor>("gated:1", &gated, Options(1, 1)));
+  pool.Add(std::make_unique<DeviceExecutor>("hidden:0", &hidden, Options(1, 1)));
   const auto name = [&pool](absl::string_view device) -> std::string {
     const auto found = pool.Find(device);
     return found.ok() ? (*found)->device() : ReasonOf(found.status());

@@ -1,0 +1,135 @@
+#include "engine/runtime/run_queue.h"
+
+#include <algorithm>
+
+namespace tensord {
+namespace {
+
+// A run counts as due after this time at the latest; else those of one tenant that have time would wait as long as
+// hasty ones keep coming.
+constexpr absl::Duration kMostPatience = absl::Minutes(1);
+
+absl::Time DueOf(absl::Time deadline, absl::Time since) { return std::min(deadline, since + kMostPatience); }
+
+}  // namespace
+
+void RunQueue::Push(uint64_t id, QueuedRun run) {
+  run.id = id;
+  run.level = PriorityClassOf(run.request.priority);
+  run.due = DueOf(run.request.deadline, run.since);
+  run.rises_at = run.since + options_.ageing;
+  Insert(std::move(run));
+}
+
+void RunQueue::Insert(QueuedRun run) {
+  const uint64_t id = run.id;
+  const QueuedRun& kept = runs_.emplace(id, std::move(run)).first->second;
+  ClassOf(kept).Push(&kept);
+  if (kept.request.deadline != absl::InfiniteFuture()) deadlines_.emplace(kept.request.deadline, id);
+  if (kept.level + 1 < kNumPriorityClasses) rising_.emplace(kept.rises_at, id);
+  ++of_tenant_[kept.request.tenant];
+}
+
+QueuedRun RunQueue::Extract(Runs::iterator it) {
+  QueuedRun run = std::move(it->second);
+  runs_.erase(it);
+  deadlines_.erase({run.request.deadline, run.id});
+  rising_.erase({run.rises_at, run.id});
+  const auto count = of_tenant_.find(run.request.tenant);
+  if (--count->second == 0) of_tenant_.erase(count);
+  return run;
+}
+
+void RunQueue::Age(absl::Time now) {
+  while (!rising_.empty() && rising_.begin()->first <= now) {
+    const uint64_t id = rising_.begin()->second;
+    rising_.erase(rising_.begin());
+    QueuedRun& run = runs_.at(id);
+    ClassOf(run).Remove(&run);
+    ++run.level;
+    run.rises_at += options_.ageing;
+    ClassOf(run).Push(&run);
+    if (run.level + 1 < kNumPriorityClasses) rising_.emplace(run.rises_at, id);
+  }
+}
+
+const QueuedRun* RunQueue::Next(absl::Time now) {
+  Age(now);
+  for (auto it = classes_.rbegin(); it != classes_.rend(); ++it) {
+    if (const QueuedRun* next = it->Next()) return next;
+  }
+  return nullptr;
+}
+
+QueuedRun RunQueue::Take(const QueuedRun* next, absl::Duration usual) {
+  const auto it = runs_.find(next->id);
+  QueuedRun& run = it->second;
+  run.charged = run.expected > absl::ZeroDuration() ? run.expected : usual;
+  ClassOf(run).Start(&run, run.charged);
+  return Extract(it);
+}
+
+void RunQueue::End(const QueuedRun& run, absl::Duration used) {
+  ClassOf(run).End(run.request.tenant, run.charged, used);
+}
+
+void RunQueue::PutBack(QueuedRun run) {
+  const int level = run.level;
+  const std::string tenant = run.request.tenant;
+  const absl::Duration charged = run.charged;
+  Insert(std::move(run));  // before End, lest the tenant's account be forgotten
+  classes_[static_cast<size_t>(level)].End(tenant, charged, absl::ZeroDuration());
+}
+
+std::optional<QueuedRun> RunQueue::Remove(uint64_t id) {
+  const auto it = runs_.find(id);
+  if (it == runs_.end()) return std::nullopt;
+  ClassOf(it->second).Remove(&it->second);
+  return Extract(it);
+}
+
+std::vector<QueuedRun> RunQueue::TakeExpired(absl::Time now) {
+  std::vector<QueuedRun> expired;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    expired.push_back(*Remove(deadlines_.begin()->second));
+  }
+  return expired;
+}
+
+std::vector<QueuedRun> RunQueue::TakeAll() {
+  std::vector<QueuedRun> all;
+  while (!runs_.empty()) all.push_back(*Remove(runs_.begin()->first));
+  return all;
+}
+
+int64_t RunQueue::size_of(const std::string& tenant) const {
+  const auto count = of_tenant_.find(tenant);
+  return count == of_tenant_.end() ? 0 : count->second;
+}
+
+absl::Time RunQueue::first_deadline() const {
+  return deadlines_.empty() ? absl::InfiniteFuture() : deadlines_.begin()->first;
+}
+
+absl::Time RunQueue::oldest_since() const {
+  return runs_.empty() ? absl::InfiniteFuture() : runs_.begin()->second.since;
+}
+
+absl::Duration RunQueue::work() const {
+  absl::Duration work;
+  for (const FairClass& of_class : classes_) work += of_class.work();
+  return work;
+}
+
+absl::Duration RunQueue::WorkBefore(const Claim& claim, absl::Time now, int workers) const {
+  const int level = PriorityClassOf(claim.priority);
+  absl::Duration before = classes_[static_cast<size_t>(level)].WorkBefore(claim.tenant, DueOf(claim.deadline, now));
+  for (int higher = level + 1; higher < kNumPriorityClasses; ++higher) {
+    // By then the run has risen to that class itself.
+    const absl::Duration risen = options_.ageing * (higher - level) * workers;
+    before += std::min(classes_[static_cast<size_t>(higher)].work(), risen);
+  }
+  return before;
+}
+
+}  // namespace tensord

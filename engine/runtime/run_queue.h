@@ -1,0 +1,88 @@
+#ifndef TENSORD_ENGINE_RUNTIME_RUN_QUEUE_H_
+#define TENSORD_ENGINE_RUNTIME_RUN_QUEUE_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "engine/runtime/fair_class.h"
+#include "engine/runtime/queued_run.h"
+
+namespace tensord {
+
+// The runs that wait for one device, in the order in which they are to start: a higher class first, in a class the
+// tenant that used the least device time, of a tenant the run whose deadline comes first, of equals the one that came
+// first. A run that waits rises to the next class from time to time, so that none waits for ever.
+//
+// Confined to its owner's lock; knows no clock but the times that are passed in, which must not go back.
+class RunQueue {
+ public:
+  struct Options {
+    absl::Duration ageing = absl::Seconds(1);  // in each class, before a run rises
+  };
+  // Who asks for a place, and for when.
+  struct Claim {
+    const std::string& tenant;
+    int32_t priority;
+    absl::Time deadline;
+  };
+
+  explicit RunQueue(const Options& options) : options_(options) {}
+
+  // The run waits from `run.since` on. Ids differ, and grow in the order of arrival.
+  void Push(uint64_t id, QueuedRun run);
+  // The run that is to start next; null where none waits. Valid until the queue is changed.
+  const QueuedRun* Next(absl::Time now);
+  // Takes it out, which Next gave, and charges its tenant what is expected of it, `usual` where that is not known.
+  // After it comes one End, or one PutBack.
+  QueuedRun Take(const QueuedRun* next, absl::Duration usual);
+  // It used that much device time.
+  void End(const QueuedRun& run, absl::Duration used);
+  // It was not started: it waits again, where it stood.
+  void PutBack(QueuedRun run);
+
+  // Nothing where it does not wait (any more).
+  std::optional<QueuedRun> Remove(uint64_t id);
+  std::vector<QueuedRun> TakeExpired(absl::Time now);
+  std::vector<QueuedRun> TakeAll();
+
+  int64_t size() const { return static_cast<int64_t>(runs_.size()); }
+  int64_t size_of(int level) const { return classes_[static_cast<size_t>(level)].size(); }
+  int64_t size_of(const std::string& tenant) const;
+  // When the first of them expires, and since when the oldest waits; InfiniteFuture where there is none.
+  absl::Time first_deadline() const;
+  absl::Time oldest_since() const;
+  // The device time that is expected of all, and of those that certainly go before who claims a place now: a lower
+  // bound for that many workers.
+  absl::Duration work() const;
+  absl::Duration WorkBefore(const Claim& claim, absl::Time now, int workers) const;
+
+ private:
+  using At = std::pair<absl::Time, uint64_t>;
+  using Runs = std::map<uint64_t, QueuedRun>;
+
+  FairClass& ClassOf(const QueuedRun& run) { return classes_[static_cast<size_t>(run.level)]; }
+  void Insert(QueuedRun run);
+  // Takes it out of all but its class.
+  QueuedRun Extract(Runs::iterator run);
+  // Lets those rise that have waited long enough.
+  void Age(absl::Time now);
+
+  const Options options_;
+  Runs runs_;  // by id: the oldest first
+  std::array<FairClass, kNumPriorityClasses> classes_;
+  std::set<At> deadlines_;
+  std::set<At> rising_;  // all but those of the highest class
+  absl::flat_hash_map<std::string, int64_t> of_tenant_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_RUN_QUEUE_H_

@@ -1,0 +1,44 @@
+#include "server/admission/rate_limiter.h"
+
+#include <algorithm>
+
+#include "engine/base/refusal.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kFewTenants = 1024;
+
+}  // namespace
+
+RateLimiter::RateLimiter(const Options& options)
+    : options_(options),
+      interval_(options.per_second > 0 ? absl::Seconds(1) / options.per_second : absl::ZeroDuration()),
+      depth_(interval_ * (options.burst > 0 ? options.burst : options.per_second)),
+      sweep_at_(kFewTenants) {}
+
+absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
+  if (options_.per_second <= 0) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  if (full_at_.size() >= sweep_at_) {
+    absl::erase_if(full_at_, [now](const auto& entry) { return entry.second <= now; });
+    sweep_at_ = std::max(kFewTenants, 2 * full_at_.size());
+  }
+  absl::Time& full_at = full_at_.try_emplace(tenant, now).first->second;
+  const absl::Time full_then = std::max(full_at, now) + interval_;
+  const absl::Duration missing = full_then - now - depth_;
+  if (missing > absl::ZeroDuration()) {
+    return WithRetryAfter(RefuseLimit(Refusal::kRateLimited, "scheduling.tenant_requests_per_second",
+                                      options_.per_second, options_.per_second + 1, "requests of the tenant a second"),
+                          missing);
+  }
+  full_at = full_then;
+  return absl::OkStatus();
+}
+
+int64_t RateLimiter::tenants() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int64_t>(full_at_.size());
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,42 @@
+#ifndef TENSORD_SERVER_ADMISSION_RATE_LIMITER_H_
+#define TENSORD_SERVER_ADMISSION_RATE_LIMITER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+
+namespace tensord::server {
+
+// How many requests a second each tenant may send: a bucket of tokens a tenant, kept as the time at which it is full
+// again (the generic cell rate algorithm). Tenants whose bucket is full are forgotten. Thread-safe; without a rate it
+// takes no lock.
+class RateLimiter {
+ public:
+  struct Options {
+    int64_t per_second = 0;  // 0: no bound
+    int64_t burst = 0;       // at once after a pause; 0: as many as a second's
+  };
+
+  explicit RateLimiter(const Options& options);
+
+  // RATE_LIMITED, with the time after which the next one is let in.
+  absl::Status Admit(const std::string& tenant, absl::Time now);
+
+  int64_t tenants() const;  // that are remembered
+
+ private:
+  const Options options_;
+  const absl::Duration interval_;  // a token's
+  const absl::Duration depth_;     // of a bucket: the time in which it fills
+  mutable Mutex mutex_;
+  absl::flat_hash_map<std::string, absl::Time> full_at_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_ADMISSION_RATE_LIMITER_H_

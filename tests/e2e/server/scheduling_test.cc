@@ -1,0 +1,249 @@
+// Who goes first, and who is refused before work is done.
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+const std::vector<v1::Tensor>& Ones() {
+  static const auto* const ones = new std::vector<v1::Tensor>{FloatTensor(std::vector<float>(16, 1), {16})};
+  return *ones;
+}
+
+// One executor, and what keeps it from running anything.
+class SchedulingTest : public ::testing::Test {
+ protected:
+  static std::vector<std::string> With(std::vector<std::string> settings) {
+    settings.push_back("cpu.executors=1");
+    return settings;
+  }
+
+  void Start(const std::vector<std::string>& settings = {}) {
+    server_ = std::make_unique<InProcessServer>(With(settings));
+    warm_ = WarmRequest(server_->stub(), LargeSum(), Ones());
+    program_ = *server_->parts().cache->Find(*Fingerprint::FromHex(warm_.fingerprint()));
+  }
+
+  // A run that did not come by the wire, of another tenant.
+  void SubmitAs(
+      const std::string& tenant, int32_t priority, std::function<void()> done = [] {}) {
+    RunRequest run;
+    run.program = program_;
+    run.tenant = tenant;
+    run.priority = priority;
+    const auto ones = std::make_shared<std::vector<float>>(16, 1.0f);
+    run.arguments = {{{DType::kF32, {16}}, std::shared_ptr<const void>(ones, ones->data())}};
+    run.done = [done = std::move(done)](const absl::StatusOr<RunOutcome>&) { done(); };
+    ASSERT_TRUE(server_->executor().Submit(std::move(run)).ok());
+  }
+
+  // A call that must be answered well.
+  std::thread Call(const v1::ExecuteRequest& request) {
+    const int64_t before = server_->executor().stats().queued;
+    std::thread call([this, request] {
+      v1::ExecuteResponse response;
+      const grpc::Status status = Execute(server_->stub(), request, &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+    EXPECT_TRUE(WaitFor([&] { return server_->executor().stats().queued == before + 1; }));
+    return call;
+  }
+
+  v1::ErrorDetail Refused(const v1::ExecuteRequest& request, absl::Duration deadline = absl::Minutes(1)) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    v1::ExecuteResponse response;
+    return DetailOf(server_->stub().Execute(&context, request, &response));
+  }
+
+  std::unique_ptr<InProcessServer> server_;
+  v1::ExecuteRequest warm_;
+  CompiledProgramPtr program_;
+};
+
+// Holds the executor from when its run has been answered until it is opened.
+class Hold {
+ public:
+  std::function<void()> AsDone() {
+    return [this] {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return open_; });
+      done_ = true;
+      changed_.notify_all();
+    };
+  }
+  void Open() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return done_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  bool done_ = false;
+};
+
+TEST_F(SchedulingTest, AHigherPriorityRunsFirst) {
+  Start({"scheduling.ageing_ms=86400000"});
+  BlockedExecutor blocked(*server_);
+  std::thread ordinary = Call(warm_);
+  Hold hold;
+  SubmitAs("default", 1, hold.AsDone());
+  v1::ExecuteRequest urgent = warm_;
+  urgent.set_priority(2);
+  std::thread first = Call(urgent);
+  EXPECT_EQ(server_->Metric("tensord_queue_depth", "highest"), 1);
+  EXPECT_EQ(server_->Metric("tensord_queue_depth", "high"), 1);
+  EXPECT_EQ(server_->Metric("tensord_queue_depth", "ordinary"), 1);
+  EXPECT_GT(server_->Metric("tensord_queue_oldest_age_seconds", "cpu:0"), 0);
+  blocked.Release();
+  first.join();  // before the run that holds the executor
+  EXPECT_EQ(server_->executor().stats().queued_by_class[2], 1);
+  hold.Open();
+  ordinary.join();
+}
+
+TEST_F(SchedulingTest, NobodyGetsMoreThanTheMostPriority) {
+  Start({"scheduling.ageing_ms=86400000", "scheduling.max_priority=0"});
+  BlockedExecutor blocked(*server_);
+  v1::ExecuteRequest urgent = warm_;
+  urgent.set_priority(2);
+  std::thread call = Call(urgent);
+  EXPECT_EQ(server_->executor().stats().queued_by_class[2], 1);
+  blocked.Release();
+  call.join();
+}
+
+TEST_F(SchedulingTest, ATenantDoesNotStarveAnother) {
+  Start({"scheduling.ageing_ms=86400000"});
+  BlockedExecutor blocked(*server_);
+  Hold hold;
+  for (int i = 0; i < 2; ++i) SubmitAs("greedy", 0);
+  SubmitAs("greedy", 0, hold.AsDone());
+  for (int i = 0; i < 20; ++i) SubmitAs("greedy", 0);
+  std::thread modest = Call(warm_);
+  blocked.Release();
+  modest.join();  // before the third run of the greedy one, which holds the executor
+  hold.Open();
+  EXPECT_TRUE(WaitFor([this] { return server_->executor().stats().queued == 0; }));
+}
+
+TEST_F(SchedulingTest, WhatIsCancelledInTheQueueIsAnsweredAtOnce) {
+  Start();
+  BlockedExecutor blocked(*server_);
+  grpc::ClientContext context;
+  std::thread waiting([&] {
+    v1::ExecuteResponse response;
+    EXPECT_EQ(server_->stub().Execute(&context, warm_, &response).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(WaitFor([this] { return server_->executor().stats().queued == 1; }));
+  context.TryCancel();
+  waiting.join();
+  // While the executor is still busy.
+  EXPECT_TRUE(WaitFor([this] { return server_->executor().stats().queued == 0; }));
+  server_->WaitUntilIdle();
+}
+
+TEST_F(SchedulingTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
+  Start();
+  BlockedExecutor blocked(*server_);
+  program_->NoteRunTime(absl::Hours(1));
+  SubmitAs("default", 0);
+  const v1::ErrorDetail detail = Refused(warm_, absl::Minutes(5));
+  EXPECT_EQ(detail.reason(), "DEADLINE_UNREACHABLE");
+  EXPECT_GT(detail.retry_after().seconds(), 0);
+  EXPECT_TRUE(
+      WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "deadline_unreachable") == 1; }));
+}
+
+TEST_F(SchedulingTest, ALongWaitIsRefused) {
+  Start({"scheduling.max_wait_ms=1000"});
+  BlockedExecutor blocked(*server_);
+  program_->NoteRunTime(absl::Seconds(5));
+  SubmitAs("default", 0);
+  const v1::ErrorDetail detail = Refused(warm_);
+  EXPECT_EQ(detail.reason(), "QUEUE_FULL");
+  EXPECT_EQ(detail.limit(), "scheduling.max_wait_ms");
+  EXPECT_EQ(detail.limit_value(), 1000);
+  EXPECT_EQ(detail.actual_value(), 5000);
+  EXPECT_EQ(detail.retry_after().seconds(), 4);
+}
+
+TEST_F(SchedulingTest, AFullQueueNamesItsLimitAndWhenToTryAgain) {
+  Start({"cpu.queue_length=4", "scheduling.tenant_queue_percent=50"});
+  BlockedExecutor blocked(*server_);
+  SubmitAs("default", 0);
+  SubmitAs("default", 0);
+  v1::ErrorDetail detail = Refused(warm_);
+  EXPECT_EQ(detail.reason(), "QUEUE_FULL");
+  EXPECT_EQ(detail.limit(), "scheduling.tenant_queue_percent");
+  EXPECT_EQ(detail.limit_value(), 2);
+  EXPECT_EQ(detail.actual_value(), 3);
+  SubmitAs("other", 0);
+  SubmitAs("other", 0);
+  detail = Refused(warm_);
+  EXPECT_EQ(detail.limit(), "cpu.queue_length");
+  EXPECT_EQ(detail.limit_value(), 4);
+  EXPECT_EQ(detail.actual_value(), 5);
+  EXPECT_GT(detail.retry_after().nanos(), 0);
+  EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "queue_full") == 2; }));
+}
+
+TEST_F(SchedulingTest, TheRateOfATenantIsBounded) {
+  Start({"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=2"});  // one call compiled the program
+  v1::ErrorDetail detail;
+  for (int i = 0; i < 100 && detail.reason().empty(); ++i) detail = Refused(warm_);
+  EXPECT_EQ(detail.reason(), "RATE_LIMITED");
+  EXPECT_EQ(detail.limit(), "scheduling.tenant_requests_per_second");
+  EXPECT_EQ(detail.limit_value(), 1);
+  EXPECT_GT(detail.retry_after().seconds() * 1000000000 + detail.retry_after().nanos(), 0);
+  EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "rate") >= 1; }));
+}
+
+TEST_F(SchedulingTest, WhatNeverFitsIntoMemoryIsRefused) {
+  Start({"cpu.memory_bytes=100"});
+  const v1::ErrorDetail detail = Refused(warm_);
+  EXPECT_EQ(detail.reason(), "OUT_OF_MEMORY");
+  EXPECT_EQ(detail.limit(), "cpu.memory_bytes");
+  EXPECT_EQ(detail.limit_value(), 100);
+  EXPECT_EQ(detail.actual_value(), *program_->static_peak_bytes());
+  EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "memory") == 1; }));
+}
+
+TEST_F(SchedulingTest, RunsThatDoNotFitTogetherRunOneAfterTheOther) {
+  Start();
+  const int64_t bytes = *program_->static_peak_bytes();
+  server_.reset();
+  program_.reset();
+  server_ = std::make_unique<InProcessServer>(
+      std::vector<std::string>{"cpu.executors=4", "cpu.memory_bytes=" + std::to_string(2 * bytes - 1)});
+  std::vector<std::thread> calls;
+  for (int client = 0; client < 8; ++client) {
+    calls.emplace_back([this, bytes] {
+      for (int i = 0; i < 10; ++i) {
+        v1::ExecuteResponse response;
+        EXPECT_TRUE(Execute(server_->stub(), RequestOf(LargeSum(), Ones()), &response).ok());
+        EXPECT_LE(server_->executor().stats().promised_bytes, 2 * bytes - 1);
+      }
+    });
+  }
+  for (std::thread& call : calls) call.join();
+  EXPECT_EQ(server_->executor().stats().promised_bytes, 0);
+  EXPECT_EQ(server_->executor().stats().completed, 80);
+}
+
+}  // namespace
+}  // namespace tensord

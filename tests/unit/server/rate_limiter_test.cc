@@ -1,0 +1,61 @@
+#include "server/admission/rate_limiter.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "gtest/gtest.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr absl::Time kNow = absl::UnixEpoch() + absl::Hours(24);
+
+TEST(RateLimiterTest, WithoutARateAllComeIn) {
+  RateLimiter limiter({});
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_EQ(limiter.tenants(), 0);
+}
+
+TEST(RateLimiterTest, ABurstAndThenTheRate) {
+  RateLimiter limiter({.per_second = 10, .burst = 3});
+  absl::Time now = kNow;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limiter.Admit("a", now).ok()) << i;
+  const RefusalDetail detail = *DetailOf(limiter.Admit("a", now));
+  EXPECT_EQ(detail.reason, "RATE_LIMITED");
+  EXPECT_EQ(detail.limit, "scheduling.tenant_requests_per_second");
+  EXPECT_EQ(detail.limit_value, 10);
+  EXPECT_EQ(detail.retry_after, absl::Milliseconds(100));
+  now += detail.retry_after - absl::Nanoseconds(1);
+  EXPECT_FALSE(limiter.Admit("a", now).ok());
+  now += absl::Nanoseconds(1);
+  EXPECT_TRUE(limiter.Admit("a", now).ok()) << "as it was told";
+  EXPECT_FALSE(limiter.Admit("a", now).ok());
+  now += absl::Hours(1);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limiter.Admit("a", now).ok()) << "no more than a burst is saved up";
+  EXPECT_FALSE(limiter.Admit("a", now).ok());
+}
+
+TEST(RateLimiterTest, TheBurstIsASecondsUnlessItIsSet) {
+  RateLimiter limiter({.per_second = 7});
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(limiter.Admit("a", kNow).ok()) << i;
+  EXPECT_FALSE(limiter.Admit("a", kNow).ok());
+}
+
+TEST(RateLimiterTest, EachTenantHasItsOwn) {
+  RateLimiter limiter({.per_second = 1});
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_FALSE(limiter.Admit("a", kNow).ok());
+  EXPECT_TRUE(limiter.Admit("b", kNow).ok());
+}
+
+TEST(RateLimiterTest, ForgetsTenantsThatRest) {
+  RateLimiter limiter({.per_second = 1000});
+  for (int i = 0; i < 100000; ++i) {
+    ASSERT_TRUE(limiter.Admit(absl::StrCat("tenant ", i), kNow + i * absl::Milliseconds(1)).ok());
+  }
+  EXPECT_LE(limiter.tenants(), 1024);
+}
+
+}  // namespace
+}  // namespace tensord::server
