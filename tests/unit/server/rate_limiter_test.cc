@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr absl::Time kNow = absl::UnixEpoch() + absl::Hours(24);
+const absl::Time kNow = absl::UnixEpoch() + absl::Hours(24);
 
 TEST(RateLimiterTest, WithoutARateAllComeIn) {
   RateLimiter limiter({});
