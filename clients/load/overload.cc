@@ -9,8 +9,9 @@ namespace tensord::load {
 namespace {
 
 constexpr int kMostConcurrency = 256;
-// A step that gains less is the last one.
+// After two steps in a row that gain less there is no other one.
 constexpr double kLeastGain = 1.05;
+constexpr int kMostFlatSteps = 2;
 
 std::vector<int> Doublings() {
   std::vector<int> values;
@@ -28,18 +29,18 @@ absl::StatusOr<OverloadResult> RunOverload(LoadPlan plan, double factor, const s
   closed.cancelled_share = 0;
   closed.disconnected_share = 0;
   closed.deadline.reset();
+  int flat_steps = 0;
   for (const int concurrency : concurrencies.empty() ? Doublings() : concurrencies) {
     closed.concurrency = concurrency;
     const absl::StatusOr<LoadResult> step = RunLoad(closed);
     if (!step.ok()) return step.status();
     if (step->is_interrupted) return absl::CancelledError("interrupted before the peak was known");
-    const bool is_better = step->goodput() > result.peak_goodput;
-    const bool grows = step->goodput() > kLeastGain * result.peak_goodput;
-    if (is_better) {
+    flat_steps = step->goodput() > kLeastGain * result.peak_goodput ? 0 : flat_steps + 1;
+    if (step->goodput() > result.peak_goodput) {
       result.peak_goodput = step->goodput();
       result.peak_concurrency = concurrency;
     }
-    if (!grows && concurrencies.empty()) break;
+    if (flat_steps == kMostFlatSteps && concurrencies.empty()) break;
   }
   if (result.peak_goodput <= 0)
     return absl::FailedPreconditionError("no call succeeded, so there is no peak to exceed");
