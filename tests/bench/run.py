@@ -24,9 +24,10 @@ PROGRAMS = [
     ("vector_math.py", ["vector_math"]),
     ("small_matrices.py", ["small_matrices"]),
     ("bench_einsum_paths", ["einsum_paths"]),
+    ("load.py", ["load"]),
 ]
 # Those that take --filter.
-FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py"}
+FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", "small_matrices.py", "load.py"}
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 # Beside the checkout; none of it is part of the project.
 NETWORKS = os.path.join(os.path.dirname(CHECKOUT), "shared", "data", "einsum")

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What a server does under load, made by `tensordctl bench` on the same machine: calls a second by count of clients, four
+times as much as it can do, tiny graphs beside a heavy one, and the soak. TENSORD_LOAD_SECONDS says how long each takes
+(default 10; what is asked of a release is 60, and 1800 for the soak). Called by tests/bench/run.py.
+
+Exit status 1 where a limit is missed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from server_process import ServerProcess  # noqa: E402
+
+SECONDS = float(os.environ.get("TENSORD_LOAD_SECONDS", "10"))
+# Alone and beside the heavy graph, in turns.
+TURNS = 5
+# Some milliseconds of one core, and some ten.
+ONE_CORE = "busy:1000"
+HEAVY = "busy:4000"
+
+OVERLOAD = 4.0
+LEAST_GOODPUT = 0.9
+LARGEST_REFUSAL_MS = 5.0
+LARGEST_P99_RATIO = 3.0
+
+
+class Load:
+    """A server of its own, and the command that calls it."""
+
+    def __init__(self, binaries):
+        os.environ["TENSORD_BINARY"] = os.path.join(binaries, "tensord")
+        self._tensordctl = os.path.join(binaries, "tensordctl")
+        self.server = ServerProcess("--log-level=warning")
+
+    def start(self, *words):
+        return subprocess.Popen([self._tensordctl, "bench", f"--target={self.server.target}", "--json", *words],
+                                stdout=subprocess.PIPE, text=True)
+
+    def run(self, *words):
+        """The runs that the command reports."""
+        out, _ = self.start(*words).communicate()
+        runs = json.loads(out).get("runs")
+        if not runs:
+            sys.exit(f"load: bench {' '.join(words)} failed")
+        return runs
+
+    def peak_mib(self):
+        status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def row(name, ours_ms, **figures):
+    return {"workload": name, "threads": os.cpu_count(), "ours_ms": ours_ms, "peers": {}, **figures}
+
+
+def clients(load):
+    rows = []
+    for run in load.run("--concurrency=1,16,64", f"--duration={SECONDS / 3:g}s"):
+        count = int(run["concurrency"])
+        rows.append(row(f"load_clients_{count}", run["latency_ms"]["p50"], p99_ms=run["latency_ms"]["p99"],
+                        calls_per_second=run["goodput"], client_cores=run["client_cores"]))
+        print("%-20s %9.0f calls/s   p50 %8.3f ms   p99 %8.3f ms" % (rows[-1]["workload"], run["goodput"],
+                                                                   run["latency_ms"]["p50"], run["latency_ms"]["p99"]))
+    return rows, True
+
+
+def overload(load):
+    run, = load.run(f"--workload={ONE_CORE}", f"--overload={OVERLOAD:g}", f"--duration={SECONDS:g}s")
+    refusals = run["refusals_ms"]
+    print("%-20s goodput %.3f of the peak (limit %.1f), %d refused in p50 %.3f ms, p99 %.3f ms (limit %.0f), most memory "
+          "%.0f MiB" % ("load_overload", run["goodput_ratio"], LEAST_GOODPUT, run["refused"], refusals["p50"],
+                        refusals["p99"], LARGEST_REFUSAL_MS, load.peak_mib()))
+    met = run["goodput_ratio"] >= LEAST_GOODPUT and refusals["p99"] <= LARGEST_REFUSAL_MS
+    return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=run["goodput_ratio"], refused=run["refused"],
+                refusal_p99_ms=refusals["p99"], peak_mib=load.peak_mib())], met
+
+
+def beside_heavy(load):
+    turn = SECONDS / (2 * TURNS)
+    tiny = ["--concurrency=1", f"--duration={turn:g}s", "--warmup=500ms"]
+    load.run(f"--workload={HEAVY}", "--duration=100ms")  # so that it is compiled
+    alone, beside = [], []
+    for _ in range(TURNS):
+        alone.append(load.run(*tiny)[0]["latency_ms"])
+        heavy = load.start(f"--workload={HEAVY}", "--duration=1h", "--warmup=0s")
+        beside.append(load.run(*tiny)[0]["latency_ms"])
+        heavy.send_signal(signal.SIGINT)
+        out, _ = heavy.communicate()
+        if json.loads(out)["runs"][0]["ok"] == 0:
+            sys.exit("load: no heavy graph ran beside the tiny ones")
+    ratio = statistics.median(b["p99"] / a["p99"] for a, b in zip(alone, beside))
+    p99 = [statistics.median(t["p99"] for t in times) for times in (alone, beside)]
+    print("%-20s p99 of tiny graphs %.3f ms alone, %.3f ms beside a heavy one: %.2f times (limit %.0f)" %
+          ("load_beside_heavy", *p99, ratio, LARGEST_P99_RATIO))
+    return [row("load_beside_heavy", p99[1], alone_ms=p99[0], ratio=ratio)], ratio <= LARGEST_P99_RATIO
+
+
+def soak(load):
+    environment = {**os.environ, "TENSORDCTL_BINARY": os.path.join(os.path.dirname(os.environ["TENSORD_BINARY"]), "tensordctl"),
+                   "TENSORD_SOAK_SECONDS": f"{SECONDS:g}"}
+    done = subprocess.run([sys.executable, str(ROOT / "tests" / "e2e" / "load" / "soak_test.py")], env=environment, check=False)
+    print("%-20s %s" % ("load_soak", "nothing grew" if done.returncode == 0 else "something grew"))
+    return [row("load_soak", SECONDS * 1e3)], done.returncode == 0
+
+
+WORKLOADS = {"load_clients": clients, "load_overload": overload, "load_beside_heavy": beside_heavy, "load_soak": soak}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="folder of the built programs")
+    parser.add_argument("--filter", default="", help="beginning of the workloads' names")
+    parser.add_argument("--json", default="", metavar="FILE", help="write the figures here")
+    options = parser.parse_args()
+    rows, missed = [], []
+    for name, measure in WORKLOADS.items():
+        if not name.startswith(options.filter):
+            continue
+        load = Load(os.path.abspath(options.bin))
+        try:
+            measured, met = measure(load)
+        finally:
+            load.server.stop()
+        rows += measured
+        missed += [] if met else [name]
+    if options.json:
+        with open(options.json, "w") as f:
+            json.dump({"workloads": rows}, f, indent=1)
+    if missed:
+        sys.exit("load: over the limit: " + ", ".join(missed))
+
+
+if __name__ == "__main__":
+    main()
