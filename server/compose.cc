@@ -14,6 +14,7 @@
 #include "server/observe/collected_metrics.h"
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
+#include "server/rpc/tensor_part.h"
 
 namespace tensord::server {
 namespace {
@@ -50,6 +51,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"streams_per_connection", limits.streams_per_connection()},
       {"default_deadline_ms", limits.default_deadline_ms()},
       {"response_bytes", kMaxResponseBytes},
+      {"chunk_bytes", kMaxChunkBytes},
       {"cpu.queue_length", config.cpu().queue_length()},
       {"cpu.memory_bytes", config.cpu().memory_bytes()},
       {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second()},

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
+#include "server/rpc/transport_tuning.h"
 
 namespace tensord::server {
 namespace {
@@ -87,6 +88,7 @@ absl::Status Daemon::Listen() {
                              static_cast<int>(config_.limits().streams_per_connection()));
   builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits().message_bytes()));
   builder.SetMaxSendMessageSize(-1);
+  TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());
   std::vector<int> ports(addresses.size(), 0);
   for (size_t i = 0; i < addresses.size(); ++i) {

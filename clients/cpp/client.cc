@@ -5,10 +5,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/channel_arguments.h"
 #include "clients/cpp/default_target.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/health.h"
+#include "clients/cpp/tensor_transfer.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
@@ -67,9 +69,7 @@ struct Client::Stubs {
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
   if (options.target.empty()) options.target = DefaultTarget();
   if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
+  const grpc::ChannelArguments arguments = TunedChannelArguments();
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
   if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
     return absl::UnavailableError(
@@ -165,6 +165,52 @@ absl::StatusOr<ExecuteResult> Client::Execute(absl::string_view fingerprint, abs
   v1::ExecuteRequest request;
   request.set_fingerprint(std::string(fingerprint));
   return Execute(std::move(request), arguments, options);
+}
+
+absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
+  v1::OpenSessionRequest request;
+  if (lease > absl::ZeroDuration()) {
+    const int64_t seconds = absl::IDivDuration(lease, absl::Seconds(1), &lease);
+    request.mutable_lease()->set_seconds(seconds);
+    request.mutable_lease()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(lease)));
+  }
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  v1::Session session;
+  const grpc::Status status = stubs_->compute->OpenSession(&context, request, &session);
+  if (!status.ok()) return ToAbslStatus(status);
+  return session;
+}
+
+absl::Status Client::CloseSession(const std::string& session) {
+  v1::CloseSessionRequest request;
+  request.set_session(session);
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  v1::CloseSessionResponse response;
+  return ToAbslStatus(stubs_->compute->CloseSession(&context, request, &response));
+}
+
+absl::Status Client::PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
+                               const ExecuteOptions& options) {
+  v1::PutTensorRequest::Header header;
+  header.set_session(session);
+  header.set_handle(handle);
+  header.set_device(options.device);
+  grpc::ClientContext context;
+  PrepareContext(options_, options.deadline, &context);
+  return SendTensor(stubs_->generic, context, std::move(header), tensor);
+}
+
+absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const std::string& handle,
+                                             const ExecuteOptions& options) {
+  v1::GetTensorRequest request;
+  request.set_session(session);
+  request.set_handle(handle);
+  request.set_order(ToWire(options.order));
+  grpc::ClientContext context;
+  PrepareContext(options_, options.deadline, &context);
+  return ReceiveTensor(stubs_->generic, context, request);
 }
 
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {

@@ -72,6 +72,16 @@ class Client {
   absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
 
+  // A session, which keeps tensors on the server under handles of the client's choice until it is closed, or until
+  // nothing has named it for as long as the lease. A lease of zero is the server's default.
+  absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
+  absl::Status CloseSession(const std::string& session);
+  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory.
+  absl::Status PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
+                         const ExecuteOptions& options = {});
+  absl::StatusOr<HostTensor> GetTensor(const std::string& session, const std::string& handle,
+                                       const ExecuteOptions& options = {});
+
   absl::StatusOr<v1::ServerInfo> GetServerInfo(bool with_capabilities = false);
   // What grpc.health.v1 says of a service; empty: of the server. A service that the server does not know is
   // kServiceUnknown.

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/wire_cursor.h"
+#include "clients/cpp/wire_writer.h"
 
 namespace tensord::client {
 namespace {
@@ -17,32 +18,6 @@ constexpr uint64_t kMaxMessageBytes = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMaxHeaderBytes = std::numeric_limits<int>::max();
 // Below this a copy costs less than a slice with an owner.
 constexpr size_t kCopiedPayloadBytes = 4096;
-
-void AppendVarint(uint64_t value, std::string* out) {
-  while (value >= 0x80u) {
-    out->push_back(static_cast<char>(value | 0x80u));
-    value >>= 7;
-  }
-  out->push_back(static_cast<char>(value));
-}
-
-uint64_t VarintSize(uint64_t value) {
-  uint64_t size = 1;
-  for (; value >= 0x80u; value >>= 7) ++size;
-  return size;
-}
-
-void AppendLengthDelimitedTag(int field_number, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field_number) << 3 | WireCursor::kLengthDelimited, out);
-}
-
-// A slice that keeps the tensor's buffer alive: the transport may hold it after the call has ended.
-grpc::Slice PayloadSlice(const HostTensor& tensor) {
-  auto* owner = new std::shared_ptr<const char>(tensor.buffer());
-  return grpc::Slice(
-      const_cast<char*>(tensor.bytes()), tensor.size_bytes(),
-      [](void* held) { delete static_cast<std::shared_ptr<const char>*>(held); }, owner);
-}
 
 // Everything of one Argument but its payload.
 std::string ArgumentHeader(const HostTensor& tensor) {
@@ -193,7 +168,7 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& 
       continue;
     }
     slices.emplace_back(header);
-    slices.push_back(PayloadSlice(tensor));
+    slices.push_back(PayloadSlice(tensor, 0, tensor.size_bytes()));
     header.clear();
   }
   header.append(fields, size_before_arguments, std::string::npos);

@@ -1,6 +1,8 @@
 #include "server/rpc/compute_service.h"
 
+#include "server/rpc/get_tensor.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/put_tensor.h"
 #include "server/rpc/refused_stream.h"
 #include "server/rpc/unary_call.h"
 #include "tensord/v1/compute.grpc.pb.h"
@@ -45,11 +47,11 @@ class ComputeService final : public RawCompute {
     return new RefusedStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>>(parts_, RpcMethod::kExecuteStream,
                                                                               context);
   }
-  grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context* context, ByteBuffer*) override {
-    return new RefusedStream<grpc::ServerReadReactor<ByteBuffer>>(parts_, RpcMethod::kPutTensor, context);
+  grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context* context, ByteBuffer* response) override {
+    return StartPutTensor(parts_, context, response);
   }
-  grpc::ServerWriteReactor<ByteBuffer>* GetTensor(Context* context, const ByteBuffer*) override {
-    return new RefusedStream<grpc::ServerWriteReactor<ByteBuffer>>(parts_, RpcMethod::kGetTensor, context);
+  grpc::ServerWriteReactor<ByteBuffer>* GetTensor(Context* context, const ByteBuffer* request) override {
+    return StartGetTensor(parts_, context, request);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/refusal.h"
+#include "server/rpc/shared_slice.h"
 #include "server/rpc/wire_bytes.h"
 
 namespace tensord::server {
@@ -18,13 +19,6 @@ constexpr int kTensorDtype = 1, kTensorShape = 2, kTensorOrder = 3, kTensorData 
 
 // Below this a copy costs less than a slice of its own.
 constexpr int64_t kSharedFrom = 4096;
-
-void ReleaseOwner(void* owner) { delete static_cast<std::shared_ptr<const void>*>(owner); }
-
-grpc::Slice SharedSlice(const HostTensor& tensor, int64_t size) {
-  auto* owner = new std::shared_ptr<const void>(tensor.bytes);
-  return grpc::Slice(const_cast<void*>(tensor.bytes.get()), static_cast<size_t>(size), &ReleaseOwner, owner);
-}
 
 // dtype, shape and order of a tensor, as the client sees it.
 std::string EncodeTensorHeader(const ConcreteType& type, Order order) {
@@ -48,7 +42,8 @@ class SliceList {
   std::string& written() { return written_; }
   void AddShared(const HostTensor& tensor, int64_t size) {
     Flush();
-    slices_.push_back(SharedSlice(tensor, size));
+    slices_.push_back(
+        SharedSlice({static_cast<const char*>(tensor.bytes.get()), static_cast<size_t>(size)}, tensor.bytes));
   }
   grpc::ByteBuffer Take() {
     Flush();

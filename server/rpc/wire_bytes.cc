@@ -5,6 +5,7 @@ namespace {
 
 constexpr int kVarint = 0;
 constexpr int kLength = 2;
+constexpr int kFixed32 = 5;
 
 void AppendTag(int field, int wire_type, std::string* to) { to->push_back(static_cast<char>(field << 3 | wire_type)); }
 
@@ -18,6 +19,11 @@ void AppendVarint(uint64_t value, std::string* to) {
 void AppendVarintField(int field, uint64_t value, std::string* to) {
   AppendTag(field, kVarint, to);
   AppendVarint(value, to);
+}
+
+void AppendFixed32Field(int field, uint32_t value, std::string* to) {
+  AppendTag(field, kFixed32, to);
+  for (int shift = 0; shift < 32; shift += 8) to->push_back(static_cast<char>(value >> shift));
 }
 
 void AppendLengthTag(int field, int64_t length, std::string* to) {

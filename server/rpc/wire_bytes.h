@@ -24,6 +24,7 @@ constexpr int64_t LengthFieldSize(int64_t length) { return 1 + VarintSize(static
 void AppendVarint(uint64_t value, std::string* to);
 // A field of an integer or an enum.
 void AppendVarintField(int field, uint64_t value, std::string* to);
+void AppendFixed32Field(int field, uint32_t value, std::string* to);
 // Tag and length of a string, bytes or message field; its content must follow.
 void AppendLengthTag(int field, int64_t length, std::string* to);
 void AppendBytesField(int field, absl::string_view content, std::string* to);

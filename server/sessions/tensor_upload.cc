@@ -23,6 +23,11 @@ TensorUpload& TensorUpload::operator=(TensorUpload&& other) noexcept {
   return *this;
 }
 
+void TensorUpload::Rewind(int64_t arrived) {
+  arrived_ = arrived;
+  slot_->SetArrived(arrived);
+}
+
 void TensorUpload::Advance(int64_t bytes) {
   arrived_ += bytes;
   slot_->SetArrived(arrived_);

@@ -30,6 +30,8 @@ class TensorUpload {
   int64_t size_bytes() const { return size_bytes_; }
   // Those before have been written.
   int64_t arrived() const { return arrived_; }
+  // Only so many count from now on, at most those that have arrived.
+  void Rewind(int64_t arrived);
   // So many more have been, behind them; not more than are missing.
   void Advance(int64_t bytes);
 

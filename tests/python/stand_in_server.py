@@ -13,7 +13,7 @@ import numpy as np
 
 import checkout  # noqa: F401
 import graph_oracle
-from tensord import contract, dtypes
+from tensord import contract, crc32c, dtypes
 
 
 class StandInServer:
@@ -25,6 +25,8 @@ class StandInServer:
         self.sessions = {}  # id: {handle: array}
         self.calls = []  # (method, metadata as a dict)
         self.failure = None  # (code, message, contract.ErrorDetail or None): the answer to every call while set
+        self.chunk_bytes = 1 << 20  # of downloads
+        self.checksum_error = 0  # what the checksums of downloads are wrong by
         self.answer = None  # bytes: the answer to Execute while set
         self.hold = threading.Event()  # Execute waits for it
         self.hold.set()
@@ -123,6 +125,37 @@ class StandInServer:
             del self.sessions[message.session][handle]
         return b""
 
+    def PutTensor(self, requests, context):
+        messages = [contract.PutTensorRequest.FromString(request) for request in requests]
+        header, data = messages[0].header, b""
+        for chunk in (message.chunk for message in messages[1:]):
+            assert (chunk.offset, chunk.crc32c) == (len(data), crc32c.crc32c(chunk.data))
+            data += chunk.data
+        assert header.order == contract.ROW_MAJOR
+        array = np.frombuffer(data, dtypes.from_wire(header.dtype).numpy).reshape(tuple(header.shape))
+        self.sessions[header.session][header.handle] = array
+        return contract.PutTensorResponse(handle=header.handle, byte_count=len(data)).SerializeToString()
+
+    def GetTensor(self, request, context):
+        message = contract.GetTensorRequest.FromString(request)
+        array = self.sessions[message.session].get(message.handle)
+        if array is None:
+            detail = contract.ErrorDetail(reason="HANDLE_UNKNOWN")
+            self._abort(context, grpc.StatusCode.FAILED_PRECONDITION, f"no tensor {message.handle}", detail)
+        response = contract.GetTensorResponse()
+        response.header.dtype = dtypes.as_dtype(array.dtype).wire
+        response.header.shape.extend(array.shape)
+        response.header.order = contract.ROW_MAJOR
+        answers = [response.SerializeToString()]
+        data = array.tobytes()
+        for offset in range(0, len(data), self.chunk_bytes):
+            part = data[offset : offset + self.chunk_bytes]
+            chunk = contract.GetTensorResponse()
+            chunk.chunk.offset, chunk.chunk.data = offset, part
+            chunk.chunk.crc32c = crc32c.crc32c(part) ^ self.checksum_error
+            answers.append(chunk.SerializeToString())
+        return iter(answers)
+
     def GetProgram(self, request, context):
         fingerprint = contract.GetProgramRequest.FromString(request).fingerprint
         return contract.Program(fingerprint=fingerprint, device="cpu:0").SerializeToString()
@@ -144,9 +177,12 @@ class _Handler(grpc.GenericRpcHandler):
 
     def service(self, details):
         method = details.method.rsplit("/", 1)[1]
-        return grpc.unary_unary_rpc_method_handler(
-            lambda request, context: self._server.respond(method, request, context)
-        )
+        kinds = {
+            "PutTensor": grpc.stream_unary_rpc_method_handler,
+            "GetTensor": grpc.unary_stream_rpc_method_handler,
+        }
+        kind = kinds.get(method, grpc.unary_unary_rpc_method_handler)
+        return kind(lambda request, context: self._server.respond(method, request, context))
 
 
 def _array(tensor):

@@ -12,6 +12,7 @@ import numpy as np
 from stand_in_server import StandInServer
 import tensord as td
 from tensord import contract
+from tensord.crc32c import crc32c
 
 
 class ClientTest(unittest.TestCase):
@@ -162,6 +163,52 @@ class Sessions(ClientTest):
             with self.assertRaises(td.FailedPrecondition) as context:
                 program(remote)
         self.assertEqual(context.exception.reason, "HANDLE_UNKNOWN")
+
+
+class Transfers(ClientTest):
+    def test_arrays_come_back(self):
+        big = np.arange(1_000_003, dtype=np.float32)
+        arrays = [big, np.float64(3), np.zeros((0, 3)), np.array([[True], [False]]), np.ones((3, 5), np.complex128).T]
+        with self.client.session() as session:
+            for self.server.chunk_bytes in (1 << 20, 1000):
+                for array in arrays:
+                    back = session.put(array).fetch()
+                    self.assertEqual((back.dtype, back.shape), (np.asarray(array).dtype, np.asarray(array).shape))
+                    np.testing.assert_array_equal(back, array)
+
+    def test_what_is_damaged_on_the_way(self):
+        with self.client.session() as session:
+            remote = session.put(np.arange(10))
+            self.server.checksum_error = 1
+            with self.assertRaisesRegex(td.DataLoss, "checksum"):
+                remote.fetch()
+
+    def test_what_is_gone(self):
+        with self.client.session() as session:
+            remote = session.put(np.arange(10))
+            self.server.sessions[session.id].clear()
+            with self.assertRaises(td.FailedPrecondition) as context:
+                remote.fetch()
+            self.assertEqual(context.exception.reason, "HANDLE_UNKNOWN")
+            remote.mark_gone()
+            with self.assertRaisesRegex(ValueError, "deleted or donated"):
+                remote.fetch()
+
+    def test_checksums(self):
+        published = {
+            b"": 0, b"123456789": 0xE3069283, bytes(32): 0x8A9136AA, b"\xff" * 32: 0x62A8AB43,
+            bytes(range(32)): 0x46DD794E,
+        }  # fmt: skip
+        for data, checksum in published.items():
+            self.assertEqual(crc32c(data), checksum)
+        data = np.random.default_rng(1).integers(0, 256, 5000, np.uint8).tobytes()
+        for length in [*range(9), 255, 256, 257, 511, 513, 5000]:
+            state = 0xFFFFFFFF
+            for byte in data[:length]:
+                state ^= byte
+                for _ in range(8):
+                    state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+            self.assertEqual(crc32c(data[:length]), state ^ 0xFFFFFFFF, length)
 
 
 class Server(ClientTest):

@@ -8,11 +8,18 @@ import time
 import grpc
 import numpy as np
 
-from tensord import contract, dtypes, errors, wire
+from tensord import contract, dtypes, errors, transfer, wire
 from tensord.session import Donation, RemoteArray, Session, remote_of
 
 _SERVICE = "/tensord.v1.Compute/"
-_CHANNEL_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+# For messages of many megabytes; gRPC's own frames are made for small ones.
+_FRAME_BYTES = 1 << 20
+_CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.http2.max_frame_size", _FRAME_BYTES),
+    ("grpc.http2.lookahead_bytes", _FRAME_BYTES),
+]
 _SOURCES = {number: name.removeprefix("SOURCE_").lower() for name, number in contract.SOURCES.items()}
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
@@ -252,13 +259,28 @@ class Client:
         response = self._call(method, request.SerializeToString(), timeout)
         return response_class.FromString(response) if response_class else None
 
-    def _call(self, method, request, timeout, service=_SERVICE):
+    def upload(self, messages, timeout):
+        """A call of PutTensor, from the bytes of its messages."""
+        self._call("PutTensor", messages, timeout, kind="stream_unary")
+
+    def download(self, request, timeout):
+        """A call of GetTensor; the array."""
+        message = request.SerializeToString()
+        try:
+            return self._call("GetTensor", message, timeout, kind="unary_stream", read=transfer.array_of)
+        except transfer.BrokenTransfer as failure:
+            raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
+
+    def _call(self, method, request, timeout, service=_SERVICE, kind="unary_unary", read=None):
         with self._lock:
             call = self._calls.get(service + method)
             if call is None:
-                call = self._calls[service + method] = self._channel.unary_unary(service + method)
+                call = self._calls[service + method] = getattr(self._channel, kind)(service + method)
         try:
-            return call(request, timeout=self.timeout if timeout is None else timeout, metadata=self._metadata or None)
+            answer = call(
+                request, timeout=self.timeout if timeout is None else timeout, metadata=self._metadata or None
+            )
+            return read(answer) if read else answer
         except grpc.RpcError as failure:
             raise errors.from_rpc(failure, self.target) from None
         except ValueError as failure:

@@ -4,9 +4,7 @@ import itertools
 
 import numpy as np
 
-from tensord import contract, dtypes, wire
-from tensord.dims import Dim
-from tensord.graph_builder import GraphBuilder
+from tensord import contract, dtypes, transfer, wire
 
 
 class RemoteArray:
@@ -112,10 +110,9 @@ class Session:
         array = np.asarray(value)
         dtype = dtypes.as_dtype(array.dtype if dtype is None else dtype)
         array = wire.contiguous(array, dtype)
-        (remote,), _ = self.client.execute(
-            _identity(dtype, array.ndim), [(array, dtype)], device=device, session=self, keep=[True], timeout=timeout
-        )
-        return remote
+        handle = self.new_handle()
+        self.client.upload(transfer.put_messages(self.id, handle, array, dtype, device), timeout)
+        return RemoteArray(self, handle, dtype, array.shape)
 
     def delete(self, remotes, *, timeout=None):
         """Frees the memory of RemoteArrays; those that are gone already are left out."""
@@ -129,12 +126,7 @@ class Session:
         return f"t{next(self._numbers)}"
 
     def _fetch(self, remote, timeout):
-        (array,), _ = self.client.execute(_identity(remote.dtype, remote.ndim), [remote], session=self, timeout=timeout)
-        return array
-
-
-def _identity(dtype, rank):
-    """A graph that returns its argument, for every shape of a rank: how tensors come and go."""
-    builder = GraphBuilder("transfer")
-    builder.output("value", builder.input("value", dtype, tuple(Dim.symbol(f"n{axis}") for axis in range(rank))))
-    return builder.graph
+        if remote._gone:
+            raise ValueError(f"{remote!r} was deleted or donated")
+        request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
+        return self.client.download(request, timeout)

@@ -137,7 +137,7 @@ def decode_execute_response(data):
     """(payloads, stats, error): a list of Payloads (None for a result without tensor), a contract.ExecutionStats, and a
     contract.Error's bytes or None. Raises MalformedResponse."""
     payloads, stats, error = [], b"", None
-    for number, value in _fields(data, 0, len(data)):
+    for number, value in fields(data, 0, len(data)):
         if number == 2:
             payloads.append(_decode_result(data, *value))
         elif number == 3:
@@ -152,7 +152,7 @@ def decode_execute_response(data):
 
 def _decode_result(data, begin, end):
     payload = None
-    for number, value in _fields(data, begin, end):
+    for number, value in fields(data, begin, end):
         if number == 1:
             payload = _decode_tensor(data, *value)
     return payload
@@ -160,7 +160,7 @@ def _decode_result(data, begin, end):
 
 def _decode_tensor(data, begin, end):
     dtype_number, shape, order, payload = 0, [], 0, (end, end)
-    for number, value in _fields(data, begin, end):
+    for number, value in fields(data, begin, end):
         if number == 1:
             dtype_number = value
         elif number == 2:
@@ -194,7 +194,7 @@ def _packed(data, begin, end):
     return values
 
 
-def _fields(data, begin, end):
+def fields(data, begin, end):
     """(number, value) of each field: an int, or (begin, end) of a length-delimited one."""
     position = begin
     while position < end:

@@ -1,0 +1,153 @@
+#include "server/rpc/get_tensor.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "proto/codec/reverse_order.h"
+#include "proto/codec/type_codec.h"
+#include "server/rpc/parse_message.h"
+#include "server/rpc/served_call.h"
+#include "server/rpc/tensor_part.h"
+#include "server/sessions/session_store.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+namespace {
+
+// The same tensor in the other order, in memory of its own.
+absl::StatusOr<ResidentTensor> InOtherOrder(const ResidentTensor& tensor, Order order, HostBufferPool* pool) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, pool->Allocate(tensor.type.num_bytes()));
+  Shape shape = tensor.type.type.shape;
+  // A row-major tensor is a column-major one of reversed shape.
+  if (tensor.type.order == Order::kRowMajor) std::reverse(shape.begin(), shape.end());
+  codec::ReverseOrder(shape, SizeOf(tensor.type.type.dtype), static_cast<const char*>(tensor.bytes.get()),
+                      static_cast<char*>(copy->address()));
+  ResidentTensor other = {.type = tensor.type, .bytes = std::shared_ptr<const void>(copy, copy->address())};
+  other.type.order = order;
+  return other;
+}
+
+grpc::ByteBuffer EncodeHeader(const ResidentType& type) {
+  v1::GetTensorResponse message;
+  v1::GetTensorResponse::Header* header = message.mutable_header();
+  header->set_dtype(codec::EncodeDType(type.type.dtype));
+  header->mutable_shape()->Assign(type.type.shape.begin(), type.type.shape.end());
+  header->set_order(static_cast<v1::MemoryOrder>(type.order));
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+// Reactions come in turns, and after what WhenReady calls; only OnCancel may come beside them.
+class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  GetTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context)
+      : call_(parts, RpcMethod::kGetTensor, context) {}
+
+  void Start(grpc::ByteBuffer* request) {
+    // What the chunks take is the tensor's own memory.
+    const absl::Status entered = call_.Enter(static_cast<int64_t>(request->Length()));
+    if (!entered.ok()) return End(entered);
+    const absl::Status claimed = Claim(request);
+    if (!claimed.ok()) return End(claimed);
+    claim_.WhenReady([this] { Continue([this] { return Begin(); }); });
+  }
+
+ private:
+  void OnWriteDone(bool ok) override {
+    Continue([this, ok]() -> absl::Status {
+      if (!ok) return Refuse(Refusal::kCancelled, "the client cancelled the download");
+      return absl::OkStatus();
+    });
+  }
+  void OnCancel() override { call_.Cancelled(); }
+  void OnDone() override {
+    call_.Ended();
+    delete this;
+  }
+
+  // What `step` refuses ends the call; otherwise the next message is written.
+  template <typename Step>
+  void Continue(Step&& step) {
+    try {
+      const absl::Status status = step();
+      if (!status.ok()) return End(status);
+      if (written_ && position_ == tensor_.type.num_bytes()) return End(absl::OkStatus());
+      WriteNext();
+    } catch (const std::exception& error) {
+      End(Refuse(Refusal::kInternal, error.what()));
+    }
+  }
+
+  absl::Status Claim(grpc::ByteBuffer* bytes) {
+    RETURN_IF_ERROR(ParseMessage(bytes, &request_));
+    ASSIGN_OR_RETURN(session_, call_.parts().sessions->Find(call_.caller().tenant, request_.session()));
+    HandleRequest wanted;
+    wanted.uses.push_back({.handle = request_.handle()});
+    ASSIGN_OR_RETURN(claim_, session_->Claim(std::move(wanted)));
+    return absl::OkStatus();
+  }
+
+  absl::Status Begin() {
+    if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the download");
+    RETURN_IF_ERROR(claim_.CheckReady());
+    tensor_ = claim_.Read(0);
+    call_.record().device = tensor_.type.device;
+    ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(request_.order(), tensor_.type.order));
+    position_ = request_.offset();
+    if (position_ < 0 || position_ > tensor_.type.num_bytes()) {
+      return Refuse(Refusal::kChunkInvalid, absl::StrCat("the offset is not in the tensor, which has ",
+                                                         tensor_.type.num_bytes(), " bytes: ", position_));
+    }
+    if (order != tensor_.type.order && tensor_.type.type.rank() > 1) {
+      ASSIGN_OR_RETURN(tensor_, InOtherOrder(tensor_, order, call_.parts().payloads));
+    }
+    tensor_.type.order = order;
+    return absl::OkStatus();
+  }
+
+  void WriteNext() {
+    session_->Renew();
+    if (!written_) {
+      message_ = EncodeHeader(tensor_.type);
+    } else {
+      const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
+      const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
+      message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
+      position_ += size;
+    }
+    written_ = true;
+    call_.record().sent_bytes += static_cast<int64_t>(message_.Length());
+    StartWrite(&message_);
+  }
+
+  void End(const absl::Status& status) { Finish(call_.Outcome(status)); }
+
+  ServedCall call_;
+  v1::GetTensorRequest request_;
+  SessionPtr session_;
+  HandleClaim claim_;
+  ResidentTensor tensor_;
+  int64_t position_ = 0;  // of the next chunk
+  bool written_ = false;  // the header
+  grpc::ByteBuffer message_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGetTensor(const ServiceParts& parts,
+                                                           grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request) {
+  auto* const call = new GetTensorCall(parts, context);
+  // The request is the call's alone; gRPC hands it out as const only because typed methods may not change it.
+  call->Start(const_cast<grpc::ByteBuffer*>(request));
+  return call;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,22 @@
+#ifndef TENSORD_SERVER_RPC_GET_TENSOR_H_
+#define TENSORD_SERVER_RPC_GET_TENSOR_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "server/rpc/service_parts.h"
+
+namespace tensord::server {
+
+// A call of GetTensor: a header, then the tensor's bytes from an offset on, in chunks that are slices over its memory.
+// One that a request in progress is to make is waited for. The next chunk is made when the transport has taken the one
+// before, so a slow client costs no memory; each renews the session's lease. What was begun goes on where the handle is
+// deleted meanwhile. The parts outlive the call, which owns itself.
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGetTensor(const ServiceParts& parts,
+                                                           grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_GET_TENSOR_H_

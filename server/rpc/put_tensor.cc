@@ -1,0 +1,166 @@
+#include "server/rpc/put_tensor.h"
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "proto/codec/tensor_codec.h"
+#include "server/rpc/served_call.h"
+#include "server/rpc/tensor_part.h"
+#include "server/sessions/session_store.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+namespace {
+
+// Reactions come in turns; only OnCancel may come beside them.
+class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  PutTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
+      : call_(parts, RpcMethod::kPutTensor, context), response_(response) {}
+
+  void Start() {
+    const absl::Status entered = call_.Enter(kMaxChunkBytes);  // what it holds at a time
+    call_.record().received_bytes = 0;                         // so far
+    if (!entered.ok()) return End(entered);
+    StartRead(&bytes_);
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    try {
+      if (!ok) return End(Complete());
+      call_.record().received_bytes += static_cast<int64_t>(bytes_.Length());
+      const absl::Status taken = TakePart();
+      if (!taken.ok()) return End(taken);
+    } catch (const std::exception& error) {
+      return End(Refuse(Refusal::kInternal, error.what()));
+    }
+    StartRead(&bytes_);
+  }
+  void OnCancel() override { call_.Cancelled(); }
+  void OnDone() override {
+    call_.Ended();
+    delete this;
+  }
+
+  absl::Status TakePart() {
+    RETURN_IF_ERROR(part_.Read(&bytes_));
+    if (session_ == nullptr) {
+      if (part_.header() == nullptr) {
+        return Refuse(Refusal::kMalformedMessage, "the first message of an upload has no header");
+      }
+      return Begin(*part_.header());
+    }
+    if (session_->closed())
+      return Refuse(Refusal::kSessionUnknown, "the session ended during the upload; open another");
+    session_->Renew();
+    if (part_.header() != nullptr) {
+      return Refuse(Refusal::kMalformedMessage, "an upload has a header after its first message");
+    }
+    return TakeChunk();
+  }
+
+  absl::Status Begin(const v1::PutTensorRequest::Header& header) {
+    const ServiceParts& parts = call_.parts();
+    ASSIGN_OR_RETURN(SessionPtr session, parts.sessions->Find(call_.caller().tenant, header.session()));
+    ASSIGN_OR_RETURN(codec::TensorHeader tensor,
+                     codec::DecodeTensorHeader(header.dtype(), header.shape(), header.order(), Order::kColumnMajor,
+                                               parts.graph_limits));
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(header.device()));
+    call_.record().device = executor->device();
+    is_bool_ = tensor.type.dtype == DType::kBool;
+    is_resumable_ = header.resumable();
+    const ResidentType type = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
+    ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend()));
+    session_ = std::move(session);
+    return absl::OkStatus();
+  }
+
+  // The first chunk of a call says where it goes on; the others follow.
+  absl::Status CheckPlace() const {
+    const int64_t due = upload_.arrived();
+    const bool may_go_back = !has_chunks_ && part_.offset() >= 0 && part_.offset() < due;
+    if (part_.offset() != due && !may_go_back) {
+      return Refuse(Refusal::kChunkInvalid, absl::StrCat("a chunk does not begin where the one before ended: at ",
+                                                         part_.offset(), ", not ", due));
+    }
+    if (part_.size() > kMaxChunkBytes) {
+      return RefuseLimit("chunk_bytes", kMaxChunkBytes, part_.size(), "bytes of a chunk");
+    }
+    if (part_.size() > upload_.size_bytes() - part_.offset()) {
+      return Refuse(Refusal::kDataLengthMismatch,
+                    absl::StrCat("the chunks hold more than the tensor: at ", part_.offset(), " come ", part_.size(),
+                                 " bytes, and it has ", upload_.size_bytes()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeChunk() {
+    RETURN_IF_ERROR(CheckPlace());
+    if (part_.offset() != upload_.arrived()) upload_.Rewind(part_.offset());
+    has_chunks_ = true;
+    char* const to = upload_.bytes() + upload_.arrived();
+    if (!part_.CopyTo(to)) {
+      return Refuse(Refusal::kChecksumMismatch,
+                    absl::StrCat("the chunk at ", part_.offset(), " is not what its checksum says; send it again"));
+    }
+    if (is_bool_ && !codec::IsBoolData({to, static_cast<size_t>(part_.size())})) {
+      return Refuse(Refusal::kDataInvalid, "a BOOL tensor holds a byte other than 0 and 1; send x != 0");
+    }
+    upload_.Advance(part_.size());
+    return absl::OkStatus();
+  }
+
+  // No more messages come.
+  absl::Status Complete() {
+    if (session_ == nullptr) return Refuse(Refusal::kMalformedMessage, "the upload ended before its header");
+    v1::PutTensorResponse response;
+    response.set_handle(upload_.handle());
+    response.set_byte_count(upload_.arrived());
+    if (upload_.arrived() == upload_.size_bytes()) {
+      RETURN_IF_ERROR(upload_.Commit());
+    } else if (call_.cancel()->cancelled()) {
+      return Refuse(Refusal::kCancelled, "the client cancelled the upload");
+    } else if (!is_resumable_) {
+      return Refuse(Refusal::kDataLengthMismatch,
+                    absl::StrCat("the upload ended after ", upload_.arrived(), " of ", upload_.size_bytes(), " bytes"));
+    }
+    const grpc::Slice slice(response.SerializeAsString());
+    *response_ = grpc::ByteBuffer(&slice, 1);
+    call_.record().sent_bytes = static_cast<int64_t>(slice.size());
+    return absl::OkStatus();
+  }
+
+  void End(const absl::Status& status) {
+    if (!is_resumable_) upload_.Drop();
+    upload_ = TensorUpload();  // another call may go on before this one is told
+    Finish(call_.Outcome(status));
+  }
+
+  ServedCall call_;
+  grpc::ByteBuffer* const response_;
+  grpc::ByteBuffer bytes_;
+  TensorPart part_;
+  SessionPtr session_;  // null: no header yet
+  TensorUpload upload_;
+  bool is_bool_ = false;
+  bool is_resumable_ = false;
+  bool has_chunks_ = false;
+};
+
+}  // namespace
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartPutTensor(const ServiceParts& parts,
+                                                          grpc::CallbackServerContext* context,
+                                                          grpc::ByteBuffer* response) {
+  auto* const call = new PutTensorCall(parts, context, response);
+  call->Start();
+  return call;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,22 @@
+#ifndef TENSORD_SERVER_RPC_PUT_TENSOR_H_
+#define TENSORD_SERVER_RPC_PUT_TENSOR_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "server/rpc/service_parts.h"
+
+namespace tensord::server {
+
+// A call of PutTensor: a header, and chunks that follow each other, which go from the transport's slices into the
+// tensor's memory. The quota is charged at the header. An upload that is not resumable leaves nothing behind unless all
+// of it came; of a resumable one stays what did, as far as checksums hold, and another call goes on from there. Every
+// message renews the session's lease. The parts outlive the call, which owns itself.
+grpc::ServerReadReactor<grpc::ByteBuffer>* StartPutTensor(const ServiceParts& parts,
+                                                          grpc::CallbackServerContext* context,
+                                                          grpc::ByteBuffer* response);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_PUT_TENSOR_H_

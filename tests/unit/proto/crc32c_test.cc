@@ -1,0 +1,62 @@
+#include "proto/checksum/crc32c.h"
+
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace tensord {
+namespace {
+
+// Bit by bit, from the definition.
+uint32_t Defined(absl::string_view bytes) {
+  uint32_t crc = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    crc ^= static_cast<uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78 : 0);
+  }
+  return ~crc;
+}
+
+TEST(Crc32cTest, PublishedValues) {
+  std::string rising(32, '\0'), falling(32, '\0');
+  std::iota(rising.begin(), rising.end(), '\0');
+  std::iota(falling.rbegin(), falling.rend(), '\0');
+  const struct {
+    std::string bytes;
+    uint32_t crc;
+  } cases[] = {{"", 0},
+               {"123456789", 0xE3069283},
+               // RFC 3720, B.4.
+               {std::string(32, '\0'), 0x8A9136AA},
+               {std::string(32, '\xFF'), 0x62A8AB43},
+               {rising, 0x46DD794E},
+               {falling, 0x113FDB5C}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(Crc32c(c.bytes), c.crc);
+    EXPECT_EQ(ExtendCrc32cByTables(0, c.bytes), c.crc);
+  }
+}
+
+TEST(Crc32cTest, EveryLengthAndPlaceAndCut) {
+  std::mt19937_64 random(1);
+  std::string bytes(300, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (size_t begin = 0; begin < 9; ++begin) {
+    for (size_t length = 0; length < 70; ++length) {
+      const absl::string_view part = absl::string_view(bytes).substr(begin, length);
+      const uint32_t expected = Defined(part);
+      EXPECT_EQ(Crc32c(part), expected);
+      EXPECT_EQ(ExtendCrc32cByTables(0, part), expected);
+      const size_t cut = length / 3;
+      EXPECT_EQ(ExtendCrc32c(Crc32c(part.substr(0, cut)), part.substr(cut)), expected);
+      EXPECT_EQ(ExtendCrc32cByTables(Crc32c(part.substr(0, cut)), part.substr(cut)), expected);
+    }
+  }
+  EXPECT_EQ(Crc32c(bytes), Defined(bytes));
+}
+
+}  // namespace
+}  // namespace tensord
