@@ -21,7 +21,7 @@ namespace {
 
 using Chunk = v1::GetTensorResponse::Chunk;
 
-// A call that sends and receives bytes. Every step waits until it is done.
+// A call that sends and receives bytes. One step is under way at a time: what is started must be waited for.
 class ByteStream {
  public:
   ByteStream(grpc::GenericStub& stub, grpc::ClientContext& context, const char* method)
@@ -30,18 +30,17 @@ class ByteStream {
     Wait();
   }
 
+  void StartWrite(const grpc::ByteBuffer& message) { call_->Write(message, nullptr); }
+  void StartRead(grpc::ByteBuffer* message) { call_->Read(message, nullptr); }
   // False: the call is over.
-  bool Write(const grpc::ByteBuffer& message) {
-    call_->Write(message, nullptr);
-    return Wait();
+  bool Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue_.Next(&tag, &ok) && ok;
   }
   void WritesDone() {
     call_->WritesDone(nullptr);
     Wait();
-  }
-  bool Read(grpc::ByteBuffer* message) {
-    call_->Read(message, nullptr);
-    return Wait();
   }
   absl::Status Finish() {
     grpc::Status status;
@@ -51,12 +50,6 @@ class ByteStream {
   }
 
  private:
-  bool Wait() {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue_.Next(&tag, &ok) && ok;
-  }
-
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
 };
@@ -166,33 +159,46 @@ absl::Status SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v
   *first.mutable_header() = std::move(header);
 
   ByteStream stream(stub, context, "/tensord.v1.Compute/PutTensor");
-  bool goes_on = stream.Write(ToBytes(first));
+  stream.StartWrite(ToBytes(first));
+  bool goes_on = true;
   for (size_t at = 0; goes_on && at < tensor.size_bytes(); at += kChunkBytes) {
-    goes_on = stream.Write(EncodeChunk(tensor, at, std::min(kChunkBytes, tensor.size_bytes() - at)));
+    // Its checksum is computed while the chunk before goes out.
+    const grpc::ByteBuffer chunk = EncodeChunk(tensor, at, std::min(kChunkBytes, tensor.size_bytes() - at));
+    goes_on = stream.Wait();
+    if (goes_on) stream.StartWrite(chunk);
   }
-  if (goes_on) stream.WritesDone();
+  if (goes_on && stream.Wait()) stream.WritesDone();
   grpc::ByteBuffer response;
-  stream.Read(&response);
+  stream.StartRead(&response);
+  stream.Wait();
   return stream.Finish();
 }
 
 absl::StatusOr<HostTensor> ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context,
                                          const v1::GetTensorRequest& request) {
   ByteStream stream(stub, context, "/tensord.v1.Compute/GetTensor");
-  if (stream.Write(ToBytes(request))) stream.WritesDone();
+  stream.StartWrite(ToBytes(request));
+  if (stream.Wait()) stream.WritesDone();
   Gathering gathering;
   absl::Status gathered;
   bool has_header = false;
-  for (grpc::ByteBuffer message; gathered.ok() && stream.Read(&message);) {
+  grpc::ByteBuffer next;
+  stream.StartRead(&next);
+  while (stream.Wait()) {
+    // The next message comes while this one is gathered.
+    grpc::ByteBuffer message;
+    message.Swap(&next);
+    stream.StartRead(&next);
+    if (!gathered.ok()) continue;
     if (has_header) {
       gathered = gathering.Add(message);
-      continue;
+    } else {
+      v1::GetTensorResponse first;
+      gathered = ParseBytes(message, &first) && first.has_header() ? gathering.Begin(first.header()) : Malformed();
+      has_header = true;
     }
-    v1::GetTensorResponse first;
-    gathered = ParseBytes(message, &first) && first.has_header() ? gathering.Begin(first.header()) : Malformed();
-    has_header = true;
+    if (!gathered.ok()) context.TryCancel();
   }
-  if (!gathered.ok()) context.TryCancel();
   const absl::Status ended = stream.Finish();
   if (!gathered.ok()) return gathered;
   if (!ended.ok()) return ended;

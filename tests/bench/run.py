@@ -19,6 +19,7 @@ import report  # noqa: E402
 PROGRAMS = [
     ("bench_in_process", ["in_process"]),
     ("bench_s1", ["S1"]),
+    ("bench_s4", ["S4"]),
     ("bench_compile", ["S2_compile"]),
     ("suite.py", ["G"]),
     ("vector_math.py", ["vector_math"]),

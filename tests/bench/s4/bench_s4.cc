@@ -1,0 +1,334 @@
+// S4, big tensors: 64 MiB to the server by Execute and PutTensor, and back by GetTensor, against the same bytes in an
+// ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
+// called in turns, and are compared within each round, because a shared machine changes its speed between rounds. Every
+// client ends with the tensor's bytes in one piece. The ordinary client and server have a process of their own, whose
+// allocator and gRPC are as they come; the others share this one, and the same settings.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "clients/cpp/channel_arguments.h"
+#include "clients/cpp/execute_wire.h"
+#include "clients/cpp/tensor_transfer.h"
+#include "engine/base/allocator_tuning.h"
+#include "server/daemon.h"
+#include "server/rpc/shared_slice.h"
+#include "tensord/v1/compute.grpc.pb.h"
+#include "tests/bench/s4/ordinary_peer.h"
+#include "tests/bench/s4/raw_peer.h"
+
+namespace tensord {
+namespace {
+
+constexpr char kExecute[] = "/tensord.v1.Compute/Execute";
+// What the service promises: so many times as fast as a message, and at least so much of the speed of slices.
+constexpr double kFasterThanMessage = 2.5;
+constexpr double kOfRaw = 0.8;
+
+struct Options {
+  int rounds = 15;
+  int64_t mebibytes = 64;
+  std::string json;
+};
+
+struct Contestant {
+  std::string name;
+  std::function<bool()> call;
+  std::vector<double> times_ms;  // by round
+};
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "S4: %s\n", what.c_str());
+  std::exit(1);
+}
+
+struct Peer {
+  std::unique_ptr<grpc::Service> service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+Peer Serve(std::unique_ptr<grpc::Service> service, const std::string& address) {
+  Peer peer = {.service = std::move(service)};
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.RegisterService(peer.service.get());
+  builder.SetMaxReceiveMessageSize(-1);
+  // As tensord's own: frames and windows are no part of the comparison.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1 << 20);
+  peer.server = builder.BuildAndStart();
+  if (peer.server == nullptr) Die("cannot listen at " + address);
+  return peer;
+}
+
+std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+  grpc::ChannelArguments arguments = client::TunedChannelArguments();
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+bool CallBytes(grpc::GenericStub& stub, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareUnaryCall(&context, kExecute, request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (!status.ok()) std::fprintf(stderr, "S4: %s\n", status.error_message().c_str());
+  return status.ok();
+}
+
+Contestant RawUpload(const std::shared_ptr<grpc::Channel>& channel, const std::shared_ptr<std::string>& tensor) {
+  return {"raw", [stub = std::make_shared<grpc::GenericStub>(channel), tensor] {
+            const grpc::Slice slice = server::SharedSlice(*tensor, std::shared_ptr<const void>(tensor, tensor->data()));
+            grpc::ByteBuffer response;
+            return CallBytes(*stub, grpc::ByteBuffer(&slice, 1), &response);
+          }};
+}
+
+Contestant RawDownload(const std::shared_ptr<grpc::Channel>& channel, size_t size) {
+  return {"raw", [stub = std::make_shared<grpc::GenericStub>(channel), size] {
+            const grpc::Slice empty;
+            grpc::ByteBuffer response;
+            std::vector<grpc::Slice> slices;
+            if (!CallBytes(*stub, grpc::ByteBuffer(&empty, 1), &response) || !response.Dump(&slices).ok()) return false;
+            const std::unique_ptr<char[]> bytes(new char[size]);
+            size_t at = 0;
+            for (const grpc::Slice& slice : slices) {
+              std::memcpy(bytes.get() + at, slice.begin(), slice.size());
+              at += slice.size();
+            }
+            return at == size;
+          }};
+}
+
+// The server, and a tensor on both sides.
+struct Ours {
+  std::unique_ptr<server::Daemon> daemon;
+  std::shared_ptr<grpc::GenericStub> stub;
+  server::SessionPtr session;
+  client::HostTensor tensor;
+  std::string take;  // fingerprint of what answers with the first element
+};
+
+v1::Graph FirstElement(int64_t elements) {
+  v1::Graph graph;
+  v1::GraphInput* input = graph.add_inputs();
+  input->set_name("x");
+  input->mutable_type()->set_dtype(v1::DTYPE_F32);
+  input->mutable_type()->add_shape()->set_size(elements);
+  v1::GraphOutput* output = graph.add_outputs();
+  output->set_name("y");
+  output->set_value("first");
+  v1::Node* node = graph.add_nodes();
+  node->set_name("first");
+  node->add_inputs("x");
+  node->mutable_slice()->add_start_indices(0);
+  node->mutable_slice()->add_limit_indices(1);
+  return graph;
+}
+
+std::string Compile(const std::shared_ptr<grpc::Channel>& channel, const v1::Graph& graph) {
+  grpc::ClientContext context;
+  v1::CompileRequest request;
+  *request.mutable_graph() = graph;
+  v1::CompileResponse response;
+  const grpc::Status status = v1::Compute::NewStub(channel)->Compile(&context, request, &response);
+  if (!status.ok()) Die("the graph was refused: " + status.error_message());
+  return response.program().fingerprint();
+}
+
+Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& bytes) {
+  server::ServerConfig config;
+  config.add_listen(address);
+  config.mutable_log()->set_level("off");
+  auto daemon = server::Daemon::Start(config);
+  if (!daemon.ok()) Die(std::string(daemon.status().message()));
+  Ours ours = {.daemon = *std::move(daemon)};
+  const auto channel = Dial(address);
+  ours.stub = std::make_shared<grpc::GenericStub>(channel);
+  const auto session = ours.daemon->parts().sessions->Open("default", absl::ZeroDuration());
+  if (!session.ok()) Die(session.status().ToString());
+  ours.session = *session;
+  const int64_t elements = static_cast<int64_t>(bytes->size() / sizeof(float));
+  ours.tensor = *client::HostTensor::FromBuffer(client::DType::kF32, {elements}, client::MemoryOrder::kColumnMajor,
+                                                std::shared_ptr<const char>(bytes, bytes->data()), bytes->size());
+  ours.take = Compile(channel, FirstElement(elements));
+  return ours;
+}
+
+bool Put(Ours& ours, const std::string& handle) {
+  v1::PutTensorRequest::Header header;
+  header.set_session(ours.session->id());
+  header.set_handle(handle);
+  grpc::ClientContext context;
+  const absl::Status sent = client::SendTensor(*ours.stub, context, std::move(header), ours.tensor);
+  if (!sent.ok()) std::fprintf(stderr, "S4: %s\n", std::string(sent.message()).c_str());
+  return sent.ok();
+}
+
+Contestant ExecuteUpload(Ours& ours) {
+  return {"execute", [&ours] {
+            v1::ExecuteRequest request;
+            request.set_fingerprint(ours.take);
+            const auto message = client::EncodeExecuteRequest(request, {&ours.tensor, 1});
+            grpc::ByteBuffer response;
+            return message.ok() && CallBytes(*ours.stub, *message, &response);
+          }};
+}
+
+Contestant PutUpload(Ours& ours) {
+  return {"put", [&ours] {
+            // What the call before left there.
+            ours.session->Delete({{"up"}});
+            return Put(ours, "up");
+          }};
+}
+
+Contestant GetDownload(Ours& ours) {
+  return {"get", [&ours] {
+            v1::GetTensorRequest request;
+            request.set_session(ours.session->id());
+            request.set_handle("down");
+            grpc::ClientContext context;
+            const auto received = client::ReceiveTensor(*ours.stub, context, request);
+            return received.ok() && received->size_bytes() == ours.tensor.size_bytes();
+          }};
+}
+
+double Measure(Contestant& contestant) {
+  const auto start = std::chrono::steady_clock::now();
+  if (!contestant.call()) Die(contestant.name + " failed");
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+void Run(std::vector<Contestant>& contestants, int rounds) {
+  for (int round = -2; round < rounds; ++round) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      Contestant& next = contestants[(i + static_cast<size_t>(round + 2)) % contestants.size()];
+      const double time = Measure(next);
+      if (round >= 0) next.times_ms.push_back(time);
+    }
+  }
+}
+
+// How many times as fast as the peer, by the median of the rounds.
+double Ratio(const Contestant& ours, const Contestant& peer) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < ours.times_ms.size(); ++i) ratios.push_back(peer.times_ms[i] / ours.times_ms[i]);
+  return Median(ratios);
+}
+
+// Contestants 0 and 1 are the message and the slices.
+std::vector<std::string> Report(const std::string& direction, const std::vector<Contestant>& contestants,
+                                double mebibytes) {
+  std::vector<std::string> rows;
+  const double message = Median(contestants[0].times_ms), raw = Median(contestants[1].times_ms);
+  std::printf("S4 %-9s message %8.2f ms (%.2f GB/s)   raw %8.2f ms (%.2f GB/s)\n", direction.c_str(), message,
+              mebibytes * 1.048576 / message, raw, mebibytes * 1.048576 / raw);
+  for (size_t i = 2; i < contestants.size(); ++i) {
+    const Contestant& ours = contestants[i];
+    const double time = Median(ours.times_ms), to_message = Ratio(ours, contestants[0]);
+    const double to_raw = Ratio(ours, contestants[1]);
+    std::printf("S4 %-9s %-8s%8.2f ms   %.2f times a message (bar %.1f)   %.2f of raw (bar %.1f)\n", direction.c_str(),
+                ours.name.c_str(), time, to_message, kFasterThanMessage, to_raw, kOfRaw);
+    rows.push_back(absl::StrFormat(
+        R"({"workload": "S4_%s_%s", "threads": 1, "ours_ms": %.6f, "limit_ms": %.6f, "limit": "message", "peers": {"message": %.6f, "raw": %.6f}, "ratio": %.4f, "of_raw": %.4f})",
+        direction, ours.name, time, message / kFasterThanMessage, message, raw, to_message, to_raw));
+  }
+  return rows;
+}
+
+bool ParseOptions(int argc, char** argv, Options* options) {
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view flag = argv[i];
+    if (absl::ConsumePrefix(&flag, "--rounds=")) {
+      if (!absl::SimpleAtoi(flag, &options->rounds) || options->rounds < 1) return false;
+    } else if (absl::ConsumePrefix(&flag, "--mebibytes=")) {
+      if (!absl::SimpleAtoi(flag, &options->mebibytes) || options->mebibytes < 1 || options->mebibytes > 1024) {
+        return false;
+      }
+    } else if (absl::ConsumePrefix(&flag, "--json=")) {
+      options->json = std::string(flag);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int Main(const Options& options) {
+  char folder[] = "/tmp/tensord-s4.XXXXXX";
+  if (mkdtemp(folder) == nullptr) return 1;
+  const auto socket = [&](const char* name) { return absl::StrCat("unix:", folder, "/", name); };
+  const size_t size = static_cast<size_t>(options.mebibytes) << 20;
+  OrdinaryPeer ordinary(socket("message"), size);
+  TuneAllocator();
+  const auto bytes = std::make_shared<std::string>(size, 'x');
+  // Before the daemon: it gives every server that is built after it the health and reflection services.
+  Peer raw = Serve(MakeRawService(bytes), socket("raw"));
+  Ours ours = StartOurs(socket("tensord"), bytes);
+  if (!Put(ours, "down")) return 1;
+  std::vector<std::string> rows;
+  {
+    const auto channel = Dial(socket("raw"));
+    std::vector<Contestant> uploads = {{"message", [&] { return ordinary.Upload(); }, {}},
+                                       RawUpload(channel, bytes),
+                                       ExecuteUpload(ours),
+                                       PutUpload(ours)};
+    std::vector<Contestant> downloads = {
+        {"message", [&] { return ordinary.Download(); }, {}}, RawDownload(channel, size), GetDownload(ours)};
+    Run(uploads, options.rounds);
+    Run(downloads, options.rounds);
+    rows = Report("upload", uploads, static_cast<double>(options.mebibytes));
+    for (std::string& row : Report("download", downloads, static_cast<double>(options.mebibytes))) {
+      rows.push_back(std::move(row));
+    }
+  }
+  if (!options.json.empty())
+    std::ofstream(options.json) << "{\"workloads\": [" << absl::StrJoin(rows, ",\n  ") << "]}\n";
+  ours.stub.reset();
+  ours.session.reset();
+  raw.server->Shutdown();
+  ours.daemon->RequestStop();
+  ours.daemon->RunUntilStopped();
+  std::filesystem::remove_all(folder);  // with the sockets
+  return 0;
+}
+
+}  // namespace
+}  // namespace tensord
+
+int main(int argc, char** argv) {
+  tensord::Options options;
+  if (!tensord::ParseOptions(argc, argv, &options)) {
+    std::fprintf(stderr, "usage: bench_s4 [--rounds=15] [--mebibytes=64] [--json=FILE]\n");
+    return 2;
+  }
+  return tensord::Main(options);
+}
