@@ -90,6 +90,15 @@ CollectedMetrics::Tables FftTables() {
   return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses};
 }
 
+CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
+  const SessionStore::Stats stats = sessions.stats();
+  CollectedMetrics::Resident resident{.sessions = stats.sessions, .expired = stats.expired, .devices = {}};
+  for (const auto& [device, use] : stats.devices) {
+    resident.devices[device] = {.tensors = use.tensors, .bytes = use.bytes};
+  }
+  return resident;
+}
+
 CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   const CallGate::Snapshot inside = gate.snapshot();
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
@@ -137,7 +146,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                              .cache = parts->cache.get(),
                              .log = parts->log.get(),
                              .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
-                             .fft_tables = &FftTables})};
+                             .fft_tables = &FftTables,
+                             .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); }})};
 
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
@@ -154,6 +164,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .max_priority = config.scheduling().max_priority(),
+                          .stream_requests = config.sessions().stream_requests(),
+                          .stream_bytes = config.sessions().stream_bytes(),
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .print_and_parse = config.testing().print_and_parse(),

@@ -23,6 +23,7 @@ absl::Status CheckWanted(const RunRequest& request) {
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
+  if (request.started != nullptr) *request.started = true;
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());
@@ -43,8 +44,10 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
   for (size_t i = 0; i < results.buffers.size(); ++i) {
+    // Arguments, constants and other results that lie there would be owners too.
+    const bool sole = Buffer::HasOnlyOwners(results.buffers[i], 1);
     ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
-    outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes)});
+    outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes), .sole = sole});
   }
   outcome.run_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
   if (request.profile) outcome.profile = MakeProfile(times, start);

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_RUNTIME_RUN_H_
 #define TENSORD_ENGINE_RUNTIME_RUN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,7 +21,8 @@ struct HostTensor {
   ConcreteType type;
   std::shared_ptr<const void> bytes;
   bool donated =
-      false;  // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
+      false;          // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
+  bool sole = false;  // of a result: nobody else has the memory that the bytes lie in
 };
 
 struct RunOutcome {
@@ -37,8 +39,9 @@ struct RunRequest {
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;
-  std::string tenant;    // who shares the device with others
-  int32_t priority = 0;  // higher runs first; engine/runtime/queued_run.h
+  std::string tenant;                          // who shares the device with others
+  int32_t priority = 0;                        // higher runs first; engine/runtime/queued_run.h
+  std::shared_ptr<std::atomic<bool>> started;  // set when the run begins; may be null
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

@@ -1,14 +1,39 @@
 #include "server/lifecycle/call_gate.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/base/refusal.h"
 
 namespace tensord::server {
 
 bool CallGate::MoveTo(ServingState state) {
-  MutexLock lock(&mutex_);
-  if (state <= inside_.state) return false;
-  inside_.state = state;
+  std::vector<std::weak_ptr<DrainWatcher>> watchers;
+  {
+    MutexLock lock(&mutex_);
+    if (state <= inside_.state) return false;
+    inside_.state = state;
+    if (state >= ServingState::kDraining) watchers.swap(watchers_);
+  }
+  for (const std::weak_ptr<DrainWatcher>& watcher : watchers) {
+    if (const auto living = watcher.lock()) living->OnDrain();
+  }
   return true;
+}
+
+void CallGate::Watch(std::weak_ptr<DrainWatcher> watcher) {
+  {
+    MutexLock lock(&mutex_);
+    if (inside_.state < ServingState::kDraining) {
+      if (watchers_.size() >= look_at_) {
+        std::erase_if(watchers_, [](const std::weak_ptr<DrainWatcher>& one) { return one.expired(); });
+        look_at_ = std::max(look_at_, 2 * watchers_.size());
+      }
+      watchers_.push_back(std::move(watcher));
+      return;
+    }
+  }
+  if (const auto living = watcher.lock()) living->OnDrain();
 }
 
 absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {

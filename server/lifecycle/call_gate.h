@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -15,6 +17,16 @@ namespace tensord::server {
 
 // kStarting → kServing → kDraining → kStopped; from any of them to kStopped.
 enum class ServingState : uint8_t { kStarting, kServing, kDraining, kStopped };
+
+// Who wants to know when the server begins to drain.
+class DrainWatcher {
+ public:
+  // Called once, on the thread that moves the gate, under no lock of it; must not block.
+  virtual void OnDrain() = 0;
+
+ protected:
+  ~DrainWatcher() = default;
+};
 
 // Where calls come in and go out: the state of the server, and how many calls with how many bytes are inside.
 // Thread-safe.
@@ -41,6 +53,9 @@ class CallGate {
   absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");
   void Leave(int64_t request_bytes, const std::string& tenant = "");
 
+  // Tells the watcher when the server drains; at once where it does already, never once it is gone.
+  void Watch(std::weak_ptr<DrainWatcher> watcher);
+
   // Waits until no call is inside, or the time comes, or WakeWaiters was called and `give_up` says so. Whether it is
   // empty.
   bool WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up);
@@ -57,6 +72,8 @@ class CallGate {
   CondVar changed_;
   Snapshot inside_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> bytes_of_tenant_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<DrainWatcher>> watchers_ ABSL_GUARDED_BY(mutex_);
+  size_t look_at_ ABSL_GUARDED_BY(mutex_) = 64;  // so many watchers: some may be gone
 };
 
 }  // namespace tensord::server

@@ -47,7 +47,8 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
   const Tables fft = sources_.fft_tables();
-  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak;
+  const Resident resident = sources_.resident();
+  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, resident_tensors, resident_bytes;
   for (const auto& executor : sources_.executors->all()) {
     const DeviceExecutor::Stats stats = executor->stats();
     for (size_t level = 0; level < kNumPriorityClasses; ++level) {
@@ -66,6 +67,10 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
     add("result", "trimmed", memory.trimmed, &blocks);
     add("state", "in_use", memory.in_use_bytes, &bytes);
     add("state", "free", memory.free_bytes, &bytes);
+    const auto kept = resident.devices.find(executor->device());
+    const Resident::Device on_device = kept == resident.devices.end() ? Resident::Device{} : kept->second;
+    resident_tensors.push_back({{{"device", executor->device()}}, static_cast<double>(on_device.tensors)});
+    resident_bytes.push_back({{{"device", executor->device()}}, static_cast<double>(on_device.bytes)});
     peak.push_back({{{"device", executor->device()}}, static_cast<double>(memory.peak_in_use_bytes)});
   }
   std::vector<MetricFamily> families;
@@ -90,7 +95,11 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   families.push_back(Family(Metric::queue_depth, MetricType::Gauge, std::move(depth)));
   families.push_back(Family(Metric::queue_oldest_age, MetricType::Gauge, std::move(oldest)));
   families.push_back(Gauge(Metric::ready, admission.ready ? 1 : 0));
+  families.push_back(Family(Metric::resident_bytes, MetricType::Gauge, std::move(resident_bytes)));
+  families.push_back(Family(Metric::resident_tensors, MetricType::Gauge, std::move(resident_tensors)));
   families.push_back(Gauge(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
+  families.push_back(Gauge(Metric::sessions, static_cast<double>(resident.sessions)));
+  families.push_back(Counter(Metric::sessions_expired, static_cast<double>(resident.expired)));
   families.push_back(Gauge(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
   return families;
 }

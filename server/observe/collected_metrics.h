@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,16 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t hits = 0;
     int64_t misses = 0;
   };
+  // What clients keep on the server.
+  struct Resident {
+    struct Device {
+      int64_t tensors = 0;
+      int64_t bytes = 0;
+    };
+    int64_t sessions = 0;
+    int64_t expired = 0;
+    std::map<std::string, Device> devices;
+  };
   struct Sources {
     std::string version;
     const ExecutorPool* executors;
@@ -37,6 +48,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const Log* log;
     std::function<Admission()> admission;
     std::function<Tables()> fft_tables;
+    std::function<Resident()> resident;
   };
 
   explicit CollectedMetrics(Sources sources);

@@ -96,9 +96,21 @@ void Metrics::CallEnded(const RequestRecord& record) {
   }
   counter->Increment();
 
+  CountRequest(record);
+  if (record.method == RpcMethod::kExecute) CountRun(record);
+}
+
+void Metrics::StreamedExecuteEnded(const RequestRecord& record) {
+  CountRequest(record);
+  CountRun(record);
+}
+
+void Metrics::CountRequest(const RequestRecord& record) {
   if (const std::optional<Rejection> rejection = RejectionOf(record)) rejected_[*rejection]->Increment();
   if (record.compile.has_value()) compile_seconds_->Observe(absl::ToDoubleSeconds(*record.compile));
-  if (record.method != RpcMethod::kExecute) return;
+}
+
+void Metrics::CountRun(const RequestRecord& record) {
   for (DeviceSeries& device : devices_) {
     if (device.device == record.device) CountExecute(record, device);
   }

@@ -46,6 +46,8 @@ class Metrics {
   void CallCancelled(RpcMethod method);
   // A call that ended; it must have been started.
   void CallEnded(const RequestRecord& record);
+  // A request of an ExecuteStream that ended: what is counted of a program's run, not of a call.
+  void StreamedExecuteEnded(const RequestRecord& record);
 
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
 
@@ -71,6 +73,8 @@ class Metrics {
     std::array<prometheus::Histogram*, kNumStages> stages;
   };
 
+  void CountRequest(const RequestRecord& record);
+  void CountRun(const RequestRecord& record);
   void CountExecute(const RequestRecord& record, DeviceSeries& series);
   // Nothing where the call was refused for another reason than want of room, or not at all.
   static std::optional<Rejection> RejectionOf(const RequestRecord& record);

@@ -1,9 +1,9 @@
 #include "server/rpc/compute_service.h"
 
+#include "server/rpc/execute_stream.h"
 #include "server/rpc/get_tensor.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/put_tensor.h"
-#include "server/rpc/refused_stream.h"
 #include "server/rpc/unary_call.h"
 #include "tensord/v1/compute.grpc.pb.h"
 
@@ -38,14 +38,13 @@ class ComputeService final : public RawCompute {
   TENSORD_UNARY_METHOD(Execute, HandleExecute)
   TENSORD_UNARY_METHOD(GetServerInfo, HandleGetServerInfo)
   TENSORD_UNARY_METHOD(Differentiate, HandleUnsupported)
-  TENSORD_UNARY_METHOD(OpenSession, HandleUnsupported)
-  TENSORD_UNARY_METHOD(CloseSession, HandleUnsupported)
-  TENSORD_UNARY_METHOD(DeleteTensors, HandleUnsupported)
+  TENSORD_UNARY_METHOD(OpenSession, HandleOpenSession)
+  TENSORD_UNARY_METHOD(CloseSession, HandleCloseSession)
+  TENSORD_UNARY_METHOD(DeleteTensors, HandleDeleteTensors)
 #undef TENSORD_UNARY_METHOD
 
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ExecuteStream(Context* context) override {
-    return new RefusedStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>>(parts_, RpcMethod::kExecuteStream,
-                                                                              context);
+    return server::ExecuteStream::Start(parts_, context);
   }
   grpc::ServerReadReactor<ByteBuffer>* PutTensor(Context* context, ByteBuffer* response) override {
     return StartPutTensor(parts_, context, response);

@@ -23,14 +23,30 @@ std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, absl::s
   return std::shared_ptr<const void>(copy, copy.get());
 }
 
+// `order` is the program's.
+absl::StatusOr<HostTensor> ResidentArgument(const ResidentTensor& tensor, bool writable, Order order,
+                                            const std::string& device) {
+  if (tensor.type.device != device) {
+    return Refuse(Refusal::kArgumentMismatch,
+                  absl::StrCat("the program runs on ", device, " and the resident tensor is on ", tensor.type.device,
+                               "; send it there first"));
+  }
+  HostTensor host{.type = tensor.type.type, .bytes = tensor.bytes, .donated = writable};
+  if (tensor.type.order != order && host.type.rank() > 1) {
+    const codec::TensorHeader header = {.type = host.type, .order = tensor.type.order};
+    host.bytes =
+        Reordered(header, {static_cast<const char*>(tensor.bytes.get()), static_cast<size_t>(tensor.type.num_bytes())});
+    host.donated = true;
+  }
+  if (order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
+  return host;
+}
+
 absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedExecute>& request, int index, Order order,
                                           const codec::GraphLimits& limits) {
   const v1::Argument& argument = request->message.arguments(index);
   if (argument.value_case() == v1::Argument::VALUE_NOT_SET) {
     return Refuse(Refusal::kMalformedMessage, "the argument has no value");
-  }
-  if (argument.value_case() != v1::Argument::kTensor) {
-    return Refuse(Refusal::kUnsupportedRequest, "this server keeps no resident tensors; send the tensor itself");
   }
   const v1::Tensor& tensor = argument.tensor();
   const absl::string_view data = request->DataOf(index);
@@ -56,7 +72,10 @@ absl::Status AtArgument(const absl::Status& status, int index, const std::string
 }  // namespace
 
 absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
-                                                        const ExecProgram& program, const codec::GraphLimits& limits) {
+                                                        const CompiledProgram& compiled, const HandleClaim& claim,
+                                                        absl::Span<const bool> writable,
+                                                        const codec::GraphLimits& limits) {
+  const ExecProgram& program = compiled.program();
   const int count = request->message.arguments_size();
   if (static_cast<size_t>(count) != program.inputs.size()) {
     return Refuse(Refusal::kArgumentCount,
@@ -65,8 +84,14 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
   const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
   std::vector<HostTensor> arguments;
   arguments.reserve(static_cast<size_t>(count));
+  size_t use = 0;  // of the claim
   for (int i = 0; i < count; ++i) {
-    absl::StatusOr<HostTensor> argument = DecodeArgument(request, i, order, limits);
+    const auto value = request->message.arguments(i).value_case();
+    const bool is_resident = value == v1::Argument::kHandle || value == v1::Argument::kDonatedHandle;
+    absl::StatusOr<HostTensor> argument =
+        is_resident ? ResidentArgument(claim.Read(use), writable[use], order, compiled.device())
+                    : DecodeArgument(request, i, order, limits);
+    if (is_resident) ++use;
     if (!argument.ok()) return AtArgument(argument.status(), i, program.inputs[static_cast<size_t>(i)].name);
     arguments.push_back(*std::move(argument));
   }

@@ -5,18 +5,24 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/exec/exec_program.h"
+#include "absl/types/span.h"
+#include "engine/runtime/compiled_program.h"
 #include "engine/runtime/run.h"
 #include "proto/codec/limits.h"
 #include "server/rpc/received_execute.h"
+#include "server/sessions/handle_claim.h"
 
 namespace tensord::server {
 
 // The arguments of a request as a program takes them. A tensor in the program's order is borrowed from the request,
-// which it keeps alive and which must not be const itself: the run may write over it. One in the other order is copied.
-// ARGUMENT_COUNT, what the tensor codec refuses, naming the argument, and UNSUPPORTED_REQUEST for a resident tensor.
+// which it keeps alive and which must not be const itself: the run may write over it. A resident one is read where it
+// lies, and written over where `writable` says so, by use of the claim. What is in the other order is copied.
+// ARGUMENT_COUNT; naming the argument, what the tensor codec refuses, and ARGUMENT_MISMATCH for a tensor on another
+// device.
 absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
-                                                        const ExecProgram& program, const codec::GraphLimits& limits);
+                                                        const CompiledProgram& program, const HandleClaim& claim,
+                                                        absl::Span<const bool> writable,
+                                                        const codec::GraphLimits& limits);
 
 }  // namespace tensord::server
 

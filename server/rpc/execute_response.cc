@@ -14,7 +14,7 @@ namespace {
 
 // Field numbers of tensord/v1/{compute,tensor}.proto; a test compares the bytes with protobuf's own.
 constexpr int kResponseRequestId = 1, kResponseResults = 2, kResponseStats = 3;
-constexpr int kResultTensor = 1;
+constexpr int kResultTensor = 1, kResultHandle = 2;
 constexpr int kTensorDtype = 1, kTensorShape = 2, kTensorOrder = 3, kTensorData = 15;
 
 // Below this a copy costs less than a slice of its own.
@@ -63,6 +63,14 @@ class SliceList {
 
 }  // namespace
 
+bool IsKept(const v1::ResultOption& option) {
+  return option.delivery() == v1::ResultOption::DELIVERY_KEEP || option.delivery() == v1::ResultOption::DELIVERY_BOTH;
+}
+
+bool IsSent(const v1::ResultOption& option) {
+  return option.delivery() == v1::ResultOption::DELIVERY_INLINE || option.delivery() == v1::ResultOption::DELIVERY_BOTH;
+}
+
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
     uint64_t request_id, Order order, absl::Span<const HostTensor> results,
     const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats) {
@@ -70,13 +78,14 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
   if (request_id != 0) AppendVarintField(kResponseRequestId, request_id, &slices.written());
   int64_t total = 0;
   for (size_t i = 0; i < results.size(); ++i) {
-    const bool discarded = static_cast<int>(i) < options.size() &&
-                           options.Get(static_cast<int>(i)).delivery() == v1::ResultOption::DELIVERY_DISCARD;
-    const int64_t data_bytes = discarded ? 0 : results[i].type.num_bytes();
+    const v1::ResultOption* option = static_cast<int>(i) < options.size() ? &options.Get(static_cast<int>(i)) : nullptr;
+    const int64_t data_bytes = option == nullptr || IsSent(*option) ? results[i].type.num_bytes() : 0;
+    const bool named = option != nullptr && IsKept(*option);
+    const int64_t handle_bytes = named ? LengthFieldSize(static_cast<int64_t>(option->handle().size())) : 0;
     const std::string header = EncodeTensorHeader(results[i].type, order);
     const int64_t tensor_bytes =
         static_cast<int64_t>(header.size()) + (data_bytes > 0 ? LengthFieldSize(data_bytes) : 0);
-    const int64_t result_bytes = LengthFieldSize(tensor_bytes);
+    const int64_t result_bytes = LengthFieldSize(tensor_bytes) + handle_bytes;
     // Results are at most some exabytes together, as the device held them; no sum overflows.
     total += LengthFieldSize(result_bytes);
     if (total > kMaxResponseBytes) {
@@ -85,13 +94,13 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
     AppendLengthTag(kResponseResults, result_bytes, &slices.written());
     AppendLengthTag(kResultTensor, tensor_bytes, &slices.written());
     slices.written().append(header);
-    if (data_bytes == 0) continue;
-    AppendLengthTag(kTensorData, data_bytes, &slices.written());
-    if (data_bytes < kSharedFrom) {
-      slices.written().append(static_cast<const char*>(results[i].bytes.get()), static_cast<size_t>(data_bytes));
-    } else {
+    if (data_bytes > 0) AppendLengthTag(kTensorData, data_bytes, &slices.written());
+    if (data_bytes >= kSharedFrom) {
       slices.AddShared(results[i], data_bytes);
+    } else if (data_bytes > 0) {
+      slices.written().append(static_cast<const char*>(results[i].bytes.get()), static_cast<size_t>(data_bytes));
     }
+    if (named) AppendBytesField(kResultHandle, option->handle(), &slices.written());
   }
   const std::string encoded_stats = stats.SerializeAsString();
   AppendBytesField(kResponseStats, encoded_stats, &slices.written());

@@ -7,11 +7,14 @@ namespace tensord::server {
 
 // The methods of tensord.v1.Compute with one request and one response, each in a file of its own. See UnaryCall for
 // what a handler may do.
+void HandleCloseSession(UnaryCall* call);
 void HandleCompile(UnaryCall* call);
+void HandleDeleteTensors(UnaryCall* call);
 void HandleExecute(UnaryCall* call);
 void HandleExplain(UnaryCall* call);
 void HandleGetProgram(UnaryCall* call);
 void HandleGetServerInfo(UnaryCall* call);
+void HandleOpenSession(UnaryCall* call);
 // Of a method that this server does not provide.
 void HandleUnsupported(UnaryCall* call);
 

@@ -17,12 +17,18 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
 absl::Status ServedCall::Enter(int64_t request_bytes) {
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
-  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, absl::Now()));
-  RETURN_IF_ERROR(parts_.gate->Enter(request_bytes, caller_.tenant));
+  RETURN_IF_ERROR(EnterRequest(request_bytes));
   entered_ = true;
   entered_bytes_ = request_bytes;
   return absl::OkStatus();
 }
+
+absl::Status ServedCall::EnterRequest(int64_t request_bytes) {
+  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, absl::Now()));
+  return parts_.gate->Enter(request_bytes, caller_.tenant);
+}
+
+void ServedCall::LeaveRequest(int64_t request_bytes) { parts_.gate->Leave(request_bytes, caller_.tenant); }
 
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
   const auto deadline = context_->deadline();
@@ -45,7 +51,7 @@ void ServedCall::Ended() {
   parts_.metrics->CallEnded(record_);
   if (parts_.log->LogsRequests()) record_.peer = context_->peer();
   parts_.log->Request(record_);
-  if (entered_) parts_.gate->Leave(entered_bytes_, caller_.tenant);
+  if (entered_) LeaveRequest(entered_bytes_);
 }
 
 }  // namespace tensord::server

@@ -28,6 +28,9 @@ class ServedCall {
 
   // Whether the call may go on; `request_bytes` is what came with it.
   absl::Status Enter(int64_t request_bytes);
+  // Likewise for each request of a stream that was let in, which leaves with the same size.
+  absl::Status EnterRequest(int64_t request_bytes);
+  void LeaveRequest(int64_t request_bytes);
   void Cancelled();
   void Ended();
 

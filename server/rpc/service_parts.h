@@ -40,6 +40,8 @@ struct ServiceParts {
   codec::GraphLimits graph_limits;
   absl::Duration default_deadline;
   int32_t max_priority = 0;                  // that a request gets
+  int64_t stream_requests = 0;               // in flight of one ExecuteStream
+  int64_t stream_bytes = 0;                  // of them
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise
   bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form

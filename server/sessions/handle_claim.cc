@@ -1,5 +1,6 @@
 #include "server/sessions/handle_claim.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -54,6 +55,8 @@ absl::Status HandleClaim::CheckReady() {
   return absl::OkStatus();
 }
 
+ResidentType HandleClaim::TypeOf(size_t use) const { return uses_[use].slot->type(); }
+
 ResidentTensor HandleClaim::Read(size_t use) const { return *uses_[use].slot->Read(); }
 
 std::shared_ptr<ResidentMemory> HandleClaim::MemoryOf(size_t use) const { return uses_[use].slot->memory(); }
@@ -80,15 +83,14 @@ Waiters HandleClaim::Fail(const absl::Status& cause) {
   Waiters waiters;
   if (session_ == nullptr) return waiters;
   const absl::Status& first_cause = first_cause_.ok() ? cause : first_cause_;
-  for (const Keep& keep : keeps_) {
-    if (!poisons_) session_->Forget(keep.handle, keep.slot);
-  }
   for (const Use& use : uses_) {
     if (!use.donated || started_) continue;
-    for (const Keep& keep : keeps_) {
-      if (keep.handle == use.handle) session_->Forget(keep.handle, keep.slot);
-    }
-    session_->Restore(use.handle, use.slot);
+    const auto successor =
+        std::find_if(keeps_.begin(), keeps_.end(), [&](const Keep& keep) { return keep.handle == use.handle; });
+    session_->Restore(use.handle, use.slot, successor == keeps_.end() ? nullptr : successor->slot);
+  }
+  for (const Keep& keep : keeps_) {
+    if (!poisons_) session_->Forget(keep.handle, keep.slot);
   }
   for (const Keep& keep : keeps_) {
     Waiters of_slot = keep.slot->Fail(first_cause);

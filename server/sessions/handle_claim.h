@@ -57,6 +57,7 @@ class HandleClaim {
 
   // ---- When they are ready ----
 
+  ResidentType TypeOf(size_t use) const;
   ResidentTensor Read(size_t use) const;
   std::shared_ptr<ResidentMemory> MemoryOf(size_t use) const;
   // Whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before Read.

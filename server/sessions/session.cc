@@ -244,9 +244,11 @@ void Session::Forget(absl::string_view handle, const TensorSlotPtr& slot) {
   if (found != table_.end() && found->second == slot) table_.erase(found);
 }
 
-void Session::Restore(const std::string& handle, const TensorSlotPtr& slot) {
+void Session::Restore(const std::string& handle, const TensorSlotPtr& slot, const TensorSlotPtr& instead_of) {
   MutexLock lock(&mutex_);
-  if (!closed_) table_.emplace(handle, slot);
+  if (closed_) return;
+  const auto [place, is_free] = table_.emplace(handle, slot);
+  if (!is_free && place->second == instead_of) place->second = slot;
 }
 
 void Session::Close() {

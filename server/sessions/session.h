@@ -89,8 +89,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void Forget(absl::string_view handle, const TensorSlotPtr& slot);
   // The upload under that name becomes a tensor. HANDLE_UNKNOWN where the name is no longer the slot's.
   absl::Status FinishUpload(absl::string_view handle, const TensorSlotPtr& slot);
-  // Gives a name back that a request had taken away, unless it is somebody else's by now.
-  void Restore(const std::string& handle, const TensorSlotPtr& slot);
+  // Gives a name back that a request had taken away, unless it is somebody else's by now than `instead_of`, which the
+  // request had put in its place; null: nothing.
+  void Restore(const std::string& handle, const TensorSlotPtr& slot, const TensorSlotPtr& instead_of);
 
  private:
   using Table = absl::flat_hash_map<std::string, TensorSlotPtr>;

@@ -185,8 +185,50 @@ class Client:
         """
         alignment = alignment or wire.ResponseAlignment()
         request_id = alignment.request_id()
-        typed = [_typed(argument, session) for argument in arguments]
         handles = [session.new_handle() if kept else "" for kept in keep]
+        request = self.encode_run(
+            program,
+            arguments,
+            request_id=request_id,
+            session=session,
+            handles=handles,
+            device=device,
+            disabled_passes=disabled_passes,
+            priority=priority,
+            profile=profile,
+        )
+        begin = time.perf_counter()
+        response = self._call("Execute", request, timeout)
+        round_trip_time = time.perf_counter() - begin
+        try:
+            payloads, stats, error = wire.decode_execute_response(response)
+        except wire.MalformedResponse as failure:
+            raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
+        if error is not None:
+            raise errors.from_wire(contract.Error.FromString(error))
+        alignment.learn(payloads, request_id)
+        _mark_donated(arguments)
+        handles += [""] * (len(payloads) - len(handles))
+        results = [self._result(payload, handle, session) for payload, handle in zip(payloads, handles)]
+        return results, Stats(stats, round_trip_time)
+
+    def encode_run(
+        self,
+        program,
+        arguments,
+        *,
+        request_id,
+        session,
+        handles,
+        device="",
+        disabled_passes=(),
+        priority=0,
+        profile=False,
+        pipeline=None,
+    ):
+        """Bytes of the request; `handles` names the results to keep, "" for others. In a pipeline, what it donates is
+        gone at once."""
+        typed = [_typed(argument, session, pipeline) for argument in arguments]
         named = isinstance(program, str)
         request = wire.encode_execute_request(
             typed,
@@ -199,22 +241,9 @@ class Client:
             profile=profile,
             request_id=request_id,
         )
-        begin = time.perf_counter()
-        response = self._call("Execute", request, timeout)
-        round_trip_time = time.perf_counter() - begin
-        try:
-            payloads, stats, error = wire.decode_execute_response(response)
-        except wire.MalformedResponse as failure:
-            raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
-        if error is not None:
-            raise errors.from_wire(contract.Error.FromString(error))
-        alignment.learn(payloads, request_id)
-        for argument in arguments:
-            if isinstance(argument, Donation):
-                argument.remote.mark_gone()
-        handles += [""] * (len(payloads) - len(handles))
-        results = [self._result(payload, handle, session) for payload, handle in zip(payloads, handles)]
-        return results, Stats(stats, round_trip_time)
+        if pipeline is not None:
+            _mark_donated(arguments)
+        return request
 
     def _result(self, payload, handle, session):
         if payload is None or payload.array is None and not handle:
@@ -259,6 +288,18 @@ class Client:
         response = self._call(method, request.SerializeToString(), timeout)
         return response_class.FromString(response) if response_class else None
 
+    def stream(self, method, requests, timeout):
+        """A call of a method with streams both ways: an iterable of bytes in, an iterator of bytes out."""
+        try:
+            call = self._channel.stream_stream(_SERVICE + method)
+            return call(requests, timeout=timeout, metadata=self._metadata or None)
+        except ValueError as failure:
+            raise errors.Cancelled(f"the client is closed: {failure}") from None
+
+    def error_of(self, failure):
+        """The exception to raise for what a stream raised."""
+        return errors.from_rpc(failure, self.target) if isinstance(failure, grpc.RpcError) else failure
+
     def upload(self, messages, timeout):
         """A call of PutTensor, from the bytes of its messages."""
         self._call("PutTensor", messages, timeout, kind="stream_unary")
@@ -297,12 +338,18 @@ def source_name(number):
     return _SOURCES.get(number, "unspecified")
 
 
-def _typed(argument, session):
+def _mark_donated(arguments):
+    for argument in arguments:
+        if isinstance(argument, Donation):
+            argument.remote.mark_gone()
+
+
+def _typed(argument, session, pipeline=None):
     remote = remote_of(argument)
     if remote is not None:
         if remote.session is not session:
             raise ValueError(f"{remote!r} belongs to {remote.session!r}, the call to {session!r}")
-        return remote.as_argument(donated=isinstance(argument, Donation))
+        return remote.as_argument(isinstance(argument, Donation), pipeline)
     array, dtype = argument if isinstance(argument, tuple) else (argument, None)
     dtype = dtypes.as_dtype(np.asarray(array).dtype) if dtype is None else dtype
     return wire.contiguous(array, dtype), dtype

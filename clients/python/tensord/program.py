@@ -7,7 +7,7 @@ import numpy as np
 
 from tensord import dims, dtypes, errors, tree, wire
 from tensord.array import Array
-from tensord.client import default_client, source_name, seconds
+from tensord.client import Stats, default_client, source_name, seconds
 from tensord.graph_builder import GraphBuilder
 from tensord.lifting import as_array, show
 from tensord.session import remote_of
@@ -225,12 +225,12 @@ class CompiledProgram:
         value for each. Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for
         what the server refuses.
         """
-        arguments = self._traced.flatten_arguments(args)
+        arguments, kept = self.prepare(args, keep)
         options = {"priority": priority, "profile": profile, "timeout": timeout}
         options["session"] = session or next(
             (one.session for one in map(remote_of, arguments) if one is not None), None
         )
-        options["keep"] = self._traced.flatten_kept(keep)
+        options["keep"] = kept
         if any(options["keep"]) and options["session"] is None:
             raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
         try:
@@ -241,10 +241,25 @@ class CompiledProgram:
             self._compile(timeout)
             arrays, stats = self._execute(arguments, options)
             stats.source, stats.compile_time = self.source, self.compile_time
+        self._count(stats)
+        return self._traced.unflatten_results(arrays)
+
+    def prepare(self, args, keep):
+        """What a call sends: its arguments, checked, and which of the results are kept."""
+        return self._traced.flatten_arguments(args), self._traced.flatten_kept(keep)
+
+    def unflatten_results(self, results):
+        """Results in the structure that the function returned."""
+        return self._traced.unflatten_results(results)
+
+    def note_run(self, message, round_trip_time):
+        """A pipeline's run has ended, of which the server says this (a contract.ExecutionStats)."""
+        self._count(Stats(message, round_trip_time))
+
+    def _count(self, stats):
         with self._lock:
             self.stats = stats
             self.call_count += 1
-        return self._traced.unflatten_results(arrays)
 
     def explain(self, timeout=None):
         """Why the program runs as it does: its instructions, segments, fused kernels and memory plan, as text."""

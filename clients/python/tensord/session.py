@@ -5,26 +5,42 @@ import itertools
 import numpy as np
 
 from tensord import contract, dtypes, transfer, wire
+from tensord.dims import is_static
+from tensord.pipeline import Pipeline
 
 
 class RemoteArray:
     """A tensor that a session keeps on the server; an argument of programs like a NumPy array, without being sent.
 
-    Made by Session.put and by programs that are called with keep=…; it lives until it is deleted or donated, or until
-    its session ends. fetch() brings its numbers here.
+    Made by Session.put, by programs that are called with keep=… and by pipelines; it lives until it is deleted or
+    donated, or until its session ends. fetch() brings its numbers here. A pipeline's may not be there yet: its own runs
+    use it all the same, everything else waits for it.
     """
 
-    __slots__ = ("session", "handle", "dtype", "shape", "_gone")
+    __slots__ = ("session", "handle", "dtype", "_shape", "_gone", "_run")
 
-    def __init__(self, session, handle, dtype, shape):
-        self.session, self.handle, self.dtype, self.shape, self._gone = session, handle, dtype, shape, False
+    def __init__(self, session, handle, dtype, shape, run=None):
+        self.session, self.handle, self.dtype, self._shape, self._gone = session, handle, dtype, shape, False
+        self._run = run  # of a pipeline, that is to make it
 
     def __repr__(self):
-        return f"RemoteArray({self.dtype}{self.shape}{', gone' if self._gone else ''})"
+        return f"RemoteArray({self.dtype}{self._shape or ''}{', gone' if self._gone else ''})"
+
+    @property
+    def shape(self):
+        if self._shape is None:  # a size that only the run decides
+            self._run.wait()
+            if self._shape is None:
+                raise ValueError(f"{self!r} was never made: its run failed")
+        return self._shape
 
     @property
     def ndim(self):
         return len(self.shape)
+
+    def arrive(self, payload):
+        """The run that makes it has ended, and this is what the server says of it."""
+        self._shape = payload.shape
 
     def fetch(self, *, timeout=None):
         """The numbers, a NumPy array."""
@@ -38,10 +54,16 @@ class RemoteArray:
         """Frees its memory on the server."""
         self.session.delete([self], timeout=timeout)
 
-    def as_argument(self, donated=False):
+    def as_argument(self, donated=False, pipeline=None):
         if self._gone:
             raise ValueError(f"{self!r} was deleted or donated")
+        self.wait(pipeline)
         return wire.Handle(self.handle, donated)
+
+    def wait(self, pipeline=None):
+        """Returns when the server has it, or never will have; at once in the pipeline that makes it."""
+        if self._run is not None and self._run.pipeline is not pipeline:
+            self._run.wait()
 
     def mark_gone(self):
         self._gone = True
@@ -117,10 +139,21 @@ class Session:
     def delete(self, remotes, *, timeout=None):
         """Frees the memory of RemoteArrays; those that are gone already are left out."""
         living = [remote for remote in remotes if not remote._gone]
+        for remote in living:
+            remote.wait()
         request = contract.DeleteTensorsRequest(session=self.id, handles=[remote.handle for remote in living])
         self.client.unary("DeleteTensors", request, contract.DeleteTensorsResponse, timeout)
         for remote in living:
             remote.mark_gone()
+
+    def pipeline(self, *, timeout=None):
+        """A Pipeline, whose runs follow each other without waiting; timeout in seconds is that of all together."""
+        return Pipeline(self, timeout)
+
+    def promise(self, handle, spec, run):
+        """The RemoteArray that a pipeline's run is to make, of a Spec."""
+        static = all(is_static(size) for size in spec.shape)
+        return RemoteArray(self, handle, spec.dtype, tuple(spec.shape) if static else None, run)
 
     def new_handle(self):
         return f"t{next(self._numbers)}"
@@ -128,5 +161,6 @@ class Session:
     def _fetch(self, remote, timeout):
         if remote._gone:
             raise ValueError(f"{remote!r} was deleted or donated")
+        remote.wait()
         request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
         return self.client.download(request, timeout)

@@ -133,6 +133,11 @@ class Payload:
         self.dtype, self.shape, self.array, self.offset = dtype, shape, array, offset
 
 
+def request_id_of(data):
+    """The id of the request that an ExecuteResponse answers. Raises MalformedResponse."""
+    return next((value for number, value in fields(data, 0, len(data)) if number == 1), 0)
+
+
 def decode_execute_response(data):
     """(payloads, stats, error): a list of Payloads (None for a result without tensor), a contract.ExecutionStats, and a
     contract.Error's bytes or None. Raises MalformedResponse."""

@@ -274,22 +274,27 @@ TEST_F(BadInputTest, OptionsThatDoNotExist) {
 
 TEST_F(BadInputTest, WhatIsNotProvided) {
   const auto channel = server_->Dial();
-  for (const char* method : {"Differentiate", "OpenSession", "CloseSession", "DeleteTensors"}) {
+  const grpc::Status status = CallRaw(channel, "tensord.v1.Compute/Differentiate", "").status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(DetailOf(status).reason(), "UNSUPPORTED_REQUEST");
+  EXPECT_THAT(status.error_message(), HasSubstr("Differentiate"));
+}
+
+TEST_F(BadInputTest, SessionsThatAreNone) {
+  const auto channel = server_->Dial();
+  for (const char* method : {"CloseSession", "DeleteTensors"}) {
     const grpc::Status status = CallRaw(channel, std::string("tensord.v1.Compute/") + method, "").status;
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
-    EXPECT_EQ(DetailOf(status).reason(), "UNSUPPORTED_REQUEST") << method;
-    EXPECT_THAT(status.error_message(), HasSubstr(method));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << method;
+    EXPECT_EQ(DetailOf(status).reason(), "SESSION_UNKNOWN") << method;
+  }
+  for (const char* method : {"OpenSession", "CloseSession", "DeleteTensors"}) {
+    const grpc::Status status = CallRaw(channel, std::string("tensord.v1.Compute/") + method, "\xff\xff").status;
+    EXPECT_EQ(DetailOf(status).reason(), "MALFORMED_MESSAGE") << method;
   }
   v1::ExecuteRequest request = RequestOf(SmallAdd(), {});
-  request.add_arguments()->set_handle("h");
-  request.add_arguments()->set_donated_handle("h");
-  v1::ExecuteResponse response;
-  EXPECT_EQ(DetailOf(Execute(server_->stub(), request, &response)).reason(), "UNSUPPORTED_REQUEST");
-  request.add_results()->set_delivery(v1::ResultOption::DELIVERY_KEEP);
-  EXPECT_EQ(DetailOf(Execute(server_->stub(), request, &response)).reason(), "UNSUPPORTED_REQUEST");
-  request = RequestOf(SmallAdd(), {});
   request.set_session("s");
-  EXPECT_EQ(DetailOf(Execute(server_->stub(), request, &response)).reason(), "UNSUPPORTED_REQUEST");
+  v1::ExecuteResponse response;
+  EXPECT_EQ(DetailOf(Execute(server_->stub(), request, &response)).reason(), "SESSION_UNKNOWN");
 }
 
 TEST_F(BadInputTest, AnUnknownMethod) {

@@ -215,19 +215,5 @@ TEST(ReflectionTest, ListsTheService) {
   EXPECT_TRUE(stream.Finish().ok());
 }
 
-TEST(StreamTest, StreamingMethodsAreRefusedWithAReason) {
-  InProcessServer server;
-  for (const char* method : {"ExecuteStream"}) {
-    RawStream stream(server.Dial(), std::string("tensord.v1.Compute/") + method);
-    stream.Write("");
-    stream.WritesDone();
-    std::string message;
-    EXPECT_FALSE(stream.Read(&message));
-    const grpc::Status status = stream.Finish();
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
-    EXPECT_EQ(DetailOf(status).reason(), "UNSUPPORTED_REQUEST") << method;
-  }
-}
-
 }  // namespace
 }  // namespace tensord

@@ -1,6 +1,7 @@
 #include "server/lifecycle/call_gate.h"
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -99,6 +100,33 @@ TEST(CallGateTest, AWaiterThatIsWokenLooksAgain) {
   hurry = true;
   gate.WakeWaiters();
   waiter.join();
+}
+
+class CountingWatcher : public DrainWatcher {
+ public:
+  void OnDrain() override { ++count_; }
+  int count() const { return count_; }
+
+ private:
+  std::atomic<int> count_{0};
+};
+
+TEST(CallGateTest, WatchersLearnOfTheDrainOnce) {
+  CallGate gate(100);
+  const auto early = std::make_shared<CountingWatcher>();
+  auto gone = std::make_shared<CountingWatcher>();
+  gate.Watch(early);
+  gate.Watch(gone);
+  for (int i = 0; i < 1000; ++i) gate.Watch(std::make_shared<CountingWatcher>());
+  gone = nullptr;
+  gate.MoveTo(ServingState::kServing);
+  EXPECT_EQ(early->count(), 0);
+  gate.MoveTo(ServingState::kDraining);
+  gate.MoveTo(ServingState::kStopped);
+  EXPECT_EQ(early->count(), 1);
+  const auto late = std::make_shared<CountingWatcher>();
+  gate.Watch(late);
+  EXPECT_EQ(late->count(), 1);
 }
 
 }  // namespace

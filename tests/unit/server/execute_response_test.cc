@@ -130,5 +130,22 @@ TEST(WireBytesTest, VarintSizesMatchWhatIsWritten) {
   }
 }
 
+TEST(ExecuteResponseTest, KeptResultsCarryTheirHandle) {
+  const std::vector<HostTensor> results = Samples();
+  google::protobuf::RepeatedPtrField<v1::ResultOption> options;
+  v1::ExecuteResponse expected;
+  for (size_t i = 0; i < results.size(); ++i) {
+    v1::ResultOption* option = options.Add();
+    option->set_delivery(i % 2 == 0 ? v1::ResultOption::DELIVERY_KEEP : v1::ResultOption::DELIVERY_BOTH);
+    option->set_handle(std::string(i * 17 + 1, 'h'));
+    *expected.add_results() = ExpectedResult(results[i], Order::kColumnMajor, /*discarded=*/i % 2 == 0);
+    expected.mutable_results(static_cast<int>(i))->set_handle(option->handle());
+  }
+  expected.mutable_stats()->set_device("cpu:0");
+  const auto response = EncodeExecuteResponse(0, Order::kColumnMajor, results, options, expected.stats());
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(Flatten(*response), expected.SerializeAsString());
+}
+
 }  // namespace
 }  // namespace tensord::server

@@ -107,7 +107,11 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .cache = &cache,
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
-       .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2}; }});
+       .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2}; },
+       .resident =
+           [] {
+             return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}};
+           }});
   std::set<std::string> exported, declared;
   for (const auto& family : metrics.registry()->Collect()) exported.insert(family.name);
   for (const auto& family : collected.Collect()) exported.insert(family.name);

@@ -1,0 +1,171 @@
+"""Runs of one session that follow each other without a round trip between them."""
+
+import concurrent.futures
+import itertools
+import queue
+import threading
+import time
+
+from tensord import contract, errors, wire
+
+_MOST_WAITING = 64
+_LOOK_SECONDS = 0.1
+
+
+class Pipeline:
+    """Sends runs one after the other over one stream; made by Session.pipeline(). Thread-safe. Use it in a `with`.
+
+        with session.pipeline() as pipeline:
+            for _ in range(100):
+                state, change = pipeline.run(step, state.donate(), keep=(True, False))
+            print(change.result())
+
+    Results that are kept are RemoteArrays that later runs may use at once; the others are concurrent.futures.Futures.
+    A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
+    HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
+    tell it by. A program that the server has forgotten is not compiled again here.
+    """
+
+    def __init__(self, session, timeout=None):
+        self.session = session
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._runs = {}  # id: _Run, of those without an answer
+        self._failure = None  # of a run without futures, or of the stream
+        self._closed = False
+        self._ended = threading.Event()
+        self._requests = queue.Queue(_MOST_WAITING)
+        self._call = session.client.stream("ExecuteStream", iter(self._requests.get, None), timeout)
+        self._reader = threading.Thread(target=self._read, name="tensord-pipeline", daemon=True)
+        self._reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+        else:  # the failure that ends the block is the one to report
+            self._call.cancel()
+            self._ended.wait()
+
+    def run(self, program, *args, keep=False, priority=0, profile=False):
+        """Sends a run of a CompiledProgram and returns its results to come; keep as in a call of the program.
+
+        Waits where the server takes no more for now. Raises what the call would raise before anything is sent, and
+        Cancelled where the stream has ended.
+        """
+        arguments, kept = program.prepare(args, keep)
+        with self._lock:  # requests go out in the order of their ids
+            if self._closed or self._ended.is_set():
+                raise self._failure or errors.Cancelled("the pipeline is closed")
+            run = _Run(self, next(self._ids), program, kept)
+            request = self.session.client.encode_run(
+                program.fingerprint,
+                arguments,
+                request_id=run.id,
+                session=self.session,
+                handles=run.handles,
+                priority=priority,
+                profile=profile,
+                pipeline=self,
+            )
+            self._runs[run.id] = run
+            self._send(request)
+        return run.results()
+
+    def close(self):
+        """Waits until all runs are answered and ends the stream; raises the first failure that no future tells."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._send(None)
+        self._ended.wait()
+        self._reader.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _send(self, request):
+        while not self._ended.is_set():
+            try:
+                return self._requests.put(request, timeout=_LOOK_SECONDS)
+            except queue.Full:  # the server holds us back; or the stream has ended, and nobody reads any more
+                continue
+        return None
+
+    def _read(self):
+        failure = None
+        try:
+            for response in self._call:
+                self._answer(response)
+        except Exception as stopped:  # a thread has nobody to raise to: what is left is told below
+            failure = self.session.client.error_of(stopped)
+        self._ended.set()
+        with self._lock:
+            left, self._runs = list(self._runs.values()), {}
+            if failure is not None and self._failure is None and (left or not self._closed):
+                self._failure = failure
+        for run in left:
+            run.fail(failure or errors.DataLoss("the stream ended without an answer"))
+        try:
+            self._requests.put_nowait(None)  # whoever still takes requests for the stream is told to stop
+        except queue.Full:
+            pass
+
+    def _answer(self, response):
+        try:
+            request_id = wire.request_id_of(response)
+            payloads, stats, error = wire.decode_execute_response(response)
+        except wire.MalformedResponse as failure:
+            raise errors.DataLoss(f"the server sent an unreadable answer: {failure}") from None
+        run = self._runs.pop(request_id, None)
+        if run is None:
+            raise errors.DataLoss(f"the server answered request {request_id}, which is not in flight")
+        if error is None:
+            run.finish(payloads, stats)
+            return
+        failure = errors.from_wire(contract.Error.FromString(error))
+        if not run.futures and self._failure is None:
+            self._failure = failure
+        run.fail(failure)
+
+
+class _Run:
+    """One run on its way: what the caller has of its results, and how they come to be."""
+
+    def __init__(self, pipeline, run_id, program, kept):
+        session = pipeline.session
+        specs = program.output_specs
+        kept = list(kept) + [False] * (len(specs) - len(kept))
+        self.id, self.pipeline, self._program = run_id, pipeline, program
+        self.handles = [session.new_handle() if one else "" for one in kept]
+        self._begin = time.perf_counter()
+        self._answered = threading.Event()
+        self._results = [
+            session.promise(handle, spec, self) if handle else concurrent.futures.Future()
+            for handle, spec in zip(self.handles, specs)
+        ]
+        self.futures = [one for one in self._results if isinstance(one, concurrent.futures.Future)]
+
+    def results(self):
+        return self._program.unflatten_results(self._results)
+
+    def wait(self):
+        """Returns when the server has answered."""
+        self._answered.wait()
+
+    def finish(self, payloads, stats):
+        for result, handle, payload in zip(self._results, self.handles, payloads):
+            if handle:
+                result.arrive(payload)
+            elif payload is None or payload.array is None:
+                result.set_exception(errors.DataLoss("the server sent a result without data"))
+            else:
+                result.set_result(wire.aligned(payload.array))
+        self._program.note_run(stats, time.perf_counter() - self._begin)
+        self._answered.set()
+
+    def fail(self, failure):
+        for future in self.futures:
+            future.set_exception(failure)
+        self._answered.set()

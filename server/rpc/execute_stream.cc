@@ -1,0 +1,199 @@
+#include "server/rpc/execute_stream.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "server/rpc/execution.h"
+#include "server/rpc/received_execute.h"
+#include "server/rpc/streamed_request.h"
+
+namespace tensord::server {
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Start(
+    const ServiceParts& parts, grpc::CallbackServerContext* context) {
+  const auto stream = std::make_shared<ExecuteStream>(parts, context);
+  stream->self_ = stream;
+  const absl::Status entered = stream->call_.Enter(0);
+  if (!entered.ok()) {
+    MutexLock lock(&stream->mutex_);
+    stream->EndLocked(entered);
+  }
+  stream->Step();
+  parts.gate->Watch(stream);
+  return stream.get();
+}
+
+ExecuteStream::ExecuteStream(const ServiceParts& parts, grpc::CallbackServerContext* context)
+    : call_(parts, RpcMethod::kExecuteStream, context), peer_(parts.log->LogsRequests() ? context->peer() : "") {}
+
+void ExecuteStream::OnDrain() {
+  {
+    MutexLock lock(&mutex_);
+    EndLocked(Refuse(Refusal::kServerDraining, "the server is shutting down; what was in flight is answered"));
+  }
+  Step();
+}
+
+void ExecuteStream::EndLocked(const absl::Status& status) {
+  if (ending_) return;
+  ending_ = true;
+  end_ = status;
+}
+
+void ExecuteStream::OnReadDone(bool ok) {
+  if (ok) {
+    Take();
+  } else {
+    MutexLock lock(&mutex_);
+    EndLocked(absl::OkStatus());
+  }
+  {
+    // Only now: the next request must not overtake this one on its way to the session.
+    MutexLock lock(&mutex_);
+    reading_ = false;
+  }
+  Step();
+}
+
+void ExecuteStream::Take() {
+  grpc::ByteBuffer bytes;
+  bytes.Swap(&incoming_);
+  const ServiceParts& parts = call_.parts();
+  Place place{.bytes = static_cast<int64_t>(bytes.Length())};
+  const absl::Status entered = call_.EnterRequest(place.bytes);
+  place.entered = entered.ok();
+  absl::StatusOr<ReceivedExecute> received = ReceiveExecute(&bytes, parts.payloads, parts.graph_limits);
+  uint64_t id = 0;
+  bool owns_id = false;
+  {
+    MutexLock lock(&mutex_);
+    call_.record().received_bytes += place.bytes;
+    ++in_flight_;
+    in_flight_bytes_ += place.bytes;
+    if (!received.ok()) {
+      // Nobody can say whose response this would be.
+      EndLocked(received.status());
+      LeaveLocked(place);
+      return;
+    }
+    id = received->message.request_id();
+    owns_id = ids_.insert(id).second;
+  }
+  auto* request = new StreamedRequest(shared_from_this(), id, place, owns_id);
+  if (!entered.ok()) return request->Fail(entered);
+  if (!owns_id) {
+    return request->Fail(Refuse(Refusal::kRequestIdDuplicate,
+                                absl::StrCat("another request of the stream is in flight with the id ", id)));
+  }
+  request->Continue([&] { StartExecution(request, *std::move(received), /*poisons=*/true); });
+}
+
+void ExecuteStream::Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id) {
+  {
+    MutexLock lock(&mutex_);
+    if (owns_id) ids_.erase(id);
+    responses_.push_back({.bytes = std::move(response), .place = place});
+  }
+  Step();
+}
+
+void ExecuteStream::OnWriteDone(bool ok) {
+  if (!ok) call_.cancel()->Cancel();
+  {
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    LeaveLocked(being_sent_);
+    outgoing_.Clear();
+    if (!ok) broken_ = true;
+  }
+  Step();
+}
+
+void ExecuteStream::OnCancel() {
+  call_.Cancelled();
+  {
+    MutexLock lock(&mutex_);
+    broken_ = true;
+  }
+  Step();
+}
+
+void ExecuteStream::OnDone() {
+  call_.Ended();
+  const std::shared_ptr<ExecuteStream> last = std::move(self_);
+}
+
+void ExecuteStream::LeaveLocked(const Place& place) {
+  --in_flight_;
+  in_flight_bytes_ -= place.bytes;
+  if (place.entered) call_.LeaveRequest(place.bytes);
+}
+
+bool ExecuteStream::HasRoomLocked() const {
+  const ServiceParts& parts = call_.parts();
+  return in_flight_ < parts.stream_requests && in_flight_bytes_ < parts.stream_bytes;
+}
+
+ExecuteStream::Action ExecuteStream::NextLocked() {
+  if (finished_) return Action::kNone;
+  if (broken_) {
+    EndLocked(Refuse(Refusal::kCancelled, "the client is gone"));
+    for (const Response& response : responses_) LeaveLocked(response.place);
+    responses_.clear();
+  }
+  if (!writing_ && !responses_.empty()) {
+    writing_ = true;
+    outgoing_.Swap(&responses_.front().bytes);
+    being_sent_ = responses_.front().place;
+    responses_.pop_front();
+    call_.record().sent_bytes += static_cast<int64_t>(outgoing_.Length());
+    return Action::kWrite;
+  }
+  if (!reading_ && !ending_ && HasRoomLocked()) {
+    reading_ = true;
+    return Action::kRead;
+  }
+  if (ending_ && in_flight_ == 0) {
+    finished_ = true;
+    return Action::kFinish;
+  }
+  return Action::kNone;
+}
+
+void ExecuteStream::Step() {
+  const std::shared_ptr<ExecuteStream> self = shared_from_this();
+  {
+    MutexLock lock(&mutex_);
+    if (stepping_) return;
+    stepping_ = true;
+  }
+  while (true) {
+    Action action = Action::kNone;
+    absl::Status end;
+    {
+      MutexLock lock(&mutex_);
+      action = NextLocked();
+      end = end_;
+      if (action == Action::kNone) {
+        stepping_ = false;
+        return;
+      }
+    }
+    switch (action) {
+      case Action::kRead:
+        StartRead(&incoming_);
+        break;
+      case Action::kWrite:
+        StartWrite(&outgoing_);
+        break;
+      case Action::kFinish:
+        Finish(call_.Outcome(end));
+        break;
+      case Action::kNone:
+        break;
+    }
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,97 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTE_STREAM_H_
+#define TENSORD_SERVER_RPC_EXECUTE_STREAM_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "engine/base/mutex.h"
+#include "server/lifecycle/call_gate.h"
+#include "server/rpc/served_call.h"
+
+namespace tensord::server {
+
+class StreamedRequest;
+
+// One ExecuteStream call: requests in, responses out in the order in which they are ready. Requests are in flight from
+// their arrival until their response is sent; where there are as many, or as many bytes, as the settings allow, no more
+// are read. What fails fails in its response, and the stream goes on; bytes that are no request end it, after what was
+// in flight. Owns itself: gRPC and its requests hold it.
+//
+//   reading → ending (half closed, bytes that are no request, the server drains, the client is gone) → finished
+//
+// Thread-safe. gRPC is called by one thread at a time, under no lock (see Step).
+class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                            public DrainWatcher,
+                            public std::enable_shared_from_this<ExecuteStream> {
+ public:
+  // What gRPC wants back from the method. The parts outlive the call.
+  static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Start(const ServiceParts& parts,
+                                                                            grpc::CallbackServerContext* context);
+  ExecuteStream(const ServiceParts& parts, grpc::CallbackServerContext* context);
+
+  void OnDrain() override;
+
+ private:
+  friend class StreamedRequest;
+
+  // What a request takes up while it is in flight.
+  struct Place {
+    int64_t bytes = 0;
+    bool entered = false;  // the gate
+  };
+  struct Response {
+    grpc::ByteBuffer bytes;
+    Place place;
+  };
+  enum class Action : uint8_t { kNone, kRead, kWrite, kFinish };
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  // The request that has come in.
+  void Take();
+  // A request's answer. `id` is free again, unless it was another's.
+  void Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id);
+
+  // Does what is to be done next with gRPC, until there is nothing. Whoever comes while another thread does that leaves
+  // it to that thread.
+  void Step();
+  Action NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveLocked(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoomLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ServedCall call_;
+  const std::string peer_;
+  std::shared_ptr<ExecuteStream> self_;  // while gRPC may call
+  grpc::ByteBuffer incoming_;            // gRPC's while it reads
+  grpc::ByteBuffer outgoing_;            // gRPC's while it writes
+
+  Mutex mutex_;
+  bool stepping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // no more is read
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // no more can be written
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // what the call ends with
+  int64_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_set<uint64_t> ids_ ABSL_GUARDED_BY(mutex_);  // of the requests that have no answer yet
+  std::deque<Response> responses_ ABSL_GUARDED_BY(mutex_);     // ready to be sent
+  Place being_sent_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTE_STREAM_H_

@@ -1,0 +1,218 @@
+#include "server/rpc/execution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/execute_arguments.h"
+#include "server/rpc/execute_response.h"
+#include "server/rpc/execution_stats.h"
+#include "server/rpc/kept_results.h"
+#include "server/rpc/program_lookup.h"
+#include "server/rpc/run_in_turn.h"
+#include "server/sessions/session_store.h"
+
+namespace tensord::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+absl::Duration Since(Clock::time_point start) { return absl::FromChrono(Clock::now() - start); }
+
+// What a request says of handles. UNSUPPORTED_REQUEST for a delivery that this server does not know.
+absl::StatusOr<HandleRequest> HandlesOf(const v1::ExecuteRequest& request) {
+  HandleRequest handles;
+  for (const v1::Argument& argument : request.arguments()) {
+    if (argument.value_case() == v1::Argument::kHandle) handles.uses.push_back({argument.handle(), false});
+    if (argument.value_case() == v1::Argument::kDonatedHandle)
+      handles.uses.push_back({argument.donated_handle(), true});
+  }
+  for (const v1::ResultOption& option : request.results()) {
+    if (!v1::ResultOption::Delivery_IsValid(option.delivery())) {
+      return Refuse(Refusal::kUnsupportedRequest,
+                    absl::StrCat("this server does not know delivery ", static_cast<int>(option.delivery())));
+    }
+    if (IsKept(option)) handles.keeps.push_back(option.handle());
+  }
+  return handles;
+}
+
+std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
+  std::vector<size_t> kept;
+  for (int i = 0; i < request.results_size(); ++i) {
+    if (IsKept(request.results(i))) kept.push_back(static_cast<size_t>(i));
+  }
+  return kept;
+}
+
+// One request on its way from its arrival to its answer, which may take it over several threads, one after the other.
+// Lives as long as somebody is to go on with it.
+class Execution : public std::enable_shared_from_this<Execution> {
+ public:
+  Execution(RpcRequest* request, ReceivedExecute received)
+      : request_(request),
+        received_(std::make_shared<ReceivedExecute>(std::move(received))),
+        kept_(KeptOf(received_->message)) {}
+
+  void Start(bool poisons) {
+    const absl::Status claimed = Claim(poisons);
+    if (!claimed.ok()) return Fail(claimed);
+    const v1::ExecuteRequest& message = received_->message;
+    switch (message.program_case()) {
+      case v1::ExecuteRequest::kFingerprint: {
+        absl::StatusOr<CompiledProgramPtr> program = FindProgram(request_, message.fingerprint());
+        if (!program.ok()) return Fail(program.status());
+        return Await(*std::move(program), Renaming());
+      }
+      case v1::ExecuteRequest::kGraph:
+        return CompileProgram(request_, message.graph(), message.options(),
+                              [self = shared_from_this()](absl::StatusOr<ProgramOfGraph> program) {
+                                if (!program.ok()) return self->Fail(program.status());
+                                self->start_ = Clock::now();
+                                self->Await(std::move(program->found.program), std::move(program->renaming));
+                              });
+      case v1::ExecuteRequest::PROGRAM_NOT_SET:
+        break;
+    }
+    Fail(Refuse(Refusal::kMalformedMessage, "the request has neither a fingerprint nor a graph"));
+  }
+
+ private:
+  absl::Status Claim(bool poisons) {
+    const v1::ExecuteRequest& message = received_->message;
+    ASSIGN_OR_RETURN(HandleRequest handles, HandlesOf(message));
+    handles.poisons = poisons;
+    const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
+    if (message.session().empty()) {
+      if (!names_handles) return absl::OkStatus();
+      return Refuse(Refusal::kSessionUnknown, "handles belong to a session, and the request names none");
+    }
+    ASSIGN_OR_RETURN(use_, request_->parts().sessions->Use(request_->caller().tenant, message.session()));
+    if (!names_handles) return absl::OkStatus();
+    ASSIGN_OR_RETURN(claim_, use_.session()->Claim(std::move(handles)));
+    return absl::OkStatus();
+  }
+
+  // Goes on when the tensors that earlier requests make are there; holds no thread meanwhile.
+  void Await(CompiledProgramPtr program, Renaming renaming) {
+    program_ = std::move(program);
+    renaming_ = std::move(renaming);
+    if (claim_.num_uses() == 0) return Run();
+    claim_.WhenReady([self = shared_from_this()] { self->request_->Continue([&] { self->Run(); }); });
+  }
+
+  absl::StatusOr<RunRequest> MakeRun() {
+    const v1::ExecuteRequest& message = received_->message;
+    RETURN_IF_ERROR(claim_.CheckReady());
+    RETURN_IF_ERROR(request_->CheckWanted());
+    if (static_cast<size_t>(message.results_size()) > program_->program().outputs.size()) {
+      return Refuse(Refusal::kArgumentCount,
+                    absl::StrCat("the program has ", program_->program().outputs.size(),
+                                 " outputs, but there are options for ", message.results_size()));
+    }
+    RunRequest run;
+    run.program = program_;
+    run.deadline = request_->deadline();
+    run.cancel = request_->cancel();
+    run.profile = message.profile();
+    run.tenant = request_->caller().tenant;
+    run.priority = std::min(message.priority(), request_->parts().max_priority);
+    run.started = started_;
+    if (!program_->is_tiny()) {  // what is refused is not worth decoding
+      ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+      RETURN_IF_ERROR(executor->CheckRoom(run));
+    }
+    for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
+    ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
+                                                    request_->parts().graph_limits));
+    if (claim_.session() != nullptr) {
+      RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
+    }
+    return run;
+  }
+
+  void Run() {
+    absl::StatusOr<RunRequest> run = MakeRun();
+    if (!run.ok()) return Fail(renaming_.Of(run.status()));
+    request_->record().decode = Since(start_);
+    if (program_->is_tiny()) {
+      absl::StatusOr<RunOutcome> outcome = RunProgram(*run, absl::ZeroDuration());
+      run->arguments.clear();
+      return Respond(std::move(outcome));
+    }
+    const absl::Status submitted = Submit(*std::move(run));
+    if (!submitted.ok()) Fail(renaming_.Of(submitted));
+  }
+
+  // Hands the run to the program's device; the request is then the executor's.
+  absl::Status Submit(RunRequest run) {
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
+      self->request_->Continue([&] { self->Respond(std::move(outcome)); });
+    };
+    return executor->Submit(std::move(run));
+  }
+
+  void Respond(absl::StatusOr<RunOutcome> outcome) {
+    if (*started_) claim_.Start();
+    if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
+    const Clock::time_point start = Clock::now();
+    RequestRecord& record = request_->record();
+    record.queue = outcome->queue_time;
+    record.run = outcome->run_time;
+    std::vector<HandleClaim::Kept> kept;
+    if (claim_.session() != nullptr) {
+      auto taken = kept_.Take(*program_, claim_, absl::MakeConstSpan(writable_), &outcome->results);
+      if (!taken.ok()) return Fail(taken.status());
+      kept = *std::move(taken);
+    }
+    absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
+        received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
+        outcome->results, received_->message.results(), EncodeStats(record, *program_, *outcome, renaming_));
+    if (!response.ok()) return Fail(response.status());
+    // Nothing of the run may still read what the client is about to be told of: it may be donated next.
+    outcome->results.clear();
+    Waiters waiters;
+    const absl::Status fulfilled = claim_.Fulfil(std::move(kept), &waiters);
+    if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
+    record.encode = Since(start);
+    use_ = SessionUse();
+    request_->Reply(*std::move(response));
+    for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
+  }
+
+  void Fail(const absl::Status& status) { End(status, claim_.Fail(status)); }
+
+  void End(const absl::Status& status, Waiters waiters) {
+    use_ = SessionUse();
+    request_->Fail(status);
+    for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
+  }
+
+  RpcRequest* const request_;  // until it is answered
+  const std::shared_ptr<ReceivedExecute> received_;
+  Clock::time_point start_ = Clock::now();
+  SessionUse use_;
+  HandleClaim claim_;
+  absl::InlinedVector<bool, 16> writable_;  // by use of the claim: the run may write over it
+  KeptResults kept_;
+  CompiledProgramPtr program_;
+  Renaming renaming_;  // of the program's names into the graph's
+  const std::shared_ptr<std::atomic<bool>> started_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace
+
+void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons) {
+  std::make_shared<Execution>(request, std::move(received))->Start(poisons);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,15 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTION_H_
+#define TENSORD_SERVER_RPC_EXECUTION_H_
+
+#include "server/rpc/received_execute.h"
+#include "server/rpc/rpc_request.h"
+
+namespace tensord::server {
+
+// Does what an ExecuteRequest asks for and answers it. The handles that it names are claimed before this returns, so
+// requests that are given to it one after the other see the session in that order. `poisons` as in HandleRequest.
+void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTION_H_

@@ -1,0 +1,18 @@
+#ifndef TENSORD_SERVER_RPC_EXECUTION_STATS_H_
+#define TENSORD_SERVER_RPC_EXECUTION_STATS_H_
+
+#include "engine/runtime/compiled_program.h"
+#include "engine/runtime/renaming.h"
+#include "engine/runtime/run.h"
+#include "server/observe/request_record.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// What a client is told of how its run went, in the names of its own graph.
+v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
+                               const Renaming& renaming);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_EXECUTION_STATS_H_

@@ -1,0 +1,43 @@
+#include "server/rpc/streamed_request.h"
+
+#include <string>
+#include <utility>
+
+#include "proto/codec/error_codec.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place,
+                                 bool owns_id)
+    : RpcRequest(stream->call_), stream_(std::move(stream)), id_(id), place_(place), owns_id_(owns_id) {
+  record_.method = RpcMethod::kExecuteStream;
+  record_.received_bytes = place.bytes;
+}
+
+void StreamedRequest::Fail(const absl::Status& status) {
+  record_.Refused(status);
+  v1::ExecuteResponse response;
+  response.set_request_id(id_);
+  *response.mutable_error() = codec::EncodeError(status);
+  const grpc::Slice slice(response.SerializeAsString());
+  Reply(grpc::ByteBuffer(&slice, 1));
+}
+
+void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
+  record_.sent_bytes = static_cast<int64_t>(bytes.Length());
+  record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);
+  parts().metrics->StreamedExecuteEnded(record_);
+  if (parts().log->LogsRequests()) {
+    record_.peer = stream_->peer_;
+    parts().log->Request(record_);
+  }
+  const std::shared_ptr<ExecuteStream> stream = stream_;
+  const ExecuteStream::Place place = place_;
+  const uint64_t id = id_;
+  const bool owns_id = owns_id_;
+  delete this;
+  stream->Answer(std::move(bytes), place, id, owns_id);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,34 @@
+#ifndef TENSORD_SERVER_RPC_STREAMED_REQUEST_H_
+#define TENSORD_SERVER_RPC_STREAMED_REQUEST_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "server/rpc/execute_stream.h"
+#include "server/rpc/rpc_request.h"
+
+namespace tensord::server {
+
+// One request of an ExecuteStream, from its arrival until its response is handed to the stream, which counts it and
+// writes its line in the log. Owns itself, as RpcRequest says.
+class StreamedRequest final : public RpcRequest {
+ public:
+  // `owns_id`: no other request in flight has it.
+  StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place, bool owns_id);
+
+  void Fail(const absl::Status& status) override;
+  void Reply(grpc::ByteBuffer bytes) override;
+  RequestRecord& record() override { return record_; }
+
+ private:
+  const std::shared_ptr<ExecuteStream> stream_;
+  const uint64_t id_;
+  const ExecuteStream::Place place_;
+  const bool owns_id_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  RequestRecord record_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_STREAMED_REQUEST_H_
