@@ -58,5 +58,20 @@ TEST(Crc32cTest, EveryLengthAndPlaceAndCut) {
   EXPECT_EQ(Crc32c(bytes), Defined(bytes));
 }
 
+TEST(Crc32cTest, LongOnes) {
+  std::mt19937_64 random(2);
+  std::string bytes(20'000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (const size_t length : {1023, 1024, 3071, 3072, 3073, 6143, 6144, 6150, 9999, 19'997}) {
+    for (size_t begin = 0; begin < 3; ++begin) {
+      const absl::string_view part = absl::string_view(bytes).substr(begin, length);
+      const uint32_t expected = Defined(part);
+      EXPECT_EQ(Crc32c(part), expected) << length;
+      EXPECT_EQ(ExtendCrc32cByTables(0, part), expected) << length;
+      EXPECT_EQ(ExtendCrc32c(Crc32c(part.substr(0, 1000)), part.substr(1000)), expected) << length;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tensord
