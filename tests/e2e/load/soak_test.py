@@ -1,7 +1,9 @@
-"""Hours of use in short: mixed load whose calls are cancelled, come too late, or lose their connection at random times.
+"""Hours of use in short: mixed load whose calls are cancelled, come too late, or lose their connection at random times,
+beside users of sessions who leave them open.
 
-Between rounds of load the server rests, and is looked at: memory, descriptors, threads, calls in flight. The first rounds
-fill caches; from then on nothing may grow, so that the last rounds are compared with those in the middle.
+Between rounds of load the server rests, and is looked at: memory, descriptors, threads, tensors kept, calls in flight.
+The first rounds fill caches; from then on nothing may grow, so that the last rounds are compared with those in the
+middle.
 
 Needs TENSORD_BINARY and TENSORDCTL_BINARY; TENSORD_SOAK_SECONDS says how long (default 20).
 """
@@ -36,6 +38,11 @@ LOADS = (
     ["--workload=tiny*3,upload:64Ki*1", "--rate=500", "--max-outstanding=200", "--disconnect-percent=1"],
 )
 
+# Who keep tensors on the server, and do not always take them away.
+SESSION_USERS = 2
+
+# Metrics of what is held or under way; the server is at rest when all of them are 0.
+UNTIL_NONE = ("rpc_in_flight", "rpc_in_flight_bytes", "queue_depth", "sessions", "resident_tensors", "resident_bytes")
 SAMPLE = re.compile(r"^(\w+)(\{.*\})? (\S+)$", re.MULTILINE)
 
 
@@ -54,14 +61,19 @@ def tensordctl(server, *words):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def session_user(server, seconds, seed):
+    script = pathlib.Path(__file__).with_name("session_user.py")
+    return subprocess.Popen([sys.executable, str(script), server.target, f"{seconds:.3f}", str(seed)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def gauges_of(server):
     with urllib.request.urlopen(f"http://{server.metrics_address()}/metrics", timeout=REST_SECONDS) as page:
         text = page.read().decode()
-    held = ("rpc_in_flight", "rpc_in_flight_bytes", "queue_depth", "sessions", "resident_tensors", "resident_bytes")
     gauges = {}
     for name, labels, value in SAMPLE.findall(text):
         name = name.removeprefix("tensord_")
-        if name in held or (name == "memory_bytes" and 'state="in_use"' in labels):
+        if name in UNTIL_NONE or (name == "memory_bytes" and 'state="in_use"' in labels):
             gauges[name] = gauges.get(name, 0) + float(value)
     return gauges
 
@@ -82,21 +94,28 @@ class SoakTest(unittest.TestCase):
 
     def run_load(self, round_number):
         """One round of all loads; what became of their calls."""
-        words = [f"--duration={max(0.5, SECONDS / (ROUNDS + 1)):.3f}s", "--warmup=0s", f"--seed={round_number + 1}"]
+        seconds = max(0.5, SECONDS / (ROUNDS + 1))
+        words = [f"--duration={seconds:.3f}s", "--warmup=0s", f"--seed={round_number + 1}"]
         processes = [tensordctl(self.server, *load, *words) for load in LOADS]
+        users = [session_user(self.server, seconds, 10 * round_number + i) for i in range(SESSION_USERS)]
         runs = []
         for load, process in zip(LOADS, processes):
             out, err = process.communicate()
             self.assertIn("runs", out, f"{load}: {err}{self.server.log()}")
             runs += json.loads(out)["runs"]
+        for user in users:
+            out, err = user.communicate()
+            self.assertEqual(user.returncode, 0, err + self.server.log())
+            did = json.loads(out)
+            self.assertGreater(did["closed"] + did["left"], 0, did)
         return runs
 
     def rest(self, descriptors_before):
-        """Waits until no call is in flight and no connection is left, and looks."""
+        """Waits until no call is in flight, and no connection and no session is left, and looks."""
         deadline = time.monotonic() + REST_SECONDS
         while True:
             seen = look_at(self.server)
-            is_quiet = seen.gauges["rpc_in_flight"] == 0 and seen.gauges["rpc_in_flight_bytes"] == 0
+            is_quiet = all(seen.gauges[name] == 0 for name in UNTIL_NONE)
             if is_quiet and seen.descriptors <= descriptors_before:
                 return seen
             self.assertLess(time.monotonic(), deadline, f"the server does not come to rest: {seen}, it had "
