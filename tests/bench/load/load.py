@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a server does under load, made by `tensordctl bench` on the same machine: calls a second by count of clients, four
-times as much as it can do, tiny graphs beside a heavy one, and the soak. TENSORD_LOAD_SECONDS says how long each takes
-(default 10; what is asked of a release is 60, and 1800 for the soak). Called by tests/bench/run.py.
+"""What a server does under load, made by `tensordctl bench` on the same machine: calls a second by count of clients,
+four times as much as it can do, tiny graphs beside a heavy one, and the soak. TENSORD_LOAD_SECONDS says how long each
+takes (default 10; what is asked of a release is 60, and 1800 for the soak). Called by tests/bench/run.py.
 
 Exit status 1 where a limit is missed.
 """
@@ -36,11 +36,11 @@ class Load:
 
     def __init__(self, binaries):
         os.environ["TENSORD_BINARY"] = os.path.join(binaries, "tensord")
-        self._tensordctl = os.path.join(binaries, "tensordctl")
+        self.tensordctl = os.path.join(binaries, "tensordctl")
         self.server = ServerProcess("--log-level=warning")
 
     def start(self, *words):
-        return subprocess.Popen([self._tensordctl, "bench", f"--target={self.server.target}", "--json", *words],
+        return subprocess.Popen([self.tensordctl, "bench", f"--target={self.server.target}", "--json", *words],
                                 stdout=subprocess.PIPE, text=True)
 
     def run(self, *words):
@@ -74,8 +74,8 @@ def clients(load):
 def overload(load):
     run, = load.run(f"--workload={ONE_CORE}", f"--overload={OVERLOAD:g}", f"--duration={SECONDS:g}s")
     refusals = run["refusals_ms"]
-    print("%-20s goodput %.3f of the peak (limit %.1f), %d refused in p50 %.3f ms, p99 %.3f ms (limit %.0f), most memory "
-          "%.0f MiB" % ("load_overload", run["goodput_ratio"], LEAST_GOODPUT, run["refused"], refusals["p50"],
+    print("%-20s goodput %.3f of the peak (limit %.1f), %d refused in p50 %.3f ms, p99 %.3f ms (limit %.0f), most "
+          "memory %.0f MiB" % ("load_overload", run["goodput_ratio"], LEAST_GOODPUT, run["refused"], refusals["p50"],
                         refusals["p99"], LARGEST_REFUSAL_MS, load.peak_mib()))
     met = run["goodput_ratio"] >= LEAST_GOODPUT and refusals["p99"] <= LARGEST_REFUSAL_MS
     return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=run["goodput_ratio"], refused=run["refused"],
@@ -103,9 +103,9 @@ def beside_heavy(load):
 
 
 def soak(load):
-    environment = {**os.environ, "TENSORDCTL_BINARY": os.path.join(os.path.dirname(os.environ["TENSORD_BINARY"]), "tensordctl"),
-                   "TENSORD_SOAK_SECONDS": f"{SECONDS:g}"}
-    done = subprocess.run([sys.executable, str(ROOT / "tests" / "e2e" / "load" / "soak_test.py")], env=environment, check=False)
+    environment = {**os.environ, "TENSORDCTL_BINARY": load.tensordctl, "TENSORD_SOAK_SECONDS": f"{SECONDS:g}"}
+    script = ROOT / "tests" / "e2e" / "load" / "soak_test.py"
+    done = subprocess.run([sys.executable, str(script)], env=environment, check=False)
     print("%-20s %s" % ("load_soak", "nothing grew" if done.returncode == 0 else "something grew"))
     return [row("load_soak", SECONDS * 1e3)], done.returncode == 0
 

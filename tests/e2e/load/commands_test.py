@@ -27,7 +27,7 @@ class CommandsTest(unittest.TestCase):
     def tensordctl(self, *words, status=0):
         """What the command printed, which is JSON."""
         command = [os.environ["TENSORDCTL_BINARY"], words[0], f"--target={self.server.target}", "--json", *words[1:]]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, status, f"{words}: {done.stderr}")
         return json.loads(done.stdout)
 
@@ -35,7 +35,8 @@ class CommandsTest(unittest.TestCase):
         words = "tiny,busy:3,matmul:16,upload:64Ki,download:64Ki"
         for dtype in ("f32", "f64", "c64", "bf16"):
             with self.subTest(dtype):
-                run, = self.tensordctl("bench", f"--workload={words}", f"--dtypes={dtype}", "--concurrency=4", *QUICK)["runs"]
+                done = self.tensordctl("bench", f"--workload={words}", f"--dtypes={dtype}", "--concurrency=4", *QUICK)
+                run, = done["runs"]
                 self.assertEqual(run["failed"] + run["refused"] + run["unfinished"], 0, run["failures"])
                 self.assertEqual(len(run["workloads"]), 5)
                 self.assertGreater(run["ok"], 5)
@@ -59,7 +60,8 @@ class CommandsTest(unittest.TestCase):
                               stderr=subprocess.DEVNULL) as load:
             self.addCleanup(load.kill)
             while True:  # until it has begun
-                view = self.tensordctl("top", "--once", "--interval=200ms", f"--metrics={self.server.metrics_address()}")
+                view = self.tensordctl("top", "--once", "--interval=200ms",
+                                       f"--metrics={self.server.metrics_address()}")
                 execute = view["methods"].get("Execute", {})
                 if execute.get("calls_per_second", 0) > 0 and "p50_ms" in execute:
                     break

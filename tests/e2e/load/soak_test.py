@@ -30,7 +30,8 @@ REST_SECONDS = 60
 # What a program may do to its clients in such a load. Everything else is a bug.
 EXPECTED_CODES = {"RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"}
 
-# Patient users of everything, some of whom leave; a crowd whose deadlines are short; and an open loop of more than fits.
+# Patient users of everything, some of whom leave; a crowd whose deadlines are short; and calls that come when they are
+# due, some over connections that break.
 LOADS = (
     ["--workload=tiny*20,matmul:128*4,busy:20*2,upload:1Mi*1,download:1Mi*1", "--concurrency=8", "--connections=4",
      "--cancel-percent=5", "--disconnect-percent=2"],
