@@ -1,4 +1,4 @@
-// S4, big tensors: 64 MiB to the server by Execute and PutTensor, and back by GetTensor, against the same bytes in an
+// S4, big tensors: 64 MiB to the server and back, by Execute, PutTensor and GetTensor, against the same bytes in an
 // ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
 // called in turns, and are compared within each round, because a shared machine changes its speed between rounds. Every
 // client ends with the tensor's bytes in one piece. The ordinary client and server have a process of their own, whose
@@ -133,10 +133,11 @@ struct Ours {
   std::shared_ptr<grpc::GenericStub> stub;
   server::SessionPtr session;
   client::HostTensor tensor;
-  std::string take;  // fingerprint of what answers with the first element
+  std::string take, give;  // fingerprints: of what answers with the first element, and with all
 };
 
-v1::Graph FirstElement(int64_t elements) {
+// x, and its first element.
+v1::Graph GraphOf(int64_t elements, bool whole) {
   v1::Graph graph;
   v1::GraphInput* input = graph.add_inputs();
   input->set_name("x");
@@ -144,7 +145,8 @@ v1::Graph FirstElement(int64_t elements) {
   input->mutable_type()->add_shape()->set_size(elements);
   v1::GraphOutput* output = graph.add_outputs();
   output->set_name("y");
-  output->set_value("first");
+  output->set_value(whole ? "x" : "first");
+  if (whole) return graph;
   v1::Node* node = graph.add_nodes();
   node->set_name("first");
   node->add_inputs("x");
@@ -178,7 +180,8 @@ Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& b
   const int64_t elements = static_cast<int64_t>(bytes->size() / sizeof(float));
   ours.tensor = *client::HostTensor::FromBuffer(client::DType::kF32, {elements}, client::MemoryOrder::kColumnMajor,
                                                 std::shared_ptr<const char>(bytes, bytes->data()), bytes->size());
-  ours.take = Compile(channel, FirstElement(elements));
+  ours.take = Compile(channel, GraphOf(elements, /*whole=*/false));
+  ours.give = Compile(channel, GraphOf(elements, /*whole=*/true));
   return ours;
 }
 
@@ -207,6 +210,20 @@ Contestant PutUpload(Ours& ours) {
             // What the call before left there.
             ours.session->Delete({{"up"}});
             return Put(ours, "up");
+          }};
+}
+
+Contestant ExecuteDownload(Ours& ours) {
+  return {"execute", [&ours] {
+            v1::ExecuteRequest request;
+            request.set_fingerprint(ours.give);
+            request.add_arguments()->set_handle("down");
+            request.set_session(ours.session->id());
+            const auto message = client::EncodeExecuteRequest(request, {});
+            grpc::ByteBuffer response;
+            if (!message.ok() || !CallBytes(*ours.stub, *message, &response)) return false;
+            const auto reply = client::DecodeExecuteResponse(response, client::MemoryOrder::kColumnMajor);
+            return reply.ok() && reply->outputs.at(0).size_bytes() == ours.tensor.size_bytes();
           }};
 }
 
@@ -301,8 +318,10 @@ int Main(const Options& options) {
                                        RawUpload(channel, bytes),
                                        ExecuteUpload(ours),
                                        PutUpload(ours)};
-    std::vector<Contestant> downloads = {
-        {"message", [&] { return ordinary.Download(); }, {}}, RawDownload(channel, size), GetDownload(ours)};
+    std::vector<Contestant> downloads = {{"message", [&] { return ordinary.Download(); }, {}},
+                                         RawDownload(channel, size),
+                                         ExecuteDownload(ours),
+                                         GetDownload(ours)};
     Run(uploads, options.rounds);
     Run(downloads, options.rounds);
     rows = Report("upload", uploads, static_cast<double>(options.mebibytes));
