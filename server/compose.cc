@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/family_plugin.h"
 #include "server/config/config_file.h"
 #include "server/observe/collected_metrics.h"
+#include "server/rpc/admin_service.h"
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/tensor_part.h"
@@ -65,6 +67,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"sessions.max_lease_ms", config.sessions().max_lease_ms()},
       {"sessions.stream_requests", config.sessions().stream_requests()},
       {"sessions.stream_bytes", config.sessions().stream_bytes()},
+      {"program_cache.disk_bytes", config.program_cache().disk_bytes()},
   };
 }
 
@@ -99,6 +102,22 @@ CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   return resident;
 }
 
+absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& config, const ServerParts& parts) {
+  if (config.program_cache().disk_path().empty()) return nullptr;
+  const auto uses = [cache = parts.cache.get(), last = absl::Now()]() mutable {
+    const absl::Time since = std::exchange(last, absl::Now());
+    std::vector<ProgramStore::Use> used;
+    for (const ProgramCache::Listed& listed : cache->UsedSince(since)) {
+      used.push_back({.fingerprint = listed.program->fingerprint(), .time = listed.last_used});
+    }
+    return used;
+  };
+  return ProgramStore::Open({.folder = config.program_cache().disk_path(),
+                             .max_bytes = config.program_cache().disk_bytes(),
+                             .registry = &parts.families->registry(),
+                             .uses = uses});
+}
+
 CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   const CallGate::Snapshot inside = gate.snapshot();
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
@@ -126,11 +145,13 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
-  parts->cache =
-      std::make_unique<ProgramCache>(ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
-                                                           .collide = config.testing().collide_fingerprints()},
-                                     parts->compile_pool.get());
   parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions()));
+  parts->cache = std::make_unique<ProgramCache>(
+      ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
+                            .collide = config.testing().collide_fingerprints(),
+                            .refused = {.keep = absl::Milliseconds(config.program_cache().negative_ms())}},
+      parts->compile_pool.get());
+  ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
   parts->gate = std::make_unique<CallGate>(
@@ -144,6 +165,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                              .version = std::string(Version()),
                              .executors = parts->executors.get(),
                              .cache = parts->cache.get(),
+                             .store = parts->store.get(),
                              .log = parts->log.get(),
                              .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
                              .fft_tables = &FftTables,
@@ -156,6 +178,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .compile_pool = parts->compile_pool.get(),
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
+                          .store = parts->store.get(),
                           .gate = parts->gate.get(),
                           .payloads = parts->payloads.get(),
                           .rates = parts->rates.get(),
@@ -171,6 +194,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .print_and_parse = config.testing().print_and_parse(),
                           .server_limits = ServerLimitsOf(config)};
   parts->compute_service = MakeComputeService(&parts->service_parts);
+  parts->admin_service = MakeAdminService(&parts->service_parts);
   return parts;
 }
 

@@ -15,6 +15,7 @@
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
+#include "engine/runtime/program_store.h"
 #include "server/config/server_config.pb.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
@@ -34,6 +35,7 @@ struct ServerParts {
   std::unique_ptr<Log> log;
   std::vector<std::unique_ptr<Backend>> backends;
   std::unique_ptr<ProgramCache> cache;
+  std::unique_ptr<ProgramStore> store;  // null without a folder for it
   std::unique_ptr<CompilePool> compile_pool;
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
@@ -45,6 +47,7 @@ struct ServerParts {
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   ServiceParts service_parts;
   std::unique_ptr<grpc::Service> compute_service;
+  std::unique_ptr<grpc::Service> admin_service;
 };
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is

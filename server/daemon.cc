@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
 #include "server/rpc/transport_tuning.h"
+#include "server/rpc/warm_up.h"
 
 namespace tensord::server {
 namespace {
@@ -20,12 +21,12 @@ namespace {
 // For what the last responses still need on their way out when no call is left.
 constexpr auto kFlushTime = std::chrono::milliseconds(200);
 
-// A socket that the owner alone may connect to, and its group too where the process's umask lets a group write. Made so
-// from the start: a later chmod would leave a moment in which others can connect.
+// A socket that the owner alone may connect to, and with `group` its group too, where the process's umask lets a group
+// write. Made so from the start: a later chmod would leave a moment in which others can connect.
 class SocketMode {
  public:
-  SocketMode() : before_(umask(0177)) {
-    if ((before_ & 0020) == 0) umask(0117);
+  explicit SocketMode(bool group) : before_(umask(0177)) {
+    if (group && (before_ & 0020) == 0) umask(0117);
   }
   ~SocketMode() { umask(before_); }
   SocketMode(const SocketMode&) = delete;
@@ -51,10 +52,28 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerConfig& co
   return addresses;
 }
 
+// None: there is to be none.
+absl::StatusOr<std::optional<ListenAddress>> ParseAdminAddress(const ServerConfig& config) {
+  const std::string& text = config.admin().listen();
+  if (text.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
+  if (!address.is_local()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("setting admin.listen is a socket or an address of this machine, not ", text));
+  }
+  return address;
+}
+
+absl::Status CannotListen(const std::string& addresses) {
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
+}
+
 }  // namespace
 
 absl::Status Daemon::Check(const ServerConfig& config) {
   RETURN_IF_ERROR(ValidateConfig(config));
+  RETURN_IF_ERROR(ParseAdminAddress(config).status());
   return ParseAddresses(config).status();
 }
 
@@ -79,6 +98,9 @@ absl::Status Daemon::Listen() {
     ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
   }
 
+  parts_->service_parts.request_drain = [this](std::optional<absl::Duration> timeout) { RequestDrain(timeout); };
+  parts_->gate->MoveTo(ServingState::kWarming);
+  RETURN_IF_ERROR(WarmUp());
   Health::EnableService();
   if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
@@ -95,7 +117,7 @@ absl::Status Daemon::Listen() {
     builder.AddListeningPort(addresses[i].ToString(), grpc::InsecureServerCredentials(), &ports[i]);
   }
   {
-    const SocketMode mode;
+    const SocketMode mode(/*group=*/true);
     server_ = builder.BuildAndStart();
   }
   std::vector<std::string> missing;
@@ -103,8 +125,7 @@ absl::Status Daemon::Listen() {
     if (ports[i] == 0) missing.push_back(addresses[i].ToString());
   }
   if (server_ == nullptr || !missing.empty()) {
-    return absl::UnavailableError(absl::StrCat("cannot listen at ", absl::StrJoin(missing, ", "),
-                                               "; is the address taken, or its folder missing?"));
+    return CannotListen(absl::StrJoin(missing, ", "));
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     ListenAddress bound = addresses[i];
@@ -112,10 +133,61 @@ absl::Status Daemon::Listen() {
     grpc_addresses_.push_back(bound.ToString());
     parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
   }
+  RETURN_IF_ERROR(ListenForOperators());
   health_ = std::make_unique<Health>(server_.get(), parts_->devices);
   parts_->gate->MoveTo(ServingState::kServing);
   health_->SetServing(true);
+  notifier_.Ready(absl::StrCat("serves at ", absl::StrJoin(grpc_addresses_, ", ")));
+  notifier_.Watch([this] { Probe(); });
   return absl::OkStatus();
+}
+
+absl::Status Daemon::ListenForOperators() {
+  ASSIGN_OR_RETURN(std::optional<ListenAddress> address, ParseAdminAddress(config_));
+  if (!address.has_value()) return absl::OkStatus();
+  if (address->is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.RegisterService(parts_->admin_service.get());
+  int port = 0;
+  builder.AddListeningPort(address->ToString(), grpc::InsecureServerCredentials(), &port);
+  {
+    const SocketMode mode(/*group=*/false);
+    admin_server_ = builder.BuildAndStart();
+  }
+  if (admin_server_ == nullptr || port == 0) return CannotListen(address->ToString());
+  if (!address->is_unix()) address->port = port;
+  admin_address_ = address->ToString();
+  parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::WarmUp() {
+  const ServiceParts& parts = parts_->service_parts;
+  const absl::Time start = absl::Now();
+  const int64_t restored = RestorePrograms(parts, absl::Milliseconds(config_.program_cache().restore_ms()));
+  const v1::MemoryOrder order =
+      config_.warm_up().order() == "row" ? v1::MEMORY_ORDER_ROW_MAJOR : v1::MEMORY_ORDER_COLUMN_MAJOR;
+  for (const std::string& path : config_.warm_up().graphs()) {
+    const absl::Status warm = WarmUpGraph(parts, path, order);
+    if (warm.ok()) continue;
+    if (config_.warm_up().required()) return warm;
+    parts.log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
+  }
+  const bool has_work = parts.store != nullptr || config_.warm_up().graphs_size() > 0;
+  if (has_work) {
+    parts.log->Event(LogLevel::kInfo, "warm",
+                     absl::StrCat(restored, " programs from disk and ", config_.warm_up().graphs_size(),
+                                  " graphs of the list in ", absl::FormatDuration(absl::Now() - start)));
+  }
+  return absl::OkStatus();
+}
+
+void Daemon::Probe() const {
+  parts_->gate->snapshot();
+  parts_->cache->stats();
+  parts_->log->dropped_lines();
+  for (const auto& executor : parts_->executors->all()) executor->stats();
 }
 
 Daemon::~Daemon() {
@@ -132,6 +204,15 @@ void Daemon::RequestStop() {
   }
   requested_.SignalAll();
   if (parts_ != nullptr) parts_->gate->WakeWaiters();
+}
+
+void Daemon::RequestDrain(std::optional<absl::Duration> timeout) {
+  {
+    MutexLock lock(&mutex_);
+    if (timeout.has_value()) drain_timeout_ = timeout;
+    if (stop_requests_ > 0) return;
+  }
+  RequestStop();
 }
 
 void Daemon::RunUntilStopped() {
@@ -155,17 +236,26 @@ void Daemon::Stop() {
     if (stopped_) return;
     stopped_ = true;
   }
-  if (server_ == nullptr) return;
+  if (health_ == nullptr) return;  // it never served
   parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
+  notifier_.Stopping("ends the calls in progress");
   health_->SetServing(false);
   if (config_.drain().grace_ms() > 0) WaitOutGrace();
   parts_->gate->MoveTo(ServingState::kDraining);
-  const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + absl::Milliseconds(config_.drain().timeout_ms()),
-                                                  [this] { return hurry_.load(); });
+  absl::Duration timeout = absl::Milliseconds(config_.drain().timeout_ms());
+  {
+    MutexLock lock(&mutex_);
+    timeout = drain_timeout_.value_or(timeout);
+  }
+  const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + timeout, [this] { return hurry_.load(); });
   if (!empty)
     parts_->log->Event(LogLevel::kWarning, "cancelling", "calls in progress are cancelled: the time to drain is over");
   server_->Shutdown(std::chrono::system_clock::now() + (empty ? kFlushTime : std::chrono::milliseconds(0)));
   server_->Wait();
+  if (admin_server_ != nullptr) {
+    admin_server_->Shutdown(std::chrono::system_clock::now());
+    admin_server_->Wait();
+  }
   parts_->gate->MoveTo(ServingState::kStopped);
   parts_->log->Event(LogLevel::kInfo, "stopped", "all calls have ended");
 }

@@ -5,13 +5,16 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/compose.h"
 #include "server/lifecycle/listen_address.h"
+#include "server/lifecycle/service_notifier.h"
 #include "server/observe/health.h"
 #include "server/observe/metrics_endpoint.h"
 
@@ -36,12 +39,16 @@ class Daemon {
 
   // "unix:/path" or "127.0.0.1:4711", with the ports that were bound.
   const std::vector<std::string>& grpc_addresses() const { return grpc_addresses_; }
+  // Likewise, of tensord.v1.Admin; empty without one.
+  const std::string& admin_address() const { return admin_address_; }
   // "127.0.0.1:9464"; empty without a metrics endpoint.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
   const ServerParts& parts() const { return *parts_; }
 
   // The first time: drain. Again: do not wait any longer.
   void RequestStop();
+  // Drains, and waits that long for calls in progress instead of the configured time.
+  void RequestDrain(std::optional<absl::Duration> timeout);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
   // with SERVER_DRAINING, those in progress have ended or, past the timeout, were cancelled.
@@ -51,6 +58,12 @@ class Daemon {
   explicit Daemon(const ServerConfig& config) : config_(config) {}
 
   absl::Status Listen();
+  // The server of tensord.v1.Admin, where one is configured.
+  absl::Status ListenForOperators();
+  // What is done before the first call can come.
+  absl::Status WarmUp();
+  // Takes the locks that every call takes: it hangs where they would.
+  void Probe() const;
   void Stop();
   // Waits while calls are still taken.
   void WaitOutGrace();
@@ -59,13 +72,19 @@ class Daemon {
   std::unique_ptr<ServerParts> parts_;
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<Health> health_;
   std::vector<std::string> grpc_addresses_;
+  std::string admin_address_;
+
+  // What its watch looks at stands above it.
+  ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};
 
   std::atomic<bool> hurry_{false};
   Mutex mutex_;
   CondVar requested_;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Duration> drain_timeout_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -38,6 +38,7 @@ int Serve(const ServerConfig& config) {
   if (!(*daemon)->metrics_address().empty()) {
     Print(absl::StrCat("listening metrics ", (*daemon)->metrics_address(), "\n"));
   }
+  if (!(*daemon)->admin_address().empty()) Print(absl::StrCat("listening admin ", (*daemon)->admin_address(), "\n"));
   (*daemon)->RunUntilStopped();
   return 0;
 }

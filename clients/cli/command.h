@@ -28,6 +28,12 @@ Command HealthCommand();
 Command InfoCommand();
 Command BenchCommand();
 Command TopCommand();
+// For operators.
+Command ProgramsCommand();
+Command EvictCommand();
+Command SessionsCommand();
+Command LogLevelCommand();
+Command DrainCommand();
 
 // Runs "tensordctl WORDS…" and returns its exit status.
 int Dispatch(const std::vector<std::string>& words, Console& console);

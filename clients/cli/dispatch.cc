@@ -10,9 +10,10 @@ namespace {
 constexpr int kFlagColumn = 26;
 
 std::vector<Command> AllCommands() {
-  std::vector<Command> commands = {RunCommand(),     EinsumCommand(),   CompileCommand(),
-                                   ExplainCommand(), ValidateCommand(), HealthCommand(),
-                                   InfoCommand(),    BenchCommand(),    TopCommand()};
+  std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),  ExplainCommand(),
+                                   ValidateCommand(), HealthCommand(),   InfoCommand(),     ProgramsCommand(),
+                                   EvictCommand(),    SessionsCommand(), LogLevelCommand(), DrainCommand(),
+                                   BenchCommand(),    TopCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }

@@ -4,19 +4,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "proto/graph_file/graph_file.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::cli {
 
-enum class GraphFormat { kJson, kText, kBinary };
-
-// By the name's end: .json; .textproto, .txtpb or .pbtxt; .pb or .binpb. "-", standard input, is JSON.
-absl::StatusOr<GraphFormat> GraphFormatOf(absl::string_view path);
-
-// A tensord.v1.Graph in protobuf's JSON (bytes are base64), text format, or wire format. INVALID_ARGUMENT says where
-// the text is wrong.
-absl::StatusOr<v1::Graph> ParseGraph(const std::string& contents, GraphFormat format);
+using wire::GraphFormat;
+using wire::GraphFormatOf;
+using wire::ParseGraph;
 
 // The graph of a file; errors name the file.
 absl::StatusOr<v1::Graph> ReadGraph(const std::string& path);

@@ -82,6 +82,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const Co
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                     RunTimes* times, absl::Span<const bool> donated) const {
+  run_count_.fetch_add(1, std::memory_order_relaxed);
   if (compile_for_sizes_ != nullptr) {
     ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types));
     const size_t earlier = times == nullptr ? 0 : times->parts.size();

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
 #define TENSORD_ENGINE_RUNTIME_COMPILED_PROGRAM_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -72,6 +73,8 @@ class CompiledProgram {
   bool is_tiny() const { return is_tiny_; }
   // Whether sizes decide which instructions are run, not only how.
   bool is_compiled_for_sizes() const { return compile_for_sizes_ != nullptr; }
+  // Runs that were begun.
+  int64_t run_count() const { return run_count_.load(std::memory_order_relaxed); }
   // Kernels of one run.
   int64_t segment_count() const;
   // With the programs that are kept for sets of sizes, which come and go with runs.
@@ -99,6 +102,7 @@ class CompiledProgram {
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
   mutable MeanTime run_time_;
+  mutable std::atomic<int64_t> run_count_{0};
   mutable BoundProgramCache bindings_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
 };

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/runtime/renaming.h"
 
 namespace tensord {
 
@@ -16,31 +16,43 @@ int64_t BytesOf(const ProgramKey& key, const CompiledProgram& program) {
   return program.size_bytes() + static_cast<int64_t>(key.bytes.size());
 }
 
+// A library may run out of memory; the pool's thread must live on.
+template <typename Result>
+absl::StatusOr<Result> Guarded(const std::function<absl::StatusOr<Result>()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    return Refuse(Refusal::kInternal, absl::StrCat("the compiler failed: ", e.what()));
+  }
+}
+
+absl::Status QueueFull() { return Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"); }
+
 }  // namespace
 
-CompiledProgramPtr ProgramCache::UseLocked(Entries::iterator entry) {
+ProgramCache::Found ProgramCache::UseLocked(Entries::iterator entry) {
   entries_.splice(entries_.begin(), entries_, entry);
+  entry->last_used = options_.now();
   const int64_t bytes = BytesOf(*entry->key, *entry->program);
   if (bytes != entry->bytes) {
     stats_.bytes += bytes - entry->bytes;
     entry->bytes = bytes;
     EvictLocked();
   }
-  return entry->program;
+  const bool from_disk = std::exchange(entry->is_new_from_disk, false);
+  return {.program = entry->program, .source = from_disk ? Source::kDisk : Source::kMemory};
 }
 
-CompiledProgramPtr ProgramCache::FindLocked(const ProgramKey& key) {
+ProgramCache::Entries::iterator ProgramCache::LookUpLocked(const ProgramKey& key) {
   const auto found = index_.find(PlaceOf(key.fingerprint));
-  if (found == index_.end()) return nullptr;
+  if (found == index_.end()) return entries_.end();
   for (const Entries::iterator entry : found->second) {
-    if (entry->key->bytes != key.bytes) continue;
-    return UseLocked(entry);
+    if (entry->key->bytes == key.bytes) return entry;
   }
-  return nullptr;
+  return entries_.end();
 }
 
-absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerprint) {
-  MutexLock lock(&mutex_);
+absl::StatusOr<ProgramCache::Found> ProgramCache::FindLocked(const Fingerprint& fingerprint) {
   if (ambiguous_.contains(fingerprint)) {
     return Refuse(Refusal::kFingerprintAmbiguous,
                   absl::StrCat("two programs have the fingerprint \"", fingerprint.ToHex(),
@@ -49,69 +61,79 @@ absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerp
   const auto found = index_.find(PlaceOf(fingerprint));
   if (found != index_.end()) {
     for (const Entries::iterator entry : found->second) {
-      if (entry->key->fingerprint != fingerprint) continue;
-      return UseLocked(entry);
+      if (entry->key->fingerprint == fingerprint) return UseLocked(entry);
     }
   }
   return Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
                                                         "\"; compile the graph again and repeat the call"));
 }
 
-void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done) {
-  CompiledProgramPtr hit;
-  bool refused = false;
+absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerprint) {
+  MutexLock lock(&mutex_);
+  absl::StatusOr<Found> found = FindLocked(fingerprint);
+  if (!found.ok()) return std::move(found).status();
+  if (found->source == Source::kDisk) ++stats_.restored;
+  return std::move(found->program);
+}
+
+void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names) {
+  absl::StatusOr<Found> answer = QueueFull();
+  std::vector<std::string> refused_names;
   {
     MutexLock lock(&mutex_);
-    hit = FindLocked(key);
-    if (hit != nullptr) {
-      ++stats_.hits;
+    const Entries::iterator entry = LookUpLocked(key);
+    const RefusedGraphs::Refused* const refused =
+        entry == entries_.end() ? refused_.Find(key, options_.now()) : nullptr;
+    if (entry != entries_.end()) {
+      answer = UseLocked(entry);
+      ++(answer->source == Source::kDisk ? stats_.restored : stats_.hits);
+    } else if (refused != nullptr) {
+      ++stats_.negative;
+      answer = refused->status;
+      refused_names = refused->names;
     } else {
       const Fingerprint place = PlaceOf(key.fingerprint);
       std::vector<Flight>& flights = flights_[place];
       const auto flight =
           std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key->bytes == key.bytes; });
       if (flight != flights.end()) {
-        flight->waiting.push_back(std::move(done));
+        flight->waiting.push_back({.done = std::move(done), .names = std::move(names)});
         ++stats_.joined;
         return;
       }
       const auto shared_key = std::make_shared<const ProgramKey>(std::move(key));
       flights.push_back({.key = shared_key, .waiting = {}});
-      flights.back().waiting.push_back(std::move(done));
-      const auto work = [this, shared_key, compile = std::move(compile)] {
+      flights.back().waiting.push_back({.done = std::move(done), .names = nullptr});
+      const auto work = [this, shared_key, compile = std::move(compile), names = std::move(names)] {
         const absl::Time start = absl::Now();
-        absl::StatusOr<CompiledProgramPtr> program = [&]() -> absl::StatusOr<CompiledProgramPtr> {
-          try {
-            return compile();
-          } catch (const std::exception& e) {  // a library ran out of memory; the pool's thread must live on
-            return Refuse(Refusal::kInternal, absl::StrCat("the compiler failed: ", e.what()));
-          }
-        }();
-        Land(shared_key, std::move(program), absl::Now() - start);
+        std::vector<std::string> own_names;
+        absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
+          if (names) own_names = names();
+          return compile();
+        });
+        Land(shared_key, std::move(program), absl::Now() - start, std::move(own_names));
       };
       if (pool_->Submit(work)) return;
-      refused = true;
-      done = std::move(flights_[place].back().waiting.front());
+      done = std::move(flights_[place].back().waiting.front().done);
       flights_[place].pop_back();
       if (flights_[place].empty()) flights_.erase(place);
     }
   }
-  if (refused) {
-    done(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
-  } else {
-    done(Found{.program = std::move(hit), .source = Source::kMemory});
-  }
+  if (!answer.ok() && names && !refused_names.empty()) answer = Renaming(refused_names, names()).Of(answer.status());
+  done(std::move(answer));
 }
 
-void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time) {
-  std::vector<DoneFn> waiting;
+void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
+                        std::vector<std::string> names) {
+  std::vector<Waiting> waiting;
   {
     MutexLock lock(&mutex_);
     if (program.ok()) {
       ++stats_.compiled;
-      InsertLocked(key, *program);
+      program = InsertLocked(key, *std::move(program));
     } else {
       ++stats_.failed;
+      refused_.Add(key, program.status(), names, options_.now());
     }
     const Fingerprint place = PlaceOf(key->fingerprint);
     std::vector<Flight>& flights = flights_[place];
@@ -121,42 +143,145 @@ void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> pr
     if (flights.empty()) flights_.erase(place);
   }
   Source source = Source::kCompiled;
-  for (DoneFn& done : waiting) {
+  for (Waiting& waiter : waiting) {
     if (program.ok()) {
-      done(Found{.program = *program, .source = source, .compile_time = compile_time});
+      waiter.done(Found{.program = *program, .source = source, .compile_time = compile_time});
     } else {
-      done(program.status());
+      waiter.done(waiter.names ? Renaming(names, waiter.names()).Of(program.status()) : program.status());
     }
     source = Source::kJoined;
   }
 }
 
-void ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
-  const int64_t bytes = BytesOf(*key, *program);
-  std::vector<Entries::iterator>& place = index_[PlaceOf(key->fingerprint)];
-  for (const Entries::iterator entry : place) {
-    if (entry->key->fingerprint == key->fingerprint) ambiguous_.insert(key->fingerprint);
+void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done) {
+  absl::StatusOr<Found> answer = QueueFull();
+  {
+    MutexLock lock(&mutex_);
+    absl::StatusOr<Found> here = FindLocked(fingerprint);
+    if (here.ok() || DetailOf(here.status())->reason != InfoOf(Refusal::kProgramNotFound).id) {
+      if (here.ok() && here->source == Source::kDisk) ++stats_.restored;
+      answer = std::move(here);
+    } else {
+      std::vector<DoneFn>& waiting = restoring_[fingerprint];
+      waiting.push_back(std::move(done));
+      if (waiting.size() > 1) return;
+      const auto work = [this, fingerprint, restore = std::move(restore)] {
+        const absl::Time start = absl::Now();
+        absl::StatusOr<Restored> restored = Guarded<Restored>(restore);
+        LandRestored(fingerprint, std::move(restored), absl::Now() - start);
+      };
+      if (pool_->Submit(work)) return;
+      done = std::move(waiting.front());
+      restoring_.erase(fingerprint);
+    }
   }
-  entries_.push_front({.key = std::move(key), .program = std::move(program), .bytes = bytes});
-  place.push_back(entries_.begin());
-  stats_.bytes += bytes;
-  ++stats_.entries;
+  done(std::move(answer));
+}
+
+void ProgramCache::LandRestored(const Fingerprint& fingerprint, absl::StatusOr<Restored> restored,
+                                absl::Duration time) {
+  std::vector<DoneFn> waiting;
+  absl::StatusOr<Found> answer;
+  {
+    MutexLock lock(&mutex_);
+    waiting = std::move(restoring_[fingerprint]);
+    restoring_.erase(fingerprint);
+    if (restored.ok()) {
+      stats_.restored += static_cast<int64_t>(waiting.size());
+      auto key = std::make_shared<const ProgramKey>(std::move(restored->key));
+      answer = Found{.program = InsertLocked(std::move(key), std::move(restored->program)),
+                     .source = Source::kDisk,
+                     .compile_time = time};
+    } else {
+      answer = restored.status();
+    }
+  }
+  for (DoneFn& done : waiting) done(answer);
+}
+
+bool ProgramCache::Insert(Restored restored) {
+  MutexLock lock(&mutex_);
+  if (LookUpLocked(restored.key) != entries_.end()) return true;
+  const int64_t bytes = BytesOf(restored.key, *restored.program);
+  if (bytes > options_.max_bytes - stats_.bytes) return false;
+  AddLocked(entries_.end(), {.key = std::make_shared<const ProgramKey>(std::move(restored.key)),
+                             .program = std::move(restored.program),
+                             .bytes = bytes,
+                             .last_used = absl::InfinitePast(),
+                             .is_new_from_disk = true});
+  return true;
+}
+
+CompiledProgramPtr ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr program) {
+  const Entries::iterator same = LookUpLocked(*key);
+  if (same != entries_.end()) return same->program;
+  const int64_t bytes = BytesOf(*key, *program);
+  AddLocked(entries_.begin(), {.key = std::move(key), .program = program, .bytes = bytes, .last_used = options_.now()});
   EvictLocked();
+  return program;
+}
+
+void ProgramCache::AddLocked(Entries::iterator at, Entry entry) {
+  const Fingerprint fingerprint = entry.key->fingerprint;
+  std::vector<Entries::iterator>& place = index_[PlaceOf(fingerprint)];
+  for (const Entries::iterator other : place) {
+    if (other->key->fingerprint == fingerprint) ambiguous_.insert(fingerprint);
+  }
+  stats_.bytes += entry.bytes;
+  ++stats_.entries;
+  place.push_back(entries_.insert(at, std::move(entry)));
 }
 
 void ProgramCache::EvictLocked() {
   // The newest stays even where it alone is too large: its caller is about to run it.
   while (stats_.bytes > options_.max_bytes && entries_.size() > 1) {
-    const Entries::iterator victim = std::prev(entries_.end());
-    const Fingerprint victims_place = PlaceOf(victim->key->fingerprint);
-    std::vector<Entries::iterator>& same = index_[victims_place];
-    same.erase(std::find(same.begin(), same.end(), victim));
-    if (same.empty()) index_.erase(victims_place);
-    stats_.bytes -= victim->bytes;
-    --stats_.entries;
+    EraseLocked(std::prev(entries_.end()));
     ++stats_.evictions;
-    entries_.erase(victim);
   }
+}
+
+void ProgramCache::EraseLocked(Entries::iterator entry) {
+  const Fingerprint place = PlaceOf(entry->key->fingerprint);
+  std::vector<Entries::iterator>& same = index_[place];
+  same.erase(std::find(same.begin(), same.end(), entry));
+  if (same.empty()) index_.erase(place);
+  stats_.bytes -= entry->bytes;
+  --stats_.entries;
+  entries_.erase(entry);
+}
+
+std::vector<ProgramCache::Listed> ProgramCache::List() const { return UsedSince(absl::InfinitePast()); }
+
+std::vector<ProgramCache::Listed> ProgramCache::UsedSince(absl::Time time) const {
+  MutexLock lock(&mutex_);
+  std::vector<Listed> listed;
+  for (const Entry& entry : entries_) {
+    if (entry.last_used < time) continue;
+    listed.push_back({.program = entry.program, .bytes = entry.bytes, .last_used = entry.last_used});
+  }
+  return listed;
+}
+
+int64_t ProgramCache::Evict(const Fingerprint& fingerprint) {
+  MutexLock lock(&mutex_);
+  int64_t evicted = 0;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto here = entry++;
+    if (!(here->key->fingerprint == fingerprint)) continue;
+    EraseLocked(here);
+    ++evicted;
+  }
+  return evicted;
+}
+
+int64_t ProgramCache::EvictAll() {
+  MutexLock lock(&mutex_);
+  const int64_t evicted = stats_.entries;
+  entries_.clear();
+  index_.clear();
+  stats_.entries = 0;
+  stats_.bytes = 0;
+  return evicted;
 }
 
 ProgramCache::Stats ProgramCache::stats() const {

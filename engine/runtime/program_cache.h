@@ -11,33 +11,50 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/compiler.h"
+#include "engine/runtime/refused_graphs.h"
 
 namespace tensord {
 
 // Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
 // key at once share one compilation. A key is found by its fingerprint and told apart by its bytes, so that who sends a
 // graph runs that graph even where fingerprints collide. What a program has become for sets of sizes is counted when it
-// is found the next time. Thread-safe; never blocks for a compilation. The pool must
-// outlive it.
+// is found the next time. What the compiler refused is remembered for a while too. Thread-safe; never blocks for a
+// compilation. The pool must outlive it.
 class ProgramCache {
  public:
-  enum class Source : uint8_t { kCompiled, kMemory, kJoined };
+  enum class Source : uint8_t { kCompiled, kMemory, kJoined, kDisk };
 
   struct Found {
     CompiledProgramPtr program;
     Source source = Source::kMemory;
     absl::Duration compile_time;  // zero from memory
   };
+  // A program that was brought back from where it was kept.
+  struct Restored {
+    ProgramKey key;
+    CompiledProgramPtr program;
+  };
+  struct Listed {
+    CompiledProgramPtr program;
+    int64_t bytes = 0;
+    absl::Time last_used;  // InfinitePast: not since it came from disk
+  };
   using CompileFn = std::function<absl::StatusOr<CompiledProgramPtr>()>;
+  using RestoreFn = std::function<absl::StatusOr<Restored>()>;
   using DoneFn = std::function<void(absl::StatusOr<Found>)>;
+  // NamesOf the asker's graph.
+  using NamesFn = std::function<std::vector<std::string>()>;
 
   struct Stats {
-    int64_t hits = 0;
+    int64_t hits = 0;      // in memory
+    int64_t restored = 0;  // found there for the first time after they came from disk
+    int64_t negative = 0;  // refused as a moment ago
     int64_t compiled = 0;
     int64_t joined = 0;
     int64_t failed = 0;
@@ -49,16 +66,33 @@ class ProgramCache {
   struct Options {
     int64_t max_bytes = 0;
     bool collide = false;  // every key is looked for among all others, as if all had one hash; for tests
+    RefusedGraphs::Options refused = {.keep = absl::ZeroDuration()};
+    std::function<absl::Time()> now = [] { return absl::Now(); };
   };
 
-  ProgramCache(const Options& options, CompilePool* pool) : options_(options), pool_(pool) {}
+  ProgramCache(const Options& options, CompilePool* pool) : options_(options), pool_(pool), refused_(options.refused) {}
 
-  // Calls `done` once: before it returns where the program is there, else from a thread of the pool. QUEUE_FULL where
-  // the pool takes no more.
-  void GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done);
+  // Calls `done` once: before it returns where the program is there or was refused a moment ago, else from a thread of
+  // the pool. QUEUE_FULL where the pool takes no more. A refusal of another asker's graph is told in the names of this
+  // one's; `names` is called at most once, before `compile`.
+  void GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names = nullptr);
+  // The same by fingerprint, as Find, for a program that is not here but that `restore` can bring back, which happens
+  // once for all who ask.
+  void FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done);
+  // Adds a program that was brought back before anybody asked, unless it is here, as the first to go. False where there
+  // is no room for it.
+  bool Insert(Restored restored);
   // The program of that fingerprint, which counts as a use. PROGRAM_NOT_FOUND where there is none;
   // FINGERPRINT_AMBIGUOUS, from then on, where two programs that had it met here: it does not say which is meant.
   absl::StatusOr<CompiledProgramPtr> Find(const Fingerprint& fingerprint);
+
+  // All of them; no use.
+  std::vector<Listed> List() const;
+  // Those used at that time or later.
+  std::vector<Listed> UsedSince(absl::Time time) const;
+  // Forgets the programs of that fingerprint, or all; who runs them keeps them. How many there were.
+  int64_t Evict(const Fingerprint& fingerprint);
+  int64_t EvictAll();
 
   Stats stats() const;
 
@@ -68,22 +102,35 @@ class ProgramCache {
     KeyPtr key;
     CompiledProgramPtr program;
     int64_t bytes = 0;
+    absl::Time last_used;
+    bool is_new_from_disk = false;  // nobody has found it yet
+  };
+  struct Waiting {
+    DoneFn done;
+    NamesFn names;
   };
   struct Flight {
     KeyPtr key;
-    std::vector<DoneFn> waiting;
+    std::vector<Waiting> waiting;
   };
   using Entries = std::list<Entry>;
 
   // Where the index has a fingerprint.
   Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
   // A use of the entry, whose program may have grown or shrunk since the last one.
-  CompiledProgramPtr UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Found UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Down to max_bytes, but for the one that was used last.
   void EvictLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  CompiledProgramPtr FindLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time);
+  void EraseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // end() where there is none.
+  Entries::iterator LookUpLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Found> FindLocked(const Fingerprint& fingerprint) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The program that is then here: an equal one that was here stays.
+  CompiledProgramPtr InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddLocked(Entries::iterator at, Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
+            std::vector<std::string> names);
+  void LandRestored(const Fingerprint& fingerprint, absl::StatusOr<Restored> restored, absl::Duration time);
 
   const Options options_;
   CompilePool* const pool_;
@@ -92,6 +139,8 @@ class ProgramCache {
   // By place. Several in one only where fingerprints collide.
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, std::vector<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Fingerprint, std::vector<DoneFn>> restoring_ ABSL_GUARDED_BY(mutex_);
+  RefusedGraphs refused_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Fingerprint> ambiguous_ ABSL_GUARDED_BY(mutex_);  // grows with SHA-256's collisions
   Stats stats_ ABSL_GUARDED_BY(mutex_);
 };

@@ -32,6 +32,13 @@ Renaming::Renaming(absl::Span<const std::string> program_names, const Graph& gra
   });
 }
 
+Renaming::Renaming(absl::Span<const std::string> program_names, absl::Span<const std::string> graph_names) {
+  if (program_names.size() != graph_names.size()) return;
+  for (size_t i = 0; i < program_names.size(); ++i) {
+    if (program_names[i] != graph_names[i]) names_.emplace(program_names[i], graph_names[i]);
+  }
+}
+
 const std::string& Renaming::Of(const std::string& name) const {
   const auto it = names_.find(name);
   return it == names_.end() ? name : it->second;

@@ -24,6 +24,8 @@ class Renaming {
   Renaming() = default;
   // `program_names` are NamesOf a graph of the same program. Linear; allocates only where names differ.
   Renaming(absl::Span<const std::string> program_names, const Graph& graph);
+  // The same with NamesOf the graph.
+  Renaming(absl::Span<const std::string> program_names, absl::Span<const std::string> graph_names);
 
   bool empty() const { return names_.empty(); }
   // The name itself where the graph has no other for it.

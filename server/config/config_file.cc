@@ -208,6 +208,9 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"sessions.max_lease_ms", config.sessions().max_lease_ms(), 1, kLongestMs},
       {"sessions.stream_requests", config.sessions().stream_requests(), 1, 1 << 20},
       {"sessions.stream_bytes", config.sessions().stream_bytes(), 1, kUnlimited},
+      {"program_cache.disk_bytes", config.program_cache().disk_bytes(), 0, kUnlimited},
+      {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
+      {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
       {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
       {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
   };
@@ -226,6 +229,10 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   const std::string& jit = config.cpu().jit();
   if (jit != "auto" && jit != "on" && jit != "off") {
     return absl::InvalidArgumentError(absl::StrCat("setting cpu.jit is one of auto, on, off, not \"", jit, "\""));
+  }
+  const std::string& order = config.warm_up().order();
+  if (order != "row" && order != "column") {
+    return absl::InvalidArgumentError(absl::StrCat("setting warm_up.order is row or column, not \"", order, "\""));
   }
   const std::string& level = config.log().level();
   if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {

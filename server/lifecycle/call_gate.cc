@@ -38,9 +38,8 @@ void CallGate::Watch(std::weak_ptr<DrainWatcher> watcher) {
 
 absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
-  if (inside_.state != ServingState::kServing) {
-    return Refuse(Refusal::kServerDraining, "the server is shutting down");
-  }
+  const ServingStateInfo& state = InfoOf(inside_.state);
+  if (!state.takes_calls) return Refuse(Refusal::kServerDraining, state.refusal);
   // A request that is alone may be as large as a message can be.
   if (inside_.calls > 0 && request_bytes > max_bytes_ - inside_.bytes) {
     return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + request_bytes, "bytes of requests in progress");

@@ -12,11 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/lifecycle/serving_state.h"
 
 namespace tensord::server {
-
-// kStarting → kServing → kDraining → kStopped; from any of them to kStopped.
-enum class ServingState : uint8_t { kStarting, kServing, kDraining, kStopped };
 
 // Who wants to know when the server begins to drain.
 class DrainWatcher {
@@ -47,7 +45,7 @@ class CallGate {
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);
 
-  // Counts a call in, whose request has that many bytes. SERVER_DRAINING unless the server is serving; LIMIT_EXCEEDED
+  // Counts a call in, whose request has that many bytes. SERVER_DRAINING unless the server is ready; LIMIT_EXCEEDED
   // where the requests inside, or those of the tenant, would be too large together. After OK comes one Leave with the
   // same size and tenant.
   absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");

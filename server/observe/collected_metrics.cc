@@ -39,6 +39,19 @@ MetricFamily Counter(Metric index, double value) { return Family(index, MetricTy
 
 Sample Result(const char* name, int64_t count) { return {{{"result", name}}, static_cast<double>(count)}; }
 
+std::vector<Sample> Tiers(int64_t memory, int64_t disk) {
+  return {{{{"tier", "memory"}}, static_cast<double>(memory)}, {{{"tier", "disk"}}, static_cast<double>(disk)}};
+}
+
+std::vector<Sample> LoadErrors(const ProgramStore::Stats& stats) {
+  std::vector<Sample> samples;
+  for (size_t i = 1; i < kNumEntryDamages; ++i) {
+    const std::string reason(Name(static_cast<EntryDamage>(i)));
+    samples.push_back({{{"reason", reason}}, static_cast<double>(stats.load_errors[i])});
+  }
+  return samples;
+}
+
 }  // namespace
 
 CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources)), start_(absl::Now()) {}
@@ -46,6 +59,7 @@ CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources
 std::vector<MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
+  const ProgramStore::Stats disk = sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats();
   const Tables fft = sources_.fft_tables();
   const Resident resident = sources_.resident();
   std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, resident_tensors, resident_bytes;
@@ -76,9 +90,10 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   std::vector<MetricFamily> families;
   families.push_back(Family(Metric::build_info, MetricType::Gauge,
                             {{{{"version", sources_.version}, {"grpc", grpc::Version()}}, 1.0}}));
-  families.push_back(Family(Metric::compile_requests, MetricType::Counter,
-                            {Result("hit_memory", cache.hits), Result("joined", cache.joined),
-                             Result("miss", cache.compiled), Result("failed", cache.failed)}));
+  families.push_back(
+      Family(Metric::compile_requests, MetricType::Counter,
+             {Result("hit_memory", cache.hits), Result("hit_disk", cache.restored), Result("joined", cache.joined),
+              Result("miss", cache.compiled), Result("failed", cache.failed), Result("negative", cache.negative)}));
   families.push_back(Gauge(Metric::draining, admission.draining ? 1 : 0));
   families.push_back(Family(Metric::executor_busy, MetricType::Counter, std::move(busy)));
   families.push_back(Gauge(Metric::fft_table_bytes, static_cast<double>(fft.bytes)));
@@ -89,9 +104,14 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
   families.push_back(Family(Metric::memory_bytes, MetricType::Gauge, std::move(bytes)));
   families.push_back(Family(Metric::memory_peak_bytes, MetricType::Gauge, std::move(peak)));
   families.push_back(Family(Metric::memory_promised_bytes, MetricType::Gauge, std::move(promised)));
-  families.push_back(Gauge(Metric::program_cache_bytes, static_cast<double>(cache.bytes)));
-  families.push_back(Gauge(Metric::program_cache_entries, static_cast<double>(cache.entries)));
-  families.push_back(Counter(Metric::program_cache_evictions, static_cast<double>(cache.evictions)));
+  families.push_back(Family(Metric::program_cache_bytes, MetricType::Gauge, Tiers(cache.bytes, disk.bytes)));
+  families.push_back(Family(Metric::program_cache_entries, MetricType::Gauge, Tiers(cache.entries, disk.entries)));
+  families.push_back(
+      Family(Metric::program_cache_evictions, MetricType::Counter, Tiers(cache.evictions, disk.evictions)));
+  families.push_back(Family(Metric::program_cache_load_errors, MetricType::Counter, LoadErrors(disk)));
+  families.push_back(
+      Family(Metric::program_cache_writes, MetricType::Counter,
+             {Result("written", disk.written), Result("error", disk.write_errors), Result("left_out", disk.left_out)}));
   families.push_back(Family(Metric::queue_depth, MetricType::Gauge, std::move(depth)));
   families.push_back(Family(Metric::queue_oldest_age, MetricType::Gauge, std::move(oldest)));
   families.push_back(Gauge(Metric::ready, admission.ready ? 1 : 0));

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
+#include "engine/runtime/program_store.h"
 #include "server/observe/log.h"
 
 namespace tensord::server {
@@ -45,6 +46,7 @@ class CollectedMetrics : public prometheus::Collectable {
     std::string version;
     const ExecutorPool* executors;
     const ProgramCache* cache;
+    const ProgramStore* store;  // may be null
     const Log* log;
     std::function<Admission()> admission;
     std::function<Tables()> fft_tables;

@@ -80,7 +80,10 @@ LogLevel LogLevelFromName(absl::string_view name) {
 }
 
 Log::Log(const Options& options, std::shared_ptr<spdlog::logger> logger)
-    : options_(options), logger_(Prepared(std::move(logger))), writer_([this] { WriteLoop(); }) {}
+    : options_(options),
+      level_(options.level),
+      logger_(Prepared(std::move(logger))),
+      writer_([this] { WriteLoop(); }) {}
 
 Log::~Log() {
   {

@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_OBSERVE_LOG_H_
 #define TENSORD_SERVER_OBSERVE_LOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,8 +41,14 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  bool Logs(LogLevel level) const { return level >= options_.level && options_.level != LogLevel::kOff; }
+  bool Logs(LogLevel level) const {
+    const LogLevel least = level_.load(std::memory_order_relaxed);
+    return level >= least && least != LogLevel::kOff;
+  }
   bool LogsRequests() const { return options_.requests && Logs(LogLevel::kInfo); }
+
+  // From now on.
+  void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
 
   // An event of the server's own life: "listening", "draining".
   void Event(LogLevel level, absl::string_view event, absl::string_view message);
@@ -59,6 +66,7 @@ class Log {
   void WriteLoop();
 
   const Options options_;
+  std::atomic<LogLevel> level_;
   const std::shared_ptr<spdlog::logger> logger_;
   mutable Mutex mutex_;
   CondVar wake_;

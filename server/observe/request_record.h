@@ -22,7 +22,7 @@ struct RequestRecord {
   std::string message;      // likewise
   std::string limit;        // likewise, where the refusal names one
   std::string fingerprint;  // the first digits
-  absl::string_view cache;  // "memory", "compiled", "joined"; empty: not asked
+  absl::string_view cache;  // "memory", "disk", "compiled", "joined"; empty: not asked
   std::string device;       // empty: none chosen
   std::optional<absl::Duration> decode;
   std::optional<absl::Duration> queue;

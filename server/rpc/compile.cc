@@ -19,6 +19,8 @@ v1::CompileResponse::Source EncodeSource(ProgramCache::Source source) {
       return v1::CompileResponse::SOURCE_COMPILED;
     case ProgramCache::Source::kJoined:
       return v1::CompileResponse::SOURCE_JOINED;
+    case ProgramCache::Source::kDisk:
+      return v1::CompileResponse::SOURCE_DISK;
     case ProgramCache::Source::kMemory:
       break;
   }

@@ -67,11 +67,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!claimed.ok()) return Fail(claimed);
     const v1::ExecuteRequest& message = received_->message;
     switch (message.program_case()) {
-      case v1::ExecuteRequest::kFingerprint: {
-        absl::StatusOr<CompiledProgramPtr> program = FindProgram(request_, message.fingerprint());
-        if (!program.ok()) return Fail(program.status());
-        return Await(*std::move(program), Renaming());
-      }
+      case v1::ExecuteRequest::kFingerprint:
+        return FindProgram(request_, message.fingerprint(),
+                           [self = shared_from_this()](absl::StatusOr<CompiledProgramPtr> program) {
+                             if (!program.ok()) return self->Fail(program.status());
+                             self->Await(*std::move(program), Renaming());
+                           });
       case v1::ExecuteRequest::kGraph:
         return CompileProgram(request_, message.graph(), message.options(),
                               [self = shared_from_this()](absl::StatusOr<ProgramOfGraph> program) {

@@ -36,11 +36,11 @@ void HandleExplain(UnaryCall* call) {
   const absl::Status parsed = call->Parse(request.get());
   if (!parsed.ok()) return call->Fail(parsed);
   switch (request->program_case()) {
-    case v1::ExplainRequest::kFingerprint: {
-      const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request->fingerprint());
-      if (!program.ok()) return call->Fail(program.status());
-      return ReplyExplained(call, **program);
-    }
+    case v1::ExplainRequest::kFingerprint:
+      return FindProgram(call, request->fingerprint(), [call](absl::StatusOr<CompiledProgramPtr> program) {
+        if (!program.ok()) return call->Fail(program.status());
+        ReplyExplained(call, **program);
+      });
     case v1::ExplainRequest::kGraph:
       return CompileProgram(
           call, request->graph(), request->options(),

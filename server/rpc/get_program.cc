@@ -9,9 +9,10 @@ void HandleGetProgram(UnaryCall* call) {
   v1::GetProgramRequest request;
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
-  const absl::StatusOr<CompiledProgramPtr> program = FindProgram(call, request.fingerprint());
-  if (!program.ok()) return call->Fail(program.status());
-  call->Reply(EncodeProgram(**program));
+  FindProgram(call, request.fingerprint(), [call](absl::StatusOr<CompiledProgramPtr> program) {
+    if (!program.ok()) return call->Fail(program.status());
+    call->Reply(EncodeProgram(**program));
+  });
 }
 
 }  // namespace tensord::server

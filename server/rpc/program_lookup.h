@@ -15,8 +15,10 @@ namespace tensord::server {
 
 // How a call gets the program that it is about, and what is recorded of that.
 
-// By fingerprint. PROGRAM_NOT_FOUND.
-absl::StatusOr<CompiledProgramPtr> FindProgram(RpcRequest* call, absl::string_view fingerprint);
+// By fingerprint, from memory or from the disk. PROGRAM_NOT_FOUND. Calls `then` once: here where the program is in
+// memory or nowhere, else on a thread of the compile pool.
+using FoundThen = std::function<void(absl::StatusOr<CompiledProgramPtr>)>;
+void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then);
 
 // A program for a graph, and what the graph calls its nodes.
 struct ProgramOfGraph {

@@ -2,6 +2,8 @@
 #define TENSORD_SERVER_RPC_SERVICE_PARTS_H_
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "engine/ir/op_registry.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
+#include "engine/runtime/program_store.h"
 #include "proto/codec/limits.h"
 #include "server/admission/rate_limiter.h"
 #include "server/lifecycle/call_gate.h"
@@ -32,11 +35,14 @@ struct ServiceParts {
   CompilePool* compile_pool = nullptr;
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
+  ProgramStore* store = nullptr;  // null: no disk tier
   CallGate* gate = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
   Log* log = nullptr;
+  // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
+  std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;
   absl::Duration default_deadline;
   int32_t max_priority = 0;                  // that a request gets

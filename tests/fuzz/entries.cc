@@ -18,12 +18,14 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/parser.h"
+#include "engine/ir/printer.h"
 #include "engine/ir/text_round_trip.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
 #include "engine/runtime/explain.h"
+#include "engine/runtime/stored_program.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
@@ -217,6 +219,35 @@ void FuzzGraphText(absl::string_view text) {
   if (!guards.ok()) return RequireRefusal(guards.status());
   RequireTextRoundTrip(*graph);
   RequireCompiles(*graph, Order::kColumnMajor);
+}
+
+void FuzzStoredProgram(absl::string_view bytes) {
+  const CompileSettings settings{.device = "cpu:0"};
+  const absl::StatusOr<Graph> graph = ParseGraph(bytes, FamilyRegistry());
+  Fingerprint fingerprint = Fingerprint::Of(bytes);
+  std::string entry(bytes);
+  if (graph.ok()) {
+    fingerprint = MakeProgramKey(*graph, settings).fingerprint;
+    entry = EncodeStoredProgram(*graph, settings, fingerprint);
+  }
+  StoredProgram program;
+  const EntryDamage damage = DecodeStoredProgram(entry, fingerprint, FamilyRegistry(), &program);
+  Require((damage == EntryDamage::kNone) == graph.ok(), Name(damage), graph.status());
+  // The same with a checksum that is right, so that the fields are read whatever they are.
+  constexpr size_t kHeaderBytes = 20;
+  if (bytes.size() >= 1 && !graph.ok()) {
+    std::string forged = EncodeStoredProgram(Graph(), settings, fingerprint).substr(0, kHeaderBytes);
+    forged.append(bytes.data(), bytes.size());
+    const uint64_t size = forged.size() + 2 * Fingerprint::kBytes;
+    for (size_t i = 0; i < 8; ++i) forged[12 + i] = static_cast<char>(size >> (8 * i));
+    forged += Fingerprint::Of(forged).ToHex();
+    Require(DecodeStoredProgram(forged, fingerprint, FamilyRegistry(), &program) != EntryDamage::kNone,
+            "a fingerprint of other bytes is no program's");
+  }
+  if (damage == EntryDamage::kNone) {
+    Require(CanonicalBytes(program.graph) == CanonicalBytes(*graph), "an entry keeps what a graph means");
+    Require(PrintGraph(program.graph) == PrintGraph(*graph), "an entry keeps a graph's names");
+  }
 }
 
 void FuzzEinsum(absl::string_view text) {

@@ -13,6 +13,8 @@ namespace tensord {
 void FuzzGraphWire(absl::string_view bytes);
 // The text form of a graph.
 void FuzzGraphText(absl::string_view text);
+// An entry of the disk tier of the program cache, or the graph's text of one: then the entry is made around it.
+void FuzzStoredProgram(absl::string_view bytes);
 // The text form of a size, and its wire form.
 void FuzzDimExpr(absl::string_view text);
 // Lines of an einsum: its equation; the shapes of its operands, as 2,n;n,3 where n and m are symbols; a path, as

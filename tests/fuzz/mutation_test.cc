@@ -5,7 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "engine/families/all_families.h"
+#include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
+#include "engine/runtime/stored_program.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/codec/graph_codec.h"
@@ -93,6 +95,17 @@ TEST(MutationTest, GraphBytesSurvive) {
     seeds.push_back(graph->SerializeAsString());
   }
   RunMutants(seeds, &FuzzGraphWire, 3);
+}
+
+TEST(MutationTest, StoredProgramsSurvive) {
+  std::vector<std::string> seeds = GoldenInputs(/*text_form=*/true);
+  RunMutants(seeds, &FuzzStoredProgram, 7, 4);
+  // Fields in their order, so that mutants get past the first.
+  for (std::string& seed : seeds) {
+    const absl::StatusOr<Graph> graph = ParseGraph(seed, FamilyRegistry());
+    if (graph.ok()) seed = EncodeStoredProgram(*graph, {.device = "cpu:0"}, Fingerprint::Of(seed)).substr(20);
+  }
+  RunMutants(seeds, &FuzzStoredProgram, 8, 8);
 }
 
 TEST(MutationTest, SizesSurvive) {

@@ -197,7 +197,7 @@ TEST(MetricsTest, PrometheusReadsThem) {
   EXPECT_THAT(text, HasSubstr("tensord_rpc_handled_total{code=\"OK\",method=\"Execute\"} 2"));
   EXPECT_THAT(text, HasSubstr("tensord_execute_stage_seconds_count{device=\"cpu:0\",stage=\"queue\"} 2"));
   EXPECT_THAT(text, HasSubstr("tensord_compile_requests_total{result=\"miss\"} 2"));
-  EXPECT_THAT(text, HasSubstr("tensord_program_cache_entries 2"));
+  EXPECT_THAT(text, HasSubstr("tensord_program_cache_entries{tier=\"memory\"} 2"));
   EXPECT_THAT(text, HasSubstr("tensord_memory_bytes{device=\"cpu:0\",state=\"in_use\"} "));
   EXPECT_THAT(text, HasSubstr("tensord_memory_blocks_total{device=\"cpu:0\",result=\"reused\"} "));
   EXPECT_THAT(text, HasSubstr("tensord_ready 1"));

@@ -1,10 +1,7 @@
 // The binary: what it prints, how it ends.
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -13,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/server_process.h"
 
 namespace tensord {
 namespace {
@@ -20,79 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-// Empty where the environment does not name it.
-std::string BinaryPath() {
-  const char* path = std::getenv("TENSORD_BINARY");
-  return path == nullptr ? "" : path;
-}
-
-// A process of the server's binary, whose standard output is read line by line.
-class Process {
- public:
-  explicit Process(const std::vector<std::string>& flags) {
-    std::vector<std::string> arguments = {BinaryPath()};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
-    pid_t started = -1;
-    const int error = posix_spawn(&started, argv[0], &actions, nullptr, argv.data(), environ);
-    EXPECT_EQ(error, 0) << "cannot start " << argv[0];
-    if (error == 0) process_ = started;
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    output_ = fdopen(ends[0], "r");
-  }
-  ~Process() {
-    if (process_ > 0) {
-      Signal(SIGKILL);
-      Wait();
-    }
-    fclose(output_);
-  }
-
-  // Without its end; empty at the end of the output.
-  std::string Line() {
-    std::string line;
-    for (int c; (c = fgetc(output_)) != EOF && c != '\n';) line.push_back(static_cast<char>(c));
-    return line;
-  }
-  std::string Rest() {
-    std::string text;
-    for (int c; (c = fgetc(output_)) != EOF;) text.push_back(static_cast<char>(c));
-    return text;
-  }
-  // Never without a process: kill would take its number for "all processes".
-  void Signal(int signal) {
-    ASSERT_GT(process_, 0) << "there is no process";
-    kill(process_, signal);
-  }
-  // The exit status, or 128 + the signal that ended it.
-  int Wait() {
-    if (process_ <= 0) return -1;
-    int status = 0;
-    waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
- private:
-  pid_t process_ = -1;
-  FILE* output_ = nullptr;
-};
-
 class ProcessTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_FALSE(BinaryPath().empty()) << "the environment variable TENSORD_BINARY names the server's binary";
+    ASSERT_FALSE(Process::BinaryPath().empty()) << "the environment variable TENSORD_BINARY names the server's binary";
   }
 };
 

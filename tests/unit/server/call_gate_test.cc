@@ -19,6 +19,8 @@ std::string ReasonOf(const absl::Status& status) {
 TEST(CallGateTest, LetsCallsInOnlyWhileServing) {
   CallGate gate(100);
   EXPECT_EQ(ReasonOf(gate.Enter(1)), "SERVER_DRAINING");
+  EXPECT_TRUE(gate.MoveTo(ServingState::kWarming));
+  EXPECT_EQ(ReasonOf(gate.Enter(1)), "SERVER_DRAINING");
   EXPECT_TRUE(gate.MoveTo(ServingState::kServing));
   EXPECT_TRUE(gate.Enter(1).ok());
   EXPECT_TRUE(gate.MoveTo(ServingState::kDraining));

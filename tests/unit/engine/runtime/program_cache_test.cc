@@ -114,6 +114,118 @@ TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
   EXPECT_EQ(compilations, 1);
 }
 
+TEST_F(ProgramCacheTest, WhatWasRefusedIsRefusedForAWhile) {
+  CompilePool pool(1, 10);
+  absl::Time now = absl::FromUnixSeconds(1000);
+  ProgramCache cache({.max_bytes = 1 << 20, .refused = {.keep = absl::Seconds(30)}, .now = [&now] { return now; }},
+                     &pool);
+  int attempts = 0;
+  Inbox<absl::Status> refusals;
+  const auto ask = [&](const std::string& node) {
+    cache.GetOrCompile(
+        Key("a"),
+        [&attempts, node]() -> absl::StatusOr<CompiledProgramPtr> {
+          ++attempts;
+          return WithNode(Refuse(Refusal::kShapeMismatch, "sizes differ"), node, "add");
+        },
+        [&](absl::StatusOr<ProgramCache::Found> found) { refusals.Put(found.status()); },
+        [node] { return std::vector<std::string>{node}; });
+  };
+  ask("n1");
+  EXPECT_EQ(DetailOf(refusals.WaitFor(1)[0])->node, "n1");
+  ask("n2");
+  ASSERT_EQ(refusals.size(), 2u) << "answered at once";
+  EXPECT_EQ(DetailOf(refusals.WaitFor(2)[1])->node, "n2") << "in the asker's names";
+  EXPECT_EQ(attempts, 1);
+  EXPECT_EQ(cache.stats().negative, 1);
+  EXPECT_EQ(cache.stats().failed, 1);
+  now += absl::Seconds(30);
+  ask("n3");
+  EXPECT_EQ(DetailOf(refusals.WaitFor(3)[2])->node, "n3");
+  EXPECT_EQ(attempts, 2);
+}
+
+TEST_F(ProgramCacheTest, WhoJoinsARefusalHearsItsOwnNames) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Event gate;
+  Inbox<absl::Status> refusals;
+  for (const char* node : {"n1", "n2"}) {
+    cache.GetOrCompile(
+        Key("a"),
+        [&gate]() -> absl::StatusOr<CompiledProgramPtr> {
+          gate.Wait();
+          return WithNode(Refuse(Refusal::kShapeMismatch, "sizes differ"), "n1", "add");
+        },
+        [&](absl::StatusOr<ProgramCache::Found> found) { refusals.Put(found.status()); },
+        [node] { return std::vector<std::string>{node}; });
+  }
+  gate.Set();
+  EXPECT_EQ(DetailOf(refusals.WaitFor(2)[0])->node, "n1");
+  EXPECT_EQ(DetailOf(refusals.WaitFor(2)[1])->node, "n2");
+}
+
+TEST_F(ProgramCacheTest, BringsBackOnceForAllWhoAsk) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  const CompiledProgramPtr program = ProgramOf(10);
+  Event gate;
+  std::atomic<int> restores{0};
+  const auto restore = [&]() -> absl::StatusOr<ProgramCache::Restored> {
+    ++restores;
+    gate.Wait();
+    return ProgramCache::Restored{.key = Key("a"), .program = program};
+  };
+  for (int i = 0; i < 3; ++i) cache.FindOrRestore(Key("a").fingerprint, restore, Done());
+  gate.Set();
+  for (const Answer& answer : answers_.WaitFor(3)) {
+    EXPECT_EQ(answer.program, program);
+    EXPECT_EQ(answer.source, Source::kDisk);
+  }
+  EXPECT_EQ(restores, 1);
+  EXPECT_EQ(cache.stats().restored, 3);
+  EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).source, Source::kMemory);
+  const auto none = []() -> absl::StatusOr<ProgramCache::Restored> {
+    return Refuse(Refusal::kProgramNotFound, "none");
+  };
+  cache.FindOrRestore(Key("b").fingerprint, none, Done());
+  EXPECT_EQ(answers_.WaitFor(5).back().reason, "PROGRAM_NOT_FOUND");
+}
+
+TEST_F(ProgramCacheTest, WhatWasInsertedIsFromDiskOnce) {
+  CompilePool pool(1, 10);
+  const CompiledProgramPtr program = ProgramOf(10), large = ProgramOf(1000);
+  ProgramCache cache({.max_bytes = program->size_bytes() + 100}, &pool);
+  EXPECT_TRUE(cache.Insert({.key = Key("a"), .program = program}));
+  EXPECT_TRUE(cache.Insert({.key = Key("a"), .program = ProgramOf(10)})) << "it is here";
+  EXPECT_FALSE(cache.Insert({.key = Key("b"), .program = large})) << "no room";
+  EXPECT_EQ(cache.List()[0].last_used, absl::InfinitePast());
+  EXPECT_TRUE(cache.UsedSince(absl::UnixEpoch()).empty());
+  const Answer first = Get(&cache, Key("a"), MustNotCompile);
+  EXPECT_EQ(first.program, program);
+  EXPECT_EQ(first.source, Source::kDisk);
+  EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).source, Source::kMemory);
+  EXPECT_EQ(cache.UsedSince(absl::UnixEpoch()).size(), 1u);
+  EXPECT_EQ(cache.stats().entries, 1);
+  EXPECT_EQ(cache.stats().evictions, 0);
+}
+
+TEST_F(ProgramCacheTest, EvictsWhatIsNamed) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  const CompiledProgramPtr program = ProgramOf(10);
+  for (const char* key : {"a", "b", "c"}) Get(&cache, key, program);
+  EXPECT_EQ(cache.Evict(Key("b").fingerprint), 1);
+  EXPECT_EQ(cache.Evict(Key("b").fingerprint), 0);
+  EXPECT_EQ(WhyNot(&cache, Key("b").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "");
+  EXPECT_EQ(cache.List().size(), 2u);
+  EXPECT_EQ(cache.EvictAll(), 2);
+  EXPECT_EQ(cache.stats().entries, 0);
+  EXPECT_EQ(cache.stats().bytes, 0);
+  EXPECT_EQ(Get(&cache, "a", program).source, Source::kCompiled);
+}
+
 TEST_F(ProgramCacheTest, AFailureIsToldToAllAndForgotten) {
   CompilePool pool(1, 10);
   ProgramCache cache({.max_bytes = 1 << 20}, &pool);

@@ -1,0 +1,23 @@
+#ifndef TENSORD_CLIENTS_CLI_ADMIN_CONNECTION_H_
+#define TENSORD_CLIENTS_CLI_ADMIN_CONNECTION_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "clients/cli/arguments.h"
+#include "clients/cli/console.h"
+#include "clients/cpp/admin_client.h"
+
+namespace tensord::cli {
+
+// --admin, --deadline and --json: of the commands for operators.
+std::vector<FlagSpec> AdminFlags();
+
+// Connects as the flags say and does the command's work. The exit status: of the work, or of what went wrong before.
+int WithAdmin(absl::string_view command, const Arguments& arguments, Console& console,
+              const std::function<int(client::AdminClient&)>& work);
+
+}  // namespace tensord::cli
+
+#endif  // TENSORD_CLIENTS_CLI_ADMIN_CONNECTION_H_

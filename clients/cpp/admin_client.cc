@@ -1,0 +1,97 @@
+#include "clients/cpp/admin_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/error_detail.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/create_channel.h"
+#include "tensord/v1/admin.grpc.pb.h"
+
+namespace tensord::client {
+namespace {
+
+void PrepareContext(const ConnectOptions& options, grpc::ClientContext* context) {
+  if (options.deadline.has_value()) context->set_deadline(absl::ToChronoTime(absl::Now() + *options.deadline));
+  for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
+}
+
+}  // namespace
+
+struct AdminClient::Stub {
+  // One call that waits for its answer.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(const ConnectOptions& options,
+                                grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                        Response*),
+                                const Request& request) const {
+    grpc::ClientContext context;
+    PrepareContext(options, &context);
+    Response response;
+    const grpc::Status status = (admin.get()->*method)(&context, request, &response);
+    if (!status.ok()) return ToAbslStatus(status);
+    return response;
+  }
+
+  std::unique_ptr<v1::Admin::Stub> admin;
+};
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(ConnectOptions options) {
+  if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
+  const std::shared_ptr<grpc::Channel> channel = grpc::CreateChannel(options.target, options.credentials);
+  if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
+    return absl::UnavailableError(
+        absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
+  }
+  auto stub = std::make_unique<Stub>();
+  stub->admin = v1::Admin::NewStub(channel);
+  return std::unique_ptr<AdminClient>(new AdminClient(std::move(options), std::move(stub)));
+}
+
+AdminClient::AdminClient(ConnectOptions options, std::unique_ptr<Stub> stub)
+    : options_(std::move(options)), stub_(std::move(stub)) {}
+
+AdminClient::~AdminClient() = default;
+
+absl::StatusOr<v1::ListProgramsResponse> AdminClient::ListPrograms() {
+  v1::ListProgramsResponse all;
+  v1::ListProgramsRequest request;
+  do {
+    absl::StatusOr<v1::ListProgramsResponse> page = stub_->Call(options_, &v1::Admin::Stub::ListPrograms, request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    all.mutable_programs()->MergeFrom(page->programs());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+absl::StatusOr<int64_t> AdminClient::EvictPrograms(const v1::EvictProgramsRequest& request) {
+  const absl::StatusOr<v1::EvictProgramsResponse> response =
+      stub_->Call(options_, &v1::Admin::Stub::EvictPrograms, request);
+  if (!response.ok()) return response.status();
+  return response->evicted();
+}
+
+absl::StatusOr<v1::ListSessionsResponse> AdminClient::ListSessions() {
+  return stub_->Call(options_, &v1::Admin::Stub::ListSessions, v1::ListSessionsRequest());
+}
+
+absl::Status AdminClient::SetLogLevel(absl::string_view level) {
+  v1::SetLogLevelRequest request;
+  request.set_level(std::string(level));
+  return stub_->Call(options_, &v1::Admin::Stub::SetLogLevel, request).status();
+}
+
+absl::Status AdminClient::Drain(std::optional<absl::Duration> timeout) {
+  v1::DrainRequest request;
+  if (timeout.has_value()) {
+    const timespec parts = absl::ToTimespec(*timeout);
+    request.mutable_timeout()->set_seconds(parts.tv_sec);
+    request.mutable_timeout()->set_nanos(static_cast<int32_t>(parts.tv_nsec));
+  }
+  return stub_->Call(options_, &v1::Admin::Stub::Drain, request).status();
+}
+
+}  // namespace tensord::client

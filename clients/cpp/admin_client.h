@@ -1,0 +1,44 @@
+#ifndef TENSORD_CLIENTS_CPP_ADMIN_CLIENT_H_
+#define TENSORD_CLIENTS_CPP_ADMIN_CLIENT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "clients/cpp/client.h"
+#include "tensord/v1/admin.pb.h"
+
+namespace tensord::client {
+
+// A connection to the listener of a server's operators. Thread-safe; calls block. A failed call is the server's
+// canonical code and message, with GetErrorDetail for what the server knows beyond them.
+class AdminClient {
+ public:
+  // The target has no default. UNAVAILABLE where no server answers in time.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> Connect(ConnectOptions options);
+  ~AdminClient();
+
+  // All pages as one.
+  absl::StatusOr<v1::ListProgramsResponse> ListPrograms();
+  // How many there were.
+  absl::StatusOr<int64_t> EvictPrograms(const v1::EvictProgramsRequest& request);
+  absl::StatusOr<v1::ListSessionsResponse> ListSessions();
+  absl::Status SetLogLevel(absl::string_view level);
+  // The server takes no new work from now on, ends what it has, within the timeout where one is given, and stops.
+  absl::Status Drain(std::optional<absl::Duration> timeout);
+
+ private:
+  struct Stub;
+  AdminClient(ConnectOptions options, std::unique_ptr<Stub> stub);
+
+  const ConnectOptions options_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_ADMIN_CLIENT_H_

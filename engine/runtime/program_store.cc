@@ -1,0 +1,371 @@
+#include "engine/runtime/program_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <random>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/refusal.h"
+#include "engine/base/thread_niceness.h"
+#include "engine/ir/parser.h"
+
+namespace tensord {
+namespace {
+
+constexpr absl::string_view kEntryEnding = ".program";
+constexpr absl::string_view kUnfinishedEnding = ".unfinished";
+static_assert(kMaxEntryBytes <= static_cast<int64_t>(kMaxGraphTextBytes), "what is written can be read");
+constexpr int kNiceness = 19;  // the lowest priority that there is
+// Other servers write into the folder too, which only a scan sees.
+constexpr int64_t kWritesBetweenScans = 256;
+
+// A descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  bool ok() const { return number_ >= 0; }
+
+ private:
+  const int number_;
+};
+
+std::string EntryName(const Fingerprint& fingerprint) { return absl::StrCat(fingerprint.ToHex(), kEntryEnding); }
+
+std::string UnfinishedName() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8), kUnfinishedEnding);
+}
+
+absl::Status FolderError(const std::string& folder, absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat("the folder of programs, ", folder, ", ", what));
+}
+
+bool WriteAll(int file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+bool ReadAll(int file, std::string* bytes) {
+  size_t done = 0;
+  while (done < bytes->size()) {
+    const ssize_t count = read(file, bytes->data() + done, bytes->size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) break;  // it became shorter
+    done += static_cast<size_t>(count);
+  }
+  bytes->resize(done);
+  return true;
+}
+
+void SetUsed(int folder, const std::string& name, absl::Time used) {
+  const timespec times[2] = {absl::ToTimespec(used), absl::ToTimespec(used)};
+  utimensat(folder, name.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+int64_t ConstantBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Node& node : graph.nodes()) {
+    for (size_t i = 0; i < node.attrs.schema().size(); ++i) {
+      const LiteralPtr* const literal = std::get_if<LiteralPtr>(&node.attrs.at(i));
+      if (literal != nullptr && *literal != nullptr) bytes += static_cast<int64_t>((*literal)->bytes().size());
+    }
+  }
+  return bytes;
+}
+
+// What is in the folder, as `each(name)`.
+template <typename Function>
+void ForEachName(int folder, Function&& each) {
+  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return;
+  DIR* const listing = fdopendir(again);
+  if (listing == nullptr) {
+    close(again);
+    return;
+  }
+  while (const dirent* entry = readdir(listing)) each(std::string(entry->d_name));
+  closedir(listing);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProgramStore>> ProgramStore::Open(Options options) {
+  const std::string& path = options.folder;
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return FolderError(path, absl::StrCat("cannot be made: ", std::strerror(errno)));
+  }
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return FolderError(path, absl::StrCat("cannot be opened: ", std::strerror(errno)));
+  struct stat info {};
+  if (fstat(folder, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+    close(folder);
+    return FolderError(path, "must belong to the server's user, and nobody else may enter it; chmod 0700");
+  }
+  std::unique_ptr<ProgramStore> store(new ProgramStore(std::move(options), folder));
+  store->RemoveLeftovers();
+  store->Trim();
+  store->writer_ = std::thread([raw = store.get()] { raw->WriteLoop(); });
+  return store;
+}
+
+ProgramStore::ProgramStore(Options options, int folder) : options_(std::move(options)), folder_(folder) {}
+
+ProgramStore::~ProgramStore() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  changed_.SignalAll();
+  if (writer_.joinable()) writer_.join();
+  close(folder_);
+}
+
+void ProgramStore::Put(Graph graph, CompileSettings settings, const Fingerprint& fingerprint) {
+  const int64_t bytes = ConstantBytes(graph);
+  {
+    MutexLock lock(&mutex_);
+    if (waiting_.size() >= options_.max_waiting || bytes > options_.max_waiting_bytes - waiting_bytes_) {
+      ++stats_.left_out;
+      return;
+    }
+    waiting_bytes_ += bytes;
+    waiting_.push_back({.graph = std::move(graph),
+                        .settings = std::move(settings),
+                        .fingerprint = fingerprint,
+                        .constant_bytes = bytes});
+  }
+  changed_.SignalAll();
+}
+
+absl::StatusOr<StoredProgram> ProgramStore::Load(const Fingerprint& fingerprint) {
+  const std::string name = EntryName(fingerprint);
+  const absl::Status none =
+      Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
+                                                     "\"; compile the graph again and repeat the call"));
+  if (!Contains(fingerprint)) return none;
+  std::string bytes;
+  StoredProgram program;
+  EntryDamage damage = Read(name, &bytes);
+  if (damage == EntryDamage::kNone) {
+    damage = DecodeStoredProgram(bytes, fingerprint, *options_.registry, &program);
+  }
+  if (damage == EntryDamage::kNone) {
+    SetUsed(folder_, name, absl::Now());
+    MutexLock lock(&mutex_);
+    ++stats_.loaded;
+    return program;
+  }
+  // What the system cannot read just now may be whole.
+  const bool removed = damage != EntryDamage::kIo && unlinkat(folder_, name.c_str(), 0) == 0;
+  MutexLock lock(&mutex_);
+  ++stats_.load_errors[static_cast<size_t>(damage)];
+  if (removed) CountRemovedLocked(static_cast<int64_t>(bytes.size()));
+  return none;
+}
+
+bool ProgramStore::Contains(const Fingerprint& fingerprint) const {
+  struct stat info {};
+  return fstatat(folder_, EntryName(fingerprint).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+std::vector<Fingerprint> ProgramStore::List() const {
+  std::vector<File> files = Scan();
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used > b.used; });
+  std::vector<Fingerprint> fingerprints;
+  fingerprints.reserve(files.size());
+  for (const File& file : files) fingerprints.push_back(file.fingerprint);
+  return fingerprints;
+}
+
+bool ProgramStore::Remove(const Fingerprint& fingerprint) {
+  const std::string name = EntryName(fingerprint);
+  struct stat info {};
+  if (fstatat(folder_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (unlinkat(folder_, name.c_str(), 0) != 0) return false;
+  MutexLock lock(&mutex_);
+  CountRemovedLocked(static_cast<int64_t>(info.st_size));
+  return true;
+}
+
+void ProgramStore::CountRemovedLocked(int64_t bytes) {
+  stats_.entries = std::max<int64_t>(0, stats_.entries - 1);
+  stats_.bytes = std::max<int64_t>(0, stats_.bytes - bytes);
+}
+
+void ProgramStore::Flush() {
+  MutexLock lock(&mutex_);
+  while (!waiting_.empty() || writing_) changed_.Wait(&mutex_);
+}
+
+ProgramStore::Stats ProgramStore::stats() const {
+  MutexLock lock(&mutex_);
+  return stats_;
+}
+
+EntryDamage ProgramStore::Read(const std::string& name, std::string* bytes) const {
+  const Descriptor file(openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.ok()) return errno == ELOOP ? EntryDamage::kFormat : EntryDamage::kIo;
+  struct stat info {};
+  if (fstat(file.number(), &info) != 0) return EntryDamage::kIo;
+  if (!S_ISREG(info.st_mode) || info.st_size > kMaxEntryBytes) return EntryDamage::kFormat;
+  bytes->resize(static_cast<size_t>(info.st_size));
+  return ReadAll(file.number(), bytes) ? EntryDamage::kNone : EntryDamage::kIo;
+}
+
+std::vector<ProgramStore::File> ProgramStore::Scan() const {
+  std::vector<File> files;
+  ForEachName(folder_, [&](std::string name) {
+    if (!absl::EndsWith(name, kEntryEnding)) return;
+    const auto fingerprint = Fingerprint::FromHex(absl::StripSuffix(name, kEntryEnding));
+    struct stat info {};
+    if (!fingerprint.has_value() || fstatat(folder_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+    files.push_back({.name = std::move(name),
+                     .fingerprint = *fingerprint,
+                     .bytes = static_cast<int64_t>(info.st_size),
+                     .used = absl::TimeFromTimespec(info.st_mtim)});
+  });
+  return files;
+}
+
+// A server that lives holds a lock on the file that it writes.
+void ProgramStore::RemoveLeftovers() {
+  ForEachName(folder_, [this](const std::string& name) {
+    if (!absl::EndsWith(name, kUnfinishedEnding)) return;
+    const Descriptor file(openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.ok() && flock(file.number(), LOCK_EX | LOCK_NB) == 0) unlinkat(folder_, name.c_str(), 0);
+  });
+}
+
+void ProgramStore::Trim() {
+  std::vector<File> files = Scan();
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  int64_t bytes = 0, entries = static_cast<int64_t>(files.size()), evictions = 0;
+  for (const File& file : files) bytes += file.bytes;
+  // Some room at once, so that not every write has to look through the folder.
+  const int64_t wanted = bytes > options_.max_bytes ? options_.max_bytes - options_.max_bytes / 8 : bytes;
+  for (const File& file : files) {
+    if (bytes <= wanted) break;
+    if (unlinkat(folder_, file.name.c_str(), 0) != 0 && errno != ENOENT) continue;  // gone: another server's doing
+    bytes -= file.bytes;
+    --entries;
+    ++evictions;
+  }
+  written_since_scan_ = 0;
+  MutexLock lock(&mutex_);
+  stats_.bytes = bytes;
+  stats_.entries = entries;
+  stats_.evictions += evictions;
+}
+
+void ProgramStore::WriteLoop() {
+  LowerThisThread(kNiceness);
+  auto next_uses = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.uses_period);
+  auto end = std::chrono::steady_clock::time_point::max();  // of writing, when the store ends
+  while (true) {
+    std::optional<Pending> pending;
+    {
+      MutexLock lock(&mutex_);
+      writing_ = false;
+      changed_.SignalAll();
+      while (waiting_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, next_uses)) {
+      }
+      if (stopping_ && end > std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.end_within)) {
+        end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.end_within);
+      }
+      if (waiting_.empty() || std::chrono::steady_clock::now() >= end) {
+        stats_.left_out += static_cast<int64_t>(waiting_.size());
+        if (stopping_) break;
+      } else {
+        pending = std::move(waiting_.front());
+        waiting_.pop_front();
+        waiting_bytes_ -= pending->constant_bytes;
+        writing_ = true;
+      }
+    }
+    if (std::chrono::steady_clock::now() >= next_uses) {
+      WriteUses();
+      next_uses = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.uses_period);
+    }
+    if (!pending.has_value()) continue;
+    try {
+      Write(*pending);
+    } catch (const std::exception&) {  // out of memory for the text
+      MutexLock lock(&mutex_);
+      ++stats_.left_out;
+    }
+  }
+  WriteUses();
+}
+
+void ProgramStore::WriteUses() {
+  if (!options_.uses) return;
+  for (const Use& use : options_.uses()) SetUsed(folder_, EntryName(use.fingerprint), use.time);
+}
+
+void ProgramStore::Write(const Pending& pending) {
+  const std::string name = EntryName(pending.fingerprint);
+  if (Contains(pending.fingerprint)) return SetUsed(folder_, name, absl::Now());
+  const int64_t most = std::min(kMaxEntryBytes, options_.max_bytes);
+  const std::string bytes = EncodeStoredProgram(pending.graph, pending.settings, pending.fingerprint);
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  if (size > most) {
+    MutexLock lock(&mutex_);
+    ++stats_.left_out;
+    return;
+  }
+  const bool written = WriteFile(name, bytes);
+  bool too_much = false;
+  {
+    MutexLock lock(&mutex_);
+    if (!written) {
+      ++stats_.write_errors;
+      return;
+    }
+    ++stats_.written;
+    ++stats_.entries;
+    stats_.bytes += size;
+    too_much = stats_.bytes > options_.max_bytes;
+  }
+  if (++written_since_scan_ >= kWritesBetweenScans || too_much) Trim();
+}
+
+bool ProgramStore::WriteFile(const std::string& name, const std::string& bytes) {
+  const std::string unfinished = UnfinishedName();
+  const Descriptor file(openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.ok()) return false;
+  const bool in_place = flock(file.number(), LOCK_EX | LOCK_NB) == 0 && WriteAll(file.number(), bytes) &&
+                        fsync(file.number()) == 0 && renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0;
+  if (!in_place) {
+    unlinkat(folder_, unfinished.c_str(), 0);
+    return false;
+  }
+  fsync(folder_);  // the name; without it the entry is only missing after a crash of the machine
+  return true;
+}
+
+}  // namespace tensord

@@ -1,0 +1,43 @@
+#include "server/rpc/admin_service.h"
+
+#include "server/rpc/admin_handlers.h"
+#include "server/rpc/unary_call.h"
+#include "tensord/v1/admin.grpc.pb.h"
+
+namespace tensord::server {
+namespace {
+
+using v1::Admin;
+
+// The generated service with every method raw.
+using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<
+    Admin::WithRawCallbackMethod_EvictPrograms<Admin::WithRawCallbackMethod_ListSessions<Admin::Service>>>;
+using RawAdmin = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
+
+class AdminService final : public RawAdmin {
+ public:
+  explicit AdminService(const ServiceParts* parts) : parts_(*parts) {}
+
+#define TENSORD_UNARY_METHOD(name, handler)                                                             \
+  grpc::ServerUnaryReactor* name(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, \
+                                 grpc::ByteBuffer* response) override {                                 \
+    return UnaryCall::Start(parts_, RpcMethod::k##name, context, request, response, &handler);          \
+  }
+  TENSORD_UNARY_METHOD(ListPrograms, HandleListPrograms)
+  TENSORD_UNARY_METHOD(EvictPrograms, HandleEvictPrograms)
+  TENSORD_UNARY_METHOD(ListSessions, HandleListSessions)
+  TENSORD_UNARY_METHOD(SetLogLevel, HandleSetLogLevel)
+  TENSORD_UNARY_METHOD(Drain, HandleDrain)
+#undef TENSORD_UNARY_METHOD
+
+ private:
+  const ServiceParts& parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdminService(const ServiceParts* parts) {
+  return std::make_unique<AdminService>(parts);
+}
+
+}  // namespace tensord::server

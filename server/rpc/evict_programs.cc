@@ -1,0 +1,63 @@
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "server/rpc/admin_handlers.h"
+#include "tensord/v1/admin.pb.h"
+
+namespace tensord::server {
+namespace {
+
+int64_t Evict(const ServiceParts& parts, const v1::EvictProgramsRequest& request) {
+  const bool from_disk = request.disk_too() && parts.store != nullptr;
+  if (from_disk) parts.store->Flush();  // what waits to be written goes too
+  std::set<std::string> fingerprints(request.fingerprints().begin(), request.fingerprints().end());
+  if (request.all()) {
+    for (const ProgramCache::Listed& listed : parts.cache->List()) {
+      fingerprints.insert(listed.program->fingerprint().ToHex());
+    }
+    if (from_disk) {
+      for (const Fingerprint& fingerprint : parts.store->List()) fingerprints.insert(fingerprint.ToHex());
+    }
+  }
+  int64_t evicted = 0;
+  for (const std::string& hex : fingerprints) {
+    const std::optional<Fingerprint> fingerprint = Fingerprint::FromHex(hex);
+    if (!fingerprint.has_value()) continue;
+    const bool was_in_memory = parts.cache->Evict(*fingerprint) > 0;
+    const bool was_on_disk = from_disk && parts.store->Remove(*fingerprint);
+    evicted += was_in_memory || was_on_disk;
+  }
+  return evicted;
+}
+
+}  // namespace
+
+void HandleEvictPrograms(UnaryCall* call) {
+  v1::EvictProgramsRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->Fail(parsed);
+  if (request.all() == (request.fingerprints_size() > 0)) {
+    return call->Fail(Refuse(Refusal::kMalformedMessage, "name the programs to evict, or ask for all"));
+  }
+  for (const std::string& fingerprint : request.fingerprints()) {
+    if (Fingerprint::FromHex(fingerprint).has_value()) continue;
+    return call->Fail(
+        Refuse(Refusal::kMalformedMessage, absl::StrCat("no fingerprint, which has 64 hexadecimal digits: \"",
+                                                        absl::string_view(fingerprint).substr(0, 64), "\"")));
+  }
+  const bool taken = call->parts().compile_pool->Submit([call, request = std::move(request)] {
+    call->Continue([&] {
+      v1::EvictProgramsResponse response;
+      response.set_evicted(Evict(call->parts(), request));
+      call->parts().log->Event(LogLevel::kInfo, "programs evicted", absl::StrCat(response.evicted()));
+      call->Reply(response);
+    });
+  });
+  if (!taken) call->Fail(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "server/rpc/admin_handlers.h"
+#include "server/rpc/program_message.h"
+#include "tensord/v1/admin.pb.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int kLargestPage = 1000;
+
+google::protobuf::Timestamp EncodeTime(absl::Time time) {
+  const timespec parts = absl::ToTimespec(time);
+  google::protobuf::Timestamp message;
+  message.set_seconds(parts.tv_sec);
+  message.set_nanos(static_cast<int32_t>(parts.tv_nsec));
+  return message;
+}
+
+v1::ProgramEntry EncodeEntry(const ProgramCache::Listed& listed) {
+  v1::ProgramEntry entry;
+  *entry.mutable_program() = EncodeProgram(*listed.program);
+  entry.set_graph_name(listed.program->program().name);
+  entry.set_bytes(listed.bytes);
+  entry.set_run_count(listed.program->run_count());
+  if (listed.last_used != absl::InfinitePast()) *entry.mutable_last_used() = EncodeTime(listed.last_used);
+  return entry;
+}
+
+// A page of all programs, in memory and on disk, in the order of their fingerprints. Those on disk alone have nothing
+// but that.
+v1::ListProgramsResponse MakePage(const ServiceParts& parts, const std::string& after, size_t page_size) {
+  std::map<std::string, std::optional<ProgramCache::Listed>> programs;
+  if (parts.store != nullptr) {
+    for (const Fingerprint& fingerprint : parts.store->List()) programs[fingerprint.ToHex()];
+  }
+  for (ProgramCache::Listed& listed : parts.cache->List()) {
+    std::string fingerprint = listed.program->fingerprint().ToHex();
+    programs[std::move(fingerprint)] = std::move(listed);
+  }
+  v1::ListProgramsResponse page;
+  auto program = programs.upper_bound(after);
+  for (size_t i = 0; i < page_size && program != programs.end(); ++i, ++program) {
+    v1::ProgramEntry* entry = page.add_programs();
+    if (program->second.has_value()) *entry = EncodeEntry(*program->second);
+    entry->mutable_program()->set_fingerprint(program->first);
+    const std::optional<Fingerprint> fingerprint = Fingerprint::FromHex(program->first);
+    entry->set_on_disk(parts.store != nullptr && fingerprint.has_value() && parts.store->Contains(*fingerprint));
+  }
+  if (program != programs.end()) page.set_next_page_token(std::prev(program)->first);
+  return page;
+}
+
+}  // namespace
+
+void HandleListPrograms(UnaryCall* call) {
+  v1::ListProgramsRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->Fail(parsed);
+  if (request.page_size() < 0) {
+    return call->Fail(
+        Refuse(Refusal::kMalformedMessage, absl::StrCat("a page cannot have ", request.page_size(), " programs")));
+  }
+  if (!request.page_token().empty() && !Fingerprint::FromHex(request.page_token()).has_value()) {
+    return call->Fail(
+        Refuse(Refusal::kMalformedMessage, "the page token is none that this method gave; begin without one"));
+  }
+  const int size = request.page_size() == 0 ? kDefaultPage : std::min(request.page_size(), kLargestPage);
+  // Looks through the folder on disk.
+  const bool taken = call->parts().compile_pool->Submit([call, after = request.page_token(), size] {
+    call->Continue([&] { call->Reply(MakePage(call->parts(), after, static_cast<size_t>(size))); });
+  });
+  if (!taken) call->Fail(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
+}
+
+}  // namespace tensord::server

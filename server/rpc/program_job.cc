@@ -1,0 +1,77 @@
+#include "server/rpc/program_job.h"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/text_round_trip.h"
+#include "proto/codec/graph_codec.h"
+#include "proto/codec/type_codec.h"
+
+namespace tensord::server {
+namespace {
+
+// The server's and the request's, as a set: neither order nor repetition may make another program of it.
+std::vector<std::string> PassesOf(const std::vector<std::string>& server,
+                                  const google::protobuf::RepeatedPtrField<std::string>& request) {
+  std::vector<std::string> passes = server;
+  passes.insert(passes.end(), request.begin(), request.end());
+  std::sort(passes.begin(), passes.end());
+  passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+  return passes;
+}
+
+}  // namespace
+
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
+                                     const v1::CompileOptions& options) {
+  const auto& unknown = options.GetReflection()->GetUnknownFields(options);
+  if (!unknown.empty()) {
+    return Refuse(Refusal::kUnsupportedRequest,
+                  absl::StrCat("this server does not know field ", unknown.field(0).number(), " of CompileOptions"));
+  }
+  ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(options.device()));
+  ProgramJob job;
+  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.registry, parts.graph_limits, order));
+  if (parts.print_and_parse) {
+    ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.registry));
+  }
+  job.backend = executor->backend();
+  job.settings.device = executor->device();
+  job.settings.row_major = order == Order::kRowMajor;
+  job.settings.disabled_passes = PassesOf(parts.disabled_passes, options.disabled_passes());
+  job.settings.enabled_passes = parts.enabled_passes;
+  return job;
+}
+
+absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
+                                              const Fingerprint& fingerprint) {
+  try {
+    std::optional<Graph> kept;  // the compiler takes the other
+    if (parts.store != nullptr) kept = job->graph;
+    ASSIGN_OR_RETURN(CompiledProgramPtr program,
+                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend));
+    if (kept.has_value()) parts.store->Put(*std::move(kept), job->settings, fingerprint);
+    return program;
+  } catch (const std::exception& error) {
+    return Refuse(Refusal::kInternal, error.what());
+  }
+}
+
+absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
+  ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
+  ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
+  ASSIGN_OR_RETURN(restored.program,
+                   Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend()));
+  return restored;
+}
+
+}  // namespace tensord::server

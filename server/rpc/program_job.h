@@ -1,0 +1,36 @@
+#ifndef TENSORD_SERVER_RPC_PROGRAM_JOB_H_
+#define TENSORD_SERVER_RPC_PROGRAM_JOB_H_
+
+#include "absl/status/statusor.h"
+#include "engine/base/fingerprint.h"
+#include "engine/exec/backend.h"
+#include "engine/ir/graph.h"
+#include "engine/runtime/compiler.h"
+#include "engine/runtime/program_cache.h"
+#include "server/rpc/service_parts.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// What is to be compiled, for which device.
+struct ProgramJob {
+  Graph graph;
+  CompileSettings settings;
+  Backend* backend = nullptr;
+};
+
+// The job of a graph with the options that it came with. Refuses what the codec refuses, and devices that are not here.
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
+                                     const v1::CompileOptions& options);
+
+// Compiles, and takes the job's graph. What succeeds goes to the disk some time, where there is a store.
+absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
+                                              const Fingerprint& fingerprint);
+
+// The program of that fingerprint from the disk. PROGRAM_NOT_FOUND where it is not there. Takes the time of reading and
+// compiling.
+absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_PROGRAM_JOB_H_

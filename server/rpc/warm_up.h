@@ -1,0 +1,26 @@
+#ifndef TENSORD_SERVER_RPC_WARM_UP_H_
+#define TENSORD_SERVER_RPC_WARM_UP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/rpc/service_parts.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// What a start does before the server is ready, so that the first calls need not wait for the compiler. Works on the
+// calling thread.
+
+// Brings programs back from the disk, the last used first, while there is time and room in memory. How many.
+int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time);
+
+// Compiles the graph of a file, in a form that tensord.v1.Graph has in files, for the default device and for results in
+// that order. The status names the file.
+absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_WARM_UP_H_

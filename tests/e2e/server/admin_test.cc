@@ -1,0 +1,251 @@
+// tensord.v1.Admin: what operators see and do.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tensord/v1/admin.grpc.pb.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AdminTest : public testing::Test {
+ protected:
+  ~AdminTest() override { std::filesystem::remove_all(Programs()); }
+
+  std::string Programs() const { return folder_.path() + "/programs"; }
+  std::string Socket() const { return folder_.path() + "/admin"; }
+  std::vector<std::string> Settings() const {
+    return {"admin.listen=unix:" + Socket(), "program_cache.disk_path=" + Programs()};
+  }
+  std::unique_ptr<v1::Admin::Stub> Dial() const {
+    return v1::Admin::NewStub(grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials()));
+  }
+  static std::string CompileSum(InProcessServer& server, float scale) {
+    v1::CompileRequest request;
+    *request.mutable_graph() = LargeSum(scale);
+    request.mutable_graph()->set_name("sum");
+    v1::CompileResponse response;
+    const grpc::Status status = Compile(server.stub(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.program().fingerprint();
+  }
+  static v1::ListProgramsResponse List(v1::Admin::Stub& admin, const v1::ListProgramsRequest& request = {}) {
+    grpc::ClientContext context;
+    v1::ListProgramsResponse response;
+    const grpc::Status status = admin.ListPrograms(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  static int64_t Evict(v1::Admin::Stub& admin, const v1::EvictProgramsRequest& request) {
+    grpc::ClientContext context;
+    v1::EvictProgramsResponse response;
+    const grpc::Status status = admin.EvictPrograms(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.evicted();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(AdminTest, ItsSocketIsForTheOwnerAlone) {
+  const mode_t before = umask(0007);
+  {
+    InProcessServer server(Settings());
+    struct stat info {};
+    ASSERT_EQ(stat(Socket().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u);
+    ASSERT_EQ(stat(server.socket_path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0660u) << "where the umask lets the group in";
+  }
+  umask(before);
+  EXPECT_FALSE(std::filesystem::exists(Socket()));
+}
+
+TEST_F(AdminTest, OnlyItsListenerHasIt) {
+  InProcessServer server(Settings());
+  EXPECT_EQ(CallRaw(server.Dial(), "tensord.v1.Admin/Drain", "").status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  const auto admin = grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  EXPECT_EQ(CallRaw(admin, "tensord.v1.Compute/GetServerInfo", "").status.error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(AdminTest, IsNeverBeyondThisMachine) {
+  server::ServerConfig config;
+  config.mutable_admin()->set_listen("0.0.0.0:0");
+  const absl::Status status = server::Daemon::Check(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("admin.listen"));
+}
+
+TEST_F(AdminTest, ListsPrograms) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  EXPECT_EQ(List(*admin).programs_size(), 0);
+  std::vector<std::string> fingerprints;
+  for (int i = 1; i <= 5; ++i) fingerprints.push_back(CompileSum(server, static_cast<float>(i)));
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(
+      Execute(server.stub(), RequestOf(LargeSum(1), {FloatTensor(std::vector<float>(16, 1), {16})}), &response).ok());
+  server.parts().store->Flush();
+
+  std::vector<v1::ProgramEntry> entries;
+  v1::ListProgramsRequest request;
+  request.set_page_size(2);
+  int pages = 0;
+  do {
+    const v1::ListProgramsResponse page = List(*admin, request);
+    EXPECT_LE(page.programs_size(), 2);
+    entries.insert(entries.end(), page.programs().begin(), page.programs().end());
+    request.set_page_token(page.next_page_token());
+    ++pages;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(pages, 3);
+  ASSERT_EQ(entries.size(), 5u);
+  std::sort(fingerprints.begin(), fingerprints.end());
+  int64_t runs = 0;
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(entries[i].program().fingerprint(), fingerprints[i]);
+    EXPECT_EQ(entries[i].program().device(), "cpu:0");
+    EXPECT_EQ(entries[i].graph_name(), "sum");
+    EXPECT_GT(entries[i].bytes(), 0);
+    EXPECT_GT(entries[i].last_used().seconds(), 0);
+    EXPECT_TRUE(entries[i].on_disk());
+    runs += entries[i].run_count();
+  }
+  EXPECT_EQ(runs, 1);
+
+  for (const auto& [size, token] : std::vector<std::pair<int, std::string>>{{-1, ""}, {0, "no token"}}) {
+    v1::ListProgramsRequest wrong;
+    wrong.set_page_size(size);
+    wrong.set_page_token(token);
+    grpc::ClientContext context;
+    v1::ListProgramsResponse page;
+    EXPECT_EQ(DetailOf(admin->ListPrograms(&context, wrong, &page)).reason(), "MALFORMED_MESSAGE");
+  }
+}
+
+TEST_F(AdminTest, EvictsFromMemoryAndDisk) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  std::vector<std::string> fingerprints;
+  for (int i = 1; i <= 3; ++i) fingerprints.push_back(CompileSum(server, static_cast<float>(i)));
+  server.parts().store->Flush();
+  v1::EvictProgramsRequest one;
+  one.add_fingerprints(fingerprints[0]);
+  EXPECT_EQ(Evict(*admin, one), 1);
+  EXPECT_EQ(Evict(*admin, one), 0) << "it is on disk only";
+  ASSERT_EQ(List(*admin).programs_size(), 3);
+  const v1::ListProgramsResponse listed = List(*admin);
+  for (const v1::ProgramEntry& entry : listed.programs()) {
+    EXPECT_TRUE(entry.on_disk());
+    EXPECT_EQ(entry.program().device().empty(), entry.program().fingerprint() == fingerprints[0]);
+  }
+  one.set_disk_too(true);
+  EXPECT_EQ(Evict(*admin, one), 1);
+  EXPECT_EQ(List(*admin).programs_size(), 2);
+  v1::EvictProgramsRequest all;
+  all.set_all(true);
+  all.set_disk_too(true);
+  EXPECT_EQ(Evict(*admin, all), 2);
+  EXPECT_EQ(List(*admin).programs_size(), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(Programs()));
+
+  v1::EvictProgramsRequest nothing, both = all, no_fingerprint;
+  both.add_fingerprints(fingerprints[0]);
+  no_fingerprint.add_fingerprints("0123");
+  for (const v1::EvictProgramsRequest& wrong : {nothing, both, no_fingerprint}) {
+    grpc::ClientContext context;
+    v1::EvictProgramsResponse response;
+    EXPECT_EQ(DetailOf(admin->EvictPrograms(&context, wrong, &response)).reason(), "MALFORMED_MESSAGE");
+  }
+}
+
+TEST_F(AdminTest, ListsSessions) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  const auto list = [&admin] {
+    grpc::ClientContext context;
+    v1::ListSessionsResponse response;
+    const grpc::Status status = admin->ListSessions(&context, v1::ListSessionsRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  EXPECT_EQ(list().sessions_size(), 0);
+  const auto session = server.parts().sessions->Open("somebody", absl::Hours(1));
+  ASSERT_TRUE(session.ok());
+  ASSERT_EQ(list().sessions_size(), 1);
+  const v1::ListSessionsResponse sessions = list();
+  const v1::SessionEntry& entry = sessions.sessions(0);
+  EXPECT_EQ(entry.session().id(), (*session)->id());
+  EXPECT_EQ(entry.session().lease().seconds(), 3600);
+  EXPECT_EQ(entry.tenant(), "somebody");
+  EXPECT_EQ(entry.tensor_count(), 0);
+  EXPECT_LE(entry.lease_left().seconds(), 3600);
+}
+
+TEST_F(AdminTest, SetsTheLogLevel) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  const auto set = [&admin](const std::string& level) {
+    v1::SetLogLevelRequest request;
+    request.set_level(level);
+    grpc::ClientContext context;
+    v1::SetLogLevelResponse response;
+    return admin->SetLogLevel(&context, request, &response);
+  };
+  EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kError));
+  EXPECT_TRUE(set("error").ok());
+  EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError));
+  EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kWarning));
+  EXPECT_TRUE(set("off").ok());
+  EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kError));
+  EXPECT_EQ(DetailOf(set("loud")).reason(), "MALFORMED_MESSAGE");
+}
+
+TEST_F(AdminTest, Drains) {
+  InProcessServer server(Settings());
+  v1::DrainRequest wrong;
+  wrong.mutable_timeout()->set_seconds(-1);
+  const auto admin = Dial();
+  {
+    grpc::ClientContext context;
+    v1::DrainResponse response;
+    EXPECT_EQ(DetailOf(admin->Drain(&context, wrong, &response)).reason(), "MALFORMED_MESSAGE");
+  }
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  EXPECT_TRUE(admin->Drain(&context, v1::DrainRequest(), &response).ok());
+  server.WaitUntilStopped();
+  EXPECT_EQ(server.parts().gate->snapshot().state, server::ServingState::kStopped);
+}
+
+TEST_F(AdminTest, ADrainsTimeoutIsTheCallers) {
+  std::vector<std::string> settings = Settings();
+  settings.push_back("drain.timeout_ms=3600000");
+  InProcessServer server(settings);
+  BlockedExecutor blocked(server);
+  std::thread caller([&server] {
+    v1::ExecuteResponse response;
+    const v1::Tensor ones = FloatTensor(std::vector<float>(16, 1), {16});
+    EXPECT_FALSE(Execute(server.stub(), RequestOf(LargeSum(), {ones}), &response).ok());
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued > 0; }));
+  v1::DrainRequest request;
+  request.mutable_timeout()->set_nanos(1'000'000);
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  EXPECT_TRUE(Dial()->Drain(&context, request, &response).ok());
+  caller.join();
+  blocked.Release();
+  server.WaitUntilStopped();
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,74 @@
+#include "tests/e2e/server/server_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+
+namespace tensord {
+
+std::string Process::BinaryPath() {
+  const char* path = std::getenv("TENSORD_BINARY");
+  return path == nullptr ? "" : path;
+}
+
+Process::Process(const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {BinaryPath()};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
+  pid_t started = -1;
+  const int error = posix_spawn(&started, argv[0], &actions, nullptr, argv.data(), environ);
+  EXPECT_EQ(error, 0) << "cannot start " << argv[0];
+  if (error == 0) process_ = started;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  output_ = fdopen(ends[0], "r");
+}
+
+Process::~Process() {
+  if (process_ > 0) {
+    Signal(SIGKILL);
+    Wait();
+  }
+  fclose(output_);
+}
+
+std::string Process::Line() {
+  std::string line;
+  for (int c; (c = fgetc(output_)) != EOF && c != '\n';) line.push_back(static_cast<char>(c));
+  return line;
+}
+
+std::string Process::Rest() {
+  std::string text;
+  for (int c; (c = fgetc(output_)) != EOF;) text.push_back(static_cast<char>(c));
+  return text;
+}
+
+void Process::Signal(int signal) {
+  ASSERT_GT(process_, 0) << "there is no process";  // kill would take its number for "all processes"
+  kill(process_, signal);
+}
+
+int Process::Wait() {
+  if (process_ <= 0) return -1;
+  int status = 0;
+  waitpid(process_, &status, 0);
+  process_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace tensord

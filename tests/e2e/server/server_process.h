@@ -1,0 +1,37 @@
+#ifndef TENSORD_TESTS_E2E_SERVER_SERVER_PROCESS_H_
+#define TENSORD_TESTS_E2E_SERVER_SERVER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace tensord {
+
+// A process of the server's binary, whose standard output is read line by line. It is killed with the object.
+class Process {
+ public:
+  // What the environment variable TENSORD_BINARY names; empty where it is unset.
+  static std::string BinaryPath();
+
+  explicit Process(const std::vector<std::string>& flags);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // Without its end; empty at the end of the output.
+  std::string Line();
+  std::string Rest();
+  void Signal(int signal);
+  // The exit status, or 128 + the signal that ended it.
+  int Wait();
+
+ private:
+  pid_t process_ = -1;
+  FILE* output_ = nullptr;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_E2E_SERVER_SERVER_PROCESS_H_
