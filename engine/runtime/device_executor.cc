@@ -60,9 +60,11 @@ absl::Status DeviceExecutor::RefuseTooLarge(int64_t bytes) const {
 
 absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Time now) const {
   const RunQueue::Claim claim = {.tenant = request.tenant, .priority = request.priority, .deadline = request.deadline};
-  const absl::Duration wait = queue_.WorkBefore(claim, now, options_.workers) / options_.workers;
+  absl::Duration before = queue_.WorkBefore(claim, now, options_.workers);
   // What has nothing before it always gets its chance, and shows how long it takes now.
-  if (wait <= absl::ZeroDuration()) return absl::OkStatus();
+  if (before <= absl::ZeroDuration()) return absl::OkStatus();
+  for (const auto& [id, ends] : ends_) before += std::max(absl::ZeroDuration(), ends - now);
+  const absl::Duration wait = before / options_.workers;
   if (wait > options_.max_wait) {
     return WithRetryAfter(
         RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(options_.max_wait),
@@ -202,6 +204,7 @@ std::optional<QueuedRun> DeviceExecutor::TakeNext() {
       QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
       if (IsBounded()) stats_.promised_bytes += run.bytes.value_or(0);
       ++stats_.running;
+      if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, absl::Now() + run.expected);
       return run;
     }
     wake_.Wait(&mutex_);
@@ -220,6 +223,7 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
   const bool wanted = run->request.cancel == nullptr || !run->request.cancel->cancelled();
   if (!fits && !stopping_ && wanted) {
     --stats_.running;
+    ends_.erase(run->id);
     queue_.PutBack(std::move(*run));
     if (queue_.first_deadline() < watched_) leave_.Signal();
     return false;
@@ -241,9 +245,10 @@ bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
 absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::Time start) {
   // Its expected time may be too long; where nobody else waits it shows how long it takes now.
   if (StartsInVain(run, start)) {
-    return Refuse(Refusal::kDeadlineUnreachable,
-                  absl::StrCat("the run takes about ", Milliseconds(run.expected), ", and when its turn on ", device_,
-                               " came its deadline left ", Milliseconds(run.request.deadline - start)));
+    return Refuse(Refusal::kDeadlineExceeded,
+                  absl::StrCat("the deadline would pass while the run goes on: it takes about ",
+                               Milliseconds(run.expected), ", and when its turn on ", device_, " came it had ",
+                               Milliseconds(run.request.deadline - start), "; allow more time"));
   }
   return RunProgram(run.request, start - run.since);
 }
@@ -251,6 +256,7 @@ absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::T
 void DeviceExecutor::Finish(const QueuedRun& run, bool ok, absl::Duration used) {
   MutexLock lock(&mutex_);
   queue_.End(run, used);
+  ends_.erase(run.id);
   --stats_.running;
   ++(ok ? stats_.completed : stats_.failed);
   stats_.busy += used;

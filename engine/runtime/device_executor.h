@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
@@ -96,6 +97,7 @@ class DeviceExecutor {
   CondVar wake_;   // workers
   CondVar leave_;  // who watches
   RunQueue queue_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
   std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);
   absl::Time watched_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when the watching thread looks again
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

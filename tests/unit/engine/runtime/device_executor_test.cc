@@ -229,7 +229,7 @@ TEST_F(DeviceExecutorTest, ATenantGetsOnlyItsPartOfTheQueue) {
 
 TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   CloseGate();
-  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .max_wait = absl::Seconds(150)});
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .max_wait = absl::Seconds(250)});
   program_->NoteRunTime(absl::Seconds(100));
   const auto within = [&](absl::Duration time) {
     RunRequest request = Request(1);
@@ -245,7 +245,7 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   const RefusalDetail late = *DetailOf(within(absl::Seconds(190)));
   EXPECT_EQ(late.reason, "DEADLINE_UNREACHABLE");
   EXPECT_GT(late.retry_after, absl::ZeroDuration());
-  EXPECT_TRUE(within(absl::Seconds(300)).ok());
+  EXPECT_TRUE(within(absl::Seconds(400)).ok());
   EXPECT_TRUE(within(absl::Seconds(20)).ok()) << "due before the other one";
   RunRequest second = Request(2);
   second.deadline = absl::Now() + absl::Hours(1);
@@ -253,12 +253,13 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   const RefusalDetail waits = *DetailOf(within(absl::Hours(2)));
   EXPECT_EQ(waits.reason, "QUEUE_FULL");
   EXPECT_EQ(waits.limit, "scheduling.max_wait_ms");
-  EXPECT_EQ(waits.limit_value, 150000);
-  EXPECT_EQ(waits.actual_value, 200000);
+  EXPECT_EQ(waits.limit_value, 250000);
+  EXPECT_GT(waits.actual_value, 250000) << "what runs takes its time too";
+  EXPECT_LE(waits.actual_value, 300000);
   gate_.Set();
   const std::vector<Answer> answers = answers_.WaitFor(3);
   EXPECT_EQ(answers[1].run, 1);
-  EXPECT_EQ(answers[1].reason, "DEADLINE_UNREACHABLE") << "it would end too late, and another waits";
+  EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED") << "it would end too late, and another waits";
   EXPECT_EQ(answers[2].reason, "");
   EXPECT_LT(program_->expected_time(), absl::Seconds(100)) << "what was measured since counts";
 }
