@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/thread_niceness.h"
 #include "engine/families/family_plugin.h"
 #include "server/config/config_file.h"
 #include "server/observe/collected_metrics.h"
@@ -42,7 +44,8 @@ DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
           .max_wait =
               scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
           .ageing = absl::Milliseconds(scheduling.ageing_ms()),
-          .memory_bytes = config.cpu().memory_bytes()};
+          .memory_bytes = config.cpu().memory_bytes(),
+          .niceness = config.cpu().niceness()};
 }
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
@@ -86,6 +89,16 @@ std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamili
     tables.push_back(absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count));
   }
   return tables;
+}
+
+// The backend's threads are as nice as the thread that makes it.
+std::unique_ptr<Backend> MakeNicer(const CpuBackendOptions& options, int niceness) {
+  std::unique_ptr<Backend> backend;
+  std::thread([&] {
+    if (niceness > 0) LowerThisThread(niceness);
+    backend = MakeCpuBackend(options);
+  }).join();
+  return backend;
 }
 
 CollectedMetrics::Tables FftTables() {
@@ -142,9 +155,10 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                                  .pool_bytes = config.cpu().pool_bytes(),
                                  .jit = CpuJitNamed(config.cpu().jit()),
                                  .family_kernels = CpuKernelsOf(*parts->families)};
-  AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
+  AddDevice("cpu:0", MakeNicer(cpu, config.cpu().niceness()), CpuExecutorOf(config), parts.get());
 
-  parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length());
+  parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
+                                                      config.compiler().niceness());
   parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions()));
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),

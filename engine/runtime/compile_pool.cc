@@ -5,16 +5,15 @@
 #include "engine/base/thread_niceness.h"
 
 namespace tensord {
-namespace {
 
-// A tenth of the processor where threads that run programs want it too.
-constexpr int kNiceness = 10;
-
-}  // namespace
-
-CompilePool::CompilePool(int threads, int64_t max_queued) : max_queued_(max_queued) {
+CompilePool::CompilePool(int threads, int64_t max_queued, int niceness) : max_queued_(max_queued) {
   threads_.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, niceness] {
+      if (niceness > 0) LowerThisThread(niceness);
+      Loop();
+    });
+  }
 }
 
 CompilePool::~CompilePool() {
@@ -37,7 +36,6 @@ bool CompilePool::Submit(std::function<void()> work) {
 }
 
 void CompilePool::Loop() {
-  LowerThisThread(kNiceness);
   while (true) {
     std::function<void()> work;
     {

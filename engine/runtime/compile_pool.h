@@ -11,11 +11,12 @@
 
 namespace tensord {
 
-// Threads that compile, apart from those that run programs and nicer, so that these are not held up; with a bounded
-// queue. Thread-safe. The destructor finishes what is queued and joins.
+// Threads that compile, apart from those that run programs, with a bounded queue. Thread-safe. The destructor finishes
+// what is queued and joins.
 class CompilePool {
  public:
-  CompilePool(int threads, int64_t max_queued);
+  // `niceness` is that of its threads, beyond that of who makes the pool.
+  CompilePool(int threads, int64_t max_queued, int niceness = 0);
   ~CompilePool();
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;

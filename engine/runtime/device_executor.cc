@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/thread_niceness.h"
 
 namespace tensord {
 namespace {
@@ -266,6 +267,7 @@ void DeviceExecutor::Finish(const QueuedRun& run, bool ok, absl::Duration used) 
 }
 
 void DeviceExecutor::WorkLoop() {
+  if (options_.niceness > 0) LowerThisThread(options_.niceness);
   while (std::optional<QueuedRun> run = TakeNext()) {
     const absl::Time start = absl::Now();
     bool is_back = false;

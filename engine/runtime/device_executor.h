@@ -36,6 +36,7 @@ class DeviceExecutor {
     absl::Duration max_wait = absl::InfiniteDuration();  // expected, before a run starts
     absl::Duration ageing = absl::Seconds(1);            // as RunQueue's
     int64_t memory_bytes = 0;                            // of all runs at once; 0: not bounded
+    int niceness = 0;                                    // of workers, beyond that of who makes the executor
   };
   struct Stats {
     int64_t queued = 0;

@@ -14,10 +14,10 @@ namespace {
 
 int Niceness() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
 
-TEST(CompilePoolTest, ItsThreadsGiveWayToThoseThatRunPrograms) {
+TEST(CompilePoolTest, ItsThreadsGiveWay) {
   const int own = Niceness();
   Inbox<int> niceness;
-  CompilePool pool(2, 10);
+  CompilePool pool(2, 10, 10);
   ASSERT_TRUE(pool.Submit([&] { niceness.Put(Niceness()); }));
   EXPECT_EQ(niceness.WaitFor(1)[0], std::min(19, own + 10));
   EXPECT_EQ(Niceness(), own) << "nobody else's";

@@ -1,5 +1,10 @@
 #include "engine/runtime/device_executor.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <optional>
@@ -324,6 +329,17 @@ TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
     EXPECT_EQ(answer.reason, answer.run == 4 ? "OUT_OF_MEMORY" : "") << answer.run;
   }
   EXPECT_EQ(executor.stats().promised_bytes, 0);
+}
+
+TEST_F(DeviceExecutorTest, WorkersGiveWay) {
+  const auto niceness = [] { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); };
+  const int own = niceness();
+  std::atomic<int> of_worker{-100};
+  backend_.before_run = [&] { of_worker = niceness(); };
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .niceness = 5});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  answers_.WaitFor(1);
+  EXPECT_EQ(of_worker, std::min(19, own + 5));
 }
 
 TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
