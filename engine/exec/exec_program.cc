@@ -1,5 +1,7 @@
 #include "engine/exec/exec_program.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/liveness.h"
@@ -33,6 +35,7 @@ ExecProgram LowerToProgram(const Graph& graph) {
   program.slot_types.reserve(static_cast<size_t>(graph.num_values()));
   for (int32_t v = 0; v < graph.num_values(); ++v) program.slot_types.push_back(graph.type({v}));
   const std::vector<bool> live = LiveNodes(graph);
+  program.instructions.reserve(static_cast<size_t>(std::count(live.begin(), live.end(), true)));
   for (size_t i = 0; i < live.size(); ++i) {
     if (!live[i]) continue;
     const Node& node = graph.nodes()[i];

@@ -4,6 +4,18 @@
 
 namespace tensord {
 
+Graph Graph::EmptyLike(const Graph& graph) {
+  Graph empty;
+  empty.name_ = graph.name_;
+  empty.algebra_ = graph.algebra_;
+  empty.inputs_.reserve(graph.inputs_.size());
+  empty.nodes_.reserve(graph.nodes_.size());
+  empty.outputs_.reserve(graph.outputs_.size());
+  empty.types_.reserve(graph.types_.size());
+  empty.producers_.reserve(graph.types_.size());
+  return empty;
+}
+
 ValueId Graph::AddInput(absl::string_view name, TensorType type) {
   const ValueId value{num_values()};
   types_.push_back(type);

@@ -48,6 +48,10 @@ struct GraphOutput {
 // stands before its reader. A value type; thread-compatible. Types of results are unset until InferTypes (verifier.h).
 class Graph {
  public:
+  // Without inputs, nodes and outputs, for who builds the next graph out of `graph`, which may then be taken apart:
+  // with its name and algebra, and room for as much as it has.
+  static Graph EmptyLike(const Graph& graph);
+
   const std::string& name() const { return name_; }
   void set_name(absl::string_view name) { name_ = std::string(name); }
   Algebra algebra() const { return algebra_; }
@@ -67,6 +71,9 @@ class Graph {
   // For who builds the next graph out of this one's parts: gives them away and leaves a graph without nodes and types.
   std::vector<Node> TakeNodes() { return std::exchange(nodes_, {}); }
   std::vector<TensorType> TakeTypes() { return std::exchange(types_, {}); }
+  // Likewise one by one: the node has no attributes afterwards, the value no type.
+  Attributes TakeAttrs(int32_t node) { return std::exchange(nodes_[static_cast<size_t>(node)].attrs, {}); }
+  TensorType TakeType(ValueId v) { return std::exchange(types_[static_cast<size_t>(v.index)], {}); }
 
   const TensorType& type(ValueId v) const { return types_[static_cast<size_t>(v.index)]; }
   void set_type(ValueId v, TensorType type) { types_[static_cast<size_t>(v.index)] = std::move(type); }

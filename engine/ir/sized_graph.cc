@@ -50,9 +50,7 @@ absl::Status SizeAttributes(const SizeBinding& sizes, Attributes* attrs) {
 }  // namespace
 
 absl::StatusOr<Graph> WithSizes(const Graph& graph, const SizeBinding& sizes) {
-  Graph sized;
-  sized.set_name(graph.name());
-  sized.set_algebra(graph.algebra());
+  Graph sized = Graph::EmptyLike(graph);
   for (const GraphInput& input : graph.inputs()) {
     ASSIGN_OR_RETURN(TensorType type, Sized(input.type, sizes));
     sized.AddInput(input.name, std::move(type));

@@ -12,9 +12,7 @@ absl::StatusOr<bool> EliminateDeadCode(Graph* graph, const PassOptions&) {
   const std::vector<bool> live = LiveNodes(*graph);
   if (std::find(live.begin(), live.end(), false) == live.end()) return false;
 
-  Graph kept;
-  kept.set_name(graph->name());
-  kept.set_algebra(graph->algebra());
+  Graph kept = Graph::EmptyLike(*graph);
   std::vector<ValueId> to_kept(static_cast<size_t>(graph->num_values()));
   for (const GraphInput& input : graph->inputs()) {
     const ValueId value = kept.AddInput(input.name, input.type);

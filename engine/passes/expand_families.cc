@@ -44,11 +44,9 @@ absl::Status ExpandFamilies(Graph* graph) {
   if (std::none_of(graph->nodes().begin(), graph->nodes().end(), has_rule)) return absl::OkStatus();
 
   const std::vector<GraphOutput> outputs = graph->outputs();
+  Graph expanded = Graph::EmptyLike(*graph);
   std::vector<Node> nodes = graph->TakeNodes();
   std::vector<TensorType> types = graph->TakeTypes();
-  Graph expanded;
-  expanded.set_name(graph->name());
-  expanded.set_algebra(graph->algebra());
   std::vector<ValueId> map;  // new value by old one
   map.reserve(types.size());
   for (const GraphInput& input : graph->inputs()) map.push_back(expanded.AddInput(input.name, input.type));

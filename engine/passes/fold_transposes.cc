@@ -39,9 +39,7 @@ bool AreNumbers(const std::vector<DimExpr>& sizes) {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, bool row_major) : old_(graph), row_major_(row_major) {
-    new_.set_name(graph.name());
-    new_.set_algebra(graph.algebra());
+  Rewriter(const Graph& graph, bool row_major) : old_(graph), row_major_(row_major), new_(Graph::EmptyLike(graph)) {
     values_.resize(static_cast<size_t>(graph.num_values()));
   }
 

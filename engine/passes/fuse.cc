@@ -14,12 +14,13 @@
 namespace tensord {
 namespace {
 
-// The body of one group, and what it reads and gives.
+// The body of one group, and what it reads and gives. Takes from the old graph what nobody else reads there: where the
+// graph is larger than the cache, copying it and dropping the old one later would take twice as long.
 class BodyBuilder {
  public:
-  BodyBuilder(const Graph& graph, const FusionGroups& groups, const std::vector<bool>& is_read_outside,
+  BodyBuilder(Graph* graph, const FusionGroups& groups, const std::vector<bool>& is_read_outside,
               std::vector<ValueId>* inside)
-      : graph_(graph), groups_(groups), is_read_outside_(is_read_outside), inside_(*inside) {}
+      : graph_(*graph), groups_(groups), is_read_outside_(is_read_outside), inside_(*inside) {}
 
   // The node, with operands and first result of the old graph.
   Node Build(const FusionGroup& group) {
@@ -29,7 +30,7 @@ class BodyBuilder {
     for (int32_t n : group.nodes) {
       const Node& node = graph_.nodes()[static_cast<size_t>(n)];
       for (ValueId operand : node.operands) AddWay(operand, &body);
-      AddCopy(node, &body);
+      AddMember(n, &body);
     }
     AddWay(group.space, &body);
     Node fused{.op = &FusedOp(), .attrs = Attributes(FusedOp().attrs), .num_results = 0};
@@ -68,7 +69,6 @@ class BodyBuilder {
   // A graph's inputs come before its nodes, so what is read has to be known first.
   void FindOperands(const FusionGroup& group) {
     const int32_t own = groups_.group_of[static_cast<size_t>(group.nodes[0])];
-    std::vector<ValueId> seen;
     const auto read = [&](ValueId operand) {
       const ValueId source = SourceOf(operand);
       const Node* producer = ProducerOf(source);
@@ -99,6 +99,20 @@ class BodyBuilder {
     for (auto it = way.rbegin(); it != way.rend(); ++it) AddCopy(**it, body);
   }
 
+  // A node that is this group's alone.
+  void AddMember(int32_t n, Graph* body) {
+    const Node& node = graph_.nodes()[static_cast<size_t>(n)];
+    const ValueId value = node.first_result;
+    if (!(SourceOf(value) == value) || node.op->has(kShapeSources)) return AddCopy(node, body);
+    if (InBody(value).index >= 0) return;
+    Node member{.name = node.name, .op = node.op, .attrs = graph_.TakeAttrs(n)};
+    for (ValueId operand : node.operands) member.operands.push_back(InBody(operand));
+    const ValueId result = body->AddNode(std::move(member));
+    body->set_type(result,
+                   is_read_outside_[static_cast<size_t>(value.index)] ? graph_.type(value) : graph_.TakeType(value));
+    Remember(value, result);
+  }
+
   void AddCopy(const Node& node, Graph* body) {
     if (InBody(node.first_result).index >= 0) return;
     Node copy{.name = node.name, .op = node.op, .attrs = node.attrs};
@@ -117,7 +131,7 @@ class BodyBuilder {
     Remember(node.first_result, result);
   }
 
-  const Graph& graph_;
+  Graph& graph_;
   const FusionGroups& groups_;
   const std::vector<bool>& is_read_outside_;
   std::vector<ValueId>& inside_;  // by old value: the body's; all unset between two groups
@@ -128,17 +142,16 @@ class BodyBuilder {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const FusionGroups& groups)
-      : old_(graph),
+  // Takes parts of the graph.
+  Rewriter(Graph* graph, const FusionGroups& groups)
+      : old_(*graph),
         groups_(groups),
-        deciders_(graph),
-        is_read_outside_(static_cast<size_t>(graph.num_values())),
-        is_wanted_(static_cast<size_t>(graph.num_values())),
-        to_new_(static_cast<size_t>(graph.num_values())),
-        inside_(static_cast<size_t>(graph.num_values())) {
-    new_.set_name(graph.name());
-    new_.set_algebra(graph.algebra());
-  }
+        deciders_(old_),
+        new_(Graph::EmptyLike(old_)),
+        is_read_outside_(static_cast<size_t>(old_.num_values())),
+        is_wanted_(static_cast<size_t>(old_.num_values())),
+        to_new_(static_cast<size_t>(old_.num_values())),
+        inside_(static_cast<size_t>(old_.num_values())) {}
 
   absl::StatusOr<Graph> Run() {
     FindReaders();
@@ -276,11 +289,19 @@ class Rewriter {
     std::vector<ValueId> results;
     if (group >= 0) {
       emitted_groups_[static_cast<size_t>(group)] = true;
-      BodyBuilder builder(old_, groups_, is_read_outside_, &inside_);
+      BodyBuilder builder(&old_, groups_, is_read_outside_, &inside_);
       node = builder.Build(groups_.groups[static_cast<size_t>(group)]);
       results = builder.results();
     } else {
-      node = old_.nodes()[static_cast<size_t>(n)];
+      const Node& old = old_.nodes()[static_cast<size_t>(n)];
+      node = {.name = old.name,
+              .op = old.op,
+              // Whether a constant is a leaf of others is read from its attributes.
+              .attrs = Is(*old.op, CoreOp::kConstant) ? old.attrs : old_.TakeAttrs(n),
+              .operands = old.operands,
+              .first_result = old.first_result,
+              .num_results = old.num_results,
+              .body = old.body};
       for (int32_t r = 0; r < node.num_results; ++r) results.push_back({node.first_result.index + r});
     }
     for (ValueId& operand : node.operands) operand = New(operand);
@@ -292,7 +313,7 @@ class Rewriter {
     }
   }
 
-  const Graph& old_;
+  Graph& old_;
   const FusionGroups& groups_;
   const SizeDeciders deciders_;
   Graph new_;
@@ -311,7 +332,7 @@ absl::StatusOr<bool> Fuse(Graph* graph, const PassOptions& options) {
   if (!options.fuses) return false;
   const FusionGroups groups = FindFusionGroups(*graph);
   if (groups.groups.empty()) return false;
-  ASSIGN_OR_RETURN(Graph fused, Rewriter(*graph, groups).Run());
+  ASSIGN_OR_RETURN(Graph fused, Rewriter(graph, groups).Run());
   *graph = std::move(fused);
   return true;
 }

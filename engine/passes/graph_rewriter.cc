@@ -61,10 +61,9 @@ void GraphRewriter::StartRebuilding() {
   if (rebuilding_) return;
   rebuilding_ = true;
   map_.resize(static_cast<size_t>(graph_.num_values()));
+  new_ = Graph::EmptyLike(graph_);
   old_nodes_ = graph_.TakeNodes();
   old_types_ = graph_.TakeTypes();
-  new_.set_name(graph_.name());
-  new_.set_algebra(graph_.algebra());
   for (const GraphInput& input : graph_.inputs()) {
     const ValueId value = new_.AddInput(input.name, input.type);
     Mapped(value) = value;

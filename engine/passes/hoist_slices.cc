@@ -166,10 +166,9 @@ class Hoisting {
   }
 
   void Rebuild() {
+    result_ = Graph::EmptyLike(graph_);
     types_ = graph_.TakeTypes();
     nodes_ = graph_.TakeNodes();
-    result_.set_name(graph_.name());
-    result_.set_algebra(graph_.algebra());
     map_.resize(types_.size());
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       map_[i] = result_.AddInput(graph_.inputs()[i].name, graph_.inputs()[i].type);

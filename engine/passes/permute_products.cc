@@ -39,9 +39,7 @@ std::vector<int32_t> TransposesOfProducts(const Graph& graph) {
 }
 
 Graph WithPermutedProducts(const Graph& old, const std::vector<int32_t>& transposes) {
-  Graph graph;
-  graph.set_name(old.name());
-  graph.set_algebra(old.algebra());
+  Graph graph = Graph::EmptyLike(old);
   std::vector<ValueId> values(static_cast<size_t>(old.num_values()));
   const auto new_value = [&values](ValueId value) -> ValueId& { return values[static_cast<size_t>(value.index)]; };
   for (const GraphInput& input : old.inputs()) {

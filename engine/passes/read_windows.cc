@@ -230,11 +230,9 @@ class Rewriting {
   }
 
   void Rebuild() {
+    Graph result = Graph::EmptyLike(graph_);
     std::vector<TensorType> types = graph_.TakeTypes();
     graph_.TakeNodes();
-    Graph result;
-    result.set_name(graph_.name());
-    result.set_algebra(graph_.algebra());
     for (const GraphInput& input : graph_.inputs()) result.AddInput(input.name, input.type);
     for (Node& node : nodes_) result.AddNode(std::move(node));
     for (size_t v = graph_.inputs().size(); v < types.size(); ++v) {

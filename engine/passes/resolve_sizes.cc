@@ -15,10 +15,8 @@ namespace {
 
 class Resolver {
  public:
-  explicit Resolver(const Graph& graph) : old_(graph), values_(static_cast<size_t>(graph.num_values())) {
-    new_.set_name(graph.name());
-    new_.set_algebra(graph.algebra());
-  }
+  explicit Resolver(const Graph& graph)
+      : old_(graph), new_(Graph::EmptyLike(graph)), values_(static_cast<size_t>(graph.num_values())) {}
 
   // Whether anything became different; `graph` is the new graph then.
   absl::StatusOr<bool> Run(Graph* graph) {

@@ -27,9 +27,7 @@ ValueId AppendReversal(Graph* graph, ValueId value, const std::string& name) {
 }  // namespace
 
 Graph ReverseWireOrder(Graph graph) {
-  Graph reversed;
-  reversed.set_name(graph.name());
-  reversed.set_algebra(graph.algebra());
+  Graph reversed = Graph::EmptyLike(graph);
   std::vector<ValueId> map(static_cast<size_t>(graph.num_values()));
   for (const GraphInput& input : graph.inputs()) {
     TensorType type = input.type;
