@@ -14,6 +14,8 @@
 #include "engine/base/thread_niceness.h"
 #include "engine/families/family_plugin.h"
 #include "server/config/config_file.h"
+#include "server/identity/identity_policy.h"
+#include "server/identity/tls_material.h"
 #include "server/observe/collected_metrics.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/compute_service.h"
@@ -30,12 +32,6 @@ void AddDevice(std::string device, std::unique_ptr<Backend> backend, const Devic
   parts->devices.push_back(std::move(device));
 }
 
-// At least one of it; no bound where it is all.
-int64_t ShareOf(int64_t all, int64_t percent) {
-  if (percent == 100) return CallGate::kUnlimited;
-  return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
-}
-
 DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
   const ServerConfig::Scheduling& scheduling = config.scheduling();
   return {.workers = config.cpu().executors(),
@@ -48,6 +44,8 @@ DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
           .niceness = config.cpu().niceness()};
 }
 
+}  // namespace
+
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
   const ServerConfig::Limits& limits = config.limits();
   return {
@@ -55,6 +53,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"in_flight_bytes", limits.in_flight_bytes()},
       {"streams_per_connection", limits.streams_per_connection()},
       {"default_deadline_ms", limits.default_deadline_ms()},
+      {"metadata_bytes", limits.metadata_bytes()},
       {"response_bytes", kMaxResponseBytes},
       {"chunk_bytes", kMaxChunkBytes},
       {"cpu.queue_length", config.cpu().queue_length()},
@@ -72,6 +71,22 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"sessions.stream_bytes", config.sessions().stream_bytes()},
       {"program_cache.disk_bytes", config.program_cache().disk_bytes()},
   };
+}
+
+namespace {
+
+// Who may call, and what is shown to those who connect.
+absl::Status AddIdentity(const ServerConfig& config, ServerParts* parts) {
+  parts->control_metrics = std::make_unique<ControlMetrics>(*parts->metrics->registry());
+  parts->audit = std::make_unique<Audit>(parts->log.get());
+  parts->authenticator = std::make_unique<Authenticator>(parts->control_metrics.get(), parts->audit.get());
+  ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
+  parts->authenticator->Replace(std::move(policy));
+  if (config.tls().certificate().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
+  ShowExpiry(material, parts->control_metrics.get());
+  parts->tls = std::make_shared<TlsStore>(std::move(material));
+  return absl::OkStatus();
 }
 
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
@@ -140,6 +155,11 @@ CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
 
 absl::string_view Version() { return TENSORD_VERSION; }
 
+int64_t ShareOf(int64_t all, int64_t percent) {
+  if (percent == 100) return CallGate::kUnlimited;
+  return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
+}
+
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
@@ -174,6 +194,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->rates = std::make_unique<RateLimiter>(RateLimiter::Options{
       .per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()});
   parts->metrics = std::make_unique<Metrics>(parts->devices);
+  RETURN_IF_ERROR(AddIdentity(config, parts.get()));
   parts->collectables = {parts->metrics->registry(),
                          std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
                              .version = std::string(Version()),
@@ -194,6 +215,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),
                           .gate = parts->gate.get(),
+                          .authenticator = parts->authenticator.get(),
                           .payloads = parts->payloads.get(),
                           .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),

@@ -17,7 +17,11 @@
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
 #include "server/config/server_config.pb.h"
+#include "server/identity/audit.h"
+#include "server/identity/authenticator.h"
+#include "server/identity/tls_credentials.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/service_parts.h"
@@ -27,6 +31,12 @@
 namespace tensord::server {
 
 absl::string_view Version();
+
+// The limits beside those on graphs, as GetServerInfo tells them; always the same ones in the same order.
+std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
+
+// That part of a limit, at least one of it; no bound where it is all.
+int64_t ShareOf(int64_t all, int64_t percent);
 
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it. Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
@@ -44,6 +54,10 @@ struct ServerParts {
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<RateLimiter> rates;
   std::unique_ptr<Metrics> metrics;
+  std::unique_ptr<ControlMetrics> control_metrics;
+  std::unique_ptr<Audit> audit;
+  std::unique_ptr<Authenticator> authenticator;
+  std::shared_ptr<TlsStore> tls;  // null: no TLS; shared with the credentials of the listeners
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   ServiceParts service_parts;
   std::unique_ptr<grpc::Service> compute_service;
@@ -51,7 +65,7 @@ struct ServerParts {
 };
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
-// named here and nowhere else. INVALID_ARGUMENT where a plugin cannot be used.
+// named here and nowhere else. INVALID_ARGUMENT where a plugin, the file of callers or a certificate cannot be used.
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config);
 
 }  // namespace tensord::server

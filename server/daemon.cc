@@ -12,6 +12,9 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
+#include "server/identity/identity_policy.h"
+#include "server/identity/tls_material.h"
+#include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
 
@@ -41,11 +44,11 @@ absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerConfig& co
   std::vector<ListenAddress> addresses;
   for (const std::string& text : config.listen()) {
     ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
-    if (!address.is_local() && !config.allow_insecure_listen()) {
+    if (!address.is_local() && config.tls().certificate().empty() && !config.allow_insecure_listen()) {
       return absl::InvalidArgumentError(
           absl::StrCat(text,
-                       " can be reached from other machines, and connections are not encrypted; put a TLS proxy in "
-                       "front, or spell it out with --allow-insecure-listen"));
+                       " can be reached from other machines, and connections are not encrypted; set tls.certificate "
+                       "and tls.key, put a TLS proxy in front, or spell it out with --allow-insecure-listen"));
     }
     addresses.push_back(std::move(address));
   }
@@ -74,6 +77,8 @@ absl::Status CannotListen(const std::string& addresses) {
 absl::Status Daemon::Check(const ServerConfig& config) {
   RETURN_IF_ERROR(ValidateConfig(config));
   RETURN_IF_ERROR(ParseAdminAddress(config).status());
+  RETURN_IF_ERROR(LoadIdentityPolicy(config).status());
+  if (!config.tls().certificate().empty()) RETURN_IF_ERROR(LoadTlsMaterial(config.tls(), absl::Now()).status());
   return ParseAddresses(config).status();
 }
 
@@ -108,13 +113,14 @@ absl::Status Daemon::Listen() {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              static_cast<int>(config_.limits().streams_per_connection()));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(config_.limits().metadata_bytes()));
   builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits().message_bytes()));
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());
   std::vector<int> ports(addresses.size(), 0);
   for (size_t i = 0; i < addresses.size(); ++i) {
-    builder.AddListeningPort(addresses[i].ToString(), grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(addresses[i].ToString(), CredentialsFor(addresses[i]), &ports[i]);
   }
   {
     const SocketMode mode(/*group=*/true);
@@ -134,6 +140,12 @@ absl::Status Daemon::Listen() {
     parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
   }
   RETURN_IF_ERROR(ListenForOperators());
+  reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get()));
+  if (config_.reload().check_files_ms() > 0) {
+    file_watch_ = std::make_unique<FileWatch>(
+        absl::Milliseconds(config_.reload().check_files_ms()),
+        [reloader = reloader_.get()] { return WatchedFiles(reloader->running()); }, [this] { ReloadFiles(); });
+  }
   health_ = std::make_unique<Health>(server_.get(), parts_->devices);
   parts_->gate->MoveTo(ServingState::kServing);
   health_->SetServing(true);
@@ -150,7 +162,8 @@ absl::Status Daemon::ListenForOperators() {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(parts_->admin_service.get());
   int port = 0;
-  builder.AddListeningPort(address->ToString(), grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address->ToString(), CredentialsFor(*address), &port);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(config_.limits().metadata_bytes()));
   {
     const SocketMode mode(/*group=*/false);
     admin_server_ = builder.BuildAndStart();
@@ -190,10 +203,40 @@ void Daemon::Probe() const {
   for (const auto& executor : parts_->executors->all()) executor->stats();
 }
 
+std::shared_ptr<grpc::ServerCredentials> Daemon::CredentialsFor(const ListenAddress& address) {
+  if (address.is_unix() || parts_->tls == nullptr) return grpc::InsecureServerCredentials();
+  credentials_.push_back(MakeTlsCredentials(parts_->tls, config_.tls()));
+  return credentials_.back();
+}
+
 Daemon::~Daemon() {
   RequestStop();
   RequestStop();
   Stop();
+}
+
+void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
+  if (!next.ok()) return TellReload(ReloadCause::kSignal, next.status(), "");
+  const absl::StatusOr<Reloader::Outcome> outcome = reloader_->Reload(*next);
+  if (!outcome.ok()) return TellReload(ReloadCause::kSignal, outcome.status(), "");
+  const std::string changed = absl::StrJoin(outcome->changed, ", ");
+  TellReload(ReloadCause::kSignal, absl::OkStatus(),
+             changed.empty() ? "no setting has changed" : "changed: " + changed);
+  if (outcome->need_restart.empty()) return;
+  parts_->log->Event(LogLevel::kWarning, "reload",
+                     "these take a restart and stay as they are: " + absl::StrJoin(outcome->need_restart, ", "));
+}
+
+void Daemon::ReloadFiles() { TellReload(ReloadCause::kFileChanged, reloader_->ReloadFiles(), "files have changed"); }
+
+void Daemon::TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what) {
+  parts_->control_metrics->Reloaded(cause, status.ok());
+  if (status.ok()) {
+    parts_->log->Event(LogLevel::kInfo, "reload", what);
+  } else {
+    parts_->log->Event(LogLevel::kError, "reload",
+                       absl::StrCat("refused, everything stays as it is: ", std::string(status.message())));
+  }
 }
 
 void Daemon::RequestStop() {

@@ -13,8 +13,11 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/compose.h"
+#include "server/config/reloader.h"
+#include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/listen_address.h"
 #include "server/lifecycle/service_notifier.h"
+#include "server/observe/control_metrics.h"
 #include "server/observe/health.h"
 #include "server/observe/metrics_endpoint.h"
 
@@ -27,8 +30,8 @@ namespace tensord::server {
 //   (*daemon)->RunUntilStopped();
 class Daemon {
  public:
-  // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, or one
-  // beyond this machine that was not allowed.
+  // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, one
+  // beyond this machine without TLS that was not allowed, or where a file that the settings name cannot be used.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config);
   // What Start would refuse of a configuration before it does anything.
   static absl::Status Check(const ServerConfig& config);
@@ -44,11 +47,18 @@ class Daemon {
   // "127.0.0.1:9464"; empty without a metrics endpoint.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
   const ServerParts& parts() const { return *parts_; }
+  // What it was started with.
+  const ServerConfig& config() const { return config_; }
 
   // The first time: drain. Again: do not wait any longer.
   void RequestStop();
   // Drains, and waits that long for calls in progress instead of the configured time.
   void RequestDrain(std::optional<absl::Duration> timeout);
+
+  // Takes a configuration that was read again, and the files that it names: everything that can change without a
+  // restart, or nothing where something is wrong, which the log and a metric then say. `next` may be the error of
+  // reading.
+  void Reload(const absl::StatusOr<ServerConfig>& next);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
   // with SERVER_DRAINING, those in progress have ended or, past the timeout, were cancelled.
@@ -64,13 +74,20 @@ class Daemon {
   absl::Status WarmUp();
   // Takes the locks that every call takes: it hangs where they would.
   void Probe() const;
+  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
+  // As Reload, for the files alone.
+  void ReloadFiles();
+  void TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what);
   // Waits while calls are still taken.
   void WaitOutGrace();
 
   const ServerConfig config_;
   std::unique_ptr<ServerParts> parts_;
+  std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
   std::unique_ptr<MetricsEndpoint> metrics_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<Health> health_;

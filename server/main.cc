@@ -27,13 +27,21 @@ int Complain(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument ? kWrongUsage : 1;
 }
 
-int Serve(const ServerConfig& config) {
+// The configuration as the command line gives it now.
+absl::StatusOr<ServerConfig> ReadConfig(const std::vector<std::string>& arguments) {
+  absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
+  if (!line.ok()) return line.status();
+  return std::move(line->config);
+}
+
+int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
 
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config);
   if (!daemon.ok()) return Complain(daemon.status());
-  const StopSignals signals([&daemon] { (*daemon)->RequestStop(); });
+  const StopSignals signals([&daemon] { (*daemon)->RequestStop(); },
+                            [&daemon, &arguments] { (*daemon)->Reload(ReadConfig(arguments)); });
   for (const std::string& address : (*daemon)->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
   if (!(*daemon)->metrics_address().empty()) {
     Print(absl::StrCat("listening metrics ", (*daemon)->metrics_address(), "\n"));
@@ -65,7 +73,7 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kRun:
       break;
   }
-  return Serve(line->config);
+  return Serve(line->config, arguments);
 }
 
 }  // namespace

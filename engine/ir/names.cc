@@ -25,7 +25,8 @@ absl::Status CheckName(absl::string_view name, int64_t max_bytes, bool reference
   if (reference && name.empty()) {
     wrong = "is empty";
   } else if (static_cast<int64_t>(name.size()) > max_bytes) {
-    return Refuse(Refusal::kNameInvalid, absl::StrCat("a name is longer than ", max_bytes, " bytes: ", name.size()));
+    return RefuseLimit(Refusal::kNameInvalid, "name_bytes", max_bytes, static_cast<int64_t>(name.size()),
+                       "bytes of a name");
   } else if (!IsUtf8(name)) {
     wrong = "is not UTF-8";
   } else if (HasControlCharacter(name)) {

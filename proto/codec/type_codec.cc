@@ -105,19 +105,21 @@ absl::StatusOr<Order> DecodeOrder(v1::MemoryOrder order, Order unspecified) {
 absl::StatusOr<DimExpr> DimExprDecoder::Decode(const v1::DimExpr& expr, int64_t depth) {
   const int64_t deepest = std::min<int64_t>(limits_.expression_nesting, DimExpr::kMaxDepth);
   if (depth > deepest) {
-    return Refuse(Refusal::kDimExprInvalid, absl::StrCat("a size expression is nested deeper than ", deepest));
+    return RefuseLimit(Refusal::kDimExprInvalid, "expression_nesting", deepest, depth, "depth of a size expression");
   }
   RETURN_IF_ERROR(CheckKnownFields(expr));
   switch (expr.expr_case()) {
     case v1::DimExpr::kSize:
       return DimExpr(expr.size());
     case v1::DimExpr::kSymbol:
-      if (static_cast<int64_t>(expr.symbol().size()) > limits_.name_bytes || !IsSymbol(expr.symbol())) {
+      if (const int64_t bytes = static_cast<int64_t>(expr.symbol().size()); bytes > limits_.name_bytes) {
+        return RefuseLimit(Refusal::kDimExprInvalid, "name_bytes", limits_.name_bytes, bytes, "bytes of a symbol");
+      }
+      if (!IsSymbol(expr.symbol())) {
         return Refuse(
             Refusal::kDimExprInvalid,
             absl::StrCat("a symbol must be letters, digits, '_' and '.', no digit or '.' first, no function's "
-                         "name, at most ",
-                         limits_.name_bytes, " bytes: \"",
+                         "name: \"",
                          absl::CHexEscape(expr.symbol().substr(0, kPrintedSymbolBytes)), "\""));
       }
       return DimExpr::Symbol(expr.symbol());

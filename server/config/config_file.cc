@@ -115,6 +115,28 @@ absl::Status CheckPasses(absl::string_view path, const google::protobuf::Repeate
   return absl::InvalidArgumentError(absl::StrCat("setting ", path, ": ", known.message()));
 }
 
+absl::Status CheckAccess(const ServerConfig& config) {
+  const std::string& required = config.identity().required();
+  if (required != "auto" && required != "on" && required != "off") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("setting identity.required is one of auto, on, off, not \"", required, "\""));
+  }
+  const ServerConfig::Tls& tls = config.tls();
+  if (tls.certificate().empty() != tls.key().empty()) {
+    return absl::InvalidArgumentError("settings tls.certificate and tls.key go together: one of them is empty");
+  }
+  if (!tls.client_ca().empty() && tls.certificate().empty()) {
+    return absl::InvalidArgumentError("setting tls.client_ca needs tls.certificate and tls.key");
+  }
+  if (tls.require_client_certificate() && tls.client_ca().empty()) {
+    return absl::InvalidArgumentError("setting tls.require_client_certificate needs tls.client_ca");
+  }
+  if (required == "on" && config.identity().file().empty() && tls.client_ca().empty()) {
+    return absl::InvalidArgumentError("setting identity.required needs identity.file or tls.client_ca");
+  }
+  return absl::OkStatus();
+}
+
 struct Range {
   absl::string_view path;
   int64_t value;
@@ -182,6 +204,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
       {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
        std::numeric_limits<int32_t>::max()},
+      {"limits.metadata_bytes", config.limits().metadata_bytes(), 1024, int64_t{1} << 24},
+      {"reload.check_files_ms", config.reload().check_files_ms(), 0, kLongestMs},
       {"limits.default_deadline_ms", config.limits().default_deadline_ms(), 1, kLongestMs},
       {"cpu.executors", config.cpu().executors(), 1, 1024},
       {"cpu.threads", config.cpu().threads(), 0, 1024},
@@ -236,6 +260,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   if (order != "row" && order != "column") {
     return absl::InvalidArgumentError(absl::StrCat("setting warm_up.order is row or column, not \"", order, "\""));
   }
+  RETURN_IF_ERROR(CheckAccess(config));
   const std::string& level = config.log().level();
   if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
     return absl::InvalidArgumentError(
@@ -256,7 +281,7 @@ codec::GraphLimits GraphLimitsOf(const ServerConfig& config) {
   return limits;
 }
 
-std::string PrintConfig(const ServerConfig& config) {
+ServerConfig WithDefaults(const ServerConfig& config) {
   ServerConfig full = config;
   FillDefaults(&full);
   const codec::GraphLimits limits = GraphLimitsOf(config);
@@ -266,8 +291,12 @@ std::string PrintConfig(const ServerConfig& config) {
       reflection.SetInt64(full.mutable_limits(), field, limits.*info.value);
     }
   }
+  return full;
+}
+
+std::string PrintConfig(const ServerConfig& config) {
   std::string text;
-  TextFormat::PrintToString(full, &text);
+  TextFormat::PrintToString(WithDefaults(config), &text);
   return text;
 }
 

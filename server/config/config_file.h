@@ -26,7 +26,10 @@ absl::Status ValidateConfig(const ServerConfig& config);
 // The limits on graphs and tensors: those of `config`, and the defaults of those that it leaves out.
 codec::GraphLimits GraphLimitsOf(const ServerConfig& config);
 
-// The configuration with every default filled in, in text form; MergeConfigText reads it back.
+// The configuration with every default filled in.
+ServerConfig WithDefaults(const ServerConfig& config);
+
+// The same in text form; MergeConfigText reads it back.
 std::string PrintConfig(const ServerConfig& config);
 
 }  // namespace tensord::server

@@ -3,11 +3,15 @@
 
 #include <string>
 
+#include "server/identity/roles.h"
+
 namespace tensord::server {
 
-// Who makes a call, as far as the server can tell. Where it asks for no identity all callers are one tenant.
+// Who makes a call, as far as the server can tell. Where it asks for no identity all callers are one tenant, which may
+// do everything.
 struct Caller {
   std::string tenant = "default";
+  Roles roles = Roles::All();
 };
 
 }  // namespace tensord::server

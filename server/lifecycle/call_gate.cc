@@ -36,6 +36,13 @@ void CallGate::Watch(std::weak_ptr<DrainWatcher> watcher) {
   if (const auto living = watcher.lock()) living->OnDrain();
 }
 
+void CallGate::SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes) {
+  MutexLock lock(&mutex_);
+  max_bytes_ = max_bytes;
+  // Whether tenants are counted at all is decided once: those inside were counted in so.
+  if (SharesOut()) max_tenant_bytes_ = std::min(max_tenant_bytes, kUnlimited - 1);
+}
+
 absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
   const ServingStateInfo& state = InfoOf(inside_.state);

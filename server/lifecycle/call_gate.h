@@ -42,6 +42,9 @@ class CallGate {
   explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = kUnlimited)
       : max_bytes_(max_bytes), max_tenant_bytes_(max_tenant_bytes) {}
 
+  // For the calls that come from now on. A gate without a bound on a tenant's bytes stays so.
+  void SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes);
+
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);
 
@@ -62,11 +65,11 @@ class CallGate {
   Snapshot snapshot() const;
 
  private:
-  bool SharesOut() const { return max_tenant_bytes_ != kUnlimited; }
+  bool SharesOut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return max_tenant_bytes_ != kUnlimited; }
 
-  const int64_t max_bytes_;
-  const int64_t max_tenant_bytes_;
   mutable Mutex mutex_;
+  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
+  int64_t max_tenant_bytes_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   Snapshot inside_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> bytes_of_tenant_ ABSL_GUARDED_BY(mutex_);

@@ -11,16 +11,18 @@
 namespace tensord::server {
 namespace {
 
-constexpr char kSignal = 's';
+constexpr char kStop = 's';
+constexpr char kReload = 'r';
 constexpr char kEnd = 'e';
 
 std::atomic<int> signal_pipe{-1};  // the write end; what a signal handler may reach is static
 static_assert(std::atomic<int>::is_always_lock_free);
 
-void OnSignal(int) {
+void OnSignal(int signal) {
   const int saved = errno;
+  const char what = signal == SIGHUP ? kReload : kStop;
   // A pipe that is full holds enough requests already.
-  [[maybe_unused]] const ssize_t written = write(signal_pipe.load(), &kSignal, 1);
+  [[maybe_unused]] const ssize_t written = write(signal_pipe.load(), &what, 1);
   errno = saved;
 }
 
@@ -31,11 +33,13 @@ void SetHandler(void (*handler)(int)) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace
 
-StopSignals::StopSignals(std::function<void()> on_signal) : on_signal_(std::move(on_signal)) {
+StopSignals::StopSignals(std::function<void()> on_stop, std::function<void()> on_reload)
+    : on_stop_(std::move(on_stop)), on_reload_(std::move(on_reload)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;  // out of descriptors: signals end the process at once, as without this
   read_end_ = ends[0];
@@ -64,7 +68,7 @@ void StopSignals::Loop() {
     const ssize_t count = read(read_end_, &what, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0 || what == kEnd) return;
-    on_signal_();
+    (what == kReload ? on_reload_ : on_stop_)();
   }
 }
 

@@ -6,13 +6,15 @@
 
 namespace tensord::server {
 
-// Takes SIGTERM and SIGINT as requests to stop, on a thread of its own, so that what they start need not be safe in a
-// signal handler. The handler writes into a pipe: blocking the signals and waiting for them would miss those that reach
-// a thread which a library started before main. At most one object at a time.
+// Takes SIGTERM and SIGINT as requests to stop, and SIGHUP as one to read the configuration again, on a thread of its
+// own, so that what they start need not be safe in a signal handler. The handler writes into a pipe: blocking the
+// signals and waiting for them would miss those that reach a thread which a library started before main. At most one
+// object at a time.
 class StopSignals {
  public:
-  // Calls `on_signal` once a signal, from the thread, until destroyed. Then the signals act as they did before.
-  explicit StopSignals(std::function<void()> on_signal);
+  // Calls `on_stop` or `on_reload` once a signal, from the thread, until destroyed. Then the signals act as they did
+  // before.
+  StopSignals(std::function<void()> on_stop, std::function<void()> on_reload);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -20,7 +22,8 @@ class StopSignals {
  private:
   void Loop();
 
-  const std::function<void()> on_signal_;
+  const std::function<void()> on_stop_;
+  const std::function<void()> on_reload_;
   int read_end_ = -1;
   int write_end_ = -1;
   std::thread thread_;  // last: it uses everything above

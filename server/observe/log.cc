@@ -80,8 +80,9 @@ LogLevel LogLevelFromName(absl::string_view name) {
 }
 
 Log::Log(const Options& options, std::shared_ptr<spdlog::logger> logger)
-    : options_(options),
-      level_(options.level),
+    : level_(options.level),
+      requests_(options.requests),
+      max_waiting_(options.max_waiting),
       logger_(Prepared(std::move(logger))),
       writer_([this] { WriteLoop(); }) {}
 
@@ -94,16 +95,18 @@ Log::~Log() {
   writer_.join();
 }
 
-void Log::Event(LogLevel level, absl::string_view event, absl::string_view message) {
+void Log::Event(LogLevel level, absl::string_view event, absl::string_view message,
+                std::initializer_list<LogField> fields) {
   if (!Logs(level)) return;
   JsonLine line = StartLine(level, event);
-  line.Add("message", message);
+  AddText("message", message, &line);
+  for (const LogField& field : fields) AddText(field.key, field.text, &line);
   Push(level, std::move(line).Take());
 }
 
 void Log::Request(const RequestRecord& record) {
   const LogLevel level = record.code == absl::StatusCode::kInternal ? LogLevel::kError : LogLevel::kInfo;
-  if (!Logs(level) || (level == LogLevel::kInfo && !options_.requests)) return;
+  if (!Logs(level) || (level == LogLevel::kInfo && !requests_)) return;
   JsonLine line = StartLine(level, "request");
   line.Add("method", Name(record.method));
   line.Add("peer", record.peer);
@@ -133,7 +136,7 @@ void Log::Push(LogLevel level, std::string text) {
   const bool urgent = level >= LogLevel::kWarning;
   {
     MutexLock lock(&mutex_);
-    if (waiting_.size() >= options_.max_waiting) {
+    if (waiting_.size() >= max_waiting_) {
       ++dropped_;
       return;
     }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,6 +23,11 @@ enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 
 // "debug", "info", "warning", "error"; anything else is kOff.
 LogLevel LogLevelFromName(absl::string_view name);
+
+struct LogField {
+  absl::string_view key;
+  absl::string_view text;  // empty: the field is left out
+};
 
 // The server's log: JSON objects, one a line, on standard error. Lines are handed to a thread of the log, which writes
 // them several at a time, because waking it for each would cost a call more than the line itself; a warning or an error
@@ -45,13 +51,15 @@ class Log {
     const LogLevel least = level_.load(std::memory_order_relaxed);
     return level >= least && least != LogLevel::kOff;
   }
-  bool LogsRequests() const { return options_.requests && Logs(LogLevel::kInfo); }
+  bool LogsRequests() const { return requests_ && Logs(LogLevel::kInfo); }
 
   // From now on.
   void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+  void SetRequests(bool requests) { requests_.store(requests, std::memory_order_relaxed); }
 
   // An event of the server's own life: "listening", "draining".
-  void Event(LogLevel level, absl::string_view event, absl::string_view message);
+  void Event(LogLevel level, absl::string_view event, absl::string_view message,
+             std::initializer_list<LogField> fields = {});
   void Request(const RequestRecord& record);
 
   int64_t dropped_lines() const;
@@ -65,8 +73,9 @@ class Log {
   void Push(LogLevel level, std::string text);
   void WriteLoop();
 
-  const Options options_;
   std::atomic<LogLevel> level_;
+  std::atomic<bool> requests_;
+  const size_t max_waiting_;
   const std::shared_ptr<spdlog::logger> logger_;
   mutable Mutex mutex_;
   CondVar wake_;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "server/observe/metric_family.h"
 
 namespace tensord::server {
 namespace {
@@ -17,12 +18,6 @@ prometheus::Histogram::BucketBoundaries Doubling(double first, int count) {
   prometheus::Histogram::BucketBoundaries bounds;
   for (int i = 0; i < count; ++i) bounds.push_back(first * static_cast<double>(int64_t{1} << i));
   return bounds;
-}
-
-template <typename T>
-prometheus::Family<T>& AddFamily(Metric index, prometheus::Registry& registry) {
-  const MetricInfo& info = kMetrics[static_cast<size_t>(index)];
-  return prometheus::detail::Builder<T>().Name(std::string(info.name)).Help(std::string(info.help)).Register(registry);
 }
 
 }  // namespace

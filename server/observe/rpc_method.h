@@ -9,13 +9,13 @@
 namespace tensord::server {
 
 enum class RpcMethod : uint8_t {
-#define TENSORD_RPC_METHOD(name) k##name,
+#define TENSORD_RPC_METHOD(name, role) k##name,
 #include "server/observe/rpc_methods.def"
 #undef TENSORD_RPC_METHOD
 };
 
 inline constexpr absl::string_view kRpcMethodNames[] = {
-#define TENSORD_RPC_METHOD(name) #name,
+#define TENSORD_RPC_METHOD(name, role) #name,
 #include "server/observe/rpc_methods.def"
 #undef TENSORD_RPC_METHOD
 };

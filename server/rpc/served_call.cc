@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/status_bridge.h"
 
@@ -17,6 +16,7 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
 absl::Status ServedCall::Enter(int64_t request_bytes) {
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
+  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller_));
   RETURN_IF_ERROR(EnterRequest(request_bytes));
   entered_ = true;
   entered_bytes_ = request_bytes;

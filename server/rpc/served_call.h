@@ -50,7 +50,7 @@ class ServedCall {
   grpc::CallbackServerContext* const context_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
-  const Caller caller_;
+  Caller caller_;
   bool entered_ = false;  // the gate
   int64_t entered_bytes_ = 0;
   RequestRecord record_;

@@ -15,6 +15,8 @@
 #include "engine/runtime/program_store.h"
 #include "proto/codec/limits.h"
 #include "server/admission/rate_limiter.h"
+#include "server/config/live_value.h"
+#include "server/identity/authenticator.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -24,7 +26,7 @@ namespace tensord::server {
 
 struct ServerLimit {
   std::string name;
-  int64_t value = 0;
+  LiveInt64 value;  // changes with a reload
 };
 
 // What the methods work with. The parts outlive the service; each is thread-safe, and the rest is constant.
@@ -37,6 +39,7 @@ struct ServiceParts {
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;  // null: no disk tier
   CallGate* gate = nullptr;
+  const Authenticator* authenticator = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
@@ -44,7 +47,7 @@ struct ServiceParts {
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;
-  absl::Duration default_deadline;
+  LiveDuration default_deadline;
   int32_t max_priority = 0;                  // that a request gets
   int64_t stream_requests = 0;               // in flight of one ExecuteStream
   int64_t stream_bytes = 0;                  // of them

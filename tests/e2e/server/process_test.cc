@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/server_process.h"
+#include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
 namespace {
@@ -50,6 +52,42 @@ TEST_F(ProcessTest, ASecondSignalEndsTheGrace) {
   server.Signal(SIGINT);
   const auto channel = grpc::CreateChannel("unix:" + folder.path() + "/s", grpc::InsecureChannelCredentials());
   EXPECT_TRUE(WaitFor([&] { return CallRaw(channel, "grpc.health.v1.Health/Check", "").bytes == "\x08\x02"; }));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
+  TemporaryFolder folder;
+  const PrivateFolder files;
+  const auto write = [&](const std::string& token, int64_t deadline_ms) {
+    files.Write("callers", "a execute,read " + Fingerprint::Of(token).ToHex() + "\n");
+    return files.Write("config", "identity { file: \"" + files.PathOf("callers") +
+                                     "\" trust_unix_sockets: false } reload { check_files_ms: 0 } limits { "
+                                     "default_deadline_ms: " +
+                                     std::to_string(deadline_ms) + " }");
+  };
+  const std::string config = write("token-1", 1000);
+  Process server({"--listen=unix:" + folder.path() + "/s", "--config=" + config});
+  EXPECT_THAT(server.Line(), HasSubstr("listening"));
+  const auto stub =
+      v1::Compute::NewStub(grpc::CreateChannel("unix:" + folder.path() + "/s", grpc::InsecureChannelCredentials()));
+  // The limit that it tells whoever has that token; 0: nothing.
+  const auto deadline_for = [&](const std::string& token) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + token);
+    v1::ServerInfo info;
+    if (!stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok()) return int64_t{0};
+    for (const v1::Limit& limit : info.limits()) {
+      if (limit.name() == "default_deadline_ms") return limit.value();
+    }
+    return int64_t{-1};
+  };
+  EXPECT_EQ(deadline_for("token-1"), 1000);
+  write("token-2", 2000);
+  EXPECT_EQ(deadline_for("token-2"), 0);
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(WaitFor([&] { return deadline_for("token-2") == 2000; }));
+  EXPECT_EQ(deadline_for("token-1"), 0);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
 }

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/observe/collected_metrics.h"
+#include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
@@ -95,6 +96,7 @@ TEST(MetricsTest, CountsWhatIsRefusedForWantOfRoom) {
 TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const std::vector<std::string> devices = {"cpu:0"};
   Metrics metrics(devices);
+  const ControlMetrics control(*metrics.registry());
   metrics.CallStarted(RpcMethod::kExecute);
   metrics.CallEnded(Record());
   const ExecutorPool executors;

@@ -1,0 +1,53 @@
+#ifndef TENSORD_SERVER_CONFIG_RELOADER_H_
+#define TENSORD_SERVER_CONFIG_RELOADER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "server/config/server_config.pb.h"
+
+namespace tensord::server {
+
+// A part of a running server that takes new settings, or the new content of files that they name.
+struct ReloadablePart {
+  // Puts in force what was prepared. Cannot fail.
+  using Commit = std::function<void()>;
+
+  std::vector<std::string> settings;  // whose change it takes: "log.level"
+  // Reads and checks what it needs of the configuration, and changes nothing. Called at every reload.
+  std::function<absl::StatusOr<Commit>(const ServerConfig& config)> prepare;
+};
+
+// Changes the configuration of a running server: everything that can change together, or nothing. Thread-safe.
+class Reloader {
+ public:
+  struct Outcome {
+    std::vector<std::string> changed;       // settings that are in force now
+    std::vector<std::string> need_restart;  // those that differ and stay as they are until the server starts again
+  };
+
+  Reloader(ServerConfig running, std::vector<ReloadablePart> parts);
+
+  // Takes a configuration that ParseCommandLine has validated. Where a part refuses, nothing has changed.
+  absl::StatusOr<Outcome> Reload(const ServerConfig& next);
+  // Takes the files again that the running configuration names.
+  absl::Status ReloadFiles();
+
+  ServerConfig running() const;
+
+ private:
+  absl::Status Apply(const ServerConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool CanChange(const std::string& setting) const;
+
+  const std::vector<ReloadablePart> parts_;
+  mutable Mutex mutex_;  // one reload at a time
+  ServerConfig running_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONFIG_RELOADER_H_

@@ -1,0 +1,35 @@
+#include "server/identity/audit.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tensord::server {
+
+void Audit::Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant) {
+  int64_t left_out = 0;
+  if (!Take(&left_out)) return;
+  const std::string before = left_out == 0 ? "" : absl::StrCat(left_out, " lines like this were left out before it");
+  log_->Event(LogLevel::kWarning, "access_refused", before,
+              {{"method", Name(method)}, {"reason", Name(reason)}, {"peer", peer}, {"tenant", tenant}});
+}
+
+bool Audit::Take(int64_t* left_out) {
+  const absl::Time now = clock_();
+  MutexLock lock(&mutex_);
+  if (now > counted_) {
+    if (counted_ != absl::InfinitePast()) lines_ += absl::ToDoubleSeconds(now - counted_) * kPerSecond;
+    lines_ = std::min<double>(lines_, kBurst);
+    counted_ = now;
+  }
+  if (lines_ < 1) {
+    ++left_out_;
+    return false;
+  }
+  lines_ -= 1;
+  *left_out = left_out_;
+  left_out_ = 0;
+  return true;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,56 @@
+#ifndef TENSORD_SERVER_IDENTITY_AUTHENTICATOR_H_
+#define TENSORD_SERVER_IDENTITY_AUTHENTICATOR_H_
+
+#include <grpcpp/server_context.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/mutex.h"
+#include "server/identity/audit.h"
+#include "server/identity/caller.h"
+#include "server/identity/identity_policy.h"
+#include "server/observe/control_metrics.h"
+#include "server/observe/rpc_method.h"
+
+namespace tensord::server {
+
+// What a call brings along to show who makes it.
+struct Credentials {
+  std::vector<absl::string_view> authorizations;  // values of the metadata "authorization"
+  std::vector<std::string> certificate_names;     // of a certificate that TLS has verified, the strongest first
+  bool over_unix_socket = false;
+};
+
+// Decides who makes a call and whether that caller may, at the beginning of each. A token wins over a certificate, and
+// one that nobody has is refused even where none is asked for. Thread-safe, never blocks on anything slow; a policy is
+// replaced while calls are decided by the old one. Metrics and audit must outlive it.
+class Authenticator {
+ public:
+  Authenticator(ControlMetrics* metrics, Audit* audit) : metrics_(metrics), audit_(audit) {}
+
+  void Replace(IdentityPolicy policy);
+
+  // OK, and who it is; UNAUTHENTICATED; PERMISSION_DENIED where the caller is known and may not call the method. A
+  // refusal is counted and told to the audit.
+  absl::Status Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller) const;
+  // The same for credentials at hand; `peer` is for the audit.
+  absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller) const;
+
+ private:
+  std::shared_ptr<const IdentityPolicy> policy() const;
+  // Counts a refusal, tells the audit, and says it to the caller.
+  absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller) const;
+
+  ControlMetrics* const metrics_;
+  Audit* const audit_;
+  mutable Mutex mutex_;  // held to copy a pointer
+  std::shared_ptr<const IdentityPolicy> policy_ ABSL_GUARDED_BY(mutex_) = std::make_shared<IdentityPolicy>();
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_IDENTITY_AUTHENTICATOR_H_

@@ -1,0 +1,64 @@
+#include "server/lifecycle/file_watch.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tensord::server {
+namespace {
+
+// What tells one state of the files from another. The time of the last change of the entry is among it, so that a file
+// that was moved here with an old time counts.
+std::string Signature(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) {
+      absl::StrAppend(&text, path, " absent\n");
+      continue;
+    }
+    absl::StrAppend(&text, path, " ", info.st_dev, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, " ",
+                    info.st_mtim.tv_nsec, " ");
+    absl::StrAppend(&text, info.st_ctim.tv_sec, " ", info.st_ctim.tv_nsec, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+FileWatch::FileWatch(absl::Duration interval, std::function<std::vector<std::string>()> paths,
+                     std::function<void()> changed)
+    : interval_(interval), paths_(std::move(paths)), changed_(std::move(changed)), thread_([this] { Loop(); }) {}
+
+FileWatch::~FileWatch() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  ended_.SignalAll();
+  thread_.join();
+}
+
+bool FileWatch::WaitForNextLook() {
+  const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(interval_);
+  MutexLock lock(&mutex_);
+  while (!ending_ && ended_.WaitUntil(&mutex_, until)) {
+  }
+  return !ending_;
+}
+
+void FileWatch::Loop() {
+  std::string last = Signature(paths_());
+  while (WaitForNextLook()) {
+    // Before the files are read: what is written while they are makes another look.
+    std::string now = Signature(paths_());
+    if (now == last) continue;
+    last = std::move(now);
+    changed_();
+  }
+}
+
+}  // namespace tensord::server

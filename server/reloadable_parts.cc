@@ -1,0 +1,75 @@
+#include "server/reloadable_parts.h"
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "server/identity/identity_policy.h"
+#include "server/identity/tls_material.h"
+
+namespace tensord::server {
+namespace {
+
+using Commit = ReloadablePart::Commit;
+
+// A part that only takes values, which ValidateConfig has looked at.
+ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void(const ServerConfig&)> take) {
+  return {std::move(settings), [take = std::move(take)](const ServerConfig& config) -> absl::StatusOr<Commit> {
+            return [take, config] { take(config); };
+          }};
+}
+
+void TakeLimits(const ServerConfig& config, ServerParts* parts) {
+  const int64_t in_flight_bytes = config.limits().in_flight_bytes();
+  parts->gate->SetMaxBytes(in_flight_bytes, ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
+  parts->service_parts.default_deadline = absl::Milliseconds(config.limits().default_deadline_ms());
+  const std::vector<ServerLimit> limits = ServerLimitsOf(config);
+  for (size_t i = 0; i < limits.size(); ++i) parts->service_parts.server_limits[i].value = limits[i].value;
+}
+
+absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* parts) {
+  ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
+  return [parts, policy = std::move(policy)] { parts->authenticator->Replace(policy); };
+}
+
+absl::StatusOr<Commit> PrepareTls(const ServerConfig& config, ServerParts* parts) {
+  if (parts->tls == nullptr) return Commit([] {});
+  ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
+  if (material == *parts->tls->material()) return Commit([] {});
+  return [parts, material = std::move(material)] {
+    ShowExpiry(material, parts->control_metrics.get());
+    parts->tls->Replace(material);
+    parts->log->Event(LogLevel::kInfo, "certificate", "new connections get the new certificate");
+  };
+}
+
+}  // namespace
+
+std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
+  return {
+      TakesValues(
+          {"log.level"},
+          [parts](const ServerConfig& config) { parts->log->SetLevel(LogLevelFromName(config.log().level())); }),
+      TakesValues({"log.requests"},
+                  [parts](const ServerConfig& config) { parts->log->SetRequests(config.log().requests()); }),
+      TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms"},
+                  [parts](const ServerConfig& config) { TakeLimits(config, parts); }),
+      {{"identity.file", "identity.required", "identity.trust_unix_sockets"},
+       [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); }},
+      // The content of its files; their names and which of them there are belong to the listeners.
+      {{}, [parts](const ServerConfig& config) { return PrepareTls(config, parts); }},
+  };
+}
+
+std::vector<std::string> WatchedFiles(const ServerConfig& config) {
+  std::vector<std::string> files;
+  for (const std::string& file :
+       {config.identity().file(), config.tls().certificate(), config.tls().key(), config.tls().client_ca()}) {
+    if (!file.empty()) files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,21 @@
+#ifndef TENSORD_SERVER_RELOADABLE_PARTS_H_
+#define TENSORD_SERVER_RELOADABLE_PARTS_H_
+
+#include <string>
+#include <vector>
+
+#include "server/compose.h"
+#include "server/config/reloader.h"
+
+namespace tensord::server {
+
+// Everything of a running server that takes new settings or new content of files: the one place that says what needs no
+// restart. The parts must outlive the result.
+std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts);
+
+// The files whose content those parts take, as the configuration names them.
+std::vector<std::string> WatchedFiles(const ServerConfig& config);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RELOADABLE_PARTS_H_

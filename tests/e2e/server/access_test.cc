@@ -1,0 +1,252 @@
+// Who may call over which listener: tokens, certificates, roles.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/base/fingerprint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/testlib/tls/certificate_authority.h"
+#include "tests/testlib/tls/private_folder.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string LineOf(const std::string& tenant, const std::string& roles, const std::string& token) {
+  return tenant + " " + roles + " " + Fingerprint::Of(token).ToHex() + "\n";
+}
+
+std::string TcpTarget(InProcessServer& server) { return server.daemon().grpc_addresses().at(1); }
+
+std::shared_ptr<grpc::Channel> DialTo(const std::string& target,
+                                      const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
+}
+
+std::shared_ptr<grpc::Channel> DialTcp(InProcessServer& server) {
+  return DialTo(TcpTarget(server), grpc::InsecureChannelCredentials());
+}
+
+// "OK", or the reason of the refusal; the code where it has none.
+std::string Outcome(const grpc::Status& status) {
+  if (status.ok()) return "OK";
+  const std::string reason = DetailOf(status).reason();
+  return reason.empty() ? "code " + std::to_string(status.error_code()) : reason;
+}
+
+class Call {
+ public:
+  explicit Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& authorization = "")
+      : stub_(v1::Compute::NewStub(channel)) {
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
+  }
+  std::string Info() {
+    v1::ServerInfo info;
+    return Outcome(stub_->GetServerInfo(&context_, v1::GetServerInfoRequest(), &info));
+  }
+  std::string Execute() {
+    const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
+    v1::ExecuteResponse response;
+    return Outcome(stub_->Execute(&context_, RequestOf(SmallAdd(), ones), &response));
+  }
+  std::string ExecuteStream() {
+    const auto stream = stub_->ExecuteStream(&context_);
+    stream->WritesDone();
+    v1::ExecuteResponse response;
+    while (stream->Read(&response)) {
+    }
+    return Outcome(stream->Finish());
+  }
+
+ private:
+  std::unique_ptr<v1::Compute::Stub> stub_;
+  grpc::ClientContext context_;
+};
+
+class TokenTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Settings() const {
+    return {"listen=127.0.0.1:0", "identity.file=" + folder_.PathOf("callers")};
+  }
+
+  const PrivateFolder folder_;
+  const std::string callers_ =
+      folder_.Write("callers", LineOf("team-a", "execute,read", "token-a") + LineOf("reader", "read", "token-r"));
+};
+
+TEST_F(TokenTest, OnlyCallersWithATokenComeInOverTcp) {
+  InProcessServer server(Settings());
+  const auto channel = DialTcp(server);
+  EXPECT_EQ(Call(channel, "Bearer token-a").Execute(), "OK");
+  EXPECT_EQ(Call(channel).Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel).Info(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel).ExecuteStream(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel, "Bearer token-b").Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel, "Basic token-a").Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "no_credentials"), 3);
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "unknown_token"), 1);
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "malformed"), 1);
+  // Probes show nothing.
+  EXPECT_EQ(CallRaw(channel, "grpc.health.v1.Health/Check", "").bytes, "\x08\x01");
+}
+
+TEST_F(TokenTest, RolesDecideWhichMethods) {
+  InProcessServer server(Settings());
+  const auto channel = DialTcp(server);
+  EXPECT_EQ(Call(channel, "Bearer token-r").Info(), "OK");
+  EXPECT_EQ(Call(channel, "Bearer token-r").Execute(), "PERMISSION_DENIED");
+  EXPECT_EQ(Call(channel, "Bearer token-r").ExecuteStream(), "PERMISSION_DENIED");
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "role"), 2);
+}
+
+TEST_F(TokenTest, UnixSocketsAreTrustedUnlessToldOtherwise) {
+  {
+    InProcessServer server(Settings());
+    struct stat info {};
+    ASSERT_EQ(stat(server.socket_path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0600u);
+    EXPECT_EQ(Call(server.Dial()).Execute(), "OK");
+    EXPECT_EQ(Call(server.Dial(), "Bearer token-b").Execute(), "UNAUTHENTICATED");
+    EXPECT_EQ(Call(server.Dial(), "Bearer token-r").Execute(), "PERMISSION_DENIED");
+  }
+  std::vector<std::string> settings = Settings();
+  settings.push_back("identity.trust_unix_sockets=false");
+  InProcessServer server(settings);
+  EXPECT_EQ(Call(server.Dial()).Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(server.Dial(), "Bearer token-a").Execute(), "OK");
+}
+
+TEST_F(TokenTest, AFileThatIsWrongEndsTheStart) {
+  folder_.Write("callers", "team-a execute oops\n");
+  server::ServerConfig config;
+  config.add_listen("127.0.0.1:0");
+  config.mutable_identity()->set_file(callers_);
+  const absl::Status refused = server::Daemon::Start(config).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("callers: line 1"));
+}
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() {
+    WriteServerCertificate(ca_);
+    folder_.Write("clients.pem", client_ca_.certificate(), 0644);
+    folder_.Write("callers", "team-s execute,read spiffe://example.org/s\nteam-d execute,read dns:d.example.org\n" +
+                                 LineOf("team-t", "execute", "token-t"));
+  }
+
+  void WriteServerCertificate(const CertificateAuthority& ca) const {
+    const IssuedCertificate issued = ca.Issue();
+    folder_.Write("server.pem", issued.certificate, 0644);
+    folder_.Write("server.key", issued.key);
+  }
+
+  std::vector<std::string> Settings(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> settings = {"listen=127.0.0.1:0", "tls.certificate=" + folder_.PathOf("server.pem"),
+                                         "tls.key=" + folder_.PathOf("server.key")};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+  }
+
+  std::vector<std::string> MutualSettings(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> settings = Settings(more);
+    settings.push_back("tls.client_ca=" + folder_.PathOf("clients.pem"));
+    settings.push_back("identity.file=" + folder_.PathOf("callers"));
+    return settings;
+  }
+
+  static std::shared_ptr<grpc::Channel> Dial(InProcessServer& server, const CertificateAuthority& ca,
+                                             const IssuedCertificate& client = {}) {
+    return DialTo(TcpTarget(server), grpc::SslCredentials({ca.certificate(), client.key, client.certificate}));
+  }
+
+  const PrivateFolder folder_;
+  const CertificateAuthority ca_{"server CA"};
+  const CertificateAuthority client_ca_{"client CA"};
+  const std::string unavailable_ = "code " + std::to_string(grpc::StatusCode::UNAVAILABLE);
+};
+
+TEST_F(TlsTest, ConnectionsAreEncryptedAndTheServerIsVerified) {
+  InProcessServer server(Settings());
+  EXPECT_EQ(Call(Dial(server, ca_)).Execute(), "OK");
+  EXPECT_EQ(Call(Dial(server, client_ca_)).Execute(), unavailable_) << "a CA that the client does not trust";
+  EXPECT_EQ(Call(DialTcp(server)).Execute(), unavailable_) << "plain text";
+  EXPECT_EQ(Call(server.Dial()).Execute(), "OK") << "unix sockets stay as they are";
+  const double expiry = server.Metric("tensord_tls_certificate_expiry_timestamp_seconds", "server");
+  EXPECT_NEAR(expiry, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()) + 3600, 600);
+}
+
+TEST_F(TlsTest, CertificatesOfClientsAreTenants) {
+  InProcessServer server(MutualSettings());
+  const auto issue = [&](const std::string& names, const std::string& common_name = "x") {
+    return client_ca_.Issue({.common_name = common_name, .names = names});
+  };
+  EXPECT_EQ(Call(Dial(server, ca_, issue("URI:spiffe://example.org/s"))).Execute(), "OK");
+  EXPECT_EQ(Call(Dial(server, ca_, issue("DNS:d.example.org"))).Execute(), "OK");
+  EXPECT_EQ(Call(Dial(server, ca_, issue("DNS:e.example.org", "d.example.org"))).Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "unknown_certificate"), 1);
+  EXPECT_EQ(Call(Dial(server, ca_)).Execute(), "UNAUTHENTICATED") << "no certificate";
+  EXPECT_EQ(Call(Dial(server, ca_), "Bearer token-t").Execute(), "OK") << "no certificate but a token";
+  EXPECT_EQ(Call(Dial(server, ca_), "Bearer token-t").Info(), "PERMISSION_DENIED");
+}
+
+TEST_F(TlsTest, CertificatesThatDoNotVerifyDoNotConnect) {
+  InProcessServer server(MutualSettings({"tls.require_client_certificate=true"}));
+  const CertificateSubject subject{.names = "URI:spiffe://example.org/s"};
+  CertificateSubject expired = subject;
+  expired.begin = -absl::Hours(2);
+  expired.end = -absl::Hours(1);
+  EXPECT_EQ(Call(Dial(server, ca_, client_ca_.Issue(subject))).Execute(), "OK");
+  EXPECT_EQ(Call(Dial(server, ca_, client_ca_.Issue(expired))).Execute(), unavailable_) << "expired";
+  EXPECT_EQ(Call(Dial(server, ca_, ca_.Issue(subject))).Execute(), unavailable_) << "of another CA";
+  EXPECT_EQ(Call(Dial(server, ca_)).Execute(), unavailable_) << "none";
+}
+
+TEST_F(TlsTest, WrongFilesEndTheStart) {
+  const IssuedCertificate expired = ca_.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)});
+  folder_.Write("server.pem", expired.certificate, 0644);
+  folder_.Write("server.key", expired.key);
+  server::ServerConfig config;
+  config.add_listen("127.0.0.1:0");
+  config.mutable_tls()->set_certificate(folder_.PathOf("server.pem"));
+  config.mutable_tls()->set_key(folder_.PathOf("server.key"));
+  EXPECT_THAT(std::string(server::Daemon::Start(config).status().message()), HasSubstr("expired at"));
+  config.mutable_tls()->clear_key();
+  EXPECT_THAT(std::string(server::Daemon::Start(config).status().message()), HasSubstr("go together"));
+}
+
+TEST(ListenTest, BeyondThisMachineNeedsTls) {
+  server::ServerConfig config;
+  config.add_listen("0.0.0.0:0");
+  EXPECT_THAT(std::string(server::Daemon::Check(config).message()), HasSubstr("not encrypted"));
+  const PrivateFolder folder;
+  const IssuedCertificate issued = CertificateAuthority().Issue();
+  config.mutable_tls()->set_certificate(folder.Write("c", issued.certificate, 0644));
+  config.mutable_tls()->set_key(folder.Write("k", issued.key));
+  EXPECT_TRUE(server::Daemon::Check(config).ok()) << server::Daemon::Check(config);
+}
+
+TEST(MetadataTest, IsBounded) {
+  InProcessServer server({"limits.metadata_bytes=4096"});
+  const auto call = [&](size_t bytes) {
+    grpc::ClientContext context;
+    context.AddMetadata("filler", std::string(bytes, 'x'));
+    v1::ServerInfo info;
+    return server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).error_code();
+  };
+  EXPECT_EQ(call(2000), grpc::StatusCode::OK);
+  EXPECT_EQ(call(8000), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(call(2000), grpc::StatusCode::OK) << "the connection is as good as before";
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,144 @@
+// A running server takes new settings, callers and certificates, or keeps the old ones.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "engine/base/fingerprint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/config/config_file.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/testlib/tls/certificate_authority.h"
+#include "tests/testlib/tls/private_folder.h"
+
+namespace tensord {
+namespace {
+
+std::string LineOf(const std::string& tenant, const std::string& token) {
+  return tenant + " execute,read " + Fingerprint::Of(token).ToHex() + "\n";
+}
+
+// Asks over TCP on a new connection.
+grpc::StatusCode AskOver(InProcessServer& server, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                         const std::string& token = "") {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto stub =
+      v1::Compute::NewStub(grpc::CreateCustomChannel(server.daemon().grpc_addresses().at(1), credentials, arguments));
+  grpc::ClientContext context;
+  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+  v1::ServerInfo info;
+  return stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).error_code();
+}
+
+grpc::StatusCode AskWith(InProcessServer& server, const std::string& token) {
+  return AskOver(server, grpc::InsecureChannelCredentials(), token);
+}
+
+double Reloads(InProcessServer& server, const std::string& cause, const std::string& result) {
+  for (const auto& family : server.parts().metrics->registry()->Collect()) {
+    if (family.name != "tensord_config_reloads_total") continue;
+    for (const auto& metric : family.metric) {
+      if (metric.label[0].value == cause && metric.label[1].value == result) return metric.counter.value;
+    }
+  }
+  return -1;
+}
+
+server::ServerConfig Changed(const server::ServerConfig& config, const std::vector<std::string>& settings) {
+  server::ServerConfig changed = config;
+  for (const std::string& setting : settings) EXPECT_TRUE(server::SetConfigField(setting, &changed).ok());
+  return changed;
+}
+
+int64_t LimitOf(InProcessServer& server, const std::string& name) {
+  grpc::ClientContext context;
+  v1::ServerInfo info;
+  EXPECT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+  for (const v1::Limit& limit : info.limits()) {
+    if (limit.name() == name) return limit.value();
+  }
+  return -1;
+}
+
+TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
+  InProcessServer server({"limits.in_flight_bytes=1048576"});
+  const server::ServerConfig running = server.daemon().config();
+  server.daemon().Reload(Changed(running, {"limits.in_flight_bytes=4096", "limits.default_deadline_ms=5000",
+                                           "log.level=error", "cpu.queue_length=7"}));
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  EXPECT_EQ(LimitOf(server, "in_flight_bytes"), 4096);
+  EXPECT_EQ(LimitOf(server, "default_deadline_ms"), 5000);
+  EXPECT_EQ(LimitOf(server, "cpu.queue_length"), 1024) << "takes a restart";
+  EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError));
+  EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kWarning));
+  EXPECT_EQ(absl::Duration(server.parts().service_parts.default_deadline), absl::Seconds(5));
+
+  server.daemon().Reload(Changed(running, {"log.level=off", "identity.file=/does/not/exist"}));
+  server.daemon().Reload(absl::InvalidArgumentError("the file is no configuration"));
+  EXPECT_EQ(Reloads(server, "signal", "refused"), 2);
+  EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError)) << "nothing of it was taken";
+}
+
+TEST(ReloadTest, CallersComeAndGo) {
+  const PrivateFolder folder;
+  const std::string path = folder.Write("callers", LineOf("a", "token-a"));
+  InProcessServer server({"listen=127.0.0.1:0", "identity.file=" + path, "reload.check_files_ms=5"});
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::OK);
+  EXPECT_EQ(AskWith(server, "token-b"), grpc::StatusCode::UNAUTHENTICATED);
+  // The watch may have made its first look before or after this.
+  folder.Write("callers", LineOf("b", "token-b"));
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(AskWith(server, "token-b"), grpc::StatusCode::OK);
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::UNAUTHENTICATED);
+
+  const double seen = Reloads(server, "file", "ok");
+  EXPECT_TRUE(WaitFor([&] {
+    folder.Write("callers", LineOf("c", "token-c"));
+    return Reloads(server, "file", "ok") > seen;
+  }));
+  EXPECT_TRUE(WaitFor([&] { return AskWith(server, "token-c") == grpc::StatusCode::OK; }));
+  folder.Write("callers", "c execute oops\n");
+  EXPECT_TRUE(WaitFor([&] { return Reloads(server, "file", "refused") > 0; }));
+  EXPECT_EQ(AskWith(server, "token-c"), grpc::StatusCode::OK) << "a wrong file changes nothing";
+}
+
+TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
+  const PrivateFolder folder;
+  const CertificateAuthority old_ca("old CA"), new_ca("new CA");
+  const auto write = [&](const IssuedCertificate& issued) {
+    folder.Write("server.pem", issued.certificate, 0644);
+    folder.Write("server.key", issued.key);
+  };
+  write(old_ca.Issue());
+  InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
+                          "tls.key=" + folder.PathOf("server.key"), "reload.check_files_ms=0"});
+  const auto trusts = [](const CertificateAuthority& ca) { return grpc::SslCredentials({ca.certificate(), "", ""}); };
+  const auto open = grpc::CreateChannel(server.daemon().grpc_addresses().at(1), trusts(old_ca));
+  EXPECT_EQ(CallRaw(open, "grpc.health.v1.Health/Check", "").bytes, "\x08\x01");
+
+  const IssuedCertificate renewed = new_ca.Issue({.end = absl::Hours(5)});
+  folder.Write("server.pem", renewed.certificate, 0644);  // its key is not there yet
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(Reloads(server, "signal", "refused"), 1);
+  EXPECT_EQ(AskOver(server, trusts(old_ca)), grpc::StatusCode::OK);
+
+  write(renewed);
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  EXPECT_EQ(AskOver(server, trusts(new_ca)), grpc::StatusCode::OK);
+  EXPECT_EQ(AskOver(server, trusts(old_ca)), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(CallRaw(open, "grpc.health.v1.Health/Check", "").bytes, "\x08\x01") << "open connections stay";
+  EXPECT_NEAR(server.Metric("tensord_tls_certificate_expiry_timestamp_seconds", "server"),
+              absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()) + 5 * 3600, 600);
+
+  write(new_ca.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)}));
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(Reloads(server, "signal", "refused"), 2);
+  EXPECT_EQ(AskOver(server, trusts(new_ca)), grpc::StatusCode::OK) << "an expired one is not taken";
+}
+
+}  // namespace
+}  // namespace tensord
