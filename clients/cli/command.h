@@ -26,6 +26,7 @@ Command ExplainCommand();
 Command ValidateCommand();
 Command HealthCommand();
 Command InfoCommand();
+Command TokenCommand();
 Command BenchCommand();
 Command TopCommand();
 // For operators.

@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "clients/cpp/access.h"
 
 namespace tensord::cli {
 
@@ -13,6 +15,11 @@ std::vector<FlagSpec> ConnectionFlags() {
   return {{.name = "target",
            .placeholder = "ADDRESS",
            .help = "Server, \"unix:/path\" or \"host:port\"; default the user's own socket"},
+          {.name = "tls", .help = "Connect by TLS; --ca, --certificate and TENSORD_TLS=1 mean it too"},
+          {.name = "ca", .placeholder = "FILE", .help = "Who signs the server's certificate; or TENSORD_CA_FILE"},
+          {.name = "certificate", .placeholder = "FILE", .help = "To show the server; or TENSORD_CERTIFICATE_FILE"},
+          {.name = "key", .placeholder = "FILE", .help = "That certificate's key; or TENSORD_KEY_FILE"},
+          {.name = "token-file", .placeholder = "FILE", .help = "To be let in; or TENSORD_TOKEN_FILE, TENSORD_TOKEN"},
           {.name = "deadline", .placeholder = "TIME", .help = "Give up after this long, for example 30s or 500ms"},
           {.name = "json", .help = "Print the result as JSON"}};
 }
@@ -20,6 +27,17 @@ std::vector<FlagSpec> ConnectionFlags() {
 absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments) {
   client::ConnectOptions options;
   options.target = arguments.Value("target").value_or("");
+  client::Access access = client::AccessFromEnvironment();
+  if (arguments.Has("tls")) access.tls = true;
+  for (const auto& [flag, file] :
+       {std::make_pair("ca", &access.ca_file), std::make_pair("certificate", &access.certificate_file),
+        std::make_pair("key", &access.key_file), std::make_pair("token-file", &access.token_file)}) {
+    if (const std::optional<std::string> value = arguments.Value(flag)) *file = *value;
+  }
+  // What is spelled out wins over the environment.
+  if (arguments.Has("token-file")) access.token.clear();
+  const absl::Status set = client::SetAccess(access, &options);
+  if (!set.ok()) return set;
   if (std::optional<std::string> deadline = arguments.Value("deadline")) {
     absl::Duration duration;
     if (!absl::ParseDuration(*deadline, &duration) || duration <= absl::ZeroDuration()) {

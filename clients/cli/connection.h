@@ -9,10 +9,10 @@
 
 namespace tensord::cli {
 
-// --target and --deadline, which every command that talks to a server takes, and --json.
+// --target, --deadline and what the server asks for to let a client in, which every command that talks to a server takes, and --json.
 std::vector<FlagSpec> ConnectionFlags();
 
-// INVALID_ARGUMENT names the flag whose value cannot be read.
+// Of the flags and the environment. INVALID_ARGUMENT names the flag or file that cannot be read.
 absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments);
 
 }  // namespace tensord::cli

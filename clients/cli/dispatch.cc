@@ -13,7 +13,7 @@ std::vector<Command> AllCommands() {
   std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),  ExplainCommand(),
                                    ValidateCommand(), HealthCommand(),   InfoCommand(),     ProgramsCommand(),
                                    EvictCommand(),    SessionsCommand(), LogLevelCommand(), DrainCommand(),
-                                   BenchCommand(),    TopCommand()};
+                                   TokenCommand(),    BenchCommand(),    TopCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }

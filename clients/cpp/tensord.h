@@ -2,6 +2,7 @@
 #ifndef TENSORD_CLIENTS_CPP_TENSORD_H_
 #define TENSORD_CLIENTS_CPP_TENSORD_H_
 
+#include "clients/cpp/access.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/contraction.h"
 #include "clients/cpp/default_target.h"

@@ -61,10 +61,17 @@ class ServerProcess:
 
     def metrics_address(self):
         """host:port of a server that was started with --metrics."""
-        printed = self._read_until(b"listening metrics ")
+        return self._address_after(b"listening metrics ")
+
+    def tcp_target(self):
+        """host:port of a server that was started with --listen=127.0.0.1:0."""
+        return "127.0.0.1:" + self._address_after(b"listening grpc 127.0.0.1:")
+
+    def _address_after(self, words):
+        printed = self._read_until(words)
         while not printed.endswith(b"\n"):
             printed = self._printed = printed + os.read(self._process.stdout.fileno(), 4096)
-        return printed.partition(b"listening metrics ")[2].split()[0].decode()
+        return printed.partition(words)[2].split()[0].decode()
 
     def log(self):
         self._log.flush()

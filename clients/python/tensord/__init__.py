@@ -12,6 +12,7 @@ functions of this package have NumPy's names and meaning, and NumPy's own functi
 """
 
 from tensord import fft, linalg  # noqa: F401
+from tensord.access import Access  # noqa: F401
 from tensord.activations import elu, gelu, relu, silu, softplus  # noqa: F401
 from tensord.arithmetic import (  # noqa: F401
     abs,

@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from tensord import contract, dtypes, errors, transfer, wire
+from tensord.access import Access
 from tensord.session import Donation, RemoteArray, Session, remote_of
 
 _SERVICE = "/tensord.v1.Compute/"
@@ -104,14 +105,18 @@ class Client:
     The connection is made when it is first used, and again when it was lost; nothing is sent until then, and an absent
     server shows as td.Unavailable in the first call. Owns its channel: close it, or use it in a `with`.
     timeout is the deadline of every call, in seconds, None for none; each call may name its own. credentials
-    (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call, for example
-    [("authorization", "Bearer …")]. Failures raise td.Error and its subclasses.
+    (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call. access, a td.Access, sets both
+    from files and a token; without it the environment does. Failures raise td.Error and its subclasses.
     """
 
-    def __init__(self, target=None, *, timeout=None, credentials=None, metadata=()):
+    def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None):
         self.target = target or default_target()
         self.timeout = timeout
+        access = Access.from_environment() if access is None else access
+        credentials = access.credentials() if credentials is None else credentials
         self._metadata = tuple(metadata)
+        if not any(key == "authorization" for key, _ in self._metadata):
+            self._metadata += access.metadata(self.target, credentials is not None)
         self._channel = (
             grpc.insecure_channel(self.target, options=_CHANNEL_OPTIONS)
             if credentials is None
@@ -364,10 +369,10 @@ _default_lock = threading.Lock()
 _default_client = None
 
 
-def connect(target=None, *, timeout=None, credentials=None, metadata=()):
+def connect(target=None, *, timeout=None, credentials=None, metadata=(), access=None):
     """A Client, which from now on serves td.compile and td.evaluate where they are given no other."""
     global _default_client
-    client = Client(target, timeout=timeout, credentials=credentials, metadata=metadata)
+    client = Client(target, timeout=timeout, credentials=credentials, metadata=metadata, access=access)
     with _default_lock:
         _default_client = client
     return client

@@ -1,0 +1,63 @@
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/command.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace tensord::cli {
+namespace {
+
+constexpr size_t kTokenBytes = 32;
+// So that those who search texts for secrets find it.
+constexpr char kPrefix[] = "tensord_";
+
+std::string HashOf(const std::string& token) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+}
+
+int MakeToken(const Arguments& arguments, Console& console) {
+  if (!arguments.positional().empty()) {
+    return console.Usage("token", absl::StrCat("unexpected argument: ", arguments.positional().front()));
+  }
+  const std::string tenant = arguments.Value("tenant").value_or("default");
+  const std::string roles = arguments.Value("roles").value_or("execute,read");
+  unsigned char bytes[kTokenBytes];
+  if (RAND_bytes(bytes, sizeof(bytes)) != 1) return console.Fail(absl::InternalError("there is no randomness"));
+  const std::string token = absl::StrCat(
+      kPrefix, absl::WebSafeBase64Escape(absl::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes))));
+  const std::string line = absl::StrCat(tenant, " ", roles, " ", HashOf(token));
+  if (console.is_json()) {
+    google::protobuf::Struct result;
+    (*result.mutable_fields())["token"].set_string_value(token);
+    (*result.mutable_fields())["line"].set_string_value(line);
+    console.PrintJson(result);
+  } else {
+    console.out() << "token: " << token << "\nline: " << line << "\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command TokenCommand() {
+  return {
+      .name = "token",
+      .operands = "",
+      .summary = "Make a random token, and its line for the server's file of callers",
+      .details =
+          "The client keeps the token (TENSORD_TOKEN or --token-file); the line goes into the file that the "
+          "server's setting\nidentity.file names. The server learns the token's hash only. No server is asked.\n",
+      .flags = {{.name = "tenant", .placeholder = "NAME", .help = "Whose calls they will be; default \"default\""},
+                {.name = "roles", .placeholder = "ROLES", .help = "Of execute, read and admin; default execute,read"},
+                {.name = "json", .help = "Print the result as JSON"}},
+      .run = &MakeToken};
+}
+
+}  // namespace tensord::cli

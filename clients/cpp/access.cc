@@ -1,0 +1,86 @@
+#include "clients/cpp/access.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace tensord::client {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::Status ReadFile(const std::string& path, std::string* content) {
+  if (path.empty()) return absl::OkStatus();
+  std::ifstream file(path, std::ios::binary);
+  content->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad() || content->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
+  }
+  return absl::OkStatus();
+}
+
+// Whether what is sent to the target stays on this machine.
+bool IsLocal(absl::string_view target) {
+  for (const absl::string_view local : {"unix:", "unix-abstract:", "localhost:", "127.", "[::1]:"}) {
+    if (absl::StartsWith(target, local)) return true;
+  }
+  return target.empty() || absl::StrContains(target, ":///localhost:") || absl::StrContains(target, ":///127.");
+}
+
+absl::Status SetTls(const Access& access, ConnectOptions* options) {
+  grpc::SslCredentialsOptions tls;
+  absl::Status read = ReadFile(access.ca_file, &tls.pem_root_certs);
+  if (read.ok()) read = ReadFile(access.certificate_file, &tls.pem_cert_chain);
+  if (read.ok()) read = ReadFile(access.key_file, &tls.pem_private_key);
+  if (!read.ok()) return read;
+  if (tls.pem_cert_chain.empty() != tls.pem_private_key.empty()) {
+    return absl::InvalidArgumentError("a client's certificate and its key go together: one of them is missing");
+  }
+  options->credentials = grpc::SslCredentials(tls);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Access AccessFromEnvironment() {
+  return {.tls = Variable("TENSORD_TLS") == "1",
+          .ca_file = Variable("TENSORD_CA_FILE"),
+          .certificate_file = Variable("TENSORD_CERTIFICATE_FILE"),
+          .key_file = Variable("TENSORD_KEY_FILE"),
+          .token = Variable("TENSORD_TOKEN"),
+          .token_file = Variable("TENSORD_TOKEN_FILE")};
+}
+
+absl::Status SetAccess(const Access& access, ConnectOptions* options) {
+  const bool tls =
+      access.tls || !access.ca_file.empty() || !access.certificate_file.empty() || !access.key_file.empty();
+  if (tls) {
+    const absl::Status set = SetTls(access, options);
+    if (!set.ok()) return set;
+  }
+  if (!access.token.empty() && !access.token_file.empty()) {
+    return absl::InvalidArgumentError("a token and the file of a token are given: which is it?");
+  }
+  std::string token = access.token;
+  const absl::Status read = ReadFile(access.token_file, &token);
+  if (!read.ok()) return read;
+  absl::StripAsciiWhitespace(&token);
+  if (token.empty()) return absl::OkStatus();
+  if (options->credentials == nullptr && !IsLocal(options->target)) {
+    return absl::InvalidArgumentError(absl::StrCat("the token would travel in plain text to ", options->target,
+                                                   "; use TLS, or put it into the metadata yourself"));
+  }
+  options->metadata.emplace_back("authorization", absl::StrCat("Bearer ", token));
+  return absl::OkStatus();
+}
+
+}  // namespace tensord::client
