@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/allocator_tuning.h"
 #include "server/config/command_line.h"
-#include "server/config/config_file.h"
+#include "server/config/setting_comments.h"
 #include "server/daemon.h"
 #include "server/lifecycle/stop_signals.h"
 #include "server/observe/library_logs.h"
@@ -62,7 +62,7 @@ int Main(const std::vector<std::string>& arguments) {
       Print(HelpText());
       return 0;
     case CommandLine::Action::kPrintDefaultConfig:
-      Print(PrintConfig(ServerConfig()));
+      Print(PrintDefaultConfig());
       return 0;
     case CommandLine::Action::kCheckConfig: {
       const absl::Status checked = Daemon::Check(line->config);

@@ -26,6 +26,9 @@ void FuzzEinsum(absl::string_view text);
 // from any slices as protobuf does.
 void FuzzReceivedExecute(absl::string_view bytes);
 
+// The file of callers. What is refused is refused by its line.
+void FuzzIdentityTable(absl::string_view text);
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_FUZZ_ENTRIES_H_

@@ -148,5 +148,12 @@ TEST(MutationTest, RequestsSurvive) {
   RunMutants(seeds, &FuzzReceivedExecute, 7, 2'000);
 }
 
+TEST(MutationTest, FilesOfCallersSurvive) {
+  const std::string hash(64, 'a');
+  RunMutants({"a read cn:a\n", "team-a execute,read " + hash + "\n# more\nb admin spiffe://x/y\n",
+              "\tx  read,admin\tdns:x.y\r\n\n"},
+             &FuzzIdentityTable, 8, 5'000);
+}
+
 }  // namespace
 }  // namespace tensord
