@@ -237,15 +237,17 @@ TEST(ListenTest, BeyondThisMachineNeedsTls) {
 
 TEST(MetadataTest, IsBounded) {
   InProcessServer server({"limits.metadata_bytes=4096"});
+  // On a connection of its own: gRPC may close one that brings too much.
   const auto call = [&](size_t bytes) {
+    const auto stub = v1::Compute::NewStub(server.Dial());
     grpc::ClientContext context;
     context.AddMetadata("filler", std::string(bytes, 'x'));
     v1::ServerInfo info;
-    return server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).error_code();
+    return stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).error_code();
   };
   EXPECT_EQ(call(2000), grpc::StatusCode::OK);
   EXPECT_EQ(call(8000), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(call(2000), grpc::StatusCode::OK) << "the connection is as good as before";
+  EXPECT_EQ(call(2000), grpc::StatusCode::OK) << "others are served as before";
 }
 
 }  // namespace
