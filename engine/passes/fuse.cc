@@ -283,6 +283,14 @@ class Rewriter {
     }
   }
 
+  // Whether a group may take the node along, or read past it. Which constants are taken along stands in their
+  // attributes.
+  bool MayBeCopied(const Node& node) const {
+    const ValueId value = node.first_result;
+    return !(groups_.source[static_cast<size_t>(value.index)] == value) || Is(*node.op, CoreOp::kConstant) ||
+           IsFusedLeaf(node);
+  }
+
   void EmitUnit(int32_t n) {
     const int32_t group = groups_.group_of[static_cast<size_t>(n)];
     Node node;
@@ -296,8 +304,7 @@ class Rewriter {
       const Node& old = old_.nodes()[static_cast<size_t>(n)];
       node = {.name = old.name,
               .op = old.op,
-              // Whether a constant is a leaf of others is read from its attributes.
-              .attrs = Is(*old.op, CoreOp::kConstant) ? old.attrs : old_.TakeAttrs(n),
+              .attrs = MayBeCopied(old) ? old.attrs : old_.TakeAttrs(n),
               .operands = old.operands,
               .first_result = old.first_result,
               .num_results = old.num_results,

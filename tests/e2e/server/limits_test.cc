@@ -56,6 +56,7 @@ std::map<std::string, std::string> OtherLimits() {
       {"message_bytes", "gRPC itself refuses, which knows no detail: ExecuteTest"},
       {"metadata_bytes", "gRPC itself refuses, which knows no detail: MetadataTest"},
       {"program_cache.bytes", "makes room by forgetting"},
+      {"program_cache.disk_bytes", "makes room by forgetting"},
       {"response_bytes", "ExecuteResponseTest"},
       {"scheduling.tenant_requests_per_second", "SchedulingTest"},
       {"sessions.count", "SessionStoreTest"},
