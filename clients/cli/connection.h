@@ -9,7 +9,8 @@
 
 namespace tensord::cli {
 
-// --target, --deadline and what the server asks for to let a client in, which every command that talks to a server takes, and --json.
+// --target, --deadline and what the server asks for to let a client in, which every command that talks to a server
+// takes, and --json.
 std::vector<FlagSpec> ConnectionFlags();
 
 // Of the flags and the environment. INVALID_ARGUMENT names the flag or file that cannot be read.

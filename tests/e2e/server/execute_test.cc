@@ -255,8 +255,8 @@ TEST_F(QueueTest, ACallWhoseDeadlinePassesInTheQueueIsNotRun) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(300)));
   v1::ExecuteResponse response;
   EXPECT_EQ(server_.stub().Execute(&context, warm_, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  // The server counts the time from when the call came, so its deadline is a little later than the client's; the executor
-  // is busy all the while.
+  // The server counts the time from when the call came, so its deadline is a little later than the client's; the
+  // executor is busy all the while.
   server_.WaitUntilIdle();
   blocked.Release();
   server_.WaitUntilIdle();
