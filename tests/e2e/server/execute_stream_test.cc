@@ -343,15 +343,17 @@ TEST(ExecuteStreamTest, ADrainAnswersWhatIsInFlight) {
   ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
   server.RequestStop();
   ASSERT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().state == server::ServingState::kDraining; }));
-  pipeline.Send(warm, 2);  // read, and refused
-  const v1::ExecuteResponse refused = pipeline.Receive();
-  EXPECT_EQ(refused.request_id(), 2u);
-  EXPECT_EQ(ReasonOf(refused), "SERVER_DRAINING");
+  pipeline.Send(warm, 2);  // refused where the server was waiting for it already, otherwise not read any more
   Pipeline late(server.stub());
   EXPECT_EQ(DetailOf(late.Finish()).reason(), "SERVER_DRAINING") << "a stream that begins now";
   blocked.Release();
-  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
-  EXPECT_EQ(pipeline.Receive().request_id(), 0u);
+  std::map<uint64_t, std::string> outcomes;
+  for (v1::ExecuteResponse response = pipeline.Receive(); response.request_id() != 0; response = pipeline.Receive()) {
+    EXPECT_TRUE(outcomes.emplace(response.request_id(), ReasonOf(response)).second);
+  }
+  EXPECT_EQ(outcomes[1], "OK");
+  if (outcomes.count(2) > 0) EXPECT_EQ(outcomes[2], "SERVER_DRAINING");
+  EXPECT_LE(outcomes.size(), 2u);
   EXPECT_EQ(DetailOf(pipeline.Finish()).reason(), "SERVER_DRAINING");
   server.WaitUntilStopped();
 }
