@@ -1,7 +1,9 @@
 #include "engine/passes/eliminate_common_subexpressions.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
@@ -86,16 +88,24 @@ size_t HashOf(const Node& node) {
   return hash;
 }
 
+// Whether the node at hand, of that type, is what `computed` is.
+bool IsSame(const GraphRewriter& graph, const Node& node, ValueId computed) {
+  const Node& other = *graph.producer(computed);
+  if (node.op != other.op) return false;
+  const bool same_operands =
+      node.op->has(kCommutative) ? OperandsOf(node) == OperandsOf(other) : node.operands == other.operands;
+  return same_operands && SameAttributes(node.attrs, other.attrs) && graph.type(computed) == graph.result_type();
+}
+
 // A value that was computed, by its node's hash.
 struct Computed {
   ValueId value;
   size_t hash = 0;
 };
 
-// What is looked for: equal nodes with equal types.
+// What is looked for: a node equal to the one at hand.
 struct Wanted {
   const Node& node;
-  const TensorType& type;
   size_t hash = 0;
 };
 
@@ -113,27 +123,66 @@ struct ComputedEqual {
 
   bool operator()(const Computed& a, const Computed& b) const { return a.value == b.value; }
   bool operator()(const Computed& computed, const Wanted& wanted) const {
-    if (computed.hash != wanted.hash) return false;
-    const Node& node = *graph->producer(computed.value);
-    return node.op == wanted.node.op && OperandsOf(node) == OperandsOf(wanted.node) &&
-           SameAttributes(node.attrs, wanted.node.attrs) && graph->type(computed.value) == wanted.type;
+    return computed.hash == wanted.hash && IsSame(*graph, wanted.node, computed.value);
   }
   bool operator()(const Wanted& wanted, const Computed& computed) const { return (*this)(computed, wanted); }
+};
+
+// The nodes before the one at hand. Equal ones have the same latest operand: the first few readers of each value are
+// looked at one by one, and are near in a large graph, where a table of all nodes is in no cache. The others of a value
+// that many read are found by hash, and so are nodes without operands.
+class ComputedNodes {
+ public:
+  ComputedNodes(const GraphRewriter& graph, int32_t num_values)
+      : graph_(graph), places_(static_cast<size_t>(num_values)), by_hash_(0, ComputedHash(), ComputedEqual{&graph}) {}
+
+  // The value of a node that is equal to the one at hand. Where there is none, that is remembered.
+  std::optional<ValueId> FindOrAdd(const Node& node) {
+    if (node.operands.empty()) return FindOrAddByHash(node);
+    Place& latest = places_[At(*std::max_element(node.operands.begin(), node.operands.end(), IsBefore))];
+    for (ValueId reader = latest.first_reader; reader.index >= 0; reader = places_[At(reader)].next_reader) {
+      if (IsSame(graph_, node, reader)) return reader;
+    }
+    if (latest.num_readers == kFewReaders) return FindOrAddByHash(node);
+    ++latest.num_readers;
+    const ValueId value = graph_.next_value();
+    places_[At(value)].next_reader = std::exchange(latest.first_reader, value);
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr int32_t kFewReaders = 8;
+
+  struct Place {
+    ValueId first_reader;  // -1: none, as next_reader
+    int32_t num_readers = 0;
+    ValueId next_reader;  // of the value that this one's list belongs to
+  };
+
+  static size_t At(ValueId value) { return static_cast<size_t>(value.index); }
+  static bool IsBefore(ValueId a, ValueId b) { return a.index < b.index; }
+
+  std::optional<ValueId> FindOrAddByHash(const Node& node) {
+    const Wanted wanted = {.node = node, .hash = HashOf(node)};
+    if (const auto it = by_hash_.find(wanted); it != by_hash_.end()) return it->value;
+    by_hash_.insert({.value = graph_.next_value(), .hash = wanted.hash});
+    return std::nullopt;
+  }
+
+  const GraphRewriter& graph_;
+  std::vector<Place> places_;  // by value
+  absl::flat_hash_set<Computed, ComputedHash, ComputedEqual> by_hash_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> EliminateCommonSubexpressions(Graph* graph, const PassOptions&) {
-  absl::flat_hash_set<Computed, ComputedHash, ComputedEqual> computed;
+  std::optional<ComputedNodes> computed;
+  const int32_t num_values = graph->num_values();
   return GraphRewriter::Run(graph, [&](const Node& node, GraphRewriter& rewriter) -> std::optional<ValueId> {
-    if (computed.empty()) {
-      computed = decltype(computed)(2 * graph->nodes().size(), ComputedHash(), ComputedEqual{&rewriter});
-    }
+    if (!computed.has_value()) computed.emplace(rewriter, num_values);
     if (Is(*node.op, CoreOp::kDynamicTruncate)) return std::nullopt;
-    const Wanted wanted = {.node = node, .type = rewriter.result_type(), .hash = HashOf(node)};
-    if (const auto it = computed.find(wanted); it != computed.end()) return it->value;
-    computed.insert({.value = rewriter.next_value(), .hash = wanted.hash});
-    return std::nullopt;
+    return computed->FindOrAdd(node);
   });
 }
 
