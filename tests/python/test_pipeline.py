@@ -6,22 +6,11 @@ import unittest
 import numpy as np
 
 import checkout  # noqa: F401  finds the package
-from server_process import ServerProcess
+from server_test import ServerTest
 import tensord as td
 
 
-class Pipelines(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = ServerProcess()
-        cls.addClassCleanup(cls.server.stop)
-        cls.client = td.Client(cls.server.target, timeout=120)
-        cls.addClassCleanup(cls.client.close)
-        cls.client.wait_until_ready(30)
-
-    def compile(self, function, *specs):
-        return td.compile(function, *specs, client=self.client)
-
+class Pipelines(ServerTest):
     def test_a_loop_without_round_trips(self):
         step = self.compile(lambda x, y: (x + y, (x + y).sum()), td.spec(5), td.spec(5))
         with self.client.session() as session:

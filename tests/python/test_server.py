@@ -20,6 +20,7 @@ from all_cases import CASES
 from function_cases import check_equal
 import random_keys
 from server_process import ServerProcess
+from server_test import ServerTest
 import tensord as td
 from tensord import contract
 
@@ -37,19 +38,6 @@ def operations_in(graph):
         node.extension.op.type_url.rpartition("/")[2] if node.HasField("extension") else node.WhichOneof("op")
         for node in graph.nodes
     }
-
-
-class ServerTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = ServerProcess()
-        cls.addClassCleanup(cls.server.stop)
-        cls.client = td.Client(cls.server.target, timeout=120)
-        cls.addClassCleanup(cls.client.close)
-        cls.client.wait_until_ready(30)
-
-    def compile(self, function, *specs, **options):
-        return td.compile(function, *specs, client=self.client, **options)
 
 
 class Functions(ServerTest):

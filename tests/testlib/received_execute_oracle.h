@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
 #include "server/rpc/received_execute.h"
-#include "tests/testlib/random_slices.h"
+#include "tests/testlib/byte_slices.h"
 
 namespace tensord {
 

@@ -18,6 +18,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/testlib/tensor_chunk.h"
 
 namespace tensord {
 namespace {
@@ -41,14 +42,6 @@ Put HeaderOf(const std::string& session, const std::string& handle, v1::DType dt
   message.mutable_header()->set_handle(handle);
   message.mutable_header()->set_dtype(dtype);
   message.mutable_header()->mutable_shape()->Assign(shape.begin(), shape.end());
-  return message;
-}
-
-Put ChunkOf(int64_t offset, const std::string& data) {
-  Put message;
-  message.mutable_chunk()->set_offset(offset);
-  message.mutable_chunk()->set_crc32c(Crc32c(data));
-  message.mutable_chunk()->set_data(data);
   return message;
 }
 
@@ -126,7 +119,9 @@ class TensorStreamTest : public ::testing::Test {
     server_.WaitUntilIdle();
     EXPECT_EQ(session_->counts().handles, handles);
     // The transport lets go of what it sent a little later.
-    if (handles == 0) EXPECT_TRUE(NothingIsLeft(server_));
+    if (handles == 0) {
+      EXPECT_TRUE(NothingIsLeft(server_));
+    }
   }
   Put Header(const std::string& handle, v1::DType dtype, const std::vector<int64_t>& shape) {
     return HeaderOf(session_->id(), handle, dtype, shape);

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "server/rpc/wire_bytes.h"
+#include "tests/testlib/byte_slices.h"
 
 namespace tensord::server {
 namespace {
@@ -19,14 +20,6 @@ HostTensor Tensor(DType dtype, Shape shape, char fill) {
   std::memset(bytes.get(), fill, size);
   tensor.bytes = std::shared_ptr<const void>(bytes, bytes.get());
   return tensor;
-}
-
-std::string Flatten(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(buffer.Dump(&slices).ok());
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
 }
 
 google::protobuf::RepeatedPtrField<v1::ResultOption> Options(std::vector<v1::ResultOption::Delivery> deliveries) {

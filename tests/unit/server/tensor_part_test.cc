@@ -8,28 +8,13 @@
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
 #include "proto/checksum/crc32c.h"
-#include "tests/testlib/random_slices.h"
+#include "tests/testlib/byte_slices.h"
+#include "tests/testlib/tensor_chunk.h"
 
 namespace tensord::server {
 namespace {
 
 using Put = v1::PutTensorRequest;
-
-std::string Flatten(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(buffer.Dump(&slices).ok());
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
-}
-
-Put ChunkOf(int64_t offset, const std::string& data) {
-  Put message;
-  message.mutable_chunk()->set_offset(offset);
-  message.mutable_chunk()->set_crc32c(Crc32c(data));
-  message.mutable_chunk()->set_data(data);
-  return message;
-}
 
 TEST(TensorPartTest, ReadsChunksFromAnySlices) {
   std::mt19937_64 random(3);

@@ -1,11 +1,13 @@
-#ifndef TENSORD_TESTS_TESTLIB_RANDOM_SLICES_H_
-#define TENSORD_TESTS_TESTLIB_RANDOM_SLICES_H_
+#ifndef TENSORD_TESTS_TESTLIB_BYTE_SLICES_H_
+#define TENSORD_TESTS_TESTLIB_BYTE_SLICES_H_
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -24,6 +26,15 @@ inline grpc::ByteBuffer InSlices(absl::string_view bytes, std::mt19937_64* rando
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
+// The bytes of all slices.
+inline std::string Flatten(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) std::abort();  // never of a buffer that was filled
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
 }  // namespace tensord
 
-#endif  // TENSORD_TESTS_TESTLIB_RANDOM_SLICES_H_
+#endif  // TENSORD_TESTS_TESTLIB_BYTE_SLICES_H_
