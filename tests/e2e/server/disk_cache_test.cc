@@ -2,7 +2,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <random>
 #include <sstream>
 #include <string>
@@ -180,8 +179,7 @@ TEST(NegativeCacheTest, ARefusedGraphIsNotCompiledAgain) {
 
 TEST(CompileDeadlineTest, WhoWaitsForAnothersCompilationIsAnsweredInTime) {
   InProcessServer server({"compiler.threads=1"});
-  std::promise<void> release;
-  ASSERT_TRUE(server.parts().compile_pool->Submit([released = release.get_future().share()] { released.wait(); }));
+  BlockedCompiler blocked(server);
   std::thread first([&server] {
     v1::CompileRequest request;
     *request.mutable_graph() = LargeSum();
@@ -195,7 +193,7 @@ TEST(CompileDeadlineTest, WhoWaitsForAnothersCompilationIsAnsweredInTime) {
   *request.mutable_graph() = LargeSum();
   v1::CompileResponse response;
   EXPECT_EQ(server.stub().Compile(&context, request, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  release.set_value();
+  blocked.Release();
   first.join();
 }
 

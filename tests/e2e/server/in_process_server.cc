@@ -120,6 +120,20 @@ void BlockedExecutor::Release() {
   changed_.wait(lock, [this] { return holding_ == 0; });
 }
 
+BlockedCompiler::BlockedCompiler(InProcessServer& server) {
+  const auto blocks = std::make_shared<std::promise<void>>();
+  EXPECT_TRUE(server.parts().compile_pool->Submit([blocks, released = release_.get_future().share()] {
+    blocks->set_value();
+    released.wait();
+  }));
+  blocks->get_future().wait();
+}
+
+void BlockedCompiler::Release() {
+  if (!released_) release_.set_value();
+  released_ = true;
+}
+
 bool WaitFor(const std::function<bool()>& condition) {
   const absl::Time until = absl::Now() + absl::Minutes(1);
   while (!condition()) {

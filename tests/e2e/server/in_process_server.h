@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,6 +71,18 @@ class BlockedExecutor {
   std::mutex mutex_;
   std::condition_variable changed_;
   int holding_ = 0;
+  bool released_ = false;
+};
+
+// Keeps the only compiling thread of a server with compiler.threads=1 busy until it is released or destroyed.
+class BlockedCompiler {
+ public:
+  explicit BlockedCompiler(InProcessServer& server);
+  ~BlockedCompiler() { Release(); }
+  void Release();
+
+ private:
+  std::promise<void> release_;
   bool released_ = false;
 };
 

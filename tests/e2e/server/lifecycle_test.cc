@@ -103,6 +103,8 @@ TEST(DrainTest, CallsThatTakeTooLongAreCancelled) {
   ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
   server.RequestStop();
   in_progress.join();
+  // The client knows before the executor does.
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 0; }));
   blocked.Release();
   server.WaitUntilStopped();
   EXPECT_EQ(server.executor().stats().completed, 1) << "only what blocked the executor";

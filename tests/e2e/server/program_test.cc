@@ -81,10 +81,7 @@ TEST(ProgramTest, OptionsMakeAnotherProgram) {
 TEST(ProgramTest, CallsThatComeTogetherShareOneCompilation) {
   InProcessServer server({"compiler.threads=1"});
   constexpr int kClients = 8;
-  std::atomic<bool> release{false};
-  ASSERT_TRUE(server.parts().compile_pool->Submit([&release] {
-    while (!release) std::this_thread::yield();
-  }));
+  BlockedCompiler blocked(server);
   std::atomic<int> compiled{0}, joined{0};
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
@@ -95,7 +92,7 @@ TEST(ProgramTest, CallsThatComeTogetherShareOneCompilation) {
     });
   }
   EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == kClients - 1; }));
-  release = true;
+  blocked.Release();
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(compiled, 1);
   EXPECT_EQ(joined, kClients - 1);
@@ -104,10 +101,7 @@ TEST(ProgramTest, CallsThatComeTogetherShareOneCompilation) {
 
 TEST(ProgramTest, ARefusalReachesAllWhoJoined) {
   InProcessServer server({"compiler.threads=1"});
-  std::atomic<bool> release{false};
-  ASSERT_TRUE(server.parts().compile_pool->Submit([&release] {
-    while (!release) std::this_thread::yield();
-  }));
+  BlockedCompiler blocked(server);
   v1::Graph wrong = SmallAdd();
   wrong.mutable_inputs(1)->mutable_type()->mutable_shape(0)->set_size(15);
   std::vector<std::thread> clients;
@@ -120,19 +114,14 @@ TEST(ProgramTest, ARefusalReachesAllWhoJoined) {
     });
   }
   EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == 2; }));
-  release = true;
+  blocked.Release();
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(server.parts().cache->stats().entries, 0) << "what is refused is not kept";
 }
 
 TEST(ProgramTest, TheCompilersQueueIsBounded) {
   InProcessServer server({"compiler.threads=1", "compiler.queue_length=1"});
-  std::atomic<bool> release{false}, running{false};
-  ASSERT_TRUE(server.parts().compile_pool->Submit([&] {
-    running = true;
-    while (!release) std::this_thread::yield();
-  }));
-  ASSERT_TRUE(WaitFor([&] { return running.load(); }));
+  BlockedCompiler blocked(server);
   ASSERT_TRUE(server.parts().compile_pool->Submit([] {}));
   v1::CompileRequest request;
   *request.mutable_graph() = SmallAdd();
@@ -140,7 +129,6 @@ TEST(ProgramTest, TheCompilersQueueIsBounded) {
   const grpc::Status status = Compile(server.stub(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(DetailOf(status).reason(), "QUEUE_FULL");
-  release = true;
 }
 
 TEST(ProgramTest, TheLeastRecentlyUsedProgramGoesFirst) {
