@@ -89,4 +89,11 @@ void ReverseOrder(absl::Span<const int64_t> shape, int64_t element_size, const c
   }
 }
 
+void ReverseOrder(const ConcreteType& type, Order order, const char* from, char* to) {
+  Shape shape = type.shape;
+  // A row-major tensor is a column-major one of reversed shape.
+  if (order == Order::kRowMajor) std::reverse(shape.begin(), shape.end());
+  ReverseOrder(shape, SizeOf(type.dtype), from, to);
+}
+
 }  // namespace tensord::codec

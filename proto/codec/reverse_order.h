@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "engine/ops/core_ops.h"
+#include "engine/tensor/shape.h"
 
 namespace tensord::codec {
 
@@ -12,6 +14,8 @@ namespace tensord::codec {
 // shape must have passed NumElements; element_size is 1, 2, 4, 8 or 16 bytes. Blocked for the cache; the buffers do not
 // overlap.
 void ReverseOrder(absl::Span<const int64_t> shape, int64_t element_size, const char* from, char* to);
+// A tensor's elements, which lie in `order`, in the other order.
+void ReverseOrder(const ConcreteType& type, Order order, const char* from, char* to);
 
 }  // namespace tensord::codec
 

@@ -48,7 +48,7 @@ absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {
   const ServingStateInfo& state = InfoOf(inside_.state);
   if (!state.takes_calls) return Refuse(Refusal::kServerDraining, state.refusal);
   // A request that is alone may be as large as a message can be.
-  if (inside_.calls > 0 && request_bytes > max_bytes_ - inside_.bytes) {
+  if (inside_.bytes > 0 && request_bytes > max_bytes_ - inside_.bytes) {
     return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + request_bytes, "bytes of requests in progress");
   }
   if (SharesOut()) {

@@ -9,56 +9,59 @@
 #include "engine/base/status_macros.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"
+#include "server/rpc/reordered_tensor.h"
 
 namespace tensord::server {
 namespace {
 
-// The tensor's elements in the other order, in memory of their own.
-std::shared_ptr<const void> Reordered(const codec::TensorHeader& header, absl::string_view data) {
-  const std::shared_ptr<char[]> copy(new char[data.size()]);
-  Shape shape = header.type.shape;
-  // A row-major tensor is a column-major one of reversed shape.
-  if (header.order == Order::kRowMajor) std::reverse(shape.begin(), shape.end());
-  codec::ReverseOrder(shape, SizeOf(header.type.dtype), data.data(), copy.get());
-  return std::shared_ptr<const void>(copy, copy.get());
+// A tensor as a program of that order takes it, but for its bytes.
+HostTensor AsHost(const ConcreteType& type, Order program_order) {
+  HostTensor host{.type = type};
+  if (program_order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
+  return host;
 }
 
-// `order` is the program's.
-absl::StatusOr<HostTensor> ResidentArgument(const ResidentTensor& tensor, bool writable, Order order,
-                                            const std::string& device) {
+// `charges`: of what is copied.
+absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable, Order order,
+                                            const std::string& device, HostBufferPool* pool,
+                                            std::vector<MemoryCharge>* charges) {
+  ResidentTensor tensor = claim.Read(use);
   if (tensor.type.device != device) {
     return Refuse(Refusal::kArgumentMismatch,
                   absl::StrCat("the program runs on ", device, " and the resident tensor is on ", tensor.type.device,
                                "; send it there first"));
   }
-  HostTensor host{.type = tensor.type.type, .bytes = tensor.bytes, .donated = writable};
+  HostTensor host = AsHost(tensor.type.type, order);
+  host.donated = writable;
   if (tensor.type.order != order && host.type.rank() > 1) {
-    const codec::TensorHeader header = {.type = host.type, .order = tensor.type.order};
-    host.bytes =
-        Reordered(header, {static_cast<const char*>(tensor.bytes.get()), static_cast<size_t>(tensor.type.num_bytes())});
+    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), pool));
+    tensor = std::move(other.tensor);
+    charges->push_back(std::move(other.charge));
     host.donated = true;
   }
-  if (order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
+  host.bytes = std::move(tensor.bytes);
   return host;
 }
 
 absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedExecute>& request, int index, Order order,
-                                          const codec::GraphLimits& limits) {
+                                          const codec::GraphLimits& limits, HostBufferPool* pool) {
   const v1::Argument& argument = request->message.arguments(index);
   if (argument.value_case() == v1::Argument::VALUE_NOT_SET) {
     return Refuse(Refusal::kMalformedMessage, "the argument has no value");
   }
   const v1::Tensor& tensor = argument.tensor();
   const absl::string_view data = request->DataOf(index);
-  ASSIGN_OR_RETURN(codec::TensorHeader header, codec::DecodeTensorHeader(tensor, order, limits));
+  ASSIGN_OR_RETURN(const codec::TensorHeader header, codec::DecodeTensorHeader(tensor, order, limits));
   RETURN_IF_ERROR(codec::CheckTensorData(header, data));
-  HostTensor host;
-  host.bytes = header.order == order || header.type.rank() < 2 ? std::shared_ptr<const void>(request, data.data())
-                                                               : Reordered(header, data);
+  HostTensor host = AsHost(header.type, order);
   // The request is this call's alone, and nobody reads a tensor of it again.
   host.donated = true;
-  host.type = std::move(header.type);
-  if (order == Order::kRowMajor) std::reverse(host.type.shape.begin(), host.type.shape.end());
+  host.bytes = std::shared_ptr<const void>(request, data.data());
+  if (header.order != order && header.type.rank() > 1) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, pool->Allocate(header.type.num_bytes()));
+    codec::ReverseOrder(header.type, header.order, data.data(), static_cast<char*>(copy->address()));
+    host.bytes = std::shared_ptr<const void>(copy, copy->address());
+  }
   return host;
 }
 
@@ -73,8 +76,8 @@ absl::Status AtArgument(const absl::Status& status, int index, const std::string
 
 absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
                                                         const CompiledProgram& compiled, const HandleClaim& claim,
-                                                        absl::Span<const bool> writable,
-                                                        const codec::GraphLimits& limits) {
+                                                        absl::Span<const bool> writable, const ServiceParts& parts,
+                                                        std::vector<MemoryCharge>* charges) {
   const ExecProgram& program = compiled.program();
   const int count = request->message.arguments_size();
   if (static_cast<size_t>(count) != program.inputs.size()) {
@@ -89,8 +92,8 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
     const auto value = request->message.arguments(i).value_case();
     const bool is_resident = value == v1::Argument::kHandle || value == v1::Argument::kDonatedHandle;
     absl::StatusOr<HostTensor> argument =
-        is_resident ? ResidentArgument(claim.Read(use), writable[use], order, compiled.device())
-                    : DecodeArgument(request, i, order, limits);
+        is_resident ? ResidentArgument(claim, use, writable[use], order, compiled.device(), parts.payloads, charges)
+                    : DecodeArgument(request, i, order, parts.graph_limits, parts.payloads);
     if (is_resident) ++use;
     if (!argument.ok()) return AtArgument(argument.status(), i, program.inputs[static_cast<size_t>(i)].name);
     arguments.push_back(*std::move(argument));

@@ -1,5 +1,6 @@
 #include "server/rpc/execute_stream.h"
 
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,21 +57,33 @@ void ExecuteStream::OnReadDone(bool ok) {
   Step();
 }
 
+absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) const {
+  try {
+    return ReceiveExecute(bytes, call_.parts().payloads, call_.parts().graph_limits);
+  } catch (const std::exception& error) {  // memory ran out
+    return Refuse(Refusal::kInternal, error.what());
+  }
+}
+
 void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
-  const ServiceParts& parts = call_.parts();
   Place place{.bytes = static_cast<int64_t>(bytes.Length())};
+  {
+    // First of all: the stream does not end while it is in flight.
+    MutexLock lock(&mutex_);
+    if (finished_) return;  // ended by another thread before this one came to it
+    call_.record().received_bytes += place.bytes;
+    ++in_flight_;
+    in_flight_bytes_ += place.bytes;
+  }
   const absl::Status entered = call_.EnterRequest(place.bytes);
   place.entered = entered.ok();
-  absl::StatusOr<ReceivedExecute> received = ReceiveExecute(&bytes, parts.payloads, parts.graph_limits);
+  absl::StatusOr<ReceivedExecute> received = Receive(&bytes);
   uint64_t id = 0;
   bool owns_id = false;
   {
     MutexLock lock(&mutex_);
-    call_.record().received_bytes += place.bytes;
-    ++in_flight_;
-    in_flight_bytes_ += place.bytes;
     if (!received.ok()) {
       // Nobody can say whose response this would be.
       EndLocked(received.status());
@@ -81,12 +94,15 @@ void ExecuteStream::Take() {
     owns_id = ids_.insert(id).second;
   }
   auto* request = new StreamedRequest(shared_from_this(), id, place, owns_id);
-  if (!entered.ok()) return request->Fail(entered);
-  if (!owns_id) {
-    return request->Fail(Refuse(Refusal::kRequestIdDuplicate,
-                                absl::StrCat("another request of the stream is in flight with the id ", id)));
+  absl::Status refused = entered;
+  if (refused.ok() && !owns_id) {
+    refused = Refuse(Refusal::kRequestIdDuplicate,
+                     absl::StrCat("another request of the stream is in flight with the id ", id));
   }
-  request->Continue([&] { StartExecution(request, *std::move(received), /*poisons=*/true); });
+  request->Continue([&] {
+    if (!refused.ok()) return RefuseExecution(request, *std::move(received), refused);
+    StartExecution(request, *std::move(received), /*poisons=*/true);
+  });
 }
 
 void ExecuteStream::Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id) {

@@ -12,8 +12,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/rpc/received_execute.h"
 #include "server/rpc/served_call.h"
 
 namespace tensord::server {
@@ -60,6 +62,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   // The request that has come in.
   void Take();
+  absl::StatusOr<ReceivedExecute> Receive(grpc::ByteBuffer* bytes) const;
   // A request's answer. `id` is free again, unless it was another's.
   void Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id);
 

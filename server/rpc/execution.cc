@@ -27,22 +27,33 @@ using Clock = std::chrono::steady_clock;
 
 absl::Duration Since(Clock::time_point start) { return absl::FromChrono(Clock::now() - start); }
 
-// What a request says of handles. UNSUPPORTED_REQUEST for a delivery that this server does not know.
-absl::StatusOr<HandleRequest> HandlesOf(const v1::ExecuteRequest& request) {
-  HandleRequest handles;
+HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
+  HandleRequest handles = {.poisons = poisons};
   for (const v1::Argument& argument : request.arguments()) {
     if (argument.value_case() == v1::Argument::kHandle) handles.uses.push_back({argument.handle(), false});
     if (argument.value_case() == v1::Argument::kDonatedHandle)
       handles.uses.push_back({argument.donated_handle(), true});
   }
   for (const v1::ResultOption& option : request.results()) {
+    if (IsKept(option)) handles.keeps.push_back(option.handle());
+  }
+  return handles;
+}
+
+// What no program could be given. UNSUPPORTED_REQUEST for a delivery that this server does not know, LIMIT_EXCEEDED for
+// more arguments or results than a graph may have.
+absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphLimits& limits) {
+  using codec::GraphLimits;
+  RETURN_IF_ERROR(CheckLimit(limits, &GraphLimits::graph_inputs, request.arguments_size(), "arguments of the request"));
+  RETURN_IF_ERROR(
+      CheckLimit(limits, &GraphLimits::graph_outputs, request.results_size(), "options for results of the request"));
+  for (const v1::ResultOption& option : request.results()) {
     if (!v1::ResultOption::Delivery_IsValid(option.delivery())) {
       return Refuse(Refusal::kUnsupportedRequest,
                     absl::StrCat("this server does not know delivery ", static_cast<int>(option.delivery())));
     }
-    if (IsKept(option)) handles.keeps.push_back(option.handle());
   }
-  return handles;
+  return absl::OkStatus();
 }
 
 std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
@@ -62,8 +73,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
         received_(std::make_shared<ReceivedExecute>(std::move(received))),
         kept_(KeptOf(received_->message)) {}
 
-  void Start(bool poisons) {
-    const absl::Status claimed = Claim(poisons);
+  // A run that began may have written over what it was given, however it ended.
+  ~Execution() {
+    if (*started_) claim_.Start();
+  }
+
+  void Start(bool poisons, const absl::Status& refusal) {
+    const absl::Status claimed = Claim(poisons, refusal);
     if (!claimed.ok()) return Fail(claimed);
     const v1::ExecuteRequest& message = received_->message;
     switch (message.program_case()) {
@@ -87,18 +103,25 @@ class Execution : public std::enable_shared_from_this<Execution> {
   }
 
  private:
-  absl::Status Claim(bool poisons) {
+  // `refusal`: of the request as a whole, where it is not OK.
+  absl::Status Claim(bool poisons, absl::Status refusal) {
     const v1::ExecuteRequest& message = received_->message;
-    ASSIGN_OR_RETURN(HandleRequest handles, HandlesOf(message));
-    handles.poisons = poisons;
+    refusal.Update(CheckRequest(message, request_->parts().graph_limits));
+    const HandleRequest handles = HandlesOf(message, poisons);
     const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
     if (message.session().empty()) {
-      if (!names_handles) return absl::OkStatus();
+      if (!names_handles || !refusal.ok()) return refusal;
       return Refuse(Refusal::kSessionUnknown, "handles belong to a session, and the request names none");
     }
-    ASSIGN_OR_RETURN(use_, request_->parts().sessions->Use(request_->caller().tenant, message.session()));
+    absl::StatusOr<SessionUse> use = request_->parts().sessions->Use(request_->caller().tenant, message.session());
+    if (!use.ok()) return refusal.ok() ? use.status() : refusal;
+    use_ = *std::move(use);
+    if (!refusal.ok()) {
+      if (poisons) use_.session()->Poison(handles, refusal);
+      return refusal;
+    }
     if (!names_handles) return absl::OkStatus();
-    ASSIGN_OR_RETURN(claim_, use_.session()->Claim(std::move(handles)));
+    ASSIGN_OR_RETURN(claim_, use_.session()->Claim(handles));
     return absl::OkStatus();
   }
 
@@ -133,7 +156,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     }
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
-                                                    request_->parts().graph_limits));
+                                                    request_->parts(), &copies_));
     if (claim_.session() != nullptr) {
       RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
     }
@@ -163,8 +186,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
-    if (*started_) claim_.Start();
     if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
+    copies_.clear();  // what became a result is charged as one
     const Clock::time_point start = Clock::now();
     RequestRecord& record = request_->record();
     record.queue = outcome->queue_time;
@@ -190,7 +213,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }
 
-  void Fail(const absl::Status& status) { End(status, claim_.Fail(status)); }
+  void Fail(const absl::Status& status) {
+    if (*started_) claim_.Start();
+    End(status, claim_.Fail(status));
+  }
 
   void End(const absl::Status& status, Waiters waiters) {
     use_ = SessionUse();
@@ -204,6 +230,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   SessionUse use_;
   HandleClaim claim_;
   absl::InlinedVector<bool, 16> writable_;  // by use of the claim: the run may write over it
+  std::vector<MemoryCharge> copies_;        // of resident arguments, in the program's order
   KeptResults kept_;
   CompiledProgramPtr program_;
   Renaming renaming_;  // of the program's names into the graph's
@@ -213,7 +240,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
 }  // namespace
 
 void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons) {
-  std::make_shared<Execution>(request, std::move(received))->Start(poisons);
+  std::make_shared<Execution>(request, std::move(received))->Start(poisons, absl::OkStatus());
+}
+
+void RefuseExecution(RpcRequest* request, ReceivedExecute received, const absl::Status& refusal) {
+  std::make_shared<Execution>(request, std::move(received))->Start(/*poisons=*/true, refusal);
 }
 
 }  // namespace tensord::server

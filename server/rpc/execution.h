@@ -10,6 +10,9 @@ namespace tensord::server {
 // requests that are given to it one after the other see the session in that order. `poisons` as in HandleRequest.
 void StartExecution(RpcRequest* request, ReceivedExecute received, bool poisons);
 
+// Answers a request of a stream with a refusal that came before, and poisons what it was to keep.
+void RefuseExecution(RpcRequest* request, ReceivedExecute received, const absl::Status& refusal);
+
 }  // namespace tensord::server
 
 #endif  // TENSORD_SERVER_RPC_EXECUTION_H_

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
 #include "server/rpc/parse_message.h"
+#include "server/rpc/reordered_tensor.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/tensor_part.h"
 #include "server/sessions/session_store.h"
@@ -20,19 +20,6 @@
 
 namespace tensord::server {
 namespace {
-
-// The same tensor in the other order, in memory of its own.
-absl::StatusOr<ResidentTensor> InOtherOrder(const ResidentTensor& tensor, Order order, HostBufferPool* pool) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, pool->Allocate(tensor.type.num_bytes()));
-  Shape shape = tensor.type.type.shape;
-  // A row-major tensor is a column-major one of reversed shape.
-  if (tensor.type.order == Order::kRowMajor) std::reverse(shape.begin(), shape.end());
-  codec::ReverseOrder(shape, SizeOf(tensor.type.type.dtype), static_cast<const char*>(tensor.bytes.get()),
-                      static_cast<char*>(copy->address()));
-  ResidentTensor other = {.type = tensor.type, .bytes = std::shared_ptr<const void>(copy, copy->address())};
-  other.type.order = order;
-  return other;
-}
 
 grpc::ByteBuffer EncodeHeader(const ResidentType& type) {
   v1::GetTensorResponse message;
@@ -51,7 +38,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       : call_(parts, RpcMethod::kGetTensor, context) {}
 
   void Start(grpc::ByteBuffer* request) {
-    // What the chunks take is the tensor's own memory.
+    // The chunks are slices of the tensor's own memory, or of a copy that is charged.
     const absl::Status entered = call_.Enter(static_cast<int64_t>(request->Length()));
     if (!entered.ok()) return End(entered);
     const absl::Status claimed = Claim(request);
@@ -106,7 +93,9 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                          tensor_.type.num_bytes(), " bytes: ", position_));
     }
     if (order != tensor_.type.order && tensor_.type.type.rank() > 1) {
-      ASSIGN_OR_RETURN(tensor_, InOtherOrder(tensor_, order, call_.parts().payloads));
+      ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
+      tensor_ = std::move(other.tensor);
+      charge_ = std::move(other.charge);
     }
     tensor_.type.order = order;
     return absl::OkStatus();
@@ -134,6 +123,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   SessionPtr session_;
   HandleClaim claim_;
   ResidentTensor tensor_;
+  MemoryCharge charge_;   // of a copy
   int64_t position_ = 0;  // of the next chunk
   bool written_ = false;  // the header
   grpc::ByteBuffer message_;

@@ -13,6 +13,8 @@
 namespace tensord::server {
 namespace {
 
+constexpr int64_t kBeyondAnyMemory = int64_t{1} << 60;
+
 // The bytes of the results whose sizes follow from the arguments'; those that the run decides count nothing.
 absl::StatusOr<int64_t> KnownBytes(const CompiledProgram& program, absl::Span<const size_t> results,
                                    absl::Span<const HostTensor> arguments) {
@@ -26,7 +28,8 @@ absl::StatusOr<int64_t> KnownBytes(const CompiledProgram& program, absl::Span<co
         std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim.extent == Extent::kExact; });
     if (!exact) continue;
     ASSIGN_OR_RETURN(const ConcreteType concrete, sizes.Resolve(type));
-    bytes += concrete.num_bytes();
+    // No sum of what fits into memory is near this.
+    bytes = std::min(bytes + std::min(concrete.num_bytes(), kBeyondAnyMemory), kBeyondAnyMemory);
   }
   return bytes;
 }

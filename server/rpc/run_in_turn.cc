@@ -3,6 +3,8 @@
 #include <deque>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+
 namespace tensord::server {
 
 void RunInTurn(std::function<void()> step) {
@@ -14,13 +16,13 @@ void RunInTurn(std::function<void()> step) {
   }
   Steps steps;
   waiting = &steps;
+  const absl::Cleanup done = [] { waiting = nullptr; };  // also where a step throws
   step();
   while (!steps.empty()) {
     const std::function<void()> next = std::move(steps.front());
     steps.pop_front();
     next();
   }
-  waiting = nullptr;
 }
 
 }  // namespace tensord::server

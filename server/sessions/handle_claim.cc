@@ -4,9 +4,8 @@
 #include <atomic>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/flat_hash_map.h"
 #include "engine/base/refusal.h"
-#include "engine/ir/names.h"
 #include "server/sessions/poisoned_handle.h"
 #include "server/sessions/session.h"
 
@@ -71,11 +70,14 @@ absl::Status HandleClaim::Fulfil(std::vector<Kept> kept, Waiters* waiters) {
     *waiters = Fail(ended);
     return ended;
   }
+  // Before anybody can read the results: one may lie where what was donated lay.
+  EndUses();
   for (size_t i = 0; i < keeps_.size(); ++i) {
     Waiters of_slot = keeps_[i].slot->Fulfil(std::move(kept[i].type), std::move(kept[i].memory));
     waiters->insert(waiters->end(), std::make_move_iterator(of_slot.begin()), std::make_move_iterator(of_slot.end()));
   }
-  EndUses();
+  keeps_.clear();
+  session_ = nullptr;
   return absl::OkStatus();
 }
 
@@ -83,11 +85,16 @@ Waiters HandleClaim::Fail(const absl::Status& cause) {
   Waiters waiters;
   if (session_ == nullptr) return waiters;
   const absl::Status& first_cause = first_cause_.ok() ? cause : first_cause_;
+  absl::flat_hash_map<absl::string_view, TensorSlotPtr> successors;
+  for (const Keep& keep : keeps_) successors.emplace(keep.handle, keep.slot);
   for (const Use& use : uses_) {
     if (!use.donated || started_) continue;
-    const auto successor =
-        std::find_if(keeps_.begin(), keeps_.end(), [&](const Keep& keep) { return keep.handle == use.handle; });
-    session_->Restore(use.handle, use.slot, successor == keeps_.end() ? nullptr : successor->slot);
+    const auto successor = successors.find(use.handle);
+    if (successor == successors.end()) {
+      session_->Restore(use.handle, use.slot, nullptr);
+    } else if (!poisons_) {
+      session_->Restore(use.handle, use.slot, successor->second);
+    }
   }
   for (const Keep& keep : keeps_) {
     if (!poisons_) session_->Forget(keep.handle, keep.slot);
@@ -97,14 +104,17 @@ Waiters HandleClaim::Fail(const absl::Status& cause) {
     waiters.insert(waiters.end(), std::make_move_iterator(of_slot.begin()), std::make_move_iterator(of_slot.end()));
   }
   EndUses();
+  keeps_.clear();
+  session_ = nullptr;
   return waiters;
 }
 
 void HandleClaim::EndUses() {
-  for (const Use& use : uses_) use.slot->EndUse();
+  for (const Use& use : uses_) {
+    if (use.donated) session_->UseUp(use.handle, use.slot);
+    use.slot->EndUse();
+  }
   uses_.clear();
-  keeps_.clear();
-  session_ = nullptr;
 }
 
 }  // namespace tensord::server

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "server/sessions/tensor_slot.h"
 
 namespace tensord::server {
@@ -22,8 +21,8 @@ struct HandleUse {
 struct HandleRequest {
   std::vector<HandleUse> uses;     // in the order of the arguments that are handles
   std::vector<std::string> keeps;  // for its results
-  // Where the request fails, the handles that it was to keep stay, poisoned: requests that depend on it may have been
-  // sent already. Otherwise they are free again.
+  // Where the request fails, the handles that it was to keep stay, poisoned, those among them that it was given, too:
+  // requests that depend on it may have been sent already. Otherwise they are free again.
   bool poisons = false;
 };
 

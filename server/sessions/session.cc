@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -100,6 +101,7 @@ std::vector<std::string> Session::Delete(absl::Span<const std::string> handles) 
   std::vector<TensorSlotPtr> removed;  // their memory goes when the lock is free
   MutexLock lock(&mutex_);
   for (const std::string& handle : handles) {
+    given_.erase(handle);
     const auto found = table_.find(handle);
     if (found == table_.end()) {
       missing.push_back(handle);
@@ -111,7 +113,7 @@ std::vector<std::string> Session::Delete(absl::Span<const std::string> handles) 
   return missing;
 }
 
-absl::StatusOr<HandleClaim> Session::Claim(HandleRequest request) {
+absl::StatusOr<HandleClaim> Session::Claim(const HandleRequest& request) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckOpen());
   absl::StatusOr<HandleClaim> claim = ClaimLocked(request);
@@ -119,29 +121,32 @@ absl::StatusOr<HandleClaim> Session::Claim(HandleRequest request) {
   return claim;
 }
 
+void Session::Poison(const HandleRequest& request, const absl::Status& cause) {
+  MutexLock lock(&mutex_);
+  if (!closed_) PoisonLocked(request, cause);
+}
+
 absl::StatusOr<HandleClaim> Session::ClaimLocked(const HandleRequest& request) {
   std::vector<HandleClaim::Use> uses;
-  std::vector<std::string> donated;
+  absl::flat_hash_set<absl::string_view> donated;
   for (const HandleUse& use : request.uses) {
     ASSIGN_OR_RETURN(TensorSlotPtr slot, Lookup(use.handle));
     if (slot->state() == TensorSlot::State::kUploading) {
       return IncompleteHandle(use.handle, "is still being uploaded; finish that first");
     }
     if (use.donated) {
-      if (std::find(donated.begin(), donated.end(), use.handle) != donated.end()) return UnknownHandle(use.handle);
-      donated.push_back(use.handle);
+      if (!donated.insert(use.handle).second) return UnknownHandle(use.handle);
     }
     uses.push_back({.handle = use.handle, .slot = std::move(slot), .donated = use.donated});
   }
-  for (size_t i = 0; i < request.keeps.size(); ++i) {
-    const std::string& handle = request.keeps[i];
-    const auto twice = std::find(request.keeps.begin(), request.keeps.begin() + static_cast<ptrdiff_t>(i), handle);
-    if (twice != request.keeps.begin() + static_cast<ptrdiff_t>(i)) {
+  absl::flat_hash_set<absl::string_view> kept;
+  for (const std::string& handle : request.keeps) {
+    if (!kept.insert(handle).second) {
       return Refuse(Refusal::kHandleDuplicate,
                     absl::StrCat("two results of the request have the handle \"", PrintableName(handle), "\""));
     }
     // What the request gives away leaves its name to a result.
-    if (std::find(donated.begin(), donated.end(), handle) == donated.end()) RETURN_IF_ERROR(CheckFree(handle));
+    if (!donated.contains(handle)) RETURN_IF_ERROR(CheckFree(handle));
   }
   RETURN_IF_ERROR(CheckRoom(static_cast<int64_t>(request.keeps.size()) - static_cast<int64_t>(donated.size())));
 
@@ -149,8 +154,12 @@ absl::StatusOr<HandleClaim> Session::ClaimLocked(const HandleRequest& request) {
   claim.session_ = shared_from_this();
   claim.poisons_ = request.poisons;
   claim.uses_ = std::move(uses);
-  for (const HandleClaim::Use& use : claim.uses_) use.slot->AddUse();
-  for (const std::string& handle : donated) table_.erase(handle);
+  for (const HandleClaim::Use& use : claim.uses_) {
+    use.slot->AddUse();
+    if (!use.donated) continue;
+    table_.erase(use.handle);
+    given_[use.handle].push_back(use.slot);
+  }
   for (const std::string& handle : request.keeps) {
     claim.keeps_.push_back({.handle = handle, .slot = TensorSlot::Promise()});
     table_.emplace(handle, claim.keeps_.back().slot);
@@ -159,11 +168,17 @@ absl::StatusOr<HandleClaim> Session::ClaimLocked(const HandleRequest& request) {
 }
 
 void Session::PoisonLocked(const HandleRequest& request, const absl::Status& cause) {
+  absl::flat_hash_set<absl::string_view> donated;
+  for (const HandleUse& use : request.uses) {
+    if (use.donated) donated.insert(use.handle);
+  }
   for (const std::string& handle : request.keeps) {
-    if (!CheckFree(handle).ok() || !CheckRoom(1).ok()) continue;
+    // Who was sent the next state by the name of the last one must not find the last one.
+    const bool replaces = donated.contains(handle) && table_.contains(handle);
+    if (!replaces && (!CheckFree(handle).ok() || !CheckRoom(1).ok())) continue;
     const TensorSlotPtr slot = TensorSlot::Promise();
     slot->Fail(cause);
-    table_.emplace(handle, slot);
+    table_.insert_or_assign(handle, slot);
   }
 }
 
@@ -244,18 +259,32 @@ void Session::Forget(absl::string_view handle, const TensorSlotPtr& slot) {
   if (found != table_.end() && found->second == slot) table_.erase(found);
 }
 
+bool Session::TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) {
+  const auto found = given_.find(handle);
+  if (found == given_.end() || std::erase(found->second, slot) == 0) return false;
+  if (found->second.empty()) given_.erase(found);
+  return true;
+}
+
+void Session::UseUp(const std::string& handle, const TensorSlotPtr& slot) {
+  MutexLock lock(&mutex_);
+  TakeGivenLocked(handle, slot);
+}
+
 void Session::Restore(const std::string& handle, const TensorSlotPtr& slot, const TensorSlotPtr& instead_of) {
   MutexLock lock(&mutex_);
-  if (closed_) return;
+  if (!TakeGivenLocked(handle, slot)) return;
   const auto [place, is_free] = table_.emplace(handle, slot);
   if (!is_free && place->second == instead_of) place->second = slot;
 }
 
 void Session::Close() {
   Table table;  // goes when the lock is free
+  decltype(given_) given;
   MutexLock lock(&mutex_);
   closed_ = true;
   table.swap(table_);
+  given.swap(given_);
 }
 
 bool Session::closed() const {

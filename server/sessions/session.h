@@ -56,8 +56,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void Renew();
   Time expiry() const;
 
-  // A reader of a tensor. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is uploaded or computed just now,
-  // HANDLE_POISONED for one whose request failed.
+  // A reader of a tensor, for who is no request. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is uploaded or computed
+  // just now, HANDLE_POISONED for one whose request failed.
   absl::StatusOr<ResidentTensor> Find(absl::string_view handle) const;
 
   // Takes the handles away; those that were none are returned. Requests that came before keep what they named.
@@ -66,7 +66,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // All that a request has to do with handles, at once, in the order in which requests arrive; all of it or, where
   // anything is refused, nothing (but what poisons, see HandleRequest). NAME_INVALID, HANDLE_UNKNOWN,
   // HANDLE_INCOMPLETE for one that is being uploaded, HANDLE_DUPLICATE, LIMIT_EXCEEDED.
-  absl::StatusOr<HandleClaim> Claim(HandleRequest request);
+  absl::StatusOr<HandleClaim> Claim(const HandleRequest& request);
+  // For a request that is refused before it claims anything: its results are poisoned.
+  void Poison(const HandleRequest& request, const absl::Status& cause);
 
   // Begins an upload, or goes on with one of the same type that was broken off. Its bytes are charged before they are
   // allocated. NAME_INVALID, HANDLE_DUPLICATE where there is another tensor, HANDLE_INCOMPLETE where somebody else is
@@ -89,8 +91,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void Forget(absl::string_view handle, const TensorSlotPtr& slot);
   // The upload under that name becomes a tensor. HANDLE_UNKNOWN where the name is no longer the slot's.
   absl::Status FinishUpload(absl::string_view handle, const TensorSlotPtr& slot);
-  // Gives a name back that a request had taken away, unless it is somebody else's by now than `instead_of`, which the
-  // request had put in its place; null: nothing.
+  // A request that a tensor was donated to has used it up.
+  void UseUp(const std::string& handle, const TensorSlotPtr& slot);
+  // Gives the tensor its name back, unless it was deleted meanwhile or the name is somebody else's by now than
+  // `instead_of`, which the request had put in its place; null: nothing.
   void Restore(const std::string& handle, const TensorSlotPtr& slot, const TensorSlotPtr& instead_of);
 
  private:
@@ -101,6 +105,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status CheckFree(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(int64_t more) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<HandleClaim> ClaimLocked(const HandleRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PoisonLocked(const HandleRequest& request, const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -109,6 +114,8 @@ class Session : public std::enable_shared_from_this<Session> {
   mutable Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Table table_ ABSL_GUARDED_BY(mutex_);
+  // Donated to requests that are not over, and not deleted since: what may come back.
+  absl::flat_hash_map<std::string, std::vector<TensorSlotPtr>> given_ ABSL_GUARDED_BY(mutex_);
 };
 
 using SessionPtr = std::shared_ptr<Session>;

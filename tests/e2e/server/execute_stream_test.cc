@@ -70,6 +70,18 @@ std::string ReasonOf(const v1::ExecuteResponse& response) {
 
 v1::ExecuteRequest SumOfOnes() { return RequestOf(LargeSum(), {FloatTensor(Ones(16), {16})}); }
 
+// With more to read in it.
+v1::ExecuteRequest LongRequest() {
+  v1::ExecuteRequest request = SumOfOnes();
+  const v1::Node constant = request.graph().nodes(0);
+  for (int i = 0; i < 300; ++i) {
+    v1::Node* node = request.mutable_graph()->add_nodes();
+    *node = constant;
+    node->set_name("constant" + std::to_string(i));
+  }
+  return request;
+}
+
 TEST(ExecuteStreamTest, AnswersEachRequestAndEndsWell) {
   InProcessServer server;
   Pipeline pipeline(server.stub());
@@ -301,6 +313,54 @@ TEST(ExecuteStreamTest, ACancelledStreamCancelsWhatIsInFlight) {
   EXPECT_EQ(session.Put("c", {1}), "OK");
   EXPECT_EQ(session.Close(), "OK");
   EXPECT_TRUE(NothingIsLeft(server));
+}
+
+TEST(ExecuteStreamTest, ACancelThatMeetsARequestLosesNothing) {
+  InProcessServer server;
+  const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
+  const v1::ExecuteRequest cold = LongRequest();
+  for (int i = 0; i < 1000; ++i) {
+    Pipeline pipeline(server.stub());
+    pipeline.Send(i % 2 == 0 ? warm : cold, 1);
+    if (i % 4 < 2) std::this_thread::yield();
+    pipeline.Cancel();
+    pipeline.Finish();
+  }
+  server.WaitUntilIdle();
+  EXPECT_EQ(server.parts().gate->snapshot().bytes, 0);
+}
+
+TEST(ExecuteStreamTest, AStepThatIsRefusedPoisonsTheState) {
+  InProcessServer server({"cpu.executors=1", "cpu.queue_length=1"});
+  SessionClient session(server);
+  const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
+  ASSERT_EQ(session.Put("x", Ones(16)), "OK");
+  Pipeline pipeline(server.stub());
+  BlockedExecutor blocked(server);
+  pipeline.Send(warm, 1);
+  ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+  v1::ExecuteRequest step = session.Request(LargeSum());
+  AddDonated(&step, "x");
+  Keep(&step, "x");
+  pipeline.Send(step, 2);
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "QUEUE_FULL");
+  blocked.Release();
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  pipeline.Send(step, 3);  // sent before the refusal was known, or after: it is the same
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "HANDLE_POISONED");
+  pipeline.Send(step, 4);
+  pipeline.Done();
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "HANDLE_POISONED");
+  EXPECT_TRUE(pipeline.Finish().ok());
+}
+
+TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
+  InProcessServer server({"limits.in_flight_bytes=1024"});
+  Pipeline pipeline(server.stub());
+  pipeline.Send(LongRequest(), 1);
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  pipeline.Done();
+  EXPECT_TRUE(pipeline.Finish().ok());
 }
 
 TEST(ExecuteStreamTest, BytesThatAreNoRequestEndIt) {

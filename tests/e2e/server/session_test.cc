@@ -302,6 +302,52 @@ TEST(SessionTest, EveryLimitNamesItself) {
   EXPECT_THAT(info.DebugString(), HasSubstr("name: \"sessions.tenant_bytes\"\n  value: 100"));
 }
 
+TEST(SessionTest, NoRequestNamesMoreThanAProgramCanHave) {
+  InProcessServer server({"limits.graph_inputs=4", "limits.graph_outputs=5"});
+  SessionClient session(server);
+  const auto run = [&](v1::ExecuteRequest request) {
+    v1::ExecuteResponse response;
+    return LimitOf(Execute(server.stub(), request, &response));
+  };
+  v1::ExecuteRequest request = session.Request(DoubleGraph());
+  for (int i = 0; i < 6; ++i) Keep(&request, "y" + std::to_string(i));
+  EXPECT_EQ(run(request), "graph_outputs 5 < 6");
+  request = session.Request(DoubleGraph());
+  for (int i = 0; i < 5; ++i) AddHandle(&request, "x");
+  EXPECT_EQ(run(request), "graph_inputs 4 < 5");
+}
+
+TEST(SessionTest, ACopyInTheOtherOrderIsChargedWhileItIsNeeded) {
+  InProcessServer server({"sessions.tenant_bytes=100"});
+  SessionClient session(server);
+  const v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 4 } shape { size: 4 } } }
+    nodes { name: "y" inputs: "x" inputs: "x" binary: BINARY_OP_ADD }
+    outputs { name: "y" value: "y" })");
+  v1::ExecuteRequest make = session.Request(graph);
+  *make.add_arguments()->mutable_tensor() = FloatTensor(Ones(16), {4, 4});
+  make.mutable_options()->set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+  Keep(&make, "x");
+  ASSERT_EQ(session.Run(make), "OK");
+  v1::ExecuteRequest use = session.Request(graph);
+  AddHandle(&use, "x");
+  use.mutable_options()->set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+  EXPECT_EQ(session.Run(use), "OK") << "as it lies";
+  use.mutable_options()->set_order(v1::MEMORY_ORDER_COLUMN_MAJOR);
+  v1::ExecuteResponse response;
+  EXPECT_EQ(LimitOf(Execute(server.stub(), use, &response)), "sessions.tenant_bytes 100 < 128");
+  v1::GetTensorRequest get;
+  get.set_session(session.id());
+  get.set_handle("x");
+  get.set_order(v1::MEMORY_ORDER_COLUMN_MAJOR);
+  grpc::ClientContext context;
+  const auto reader = server.stub().GetTensor(&context, get);
+  v1::GetTensorResponse message;
+  EXPECT_FALSE(reader->Read(&message));
+  EXPECT_EQ(LimitOf(reader->Finish()), "sessions.tenant_bytes 100 < 128");
+  EXPECT_TRUE(CpuKeeps(server, 64));
+}
+
 TEST(SessionTest, LeasesAreAsAskedForAndEnd) {
   InProcessServer server({"sessions.default_lease_ms=60000", "sessions.max_lease_ms=120000"});
   const auto lease = [&](int64_t seconds, int32_t nanos) {
@@ -402,6 +448,7 @@ TEST(SessionTest, ManyClientsOpenRunDeleteAndExpireAtOnce) {
     });
   }
   for (std::thread& client : clients) client.join();
+  EXPECT_GT(succeeded, 0);
   EXPECT_TRUE(WaitFor([&] { return server.parts().sessions->stats().sessions == 0; }));
   EXPECT_TRUE(NothingIsLeft(server));
 }

@@ -312,6 +312,47 @@ TEST_F(SessionStoreTest, ARefusedRequestLeavesNoHandleReserved) {
   EXPECT_EQ(CpuUse(store).bytes, 0);
 }
 
+TEST_F(SessionStoreTest, ANextStateThatFailsDoesNotLeaveTheLastOne) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 1).ok());
+  ASSERT_TRUE(Put(*session, "z", 1).ok());
+  HandleClaim claim = *session->Claim({.uses = {{"x", true}, {"z", true}}, .keeps = {"x", "y"}, .poisons = true});
+  Go(claim.Fail(Refuse(Refusal::kQueueFull, "")));
+  EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_POISONED") << "who comes next would work on the last state";
+  EXPECT_EQ(ReasonOf(session->Find("y")), "HANDLE_POISONED");
+  EXPECT_TRUE(session->Find("z").ok());
+  EXPECT_EQ(CpuUse(store).tensors, 1);
+
+  session->Poison({.uses = {{"z", true}}, .keeps = {"z", "new"}}, Refuse(Refusal::kRateLimited, ""));
+  EXPECT_EQ(ReasonOf(session->Find("z")), "HANDLE_POISONED");
+  EXPECT_EQ(ReasonOf(session->Find("new")), "HANDLE_POISONED");
+  EXPECT_EQ(CpuUse(store).bytes, 0);
+}
+
+TEST_F(SessionStoreTest, WhatIsDeletedWhileARequestHasItDoesNotComeBack) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  for (const bool is_kept : {false, true}) {
+    ASSERT_TRUE(Put(*session, "x", 1).ok());
+    HandleRequest request = {.uses = {{"x", true}}, .keeps = {}};
+    if (is_kept) request.keeps.push_back("x");
+    HandleClaim claim = *session->Claim(request);
+    const std::string names[] = {"x"};
+    EXPECT_EQ(session->Delete(names).size(), is_kept ? 0u : 1u);
+    Go(claim.Fail(Refuse(Refusal::kCancelled, "")));
+    EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_UNKNOWN");
+    EXPECT_EQ(CpuUse(store).bytes, 0);
+  }
+  // An earlier one of the same name does.
+  ASSERT_TRUE(Put(*session, "x", 1).ok());
+  HandleClaim first = *session->Claim({.uses = {{"x", true}}, .keeps = {"x"}});
+  HandleClaim second = *session->Claim({.uses = {{"x", true}}, .keeps = {"y"}});
+  Go(second.Fail(Refuse(Refusal::kCancelled, "")));
+  Go(first.Fail(Refuse(Refusal::kCancelled, "")));
+  EXPECT_TRUE(session->Find("x").ok());
+}
+
 TEST_F(SessionStoreTest, WhatIsDonatedIsWritableOnlyWhereNobodyElseReadsIt) {
   SessionStore store({});
   const SessionPtr session = Open(store);
