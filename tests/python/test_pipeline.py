@@ -74,6 +74,15 @@ class Pipelines(ServerTest):
                     pipeline.run(add, np.zeros(2), keep=True)
                     raise ZeroDivisionError
 
+    def test_a_future_cannot_be_cancelled(self):
+        add = self.compile(lambda x: (x + 1.0, x - 1.0), td.spec(2))
+        with self.client.session() as session, session.pipeline() as pipeline:
+            for _ in range(20):
+                up, down = pipeline.run(add, np.zeros(2))
+                self.assertFalse(up.cancel())
+                np.testing.assert_array_equal(down.result(60), np.full(2, -1.0))
+                np.testing.assert_array_equal(up.result(60), np.ones(2))
+
     def test_threads_share_a_pipeline(self):
         add = self.compile(lambda x: x + 1.0, td.spec(3))
         wrong = []

@@ -20,7 +20,8 @@ class Pipeline:
                 state, change = pipeline.run(step, state.donate(), keep=(True, False))
             print(change.result())
 
-    Results that are kept are RemoteArrays that later runs may use at once; the others are concurrent.futures.Futures.
+    Results that are kept are RemoteArrays that later runs may use at once; the others are concurrent.futures.Futures,
+    which cannot be cancelled.
     A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
     HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
     tell it by. A program that the server has forgotten is not compiled again here.
@@ -122,7 +123,11 @@ class Pipeline:
         if run is None:
             raise errors.DataLoss(f"the server answered request {request_id}, which is not in flight")
         if error is None:
-            run.finish(payloads, stats)
+            try:
+                run.finish(payloads, stats)
+            except Exception as failure:  # an answer that is none: the stream ends, and no one waits for this run
+                run.fail(failure)
+                raise
             return
         failure = errors.from_wire(contract.Error.FromString(error))
         if not run.futures and self._failure is None:
@@ -146,6 +151,8 @@ class _Run:
             for handle, spec in zip(self.handles, specs)
         ]
         self.futures = [one for one in self._results if isinstance(one, concurrent.futures.Future)]
+        for future in self.futures:  # it is sent, and nobody calls it back: cancel() says so
+            future.set_running_or_notify_cancel()
 
     def results(self):
         return self._program.unflatten_results(self._results)
@@ -157,6 +164,8 @@ class _Run:
     def finish(self, payloads, stats):
         for result, handle, payload in zip(self._results, self.handles, payloads):
             if handle:
+                if payload is None:
+                    raise errors.DataLoss("the server sent a kept result without its type")
                 result.arrive(payload)
             elif payload is None or payload.array is None:
                 result.set_exception(errors.DataLoss("the server sent a result without data"))
@@ -167,5 +176,6 @@ class _Run:
 
     def fail(self, failure):
         for future in self.futures:
-            future.set_exception(failure)
+            if not future.done():
+                future.set_exception(failure)
         self._answered.set()
