@@ -31,6 +31,12 @@ void TakeLimits(const ServerConfig& config, ServerParts* parts) {
 
 absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* parts) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
+  // A file that lost its end, or a flag that was dropped, must not open the server to everybody.
+  if (parts->authenticator->policy()->required && !policy.required && config.identity().required() != "off") {
+    return absl::InvalidArgumentError(
+        "callers would not have to say who they are any more, because identity.file is no longer set; set it again, or "
+        "identity.required to off");
+  }
   return [parts, policy = std::move(policy)] { parts->authenticator->Replace(policy); };
 }
 

@@ -1,9 +1,7 @@
 #include "server/config/config_file.h"
 
 #include <cstdint>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +14,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "server/config/regular_file.h"
 
 namespace tensord::server {
 namespace {
@@ -164,11 +163,12 @@ absl::Status MergeConfigText(absl::string_view text, ServerConfig* config) {
 }
 
 absl::Status MergeConfigFile(const std::string& path, ServerConfig* config) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read the configuration ", path));
-  std::ostringstream content;
-  content << file.rdbuf();
-  const absl::Status status = MergeConfigText(content.str(), config);
+  ASSIGN_OR_RETURN(const RegularFile file, ReadRegularFile(path));
+  // Whoever writes it in place empties it first. Taken as a configuration that would put every setting back.
+  if (file.content.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is empty; a configuration without settings has a comment"));
+  }
+  const absl::Status status = MergeConfigText(file.content, config);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }

@@ -15,6 +15,7 @@ namespace tensord::server {
 // Merges a file's content into `config`: JSON where it begins with '{', else protobuf's text form. A field that does
 // not exist is an error.
 absl::Status MergeConfigText(absl::string_view text, ServerConfig* config);
+// NOT_FOUND where it cannot be opened; an empty file is an error.
 absl::Status MergeConfigFile(const std::string& path, ServerConfig* config);
 
 // "limits.message_bytes=67108864". A repeated field is appended to.

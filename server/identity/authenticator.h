@@ -33,6 +33,8 @@ class Authenticator {
   Authenticator(ControlMetrics* metrics, Audit* audit) : metrics_(metrics), audit_(audit) {}
 
   void Replace(IdentityPolicy policy);
+  // What calls are decided by now.
+  std::shared_ptr<const IdentityPolicy> policy() const;
 
   // OK, and who it is; UNAUTHENTICATED; PERMISSION_DENIED where the caller is known and may not call the method. A
   // refusal is counted and told to the audit.
@@ -41,7 +43,6 @@ class Authenticator {
   absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller) const;
 
  private:
-  std::shared_ptr<const IdentityPolicy> policy() const;
   // Counts a refusal, tells the audit, and says it to the caller.
   absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller) const;
 

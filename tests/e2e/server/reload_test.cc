@@ -105,6 +105,21 @@ TEST(ReloadTest, CallersComeAndGo) {
   EXPECT_EQ(AskWith(server, "token-c"), grpc::StatusCode::OK) << "a wrong file changes nothing";
 }
 
+// As after SIGHUP while the file of settings is half written, or a deployment lost a line of it.
+TEST(ReloadTest, DoesNotOpenTheServerUnlessItIsSpelledOut) {
+  const PrivateFolder folder;
+  InProcessServer server({"listen=127.0.0.1:0", "identity.file=" + folder.Write("callers", LineOf("a", "token-a"))});
+  const server::ServerConfig running = server.daemon().config();
+  server.daemon().Reload(Changed(running, {"identity.file=", "log.requests=false"}));
+  EXPECT_EQ(Reloads(server, "signal", "refused"), 1);
+  EXPECT_EQ(AskWith(server, ""), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::OK);
+
+  server.daemon().Reload(Changed(running, {"identity.file=", "identity.required=off"}));
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  EXPECT_EQ(AskWith(server, ""), grpc::StatusCode::OK);
+}
+
 TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
   const PrivateFolder folder;
   const CertificateAuthority old_ca("old CA"), new_ca("new CA");

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/command_line.h"
+#include "tests/testlib/tls/private_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -34,6 +35,19 @@ TEST(ConfigTest, RefusesWhatDoesNotExist) {
   EXPECT_THAT(MessageOf(SetConfigField("limits.rank", &config)), HasSubstr("path=value"));
   EXPECT_THAT(MessageOf(SetConfigField("=3", &config)), HasSubstr("no setting"));
   EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ConfigTest, ReadsFilesWholeOrNotAtAll) {
+  const PrivateFolder folder;
+  ServerConfig config;
+  EXPECT_TRUE(MergeConfigFile(folder.Write("right", "limits { rank: 3 }"), &config).ok());
+  EXPECT_EQ(GraphLimitsOf(config).rank, 3);
+  EXPECT_TRUE(MergeConfigFile(folder.Write("comment", "# nothing"), &config).ok());
+  EXPECT_THAT(MessageOf(MergeConfigFile(folder.Write("empty", ""), &config)), HasSubstr("is empty"));
+  EXPECT_THAT(MessageOf(MergeConfigFile(folder.PathOf(""), &config)), HasSubstr("is no file"));
+  EXPECT_THAT(MessageOf(MergeConfigFile("/dev/null", &config)), HasSubstr("is no file"));
+  // It opens, and reading it fails.
+  EXPECT_THAT(MessageOf(MergeConfigFile("/proc/self/mem", &config)), HasSubstr("cannot be read"));
 }
 
 TEST(ConfigTest, SetsEveryKindOfField) {
