@@ -124,6 +124,7 @@ void Authenticator::Replace(IdentityPolicy policy) {
   auto next = std::make_shared<const IdentityPolicy>(std::move(policy));
   MutexLock lock(&mutex_);
   std::swap(policy_, next);
+  replaced_.fetch_add(1, std::memory_order_release);
 }
 
 std::shared_ptr<const IdentityPolicy> Authenticator::policy() const {

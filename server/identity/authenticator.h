@@ -3,6 +3,8 @@
 
 #include <grpcpp/server_context.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +37,8 @@ class Authenticator {
   void Replace(IdentityPolicy policy);
   // What calls are decided by now.
   std::shared_ptr<const IdentityPolicy> policy() const;
+  // How often it was replaced: a call that was let in at another count is to be decided again.
+  int64_t replaced() const { return replaced_.load(std::memory_order_acquire); }
 
   // OK, and who it is; UNAUTHENTICATED; PERMISSION_DENIED where the caller is known and may not call the method. A
   // refusal is counted and told to the audit.
@@ -48,6 +52,7 @@ class Authenticator {
 
   ControlMetrics* const metrics_;
   Audit* const audit_;
+  std::atomic<int64_t> replaced_{0};
   mutable Mutex mutex_;  // held to copy a pointer
   std::shared_ptr<const IdentityPolicy> policy_ ABSL_GUARDED_BY(mutex_) = std::make_shared<IdentityPolicy>();
 };

@@ -68,6 +68,11 @@ absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) 
 void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
+  const absl::Status admitted = call_.AdmitAgain();
+  if (!admitted.ok()) {
+    MutexLock lock(&mutex_);
+    return EndLocked(admitted);
+  }
   Place place{.bytes = static_cast<int64_t>(bytes.Length())};
   {
     // First of all: the stream does not end while it is in flight.

@@ -25,9 +25,9 @@ class StreamedRequest;
 // One ExecuteStream call: requests in, responses out in the order in which they are ready. Requests are in flight from
 // their arrival until their response is sent; where there are as many, or as many bytes, as the settings allow, no more
 // are read. What fails fails in its response, and the stream goes on; bytes that are no request end it, after what was
-// in flight. Owns itself: gRPC and its requests hold it.
+// in flight, and so does a request whose caller may no more. Owns itself: gRPC and its requests hold it.
 //
-//   reading → ending (half closed, bytes that are no request, the server drains, the client is gone) → finished
+//   reading → ending (half closed, a request that cannot be taken, the server drains, the client is gone) → finished
 //
 // Thread-safe. gRPC is called by one thread at a time, under no lock (see Step).
 class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,

@@ -50,7 +50,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnWriteDone(bool ok) override {
     Continue([this, ok]() -> absl::Status {
       if (!ok) return Refuse(Refusal::kCancelled, "the client cancelled the download");
-      return absl::OkStatus();
+      return call_.AdmitAgain();
     });
   }
   void OnCancel() override { call_.Cancelled(); }

@@ -49,6 +49,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::Status TakePart() {
+    RETURN_IF_ERROR(call_.AdmitAgain());
     RETURN_IF_ERROR(part_.Read(&bytes_));
     if (session_ == nullptr) {
       if (part_.header() == nullptr) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/status_bridge.h"
 
@@ -16,10 +17,24 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
 absl::Status ServedCall::Enter(int64_t request_bytes) {
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
+  // Read before the decision: one that is just being replaced is taken again.
+  admitted_at_ = parts_.authenticator->replaced();
   RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller_));
   RETURN_IF_ERROR(EnterRequest(request_bytes));
   entered_ = true;
   entered_bytes_ = request_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ServedCall::AdmitAgain() {
+  const int64_t now = parts_.authenticator->replaced();
+  if (now == admitted_at_) return absl::OkStatus();
+  Caller caller;
+  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller));
+  if (caller.tenant != caller_.tenant) {
+    return Refuse(Refusal::kUnauthenticated, "the call's credential has become another tenant's; call again");
+  }
+  admitted_at_ = now;
   return absl::OkStatus();
 }
 

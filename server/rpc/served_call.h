@@ -28,7 +28,10 @@ class ServedCall {
 
   // Whether the call may go on; `request_bytes` is what came with it.
   absl::Status Enter(int64_t request_bytes);
-  // Likewise for each request of a stream that was let in, which leaves with the same size.
+  // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the
+  // callers were replaced since.
+  absl::Status AdmitAgain();
+  // As Enter for each request of a stream that was let in, which leaves with the same size.
   absl::Status EnterRequest(int64_t request_bytes);
   void LeaveRequest(int64_t request_bytes);
   void Cancelled();
@@ -51,7 +54,8 @@ class ServedCall {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
   Caller caller_;
-  bool entered_ = false;  // the gate
+  int64_t admitted_at_ = 0;  // Authenticator::replaced
+  bool entered_ = false;     // the gate
   int64_t entered_bytes_ = 0;
   RequestRecord record_;
 };

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
 
@@ -103,6 +104,68 @@ TEST(ReloadTest, CallersComeAndGo) {
   folder.Write("callers", "c execute oops\n");
   EXPECT_TRUE(WaitFor([&] { return Reloads(server, "file", "refused") > 0; }));
   EXPECT_EQ(AskWith(server, "token-c"), grpc::StatusCode::OK) << "a wrong file changes nothing";
+}
+
+// A call that was let in is decided again at its next message.
+TEST(ReloadTest, OpenStreamsEndWithTheirCallers) {
+  const PrivateFolder folder;
+  folder.Write("callers", LineOf("a", "token-a"));
+  InProcessServer server(
+      {"listen=127.0.0.1:0", "identity.file=" + folder.PathOf("callers"), "reload.check_files_ms=0"});
+  const auto stub = v1::Compute::NewStub(
+      grpc::CreateChannel(server.daemon().grpc_addresses().at(1), grpc::InsecureChannelCredentials()));
+  const auto session = server.parts().sessions->Open("a", absl::Hours(1));
+  ASSERT_TRUE(session.ok());
+  constexpr int64_t kLarge = int64_t{64} << 20;  // more than the transport takes before the client reads
+  {
+    const ResidentType type = {.device = "cpu:0", .type = {DType::kU8, {kLarge}}, .order = Order::kColumnMajor};
+    auto upload = (*session)->StartUpload("large", type, (*server.parts().executors->Find("cpu:0"))->backend());
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    upload->Advance(kLarge);
+    ASSERT_TRUE(upload->Commit().ok());
+  }
+  grpc::ClientContext executing, uploading, downloading, staying;
+  for (grpc::ClientContext* context : {&executing, &uploading, &downloading}) {
+    context->AddMetadata("authorization", "Bearer token-a");
+  }
+  const v1::Tensor ones = FloatTensor(std::vector<float>(16, 1), {16});
+  const v1::ExecuteRequest request = RequestOf(SmallAdd(), {ones, ones});
+  const auto stream = stub->ExecuteStream(&executing);
+  const auto trusted = server.stub().ExecuteStream(&staying);
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  v1::PutTensorResponse put;
+  const auto upload = stub->PutTensor(&uploading, &put);
+  v1::PutTensorRequest header;
+  header.mutable_header()->set_session((*session)->id());
+  header.mutable_header()->set_handle("small");
+  header.mutable_header()->set_dtype(v1::DTYPE_U8);
+  header.mutable_header()->add_shape(1);
+  upload->Write(header);
+  v1::GetTensorRequest get;
+  get.set_session((*session)->id());
+  get.set_handle("large");
+  const auto download = stub->GetTensor(&downloading, get);
+  v1::GetTensorResponse chunk;
+  ASSERT_TRUE(download->Read(&chunk));
+  ASSERT_TRUE(WaitFor([&] { return (*session)->counts().handles == 2; }));  // the upload has begun
+
+  folder.Write("callers", LineOf("b", "token-b"));
+  server.daemon().Reload(server.daemon().config());
+  stream->Write(request);
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  upload->Write(ChunkOf(0, "1"));
+  upload->WritesDone();
+  EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  while (download->Read(&chunk)) {
+  }
+  EXPECT_EQ(download->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "unknown_token"), 3);
+
+  EXPECT_TRUE(trusted->Write(request) && trusted->Read(&response)) << "who still may goes on";
+  trusted->WritesDone();
+  EXPECT_TRUE(trusted->Finish().ok());
 }
 
 // As after SIGHUP while the file of settings is half written, or a deployment lost a line of it.
