@@ -42,8 +42,9 @@ absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* 
 
 absl::StatusOr<Commit> PrepareTls(const ServerConfig& config, ServerParts* parts) {
   if (parts->tls == nullptr) return Commit([] {});
-  ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
-  if (material == *parts->tls->material()) return Commit([] {});
+  const std::shared_ptr<const TlsMaterial> running = parts->tls->material();
+  ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now(), running.get()));
+  if (material == *running) return Commit([] {});
   return [parts, material = std::move(material)] {
     ShowExpiry(material, parts->control_metrics.get());
     parts->tls->Replace(material);

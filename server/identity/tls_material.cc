@@ -88,17 +88,22 @@ absl::Status CheckKey(const ServerConfig::Tls& settings, const std::string& pem,
 
 }  // namespace
 
-absl::StatusOr<TlsMaterial> LoadTlsMaterial(const ServerConfig::Tls& settings, absl::Time now) {
+absl::StatusOr<TlsMaterial> LoadTlsMaterial(const ServerConfig::Tls& settings, absl::Time now,
+                                            const TlsMaterial* running) {
   TlsMaterial material;
   ASSIGN_OR_RETURN(material.certificate, ReadPrivateFile(settings.certificate(), FileSecrecy::kPublic));
   ASSIGN_OR_RETURN(material.key, ReadPrivateFile(settings.key(), FileSecrecy::kSecret));
+  if (!settings.client_ca().empty()) {
+    ASSIGN_OR_RETURN(material.client_ca, ReadPrivateFile(settings.client_ca(), FileSecrecy::kPublic));
+  }
+  if (running != nullptr && material == *running) return *running;
+
   ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
                    ReadCertificates(settings.certificate(), material.certificate));
   ASSIGN_OR_RETURN(material.certificate_expiry, ValidUntil(settings.certificate(), chain[0].get(), now));
   RETURN_IF_ERROR(CheckKey(settings, material.key, chain[0].get()));
   if (settings.client_ca().empty()) return material;
 
-  ASSIGN_OR_RETURN(material.client_ca, ReadPrivateFile(settings.client_ca(), FileSecrecy::kPublic));
   ASSIGN_OR_RETURN(const std::vector<Certificate> roots, ReadCertificates(settings.client_ca(), material.client_ca));
   for (const Certificate& root : roots) {
     // While a CA is replaced the file holds the old one too, so one that has ended only lets nobody in.

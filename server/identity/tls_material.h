@@ -25,8 +25,10 @@ struct TlsMaterial {
 
 // Reads the files of the settings and looks at them as TLS will: INVALID_ARGUMENT, with the path, where one cannot be
 // read, is no PEM, is not valid at `now`, or where the key is open to everybody or not the certificate's. gRPC itself
-// would end the process, or refuse each client without a word.
-absl::StatusOr<TlsMaterial> LoadTlsMaterial(const ServerConfig::Tls& settings, absl::Time now);
+// would end the process, or refuse each client without a word. Files that hold what is `running` give that, whatever
+// the time: a certificate that has expired in use must not stand in the way of other changes.
+absl::StatusOr<TlsMaterial> LoadTlsMaterial(const ServerConfig::Tls& settings, absl::Time now,
+                                            const TlsMaterial* running = nullptr);
 
 // Sets the metrics of when the certificates end.
 void ShowExpiry(const TlsMaterial& material, ControlMetrics* metrics);

@@ -118,7 +118,7 @@ TEST(ReloadTest, OpenStreamsEndWithTheirCallers) {
   ASSERT_TRUE(session.ok());
   constexpr int64_t kLarge = int64_t{64} << 20;  // more than the transport takes before the client reads
   {
-    const ResidentType type = {.device = "cpu:0", .type = {DType::kU8, {kLarge}}, .order = Order::kColumnMajor};
+    const server::ResidentType type = {.device = "cpu:0", .type = {DType::kU8, {kLarge}}, .order = Order::kColumnMajor};
     auto upload = (*session)->StartUpload("large", type, (*server.parts().executors->Find("cpu:0"))->backend());
     ASSERT_TRUE(upload.ok()) << upload.status();
     upload->Advance(kLarge);
@@ -216,6 +216,28 @@ TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
   server.daemon().Reload(server.daemon().config());
   EXPECT_EQ(Reloads(server, "signal", "refused"), 2);
   EXPECT_EQ(AskOver(server, trusts(new_ca)), grpc::StatusCode::OK) << "an expired one is not taken";
+}
+
+// Else nobody could take a token away until the certificate is renewed.
+TEST(ReloadTest, AnExpiredCertificateInUseKeepsNothingElseBack) {
+  const PrivateFolder folder;
+  const CertificateAuthority ca;
+  const auto write = [&](const IssuedCertificate& issued) {
+    folder.Write("server.pem", issued.certificate, 0644);
+    folder.Write("server.key", issued.key);
+  };
+  write(ca.Issue());
+  folder.Write("callers", LineOf("a", "token-a"));
+  InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
+                          "tls.key=" + folder.PathOf("server.key"), "identity.file=" + folder.PathOf("callers"),
+                          "reload.check_files_ms=0"});
+  const IssuedCertificate expired = ca.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)});
+  write(expired);
+  server.parts().tls->Replace({.certificate = expired.certificate, .key = expired.key});
+  folder.Write("callers", LineOf("b", "token-b"));
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  EXPECT_EQ(server.parts().authenticator->policy()->table->FindToken("token-a"), nullptr);
 }
 
 }  // namespace

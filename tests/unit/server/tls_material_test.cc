@@ -48,6 +48,18 @@ TEST_F(TlsMaterialTest, RefusesTimesOutsideOfTheCertificates) {
               HasSubstr("not valid before"));
 }
 
+TEST_F(TlsMaterialTest, WhatRunsIsNotLookedAtAgain) {
+  const auto running = LoadTlsMaterial(settings_, absl::Now());
+  ASSERT_TRUE(running.ok());
+  const absl::Time expired = absl::Now() + absl::Hours(2);
+  const auto again = LoadTlsMaterial(settings_, expired, &*running);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *running);
+  EXPECT_EQ(again->certificate_expiry, running->certificate_expiry);
+  folder_.Write("clients.pem", CertificateAuthority("another").certificate(), 0644);
+  EXPECT_FALSE(LoadTlsMaterial(settings_, expired, &*running).ok()) << "something has changed";
+}
+
 TEST_F(TlsMaterialTest, RefusesKeysOfOthersAndOpenOnes) {
   const std::string key = ca_.Issue().key;
   folder_.Write("server.key", key);
