@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,6 +99,7 @@ absl::Status Daemon::Listen() {
   for (const ListenAddress& address : addresses) {
     if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
   }
+  std::string files = FileWatch::StateOf(WatchedFiles(config_));
   ASSIGN_OR_RETURN(parts_, Compose(config_));
   if (!config_.metrics().empty()) {
     ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
@@ -143,8 +145,8 @@ absl::Status Daemon::Listen() {
   reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get()));
   if (config_.reload().check_files_ms() > 0) {
     file_watch_ = std::make_unique<FileWatch>(
-        absl::Milliseconds(config_.reload().check_files_ms()),
-        [reloader = reloader_.get()] { return WatchedFiles(reloader->running()); }, [this] { ReloadFiles(); });
+        absl::Milliseconds(config_.reload().check_files_ms()), std::move(files),
+        [reloader = reloader_.get()] { return WatchedFiles(reloader->running()); }, [this] { return ReloadFiles(); });
   }
   health_ = std::make_unique<Health>(server_.get(), parts_->devices);
   parts_->gate->MoveTo(ServingState::kServing);
@@ -227,7 +229,13 @@ void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
                      "these take a restart and stay as they are: " + absl::StrJoin(outcome->need_restart, ", "));
 }
 
-void Daemon::ReloadFiles() { TellReload(ReloadCause::kFileChanged, reloader_->ReloadFiles(), "files have changed"); }
+bool Daemon::ReloadFiles() {
+  const absl::Status status = reloader_->ReloadFiles();
+  const std::string refused(status.message());
+  if (status.ok() || refused != refused_files_) TellReload(ReloadCause::kFileChanged, status, "files have changed");
+  refused_files_ = refused;
+  return status.ok();
+}
 
 void Daemon::TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what) {
   parts_->control_metrics->Reloaded(cause, status.ok());

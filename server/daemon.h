@@ -76,8 +76,8 @@ class Daemon {
   void Probe() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
-  // As Reload, for the files alone.
-  void ReloadFiles();
+  // As Reload, for the files alone; whether they were taken. On the watch's thread.
+  bool ReloadFiles();
   void TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what);
   // Waits while calls are still taken.
   void WaitOutGrace();
@@ -85,6 +85,7 @@ class Daemon {
   const ServerConfig config_;
   std::unique_ptr<ServerParts> parts_;
   std::unique_ptr<Reloader> reloader_;
+  std::string refused_files_;              // why the last look refused them, told once; the watch's
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them

@@ -8,11 +8,9 @@
 #include "absl/strings/str_cat.h"
 
 namespace tensord::server {
-namespace {
 
-// What tells one state of the files from another. The time of the last change of the entry is among it, so that a file
-// that was moved here with an old time counts.
-std::string Signature(const std::vector<std::string>& paths) {
+// The time of the last change of the entry is among it, so that a file that was moved here with an old time counts.
+std::string FileWatch::StateOf(const std::vector<std::string>& paths) {
   std::string text;
   for (const std::string& path : paths) {
     struct stat info {};
@@ -27,11 +25,13 @@ std::string Signature(const std::vector<std::string>& paths) {
   return text;
 }
 
-}  // namespace
-
-FileWatch::FileWatch(absl::Duration interval, std::function<std::vector<std::string>()> paths,
-                     std::function<void()> changed)
-    : interval_(interval), paths_(std::move(paths)), changed_(std::move(changed)), thread_([this] { Loop(); }) {}
+FileWatch::FileWatch(absl::Duration interval, std::string state, std::function<std::vector<std::string>()> paths,
+                     std::function<bool()> changed)
+    : interval_(interval),
+      paths_(std::move(paths)),
+      changed_(std::move(changed)),
+      state_(std::move(state)),
+      thread_([this] { Loop(); }) {}
 
 FileWatch::~FileWatch() {
   {
@@ -51,13 +51,13 @@ bool FileWatch::WaitForNextLook() {
 }
 
 void FileWatch::Loop() {
-  std::string last = Signature(paths_());
+  bool taken = true;
   while (WaitForNextLook()) {
     // Before the files are read: what is written while they are makes another look.
-    std::string now = Signature(paths_());
-    if (now == last) continue;
-    last = std::move(now);
-    changed_();
+    std::string now = StateOf(paths_());
+    if (taken && now == state_) continue;
+    state_ = std::move(now);
+    taken = changed_();
   }
 }
 

@@ -16,8 +16,14 @@ namespace tensord::server {
 // link counts. Confined to its owner but for its thread; ends with the destructor.
 class FileWatch {
  public:
-  // Asks for the paths at every look. Calls `changed` from the thread, once for all that changed since the last look.
-  FileWatch(absl::Duration interval, std::function<std::vector<std::string>()> paths, std::function<void()> changed);
+  // What tells one state of the files from another. To be taken before they are first read: what is written from then
+  // on counts as a change.
+  static std::string StateOf(const std::vector<std::string>& paths);
+
+  // Asks for the paths at every look. Calls `changed` from the thread, once for all that changed since the last look,
+  // at first since `state`; where it returns false it is called at every further look, until it returns true.
+  FileWatch(absl::Duration interval, std::string state, std::function<std::vector<std::string>()> paths,
+            std::function<bool()> changed);
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
@@ -29,7 +35,8 @@ class FileWatch {
 
   const absl::Duration interval_;
   const std::function<std::vector<std::string>()> paths_;
-  const std::function<void()> changed_;
+  const std::function<bool()> changed_;
+  std::string state_;  // the thread's
   Mutex mutex_;
   CondVar ended_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
