@@ -21,7 +21,8 @@ struct Flag {
 constexpr Flag kFlags[] = {
     {"listen", "ADDRESS",
      "unix:/path or host:port, port 0 for a free one; may be repeated (default: unix:$XDG_RUNTIME_DIR/tensord.sock)"},
-    {"allow-insecure-listen", "", "let --listen name an address beyond this machine; connections are not encrypted"},
+    {"allow-insecure-listen", "",
+     "let --listen name an address beyond this machine without TLS; connections are not encrypted then"},
     {"metrics", "HOST:PORT", "serve Prometheus metrics at http://HOST:PORT/metrics"},
     {"config", "FILE", "read settings from FILE, JSON or protobuf text"},
     {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated"},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -133,6 +134,13 @@ absl::Status CheckAccess(const ServerConfig& config) {
   if (required == "on" && config.identity().file().empty() && tls.client_ca().empty()) {
     return absl::InvalidArgumentError("setting identity.required needs identity.file or tls.client_ca");
   }
+  const std::string& operators = config.admin().listen();
+  if (!operators.empty() && !absl::StartsWith(operators, "unix:") && !RequiresIdentity(config)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("setting admin.listen is ", operators,
+                     ", which every process of the machine can reach; name a unix socket, or set identity.file so that "
+                     "callers say who they are"));
+  }
   return absl::OkStatus();
 }
 
@@ -193,6 +201,12 @@ absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config) 
     message = message->GetReflection()->MutableMessage(message, field);
   }
   return absl::InvalidArgumentError("a setting without a name");
+}
+
+bool RequiresIdentity(const ServerConfig& config) {
+  const std::string& required = config.identity().required();
+  if (required != "auto") return required == "on";
+  return !config.identity().file().empty() || !config.tls().client_ca().empty();
 }
 
 absl::Status ValidateConfig(const ServerConfig& config) {

@@ -21,6 +21,9 @@ absl::Status MergeConfigFile(const std::string& path, ServerConfig* config);
 // "limits.message_bytes=67108864". A repeated field is appended to.
 absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config);
 
+// Whether callers must say who they are, over TCP at least.
+bool RequiresIdentity(const ServerConfig& config);
+
 // Whether every value is one that the server can run with.
 absl::Status ValidateConfig(const ServerConfig& config);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "server/config/config_file.h"
 
 namespace tensord::server {
 
@@ -15,8 +16,7 @@ absl::StatusOr<IdentityPolicy> LoadIdentityPolicy(const ServerConfig& config) {
     ASSIGN_OR_RETURN(IdentityTable table, IdentityTable::Load(identity.file()));
     policy.table = std::make_shared<const IdentityTable>(std::move(table));
   }
-  const bool knows_callers = policy.table != nullptr || policy.takes_certificates;
-  policy.required = identity.required() == "on" || (identity.required() == "auto" && knows_callers);
+  policy.required = RequiresIdentity(config);
   return policy;
 }
 

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensord/v1/admin.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
 namespace {
@@ -82,6 +84,36 @@ TEST_F(AdminTest, IsNeverBeyondThisMachine) {
   const absl::Status status = server::Daemon::Check(config);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("admin.listen"));
+}
+
+// Every user of the machine reaches a loopback address.
+TEST_F(AdminTest, IsNotOnTcpForCallersThatNobodyKnows) {
+  const PrivateFolder folder;
+  server::ServerConfig config;
+  config.mutable_admin()->set_listen("127.0.0.1:0");
+  const absl::Status status = server::Daemon::Check(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("every process of the machine"));
+  config.mutable_identity()->set_file(
+      folder.Write("callers", "a execute,read " + Fingerprint::Of("token-a").ToHex() + "\nops admin cn:ops\n"));
+  EXPECT_TRUE(server::Daemon::Check(config).ok()) << server::Daemon::Check(config);
+
+  InProcessServer server({"admin.listen=127.0.0.1:0", "identity.file=" + config.identity().file()});
+  const auto admin =
+      v1::Admin::NewStub(grpc::CreateChannel(server.daemon().admin_address(), grpc::InsecureChannelCredentials()));
+  const auto drain = [&](const std::string& token) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::DrainResponse response;
+    return DetailOf(admin->Drain(&context, v1::DrainRequest(), &response)).reason();
+  };
+  EXPECT_EQ(drain(""), "UNAUTHENTICATED");
+  EXPECT_EQ(drain("token-a"), "PERMISSION_DENIED");
+
+  server::ServerConfig open = server.daemon().config();
+  open.mutable_identity()->set_required("off");
+  server.daemon().Reload(open);
+  EXPECT_EQ(drain(""), "UNAUTHENTICATED") << "nor after a reload";
 }
 
 TEST_F(AdminTest, ListsPrograms) {
