@@ -20,6 +20,7 @@ absl::Status ServedCall::Enter(int64_t request_bytes) {
   // Read before the decision: one that is just being replaced is taken again.
   admitted_at_ = parts_.authenticator->replaced();
   RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller_));
+  admitted_ = true;
   RETURN_IF_ERROR(EnterRequest(request_bytes));
   entered_ = true;
   entered_bytes_ = request_bytes;
@@ -64,8 +65,11 @@ void ServedCall::Cancelled() {
 void ServedCall::Ended() {
   record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);
   parts_.metrics->CallEnded(record_);
-  if (parts_.log->LogsRequests()) record_.peer = context_->peer();
-  parts_.log->Request(record_);
+  // The audit has told of the others, as many lines as it takes; here whoever is refused would fill the log.
+  if (admitted_) {
+    if (parts_.log->LogsRequests()) record_.peer = context_->peer();
+    parts_.log->Request(record_);
+  }
   if (entered_) LeaveRequest(entered_bytes_);
 }
 

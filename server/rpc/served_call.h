@@ -55,7 +55,8 @@ class ServedCall {
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
   Caller caller_;
   int64_t admitted_at_ = 0;  // Authenticator::replaced
-  bool entered_ = false;     // the gate
+  bool admitted_ = false;
+  bool entered_ = false;  // the gate
   int64_t entered_bytes_ = 0;
   RequestRecord record_;
 };

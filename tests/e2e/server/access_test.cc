@@ -1,12 +1,14 @@
 // Who may call over which listener: tokens, certificates, roles.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -97,6 +99,27 @@ TEST_F(TokenTest, OnlyCallersWithATokenComeInOverTcp) {
   EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "malformed"), 1);
   // Probes show nothing.
   EXPECT_EQ(CallRaw(channel, "grpc.health.v1.Health/Check", "").bytes, "\x08\x01");
+}
+
+// Else whoever is refused fills the log, whatever the audit leaves out.
+TEST_F(TokenTest, WhoIsRefusedHasNoLineAmongTheRequests) {
+  std::vector<std::string> settings = Settings();
+  settings.push_back("log.level=info");
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server(settings);
+    const auto channel = DialTcp(server);
+    EXPECT_EQ(Call(channel, "Bearer token-a").Info(), "OK");
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(Call(channel).Info(), "UNAUTHENTICATED");
+    EXPECT_EQ(Call(channel, "Bearer token-r").ExecuteStream(), "PERMISSION_DENIED");
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("access_refused"));
+  EXPECT_THAT(log, HasSubstr("\"event\":\"request\",\"method\":\"GetServerInfo\""));
+  const std::vector<std::string> by_line = absl::StrSplit(log, '\n');
+  EXPECT_EQ(std::count_if(by_line.begin(), by_line.end(),
+                          [](const std::string& line) { return absl::StrContains(line, "\"event\":\"request\""); }),
+            1);
 }
 
 TEST_F(TokenTest, RolesDecideWhichMethods) {
