@@ -219,11 +219,13 @@ Daemon::~Daemon() {
 
 void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
   if (!next.ok()) return TellReload(ReloadCause::kSignal, next.status(), "");
-  const absl::StatusOr<Reloader::Outcome> outcome = reloader_->Reload(*next);
+  const auto tell = [this](const Reloader::Outcome& outcome) {
+    const std::string changed = absl::StrJoin(outcome.changed, ", ");
+    TellReload(ReloadCause::kSignal, absl::OkStatus(),
+               changed.empty() ? "no setting has changed" : "changed: " + changed);
+  };
+  const absl::StatusOr<Reloader::Outcome> outcome = reloader_->Reload(*next, tell);
   if (!outcome.ok()) return TellReload(ReloadCause::kSignal, outcome.status(), "");
-  const std::string changed = absl::StrJoin(outcome->changed, ", ");
-  TellReload(ReloadCause::kSignal, absl::OkStatus(),
-             changed.empty() ? "no setting has changed" : "changed: " + changed);
   if (outcome->need_restart.empty()) return;
   parts_->log->Event(LogLevel::kWarning, "reload",
                      "these take a restart and stay as they are: " + absl::StrJoin(outcome->need_restart, ", "));

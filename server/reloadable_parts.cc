@@ -16,9 +16,11 @@ using Commit = ReloadablePart::Commit;
 
 // A part that only takes values, which ValidateConfig has looked at.
 ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void(const ServerConfig&)> take) {
-  return {std::move(settings), [take = std::move(take)](const ServerConfig& config) -> absl::StatusOr<Commit> {
+  return {std::move(settings),
+          [take = std::move(take)](const ServerConfig& config) -> absl::StatusOr<Commit> {
             return [take, config] { take(config); };
-          }};
+          },
+          /*reads_files=*/false};
 }
 
 void TakeLimits(const ServerConfig& config, ServerParts* parts) {
@@ -64,9 +66,10 @@ std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
       TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms"},
                   [parts](const ServerConfig& config) { TakeLimits(config, parts); }),
       {{"identity.file", "identity.required", "identity.trust_unix_sockets"},
-       [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); }},
+       [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); },
+       /*reads_files=*/true},
       // The content of its files; their names and which of them there are belong to the listeners.
-      {{}, [parts](const ServerConfig& config) { return PrepareTls(config, parts); }},
+      {{}, [parts](const ServerConfig& config) { return PrepareTls(config, parts); }, /*reads_files=*/true},
   };
 }
 

@@ -17,13 +17,20 @@ ServerConfig Reloader::running() const {
   return running_;
 }
 
-bool Reloader::CanChange(const std::string& setting) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const ReloadablePart& part) {
-    return std::find(part.settings.begin(), part.settings.end(), setting) != part.settings.end();
-  });
+namespace {
+
+bool Takes(const ReloadablePart& part, const std::string& setting) {
+  return std::find(part.settings.begin(), part.settings.end(), setting) != part.settings.end();
 }
 
-absl::StatusOr<Reloader::Outcome> Reloader::Reload(const ServerConfig& next) {
+}  // namespace
+
+bool Reloader::CanChange(const std::string& setting) const {
+  return std::any_of(parts_.begin(), parts_.end(), [&](const ReloadablePart& part) { return Takes(part, setting); });
+}
+
+absl::StatusOr<Reloader::Outcome> Reloader::Reload(const ServerConfig& next,
+                                                   const std::function<void(const Outcome&)>& tell) {
   MutexLock lock(&mutex_);
   Outcome outcome;
   ServerConfig merged = running_;
@@ -37,24 +44,32 @@ absl::StatusOr<Reloader::Outcome> Reloader::Reload(const ServerConfig& next) {
   }
   // Old and new values together are a configuration that nobody has looked at yet.
   RETURN_IF_ERROR(ValidateConfig(merged));
-  RETURN_IF_ERROR(Apply(merged));
+  ASSIGN_OR_RETURN(const std::vector<ReloadablePart::Commit> commits, Prepare(merged, outcome.changed));
+  if (tell != nullptr) tell(outcome);
+  for (const ReloadablePart::Commit& commit : commits) commit();
   running_ = std::move(merged);
   return outcome;
 }
 
 absl::Status Reloader::ReloadFiles() {
   MutexLock lock(&mutex_);
-  return Apply(running_);
+  ASSIGN_OR_RETURN(const std::vector<ReloadablePart::Commit> commits, Prepare(running_, {}));
+  for (const ReloadablePart::Commit& commit : commits) commit();
+  return absl::OkStatus();
 }
 
-absl::Status Reloader::Apply(const ServerConfig& config) {
+absl::StatusOr<std::vector<ReloadablePart::Commit>> Reloader::Prepare(const ServerConfig& config,
+                                                                      const std::vector<std::string>& changed) const {
   std::vector<ReloadablePart::Commit> commits;
   for (const ReloadablePart& part : parts_) {
+    const bool is_concerned =
+        part.reads_files ||
+        std::any_of(changed.begin(), changed.end(), [&](const std::string& setting) { return Takes(part, setting); });
+    if (!is_concerned) continue;
     ASSIGN_OR_RETURN(ReloadablePart::Commit commit, part.prepare(config));
     commits.push_back(std::move(commit));
   }
-  for (const ReloadablePart::Commit& commit : commits) commit();
-  return absl::OkStatus();
+  return commits;
 }
 
 }  // namespace tensord::server

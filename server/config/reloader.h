@@ -18,8 +18,11 @@ struct ReloadablePart {
   using Commit = std::function<void()>;
 
   std::vector<std::string> settings;  // whose change it takes: "log.level"
-  // Reads and checks what it needs of the configuration, and changes nothing. Called at every reload.
+  // Reads and checks what it needs of the configuration, and changes nothing.
   std::function<absl::StatusOr<Commit>(const ServerConfig& config)> prepare;
+  // It is part of every reload: its files may have changed. Others are where one of their settings has, so that what an
+  // operator set by hand stays.
+  bool reads_files = false;
 };
 
 // Changes the configuration of a running server: everything that can change together, or nothing. Thread-safe.
@@ -32,15 +35,18 @@ class Reloader {
 
   Reloader(ServerConfig running, std::vector<ReloadablePart> parts);
 
-  // Takes a configuration that ParseCommandLine has validated. Where a part refuses, nothing has changed.
-  absl::StatusOr<Outcome> Reload(const ServerConfig& next);
+  // Takes a configuration that ParseCommandLine has validated. Where a part refuses, nothing has changed. `tell` hears
+  // of what is certain to be done just before it is done, while the log still has its old level; it may be null.
+  absl::StatusOr<Outcome> Reload(const ServerConfig& next, const std::function<void(const Outcome&)>& tell = nullptr);
   // Takes the files again that the running configuration names.
   absl::Status ReloadFiles();
 
   ServerConfig running() const;
 
  private:
-  absl::Status Apply(const ServerConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the parts that such a change concerns.
+  absl::StatusOr<std::vector<ReloadablePart::Commit>> Prepare(const ServerConfig& config,
+                                                              const std::vector<std::string>& changed) const;
   bool CanChange(const std::string& setting) const;
 
   const std::vector<ReloadablePart> parts_;

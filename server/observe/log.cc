@@ -23,10 +23,11 @@ absl::string_view NameOf(LogLevel level) {
     case LogLevel::kWarning:
       return "warning";
     case LogLevel::kError:
+      return "error";
     case LogLevel::kOff:
       break;
   }
-  return "error";
+  return "off";
 }
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {
@@ -93,6 +94,14 @@ Log::~Log() {
   }
   wake_.SignalAll();
   writer_.join();
+}
+
+void Log::SetLevel(LogLevel level) {
+  const auto tell = [&] { Event(LogLevel::kInfo, "log level", NameOf(level)); };
+  const bool is_told_before = Logs(LogLevel::kInfo);
+  if (is_told_before) tell();
+  level_.store(level, std::memory_order_relaxed);
+  if (!is_told_before) tell();
 }
 
 void Log::Event(LogLevel level, absl::string_view event, absl::string_view message,

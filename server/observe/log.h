@@ -53,8 +53,8 @@ class Log {
   }
   bool LogsRequests() const { return requests_ && Logs(LogLevel::kInfo); }
 
-  // From now on.
-  void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+  // From now on. The level tells of its change in a line, unless both, the old and the new one, leave such lines out.
+  void SetLevel(LogLevel level);
   void SetRequests(bool requests) { requests_.store(requests, std::memory_order_relaxed); }
 
   // An event of the server's own life: "listening", "draining".

@@ -16,7 +16,6 @@ void HandleSetLogLevel(UnaryCall* call) {
                                                         absl::string_view(request.level()).substr(0, 64), "\"")));
   }
   call->parts().log->SetLevel(level);
-  call->parts().log->Event(LogLevel::kInfo, "log level", request.level());
   call->Reply(v1::SetLogLevelResponse());
 }
 

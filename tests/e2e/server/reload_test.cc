@@ -237,5 +237,25 @@ TEST(ReloadTest, AnExpiredCertificateInUseKeepsNothingElseBack) {
   EXPECT_EQ(server.parts().authenticator->policy()->table->FindToken("token-a"), nullptr);
 }
 
+TEST(ReloadTest, WhatAnOperatorSetByHandStays) {
+  InProcessServer server({"log.level=error"});
+  server.parts().log->SetLevel(server::LogLevel::kOff);
+  server.daemon().Reload(Changed(server.daemon().config(), {"log.requests=false"}));
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kError));
+  server.daemon().Reload(Changed(server.daemon().config(), {"log.level=warning"}));
+  EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kWarning));
+}
+
+TEST(ReloadTest, TheLogTellsOfAReloadThatTurnsItDown) {
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server({"log.level=info"});
+    server.daemon().Reload(Changed(server.daemon().config(), {"log.level=off", "limits.default_deadline_ms=5000"}));
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("changed: limits.default_deadline_ms, log.level"));
+}
+
 }  // namespace
 }  // namespace tensord

@@ -186,6 +186,16 @@ TEST_F(LogTest, LevelsAndSwitches) {
   EXPECT_THAT(text_.str(), HasSubstr("\"level\":\"error\",\"event\":\"request\"")) << "our own bugs are always told";
 }
 
+TEST_F(LogTest, TellsOfItsLevelUnderTheOneThatSaysMore) {
+  {
+    Log log({}, Logger());
+    log.SetLevel(LogLevel::kOff);
+    log.SetLevel(LogLevel::kDebug);
+  }
+  EXPECT_THAT(text_.str(), HasSubstr(R"("event":"log level","message":"off")"));
+  EXPECT_THAT(text_.str(), HasSubstr(R"("event":"log level","message":"debug")"));
+}
+
 TEST_F(LogTest, LosesLinesRatherThanTime) {
   Log log({.max_waiting = 0}, Logger());
   log.Request(Record());

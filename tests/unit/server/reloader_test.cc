@@ -42,13 +42,15 @@ TEST(FlatSettingsTest, CopiesOne) {
 
 class ReloaderTest : public ::testing::Test {
  protected:
-  ReloadablePart Part(const std::string& setting, std::string* taken) {
-    return {{setting}, [this, setting, taken](const ServerConfig& config) -> absl::StatusOr<ReloadablePart::Commit> {
+  ReloadablePart Part(const std::string& setting, std::string* taken, bool reads_files = false) {
+    return {{setting},
+            [this, setting, taken](const ServerConfig& config) -> absl::StatusOr<ReloadablePart::Commit> {
               if (refused_ == setting) return absl::InvalidArgumentError("no");
               ++prepared_;
               const std::string value = config.log().level();
               return [taken, value] { *taken = value; };
-            }};
+            },
+            reads_files};
   }
 
   std::string first_, second_, refused_;
@@ -65,6 +67,21 @@ TEST_F(ReloaderTest, ChangesWhatCanAndNamesTheRest) {
   EXPECT_EQ(reloader.running().cpu().threads(), 2);
   EXPECT_THAT(reloader.Reload(ConfigOf({"log.level=error", "cpu.threads=3"}))->need_restart, ElementsAre("cpu.threads"))
       << "they still differ from what runs";
+}
+
+TEST_F(ReloaderTest, TellsBeforeItIsDone) {
+  Reloader reloader({}, {Part("log.level", &first_)});
+  std::vector<std::string> told;
+  const auto tell = [&](const Reloader::Outcome& outcome) {
+    EXPECT_EQ(first_, "");
+    told = outcome.changed;
+  };
+  EXPECT_TRUE(reloader.Reload(ConfigOf({"log.level=error"}), tell).ok());
+  EXPECT_THAT(told, ElementsAre("log.level"));
+  told.clear();
+  refused_ = "log.level";
+  EXPECT_FALSE(reloader.Reload(ConfigOf({"log.level=off"}), tell).ok());
+  EXPECT_THAT(told, IsEmpty());
 }
 
 TEST_F(ReloaderTest, ChangesAllOrNothing) {
@@ -89,9 +106,15 @@ TEST_F(ReloaderTest, LooksAtTheMixtureThatWillRun) {
 }
 
 TEST_F(ReloaderTest, FilesAreTakenAgainWithoutAChange) {
-  Reloader reloader(ConfigOf({"log.level=debug"}), {Part("log.level", &first_)});
+  Reloader reloader(ConfigOf({"log.level=debug"}),
+                    {Part("log.level", &first_, /*reads_files=*/true), Part("log.requests", &second_)});
   EXPECT_TRUE(reloader.ReloadFiles().ok());
   EXPECT_EQ(first_, "debug");
+  EXPECT_EQ(second_, "") << "reads none";
+  first_.clear();
+  EXPECT_TRUE(reloader.Reload(reloader.running()).ok());
+  EXPECT_EQ(first_, "debug");
+  EXPECT_EQ(second_, "") << "has not changed";
   refused_ = "log.level";
   EXPECT_FALSE(reloader.ReloadFiles().ok());
 }
