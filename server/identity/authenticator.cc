@@ -41,11 +41,13 @@ std::vector<std::string> CertificateNames(const grpc::CallbackServerContext& con
 
 Credentials CredentialsOf(const grpc::CallbackServerContext& context, const IdentityPolicy& policy) {
   Credentials credentials;
-  const auto range = context.client_metadata().equal_range("authorization");
-  for (auto entry = range.first; entry != range.second; ++entry) {
-    credentials.authorizations.emplace_back(entry->second.data(), entry->second.size());
+  if (policy.table != nullptr) {
+    const auto range = context.client_metadata().equal_range("authorization");
+    for (auto entry = range.first; entry != range.second; ++entry) {
+      credentials.authorizations.emplace_back(entry->second.data(), entry->second.size());
+    }
+    if (!credentials.authorizations.empty()) return credentials;  // it decides
   }
-  if (!credentials.authorizations.empty()) return credentials;  // it decides
   if (policy.takes_certificates) credentials.certificate_names = CertificateNames(context);
   if (policy.required && policy.trusts_unix_sockets) {
     credentials.over_unix_socket = absl::StartsWith(context.peer(), "unix:");

@@ -27,9 +27,10 @@ struct Credentials {
   bool over_unix_socket = false;
 };
 
-// Decides who makes a call and whether that caller may, at the beginning of each. A token wins over a certificate, and
-// one that nobody has is refused even where none is asked for. Thread-safe, never blocks on anything slow; a policy is
-// replaced while calls are decided by the old one. Metrics and audit must outlive it.
+// Decides who makes a call and whether that caller may, at the beginning of each. Where there is a table of callers a
+// token wins over a certificate, and one that nobody has is refused even where none is asked for; where there is none
+// nobody has a token, and what calls bring as one is not looked at. Thread-safe, never blocks on anything slow; a
+// policy is replaced while calls are decided by the old one. Metrics and audit must outlive it.
 class Authenticator {
  public:
   Authenticator(ControlMetrics* metrics, Audit* audit) : metrics_(metrics), audit_(audit) {}

@@ -222,6 +222,13 @@ TEST_F(TlsTest, CertificatesOfClientsAreTenants) {
   EXPECT_EQ(Call(Dial(server, ca_), "Bearer token-t").Info(), "PERMISSION_DENIED");
 }
 
+TEST_F(TlsTest, WithoutATableOfCallersTokensAreNotLookedAt) {
+  InProcessServer server(Settings({"tls.client_ca=" + folder_.PathOf("clients.pem")}));
+  EXPECT_EQ(Call(Dial(server, ca_, client_ca_.Issue()), "Bearer whatever").Execute(), "OK");
+  EXPECT_EQ(Call(Dial(server, ca_), "Bearer whatever").Execute(), "UNAUTHENTICATED");
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "no_credentials"), 1);
+}
+
 TEST_F(TlsTest, CertificatesThatDoNotVerifyDoNotConnect) {
   InProcessServer server(MutualSettings({"tls.require_client_certificate=true"}));
   const CertificateSubject subject{.names = "URI:spiffe://example.org/s"};
