@@ -25,6 +25,8 @@ absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
     sweep_at_ = std::max(kFewTenants, 2 * full_at_.size());
   }
   absl::Time& full_at = full_at_.try_emplace(tenant, now).first->second;
+  // No bucket takes longer, unless the clock was put back.
+  full_at = std::min(full_at, now + depth_);
   const absl::Time full_then = std::max(full_at, now) + interval_;
   const absl::Duration missing = full_then - now - depth_;
   if (missing > absl::ZeroDuration()) {

@@ -17,11 +17,11 @@ void Audit::Refused(AuthRefusal reason, RpcMethod method, const std::string& pee
 bool Audit::Take(int64_t* left_out) {
   const absl::Time now = clock_();
   MutexLock lock(&mutex_);
-  if (now > counted_) {
-    if (counted_ != absl::InfinitePast()) lines_ += absl::ToDoubleSeconds(now - counted_) * kPerSecond;
-    lines_ = std::min<double>(lines_, kBurst);
-    counted_ = now;
+  if (now > counted_ && counted_ != absl::InfinitePast()) {
+    lines_ = std::min<double>(lines_ + absl::ToDoubleSeconds(now - counted_) * kPerSecond, kBurst);
   }
+  // Also where the clock was put back: to wait until it is there again would leave lines out for as long.
+  counted_ = now;
   if (lines_ < 1) {
     ++left_out_;
     return false;

@@ -177,5 +177,16 @@ TEST_F(AuthenticatorTest, TheLogIsNotFlooded) {
   EXPECT_THAT(log, HasSubstr("980 lines like this were left out"));
 }
 
+TEST_F(AuthenticatorTest, AClockThatIsPutBackHidesNobody) {
+  authenticator().Replace(PolicyOf(callers_));
+  for (int i = 0; i < 1000; ++i) Admit({});
+  now_ -= absl::Hours(1);
+  Admit({});
+  now_ += absl::Seconds(1);
+  for (int i = 0; i < 1000; ++i) Admit({});
+  const std::string log = TakeLog();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + Audit::kPerSecond);
+}
+
 }  // namespace
 }  // namespace tensord::server

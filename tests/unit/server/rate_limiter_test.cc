@@ -36,6 +36,15 @@ TEST(RateLimiterTest, ABurstAndThenTheRate) {
   EXPECT_FALSE(limiter.Admit("a", now).ok());
 }
 
+TEST(RateLimiterTest, AClockThatIsPutBackCostsABucketAtMost) {
+  RateLimiter limiter({.per_second = 10, .burst = 3});
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  const absl::Time before = kNow - absl::Hours(1);
+  const RefusalDetail detail = *DetailOf(limiter.Admit("a", before));
+  EXPECT_EQ(detail.retry_after, absl::Milliseconds(100));
+  EXPECT_TRUE(limiter.Admit("a", before + detail.retry_after).ok());
+}
+
 TEST(RateLimiterTest, TheBurstIsASecondsUnlessItIsSet) {
   RateLimiter limiter({.per_second = 7});
   for (int i = 0; i < 7; ++i) EXPECT_TRUE(limiter.Admit("a", kNow).ok()) << i;
