@@ -68,6 +68,19 @@ class Call {
     }
     return Outcome(stream->Finish());
   }
+  std::string PutTensor() {
+    v1::PutTensorResponse response;
+    const auto stream = stub_->PutTensor(&context_, &response);
+    stream->WritesDone();
+    return Outcome(stream->Finish());
+  }
+  std::string GetTensor() {
+    const auto stream = stub_->GetTensor(&context_, v1::GetTensorRequest());
+    v1::GetTensorResponse response;
+    while (stream->Read(&response)) {
+    }
+    return Outcome(stream->Finish());
+  }
 
  private:
   std::unique_ptr<v1::Compute::Stub> stub_;
@@ -92,9 +105,11 @@ TEST_F(TokenTest, OnlyCallersWithATokenComeInOverTcp) {
   EXPECT_EQ(Call(channel).Execute(), "UNAUTHENTICATED");
   EXPECT_EQ(Call(channel).Info(), "UNAUTHENTICATED");
   EXPECT_EQ(Call(channel).ExecuteStream(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel).PutTensor(), "UNAUTHENTICATED");
+  EXPECT_EQ(Call(channel).GetTensor(), "UNAUTHENTICATED");
   EXPECT_EQ(Call(channel, "Bearer token-b").Execute(), "UNAUTHENTICATED");
   EXPECT_EQ(Call(channel, "Basic token-a").Execute(), "UNAUTHENTICATED");
-  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "no_credentials"), 3);
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "no_credentials"), 5);
   EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "unknown_token"), 1);
   EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "malformed"), 1);
   // Probes show nothing.
@@ -132,8 +147,10 @@ TEST_F(TokenTest, RolesDecideWhichMethods) {
 }
 
 TEST_F(TokenTest, UnixSocketsAreTrustedUnlessToldOtherwise) {
+  const mode_t before = umask(0022);
   {
     InProcessServer server(Settings());
+    umask(before);
     struct stat info {};
     ASSERT_EQ(stat(server.socket_path().c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 07777, 0600u);

@@ -107,7 +107,22 @@ TEST_F(AuthenticatorTest, AllowsWhatTheRolesSay) {
               AllOf(HasSubstr("PutTensor needs the role execute"), HasSubstr("has read")));
 }
 
-// No method is open to a caller without roles, and every method is open to one who has the role that the table says.
+// Literally: a method whose role is changed is to be changed here too.
+TEST_F(AuthenticatorTest, TheRolesOfMethodsAreThese) {
+  for (const RpcMethod method : {RpcMethod::kDrain, RpcMethod::kEvictPrograms, RpcMethod::kListPrograms,
+                                 RpcMethod::kListSessions, RpcMethod::kSetLogLevel}) {
+    EXPECT_EQ(RoleFor(method), Role::kAdmin) << std::string(Name(method));
+  }
+  for (const RpcMethod method : {RpcMethod::kCompile, RpcMethod::kExecute, RpcMethod::kExecuteStream,
+                                 RpcMethod::kOpenSession, RpcMethod::kPutTensor, RpcMethod::kGetTensor}) {
+    EXPECT_EQ(RoleFor(method), Role::kExecute) << std::string(Name(method));
+  }
+  for (const RpcMethod method : {RpcMethod::kGetProgram, RpcMethod::kGetServerInfo}) {
+    EXPECT_EQ(RoleFor(method), Role::kRead) << std::string(Name(method));
+  }
+}
+
+// No method is open to a caller who has another role alone.
 TEST_F(AuthenticatorTest, EveryMethodNeedsItsRole) {
   for (size_t i = 0; i < kNumRpcMethods; ++i) {
     const auto method = static_cast<RpcMethod>(i);
