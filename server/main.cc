@@ -1,7 +1,9 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,16 +40,19 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
 
-  const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config);
-  if (!daemon.ok()) return Complain(daemon.status());
-  const StopSignals signals([&daemon] { (*daemon)->RequestStop(); },
-                            [&daemon, &arguments] { (*daemon)->Reload(ReadConfig(arguments)); });
-  for (const std::string& address : (*daemon)->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
-  if (!(*daemon)->metrics_address().empty()) {
-    Print(absl::StrCat("listening metrics ", (*daemon)->metrics_address(), "\n"));
-  }
-  if (!(*daemon)->admin_address().empty()) Print(absl::StrCat("listening admin ", (*daemon)->admin_address(), "\n"));
-  (*daemon)->RunUntilStopped();
+  std::unique_ptr<Daemon> daemon;
+  // Before the daemon starts: its manager may send a signal as soon as it hears that the server is ready, and a start
+  // takes a while.
+  StopSignals signals;
+  absl::StatusOr<std::unique_ptr<Daemon>> started = Daemon::Start(config);
+  if (!started.ok()) return Complain(started.status());
+  daemon = *std::move(started);
+  signals.Deliver([&daemon] { daemon->RequestStop(); },
+                  [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
+  for (const std::string& address : daemon->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
+  if (!daemon->metrics_address().empty()) Print(absl::StrCat("listening metrics ", daemon->metrics_address(), "\n"));
+  if (!daemon->admin_address().empty()) Print(absl::StrCat("listening admin ", daemon->admin_address(), "\n"));
+  daemon->RunUntilStopped();
   return 0;
 }
 

@@ -38,26 +38,33 @@ void SetHandler(void (*handler)(int)) {
 
 }  // namespace
 
-StopSignals::StopSignals(std::function<void()> on_stop, std::function<void()> on_reload)
-    : on_stop_(std::move(on_stop)), on_reload_(std::move(on_reload)) {
+StopSignals::StopSignals() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;  // out of descriptors: signals end the process at once, as without this
   read_end_ = ends[0];
   write_end_ = ends[1];
   fcntl(write_end_, F_SETFL, O_NONBLOCK);
   signal_pipe = write_end_;
-  thread_ = std::thread([this] { Loop(); });
   SetHandler(&OnSignal);
+}
+
+void StopSignals::Deliver(std::function<void()> on_stop, std::function<void()> on_reload) {
+  if (read_end_ < 0) return;
+  on_stop_ = std::move(on_stop);
+  on_reload_ = std::move(on_reload);
+  thread_ = std::thread([this] { Loop(); });
 }
 
 StopSignals::~StopSignals() {
   if (read_end_ < 0) return;
   SetHandler(SIG_DFL);
   signal_pipe = -1;
-  fcntl(write_end_, F_SETFL, 0);  // the last byte must get in
-  while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
+  if (thread_.joinable()) {
+    fcntl(write_end_, F_SETFL, 0);  // the last byte must get in
+    while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
+    }
+    thread_.join();
   }
-  thread_.join();
   close(read_end_);
   close(write_end_);
 }

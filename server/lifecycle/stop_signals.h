@@ -12,18 +12,20 @@ namespace tensord::server {
 // object at a time.
 class StopSignals {
  public:
-  // Calls `on_stop` or `on_reload` once a signal, from the thread, until destroyed. Then the signals act as they did
-  // before.
-  StopSignals(std::function<void()> on_stop, std::function<void()> on_reload);
+  // From now on signals are kept; once it is destroyed they act as they did before.
+  StopSignals();
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  // Calls `on_stop` or `on_reload` once a signal, those first that were kept, from the thread, until destroyed. Once.
+  void Deliver(std::function<void()> on_stop, std::function<void()> on_reload);
+
  private:
   void Loop();
 
-  const std::function<void()> on_stop_;
-  const std::function<void()> on_reload_;
+  std::function<void()> on_stop_;
+  std::function<void()> on_reload_;
   int read_end_ = -1;
   int write_end_ = -1;
   std::thread thread_;  // last: it uses everything above

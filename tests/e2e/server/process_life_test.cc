@@ -1,6 +1,7 @@
 // The life of the binary: killed under load, stopped under load, and what it tells the manager that started it.
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/server_process.h"
+#include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
 namespace {
@@ -235,6 +237,45 @@ TEST_F(ProcessLifeTest, TellsItsManagerHowItIs) {
   EXPECT_THAT(message, StartsWith("STOPPING=1\n"));
   EXPECT_EQ(server.Wait(), 0);
   close(manager);
+}
+
+// A graph that the server reads from a pipe holds its start up until the test has sent what it wants.
+TEST_F(ProcessLifeTest, SignalsDuringTheStartWaitForIt) {
+  std::string json;
+  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(LargeSum(), &json).ok());
+  const std::string pipe = folder_.path() + "/sum.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const PrivateFolder files;
+  const std::string config = files.Write("config", "limits { default_deadline_ms: 1000 }");
+  const std::vector<std::string> flags = {"--listen=" + Target(), "--log-level=off", "--config=" + config,
+                                          "--set=warm_up.graphs=" + pipe};
+  const auto start_and_send = [&](Process& server, int signal) {
+    std::ofstream graph(pipe);  // opens when the server reads it
+    files.Write("config", "limits { default_deadline_ms: 2000 }");
+    server.Signal(signal);
+    graph << json;
+  };
+  {
+    Process server(flags);
+    start_and_send(server, SIGHUP);
+    ASSERT_THAT(server.Line(), StartsWith("listening grpc"));
+    const auto stub = Dial(Target());
+    EXPECT_TRUE(WaitFor([&] {
+      grpc::ClientContext context;
+      v1::ServerInfo info;
+      if (!stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok()) return false;
+      for (const v1::Limit& limit : info.limits()) {
+        if (limit.name() == "default_deadline_ms") return limit.value() == 2000;
+      }
+      return false;
+    }));
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.Wait(), 0);
+  }
+  Process server(flags);
+  start_and_send(server, SIGTERM);
+  EXPECT_THAT(server.Line(), StartsWith("listening grpc"));
+  EXPECT_EQ(server.Wait(), 0);
 }
 
 TEST_F(ProcessLifeTest, WarmsUpAListBeforeItIsReady) {
