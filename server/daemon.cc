@@ -290,11 +290,14 @@ void Daemon::Stop() {
     stopped_ = true;
   }
   if (health_ == nullptr) return;  // it never served
-  parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
+  parts_->log->Event(
+      LogLevel::kInfo, "stopping",
+      absl::StrCat("health says NOT_SERVING; calls are still taken for ", config_.drain().grace_ms(), " ms"));
   notifier_.Stopping("ends the calls in progress");
   health_->SetServing(false);
   if (config_.drain().grace_ms() > 0) WaitOutGrace();
   parts_->gate->MoveTo(ServingState::kDraining);
+  parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
   absl::Duration timeout = absl::Milliseconds(config_.drain().timeout_ms());
   {
     MutexLock lock(&mutex_);

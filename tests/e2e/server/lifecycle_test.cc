@@ -77,18 +77,28 @@ TEST(HealthTest, WatchSeesTheDrain) {
 }
 
 TEST(DrainTest, TheGraceStillTakesCalls) {
-  InProcessServer server({"drain.grace_ms=3600000"});
-  const v1::ExecuteRequest warm =
-      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
-  server.RequestStop();
-  const auto channel = server.Dial();
-  EXPECT_TRUE(WaitFor([&] {
-    return CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest("tensord.v1.Compute")).bytes == kNotServing;
-  }));
-  v1::ExecuteResponse response;
-  EXPECT_TRUE(Execute(server.stub(), warm, &response).ok());
-  server.RequestStop();  // ends the grace
-  server.WaitUntilStopped();
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server({"drain.grace_ms=3600000", "log.level=info"});
+    const v1::ExecuteRequest warm =
+        WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+    server.RequestStop();
+    const auto channel = server.Dial();
+    EXPECT_TRUE(WaitFor([&] {
+      return CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest("tensord.v1.Compute")).bytes == kNotServing;
+    }));
+    v1::ExecuteResponse response;
+    EXPECT_TRUE(Execute(server.stub(), warm, &response).ok());
+    server.WaitUntilIdle();
+    server.RequestStop();  // ends the grace
+    server.WaitUntilStopped();
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const size_t stopping = log.find("\"event\":\"stopping\""), call = log.find("\"method\":\"Execute\""),
+               draining = log.find("\"event\":\"draining\"");
+  ASSERT_NE(draining, std::string::npos) << log;
+  EXPECT_LT(stopping, call);
+  EXPECT_LT(call, draining);
 }
 
 TEST(DrainTest, CallsThatTakeTooLongAreCancelled) {
