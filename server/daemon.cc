@@ -68,6 +68,11 @@ absl::StatusOr<std::optional<ListenAddress>> ParseAdminAddress(const ServerConfi
   return address;
 }
 
+void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits.metadata_bytes()));
+}
+
 absl::Status CannotListen(const std::string& addresses) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
@@ -113,9 +118,7 @@ absl::Status Daemon::Listen() {
   grpc::ServerBuilder builder;
   // Without this a second server on the same port would start, and take part of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             static_cast<int>(config_.limits().streams_per_connection()));
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(config_.limits().metadata_bytes()));
+  AddConnectionLimits(config_.limits(), &builder);
   builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits().message_bytes()));
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
@@ -165,7 +168,7 @@ absl::Status Daemon::ListenForOperators() {
   builder.RegisterService(parts_->admin_service.get());
   int port = 0;
   builder.AddListeningPort(address->ToString(), CredentialsFor(*address), &port);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(config_.limits().metadata_bytes()));
+  AddConnectionLimits(config_.limits(), &builder);
   {
     const SocketMode mode(/*group=*/false);
     admin_server_ = builder.BuildAndStart();

@@ -127,7 +127,8 @@ std::string HelpText() {
   absl::StrAppend(
       &text,
       "\nThe bound addresses are printed one a line, \"listening grpc unix:/path\", as soon as the server is "
-      "ready. SIGTERM and SIGINT\nlet calls in progress end and then stop it; a second signal stops it at once.\n");
+      "ready. SIGTERM and SIGINT\nlet calls in progress end and then stop it; a second signal stops it at once. SIGHUP "
+      "makes it read\n--config and the files that it names again.\n");
   return text;
 }
 
