@@ -73,6 +73,13 @@ void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits.metadata_bytes()));
 }
 
+absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
+  for (const ListenAddress& address : addresses) {
+    if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CannotListen(const std::string& addresses) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
@@ -101,9 +108,7 @@ absl::Status Daemon::Listen() {
     ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
     addresses.push_back(std::move(address));
   }
-  for (const ListenAddress& address : addresses) {
-    if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
-  }
+  RETURN_IF_ERROR(PrepareSocketPaths(addresses));  // before anything that takes long
   std::string files = FileWatch::StateOf(WatchedFiles(config_));
   ASSIGN_OR_RETURN(parts_, Compose(config_));
   if (!config_.metrics().empty()) {
@@ -127,6 +132,7 @@ absl::Status Daemon::Listen() {
   for (size_t i = 0; i < addresses.size(); ++i) {
     builder.AddListeningPort(addresses[i].ToString(), CredentialsFor(addresses[i]), &ports[i]);
   }
+  RETURN_IF_ERROR(PrepareSocketPaths(addresses));  // another server may have come while this one warmed up
   {
     const SocketMode mode(/*group=*/true);
     server_ = builder.BuildAndStart();
@@ -312,7 +318,7 @@ void Daemon::Stop() {
   server_->Shutdown(std::chrono::system_clock::now() + (empty ? kFlushTime : std::chrono::milliseconds(0)));
   server_->Wait();
   if (admin_server_ != nullptr) {
-    admin_server_->Shutdown(std::chrono::system_clock::now());
+    admin_server_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
     admin_server_->Wait();
   }
   parts_->gate->MoveTo(ServingState::kStopped);
