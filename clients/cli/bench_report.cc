@@ -137,7 +137,9 @@ std::string RunText(const BenchRun& run) {
     absl::StrAppendFormat(&text, "  goodput is %.3g of the peak, %.6g/s in a closed loop of %d\n",
                           run.overload->goodput_ratio, run.overload->peak_goodput, run.overload->peak_concurrency);
   }
-  if (result.never_sent > 0) absl::StrAppend(&text, "  never sent: ", result.never_sent, ", too many were under way\n");
+  if (result.never_sent > 0)
+    absl::StrAppend(&text, "  never sent: ", result.never_sent,
+                    ", as too many were under way or this program is too slow\n");
   if (result.failed_dials > 0)
     absl::StrAppend(&text, "  connections that could not be made: ", result.failed_dials, "\n");
   AppendWorkload(result.Total(), run.rate.has_value(), seconds, &text);
@@ -185,15 +187,25 @@ google::protobuf::Struct RunJson(const BenchRun& run) {
 std::vector<std::string> MissedGates(const BenchRun& run, const BenchGates& gates) {
   std::vector<std::string> missed;
   const WorkloadResult total = run.result.Total();
-  const auto check_p99 = [&](const LatencyHistogram& times, const std::optional<absl::Duration>& largest,
-                             absl::string_view what) {
-    if (!largest.has_value() || times.Quantile(0.99) <= *largest) return;
-    missed.push_back(absl::StrCat("the p99 of ", what, " is ", ShortTime(times.Quantile(0.99)), ", more than ",
-                                  ShortTime(*largest), ": ", RunTitle(run)));
+  // `unanswered` calls took longer than any limit.
+  const auto check_p99 = [&](const LatencyHistogram& times, int64_t unanswered,
+                             const std::optional<absl::Duration>& largest, absl::string_view what) {
+    const int64_t all = times.count() + unanswered;
+    if (!largest.has_value() || all == 0) return;
+    if (100 * unanswered > all) {
+      missed.push_back(absl::StrCat("the p99 of ", what, " is more than any limit, as ", unanswered, " of ", all,
+                                    " calls failed, did not end or were never sent: ", RunTitle(run)));
+      return;
+    }
+    const absl::Duration p99 = times.Quantile(0.99 * static_cast<double>(all) / static_cast<double>(times.count()));
+    if (p99 <= *largest) return;
+    missed.push_back(absl::StrCat("the p99 of ", what, " is ", ShortTime(p99), ", more than ", ShortTime(*largest),
+                                  ": ", RunTitle(run)));
   };
   if (total.ok == 0) missed.push_back(absl::StrCat("no call succeeded: ", RunTitle(run)));
-  check_p99(total.latency, gates.largest_p99, "latency");
-  check_p99(total.refusals(), gates.largest_refusal_p99, "refusals");
+  // Refusals have a gate of their own.
+  check_p99(total.latency, total.failed() + total.unfinished + run.result.never_sent, gates.largest_p99, "latency");
+  check_p99(total.refusals(), 0, gates.largest_refusal_p99, "refusals");
   if (gates.least_goodput_ratio.has_value() && run.overload.has_value() &&
       run.overload->goodput_ratio < *gates.least_goodput_ratio) {
     missed.push_back(absl::StrFormat("goodput is %.3g of the peak, less than %.3g: %s", run.overload->goodput_ratio,

@@ -50,7 +50,9 @@ class Call {
     bool failed_dial = false;  // it should have been cut, and went by an ordinary connection instead
 
     // No server answered: another call at once would do no better.
-    bool is_unreachable() const { return code == absl::StatusCode::kUnavailable && reason.empty(); }
+    bool is_unreachable() const {
+      return end == End::kFailed && code == absl::StatusCode::kUnavailable && reason.empty();
+    }
   };
 
   Call(const LoadPlan* plan, grpc::CompletionQueue* queue, uint64_t seed) : plan_(plan), queue_(queue), random_(seed) {}

@@ -62,7 +62,7 @@ struct LoadResult {
   std::vector<WorkloadResult> workloads;  // in the order of the plan
   absl::Duration measured;                // without the warm-up; shorter than planned where interrupted
   int64_t ok_in_time = 0;                 // answered while it was measured
-  int64_t never_sent = 0;                 // due, but too many were outstanding until the end
+  int64_t never_sent = 0;                 // due, but too many were outstanding until the end, or we were too slow
   int64_t failed_dials = 0;               // connections to cut that could not be made
   double client_cores = 0;                // processor time of this process per second
   bool is_interrupted = false;

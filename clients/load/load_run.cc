@@ -186,12 +186,12 @@ void LoadRun::KeepTime() {
       is_measuring = true;
       processor_seconds_ = ProcessorSeconds();
     }
+    if (plan_.rate.has_value()) SendWhatIsDue(now);
     if (is_interrupted()) {
       was_interrupted_ = true;
       measured_to_ = std::max(now, measured_from_);
       break;
     }
-    if (plan_.rate.has_value()) SendWhatIsDue(now);
     Clock::time_point until = std::min(ends_, now + kLook);
     if (!is_measuring) until = std::min(until, measured_from_);
     // A call that is due while none is idle waits for one, which wakes us.
@@ -199,9 +199,10 @@ void LoadRun::KeepTime() {
     for (const TimerQueue::Entry& entry : timers_.WaitUntil(until)) Fire(entry);
   }
   processor_seconds_ = is_measuring ? ProcessorSeconds() - processor_seconds_ : 0;
-  if (plan_.rate.has_value() && !was_interrupted_) {
-    SendWhatIsDue(ends_);
-    for (; next_due_ < ends_; next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next())) ++never_sent_;
+  if (!plan_.rate.has_value()) return;
+  if (!was_interrupted_) SendWhatIsDue(ends_);
+  for (; next_due_ < measured_to_.load(); next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next())) {
+    if (next_due_ >= measured_from_) ++never_sent_;
   }
 }
 

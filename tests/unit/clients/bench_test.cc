@@ -13,6 +13,7 @@
 #include "clients/cli/bench_report.h"
 #include "clients/cli/command.h"
 #include "clients/cli/file.h"
+#include "clients/load/call.h"
 #include "clients/load/load_result.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
@@ -23,8 +24,11 @@
 namespace tensord::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
 
 struct Outcome {
@@ -211,8 +215,7 @@ TEST_F(BenchTest, OverloadIsAMultipleOfThePeak) {
   EXPECT_THAT(missed.err, HasSubstr("of the peak, less than 1e+03"));
 }
 
-TEST_F(BenchTest, GateIsMissedOrKept) {
-  EXPECT_EQ(Bench({"--duration=50ms", "--warmup=0s", "--max-p99=1h"}).status, kExitOk);
+TEST_F(BenchTest, MissedGateIsItsExitStatus) {
   const Outcome missed = Bench({"--duration=50ms", "--warmup=0s", "--max-p99=1ns"});
   EXPECT_EQ(missed.status, kExitFailed);
   EXPECT_THAT(missed.err, HasSubstr("the p99 of latency is "));
@@ -232,6 +235,21 @@ TEST_F(BenchTest, InterruptionPrintsWhatThereIs) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("closed loop of 2")));
 }
 
+TEST_F(BenchTest, CallsThatAreDueAtAnInterruptionWereNeverSent) {
+  std::atomic<bool> was_interrupted = false;
+  server_.refuse_execute = [&](const auto&, const grpc::ServerContext& context) {
+    // The only call that may be under way, while others are due.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!was_interrupted.exchange(true)) kill(getpid(), SIGINT);
+    while (!context.IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return grpc::Status(grpc::StatusCode::CANCELLED, "as you wish");
+  };
+  const Fields run = Run({"--rate=1000", "--arrivals=fixed", "--max-outstanding=1", "--duration=1h"}, kExitFailed);
+  EXPECT_EQ(Number(run, "unfinished"), 1);
+  // A call is due every millisecond, the first at once.
+  EXPECT_GE(Number(run, "never_sent"), 98);
+}
+
 TEST_F(BenchTest, MistakesAreUsage) {
   for (const char* bad : {"--concurrency=0",   "--concurrency=1,x", "--rate=0",
                           "--rate=-1",         "--duration=0s",     "--duration=soon",
@@ -249,12 +267,78 @@ TEST_F(BenchTest, MistakesAreUsage) {
   EXPECT_EQ(Bench({"--workload=/nowhere.json"}).status, kExitFailed);
 }
 
+// A run in which `ok` calls took a millisecond, and some a second.
+BenchRun RunOf(int ok, int slow) {
+  load::WorkloadResult workload = {.name = "tiny f32"};
+  for (int i = 0; i < ok; ++i) workload.CountOk(absl::Milliseconds(1), absl::ZeroDuration(), {});
+  for (int i = 0; i < slow; ++i) workload.CountOk(absl::Seconds(1), absl::ZeroDuration(), {});
+  BenchRun run = {.workload = "tiny f32", .rate = 100};
+  run.result.workloads.push_back(std::move(workload));
+  return run;
+}
+
+TEST(BenchReport, GateOfLatencyIsMissedPastOneCallOfAHundred) {
+  const BenchGates gates = {.largest_p99 = absl::Milliseconds(2)};
+  EXPECT_THAT(MissedGates(RunOf(99, 1), gates), IsEmpty());
+  EXPECT_THAT(MissedGates(RunOf(98, 2), gates), ElementsAre(HasSubstr("the p99 of latency is 1s, more than 2ms: ")));
+}
+
+TEST(BenchReport, CallsThatAreNotAnsweredTakeLongerThanAnyLimit) {
+  const BenchGates gates = {.largest_p99 = absl::Hours(1)};
+  const auto with = [](int ok, const auto& change) {
+    BenchRun run = RunOf(ok, 0);
+    change(run.result);
+    return run;
+  };
+  const auto hang = [](load::LoadResult& result) { result.workloads[0].unfinished = 2; };
+  EXPECT_THAT(MissedGates(with(98, hang), gates), ElementsAre(HasSubstr("2 of 100 calls failed, did not end")));
+  EXPECT_THAT(MissedGates(with(198, hang), gates), IsEmpty());
+  const auto stall = [](load::LoadResult& result) { result.never_sent = 2; };
+  EXPECT_THAT(MissedGates(with(98, stall), gates), SizeIs(1));
+  const auto fail = [](load::LoadResult& result) {
+    for (int i = 0; i < 2; ++i) {
+      result.workloads[0].CountFailure(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED", absl::Seconds(1));
+    }
+  };
+  EXPECT_THAT(MissedGates(with(98, fail), gates), SizeIs(1));
+  const auto refuse = [](load::LoadResult& result) {
+    for (int i = 0; i < 50; ++i) {
+      result.workloads[0].CountFailure(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", absl::Seconds(1));
+    }
+    result.workloads[0].cancelled = result.workloads[0].disconnected = 50;
+  };
+  EXPECT_THAT(MissedGates(with(98, refuse), gates), IsEmpty());
+  // One that fails and one that is slow are two of a hundred.
+  BenchRun both = RunOf(98, 1);
+  both.result.never_sent = 1;
+  EXPECT_THAT(MissedGates(both, {.largest_p99 = absl::Milliseconds(2)}), ElementsAre(HasSubstr("is 1s, more than")));
+}
+
+TEST(BenchReport, GateOfRefusalsIsMissedOrKept) {
+  BenchRun run = RunOf(1, 0);
+  const BenchGates gates = {.largest_refusal_p99 = absl::Milliseconds(2)};
+  EXPECT_THAT(MissedGates(run, gates), IsEmpty());
+  run.result.workloads[0].CountFailure(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", absl::Seconds(1));
+  EXPECT_THAT(MissedGates(run, gates), ElementsAre(HasSubstr("the p99 of refusals is 1s, more than 2ms: ")));
+}
+
 TEST(BenchReport, TimesAreShort) {
   EXPECT_EQ(ShortTime(absl::ZeroDuration()), "0");
   EXPECT_EQ(ShortTime(absl::Nanoseconds(17)), "17ns");
   EXPECT_EQ(ShortTime(absl::Microseconds(1234)), "1.23ms");
   EXPECT_EQ(ShortTime(absl::Microseconds(999.9)), "1ms");
   EXPECT_EQ(ShortTime(absl::Seconds(4321)), "4321s");
+}
+
+TEST(LoadCalls, CutConnectionIsNoServerThatIsGone) {
+  using End = load::Call::Outcome::End;
+  const load::Call::Outcome cut = {.end = End::kDisconnected, .code = absl::StatusCode::kUnavailable};
+  EXPECT_FALSE(cut.is_unreachable());
+  const load::Call::Outcome gone = {.end = End::kFailed, .code = absl::StatusCode::kUnavailable};
+  EXPECT_TRUE(gone.is_unreachable());
+  const load::Call::Outcome drains = {
+      .end = End::kFailed, .code = absl::StatusCode::kUnavailable, .reason = "DRAINING"};
+  EXPECT_FALSE(drains.is_unreachable());
 }
 
 TEST(LoadResults, KeepABoundedNumberOfFailures) {
