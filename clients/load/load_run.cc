@@ -34,6 +34,9 @@ constexpr std::chrono::seconds kLateness(1);
 // Between looks at whether the run is interrupted, and between calls to a server that is gone.
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::milliseconds kUnreachablePause(10);
+// How much is sent at once where more is due than we can send, so that fates and interruptions are not late.
+constexpr int kSliceCalls = 64;
+constexpr std::chrono::milliseconds kSlice(1);
 // The mean latency follows that of the last calls.
 constexpr int64_t kMeanWeight = 16;
 
@@ -77,7 +80,8 @@ class LoadRun {
   Call* NewCall();
   Call* TakeIdle();
   void Begin(Call* call, Clock::time_point due);
-  void SendWhatIsDue(Clock::time_point now);
+  // Sends a slice of what is due, and returns whether another one can be sent at once.
+  bool SendWhatIsDue(Clock::time_point now);
   void KeepTime();
   void Fire(const TimerQueue::Entry& entry);
   void Drain();
@@ -159,14 +163,19 @@ void LoadRun::Begin(Call* call, Clock::time_point due) {
   call->Send(stubs_[next_stub_.fetch_add(1, std::memory_order_relaxed) % stubs_.size()]);
 }
 
-void LoadRun::SendWhatIsDue(Clock::time_point now) {
-  while (next_due_ <= now && next_due_ < ends_ && Clock::now() < ends_ + kLateness) {
+bool LoadRun::SendWhatIsDue(Clock::time_point now) {
+  const Clock::time_point slice_ends = std::min(Clock::now() + kSlice, ends_ + kLateness);
+  int sent = 0;
+  while (next_due_ <= now && next_due_ < ends_) {
+    if (sent == kSliceCalls || Clock::now() >= slice_ends) return slice_ends < ends_ + kLateness;
     Call* const call = TakeIdle();
-    if (call == nullptr) return;
+    if (call == nullptr) return false;
     ++under_way_;
+    ++sent;
     Begin(call, next_due_);
     next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next());
   }
+  return false;
 }
 
 void LoadRun::Fire(const TimerQueue::Entry& entry) {
@@ -186,13 +195,13 @@ void LoadRun::KeepTime() {
       is_measuring = true;
       processor_seconds_ = ProcessorSeconds();
     }
-    if (plan_.rate.has_value()) SendWhatIsDue(now);
+    const bool is_behind = plan_.rate.has_value() && SendWhatIsDue(now);
     if (is_interrupted()) {
       was_interrupted_ = true;
       measured_to_ = std::max(now, measured_from_);
       break;
     }
-    Clock::time_point until = std::min(ends_, now + kLook);
+    Clock::time_point until = is_behind ? now : std::min(ends_, now + kLook);
     if (!is_measuring) until = std::min(until, measured_from_);
     // A call that is due while none is idle waits for one, which wakes us.
     if (plan_.rate.has_value() && next_due_ > now) until = std::min(until, next_due_);
@@ -200,7 +209,9 @@ void LoadRun::KeepTime() {
   }
   processor_seconds_ = is_measuring ? ProcessorSeconds() - processor_seconds_ : 0;
   if (!plan_.rate.has_value()) return;
-  if (!was_interrupted_) SendWhatIsDue(ends_);
+  while (!is_interrupted() && SendWhatIsDue(ends_)) {
+    for (const TimerQueue::Entry& entry : timers_.WaitUntil(Clock::now())) Fire(entry);
+  }
   for (; next_due_ < measured_to_.load(); next_due_ = began_ + absl::ToChronoNanoseconds(arrivals_.Next())) {
     if (next_due_ >= measured_from_) ++never_sent_;
   }
