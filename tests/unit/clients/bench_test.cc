@@ -2,9 +2,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -55,18 +58,30 @@ class BenchTest : public ::testing::Test {
     EXPECT_EQ(outcome.status, status) << outcome.err;
     google::protobuf::Struct json;
     EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &json).ok()) << outcome.out;
-    const auto& runs = json.fields().at("runs").list_value();
-    EXPECT_EQ(runs.values_size(), 1);
-    return runs.values(0).struct_value().fields();
+    EXPECT_EQ(Field(json.fields(), "runs").list_value().values_size(), 1) << outcome.out << outcome.err;
+    return First(json.fields(), "runs");
   }
 
-  static double Number(const Fields& fields, const char* name) { return fields.at(name).number_value(); }
+  // Null where there is none.
+  static const google::protobuf::Value& Field(const Fields& fields, const char* name) {
+    const auto found = fields.find(name);
+    if (found != fields.end()) return found->second;
+    ADD_FAILURE() << "no field " << name;
+    return google::protobuf::Value::default_instance();
+  }
+  // The first of a list of objects.
+  static const Fields& First(const Fields& fields, const char* name) {
+    const auto& list = Field(fields, name).list_value();
+    if (list.values_size() > 0) return list.values(0).struct_value().fields();
+    ADD_FAILURE() << "an empty list: " << name;
+    return google::protobuf::Struct::default_instance().fields();
+  }
+  static double Number(const Fields& fields, const char* name) { return Field(fields, name).number_value(); }
+  static std::string Text(const Fields& fields, const char* name) { return Field(fields, name).string_value(); }
   static double Time(const Fields& fields, const char* kind, const char* name) {
-    return fields.at(kind).struct_value().fields().at(name).number_value();
+    return Number(Field(fields, kind).struct_value().fields(), name);
   }
-  static const Fields& Failure(const Fields& fields) {
-    return fields.at("failures").list_value().values(0).struct_value().fields();
-  }
+  static const Fields& Failure(const Fields& fields) { return First(fields, "failures"); }
 
   // A server that works until the client gives up.
   void WaitForCancellation() {
@@ -86,19 +101,25 @@ class BenchTest : public ::testing::Test {
 };
 
 TEST_F(BenchTest, ClosedLoopHasSoManyCallsUnderWay) {
-  std::atomic<int> now = 0;
-  std::atomic<int> most = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int now = 0;
+  int most = 0;
   server_.refuse_execute = [&](const auto&, const auto&) {
-    const int count = ++now;
-    for (int seen = most; seen < count && !most.compare_exchange_weak(seen, count);) {
-    }
+    std::unique_lock<std::mutex> lock(mutex);
+    most = std::max(most, ++now);
+    changed.notify_all();
+    // The first ones wait for the others, for as long as no working client needs.
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return most >= 4; }));
+    lock.unlock();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
     --now;
     return grpc::Status::OK;
   };
   const Fields run = Run({"--concurrency=4", "--connections=2", "--duration=300ms"});
   EXPECT_EQ(most, 4);
-  EXPECT_EQ(run.at("loop").string_value(), "closed");
+  EXPECT_EQ(Text(run, "loop"), "closed");
   EXPECT_GT(Number(run, "ok"), 0);
   EXPECT_EQ(Number(run, "refused") + Number(run, "failed") + Number(run, "unfinished"), 0);
   EXPECT_GE(Time(run, "latency_ms", "p50"), 1.0);
@@ -115,7 +136,7 @@ TEST_F(BenchTest, OpenLoopCountsFromWhenACallWasDue) {
     return grpc::Status::OK;
   };
   const Fields run = Run({"--rate=200", "--arrivals=fixed", "--max-outstanding=1", "--duration=400ms"});
-  EXPECT_EQ(run.at("loop").string_value(), "open");
+  EXPECT_EQ(Text(run, "loop"), "open");
   EXPECT_GE(Number(run, "ok"), 2);
   // The second call was due after 5 ms, and answered after 80 at the earliest.
   EXPECT_GE(Time(run, "latency_ms", "max"), 75);
@@ -128,7 +149,7 @@ TEST_F(BenchTest, OpenLoopSendsOnTimeWhateverBecomesOfTheCalls) {
   const Fields run = Run({"--rate=100", "--arrivals=fixed", "--duration=200ms", "--deadline=50ms"}, kExitFailed);
   EXPECT_EQ(Number(run, "failed"), 20);
   EXPECT_EQ(Number(run, "never_sent"), 0);
-  EXPECT_EQ(Failure(run).at("code").string_value(), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(Text(Failure(run), "code"), "DEADLINE_EXCEEDED");
   EXPECT_EQ(Number(Failure(run), "count"), 20);
 }
 
@@ -139,8 +160,8 @@ TEST_F(BenchTest, RefusalsAreCountedByReasonAndNotAsLatency) {
   EXPECT_GT(Number(run, "ok"), 0);
   EXPECT_GT(Number(run, "refused"), 0);
   EXPECT_EQ(Number(run, "failed"), 0);
-  EXPECT_EQ(Failure(run).at("code").string_value(), "RESOURCE_EXHAUSTED");
-  EXPECT_EQ(Failure(run).at("reason").string_value(), "QUEUE_FULL");
+  EXPECT_EQ(Text(Failure(run), "code"), "RESOURCE_EXHAUSTED");
+  EXPECT_EQ(Text(Failure(run), "reason"), "QUEUE_FULL");
   EXPECT_EQ(Number(Failure(run), "count"), Number(run, "refused"));
   EXPECT_GT(Time(run, "refusals_ms", "max"), 0);
   const Outcome missed = Bench({"--duration=50ms", "--warmup=0s", "--concurrency=2", "--max-refusal-p99=1ns"});
@@ -161,7 +182,7 @@ TEST_F(BenchTest, CallsAreCancelledAndConnectionsCut) {
 
 TEST_F(BenchTest, MixesFollowTheirWeights) {
   const Fields run = Run({"--workload=tiny*3,download:1Ki*1", "--concurrency=4", "--duration=300ms"});
-  const auto& workloads = run.at("workloads").list_value();
+  const auto& workloads = Field(run, "workloads").list_value();
   ASSERT_EQ(workloads.values_size(), 2);
   const double tiny = Number(workloads.values(0).struct_value().fields(), "ok");
   const double download = Number(workloads.values(1).struct_value().fields(), "ok");
