@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "clients/cpp/channel_arguments.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/create_channel_posix.h"
 #include "grpcpp/security/credentials.h"
-#include "grpcpp/support/channel_arguments.h"
 
 namespace tensord::load {
 namespace {
@@ -14,9 +14,7 @@ namespace {
 constexpr absl::Duration kDialTimeout = absl::Seconds(5);
 
 grpc::ChannelArguments Arguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
+  grpc::ChannelArguments arguments = client::TunedChannelArguments();
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // What is measured is each call, so none is sent twice.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
