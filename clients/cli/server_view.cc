@@ -46,6 +46,12 @@ class Page {
     const std::map<std::string, double> sums = Sums(name, "");
     return sums.empty() ? 0 : sums.begin()->second;
   }
+  // Of the samples whose label has this value.
+  double SumWhere(const std::string& name, const std::string& label, const std::string& value) const {
+    const std::map<std::string, double> sums = Sums(name, label);
+    const auto found = sums.find(value);
+    return found == sums.end() ? 0 : found->second;
+  }
 
  private:
   std::map<std::string, std::vector<const MetricSample*>> by_name_;
@@ -170,8 +176,10 @@ ServerView CompareMetrics(const std::vector<MetricSample>& before, const std::ve
   view.received_bytes_per_second = growth.Rate("rpc_received_bytes_total");
   view.sent_bytes_per_second = growth.Rate("rpc_sent_bytes_total");
   view.in_flight_bytes = now.Sum("rpc_in_flight_bytes");
-  view.cached_programs = now.Sum("program_cache_entries");
-  view.cached_bytes = now.Sum("program_cache_bytes");
+  view.cached_programs = now.SumWhere("program_cache_entries", "tier", "memory");
+  view.cached_bytes = now.SumWhere("program_cache_bytes", "tier", "memory");
+  view.disk_programs = now.SumWhere("program_cache_entries", "tier", "disk");
+  view.disk_bytes = now.SumWhere("program_cache_bytes", "tier", "disk");
   view.compiled_per_second = growth.Rate("compile_seconds_count");
   AddMethods(now, growth, &view);
   AddDevices(now, growth, info, &view);
@@ -181,11 +189,11 @@ ServerView CompareMetrics(const std::vector<MetricSample>& before, const std::ve
 std::string ServerViewText(const ServerView& view) {
   std::string text = absl::StrFormat(
       "tensord %s, %s%s   received %s/s   sent %s/s   in flight %s\n"
-      "programs %.0f of %s   compiled %.3g/s\n\n%-16s %10s %10s %9s %9s %9s\n",
+      "programs %.0f of %s, on disk %.0f of %s   compiled %.3g/s\n\n%-16s %10s %10s %9s %9s %9s\n",
       view.version, view.is_ready ? "ready" : "not ready", view.is_draining ? ", draining" : "",
       Bytes(view.received_bytes_per_second), Bytes(view.sent_bytes_per_second), Bytes(view.in_flight_bytes),
-      view.cached_programs, Bytes(view.cached_bytes), view.compiled_per_second, "method", "calls/s", "failed/s",
-      "in flight", "p50", "p99");
+      view.cached_programs, Bytes(view.cached_bytes), view.disk_programs, Bytes(view.disk_bytes),
+      view.compiled_per_second, "method", "calls/s", "failed/s", "in flight", "p50", "p99");
   for (const auto& [name, method] : view.methods) {
     absl::StrAppendFormat(&text, "%-16s %10.6g %10.6g %9.0f %9s %9s\n", name, method.calls_per_second,
                           method.failed_per_second, method.in_flight, Time(method.p50), Time(method.p99));
@@ -211,6 +219,8 @@ google::protobuf::Struct ServerViewJson(const ServerView& view) {
   fields["in_flight_bytes"].set_number_value(view.in_flight_bytes);
   fields["cached_programs"].set_number_value(view.cached_programs);
   fields["cached_bytes"].set_number_value(view.cached_bytes);
+  fields["disk_programs"].set_number_value(view.disk_programs);
+  fields["disk_bytes"].set_number_value(view.disk_bytes);
   fields["compiled_per_second"].set_number_value(view.compiled_per_second);
   Fields& methods = *fields["methods"].mutable_struct_value()->mutable_fields();
   for (const auto& [name, method] : view.methods) {

@@ -40,8 +40,10 @@ struct ServerView {
   double received_bytes_per_second = 0;
   double sent_bytes_per_second = 0;
   double in_flight_bytes = 0;
-  double cached_programs = 0;
+  double cached_programs = 0;  // in memory
   double cached_bytes = 0;
+  double disk_programs = 0;
+  double disk_bytes = 0;
   double compiled_per_second = 0;
   std::map<std::string, Method> methods;  // those that were ever called
   std::map<std::string, Device> devices;

@@ -102,8 +102,10 @@ tensord_memory_bytes{device="cpu:0",state="free"} 1024
 tensord_memory_peak_bytes{device="cpu:0"} 4096
 tensord_rpc_received_bytes_total{method="Execute"} 5000
 tensord_rpc_sent_bytes_total{method="Execute"} 10
-tensord_program_cache_entries 2
-tensord_program_cache_bytes 3072
+tensord_program_cache_entries{tier="memory"} 2
+tensord_program_cache_entries{tier="disk"} 5
+tensord_program_cache_bytes{tier="memory"} 3072
+tensord_program_cache_bytes{tier="disk"} 1024
 tensord_compile_seconds_count 3
 )";
 
@@ -139,9 +141,13 @@ TEST(ServerView, IsWhatGrewInBetween) {
   EXPECT_EQ(device.memory_peak_bytes, 4096);
   EXPECT_EQ(view.received_bytes_per_second, 2000);
   EXPECT_EQ(view.cached_programs, 2);
+  EXPECT_EQ(view.cached_bytes, 3072);
+  EXPECT_EQ(view.disk_programs, 5);
+  EXPECT_EQ(view.disk_bytes, 1024);
   EXPECT_EQ(view.compiled_per_second, 0) << "a counter that fell";
   const std::string text = ServerViewText(view);
   EXPECT_THAT(text, HasSubstr("tensord 1.2.3, ready"));
+  EXPECT_THAT(text, HasSubstr("\nprograms 2 of 3 KiB, on disk 5 of 1 KiB   compiled"));
   EXPECT_THAT(text, HasSubstr("1.50/2   2 KiB used, 1 KiB free, peak 4 KiB\n"));
 }
 
