@@ -7,10 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "clients/cli/bench_flags.h"
 #include "clients/cli/bench_report.h"
+#include "clients/cli/bench_workloads.h"
 #include "clients/cli/command.h"
-#include "clients/cli/graph_file.h"
 #include "clients/cli/interrupt.h"
-#include "clients/cli/npy.h"
 #include "clients/load/load_run.h"
 #include "clients/load/overload.h"
 
@@ -23,68 +22,49 @@ struct Mix {
   std::vector<load::PreparedWorkload> workloads;
 };
 
-absl::StatusOr<load::Workload> ReadGraphWorkload(const BenchFlagValues& values, const std::string& path) {
-  const absl::StatusOr<v1::Graph> graph = ReadGraph(path);
-  if (!graph.ok()) return graph.status();
-  std::map<std::string, client::HostTensor> tensors;
-  for (const auto& [name, file] : values.files) {
-    absl::StatusOr<client::HostTensor> tensor = ReadNpy(file);
-    if (!tensor.ok()) return tensor.status();
-    tensors.emplace(name, *std::move(tensor));
-  }
-  return load::GraphWorkload(path, *graph, tensors, values.symbols);
-}
-
-absl::StatusOr<Mix> MakeMix(client::Client& client, const BenchFlagValues& values, std::optional<int64_t> size,
-                            client::DType dtype) {
-  Mix mix;
-  std::vector<std::string> names;
-  for (const load::WorkloadSpec& spec : values.workloads) {
-    const std::optional<int64_t> own = spec.size.has_value() || !load::HasSize(spec.name) ? spec.size : size;
-    const absl::StatusOr<load::Workload> workload = load::IsBuiltIn(spec.name)
-                                                        ? load::BuiltInWorkload(spec.name, own, dtype)
-                                                        : ReadGraphWorkload(values, spec.name);
-    if (!workload.ok()) return workload.status();
-    absl::StatusOr<load::PreparedWorkload> prepared = load::Prepare(client, *workload, spec.weight, values.options);
-    if (!prepared.ok()) return prepared.status();
-    names.push_back(spec.weight == 1 ? workload->name : absl::StrCat(workload->name, "*", spec.weight));
-    mix.workloads.push_back(*std::move(prepared));
-  }
-  mix.name = absl::StrJoin(names, " + ");
-  return mix;
-}
-
 // Runs, and what is to be said of them.
 class Bench {
  public:
   Bench(const BenchFlagValues& values, Console& console) : values_(values), console_(console) {}
 
-  absl::Status RunAll(client::Client& client) {
-    std::vector<std::optional<int64_t>> sizes(values_.sizes.begin(), values_.sizes.end());
-    if (sizes.empty()) sizes.push_back(std::nullopt);
-    for (const std::optional<int64_t>& size : sizes) {
-      for (const client::DType dtype : values_.dtypes) {
-        absl::StatusOr<Mix> mix = MakeMix(client, values_, size, dtype);
-        if (!mix.ok()) return mix.status();
-        const absl::Status ran = RunMix(*mix);
-        if (!ran.ok() || is_interrupted_) return ran;
-      }
+  // Until the first that cannot start, or an interruption.
+  absl::Status RunAll(client::Client& client, std::vector<BenchMix> mixes) {
+    for (BenchMix& workloads : mixes) {
+      absl::StatusOr<Mix> mix = PrepareMix(client, std::exchange(workloads, {}));
+      if (!mix.ok()) return mix.status();
+      const absl::Status ran = RunMix(*mix);
+      if (!ran.ok() || is_interrupted_) return ran;
     }
     return absl::OkStatus();
   }
 
-  // Prints what is not printed yet, and returns the exit status.
-  int Report() {
-    if (console_.is_json()) {
-      auto* missed = (*json_.mutable_fields())["missed"].mutable_list_value();
-      for (const std::string& line : missed_) missed->add_values()->set_string_value(line);
-      console_.PrintJson(json_);
+  // Prints what is not printed yet, with why the other runs did not start, and returns the exit status.
+  int Report(const absl::Status& ran) {
+    auto* missed = (*json_.mutable_fields())["missed"].mutable_list_value();
+    for (const std::string& line : missed_) {
+      missed->add_values()->set_string_value(line);
+      console_.Complain(line);
     }
-    for (const std::string& line : missed_) console_.Complain(line);
+    if (!ran.ok()) return console_.Fail(ran, std::move(json_));
+    if (console_.is_json()) console_.PrintJson(json_);
     return missed_.empty() && !is_interrupted_ ? kExitOk : kExitFailed;
   }
 
  private:
+  absl::StatusOr<Mix> PrepareMix(client::Client& client, const BenchMix& workloads) const {
+    Mix mix;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < workloads.size(); ++i) {
+      const double weight = values_.workloads[i].weight;
+      absl::StatusOr<load::PreparedWorkload> prepared = load::Prepare(client, workloads[i], weight, values_.options);
+      if (!prepared.ok()) return prepared.status();
+      names.push_back(weight == 1 ? workloads[i].name : absl::StrCat(workloads[i].name, "*", weight));
+      mix.workloads.push_back(*std::move(prepared));
+    }
+    mix.name = absl::StrJoin(names, " + ");
+    return mix;
+  }
+
   absl::Status RunMix(const Mix& mix) {
     if (values_.overload.has_value()) return RunOverload(mix);
     for (const int concurrency : values_.concurrencies) {
@@ -150,13 +130,17 @@ class Bench {
 int RunBench(const Arguments& arguments, Console& console) {
   const absl::StatusOr<BenchFlagValues> values = ParseBenchFlags(arguments);
   if (!values.ok()) return console.Usage("bench", values.status().message());
+  const absl::StatusOr<BenchFiles> files = ReadBenchFiles(*values);
+  if (!files.ok()) return console.Fail(files.status());
+  const absl::Status names = CheckBenchNames(*values, *files);
+  if (!names.ok()) return console.Usage("bench", names.message());
+  absl::StatusOr<std::vector<BenchMix>> mixes = MakeBenchMixes(*values, *files);
+  if (!mixes.ok()) return console.Fail(mixes.status());
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values->plan.connection);
   if (!client.ok()) return console.Fail(client.status());
   const Interrupt interrupt;
   Bench bench(*values, console);
-  const absl::Status ran = bench.RunAll(**client);
-  if (!ran.ok()) return console.Fail(ran);
-  return bench.Report();
+  return bench.Report(bench.RunAll(**client, *std::move(mixes)));
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ std::string DetailLines(const ErrorDetail& detail) {
   return lines;
 }
 
-google::protobuf::Struct FailureAsJson(const absl::Status& status, const std::optional<ErrorDetail>& detail) {
-  google::protobuf::Struct result;
-  auto& error = *(*result.mutable_fields())["error"].mutable_struct_value()->mutable_fields();
+void AddFailure(const absl::Status& status, const std::optional<ErrorDetail>& detail,
+                google::protobuf::Struct* result) {
+  auto& error = *(*result->mutable_fields())["error"].mutable_struct_value()->mutable_fields();
   error["code"].set_string_value(absl::StatusCodeToString(status.code()));
   error["message"].set_string_value(std::string(status.message()));
-  if (!detail.has_value()) return result;
+  if (!detail.has_value()) return;
   error["reason"].set_string_value(detail->reason);
   error["node"].set_string_value(detail->node);
   error["op"].set_string_value(detail->op);
@@ -65,7 +65,6 @@ google::protobuf::Struct FailureAsJson(const absl::Status& status, const std::op
   if (detail->retry_after.has_value()) {
     error["retry_after_seconds"].set_number_value(absl::ToDoubleSeconds(*detail->retry_after));
   }
-  return result;
 }
 
 }  // namespace
@@ -89,11 +88,14 @@ int Console::PrintJson(const google::protobuf::Message& message) {
   return kExitOk;
 }
 
-int Console::Fail(const absl::Status& status) {
+int Console::Fail(const absl::Status& status, google::protobuf::Struct result) {
   const std::optional<ErrorDetail> detail = client::GetErrorDetail(status);
   err_ << "tensordctl: " << absl::StatusCodeToString(status.code()) << ": " << std::string(status.message()) << "\n";
   if (detail.has_value()) err_ << DetailLines(*detail);
-  if (is_json_) PrintJson(FailureAsJson(status, detail));
+  if (is_json_) {
+    AddFailure(status, detail, &result);
+    PrintJson(result);
+  }
   return kExitFailed;
 }
 

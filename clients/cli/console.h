@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace tensord::cli {
 
@@ -26,7 +27,9 @@ class Console {
   // One message as JSON, with the field names of the .proto file.
   int PrintJson(const google::protobuf::Message& message);
   // Says why, with all that the server knows, and returns kExitFailed.
-  int Fail(const absl::Status& status);
+  int Fail(const absl::Status& status) { return Fail(status, {}); }
+  // The same with a result that is there in part; the failure is its field `error`.
+  int Fail(const absl::Status& status, google::protobuf::Struct result);
   // One line that goes with a result.
   void Complain(absl::string_view line);
   // Says what is wrong with the command line and where help is, and returns kExitUsage.

@@ -16,6 +16,7 @@
 #include "clients/cli/bench_report.h"
 #include "clients/cli/command.h"
 #include "clients/cli/file.h"
+#include "clients/cli/npy.h"
 #include "clients/load/call.h"
 #include "clients/load/load_result.h"
 #include "gmock/gmock.h"
@@ -27,6 +28,7 @@
 namespace tensord::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -215,6 +217,15 @@ TEST_F(BenchTest, RunsAGraphFile) {
   EXPECT_THAT(unknown.err, HasSubstr("symbol n"));
   EXPECT_GT(Number(Run({workload, "--symbol=n=7", "--duration=50ms"}), "ok"), 0);
   EXPECT_EQ(server_.execute_request.arguments(0).tensor().shape(0), 7);
+  const std::string array = path + ".npy";
+  ASSERT_TRUE(WriteNpy(array, client::HostTensor::Scalar(1.0f)).ok());
+  for (const std::string slip : {"--symbol=m=7", "--input=X="}) {
+    const Outcome misspelled = Bench({workload, "--symbol=n=7", slip + (slip.back() == '=' ? array : "")});
+    EXPECT_EQ(misspelled.status, kExitUsage) << slip;
+    EXPECT_THAT(misspelled.err, HasSubstr("no graph has ")) << slip;
+  }
+  EXPECT_EQ(Bench({"--symbol=n=7"}).status, kExitUsage) << "without a graph";
+  std::remove(array.c_str());
   std::remove(path.c_str());
 }
 
@@ -242,6 +253,26 @@ TEST_F(BenchTest, MissedGateIsItsExitStatus) {
   EXPECT_THAT(missed.err, HasSubstr("the p99 of latency is "));
   server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no"); };
   EXPECT_EQ(Bench({}).status, kExitFailed);
+}
+
+TEST_F(BenchTest, FailureLeavesTheRunsBeforeIt) {
+  server_.refuse = [&] {
+    const v1::Graph& graph = server_.compile_request.graph();
+    const bool is_second = graph.inputs_size() > 0 && graph.inputs(0).type().shape(0).size() == 4;
+    return is_second ? grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no") : grpc::Status::OK;
+  };
+  const std::vector<std::string> words = {"--workload=matmul", "--sizes=2,4", "--duration=20ms", "--max-p99=1ns"};
+  const Fields run = Run(words, kExitFailed);
+  EXPECT_GT(Number(run, "ok"), 0);
+  std::vector<std::string> quick = words;
+  quick.push_back("--warmup=0s");
+  const Outcome text = Bench(quick);
+  EXPECT_EQ(text.status, kExitFailed);
+  EXPECT_THAT(text.err, AllOf(HasSubstr("UNIMPLEMENTED: no"), HasSubstr("the p99 of latency is ")));
+  quick.push_back("--json");
+  EXPECT_THAT(Bench(quick).out, AllOf(HasSubstr("\"code\": \"UNIMPLEMENTED\""), HasSubstr("the p99 of latency is ")));
+  // A workload that cannot be made is known before the first run.
+  EXPECT_THAT(Bench({"--workload=matmul", "--sizes=2,1M"}).out, IsEmpty());
 }
 
 TEST_F(BenchTest, InterruptionPrintsWhatThereIs) {
