@@ -55,24 +55,24 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(len(missed["missed"]), 1)
 
     def test_top_sees_the_load(self):
-        with subprocess.Popen([os.environ["TENSORDCTL_BINARY"], "bench", f"--target={self.server.target}",
-                               "--workload=busy:20", "--concurrency=2", "--duration=1h"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as load:
-            self.addCleanup(load.kill)
-            while True:  # until it has begun
-                view = self.tensordctl("top", "--once", "--interval=200ms",
-                                       f"--metrics={self.server.metrics_address()}")
-                execute = view["methods"].get("Execute", {})
-                if execute.get("calls_per_second", 0) > 0 and "p50_ms" in execute:
-                    break
-                self.assertIsNone(load.poll(), "the load ended by itself")
-            self.assertTrue(view["ready"])
-            self.assertGreater(view["cached_programs"], 0)
-            device = view["devices"]["cpu:0"]
-            self.assertGreater(device["executors"], 0)
-            self.assertGreaterEqual(execute["p99_ms"], execute["p50_ms"])
-            load.send_signal(2)  # Ctrl-C
-            self.assertEqual(load.wait(60), 1)
+        load = subprocess.Popen([os.environ["TENSORDCTL_BINARY"], "bench", f"--target={self.server.target}",
+                                 "--workload=busy:20", "--concurrency=2", "--duration=1h"], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        while True:  # until it has begun
+            view = self.tensordctl("top", "--once", "--interval=200ms", f"--metrics={self.server.metrics_address()}")
+            execute = view["methods"].get("Execute", {})
+            if execute.get("calls_per_second", 0) > 0 and "p50_ms" in execute:
+                break
+            self.assertIsNone(load.poll(), "the load ended by itself")
+        self.assertTrue(view["ready"])
+        self.assertGreater(view["cached_programs"], 0)
+        device = view["devices"]["cpu:0"]
+        self.assertGreater(device["executors"], 0)
+        self.assertGreaterEqual(execute["p99_ms"], execute["p50_ms"])
+        load.send_signal(2)  # Ctrl-C
+        self.assertEqual(load.wait(60), 1)
 
 
 if __name__ == "__main__":
