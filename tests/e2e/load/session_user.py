@@ -21,7 +21,7 @@ SHAPE = (64, 256)
 
 
 def use(client, step, draw):
-    """A session with some steps in it; whether it was closed."""
+    """A session with some steps in it; what became of it."""
     session = client.session(lease=LEASE_SECONDS)
     state = session.put(np.zeros(SHAPE, np.float32))
     count = draw.randrange(1, 8)
@@ -34,8 +34,27 @@ def use(client, step, draw):
         raise AssertionError("the server computed something else")
     if draw.random() < 0.7:
         session.close()
-        return True
-    return False
+        return "closed"
+    return "left"
+
+
+def vanish(client):
+    client.session(lease=LEASE_SECONDS).put(np.zeros(SHAPE, np.float32))
+    return "left"
+
+
+def attempt(action):
+    """What became of the session that `action` has."""
+    try:
+        return action()
+    except td.ResourceExhausted:  # a limit of sessions or tensors; those that were left go with their leases
+        time.sleep(0.05)
+        return "refused"
+    except td.FailedPrecondition as error:
+        # A slow machine may take longer than the lease between two steps.
+        if error.reason != "SESSION_UNKNOWN":
+            raise
+        return "expired"
 
 
 def main(target, seconds, seed):
@@ -43,16 +62,11 @@ def main(target, seconds, seed):
     client = td.Client(target, timeout=60)
     client.wait_until_ready(30)
     step = td.compile(lambda x: x + 1, td.spec(SHAPE, "float32"), client=client)
-    did = {"closed": 0, "left": 0, "refused": 0}
+    did = {"closed": 0, "left": 0, "refused": 0, "expired": 0}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        try:
-            did["closed" if use(client, step, draw) else "left"] += 1
-        except td.ResourceExhausted:  # a limit of sessions or tensors; those that were left go with their leases
-            did["refused"] += 1
-            time.sleep(0.05)
-    session = client.session(lease=LEASE_SECONDS)
-    session.put(np.zeros(SHAPE, np.float32))
+        did[attempt(lambda: use(client, step, draw))] += 1
+    did[attempt(lambda: vanish(client))] += 1
     print(json.dumps(did), flush=True)
     os._exit(0)
 
