@@ -9,6 +9,8 @@
 namespace tensord::cli {
 namespace {
 
+constexpr absl::Duration kLongestTime = absl::Hours(24 * 7);
+
 // "-o" as "--output"; any other word as it is.
 std::string WithLongName(absl::Span<const FlagSpec> flags, const std::string& word) {
   if (word.size() != 2 || word[0] != '-' || word[1] == '-') return word;
@@ -76,6 +78,16 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseNameAndFile(absl::strin
     return absl::InvalidArgumentError(absl::StrCat("flag needs NAME=FILE: --", flag, "=", value));
   }
   return std::make_pair(std::string(value.substr(0, equals)), std::string(value.substr(equals + 1)));
+}
+
+absl::StatusOr<absl::Duration> ParseTime(absl::string_view flag, absl::string_view value, absl::Duration least) {
+  absl::Duration time;
+  if (!absl::ParseDuration(value, &time) || time < least || time > kLongestTime) {
+    return absl::InvalidArgumentError(absl::StrCat("flag needs a time such as 30s, from ", absl::FormatDuration(least),
+                                                   " to ", absl::FormatDuration(kLongestTime), ": --", flag, "=",
+                                                   value));
+  }
+  return time;
 }
 
 }  // namespace tensord::cli

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 
 namespace tensord::cli {
@@ -43,6 +44,9 @@ class Arguments {
 
 // "x=a.npy" as {"x", "a.npy"}. INVALID_ARGUMENT names the flag where one side is missing.
 absl::StatusOr<std::pair<std::string, std::string>> ParseNameAndFile(absl::string_view flag, absl::string_view value);
+
+// A time such as "30s", from `least` to a week. INVALID_ARGUMENT names the flag.
+absl::StatusOr<absl::Duration> ParseTime(absl::string_view flag, absl::string_view value, absl::Duration least);
 
 }  // namespace tensord::cli
 

@@ -56,11 +56,9 @@ class Reader {
   void Time(absl::string_view flag, absl::Duration least, const Use& use) {
     const auto value = arguments_.Value(flag);
     if (!value.has_value()) return;
-    absl::Duration duration;
-    if (!absl::ParseDuration(*value, &duration) || duration < least || duration > absl::Hours(24 * 7)) {
-      return Fail(BadValue(flag, "a time such as 10s", *value));
-    }
-    use(duration);
+    const absl::StatusOr<absl::Duration> time = ParseTime(flag, *value, least);
+    if (!time.ok()) return Fail(time.status());
+    use(*time);
   }
   template <typename Use>
   void ForEach(absl::string_view flag, const Use& use) {
@@ -220,9 +218,6 @@ std::vector<FlagSpec> BenchFlags() {
 }
 
 absl::StatusOr<BenchFlagValues> ParseBenchFlags(const Arguments& arguments) {
-  if (!arguments.positional().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   BenchFlagValues values;
   Reader reader(arguments);
   absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments);

@@ -12,7 +12,7 @@ namespace tensord::cli {
 // One command of tensordctl.
 struct Command {
   std::string name;
-  std::string operands;  // for the usage line, for example "GRAPH"
+  std::string operands;  // for the usage line, for example "GRAPH"; empty: it takes none
   std::string summary;   // one line
   std::string details;   // lines for the command's own help
   std::vector<FlagSpec> flags;

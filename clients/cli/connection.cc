@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "clients/cpp/access.h"
 
@@ -38,13 +37,11 @@ absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& argument
   if (arguments.Has("token-file")) access.token.clear();
   const absl::Status set = client::SetAccess(access, &options);
   if (!set.ok()) return set;
-  if (std::optional<std::string> deadline = arguments.Value("deadline")) {
-    absl::Duration duration;
-    if (!absl::ParseDuration(*deadline, &duration) || duration <= absl::ZeroDuration()) {
-      return absl::InvalidArgumentError(absl::StrCat("flag needs a time such as 30s: --deadline=", *deadline));
-    }
-    options.deadline = duration;
-    options.connect_timeout = duration;
+  if (const std::optional<std::string> value = arguments.Value("deadline")) {
+    const absl::StatusOr<absl::Duration> deadline = ParseTime("deadline", *value, absl::Nanoseconds(1));
+    if (!deadline.ok()) return deadline.status();
+    options.deadline = *deadline;
+    options.connect_timeout = *deadline;
   }
   return options;
 }

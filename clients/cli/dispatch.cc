@@ -73,6 +73,9 @@ int Dispatch(const std::vector<std::string>& words, Console& console) {
     console.out() << CommandHelp(*command);
     return kExitOk;
   }
+  if (command->operands.empty() && !arguments->positional().empty()) {
+    return console.Usage(command->name, absl::StrCat("unexpected argument: ", arguments->positional().front()));
+  }
   console.set_json(arguments->Has("json"));
   return command->run(*arguments, console);
 }

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
@@ -12,15 +11,11 @@ namespace tensord::cli {
 namespace {
 
 int Drain(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("drain", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   std::optional<absl::Duration> timeout;
-  if (const std::optional<std::string> text = arguments.Value("timeout")) {
-    timeout.emplace();
-    if (!absl::ParseDuration(*text, &*timeout) || *timeout < absl::ZeroDuration()) {
-      return console.Usage("drain", absl::StrCat("flag needs a time such as 30s: --timeout=", *text));
-    }
+  if (const std::optional<std::string> value = arguments.Value("timeout")) {
+    const absl::StatusOr<absl::Duration> parsed = ParseTime("timeout", *value, absl::ZeroDuration());
+    if (!parsed.ok()) return console.Usage("drain", parsed.status().message());
+    timeout = *parsed;
   }
   return WithAdmin("drain", arguments, console, [&](client::AdminClient& admin) {
     const absl::Status begun = admin.Drain(timeout);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "clients/cli/command.h"
 #include "clients/cli/connection.h"
 #include "clients/cpp/client.h"
@@ -16,9 +15,6 @@ namespace {
 constexpr absl::Duration kDefaultDeadline = absl::Seconds(5);
 
 int CheckHealth(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("health", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
   if (!options.ok()) return console.Usage("health", options.status().message());
   if (!options->deadline.has_value()) options->deadline = kDefaultDeadline;

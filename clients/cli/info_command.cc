@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/cli/command.h"
@@ -27,9 +26,6 @@ std::string CapabilityLine(const v1::Capability& capability) {
 }
 
 int Info(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("info", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
   if (!options.ok()) return console.Usage("info", options.status().message());
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(*std::move(options));

@@ -1,6 +1,5 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "clients/cli/admin_connection.h"
@@ -25,9 +24,6 @@ std::string ProgramLine(const v1::ProgramEntry& entry) {
 }
 
 int ListPrograms(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("programs", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   return WithAdmin("programs", arguments, console, [&console](client::AdminClient& admin) {
     absl::StatusOr<v1::ListProgramsResponse> programs = admin.ListPrograms();
     if (!programs.ok()) return console.Fail(programs.status());

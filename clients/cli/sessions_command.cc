@@ -1,6 +1,5 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
@@ -14,9 +13,6 @@ std::string SessionLine(const v1::SessionEntry& entry) {
 }
 
 int ListSessions(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("sessions", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   return WithAdmin("sessions", arguments, console, [&console](client::AdminClient& admin) {
     absl::StatusOr<v1::ListSessionsResponse> sessions = admin.ListSessions();
     if (!sessions.ok()) return console.Fail(sessions.status());

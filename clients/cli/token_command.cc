@@ -23,9 +23,6 @@ std::string HashOf(const std::string& token) {
 }
 
 int MakeToken(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("token", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   const std::string tenant = arguments.Value("tenant").value_or("default");
   const std::string roles = arguments.Value("roles").value_or("execute,read");
   unsigned char bytes[kTokenBytes];

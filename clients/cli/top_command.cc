@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cli/command.h"
 #include "clients/cli/connection.h"
@@ -60,18 +59,15 @@ void Print(const ServerView& view, bool is_screen, Console& console) {
 }
 
 int Top(const Arguments& arguments, Console& console) {
-  if (!arguments.positional().empty()) {
-    return console.Usage("top", absl::StrCat("unexpected argument: ", arguments.positional().front()));
-  }
   absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
   if (!options.ok()) return console.Usage("top", options.status().message());
   if (!options->deadline.has_value()) options->deadline = kDefaultDeadline;
   const absl::Duration timeout = *options->deadline;
   absl::Duration interval = kDefaultInterval;
   if (const auto value = arguments.Value("interval")) {
-    if (!absl::ParseDuration(*value, &interval) || interval <= absl::ZeroDuration()) {
-      return console.Usage("top", absl::StrCat("flag needs a time such as 1s: --interval=", *value));
-    }
+    const absl::StatusOr<absl::Duration> parsed = ParseTime("interval", *value, absl::Nanoseconds(1));
+    if (!parsed.ok()) return console.Usage("top", parsed.status().message());
+    interval = *parsed;
   }
   const std::string address = arguments.Value("metrics").value_or(kDefaultMetrics);
   const bool is_once = arguments.Has("once");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -68,6 +69,16 @@ TEST(ParseNameAndFile, NeedsBothSides) {
   EXPECT_THAT(*ParseNameAndFile("input", "x=a=b.npy"), Pair("x", "a=b.npy"));
   for (const char* value : {"", "x", "x=", "=a.npy"}) {
     EXPECT_THAT(std::string(ParseNameAndFile("input", value).status().message()), HasSubstr("--input="));
+  }
+}
+
+TEST(Arguments, TimesHaveLimits) {
+  EXPECT_EQ(*ParseTime("deadline", "1.5s", absl::Nanoseconds(1)), absl::Milliseconds(1500));
+  EXPECT_EQ(*ParseTime("timeout", "0s", absl::ZeroDuration()), absl::ZeroDuration());
+  for (const char* bad : {"", "soon", "5", "-1s", "0s", "169h", "inf"}) {
+    const absl::StatusOr<absl::Duration> time = ParseTime("deadline", bad, absl::Milliseconds(1));
+    EXPECT_EQ(time.status().message(),
+              absl::StrCat("flag needs a time such as 30s, from 1ms to 168h: --deadline=", bad));
   }
 }
 
