@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "clients/cpp/dtype.h"
+#include "clients/cpp/duration.h"
 
 namespace tensord::cli {
 namespace {
@@ -77,7 +78,7 @@ std::string SourceText(v1::CompileResponse::Source source) {
 }
 
 std::string DurationText(const google::protobuf::Duration& duration) {
-  const absl::Duration exact = absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+  const absl::Duration exact = client::ToAbslDuration(duration);
   // Three digits of the unit below are enough for people.
   const absl::Duration unit = exact >= absl::Seconds(1) ? absl::Milliseconds(1) : absl::Microseconds(1);
   return absl::FormatDuration(exact < absl::Milliseconds(1) ? exact : absl::Trunc(exact, unit));

@@ -4,21 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "clients/cpp/duration.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace tensord::cli {
 namespace {
 
+using client::ToAbslDuration;
 using google::protobuf::Struct;
 
 constexpr int kClient = 1, kServer = 2;          // processes
 constexpr int kCalls = 1;                        // threads of the client
 constexpr int kServerPhases = 1, kSegments = 2;  // threads of the server
-
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
-}
 
 class Trace {
  public:
@@ -72,8 +70,8 @@ absl::Duration Centered(const RunReport::Call& call, absl::Duration inner) {
 void AddSegment(const v1::SegmentProfile& segment, absl::Duration run_start, Trace* trace) {
   // "dot_general" of "dot_general (f32[2,3], f32[3]) -> f32[2]".
   const std::string name = segment.kernel().substr(0, segment.kernel().find(" ("));
-  Struct* const arguments =
-      trace->AddEvent(kServer, kSegments, name, run_start + FromProto(segment.start()), FromProto(segment.duration()));
+  Struct* const arguments = trace->AddEvent(kServer, kSegments, name, run_start + ToAbslDuration(segment.start()),
+                                            ToAbslDuration(segment.duration()));
   auto& fields = *arguments->mutable_fields();
   fields["backend"].set_string_value(segment.backend());
   fields["kernel"].set_string_value(segment.kernel());
@@ -95,14 +93,14 @@ absl::StatusOr<std::string> TraceJson(const RunReport& report) {
   for (const RunReport::Call& call : report.calls) {
     trace.AddEvent(kClient, kCalls, call.name, call.start, call.duration);
     if (call.name == "compile" && report.compiled.source() != v1::CompileResponse::SOURCE_MEMORY) {
-      const absl::Duration compile = FromProto(report.compiled.compile_time());
+      const absl::Duration compile = ToAbslDuration(report.compiled.compile_time());
       trace.AddEvent(kServer, kServerPhases, "compile", Centered(call, compile), compile);
     }
   }
   if (report.calls.empty()) return trace.Json();
-  const absl::Duration compile = FromProto(stats.compile_time());  // where execute sent the graph once more
-  const absl::Duration queue = FromProto(stats.queue_time());
-  const absl::Duration run = FromProto(stats.run_time());
+  const absl::Duration compile = ToAbslDuration(stats.compile_time());  // where execute sent the graph once more
+  const absl::Duration queue = ToAbslDuration(stats.queue_time());
+  const absl::Duration run = ToAbslDuration(stats.run_time());
   const absl::Duration server_start = Centered(report.calls.back(), compile + queue + run);
   if (compile > absl::ZeroDuration()) {
     trace.AddEvent(kServer, kServerPhases, "compile", server_start, compile);

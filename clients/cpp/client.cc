@@ -21,7 +21,6 @@
 namespace tensord::client {
 namespace {
 
-constexpr char kExecuteMethod[] = "/tensord.v1.Compute/Execute";
 // Protobuf's 2 GiB, less room for the fields beside the graph.
 constexpr size_t kMaxGraphBytes = (size_t{1} << 31) - (size_t{1} << 20);
 constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";

@@ -1,6 +1,7 @@
 #include "clients/cpp/error_detail.h"
 
 #include "absl/strings/cord.h"
+#include "clients/cpp/duration.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/unknown_field_set.h"
@@ -44,7 +45,7 @@ std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status) {
                         .limit_value = wire.limit_value(),
                         .actual_value = wire.actual_value()};
   if (wire.has_retry_after()) {
-    detail.retry_after = absl::Seconds(wire.retry_after().seconds()) + absl::Nanoseconds(wire.retry_after().nanos());
+    detail.retry_after = ToAbslDuration(wire.retry_after());
   }
   return detail;
 }

@@ -13,6 +13,8 @@
 
 namespace tensord::client {
 
+inline constexpr char kExecuteMethod[] = "/tensord.v1.Compute/Execute";
+
 // An ExecuteResponse whose results were all returned inline.
 struct ExecuteReply {
   std::vector<HostTensor> outputs;

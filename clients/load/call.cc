@@ -3,16 +3,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/cpp/error_detail.h"
+#include "clients/cpp/execute_wire.h"
 
 namespace tensord::load {
-namespace {
-
-const std::string& ExecuteMethod() {
-  static const std::string* const method = new std::string("/tensord.v1.Compute/Execute");
-  return *method;
-}
-
-}  // namespace
 
 size_t Call::DrawWorkload() {
   const std::vector<PreparedWorkload>& workloads = plan_->workloads;
@@ -58,9 +51,9 @@ void Call::Send(grpc::GenericStub& stub) {
   sent_ = Clock::now();
   if (own_channel_.has_value()) {
     grpc::GenericStub own_stub(own_channel_->channel);
-    reader_ = own_stub.PrepareUnaryCall(&*context_, ExecuteMethod(), request, queue_);
+    reader_ = own_stub.PrepareUnaryCall(&*context_, client::kExecuteMethod, request, queue_);
   } else {
-    reader_ = stub.PrepareUnaryCall(&*context_, ExecuteMethod(), request, queue_);
+    reader_ = stub.PrepareUnaryCall(&*context_, client::kExecuteMethod, request, queue_);
   }
   reader_->StartCall();
   reader_->Finish(&response_, &status_, this);

@@ -2,19 +2,14 @@
 
 #include <string>
 
+#include "clients/cpp/duration.h"
 #include "clients/cpp/wire_cursor.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::load {
-namespace {
 
+using client::ToAbslDuration;
 using client::WireCursor;
-
-absl::Duration ToDuration(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
-}
-
-}  // namespace
 
 std::optional<ServerTimes> ReadServerTimes(const grpc::ByteBuffer& response) {
   std::optional<WireCursor> cursor = WireCursor::Open(response);
@@ -34,9 +29,9 @@ std::optional<ServerTimes> ReadServerTimes(const grpc::ByteBuffer& response) {
       return std::nullopt;
     }
   }
-  return ServerTimes{.queue = ToDuration(stats.queue_time()),
-                     .compile = ToDuration(stats.compile_time()),
-                     .run = ToDuration(stats.run_time())};
+  return ServerTimes{.queue = ToAbslDuration(stats.queue_time()),
+                     .compile = ToAbslDuration(stats.compile_time()),
+                     .run = ToAbslDuration(stats.run_time())};
 }
 
 }  // namespace tensord::load

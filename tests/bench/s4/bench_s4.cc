@@ -37,7 +37,6 @@
 namespace tensord {
 namespace {
 
-constexpr char kExecute[] = "/tensord.v1.Compute/Execute";
 // What the service promises: so many times as fast as a message, and at least so much of the speed of slices.
 constexpr double kFasterThanMessage = 2.5;
 constexpr double kOfRaw = 0.8;
@@ -92,7 +91,7 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
 bool CallBytes(grpc::GenericStub& stub, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
-  const auto call = stub.PrepareUnaryCall(&context, kExecute, request, &queue);
+  const auto call = stub.PrepareUnaryCall(&context, client::kExecuteMethod, request, &queue);
   call->StartCall();
   grpc::Status status;
   call->Finish(response, &status, nullptr);
