@@ -5,19 +5,18 @@
 #include <complex>
 #include <cstdio>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cli/command.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_binary.h"
+#include "tests/testlib/tensordctl_call.h"
 
 namespace tensord::client {
 namespace {
@@ -408,20 +407,6 @@ TEST_F(ClientCppTest, ServerSpeaksForItself) {
   EXPECT_GT(info->capabilities_size(), 0);
 }
 
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome Tensordctl(const std::vector<std::string>& words) {
-  std::ostringstream out;
-  std::ostringstream err;
-  cli::Console console(out, err);
-  const int status = cli::Dispatch(words, console);
-  return {status, out.str(), err.str()};
-}
-
 TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/tensordctl-e2e-", getpid());
   const std::string graph = absl::StrCat(folder, ".textproto");
@@ -436,7 +421,8 @@ TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
       outputs { name: "s" value: "s" })")
                   .ok());
   ASSERT_TRUE(cli::WriteNpy(input, *Counting({2, 3}).expression()->host).ok());
-  const Outcome run = Tensordctl({"run", graph, target, "--input=x=" + input, "--output=y=" + output, "--profile"});
+  const cli::Outcome run =
+      cli::CallTensordctl({"run", graph, target, "--input=x=" + input, "--output=y=" + output, "--profile"});
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("s: f32[] 21\n"));
   const auto written = cli::ReadNpy(output);
@@ -444,24 +430,25 @@ TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
   EXPECT_THAT(*written->Values<float>(), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_THAT(written->shape(), ElementsAre(3, 2));
 
-  EXPECT_THAT(Tensordctl({"compile", graph, target}).out, HasSubstr("output y: f32[3,2]"));
-  EXPECT_EQ(Tensordctl({"explain", graph, target}).status, 0);
-  EXPECT_EQ(Tensordctl({"validate", graph, target}).status, 0);
-  EXPECT_EQ(Tensordctl({"health", target}).out, "SERVING\n");
-  EXPECT_THAT(Tensordctl({"info", target, "--capabilities"}).out, HasSubstr("cpu"));
+  EXPECT_THAT(cli::CallTensordctl({"compile", graph, target}).out, HasSubstr("output y: f32[3,2]"));
+  EXPECT_EQ(cli::CallTensordctl({"explain", graph, target}).status, 0);
+  EXPECT_EQ(cli::CallTensordctl({"validate", graph, target}).status, 0);
+  EXPECT_EQ(cli::CallTensordctl({"health", target}).out, "SERVING\n");
+  EXPECT_THAT(cli::CallTensordctl({"info", target, "--capabilities"}).out, HasSubstr("cpu"));
 
   // Rows and columns in the order of the file.
-  const Outcome square = Tensordctl({"einsum", "ij,kj", input, input, "-o", output, target});
+  const cli::Outcome square = cli::CallTensordctl({"einsum", "ij,kj", input, input, "-o", output, target});
   EXPECT_EQ(square.status, 0) << square.err;
   EXPECT_THAT(*cli::ReadNpy(output)->Values<float>(), ElementsAre(14, 32, 32, 77));
-  EXPECT_THAT(Tensordctl({"einsum", "(ij,kj),lj->l", input, input, input, target}).out, HasSubstr("f32[2] 366, 831\n"));
-  EXPECT_THAT(Tensordctl({"einsum", "ij,kj", input, input, "--explain", target}).out, HasSubstr("segment 0"));
-  const Outcome misfit = Tensordctl({"einsum", "ij,jk", input, input, target});
+  EXPECT_THAT(cli::CallTensordctl({"einsum", "(ij,kj),lj->l", input, input, input, target}).out,
+              HasSubstr("f32[2] 366, 831\n"));
+  EXPECT_THAT(cli::CallTensordctl({"einsum", "ij,kj", input, input, "--explain", target}).out, HasSubstr("segment 0"));
+  const cli::Outcome misfit = cli::CallTensordctl({"einsum", "ij,jk", input, input, target});
   EXPECT_EQ(misfit.status, 1);
   EXPECT_THAT(misfit.err, HasSubstr("  reason: "));
 
   ASSERT_TRUE(cli::WriteFile(graph, "nodes { name: \"t\" inputs: \"x\" transpose {} }").ok());
-  const Outcome refused = Tensordctl({"validate", graph, target});
+  const cli::Outcome refused = cli::CallTensordctl({"validate", graph, target});
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("  reason: "));
   for (const std::string& path : {graph, input, output}) std::remove(path.c_str());

@@ -3,27 +3,20 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/cli/command.h"
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_binary.h"
+#include "tests/testlib/tensordctl_call.h"
 
 namespace tensord::cli {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
 
 class TensordctlAdminTest : public ::testing::Test {
  protected:
@@ -44,10 +37,7 @@ class TensordctlAdminTest : public ::testing::Test {
 
   Outcome Call(std::vector<std::string> words) const {
     words.push_back("--admin=unix:" + folder_ + "/admin");
-    std::ostringstream out, err;
-    Console console(out, err);
-    const int status = Dispatch(words, console);
-    return {status, out.str(), err.str()};
+    return CallTensordctl(words);
   }
   std::string Compile() const {
     auto client = client::Client::Connect({.target = server_->target()});

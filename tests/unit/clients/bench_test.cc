@@ -8,13 +8,11 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "clients/cli/bench_report.h"
-#include "clients/cli/command.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
 #include "clients/load/call.h"
@@ -23,6 +21,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {
@@ -36,21 +35,11 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
 
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
 class BenchTest : public ::testing::Test {
  protected:
   Outcome Bench(std::vector<std::string> words) {
     words.insert(words.begin(), {"bench", "--target=" + server_.target()});
-    std::ostringstream out;
-    std::ostringstream err;
-    Console console(out, err);
-    const int status = Dispatch(words, console);
-    return {status, out.str(), err.str()};
+    return CallTensordctl(words);
   }
 
   // The only run of a bench with --json.
@@ -372,14 +361,6 @@ TEST(BenchReport, GateOfRefusalsIsMissedOrKept) {
   EXPECT_THAT(MissedGates(run, gates), IsEmpty());
   run.result.workloads[0].CountFailure(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", absl::Seconds(1));
   EXPECT_THAT(MissedGates(run, gates), ElementsAre(HasSubstr("the p99 of refusals is 1s, more than 2ms: ")));
-}
-
-TEST(BenchReport, TimesAreShort) {
-  EXPECT_EQ(ShortTime(absl::ZeroDuration()), "0");
-  EXPECT_EQ(ShortTime(absl::Nanoseconds(17)), "17ns");
-  EXPECT_EQ(ShortTime(absl::Microseconds(1234)), "1.23ms");
-  EXPECT_EQ(ShortTime(absl::Microseconds(999.9)), "1ms");
-  EXPECT_EQ(ShortTime(absl::Seconds(4321)), "4321s");
 }
 
 TEST(LoadCalls, CutConnectionIsNoServerThatIsGone) {

@@ -1,10 +1,8 @@
 // The commands of tensordctl, against a server that returns what it gets.
 #include <cstdio>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "clients/cli/command.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
 #include "gmock/gmock.h"
@@ -12,6 +10,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "tensord/einsum/v1/einsum.pb.h"
+#include "tests/testlib/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {
@@ -25,20 +24,6 @@ constexpr char kIdentity[] = R"({
   "inputs": [{"name": "x", "type": {"dtype": "DTYPE_F32", "shape": [{"size": 2}]}}],
   "outputs": [{"name": "y", "value": "x"}]
 })";
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome Call(const std::vector<std::string>& words) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Console console(out, err);
-  const int status = Dispatch(words, console);
-  return {status, out.str(), err.str()};
-}
 
 google::protobuf::Struct Json(const std::string& text) {
   google::protobuf::Struct json;
@@ -72,7 +57,7 @@ class TensordctlTest : public ::testing::Test {
 
 TEST_F(TensordctlTest, RunWritesNpyFilesAndSaysWhatItDid) {
   const Outcome outcome =
-      Call({"run", graph_, target_, "--input", "x=" + input_, "--output=y=" + output_, "--device=cpu"});
+      CallTensordctl({"run", graph_, target_, "--input", "x=" + input_, "--output=y=" + output_, "--device=cpu"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("y: f32[2] to " + output_));
   EXPECT_THAT(outcome.out, HasSubstr("program ffffffffffff on cpu:0: compiled before (memory), queue 0, run 1.5ms"));
@@ -82,10 +67,10 @@ TEST_F(TensordctlTest, RunWritesNpyFilesAndSaysWhatItDid) {
 }
 
 TEST_F(TensordctlTest, RunSummarizesOutputsWithoutAFile) {
-  EXPECT_THAT(Call({"run", graph_, target_, "--input=x=" + input_}).out, HasSubstr("y: f32[2] 1, 2\n"));
-  const Outcome profile = Call({"run", graph_, target_, "--input=x=" + input_, "--profile"});
+  EXPECT_THAT(CallTensordctl({"run", graph_, target_, "--input=x=" + input_}).out, HasSubstr("y: f32[2] 1, 2\n"));
+  const Outcome profile = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--profile"});
   EXPECT_THAT(profile.out, HasSubstr("copy"));
-  const auto json = Json(Call({"run", graph_, target_, "--input=x=" + input_, "--json"}).out);
+  const auto json = Json(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--json"}).out);
   const auto& output = json.fields().at("outputs").list_value().values(0).struct_value().fields();
   EXPECT_EQ(output.at("name").string_value(), "y");
   EXPECT_EQ(output.at("first_values").list_value().values(1).string_value(), "2");
@@ -96,55 +81,56 @@ TEST_F(TensordctlTest, RunSendsTheGraphAgainWhereTheProgramIsGone) {
   server_.refuse_execute = [](const v1::ExecuteRequest& request, const grpc::ServerContext&) {
     return request.has_graph() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "evicted");
   };
-  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_}).status, kExitOk);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_}).status, kExitOk);
 }
 
 TEST_F(TensordctlTest, RunSaysWhichInputIsMissingOrUnknown) {
-  const Outcome missing = Call({"run", graph_, target_});
+  const Outcome missing = CallTensordctl({"run", graph_, target_});
   EXPECT_EQ(missing.status, kExitFailed);
   EXPECT_THAT(missing.err, HasSubstr("an input has no value; add --input=x=FILE.npy"));
-  const Outcome unknown = Call({"run", graph_, target_, "--input=z=" + input_});
+  const Outcome unknown = CallTensordctl({"run", graph_, target_, "--input=z=" + input_});
   EXPECT_EQ(unknown.status, kExitUsage);
   EXPECT_THAT(unknown.err, HasSubstr("--input=z="));
-  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--output=z=" + output_}).status, kExitUsage);
-  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--input=x=" + input_}).status, kExitUsage);
-  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=/nowhere.npy"}).status, kExitFailed);
-  EXPECT_EQ(Call({"run", target_}).status, kExitUsage);
-  EXPECT_EQ(Call({"run", graph_, target_, "--order=fortran"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--output=z=" + output_}).status,
+            kExitUsage);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--input=x=" + input_}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=/nowhere.npy"}).status, kExitFailed);
+  EXPECT_EQ(CallTensordctl({"run", target_}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--order=fortran"}).status, kExitUsage);
 }
 
 TEST_F(TensordctlTest, CompileShowsTheProgram) {
-  const Outcome outcome = Call({"compile", graph_, target_, "--order=column"});
+  const Outcome outcome = CallTensordctl({"compile", graph_, target_, "--order=column"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("fingerprint: " + std::string(64, 'f')));
   EXPECT_THAT(outcome.out, HasSubstr("input x: f32[2]"));
   EXPECT_EQ(server_.compile_request.options().order(), v1::MEMORY_ORDER_COLUMN_MAJOR);
-  const auto json = Json(Call({"compile", graph_, target_, "--json"}).out);
+  const auto json = Json(CallTensordctl({"compile", graph_, target_, "--json"}).out);
   EXPECT_EQ(json.fields().at("source").string_value(), "SOURCE_MEMORY");
 }
 
 TEST_F(TensordctlTest, ExplainPrintsTheText) {
-  EXPECT_EQ(Call({"explain", graph_, target_}).out, "one segment\n");
+  EXPECT_EQ(CallTensordctl({"explain", graph_, target_}).out, "one segment\n");
   EXPECT_EQ(server_.explain_request.graph().outputs_size(), 1);
 }
 
 TEST_F(TensordctlTest, ExplainDrawsTheProgram) {
-  const Outcome unreadable = Call({"explain", "--dot", graph_, target_});
+  const Outcome unreadable = CallTensordctl({"explain", "--dot", graph_, target_});
   EXPECT_EQ(unreadable.status, kExitFailed);
   EXPECT_THAT(unreadable.err, HasSubstr("NOT_FOUND"));
   server_.explain_text =
       "program \"p\" on cpu:0, row-major on the wire\n  %0 input \"x\" : f32[2]\n  output \"y\" = %0\n";
-  const Outcome drawn = Call({"explain", "--dot", graph_, target_});
+  const Outcome drawn = CallTensordctl({"explain", "--dot", graph_, target_});
   EXPECT_EQ(drawn.status, kExitOk) << drawn.err;
   EXPECT_THAT(drawn.out, HasSubstr("\"input %0\" -> \"output 0\" [label=\"f32[2]\"];"));
-  const auto json = Json(Call({"explain", "--dot", "--json", graph_, target_}).out);
+  const auto json = Json(CallTensordctl({"explain", "--dot", "--json", graph_, target_}).out);
   EXPECT_EQ(json.fields().at("dot").string_value(), drawn.out);
   EXPECT_EQ(json.fields().at("text").string_value(), server_.explain_text);
 }
 
 TEST_F(TensordctlTest, RunWritesATrace) {
   const std::string path = absl::StrCat(folder_, "-trace.json");
-  const Outcome outcome = Call({"run", graph_, target_, "--input=x=" + input_, "--trace=" + path});
+  const Outcome outcome = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--trace=" + path});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_TRUE(server_.execute_request.profile());
   EXPECT_THAT(outcome.out, Not(HasSubstr("copy")));  // the profile is not printed unless it is asked for
@@ -158,11 +144,12 @@ TEST_F(TensordctlTest, RunWritesATrace) {
     names.push_back(event.struct_value().fields().at("name").string_value());
   }
   EXPECT_THAT(names, ElementsAre("connect", "compile", "execute", "queue", "run", "copy"));
-  EXPECT_EQ(Call({"run", graph_, target_, "--input=x=" + input_, "--trace=/nowhere/t.json"}).status, kExitFailed);
+  EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--trace=/nowhere/t.json"}).status,
+            kExitFailed);
 }
 
 TEST_F(TensordctlTest, ValidateSaysWhyNot) {
-  EXPECT_EQ(Call({"validate", graph_, target_}).status, kExitOk);
+  EXPECT_EQ(CallTensordctl({"validate", graph_, target_}).status, kExitOk);
   server_.refuse = [] {
     v1::ErrorDetail detail;
     detail.set_reason("SHAPE_MISMATCH");
@@ -170,24 +157,24 @@ TEST_F(TensordctlTest, ValidateSaysWhyNot) {
     detail.set_op("Add");
     return client::FakeServer::Refusal(grpc::StatusCode::INVALID_ARGUMENT, "shapes differ", detail);
   };
-  const Outcome outcome = Call({"validate", graph_, target_});
+  const Outcome outcome = CallTensordctl({"validate", graph_, target_});
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_THAT(outcome.err, HasSubstr("INVALID_ARGUMENT: shapes differ\n  reason: SHAPE_MISMATCH\n  node: nnn"));
   EXPECT_THAT(outcome.err, HasSubstr("  op: Add\n"));
-  const auto json = Json(Call({"validate", graph_, target_, "--json"}).out);
+  const auto json = Json(CallTensordctl({"validate", graph_, target_, "--json"}).out);
   EXPECT_EQ(json.fields().at("error").struct_value().fields().at("reason").string_value(), "SHAPE_MISMATCH");
 }
 
 TEST_F(TensordctlTest, HealthIsAProbe) {
-  EXPECT_EQ(Call({"health", target_}).status, kExitOk);
+  EXPECT_EQ(CallTensordctl({"health", target_}).status, kExitOk);
   server_.health()->SetServingStatus(false);
-  const Outcome outcome = Call({"health", target_});
+  const Outcome outcome = CallTensordctl({"health", target_});
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_EQ(outcome.out, "NOT_SERVING\n");
-  EXPECT_EQ(Call({"health", target_, "--service=nobody"}).out, "SERVICE_UNKNOWN\n");
-  EXPECT_EQ(Call({"health", "--target=unix:/nowhere.sock", "--deadline=50ms"}).status, kExitFailed);
-  EXPECT_EQ(Call({"health", target_, "--deadline=soon"}).status, kExitUsage);
-  EXPECT_EQ(Call({"health", target_, "now"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"health", target_, "--service=nobody"}).out, "SERVICE_UNKNOWN\n");
+  EXPECT_EQ(CallTensordctl({"health", "--target=unix:/nowhere.sock", "--deadline=50ms"}).status, kExitFailed);
+  EXPECT_EQ(CallTensordctl({"health", target_, "--deadline=soon"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"health", target_, "now"}).status, kExitUsage);
 }
 
 TEST_F(TensordctlTest, InfoShowsTheServer) {
@@ -200,16 +187,16 @@ TEST_F(TensordctlTest, InfoShowsTheServer) {
   capability->set_op("Add");
   capability->add_dtypes(v1::DTYPE_F32);
   capability->add_dtypes(v1::DTYPE_BF16);
-  const Outcome outcome = Call({"info", target_});
+  const Outcome outcome = CallTensordctl({"info", target_});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("tensord 1.2.3 at unix:"));
   EXPECT_THAT(outcome.out, HasSubstr("device cpu:0: "));
-  EXPECT_THAT(Call({"info", target_, "--capabilities"}).out, HasSubstr("f32 bf16\n"));
+  EXPECT_THAT(CallTensordctl({"info", target_, "--capabilities"}).out, HasSubstr("f32 bf16\n"));
 }
 
 TEST_F(TensordctlTest, EinsumRunsOnFiles) {
-  const Outcome outcome = Call({"einsum", "i, i", input_, input_, target_, "-o", output_, "--optimizer=greedy",
-                                "--largest-intermediate", "1000", "--device=cpu"});
+  const Outcome outcome = CallTensordctl({"einsum", "i, i", input_, input_, target_, "-o", output_,
+                                          "--optimizer=greedy", "--largest-intermediate", "1000", "--device=cpu"});
   // The server gives the arguments back, which are too many.
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_THAT(outcome.err, HasSubstr("another number of results: 2 for 1"));
@@ -220,51 +207,51 @@ TEST_F(TensordctlTest, EinsumRunsOnFiles) {
   EXPECT_EQ(sent.largest_intermediate(), 1000);
   EXPECT_EQ(server_.compile_request.options().device(), "cpu");
 
-  const Outcome written = Call({"einsum", "i->i", input_, target_, "-o", output_, "--profile"});
+  const Outcome written = CallTensordctl({"einsum", "i->i", input_, target_, "-o", output_, "--profile"});
   EXPECT_EQ(written.status, kExitOk) << written.err;
   EXPECT_THAT(written.out, HasSubstr("result: f32[2] to " + output_));
   EXPECT_THAT(written.out, HasSubstr("copy"));
   EXPECT_THAT(*ReadNpy(output_)->Values<float>(), ElementsAre(1, 2));
-  EXPECT_THAT(Call({"einsum", "i", input_, target_}).out, HasSubstr("result: f32[2] 1, 2\n"));
-  EXPECT_EQ(Call({"einsum", "i", input_, target_, "--output=/nowhere/y.npy"}).status, kExitFailed);
+  EXPECT_THAT(CallTensordctl({"einsum", "i", input_, target_}).out, HasSubstr("result: f32[2] 1, 2\n"));
+  EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, "--output=/nowhere/y.npy"}).status, kExitFailed);
 }
 
 TEST_F(TensordctlTest, EinsumExplains) {
-  EXPECT_EQ(Call({"einsum", "i->i", input_, target_, "--explain"}).out, "one segment\n");
+  EXPECT_EQ(CallTensordctl({"einsum", "i->i", input_, target_, "--explain"}).out, "one segment\n");
   EXPECT_EQ(server_.explain_request.graph().inputs(0).name(), "operand0");
-  const auto json = Json(Call({"einsum", "i->i", input_, target_, "--explain", "--json"}).out);
+  const auto json = Json(CallTensordctl({"einsum", "i->i", input_, target_, "--explain", "--json"}).out);
   EXPECT_EQ(json.fields().at("text").string_value(), "one segment");
 }
 
 TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
-  EXPECT_EQ(Call({"einsum", target_}).status, kExitUsage);
-  EXPECT_EQ(Call({"einsum", "i->i", target_}).status, kExitUsage);
-  EXPECT_EQ(Call({"einsum", "i", input_, target_, "--optimizer=best"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"einsum", target_}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"einsum", "i->i", target_}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, "--optimizer=best"}).status, kExitUsage);
   for (const char* largest : {"0", "-1", "many", ""}) {
-    EXPECT_EQ(Call({"einsum", "i", input_, target_, absl::StrCat("--largest-intermediate=", largest)}).status,
+    EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, absl::StrCat("--largest-intermediate=", largest)}).status,
               kExitUsage);
   }
-  EXPECT_EQ(Call({"einsum", "i", input_, target_, "-o"}).status, kExitUsage);
-  EXPECT_EQ(Call({"einsum", "i", input_, target_, "-x", "y"}).status, kExitUsage);
-  const Outcome missing = Call({"einsum", "i", "/nowhere.npy", target_});
+  EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, "-o"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"einsum", "i", input_, target_, "-x", "y"}).status, kExitUsage);
+  const Outcome missing = CallTensordctl({"einsum", "i", "/nowhere.npy", target_});
   EXPECT_EQ(missing.status, kExitFailed);
   EXPECT_THAT(missing.err, HasSubstr("/nowhere.npy"));
 }
 
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
-  const Outcome help = Call({"--help"});
+  const Outcome help = CallTensordctl({"--help"});
   EXPECT_EQ(help.status, kExitOk);
   for (const char* command : {"run", "einsum", "compile", "explain", "validate", "health", "info", "bench", "top"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
-    const Outcome own = Call({command, "--help"});
+    const Outcome own = CallTensordctl({command, "--help"});
     EXPECT_EQ(own.status, kExitOk);
     EXPECT_THAT(own.out, HasSubstr(std::string("Usage: tensordctl ") + command));
     EXPECT_THAT(own.out, HasSubstr("--target=ADDRESS"));
-    EXPECT_EQ(Call({command, "--bogus"}).status, kExitUsage);
-    EXPECT_EQ(Call({"help", command}).out, own.out);
+    EXPECT_EQ(CallTensordctl({command, "--bogus"}).status, kExitUsage);
+    EXPECT_EQ(CallTensordctl({"help", command}).out, own.out);
   }
-  EXPECT_EQ(Call({}).status, kExitUsage);
-  EXPECT_EQ(Call({"fly"}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({}).status, kExitUsage);
+  EXPECT_EQ(CallTensordctl({"fly"}).status, kExitUsage);
 }
 
 }  // namespace

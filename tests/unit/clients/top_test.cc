@@ -3,17 +3,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "clients/cli/command.h"
 #include "clients/cli/http_get.h"
 #include "clients/cli/server_view.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
 namespace tensord::cli {
@@ -173,19 +172,9 @@ TEST(Pages, ComeWholeOrNotAtAll) {
   EXPECT_EQ(GetPage("unix:/nowhere.sock", "/", absl::Seconds(1)).status().code(), absl::StatusCode::kUnavailable);
 }
 
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
 Outcome Top(const std::string& target, std::vector<std::string> words) {
   words.insert(words.begin(), {"top", "--target=" + target});
-  std::ostringstream out;
-  std::ostringstream err;
-  Console console(out, err);
-  const int status = Dispatch(words, console);
-  return {status, out.str(), err.str()};
+  return CallTensordctl(words);
 }
 
 TEST(Top, ShowsOneViewAndEnds) {
