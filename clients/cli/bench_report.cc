@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "clients/cli/short_text.h"
 #include "clients/load/latency_histogram.h"
 
 namespace tensord::cli {
@@ -16,16 +17,6 @@ struct QuantileName {
   double fraction;
 };
 constexpr QuantileName kQuantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
-
-std::string ShortBytes(double bytes) {
-  const char* unit = "B";
-  for (const char* larger : {"kB", "MB", "GB"}) {
-    if (bytes < 1000) break;
-    bytes /= 1000;
-    unit = larger;
-  }
-  return absl::StrFormat("%.3g %s", bytes, unit);
-}
 
 void AppendTimes(absl::string_view label, const LatencyHistogram& times, std::string* text) {
   absl::StrAppendFormat(text, "  %-10s", label);
@@ -103,18 +94,6 @@ void SetWorkload(const WorkloadResult& result, Fields& fields) {
 }
 
 }  // namespace
-
-std::string ShortTime(absl::Duration duration) {
-  double value = absl::ToDoubleNanoseconds(duration);
-  if (value == 0) return "0";
-  const char* unit = "ns";
-  for (const char* larger : {"us", "ms", "s"}) {
-    if (value < 999.5) break;
-    value /= 1000;
-    unit = larger;
-  }
-  return absl::StrFormat(value < 999.5 ? "%.3g%s" : "%.0f%s", value, unit);
-}
 
 std::string RunTitle(const BenchRun& run) {
   std::string title = absl::StrCat(run.workload, ", ");

@@ -30,9 +30,6 @@ struct BenchRun {
   load::LoadResult result;
 };
 
-// "1.23ms", with three digits.
-std::string ShortTime(absl::Duration duration);
-
 // What the run was: "tiny f32, closed loop of 16 on 1 connection".
 std::string RunTitle(const BenchRun& run);
 // Lines for people.

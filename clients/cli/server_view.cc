@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "clients/cli/bench_report.h"
+#include "clients/cli/short_text.h"
 
 namespace tensord::cli {
 namespace {
@@ -111,16 +111,6 @@ class Growth {
   const double seconds_;
 };
 
-std::string Bytes(double bytes) {
-  const char* unit = "";
-  for (const char* larger : {"Ki", "Mi", "Gi", "Ti"}) {
-    if (bytes < 1024) break;
-    bytes /= 1024;
-    unit = larger;
-  }
-  return absl::StrFormat(bytes < 999.5 ? "%.3g %sB" : "%.0f %sB", bytes, unit);
-}
-
 std::string Time(const std::optional<absl::Duration>& duration) {
   return duration.has_value() ? ShortTime(*duration) : "-";
 }
@@ -191,9 +181,10 @@ std::string ServerViewText(const ServerView& view) {
       "tensord %s, %s%s   received %s/s   sent %s/s   in flight %s\n"
       "programs %.0f of %s, on disk %.0f of %s   compiled %.3g/s\n\n%-16s %10s %10s %9s %9s %9s\n",
       view.version, view.is_ready ? "ready" : "not ready", view.is_draining ? ", draining" : "",
-      Bytes(view.received_bytes_per_second), Bytes(view.sent_bytes_per_second), Bytes(view.in_flight_bytes),
-      view.cached_programs, Bytes(view.cached_bytes), view.disk_programs, Bytes(view.disk_bytes),
-      view.compiled_per_second, "method", "calls/s", "failed/s", "in flight", "p50", "p99");
+      ShortBytes(view.received_bytes_per_second), ShortBytes(view.sent_bytes_per_second),
+      ShortBytes(view.in_flight_bytes), view.cached_programs, ShortBytes(view.cached_bytes), view.disk_programs,
+      ShortBytes(view.disk_bytes), view.compiled_per_second, "method", "calls/s", "failed/s", "in flight", "p50",
+      "p99");
   for (const auto& [name, method] : view.methods) {
     absl::StrAppendFormat(&text, "%-16s %10.6g %10.6g %9.0f %9s %9s\n", name, method.calls_per_second,
                           method.failed_per_second, method.in_flight, Time(method.p50), Time(method.p99));
@@ -202,8 +193,8 @@ std::string ServerViewText(const ServerView& view) {
   for (const auto& [name, device] : view.devices) {
     absl::StrAppendFormat(&text, "%-16s %10.6g %10.0f %9s   %s used, %s free, peak %s\n", name, device.runs_per_second,
                           device.queued, absl::StrFormat("%.2f/%d", device.busy_executors, device.executors),
-                          Bytes(device.memory_used_bytes), Bytes(device.memory_free_bytes),
-                          Bytes(device.memory_peak_bytes));
+                          ShortBytes(device.memory_used_bytes), ShortBytes(device.memory_free_bytes),
+                          ShortBytes(device.memory_peak_bytes));
   }
   return text;
 }
