@@ -41,6 +41,10 @@ int Evict(const Arguments& arguments, Console& console) {
   if (request.all() == (request.fingerprints_size() > 0)) {
     return console.Usage("evict", "name the programs to forget, or --all");
   }
+  for (const std::string& fingerprint : request.fingerprints()) {
+    // Every program begins with nothing, and where there is one it would be that.
+    if (fingerprint.empty()) return console.Usage("evict", "a fingerprint is empty; --all forgets all programs");
+  }
   return WithAdmin("evict", arguments, console, [&](client::AdminClient& admin) {
     const absl::Status completed = Complete(admin, &request);
     if (!completed.ok()) return console.Fail(completed);

@@ -1,11 +1,16 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "clients/cli/command.h"
 #include "google/protobuf/struct.pb.h"
 
@@ -13,6 +18,7 @@ namespace tensord::cli {
 namespace {
 
 constexpr size_t kTokenBytes = 32;
+constexpr size_t kMostTenantBytes = 64;
 // So that those who search texts for secrets find it.
 constexpr char kPrefix[] = "tensord_";
 
@@ -22,9 +28,31 @@ std::string HashOf(const std::string& token) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
 }
 
+// The rules of the server's file, which refuses the line otherwise.
+bool IsTenantName(absl::string_view name) {
+  return !name.empty() && name.size() <= kMostTenantBytes && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  });
+}
+
+bool AreRoles(absl::string_view text) {
+  std::set<absl::string_view> left = {"execute", "read", "admin"};
+  const std::vector<absl::string_view> names = absl::StrSplit(text, ',');
+  return std::all_of(names.begin(), names.end(), [&left](absl::string_view name) { return left.erase(name) == 1; });
+}
+
 int MakeToken(const Arguments& arguments, Console& console) {
   const std::string tenant = arguments.Value("tenant").value_or("default");
   const std::string roles = arguments.Value("roles").value_or("execute,read");
+  if (!IsTenantName(tenant)) {
+    return console.Usage("token", absl::StrCat("flag needs 1 to ", kMostTenantBytes,
+                                               " letters, digits, '_', '.' and '-': --tenant=", tenant));
+  }
+  if (!AreRoles(roles)) {
+    return console.Usage("token", absl::StrCat("flag needs some of execute, read and admin, each once, with commas "
+                                               "between them: --roles=",
+                                               roles));
+  }
   unsigned char bytes[kTokenBytes];
   if (RAND_bytes(bytes, sizeof(bytes)) != 1) return console.Fail(absl::InternalError("there is no randomness"));
   const std::string token = absl::StrCat(

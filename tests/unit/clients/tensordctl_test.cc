@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
 #include "gmock/gmock.h"
@@ -18,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 constexpr char kIdentity[] = R"({
@@ -238,20 +242,59 @@ TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
   EXPECT_THAT(missing.err, HasSubstr("/nowhere.npy"));
 }
 
+// Those that the general help lists.
+std::vector<std::string> CommandsOf(const std::string& help) {
+  std::vector<std::string> names;
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+    if (!absl::StartsWith(line, "  ")) continue;
+    names.push_back(std::string(*absl::StrSplit(line.substr(2), ' ').begin()));
+  }
+  return names;
+}
+
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
   const Outcome help = CallTensordctl({"--help"});
   EXPECT_EQ(help.status, kExitOk);
-  for (const char* command : {"run", "einsum", "compile", "explain", "validate", "health", "info", "bench", "top"}) {
-    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
+  const std::vector<std::string> commands = CommandsOf(help.out);
+  EXPECT_THAT(commands, IsSupersetOf({"run", "bench", "token", "drain"}));
+  for (const std::string& command : commands) {
     const Outcome own = CallTensordctl({command, "--help"});
     EXPECT_EQ(own.status, kExitOk);
-    EXPECT_THAT(own.out, HasSubstr(std::string("Usage: tensordctl ") + command));
-    EXPECT_THAT(own.out, HasSubstr("--target=ADDRESS"));
+    EXPECT_THAT(own.out, HasSubstr("Usage: tensordctl " + command));
+    EXPECT_THAT(own.out, HasSubstr("--json"));
     EXPECT_EQ(CallTensordctl({command, "--bogus"}).status, kExitUsage);
     EXPECT_EQ(CallTensordctl({"help", command}).out, own.out);
   }
   EXPECT_EQ(CallTensordctl({}).status, kExitUsage);
   EXPECT_EQ(CallTensordctl({"fly"}).status, kExitUsage);
+}
+
+TEST(Tensordctl, CommandsWithoutOperandsTakeNone) {
+  for (const char* command : {"health", "info", "programs", "sessions", "drain", "token", "bench", "top"}) {
+    const Outcome outcome = CallTensordctl({command, "now"});
+    EXPECT_EQ(outcome.status, kExitUsage) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("unexpected argument: now")) << command;
+  }
+}
+
+TEST(Tensordctl, EvictRefusesWhatEveryProgramBeginsWith) {
+  const Outcome empty = CallTensordctl({"evict", "", "--admin=unix:/nowhere.sock"});
+  EXPECT_EQ(empty.status, kExitUsage);
+  EXPECT_THAT(empty.err, HasSubstr("a fingerprint is empty"));
+}
+
+TEST(Tensordctl, TokenMakesOnlyLinesThatTheServerTakes) {
+  const Outcome made = CallTensordctl({"token", "--tenant=team-1.a_b", "--roles=admin,read"});
+  EXPECT_EQ(made.status, kExitOk);
+  EXPECT_THAT(made.out, HasSubstr("line: team-1.a_b admin,read "));
+  for (const char* roles : {"", "write", "read,read", "read, execute", "read,"}) {
+    const Outcome refused = CallTensordctl({"token", absl::StrCat("--roles=", roles)});
+    EXPECT_EQ(refused.status, kExitUsage) << roles;
+    EXPECT_THAT(refused.err, HasSubstr("execute, read and admin")) << roles;
+  }
+  for (const std::string& tenant : {std::string(), std::string("a b"), std::string("#a"), std::string(65, 'a')}) {
+    EXPECT_EQ(CallTensordctl({"token", "--tenant=" + tenant}).status, kExitUsage) << tenant;
+  }
 }
 
 }  // namespace
