@@ -46,7 +46,8 @@ struct LoadPlan {
   absl::Duration duration = absl::Seconds(10);
   std::optional<absl::Duration> deadline;  // of each call
   // Shares of the calls that are cancelled, and of those that have a connection of their own which is cut, at a time
-  // between 0 and twice the mean latency.
+  // between 0 and twice the mean latency. Such a connection is made by the thread that sends, which in an open loop is
+  // the one that keeps time: a server that is slow to accept makes the next calls late, which their latency shows.
   double cancelled_share = 0;
   double disconnected_share = 0;
   uint64_t seed = 1;
