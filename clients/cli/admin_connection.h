@@ -11,7 +11,7 @@
 
 namespace tensord::cli {
 
-// --admin, --deadline and --json: of the commands for operators.
+// Of the commands for operators: --admin in place of --target, and the other flags of a connection.
 std::vector<FlagSpec> AdminFlags();
 
 // Connects as the flags say and does the command's work. The exit status: of the work, or of what went wrong before.

@@ -21,7 +21,7 @@ struct Workload {
   std::vector<client::HostTensor> arguments;
 };
 
-// One entry of a mix: "tiny*9", "matmul:256*1", "graphs/softmax.json".
+// One entry of a mix: "tiny*9", "matmul:256*1", "graphs/tanh_affine.json".
 struct WorkloadSpec {
   std::string name;             // of a built-in one, or a graph file's path
   std::optional<int64_t> size;  // what stands behind the colon
