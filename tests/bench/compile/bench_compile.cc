@@ -15,16 +15,16 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/allocator_tuning.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
 #include "proto/codec/graph_codec.h"
+#include "tests/bench/median.h"
+#include "tests/bench/option_reader.h"
 #include "tests/testlib/mixed_graph.h"
 
 namespace tensord {
@@ -47,13 +47,6 @@ struct Samples {
   std::vector<std::string> passes;
   std::vector<std::vector<double>> pass_ns;
 };
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double NanosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -211,18 +204,15 @@ int Main(absl::string_view json_file, absl::string_view filter, int rounds) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
-  absl::string_view json_file, filter;
+  std::string json_file, filter;
   int rounds = 9;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--json=")) {
-      json_file = argument;
-    } else if (absl::ConsumePrefix(&argument, "--filter=")) {
-      filter = argument;
-    } else if (!absl::ConsumePrefix(&argument, "--rounds=") || !absl::SimpleAtoi(argument, &rounds) || rounds < 1) {
-      std::cerr << "usage: bench_compile [--filter=BEGINNING_OF_NAME] [--rounds=N] [--json=FILE]\n";
-      return 2;
-    }
+  tensord::OptionReader reader;
+  reader.Text("json", &json_file);
+  reader.Text("filter", &filter);
+  reader.Number("rounds", 1, 10'000, &rounds);
+  if (!reader.Read(argc, argv)) {
+    std::cerr << "usage: bench_compile [--filter=BEGINNING_OF_NAME] [--rounds=N] [--json=FILE]\n";
+    return 2;
   }
   tensord::TuneAllocator();
   return tensord::Main(json_file, filter, rounds);

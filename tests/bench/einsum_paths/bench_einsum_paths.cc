@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "engine/families/einsum/path_cost.h"
 #include "engine/families/einsum/path_search.h"
 #include "tests/bench/einsum_paths/einsum_networks.h"
+#include "tests/bench/option_reader.h"
 
 namespace tensord {
 namespace {
@@ -86,17 +86,14 @@ int Main(const std::string& json_file, const std::string& folder) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
-  std::string json_file, folder;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--json=")) {
-      json_file = std::string(argument);
-    } else if (argument.substr(0, 1) != "-" && folder.empty() && std::filesystem::is_directory(argv[i])) {
-      folder = std::string(argument);
-    } else {
-      std::cerr << "usage: bench_einsum_paths [--json=FILE] [FOLDER]\n";
-      return 2;
-    }
+  std::string json_file;
+  std::vector<std::string> folders;
+  tensord::OptionReader reader;
+  reader.Text("json", &json_file);
+  if (!reader.Read(argc, argv, &folders) || folders.size() > 1 ||
+      (folders.size() == 1 && !std::filesystem::is_directory(folders[0]))) {
+    std::cerr << "usage: bench_einsum_paths [--json=FILE] [FOLDER]\n";
+    return 2;
   }
-  return tensord::Main(json_file, folder);
+  return tensord::Main(json_file, folders.empty() ? "" : folders[0]);
 }

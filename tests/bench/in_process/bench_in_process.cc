@@ -1,7 +1,6 @@
 // What a run costs without a client: bound programs run on the calling thread, and what threads and memory cost before
 // that; medians of many rounds. Prints a table, and with --json=FILE writes the workloads in the form of ./dev bench.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -9,17 +8,19 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/compiler.h"
 #include "tests/bench/in_process/host_workloads.h"
+#include "tests/bench/median.h"
+#include "tests/bench/option_reader.h"
 
 namespace tensord {
 namespace {
@@ -115,8 +116,7 @@ absl::StatusOr<double> Measure(const Workload& workload, Backend* backend) {
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     rounds.push_back(took.count() / workload.runs_per_round);
   }
-  std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
-  return rounds[kRounds / 2];
+  return Median(std::move(rounds));
 }
 
 int Main(absl::string_view json_file, absl::string_view filter) {
@@ -160,17 +160,13 @@ int Main(absl::string_view json_file, absl::string_view filter) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
-  absl::string_view json_file, filter;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--json=")) {
-      json_file = argument;
-    } else if (absl::ConsumePrefix(&argument, "--filter=")) {
-      filter = argument;
-    } else {
-      std::cerr << "usage: bench_in_process [--filter=PART_OF_NAME] [--json=FILE]\n";
-      return 2;
-    }
+  std::string json_file, filter;
+  tensord::OptionReader reader;
+  reader.Text("json", &json_file);
+  reader.Text("filter", &filter);
+  if (!reader.Read(argc, argv)) {
+    std::cerr << "usage: bench_in_process [--filter=PART_OF_NAME] [--json=FILE]\n";
+    return 2;
   }
   return tensord::Main(json_file, filter);
 }

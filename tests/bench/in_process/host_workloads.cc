@@ -1,15 +1,16 @@
 #include "tests/bench/in_process/host_workloads.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/exec/host_buffer_pool.h"
+#include "tests/bench/median.h"
 
 namespace tensord {
 namespace {
@@ -19,11 +20,6 @@ using cpu::ThreadPool;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 31;
-
-double Median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
 
 double Microseconds(absl::FunctionRef<void()> body) {
   const auto start = Clock::now();

@@ -14,18 +14,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "server/daemon.h"
 #include "tensord/v1/compute.grpc.pb.h"
+#include "tests/bench/option_reader.h"
 
 namespace tensord {
 namespace {
 
 constexpr double kLimitRatio = 1.5;
+constexpr int kMostRounds = 10'000;
+constexpr int kMostCalls = 1'000'000;
 
 class EchoService final : public v1::Compute::CallbackService {
   grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context, const v1::ExecuteRequest* request,
@@ -133,20 +134,12 @@ std::string Compile(v1::Compute::Stub& stub) {
   return response.program().fingerprint();
 }
 
-bool ParseOptions(int argc, char** argv, Options* options) {
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view flag = argv[i];
-    if (absl::ConsumePrefix(&flag, "--rounds=")) {
-      if (!absl::SimpleAtoi(flag, &options->rounds) || options->rounds < 1) return false;
-    } else if (absl::ConsumePrefix(&flag, "--calls=")) {
-      if (!absl::SimpleAtoi(flag, &options->calls) || options->calls < 10) return false;
-    } else if (absl::ConsumePrefix(&flag, "--json=")) {
-      options->json = std::string(flag);
-    } else {
-      return false;
-    }
-  }
-  return true;
+bool ReadOptions(int argc, char** argv, Options* options) {
+  OptionReader reader;
+  reader.Number("rounds", 1, kMostRounds, &options->rounds);
+  reader.Number("calls", 10, kMostCalls, &options->calls);
+  reader.Text("json", &options->json);
+  return reader.Read(argc, argv);
 }
 
 std::string ToJson(const std::vector<Transport>& transports) {
@@ -230,7 +223,7 @@ int Main(const Options& options) {
 
 int main(int argc, char** argv) {
   tensord::Options options;
-  if (!tensord::ParseOptions(argc, argv, &options)) {
+  if (!tensord::ReadOptions(argc, argv, &options)) {
     std::fprintf(stderr, "usage: bench_s1 [--rounds=21] [--calls=400] [--json=FILE]\n");
     return 2;
   }

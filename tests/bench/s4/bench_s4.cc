@@ -7,7 +7,6 @@
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -19,11 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "clients/cpp/channel_arguments.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/tensor_transfer.h"
@@ -31,6 +28,8 @@
 #include "server/daemon.h"
 #include "server/rpc/shared_slice.h"
 #include "tensord/v1/compute.grpc.pb.h"
+#include "tests/bench/median.h"
+#include "tests/bench/option_reader.h"
 #include "tests/bench/s4/ordinary_peer.h"
 #include "tests/bench/s4/raw_peer.h"
 
@@ -40,6 +39,8 @@ namespace {
 // What the service promises: so many times as fast as a message, and at least so much of the speed of slices.
 constexpr double kFasterThanMessage = 2.5;
 constexpr double kOfRaw = 0.8;
+
+constexpr int kMostRounds = 10'000;
 
 struct Options {
   int rounds = 15;
@@ -52,11 +53,6 @@ struct Contestant {
   std::function<bool()> call;
   std::vector<double> times_ms;  // by round
 };
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "S4: %s\n", what.c_str());
@@ -288,22 +284,12 @@ void Report(const std::string& direction, const std::vector<Contestant>& contest
   }
 }
 
-bool ParseOptions(int argc, char** argv, Options* options) {
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view flag = argv[i];
-    if (absl::ConsumePrefix(&flag, "--rounds=")) {
-      if (!absl::SimpleAtoi(flag, &options->rounds) || options->rounds < 1) return false;
-    } else if (absl::ConsumePrefix(&flag, "--mebibytes=")) {
-      if (!absl::SimpleAtoi(flag, &options->mebibytes) || options->mebibytes < 1 || options->mebibytes > 1024) {
-        return false;
-      }
-    } else if (absl::ConsumePrefix(&flag, "--json=")) {
-      options->json = std::string(flag);
-    } else {
-      return false;
-    }
-  }
-  return true;
+bool ReadOptions(int argc, char** argv, Options* options) {
+  OptionReader reader;
+  reader.Number("rounds", 1, kMostRounds, &options->rounds);
+  reader.Number<int64_t>("mebibytes", 1, 1024, &options->mebibytes);
+  reader.Text("json", &options->json);
+  return reader.Read(argc, argv);
 }
 
 int Main(const Options& options) {
@@ -350,7 +336,7 @@ int Main(const Options& options) {
 
 int main(int argc, char** argv) {
   tensord::Options options;
-  if (!tensord::ParseOptions(argc, argv, &options)) {
+  if (!tensord::ReadOptions(argc, argv, &options)) {
     std::fprintf(stderr, "usage: bench_s4 [--rounds=15] [--mebibytes=64] [--json=FILE]\n");
     return 2;
   }
