@@ -116,9 +116,10 @@ std::string RunText(const BenchRun& run) {
     absl::StrAppendFormat(&text, "  goodput is %.3g of the peak, %.6g/s in a closed loop of %d\n",
                           run.overload->goodput_ratio, run.overload->peak_goodput, run.overload->peak_concurrency);
   }
-  if (result.never_sent > 0)
+  if (result.never_sent > 0) {
     absl::StrAppend(&text, "  never sent: ", result.never_sent,
                     ", as too many were under way or this program is too slow\n");
+  }
   if (result.failed_dials > 0)
     absl::StrAppend(&text, "  connections that could not be made: ", result.failed_dials, "\n");
   AppendWorkload(result.Total(), run.rate.has_value(), seconds, &text);
