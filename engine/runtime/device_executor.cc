@@ -61,11 +61,12 @@ absl::Status DeviceExecutor::RefuseTooLarge(int64_t bytes) const {
 
 absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Time now) const {
   const RunQueue::Claim claim = {.tenant = request.tenant, .priority = request.priority, .deadline = request.deadline};
-  absl::Duration before = queue_.WorkBefore(claim, now, options_.workers);
+  std::vector<absl::Duration> rests;
+  for (const auto& [id, ends] : ends_) rests.push_back(std::max(absl::ZeroDuration(), ends - now));
+  rests.resize(static_cast<size_t>(options_.workers));  // others are free, or nobody knows how long they take
+  const absl::Duration wait = queue_.LeastWait(claim, now, std::move(rests));
   // What has nothing before it always gets its chance, and shows how long it takes now.
-  if (before <= absl::ZeroDuration()) return absl::OkStatus();
-  for (const auto& [id, ends] : ends_) before += std::max(absl::ZeroDuration(), ends - now);
-  const absl::Duration wait = before / options_.workers;
+  if (wait <= absl::ZeroDuration()) return absl::OkStatus();
   if (wait > options_.max_wait) {
     return WithRetryAfter(
         RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(options_.max_wait),

@@ -22,6 +22,8 @@ void FairClass::Push(const QueuedRun* run) {
     Await(&account);
   }
   account.runs.insert(run);
+  account.times.insert(run->expected);
+  account.rises.insert(run->rises_at);
   account.work += run->expected;
   work_ += run->expected;
   ++size_;
@@ -29,6 +31,8 @@ void FairClass::Push(const QueuedRun* run) {
 
 void FairClass::Unlink(Account* account, const QueuedRun* run) {
   account->runs.erase(run);
+  account->times.erase(account->times.find(run->expected));
+  account->rises.erase(account->rises.find(run->rises_at));
   account->work -= run->expected;
   work_ -= run->expected;
   --size_;
@@ -44,23 +48,25 @@ void FairClass::Remove(const QueuedRun* run) {
 
 const QueuedRun* FairClass::Next() const { return waiting_.empty() ? nullptr : *(*waiting_.begin())->runs.begin(); }
 
-void FairClass::Start(const QueuedRun* run, absl::Duration charge) {
+void FairClass::Start(const QueuedRun* run) {
   Account& account = accounts_[run->request.tenant];
   waiting_.erase(&account);
   clock_ = std::max(clock_, account.used);
   Unlink(&account, run);
-  account.used += charge;
+  account.used += run->charged;
+  if (!run->is_known()) account.guessed += run->charged;
   ++account.running;
   ++running_;
   if (!account.runs.empty()) Await(&account);
   ForgetIdle();
 }
 
-void FairClass::End(const std::string& tenant, absl::Duration charged, absl::Duration used) {
-  Account& account = accounts_[tenant];
+void FairClass::End(const QueuedRun& run, absl::Duration used) {
+  Account& account = accounts_[run.request.tenant];
   const bool waits = !account.runs.empty();
   if (waits) waiting_.erase(&account);
-  account.used += used - charged;
+  account.used += used - run.charged;
+  if (!run.is_known()) account.guessed -= run.charged;
   --account.running;
   --running_;
   if (waits) waiting_.insert(&account);
@@ -81,24 +87,49 @@ void FairClass::ForgetIdle() {
   });
 }
 
-absl::Duration FairClass::WorkBefore(const std::string& tenant, absl::Time due) const {
-  const auto found = accounts_.find(tenant);
-  if (found == accounts_.end() || found->second.runs.empty()) return absl::ZeroDuration();
-  const Account& account = found->second;
+void FairClass::Account::AddPieces(WorkAhead* ahead) const {
+  for (const absl::Duration time : times) {
+    if (!ahead->AddPiece(time)) break;
+  }
+}
+
+absl::Duration FairClass::OwnWork(const Account& account, absl::Time due) {
+  if (account.runs.empty() || (*account.runs.rbegin())->due <= due) return account.work;
   absl::Duration own;
-  if ((*account.runs.rbegin())->due <= due) {
-    own = account.work;
-  } else {
-    for (const QueuedRun* run : account.runs) {
-      if (run->due > due) break;
-      own += run->expected;
-    }
+  for (const QueuedRun* run : account.runs) {
+    if (run->due > due) break;
+    own += run->expected;
   }
-  absl::Duration before = own;
+  return own;
+}
+
+void FairClass::AddAll(WorkAhead* ahead) const {
+  ahead->AddWork(work_);
+  for (const Account* account : waiting_) account->AddPieces(ahead);
+}
+
+void FairClass::AddOwn(const std::string& tenant, absl::Time due, WorkAhead* ahead) const {
+  const auto found = accounts_.find(tenant);
+  if (found == accounts_.end()) return;
+  ahead->AddWork(OwnWork(found->second, due));
+  found->second.AddPieces(ahead);
+}
+
+absl::Time FairClass::AddShares(const std::string& tenant, absl::Time due, WorkAhead* ahead) const {
+  const auto found = accounts_.find(tenant);
+  if (found == accounts_.end() || found->second.runs.empty()) return absl::InfiniteFuture();
+  const Account& account = found->second;
+  // What the tenant will have used at the least when that run's turn comes.
+  const absl::Duration used = account.used - account.guessed + OwnWork(account, due);
   for (const Account* other : waiting_) {
-    if (other != &account) before += std::min(other->work, own);
+    // What goes on for longer than was guessed is not in what its tenant used.
+    if (other == &account || other->guessed > absl::ZeroDuration() || other->used >= used) continue;
+    const absl::Duration share = std::min(other->work, used - other->used);
+    ahead->AddWork(share);
+    // The tenant is charged when a run starts: a single one, which may not even wait yet, can be all of its share.
+    ahead->AddPiece(share);
   }
-  return before;
+  return *account.rises.begin();
 }
 
 }  // namespace tensord

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_RUNTIME_FAIR_CLASS_H_
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/runtime/queued_run.h"
+#include "engine/runtime/work_ahead.h"
 
 namespace tensord {
 
@@ -22,16 +24,20 @@ class FairClass {
   void Remove(const QueuedRun* run);
   // Null where none waits.
   const QueuedRun* Next() const;
-  // Removes a run that starts, and charges its tenant what it will probably use. End puts that right.
-  void Start(const QueuedRun* run, absl::Duration charge);
-  void End(const std::string& tenant, absl::Duration charged, absl::Duration used);
+  // Removes a run that starts, and charges its tenant what the run says. End puts that right.
+  void Start(const QueuedRun* run);
+  void End(const QueuedRun& run, absl::Duration used);
 
   int64_t size() const { return size_; }
   // The device time that is expected of all that wait.
   absl::Duration work() const { return work_; }
-  // Of what certainly goes before a run of that tenant that is due then, a lower bound: the tenant's own that are due
-  // no later, and as much of each other tenant's.
-  absl::Duration WorkBefore(const std::string& tenant, absl::Time due) const;
+  // Adds all that wait.
+  void AddAll(WorkAhead* ahead) const;
+  // Adds the tenant's own that are due no later than then.
+  void AddOwn(const std::string& tenant, absl::Time due, WorkAhead* ahead) const;
+  // Adds what certainly starts of other tenants' before a run of that one that is due then, if none of its own leaves
+  // the class without having started here. Gives the time when the first of them rises.
+  absl::Time AddShares(const std::string& tenant, absl::Time due, WorkAhead* ahead) const;
 
  private:
   struct DueFirst {
@@ -40,11 +46,16 @@ class FairClass {
     }
   };
   struct Account {
-    absl::Duration used;  // on the clock of the class
-    uint64_t turn = 0;    // when it came to wait, among those that used the same
+    absl::Duration used;     // on the clock of the class
+    absl::Duration guessed;  // of that, for runs that go on and whose time nobody knew
+    uint64_t turn = 0;       // when it came to wait, among those that used the same
     int64_t running = 0;
     absl::Duration work;
     std::set<const QueuedRun*, DueFirst> runs;
+    std::multiset<absl::Duration, std::greater<>> times;  // that are expected of them
+    std::multiset<absl::Time> rises;                      // when they rise
+
+    void AddPieces(WorkAhead* ahead) const;
   };
   struct LeastUsed {
     bool operator()(const Account* a, const Account* b) const {
@@ -53,6 +64,7 @@ class FairClass {
   };
 
   void Unlink(Account* account, const QueuedRun* run);
+  static absl::Duration OwnWork(const Account& account, absl::Time due);
   void Await(Account* account);
   void ForgetIdle();
 

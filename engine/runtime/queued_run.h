@@ -28,6 +28,8 @@ struct QueuedRun {
   std::optional<int64_t> bytes;  // of device memory that it takes; absent: not known before its sizes are bound
   CancelToken::Listener listener = 0;
 
+  bool is_known() const { return expected > absl::ZeroDuration(); }
+
   // Written by the queue.
   uint64_t id = 0;         // in the order of arrival
   int level = 0;           // the class in which it waits now, which rises with its age

@@ -64,21 +64,17 @@ const QueuedRun* RunQueue::Next(absl::Time now) {
 QueuedRun RunQueue::Take(const QueuedRun* next, absl::Duration usual) {
   const auto it = runs_.find(next->id);
   QueuedRun& run = it->second;
-  run.charged = run.expected > absl::ZeroDuration() ? run.expected : usual;
-  ClassOf(run).Start(&run, run.charged);
+  run.charged = run.is_known() ? run.expected : usual;
+  ClassOf(run).Start(&run);
   return Extract(it);
 }
 
-void RunQueue::End(const QueuedRun& run, absl::Duration used) {
-  ClassOf(run).End(run.request.tenant, run.charged, used);
-}
+void RunQueue::End(const QueuedRun& run, absl::Duration used) { ClassOf(run).End(run, used); }
 
 void RunQueue::PutBack(QueuedRun run) {
-  const int level = run.level;
-  const std::string tenant = run.request.tenant;
-  const absl::Duration charged = run.charged;
+  const uint64_t id = run.id;
   Insert(std::move(run));  // before End, lest the tenant's account be forgotten
-  classes_[static_cast<size_t>(level)].End(tenant, charged, absl::ZeroDuration());
+  End(runs_.at(id), absl::ZeroDuration());
 }
 
 std::optional<QueuedRun> RunQueue::Remove(uint64_t id) {
@@ -121,15 +117,32 @@ absl::Duration RunQueue::work() const {
   return work;
 }
 
-absl::Duration RunQueue::WorkBefore(const Claim& claim, absl::Time now, int workers) const {
+absl::Duration RunQueue::LeastWait(const Claim& claim, absl::Time now, std::vector<absl::Duration> rests) const {
+  std::sort(rests.begin(), rests.end());
   const int level = PriorityClassOf(claim.priority);
-  absl::Duration before = classes_[static_cast<size_t>(level)].WorkBefore(claim.tenant, DueOf(claim.deadline, now));
-  for (int higher = level + 1; higher < kNumPriorityClasses; ++higher) {
-    // By then the run has risen to that class itself.
-    const absl::Duration risen = options_.ageing * (higher - level) * workers;
-    before += std::min(classes_[static_cast<size_t>(higher)].work(), risen);
+  const absl::Time due = DueOf(claim.deadline, now);
+  // What starts before it if it starts in that class. What waits now rises no later than it.
+  const auto ahead_in = [&](int reached) {
+    WorkAhead ahead(rests.size());
+    for (int in = level; in < kNumPriorityClasses; ++in) {
+      const FairClass& of_class = classes_[static_cast<size_t>(in)];
+      in > reached ? of_class.AddAll(&ahead) : of_class.AddOwn(claim.tenant, due, &ahead);
+    }
+    return ahead;
+  };
+  const WorkAhead at_once = ahead_in(level);
+  WorkAhead shared = at_once;
+  const absl::Time rises = classes_[static_cast<size_t>(level)].AddShares(claim.tenant, due, &shared);
+  if (shared.IsNone()) return absl::ZeroDuration();
+  absl::Duration least = shared.LeastWait(rests);
+  if (level + 1 == kNumPriorityClasses) return least;
+  // Of the tenant's own what rises is charged there, and others' share here is the smaller for it.
+  least = std::min(least, std::max(rises - now, at_once.LeastWait(rests)));
+  for (int reached = level + 1; reached < kNumPriorityClasses; ++reached) {
+    const absl::Duration risen = options_.ageing * (reached - level);
+    least = std::min(least, std::max(risen, ahead_in(reached).LeastWait(rests)));
   }
-  return before;
+  return least;
 }
 
 }  // namespace tensord

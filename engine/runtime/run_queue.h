@@ -59,10 +59,12 @@ class RunQueue {
   // When the first of them expires, and since when the oldest waits; InfiniteFuture where there is none.
   absl::Time first_deadline() const;
   absl::Time oldest_since() const;
-  // The device time that is expected of all, and of those that certainly go before who claims a place now: a lower
-  // bound for that many workers.
+  // The device time that is expected of all.
   absl::Duration work() const;
-  absl::Duration WorkBefore(const Claim& claim, absl::Time now, int workers) const;
+  // The time that certainly passes before who claims a place now has its turn, where nothing that waits is taken out
+  // and runs take what is expected of them, unknown ones any time: a lower bound. Zero where nothing certainly goes
+  // before it. `rests`: what is left of the run of each worker.
+  absl::Duration LeastWait(const Claim& claim, absl::Time now, std::vector<absl::Duration> rests) const;
 
  private:
   using At = std::pair<absl::Time, uint64_t>;

@@ -41,7 +41,9 @@ DeviceExecutor::Options Options(int workers, int64_t max_queued) {
 
 class DeviceExecutorTest : public testing::Test {
  protected:
-  DeviceExecutorTest() {
+  DeviceExecutorTest() : program_(CompileDouble()) {}
+
+  CompiledProgramPtr CompileDouble() {
     absl::StatusOr<Graph> graph = ParseGraph(R"(graph "double" {
       %x = input : f32[2]
       %y = add(%x, %x)
@@ -50,7 +52,7 @@ class DeviceExecutorTest : public testing::Test {
                                              CoreRegistry());
     const auto program = Compile(*std::move(graph), {.device = "gated:0"}, Fingerprint(), &backend_);
     EXPECT_TRUE(program.ok()) << program.status();
-    program_ = *program;
+    return *program;
   }
 
   // The run number `run` doubles it.
@@ -267,6 +269,38 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED") << "it would end too late, and another waits";
   EXPECT_EQ(answers[2].reason, "");
   EXPECT_LT(program_->expected_time(), absl::Seconds(100)) << "what was measured since counts";
+}
+
+TEST_F(DeviceExecutorTest, ALongRunOnOneWorkerIsNotAWaitForTheOther) {
+  std::atomic<int> inside{0};
+  backend_.before_run = [&] {
+    if (++inside == 2) started_.Set();
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .max_wait = absl::Seconds(400)});
+  const CompiledProgramPtr quick = program_, slow = CompileDouble();
+  quick->NoteRunTime(absl::Seconds(10));
+  slow->NoteRunTime(absl::Hours(1));
+  const auto within = [&](absl::Duration time) {
+    RunRequest request = Request(1);
+    request.deadline = absl::Now() + time;
+    return executor.CheckRoom(request);
+  };
+  RunRequest long_run = Request(0);
+  long_run.program = slow;
+  ASSERT_TRUE(executor.Submit(std::move(long_run)).ok());
+  for (int run = 1; run <= 10; ++run) ASSERT_TRUE(executor.Submit(Request(run)).ok());
+  started_.Wait();
+  EXPECT_EQ(ReasonOf(within(absl::Seconds(70))), "DEADLINE_UNREACHABLE") << "nine wait, for one worker";
+  EXPECT_TRUE(within(absl::Seconds(200)).ok());
+  while (executor.Submit(Request(11)).ok()) {
+  }
+  EXPECT_EQ(DetailOf(within(absl::Hours(2)))->limit, "scheduling.max_wait_ms");
+  const int64_t queued = executor.stats().queued;
+  EXPECT_GE(queued, 40);
+  EXPECT_LE(queued, 42);
+  gate_.Set();
+  answers_.WaitFor(static_cast<size_t>(queued) + 2);
 }
 
 TEST_F(DeviceExecutorTest, ARunStartsWhenItsMemoryFits) {

@@ -1,6 +1,9 @@
 #include "engine/runtime/run_queue.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +19,8 @@ using ::testing::ElementsAre;
 // The queue and a clock that stands still unless a test moves it.
 class RunQueueTest : public ::testing::Test {
  protected:
+  explicit RunQueueTest(absl::Duration ageing = absl::Seconds(1)) : queue_({.ageing = ageing}) {}
+
   struct Wish {
     std::string tenant = "a";
     int32_t priority = 0;
@@ -49,7 +54,7 @@ class RunQueueTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   uint64_t last_ = 0;
-  RunQueue queue_{{.ageing = absl::Seconds(1)}};
+  RunQueue queue_;
 };
 
 TEST_F(RunQueueTest, EqualsGoInTheOrderOfArrival) {
@@ -212,23 +217,119 @@ TEST_F(RunQueueTest, KnowsWhoWaitsAndSinceWhen) {
   EXPECT_EQ(queue_.size(), 0);
 }
 
-TEST_F(RunQueueTest, TheWorkBeforeAClaimIsALowerBound) {
-  const absl::Duration one = absl::Seconds(1);
-  const std::string a = "a", c = "c";
-  const auto before = [&](const std::string& tenant, int32_t priority, absl::Duration within) {
-    return queue_.WorkBefore({.tenant = tenant, .priority = priority, .deadline = now_ + within}, now_, 1);
-  };
-  EXPECT_EQ(before(a, 0, absl::Hours(1)), absl::ZeroDuration());
-  Push({.tenant = "a", .within = absl::Seconds(10), .expected = one});
-  Push({.tenant = "a", .within = absl::Seconds(20), .expected = one});
-  for (int i = 0; i < 5; ++i) Push({.tenant = "b", .within = absl::Seconds(5), .expected = one});
-  EXPECT_EQ(queue_.work(), 7 * one);
-  EXPECT_EQ(before(a, 0, absl::Seconds(30)), 4 * one) << "its own two, and as much of the other tenant's";
-  EXPECT_EQ(before(a, 0, absl::Seconds(15)), 2 * one);
-  EXPECT_EQ(before(a, 0, absl::Seconds(5)), absl::ZeroDuration());
-  EXPECT_EQ(before(c, 0, absl::Hours(1)), absl::ZeroDuration()) << "it has its turn first";
-  EXPECT_EQ(before(a, 1, absl::Hours(1)), absl::ZeroDuration());
-  EXPECT_EQ(before(a, -1, absl::Seconds(5)), one) << "after which it has risen";
+// What is certain of the wait when a tenant asks now.
+class LeastWaitTest : public RunQueueTest {
+ protected:
+  LeastWaitTest() : RunQueueTest(absl::Seconds(10)) {}
+
+  absl::Duration Wait(const Wish& wish, std::vector<absl::Duration> rests = {absl::ZeroDuration()}) {
+    return queue_.LeastWait({.tenant = wish.tenant, .priority = wish.priority, .deadline = now_ + wish.within}, now_,
+                            std::move(rests));
+  }
+
+  const absl::Duration one_ = absl::Seconds(1);
+};
+
+TEST_F(LeastWaitTest, CountsWhatIsDueEarlierAndAsMuchOfOtherTenants) {
+  EXPECT_EQ(Wait({}), absl::ZeroDuration());
+  Push({.within = 10 * one_, .expected = one_});
+  Push({.within = 20 * one_, .expected = one_});
+  for (int i = 0; i < 5; ++i) Push({.tenant = "b", .within = 5 * one_, .expected = one_});
+  EXPECT_EQ(queue_.work(), 7 * one_);
+  EXPECT_EQ(Wait({.within = 30 * one_}), 4 * one_) << "its own two, and as much of the other tenant's";
+  EXPECT_EQ(Wait({.within = 15 * one_}), 2 * one_);
+  EXPECT_EQ(Wait({.within = 5 * one_}), absl::ZeroDuration());
+  EXPECT_EQ(Wait({.tenant = "c"}), absl::ZeroDuration()) << "it has its turn first";
+  EXPECT_EQ(Wait({.priority = 1}), absl::ZeroDuration());
+  EXPECT_EQ(Wait({.priority = -1, .within = 5 * one_}), 7 * one_);
+}
+
+TEST_F(LeastWaitTest, OthersGetAsMuchAsTheirPartIsBehind) {
+  Push({.tenant = "b", .expected = 5 * one_});
+  for (int i = 0; i < 9; ++i) Push({.tenant = "b", .expected = one_});
+  Push({.expected = one_});
+  Run(5 * one_);
+  EXPECT_EQ(Wait({}), one_) << "the other one had its part before";
+  Run(8 * one_);
+  Push({.expected = one_});
+  EXPECT_EQ(Wait({}), 5 * one_) << "its own, and what it has had more";
+}
+
+TEST_F(LeastWaitTest, HigherClassesCountUntilTheRunHasRisen) {
+  for (int32_t priority : {1, 2}) {
+    for (int i = 0; i < 50; ++i) Push({.tenant = "b", .priority = priority, .expected = one_});
+  }
+  EXPECT_EQ(Wait({.priority = 1}), 10 * one_);
+  EXPECT_EQ(Wait({}), 20 * one_) << "in two steps, and the time of each counts once";
+  EXPECT_EQ(Wait({.priority = 2}), absl::ZeroDuration());
+  Push({.expected = 100 * one_});
+  EXPECT_EQ(Wait({}), 100 * one_) << "its own may rise before it, and then goes first";
+}
+
+TEST_F(LeastWaitTest, OneLongRunKeepsOneWorkerBusyAndNotTheOthers) {
+  Push({.expected = one_});
+  Push({.expected = one_});
+  EXPECT_EQ(Wait({}, {100 * one_, one_}), 3 * one_);
+  EXPECT_EQ(Wait({}, {2 * one_, one_}), 2 * one_) << "the second one may still run";
+  EXPECT_EQ(Wait({}, {100 * one_, 100 * one_}), 100.5 * one_);
+  Push({.expected = 100 * one_});
+  EXPECT_EQ(Wait({}, {one_, one_}), 2 * one_) << "the long one takes one worker, the short ones the other";
+  EXPECT_EQ(Wait({}, {one_}), 103 * one_);
+}
+
+// Tenants, classes, deadlines, times and workers at random, where what is expected comes true.
+TEST_F(LeastWaitTest, NoRunStartsBeforeItsLeastWait) {
+  std::mt19937 random(17);
+  const auto below = [&random](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
+  int64_t told = 0, runs = 0;
+  for (int round = 0; round < 400; ++round) {
+    RunQueue queue({.ageing = absl::Milliseconds(1 + below(300))});
+    const int workers = 1 + below(4), tenants = 1 + below(4), most_waiting = 1 + below(30);
+    const int levels = 1 + below(kNumPriorityClasses), unknown_percent = below(2) * below(60);
+    std::vector<std::optional<QueuedRun>> running(static_cast<size_t>(workers));
+    std::vector<absl::Time> ends(running.size());
+    std::map<uint64_t, absl::Time> earliest;
+    std::map<uint64_t, absl::Duration> used;
+    absl::Time now = absl::FromUnixSeconds(1000);
+    for (uint64_t id = 1; id <= 150;) {
+      for (size_t i = 0; i < running.size(); ++i) {
+        if (!running[i].has_value() || ends[i] > now) continue;
+        queue.End(*running[i], used.at(running[i]->id));
+        running[i].reset();
+      }
+      while (queue.size() < most_waiting && below(3) != 0) {
+        QueuedRun run;
+        run.request.tenant = std::string(1, static_cast<char>('a' + below(tenants)));
+        run.request.priority = kMostPriority - below(levels);
+        run.request.deadline = below(3) == 0 ? absl::InfiniteFuture() : now + absl::Milliseconds(below(5000));
+        run.since = now;
+        used[id] = absl::Milliseconds(1 + (below(8) == 0 ? below(500) : below(20)));
+        if (below(100) >= unknown_percent) run.expected = used[id];
+        std::vector<absl::Duration> rests(running.size());
+        for (size_t i = 0; i < running.size(); ++i) {
+          if (running[i].has_value() && running[i]->is_known()) rests[i] = ends[i] - now;
+        }
+        const absl::Duration least = queue.LeastWait(
+            {.tenant = run.request.tenant, .priority = run.request.priority, .deadline = run.request.deadline}, now,
+            std::move(rests));
+        earliest[id] = now + least;
+        told += least > absl::ZeroDuration();
+        ++runs;
+        queue.Push(id++, std::move(run));
+      }
+      absl::Time next = now + absl::Milliseconds(1 + below(50));
+      for (size_t i = 0; i < running.size(); ++i) {
+        if (!running[i].has_value() && queue.size() > 0) {
+          running[i] = queue.Take(queue.Next(now), absl::Milliseconds(5));
+          ASSERT_GE(now, earliest.at(running[i]->id)) << "round " << round << ", run " << running[i]->id;
+          ends[i] = now + used.at(running[i]->id);
+        }
+        if (running[i].has_value()) next = std::min(next, ends[i]);
+      }
+      now = next;
+    }
+  }
+  EXPECT_GT(told, runs / 3) << "and mostly one is known";
 }
 
 }  // namespace
