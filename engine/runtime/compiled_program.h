@@ -68,6 +68,8 @@ class CompiledProgram {
   // What a run takes lately. Zero: unknown, because there was none, or because sizes decide.
   absl::Duration expected_time() const { return static_binding_ == nullptr ? absl::ZeroDuration() : run_time_.mean(); }
   void NoteRunTime(absl::Duration time) const { run_time_.Add(time); }
+  // A run was refused for its expected time.
+  void DoubtRunTime() const { run_time_.Doubt(); }
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }

@@ -74,8 +74,10 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
         Retry(wait - options_.max_wait));
   }
   // An eighth of the wait for what measurements vary: a run that starts too late to end in time costs another its turn.
-  const absl::Duration needed = wait + wait / 8 + request.program->expected_time();
+  const absl::Duration begins = wait + wait / 8;
+  const absl::Duration needed = begins + request.program->expected_time();
   if (now + needed <= request.deadline) return absl::OkStatus();
+  if (now + begins < request.deadline) request.program->DoubtRunTime();
   return WithRetryAfter(Refuse(Refusal::kDeadlineUnreachable,
                                absl::StrCat("what waits for ", device_,
                                             " takes longer than the deadline allows: the run would end in about ",
@@ -247,6 +249,7 @@ bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
 absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::Time start) {
   // Its expected time may be too long; where nobody else waits it shows how long it takes now.
   if (StartsInVain(run, start)) {
+    if (start < run.request.deadline) run.request.program->DoubtRunTime();
     return Refuse(Refusal::kDeadlineExceeded,
                   absl::StrCat("the deadline would pass while the run goes on: it takes about ",
                                Milliseconds(run.expected), ", and when its turn on ", device_, " came it had ",

@@ -17,6 +17,11 @@ class MeanTime {
     const int64_t mean = mean_ns_.load(std::memory_order_relaxed);
     mean_ns_.store(mean == 0 ? measured : mean + (measured - mean) / 8, std::memory_order_relaxed);
   }
+  // Something was not done because of this mean, so that nothing is measured: it falls by a 64th.
+  void Doubt() {
+    const int64_t mean = mean_ns_.load(std::memory_order_relaxed);
+    mean_ns_.store(mean - mean / 64, std::memory_order_relaxed);
+  }
   // Zero: nothing was measured.
   absl::Duration mean() const { return absl::Nanoseconds(mean_ns_.load(std::memory_order_relaxed)); }
 

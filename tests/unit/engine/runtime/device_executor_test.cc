@@ -271,6 +271,40 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   EXPECT_LT(program_->expected_time(), absl::Seconds(100)) << "what was measured since counts";
 }
 
+// The queue is never empty, so that no run is taken to show how long it takes.
+TEST_F(DeviceExecutorTest, AMeanThatKeepsRunsOutFalls) {
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .ageing = absl::Hours(1)});
+  const CompiledProgramPtr quick = program_, spoilt = CompileDouble();
+  quick->NoteRunTime(absl::Seconds(10));
+  spoilt->NoteRunTime(absl::Seconds(1000));
+  const auto within = [&](absl::Duration time) {
+    RunRequest request = Request(2);
+    request.program = spoilt;
+    request.deadline = absl::Now() + time;
+    return ReasonOf(executor.CheckRoom(request));
+  };
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  RunRequest in_vain = Request(1);
+  in_vain.program = spoilt;
+  in_vain.priority = 2;
+  in_vain.deadline = absl::Now() + absl::Seconds(500);
+  ASSERT_TRUE(executor.Submit(std::move(in_vain)).ok());
+  EXPECT_EQ(within(absl::Seconds(900)), "DEADLINE_UNREACHABLE");
+  EXPECT_EQ(spoilt->expected_time(), absl::Seconds(1000)) << "there would not even be time to wait";
+  int refused = 0;
+  while (refused < 1000 && within(absl::Seconds(1500)) == "DEADLINE_UNREACHABLE") ++refused;
+  EXPECT_GT(refused, 10) << "a short deadline spoils no mean either";
+  EXPECT_LT(refused, 200);
+  const absl::Duration before = spoilt->expected_time();
+  EXPECT_GT(before, absl::Seconds(200));
+  ASSERT_TRUE(executor.Submit(Request(3)).ok());
+  gate_.Set();
+  EXPECT_EQ(answers_.WaitFor(3)[1].reason, "DEADLINE_EXCEEDED") << "another waits, and it is expected to end too late";
+  EXPECT_LT(spoilt->expected_time(), before);
+}
+
 TEST_F(DeviceExecutorTest, ALongRunOnOneWorkerIsNotAWaitForTheOther) {
   std::atomic<int> inside{0};
   backend_.before_run = [&] {
