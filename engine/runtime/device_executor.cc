@@ -1,6 +1,7 @@
 #include "engine/runtime/device_executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -274,6 +275,7 @@ void DeviceExecutor::WorkLoop() {
   if (options_.niceness > 0) LowerThisThread(options_.niceness);
   while (std::optional<QueuedRun> run = TakeNext()) {
     const absl::Time start = absl::Now();
+    const auto measured_from = std::chrono::steady_clock::now();  // the other clock may be set
     bool is_back = false;
     absl::StatusOr<RunOutcome> outcome = [&]() -> absl::StatusOr<RunOutcome> {
       try {
@@ -288,7 +290,7 @@ void DeviceExecutor::WorkLoop() {
       }
     }();
     if (is_back) continue;
-    const absl::Duration used = absl::Now() - start;
+    const absl::Duration used = absl::FromChrono(std::chrono::steady_clock::now() - measured_from);
     if (outcome.ok()) {
       run->request.program->NoteRunTime(used);
       usual_.Add(used);
