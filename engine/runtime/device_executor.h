@@ -23,7 +23,8 @@ namespace tensord {
 // Runs programs on one device: a bounded RunQueue and worker threads, one run at a time each. Says at once of a run
 // that it cannot take it, that it can never hold it in memory, or that its deadline is over before its turn comes; a
 // run that is cancelled or expires while it waits is answered then, by a thread that watches. A run starts when its
-// memory fits beside that of those that run; no other overtakes it meanwhile.
+// memory fits beside that of those that run; none that ranks after it starts meanwhile, but for the moment in which a
+// worker binds its sizes.
 //
 // Thread-safe. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started
 // runs finish, and joins.
