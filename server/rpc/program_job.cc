@@ -27,6 +27,18 @@ std::vector<std::string> PassesOf(const std::vector<std::string>& server,
   return passes;
 }
 
+// Whether a client whose graph this is could get that program from this server today.
+bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
+  const std::vector<std::string>& disabled = stored.settings.disabled_passes;
+  for (const std::string& pass : parts.disabled_passes) {
+    if (std::find(disabled.begin(), disabled.end(), pass) == disabled.end()) return false;
+  }
+  if (stored.settings.enabled_passes != parts.enabled_passes) return false;
+  const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
+  const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;
+  return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits, order).ok();
+}
+
 }  // namespace
 
 absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
@@ -67,6 +79,11 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
 
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
   ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
+  if (!IsServed(parts, stored)) {
+    return Refuse(Refusal::kProgramNotFound,
+                  "the program on disk is from before the server's limits or passes were changed; compile the graph "
+                  "again and repeat the call");
+  }
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
   ASSIGN_OR_RETURN(restored.program,

@@ -27,8 +27,8 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph&
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
                                               const Fingerprint& fingerprint);
 
-// The program of that fingerprint from the disk. PROGRAM_NOT_FOUND where it is not there. Takes the time of reading and
-// compiling.
+// The program of that fingerprint from the disk. PROGRAM_NOT_FOUND where it is not there, or where the server's limits
+// and passes would not make it today. Takes the time of reading and compiling.
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
 
 }  // namespace tensord::server

@@ -54,6 +54,7 @@ class DiskCacheTest : public testing::Test {
       EXPECT_EQ(response.source(), v1::CompileResponse::SOURCE_COMPILED);
       fingerprints.push_back(response.program().fingerprint());
     }
+    server.parts().store->Flush();  // the end waits for the writer only so long
     return fingerprints;
   }
   std::string PathOf(const std::string& fingerprint) const { return Programs() + "/" + fingerprint + ".program"; }
@@ -96,6 +97,35 @@ TEST_F(DiskCacheTest, AFingerprintBringsItsProgramBack) {
   grpc::ClientContext context;
   ASSERT_TRUE(server.stub().GetProgram(&context, request, &program).ok());
   EXPECT_EQ(program.outputs(0).name(), "sum");
+}
+
+// What is left was compiled with all passes and within the limits of then.
+TEST_F(DiskCacheTest, AProgramIsServedUnderTheSettingsOfToday) {
+  const std::string fingerprint = LeavePrograms(1)[0];
+  for (const char* setting :
+       {"compiler.disabled_passes=fuse", "compiler.enabled_passes=fuse", "limits.graph_nodes=4", "limits.rank=1"}) {
+    InProcessServer server(Settings({setting}));
+    EXPECT_EQ(server.Metric("tensord_program_cache_entries", "memory"), 0) << setting;
+    v1::ExecuteRequest request;
+    request.set_fingerprint(fingerprint);
+    v1::ExecuteResponse response;
+    EXPECT_EQ(DetailOf(Execute(server.stub(), request, &response)).reason(), "PROGRAM_NOT_FOUND") << setting;
+  }
+  InProcessServer server(Settings());
+  ExpectRuns(server, fingerprint, 1);
+}
+
+TEST_F(DiskCacheTest, AProgramComesBackWhereItsPassesAreOffToo) {
+  const std::string off = "compiler.disabled_passes=fuse";
+  std::string fingerprint;
+  {
+    InProcessServer server(Settings({off}));
+    fingerprint = CompileIn(server, LargeSum()).program().fingerprint();
+    server.parts().store->Flush();
+  }
+  InProcessServer server(Settings({off}));
+  EXPECT_EQ(server.Metric("tensord_program_cache_entries", "memory"), 1);
+  ExpectRuns(server, fingerprint, 1);
 }
 
 TEST_F(DiskCacheTest, WithoutAFolderNothingStays) {
