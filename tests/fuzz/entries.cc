@@ -233,7 +233,7 @@ void FuzzStoredProgram(absl::string_view bytes) {
   StoredProgram program;
   const EntryDamage damage = DecodeStoredProgram(entry, fingerprint, FamilyRegistry(), &program);
   Require((damage == EntryDamage::kNone) == graph.ok(), Name(damage), graph.status());
-  // The same with a checksum that is right, so that the fields are read whatever they are.
+  // The same with a checksum that is right and the fingerprint that seeds have, so that all fields are read.
   constexpr size_t kHeaderBytes = 20;
   if (bytes.size() >= 1 && !graph.ok()) {
     std::string forged = EncodeStoredProgram(Graph(), settings, fingerprint).substr(0, kHeaderBytes);
@@ -241,7 +241,7 @@ void FuzzStoredProgram(absl::string_view bytes) {
     const uint64_t size = forged.size() + 2 * Fingerprint::kBytes;
     for (size_t i = 0; i < 8; ++i) forged[12 + i] = static_cast<char>(size >> (8 * i));
     forged += Fingerprint::Of(forged).ToHex();
-    Require(DecodeStoredProgram(forged, fingerprint, FamilyRegistry(), &program) != EntryDamage::kNone,
+    Require(DecodeStoredProgram(forged, Fingerprint(), FamilyRegistry(), &program) != EntryDamage::kNone,
             "a fingerprint of other bytes is no program's");
   }
   if (damage == EntryDamage::kNone) {

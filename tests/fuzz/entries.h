@@ -13,7 +13,8 @@ namespace tensord {
 void FuzzGraphWire(absl::string_view bytes);
 // The text form of a graph.
 void FuzzGraphText(absl::string_view text);
-// An entry of the disk tier of the program cache, or the graph's text of one: then the entry is made around it.
+// An entry of the disk tier of the program cache, or the graph's text of one: then the entry is made around it. Or its
+// fields alone, which are read where their fingerprint is all zeros.
 void FuzzStoredProgram(absl::string_view bytes);
 // The text form of a size, and its wire form.
 void FuzzDimExpr(absl::string_view text);
