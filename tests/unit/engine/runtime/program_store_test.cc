@@ -3,8 +3,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/parsed_graph.h"
+#include "tests/unit/engine/runtime/gated_backend.h"
 #include "tests/unit/engine/runtime/temporary_folder.h"
 
 namespace tensord {
@@ -28,12 +33,22 @@ Graph GraphOf(int number) {
   return ParsedGraph(absl::StrCat("graph \"g\" {\n  %x = input : f32[", number, "]\n  output \"y\" = %x\n}\n"));
 }
 
+bool IsAsleep(int thread) {
+  std::ifstream stat(absl::StrCat("/proc/self/task/", thread, "/stat"));
+  const std::string line((std::istreambuf_iterator<char>(stat)), std::istreambuf_iterator<char>());
+  const size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line[name_end + 2] == 'S';
+}
+
 class ProgramStoreTest : public testing::Test {
  protected:
   std::unique_ptr<ProgramStore> Open(int64_t max_bytes = 1 << 20,
                                      std::function<std::vector<ProgramStore::Use>()> uses = {}) {
-    auto store = ProgramStore::Open(
-        {.folder = path_, .max_bytes = max_bytes, .registry = &FamilyRegistry(), .uses = std::move(uses)});
+    auto store = ProgramStore::Open({.folder = path_,
+                                     .max_bytes = max_bytes,
+                                     .registry = &FamilyRegistry(),
+                                     .uses = std::move(uses),
+                                     .end_within = absl::Hours(1)});
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
@@ -214,14 +229,30 @@ TEST_F(ProgramStoreTest, OnlySoManyWait) {
   EXPECT_EQ((*small)->stats().written, 1);
 }
 
+// The writer asks for uses between two writes, and is held there until the end has begun.
 TEST_F(ProgramStoreTest, TheEndIsNotPutOffForEver) {
-  {
-    auto store = ProgramStore::Open(
-        {.folder = path_, .max_bytes = 1 << 20, .registry = &FamilyRegistry(), .end_within = absl::ZeroDuration()});
-    ASSERT_TRUE(store.ok());
-    for (int i = 1; i <= 20; ++i) (*store)->Put(GraphOf(i), {.device = "cpu:0"}, FingerprintOf(i));
-  }
-  EXPECT_LE(Open()->stats().entries, 20);
+  Event ends;
+  auto store = ProgramStore::Open({.folder = path_,
+                                   .max_bytes = 1 << 20,
+                                   .registry = &FamilyRegistry(),
+                                   .uses =
+                                       [&ends] {
+                                         ends.Wait();
+                                         return std::vector<ProgramStore::Use>();
+                                       },
+                                   .uses_period = absl::ZeroDuration(),
+                                   .end_within = absl::ZeroDuration()});
+  ASSERT_TRUE(store.ok());
+  for (int i = 1; i <= 20; ++i) (*store)->Put(GraphOf(i), {.device = "cpu:0"}, FingerprintOf(i));
+  std::atomic<int> ending{0};
+  std::thread end([&] {
+    ending = static_cast<int>(syscall(SYS_gettid));
+    store->reset();
+  });
+  while (ending == 0 || !IsAsleep(ending)) std::this_thread::yield();  // it waits for the writer and for nothing else
+  ends.Set();
+  end.join();
+  EXPECT_LE(Open()->stats().entries, 1) << "the one that was being written";
 }
 
 TEST_F(ProgramStoreTest, AFolderThatIsGoneFailsNobody) {
