@@ -153,6 +153,7 @@ void ProgramStore::Put(Graph graph, CompileSettings settings, const Fingerprint&
       ++stats_.left_out;
       return;
     }
+    ++put_;
     waiting_bytes_ += bytes;
     waiting_.push_back({.graph = std::move(graph),
                         .settings = std::move(settings),
@@ -219,7 +220,8 @@ void ProgramStore::CountRemovedLocked(int64_t bytes) {
 
 void ProgramStore::Flush() {
   MutexLock lock(&mutex_);
-  while (!waiting_.empty() || writing_) changed_.Wait(&mutex_);
+  const uint64_t put = put_;
+  while (done_ < put) changed_.Wait(&mutex_);
 }
 
 ProgramStore::Stats ProgramStore::stats() const {
@@ -286,11 +288,12 @@ void ProgramStore::WriteLoop() {
   LowerThisThread(kNiceness);
   auto next_uses = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.uses_period);
   auto end = std::chrono::steady_clock::time_point::max();  // of writing, when the store ends
+  std::optional<Pending> pending;
   while (true) {
-    std::optional<Pending> pending;
     {
       MutexLock lock(&mutex_);
-      writing_ = false;
+      if (pending.has_value()) ++done_;
+      pending.reset();
       changed_.SignalAll();
       while (waiting_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, next_uses)) {
       }
@@ -304,7 +307,6 @@ void ProgramStore::WriteLoop() {
         pending = std::move(waiting_.front());
         waiting_.pop_front();
         waiting_bytes_ -= pending->constant_bytes;
-        writing_ = true;
       }
     }
     if (std::chrono::steady_clock::now() >= next_uses) {

@@ -110,7 +110,8 @@ class ProgramStore {
   CondVar changed_;
   std::deque<Pending> waiting_ ABSL_GUARDED_BY(mutex_);
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the constants
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t put_ ABSL_GUARDED_BY(mutex_) = 0;           // how many ever waited
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;          // and of these, in the same order, do not any more
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Stats stats_ ABSL_GUARDED_BY(mutex_);
   int64_t written_since_scan_ = 0;  // confined to the writer

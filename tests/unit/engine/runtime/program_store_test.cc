@@ -255,6 +255,27 @@ TEST_F(ProgramStoreTest, TheEndIsNotPutOffForEver) {
   EXPECT_LE(Open()->stats().entries, 1) << "the one that was being written";
 }
 
+TEST_F(ProgramStoreTest, WhoFlushesDoesNotWaitForWhatOthersPut) {
+  std::atomic<ProgramStore*> fed{nullptr};
+  auto store = ProgramStore::Open({.folder = path_,
+                                   .max_bytes = 1 << 20,
+                                   .registry = &FamilyRegistry(),
+                                   .uses =
+                                       [&fed] {
+                                         // Whenever one is to be written another one waits already.
+                                         ProgramStore* const into = fed;
+                                         if (into != nullptr)
+                                           into->Put(GraphOf(1), {.device = "cpu:0"}, FingerprintOf(1));
+                                         return std::vector<ProgramStore::Use>();
+                                       },
+                                   .uses_period = absl::ZeroDuration()});
+  ASSERT_TRUE(store.ok());
+  fed = store->get();
+  Put(store->get(), 2);
+  EXPECT_TRUE((*store)->Contains(FingerprintOf(2)));
+  fed = nullptr;
+}
+
 TEST_F(ProgramStoreTest, AFolderThatIsGoneFailsNobody) {
   const auto store = Open();
   Put(store.get(), 1);
