@@ -150,6 +150,7 @@ TEST(ReloadTest, OpenStreamsEndWithTheirCallers) {
   folder.Write("callers", LineOf("b", "token-b"));
   server.daemon().Reload(server.daemon().config());
   stream->Write(request);
+  stream->WritesDone();
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   upload->Write(ChunkOf(0, std::string(1, 1)));
