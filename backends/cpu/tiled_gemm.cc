@@ -79,16 +79,6 @@ DotAxisList OrderOfTerms(const DotSpace& space) {
   return cost(by_rhs) < cost(by_lhs) ? by_rhs : by_lhs;
 }
 
-// Where the element of a flat index lies.
-int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index) {
-  int64_t offset = 0;
-  for (const DotAxis& axis : axes) {
-    offset += index % axis.size * axis.strides[side];
-    index /= axis.size;
-  }
-  return offset;
-}
-
 }  // namespace
 
 // What a box needs to be packed and multiplied.
@@ -148,7 +138,9 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& pa
   result_columns_ = MergeOn(kDotResult, space.roles[kColumns]);
   const DotAxisList terms = OrderOfTerms(space);
   for (DotSide side : {kLhs, kRhs}) {
-    Operand& operand = operands_[side];
+    TiledOperand& operand = operands_[side];
+    operand.side = side;
+    operand.element_bytes = element_bytes_;
     operand.lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
     operand.terms = MergeOn(side, terms);
     operand.batch = MergeOn(side, space.roles[kBatch]);
@@ -168,7 +160,7 @@ TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& pa
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
-  Operand& rhs = operands_[kRhs];
+  TiledOperand& rhs = operands_[kRhs];
   if (rhs.is_packed && !rhs.padded.is_used() && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
       rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
     rhs.is_packed = false;
@@ -181,7 +173,7 @@ bool TiledGemm::PacksOwnRows() const {
 }
 
 int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
-  const Operand& operand = operands_[side];
+  const TiledOperand& operand = operands_[side];
   return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
 }
 
@@ -288,47 +280,9 @@ int64_t TiledGemm::BatchOffset(DotSide side, int64_t index) const {
   return OffsetOf(side, side == kDotResult ? result_batch_ : operands_[side].batch, index) * element_bytes_;
 }
 
-// Lines beside each other of one panel, or of several where they lie side by side.
-void TiledGemm::PackLines(DotSide side, const Box& box, int64_t first_line, int64_t lines, char* panels) const {
-  const Operand& operand = operands_[side];
-  if (operand.padded.is_used()) {
-    return operand.padded.Pack(tiles_, box.matrices[side], first_line, lines, box.term, box.terms, operand.width,
-                               panels);
-  }
-  const DotAxis& fast_line = operand.lines[0];
-  const DotAxis& fast_term = operand.terms[0];
-  int64_t offsets[kMaxPanelWidth];
-  PanelPiece piece;
-  piece.lines = lines;
-  piece.width = operand.width;
-  piece.panel_step = operand.width * box.terms;
-  piece.term_stride = fast_term.strides[side];
-  const char* from = box.matrices[side];
-  if (fast_line.strides[side] == 1 && first_line % fast_line.size + lines <= fast_line.size) {
-    from += OffsetOf(side, operand.lines, first_line) * element_bytes_;
-  } else {
-    piece.offsets = offsets;
-    for (int64_t i = 0; i < lines;) {
-      int64_t offset = OffsetOf(side, operand.lines, first_line + i);
-      const int64_t count = std::min(lines - i, fast_line.size - (first_line + i) % fast_line.size);
-      for (int64_t end = i + count; i < end; ++i) {
-        offsets[i] = offset;
-        offset += fast_line.strides[side];
-      }
-    }
-  }
-  const int64_t end = box.term + box.terms;
-  for (int64_t term = box.term; term < end; term += piece.terms) {
-    piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
-    piece.from = from + OffsetOf(side, operand.terms, term) * element_bytes_;
-    tiles_.pack(piece, panels);
-    panels += piece.terms * operand.width * element_bytes_;
-  }
-}
-
 // Several panels.
 void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
-  const Operand& operand = operands_[side];
+  const TiledOperand& operand = operands_[side];
   const int64_t first = side == kLhs ? box.row : box.column;
   const int64_t count = side == kLhs ? box.rows : box.columns;
   const int64_t most = operand.width * kPanelsTogether;
@@ -341,13 +295,14 @@ void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
       const int64_t run = std::min(end - line, fast.size - (first + line) % fast.size);
       lines = run == end - line ? run : std::max(lines, run / operand.width * operand.width);
     }
-    PackLines(side, box, first + line, lines, box.panels[side] + line * box.terms * element_bytes_);
+    operand.Pack(tiles_, box.matrices[side], first + line, lines, box.term, box.terms,
+                 box.panels[side] + line * box.terms * element_bytes_);
     line += lines;
   }
 }
 
 int64_t TiledGemm::PanelGroups(DotSide side, const Box& box) const {
-  const Operand& operand = operands_[side];
+  const TiledOperand& operand = operands_[side];
   return operand.is_packed ? CeilDiv(side == kLhs ? box.rows : box.columns, operand.width * kPanelsTogether) : 0;
 }
 
@@ -381,7 +336,7 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
   block.packs_a = operands_[kLhs].is_packed;
   block.packs_b = operands_[kRhs].is_packed;
   const auto place = [&](DotSide side, int64_t first_in_box, int64_t first_line) -> const char* {
-    const Operand& operand = operands_[side];
+    const TiledOperand& operand = operands_[side];
     if (operand.is_packed) return box.panels[side] + first_in_box * box.terms * element_bytes_;
     return box.matrices[side] +
            ((first_line + first_in_box) * operand.lines[0].strides[side] + box.term * operand.terms[0].strides[side]) *

@@ -7,8 +7,8 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
-#include "backends/cpu/padded_lines.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/tiled_operand.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -36,15 +36,6 @@ class TiledGemm {
   void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool) const;
 
  private:
-  // How one operand is read.
-  struct Operand {
-    DotAxisList lines;  // rows of lhs, columns of rhs
-    DotAxisList terms;
-    DotAxisList batch;
-    int64_t width = 0;  // of a panel
-    bool is_packed = true;
-    PaddedLines padded;  // where it is read with zeros around it
-  };
   // Sizes of one role in parts, all but the last equal.
   struct Cut {
     int64_t size = 0;
@@ -71,7 +62,6 @@ class TiledGemm {
   Method ChooseMethod(int64_t most) const;
   int64_t PackedBytes(DotSide side, int64_t lines) const;
   int64_t BatchOffset(DotSide side, int64_t index) const;
-  void PackLines(DotSide side, const Box& box, int64_t first_line, int64_t lines, char* panels) const;
   int64_t PanelGroups(DotSide side, const Box& box) const;
   void PackPanels(DotSide side, const Box& box, int64_t group) const;
   void PackAll(DotSide side, const Box& box) const;
@@ -91,7 +81,7 @@ class TiledGemm {
 
   GemmTiles tiles_;
   int64_t element_bytes_ = 1;
-  std::array<Operand, 2> operands_;
+  std::array<TiledOperand, 2> operands_;
   DotAxisList result_batch_;
   DotAxisList result_rows_;
   DotAxisList result_columns_;
