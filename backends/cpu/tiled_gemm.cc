@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/gemm.h"
@@ -67,16 +68,37 @@ double PackingCost(DotSide side, const DotAxisList& lines, const DotAxisList& te
   return 4 + pieces;
 }
 
-// Summed axes may be walked in any order, the same on both sides.
-DotAxisList OrderOfTerms(const DotSpace& space) {
-  const DotAxisList& axes = space.roles[kSummed];
-  const double lhs_size = static_cast<double>(space.Size(kRows)), rhs_size = static_cast<double>(space.Size(kColumns));
-  const auto cost = [&](const DotAxisList& order) {
-    return lhs_size * PackingCost(kLhs, space.roles[kRows], order) +
-           rhs_size * PackingCost(kRhs, space.roles[kColumns], order);
+double PackingCost(const DotSpace& space) {
+  const auto of = [&space](DotSide side, DotRole lines) {
+    return static_cast<double>(space.Size(lines)) * PackingCost(side, space.roles[lines], space.roles[kSummed]);
   };
-  const DotAxisList by_lhs = SortedBy(kLhs, axes), by_rhs = SortedBy(kRhs, axes);
-  return cost(by_rhs) < cost(by_lhs) ? by_rhs : by_lhs;
+  return of(kLhs, kRows) + of(kRhs, kColumns);
+}
+
+// Tiles do not go over the end of an axis of the result.
+bool HoldsTiles(const DotAxisList& axes, int64_t width) {
+  const DotAxisList merged = MergeOn(kDotResult, axes);
+  return merged.size() == 1 || merged[0].size % width == 0;
+}
+
+// Summed axes may be walked in any order, the same on both sides, and so may columns: the one that is packed best.
+DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const PaddedTensors& padded) {
+  DotSpace best = space;
+  double least = 0;
+  for (bool sorts_columns : {false, true}) {
+    for (DotSide side : {kLhs, kRhs}) {
+      DotSpace ordered = space;
+      if (sorts_columns) ordered.roles[kColumns] = SortedBy(kRhs, space.roles[kColumns]);
+      if (sorts_columns && !HoldsTiles(ordered.roles[kColumns], tiles.columns)) continue;
+      ordered.roles[kSummed] = SortedBy(side, space.roles[kSummed]);
+      const double cost = PackingCost(ordered);
+      if (least > 0 && cost >= least) continue;
+      least = cost;
+      best = std::move(ordered);
+    }
+    if (!padded[kRhs].axes.empty()) break;
+  }
+  return best;
 }
 
 }  // namespace
@@ -92,8 +114,12 @@ struct TiledGemm::Box {
   bool accumulates = false;
 };
 
-bool TiledGemm::Suits(const DotSpace& space, DType dtype) {
-  if (GetGemmTiles(dtype).rows == 0) return false;
+bool TiledGemm::Suits(const DotSpace& space, DType dtype) { return Suits(space, dtype, {}); }
+
+bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensors& padded) {
+  const GemmTiles tiles = GetGemmTiles(dtype);
+  if (tiles.rows == 0) return false;
+  const DotSpace space = InOrderOfPacking(unordered, tiles, padded);
   const int64_t m = space.Size(kRows), n = space.Size(kColumns), k = space.Size(kSummed);
   // Vectors, and what is tiny, have loops of their own (Gemm).
   if (m * SizeOf(dtype) < 16 || n < 2 || k < 4 || (m <= kMaxTinyRows && k <= kMaxTinyTerms)) return false;
@@ -101,48 +127,34 @@ bool TiledGemm::Suits(const DotSpace& space, DType dtype) {
   const bool needs_parts_of_sums = space.Size(kBatch) == 1 && m * n <= 16 * 16 && k >= 8192;
   if (is_bound_by_writing || needs_parts_of_sums) return false;
   // To pack scattered elements pays where each is read often.
-  const DotAxisList terms = OrderOfTerms(space);
   for (DotSide side : {kLhs, kRhs}) {
     const int64_t others = side == kLhs ? n : m;
-    const bool is_matrix =
-        MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]).size() == 1 && MergeOn(side, terms).size() == 1;
-    if (!is_matrix && others < kLeastReads) return false;
-  }
-  const DotAxisList rows = MergeOn(kDotResult, space.roles[kRows]);
-  const DotAxisList columns = MergeOn(kDotResult, space.roles[kColumns]);
-  // Tiles do not go over the end of an axis of the result.
-  const GemmTiles tiles = GetGemmTiles(dtype);
-  return rows[0].strides[kDotResult] == 1 && (rows.size() == 1 || rows[0].size % tiles.rows == 0) &&
-         (columns.size() == 1 || columns[0].size % tiles.columns == 0);
-}
-
-bool TiledGemm::Suits(const DotSpace& space, DType dtype, const PaddedTensors& padded) {
-  if (!Suits(space, dtype)) return false;
-  const DotAxisList terms = OrderOfTerms(space);
-  for (DotSide side : {kLhs, kRhs}) {
-    if (padded[side].axes.empty()) continue;
     const DotAxisList lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
-    if (!PaddedLines::Suits(side, padded[side], lines, MergeOn(side, terms), MergeOn(side, space.roles[kBatch]))) {
+    const DotAxisList terms = MergeOn(side, space.roles[kSummed]);
+    if ((lines.size() > 1 || terms.size() > 1) && others < kLeastReads) return false;
+    if (!padded[side].axes.empty() &&
+        !PaddedLines::Suits(side, padded[side], lines, terms, MergeOn(side, space.roles[kBatch]))) {
       return false;
     }
   }
-  return true;
+  return MergeOn(kDotResult, space.roles[kRows])[0].strides[kDotResult] == 1 &&
+         HoldsTiles(space.roles[kRows], tiles.rows) && HoldsTiles(space.roles[kColumns], tiles.columns);
 }
 
-TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded)
-    : tiles_(GetGemmTiles(dtype)), element_bytes_(SizeOf(dtype)), num_products_(space.Size(kBatch)) {
+TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded)
+    : tiles_(GetGemmTiles(dtype)), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
+  const DotSpace space = InOrderOfPacking(unordered, tiles_, padded);
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
   terms_.size = space.Size(kSummed);
   result_rows_ = MergeOn(kDotResult, space.roles[kRows]);
   result_columns_ = MergeOn(kDotResult, space.roles[kColumns]);
-  const DotAxisList terms = OrderOfTerms(space);
   for (DotSide side : {kLhs, kRhs}) {
     TiledOperand& operand = operands_[side];
     operand.side = side;
     operand.element_bytes = element_bytes_;
     operand.lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
-    operand.terms = MergeOn(side, terms);
+    operand.terms = MergeOn(side, space.roles[kSummed]);
     operand.batch = MergeOn(side, space.roles[kBatch]);
     operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
     if (!padded[side].axes.empty()) {

@@ -200,6 +200,15 @@ TEST(TiledGemmTest, AnyStridesOnEveryInstructionSet) {
   });
 }
 
+// Of axes of which some hold whole tiles, so that columns may be packed in the order in which they lie.
+TEST(TiledGemmTest, ColumnsOfSeveralAxesInAnyOrder) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 60; ++round) {
+    Check<float>({48, 480, 40, 2}, random);
+    Check<double>({48, 480, 40}, random);
+  }
+}
+
 template <typename T>
 void CheckBits(const Sizes& sizes) {
   std::mt19937 random(5);
