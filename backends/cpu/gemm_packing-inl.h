@@ -87,18 +87,18 @@ void PackTransposed(const PanelPiece& piece, T* panel) {
     for (int64_t i = 0; i < kSide; ++i) rows[i] = from + piece.offsets[line + i];
     T* to = panel + line;
     for (int64_t term = 0; term < whole_terms; term += kSide) {
-      TransposeSquare(rows, to, piece.width);
+      TransposeSquare(rows, to, piece.term_step);
       for (int64_t i = 0; i < kSide; ++i) rows[i] += kSide;
-      to += kSide * piece.width;
+      to += kSide * piece.term_step;
     }
     for (int64_t term = whole_terms; term < piece.terms; ++term) {
       for (int64_t i = 0; i < kSide; ++i) to[i] = *rows[i]++;
-      to += piece.width;
+      to += piece.term_step;
     }
   }
   for (; line < piece.lines; ++line) {
     const T* const row = from + piece.offsets[line];
-    for (int64_t term = 0; term < piece.terms; ++term) panel[term * piece.width + line] = row[term];
+    for (int64_t term = 0; term < piece.terms; ++term) panel[term * piece.term_step + line] = row[term];
   }
 }
 
@@ -112,7 +112,7 @@ void PackLines(const PanelPiece& piece, T* panels) {
     // Terms lie too far apart for the processor to see what comes.
     const T* const next = lines + kTermsAhead * piece.term_stride;
     for (int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(reinterpret_cast<const char*>(next) + at);
-    T* to = panels + term * piece.width;
+    T* to = panels + term * piece.term_step;
     for (int64_t rest = piece.lines; rest > 0; rest -= piece.width) {
       CopyLines(lines, std::min(rest, piece.width), to);
       lines += piece.width;
@@ -132,7 +132,7 @@ void PackRuns(const PanelPiece& piece, T* panel) {
     for (int64_t term = 0; term < piece.terms; ++term) {
       CopyLines(from, count, to);
       from += piece.term_stride;
-      to += piece.width;
+      to += piece.term_step;
     }
     line += count;
   }
@@ -142,7 +142,8 @@ template <typename T>
 void FillUp(const PanelPiece& piece, int64_t lines, T* panel) {
   if (lines == piece.width) return;
   for (int64_t term = 0; term < piece.terms; ++term) {
-    std::fill(panel + term * piece.width + lines, panel + (term + 1) * piece.width, T(0));
+    T* const to = panel + term * piece.term_step;
+    std::fill(to + lines, to + piece.width, T(0));
   }
 }
 
@@ -150,7 +151,7 @@ template <typename T>
 void PackOneByOne(const PanelPiece& piece, T* panel) {
   const T* from = static_cast<const T*>(piece.from);
   for (int64_t term = 0; term < piece.terms; ++term) {
-    T* const to = panel + term * piece.width;
+    T* const to = panel + term * piece.term_step;
     for (int64_t line = 0; line < piece.lines; ++line) to[line] = from[piece.offsets[line]];
     from += piece.term_stride;
   }

@@ -82,18 +82,23 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
       for (int v = 0; v < kTall; ++v) sums[j][v] = hn::MulAdd(column[v], factor, sums[j][v]);
     }
   };
-  int64_t term = 0;
-  for (; term + kTermsTogether <= block.k; term += kTermsTogether) {
-    if (next != nullptr) PrefetchTerms<kPacksB>(next, term, b_column);
-    HWY_UNROLL(4)
-    for (int i = 0; i < kTermsTogether; ++i) add_term(a + i * a_step, b + i * b_step);
-    a += kTermsTogether * a_step;
-    b += kTermsTogether * b_step;
-  }
-  for (; term < block.k; ++term) {
-    add_term(a, b);
-    a += a_step;
-    b += b_step;
+  const int64_t run = block.run_terms == 0 ? block.k : block.run_terms;
+  for (int64_t term = 0; term < block.k;) {
+    const int64_t end = std::min(term + run, block.k);
+    const T* HWY_RESTRICT a_term = a;
+    for (; term + kTermsTogether <= end; term += kTermsTogether) {
+      if (next != nullptr) PrefetchTerms<kPacksB>(next, term, b_column);
+      HWY_UNROLL(4)
+      for (int i = 0; i < kTermsTogether; ++i) add_term(a_term + i * a_step, b + i * b_step);
+      a_term += kTermsTogether * a_step;
+      b += kTermsTogether * b_step;
+    }
+    for (; term < end; ++term) {
+      add_term(a_term, b);
+      a_term += a_step;
+      b += b_step;
+    }
+    a += block.a_run_step;
   }
   HWY_UNROLL(8)
   for (int j = 0; j < kWide; ++j) {

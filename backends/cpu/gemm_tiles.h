@@ -17,6 +17,8 @@ struct TiledBlock {
   const void* a = nullptr;
   int64_t a_term_step = 0;
   int64_t a_panel_step = 0;
+  int64_t run_terms = 0;  // after as many terms of a the next begin a_run_step after the first of these; 0: none do
+  int64_t a_run_step = 0;
   const void* b = nullptr;
   int64_t b_term_step = 0;
   int64_t b_column_step = 0;
@@ -38,8 +40,16 @@ struct PanelPiece {
   int64_t lines = 0;                 // more than a panel has only side by side
   int64_t width = 0;                 // of a panel; lines beyond those that there are become zeros
   int64_t panel_step = 0;            // elements from panel to panel
+  int64_t term_step = 0;             // elements from term to term in a panel, at least its width
   int64_t terms = 0;
   int64_t term_stride = 0;
+};
+
+// Where lines are packed to: side by side for each term.
+struct PanelPlace {
+  char* panel = nullptr;
+  int64_t width = 0;      // lines beyond those that there are become zeros
+  int64_t term_step = 0;  // elements from term to term, at least the width
 };
 
 // The loops of matrix products in F32 and F64 for the machine's best instruction set: a tile of c is held in registers

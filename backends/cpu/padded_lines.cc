@@ -14,18 +14,19 @@ void ClearLines(int64_t begin, int64_t end, const PanelPiece& piece, char* panel
   Element* lines = reinterpret_cast<Element*>(panel);
   for (int64_t term = 0; term < piece.terms; ++term) {
     for (int64_t line = begin; line < end; ++line) lines[line] = 0;
-    lines += piece.width;
+    lines += piece.term_step;
   }
 }
 
 }  // namespace
 
 // Lines beside each other along the first axis: all, or those that are in the panel.
+// Without initial values: there are many that stay unused.
 struct PaddedLines::Run {
-  int64_t line = 0;  // of the panel
-  int64_t count = 0;
-  int64_t first = 0, last = 0;  // [first, last) exist
-  Places places = {};
+  int64_t line;  // of the panel
+  int64_t count;
+  int64_t first, last;  // [first, last) exist
+  Places places;
 };
 
 struct PaddedLines::Panel {
@@ -171,7 +172,9 @@ void PaddedLines::PackTerms(const GemmTiles& tiles, const char* tensor, const Po
   piece.offsets = panel->offsets;
   if (!FindHoles(term, panel)) return tiles.pack(piece, to);
   if (panel->existing < 0) {
-    std::memset(to, 0, static_cast<size_t>(piece.terms * piece.width * element_bytes_));
+    for (int64_t i = 0; i < piece.terms; ++i, to += piece.term_step * element_bytes_) {
+      std::memset(to, 0, static_cast<size_t>(piece.width * element_bytes_));
+    }
     return;
   }
   int64_t offsets[kMaxPanelWidth];
@@ -201,19 +204,20 @@ void PaddedLines::PackTerms(const GemmTiles& tiles, const char* tensor, const Po
 }
 
 void PaddedLines::Pack(const GemmTiles& tiles, const char* tensor, int64_t first_line, int64_t lines,
-                       int64_t first_term, int64_t terms, int64_t width, char* panel) const {
+                       int64_t first_term, int64_t terms, PanelPlace place) const {
   Panel found;
   found.lines = lines;
   FindRuns(first_line, &found);
   PanelPiece piece;
   piece.lines = lines;
-  piece.width = width;
+  piece.width = place.width;
+  piece.term_step = place.term_step;
   piece.term_stride = terms_[0].stride;
   const int64_t end = first_term + terms;
   for (int64_t term = first_term; term < end; term += piece.terms) {
     piece.terms = std::min(end - term, terms_[0].size - term % terms_[0].size);
-    PackTerms(tiles, tensor, PointOf(terms_, term), &found, piece, panel);
-    panel += piece.terms * width * element_bytes_;
+    PackTerms(tiles, tensor, PointOf(terms_, term), &found, piece, place.panel);
+    place.panel += piece.terms * place.term_step * element_bytes_;
   }
 }
 

@@ -45,9 +45,9 @@ class PaddedLines {
   // The axes with the strides of the tensor itself.
   static DotAxisList Unpadded(DotSide side, const PaddedTensor& tensor, DotAxisList axes);
 
-  // Lines and terms of one panel. `tensor` is the element that the batch starts with.
+  // Lines, of which a panel may have so many, and terms. `tensor` is the element that the batch starts with.
   void Pack(const GemmTiles& tiles, const char* tensor, int64_t first_line, int64_t lines, int64_t first_term,
-            int64_t terms, int64_t width, char* panel) const;
+            int64_t terms, PanelPlace place) const;
 
  private:
   static constexpr size_t kMaxEdges = 4;

@@ -49,6 +49,7 @@ struct PanelUpdate {
                   .lines = block.m,
                   .width = tiles.rows,
                   .panel_step = block.a_panel_step,
+                  .term_step = tiles.rows,
                   .terms = terms,
                   .term_stride = a_leading},
                  packed);

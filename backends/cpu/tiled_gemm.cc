@@ -177,7 +177,7 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
       rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
     rhs.is_packed = false;
   }
-  PlanBoxes();
+  PlanBoxes(padded[kLhs]);
 }
 
 bool TiledGemm::PacksOwnRows() const {
@@ -186,7 +186,23 @@ bool TiledGemm::PacksOwnRows() const {
 
 int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
   const TiledOperand& operand = operands_[side];
+  if (operand.slide.is_used()) return operand.SlideStep(lines) * NumElements(operand.terms) * element_bytes_;
   return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
+}
+
+// Where a thread packs all terms of its rows, windows that slide along the rows are packed once, not for each term.
+void TiledGemm::PlanSlide(const PaddedTensor& padded) {
+  TiledOperand& lhs = operands_[kLhs];
+  DotAxisList lines = lhs.lines, terms = lhs.terms;
+  const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
+  if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
+  if (lhs.padded.is_used()) {
+    if (!PaddedLines::Suits(kLhs, padded, lines, terms, {})) return;
+    lhs.padded = PaddedLines(kLhs, padded, lines, terms, element_bytes_);
+  }
+  lhs.lines = lines;
+  lhs.terms = terms;
+  lhs.slide = slide;
 }
 
 TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
@@ -205,14 +221,16 @@ TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
 }
 
 void TiledGemm::PlanOwnRows(int64_t most) {
-  const int64_t panel_bytes = PackedBytes(kLhs, tiles_.rows);
+  const TiledOperand& lhs = operands_[kLhs];
+  const int64_t panel_bytes = tiles_.rows * LineBytes() / lhs.slide.count;
+  const int64_t least_panels = CeilDiv(std::max<int64_t>(1, lhs.slide.reach()), tiles_.rows);
   const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
-  const int64_t most_panels = std::max<int64_t>(1, part_bytes / panel_bytes);
+  const int64_t most_panels = std::max(least_panels, part_bytes / panel_bytes);
   // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
   // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache.
   for (int64_t row = 0; row < rows_.size;) {
     const int64_t panels = CeilDiv(rows_.size - row, tiles_.rows);
-    row += std::clamp<int64_t>(panels / (2 * slots_), 1, most_panels) * tiles_.rows;
+    row += std::clamp(panels / (2 * slots_), least_panels, most_panels) * tiles_.rows;
     part_ends_.push_back(std::min(row, rows_.size));
   }
   rows_.part = rows_.size;
@@ -250,7 +268,7 @@ void TiledGemm::PlanShared(int64_t most) {
                            static_cast<int64_t>(work / (static_cast<double>(task_rows_) * terms)), tiles_.columns);
 }
 
-void TiledGemm::PlanBoxes() {
+void TiledGemm::PlanBoxes(const PaddedTensor& padded_lhs) {
   const double work =
       static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
   const int64_t tensors = element_bytes_ * num_products_ *
@@ -272,6 +290,7 @@ void TiledGemm::PlanBoxes() {
       scratch_bytes_ = slots_ * slot_bytes_;
       return;
     case Method::kOwnRows:
+      if (!operands_[kRhs].is_packed && terms_.parts() == 1) PlanSlide(padded_lhs);
       PlanOwnRows(most);
       places_[kLhs] = PackedBytes(kRhs, std::min(columns_.part, columns_.size));
       scratch_bytes_ = places_[kLhs] + slots_ * slot_bytes_;
@@ -345,10 +364,12 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
   block.m = rows;
   block.n = columns;
   block.k = box.terms;
-  block.packs_a = operands_[kLhs].is_packed;
+  const TiledOperand& lhs = operands_[kLhs];
+  block.packs_a = lhs.is_packed && !lhs.slide.is_used();
   block.packs_b = operands_[kRhs].is_packed;
   const auto place = [&](DotSide side, int64_t first_in_box, int64_t first_line) -> const char* {
     const TiledOperand& operand = operands_[side];
+    if (operand.slide.is_used()) return box.panels[side] + first_in_box * element_bytes_;
     if (operand.is_packed) return box.panels[side] + first_in_box * box.terms * element_bytes_;
     return box.matrices[side] +
            ((first_line + first_in_box) * operand.lines[0].strides[side] + box.term * operand.terms[0].strides[side]) *
@@ -356,8 +377,14 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
   };
   block.a = place(kLhs, row, box.row);
   block.b = place(kRhs, column, box.column);
-  block.a_term_step = block.packs_a ? tiles_.rows : operands_[kLhs].terms[0].strides[kLhs];
+  block.a_term_step = block.packs_a ? tiles_.rows : lhs.terms[0].strides[kLhs];
   block.a_panel_step = block.packs_a ? tiles_.rows * box.terms : tiles_.rows;
+  if (lhs.slide.is_used()) {
+    block.a_term_step = lhs.SlideStep(box.rows);
+    block.a_panel_step = tiles_.rows;
+    block.run_terms = box.terms / lhs.slide.count;
+    block.a_run_step = lhs.slide.lines;
+  }
   block.b_term_step = block.packs_b ? tiles_.columns : operands_[kRhs].terms[0].strides[kRhs];
   block.b_column_step = block.packs_b ? 1 : operands_[kRhs].lines[0].strides[kRhs];
   block.b_panel_step = tiles_.columns * (block.packs_b ? box.terms : block.b_column_step);
@@ -407,7 +434,11 @@ void TiledGemm::RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadP
     part.panels[kLhs] += slot * slot_bytes_;
     for (int64_t p = first; p < first + count; ++p) {
       MoveToTerms(p, &part);
-      PackAll(kLhs, part);
+      if (operands_[kLhs].slide.is_used()) {
+        operands_[kLhs].PackSlide(tiles_, part.matrices[kLhs], part.row, part.rows, part.panels[kLhs]);
+      } else {
+        PackAll(kLhs, part);
+      }
       Multiply(part, 0, part.rows, 0, part.columns);
     }
   });

@@ -55,7 +55,8 @@ class TiledGemm {
 
   bool PacksOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }
-  void PlanBoxes();
+  void PlanBoxes(const PaddedTensor& padded_lhs);
+  void PlanSlide(const PaddedTensor& padded);
   void PlanOwnRows(int64_t most);
   void PlanOwnColumns(int64_t most);
   void PlanShared(int64_t most);

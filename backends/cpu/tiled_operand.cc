@@ -13,17 +13,55 @@ int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index) {
   return offset;
 }
 
+TiledOperand::Slide TiledOperand::FindSlide(DotSide side, DotAxisList* lines, DotAxisList* terms) {
+  if (terms->size() < 2) return {};
+  DotAxis& line = lines->back();
+  const DotAxis term = terms->back();
+  const int64_t step = line.strides[side];
+  if (step <= 0 || term.strides[side] <= 0 || term.strides[side] % step != 0) return {};
+  const int64_t longer = line.size + term.strides[side] / step * (term.size - 1);
+  if (2 * longer > term.size * line.size) return {};
+  Slide slide;
+  slide.count = term.size;
+  slide.lines = term.strides[side] / step * (NumElements(*lines) / line.size);
+  line.size = longer;
+  terms->pop_back();
+  return slide;
+}
+
 void TiledOperand::Pack(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines,
                         int64_t first_term, int64_t num_terms, char* panels) const {
-  if (padded.is_used()) {
-    return padded.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, width, panels);
+  PackTo(tiles, matrix, first_line, num_lines, first_term, num_terms, {panels, width, width});
+}
+
+// Not a multiple of a page: terms would crowd each other out of the cache.
+int64_t TiledOperand::SlideStep(int64_t num_lines) const {
+  const int64_t line_of_cache = 64 / element_bytes;
+  const int64_t step = (num_lines + slide.reach() + line_of_cache - 1) / line_of_cache * line_of_cache;
+  return step * element_bytes % 4096 == 0 ? step + line_of_cache : step;
+}
+
+void TiledOperand::PackSlide(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines,
+                             char* packed) const {
+  const int64_t step = SlideStep(num_lines), all = num_lines + slide.reach(), num_terms = NumElements(terms);
+  for (int64_t line = 0; line < all; line += kMaxPanelWidth) {
+    const int64_t count = std::min(all - line, kMaxPanelWidth);
+    PackTo(tiles, matrix, first_line + line, count, 0, num_terms, {packed + line * element_bytes, count, step});
   }
+}
+
+void TiledOperand::PackTo(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines,
+                          int64_t first_term, int64_t num_terms, PanelPlace place) const {
+  if (padded.is_used()) return padded.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, place);
   const DotAxis& fast_line = lines[0];
+  const DotAxis& fast_term = terms[0];
   int64_t offsets[kMaxPanelWidth];
   PanelPiece piece;
   piece.lines = num_lines;
-  piece.width = width;
-  piece.panel_step = width * num_terms;
+  piece.width = place.width;
+  piece.panel_step = place.width * num_terms;
+  piece.term_step = place.term_step;
+  piece.term_stride = fast_term.strides[side];
   const char* from = matrix;
   if (fast_line.strides[side] == 1 && first_line % fast_line.size + num_lines <= fast_line.size) {
     from += OffsetOf(side, lines, first_line) * element_bytes;
@@ -38,19 +76,12 @@ void TiledOperand::Pack(const GemmTiles& tiles, const char* matrix, int64_t firs
       }
     }
   }
-  PackRunsOfTerms(tiles, from, piece, first_term, num_terms, panels);
-}
-
-void TiledOperand::PackRunsOfTerms(const GemmTiles& tiles, const char* from, PanelPiece piece, int64_t first_term,
-                                   int64_t num_terms, char* panels) const {
-  const DotAxis& fast_term = terms[0];
-  piece.term_stride = fast_term.strides[side];
   const int64_t end = first_term + num_terms;
   for (int64_t term = first_term; term < end; term += piece.terms) {
     piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
     piece.from = from + OffsetOf(side, terms, term) * element_bytes;
-    tiles.pack(piece, panels);
-    panels += piece.terms * width * element_bytes;
+    tiles.pack(piece, place.panel);
+    place.panel += piece.terms * place.term_step * element_bytes;
   }
 }
 

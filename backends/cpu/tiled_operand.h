@@ -14,6 +14,15 @@ int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index);
 
 // How one operand of a TiledGemm is read. A value, thread-compatible; Pack does not allocate and cannot fail.
 struct TiledOperand {
+  // Of windows that slide along lines: the terms of an axis read what the lines read that lie so many further. Where it
+  // is used, `terms` are those without that axis, the slowest, and `lines` as many more as it reaches.
+  struct Slide {
+    int64_t count = 1;  // the size of the axis
+    int64_t lines = 0;  // from one of it to the next
+    bool is_used() const { return count > 1; }
+    int64_t reach() const { return (count - 1) * lines; }
+  };
+
   DotSide side = kLhs;
   int64_t element_bytes = 1;
   DotAxisList lines;  // rows of lhs, columns of rhs
@@ -22,15 +31,24 @@ struct TiledOperand {
   int64_t width = 0;  // of a panel
   bool is_packed = true;
   PaddedLines padded;  // where it is read with zeros around it
+  Slide slide;
 
-  // Lines beside each other of one panel, or of several where they lie side by side, for the terms of a box. `matrix` is
-  // the first element of the product.
+  // The slide of the last axes of lines and terms, where it leaves less to pack; and these axes with it.
+  static Slide FindSlide(DotSide side, DotAxisList* lines, DotAxisList* terms);
+
+  // Lines beside each other of one panel, or of several where they lie side by side, for the terms of a box. `matrix`
+  // is the first element of the product.
   void Pack(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines, int64_t first_term,
             int64_t num_terms, char* panels) const;
 
+  // All terms of lines that slide, for `num_lines` lines and those within reach: term by term, SlideStep elements
+  // apart.
+  void PackSlide(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines, char* packed) const;
+  int64_t SlideStep(int64_t num_lines) const;
+
  private:
-  void PackRunsOfTerms(const GemmTiles& tiles, const char* from, PanelPiece piece, int64_t first_term,
-                       int64_t num_terms, char* panels) const;
+  void PackTo(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines, int64_t first_term,
+              int64_t num_terms, PanelPlace place) const;
 };
 
 }  // namespace tensord::cpu

@@ -244,6 +244,28 @@ TEST(AffineDotKernel, ConvolutionsWithZerosAround) {
   });
 }
 
+// Large enough for rows to be packed once for the windows that slide over them.
+TEST(AffineDotKernel, ConvolutionsOfManyRows) {
+  UseSerialBlas();
+  ForEachInstructionSet([](absl::string_view) {
+    std::mt19937_64 random(4);
+    const auto between = [&](int64_t least, int64_t most) {
+      return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+    };
+    for (int round = 0; round < 24; ++round) {
+      Convolution c = {.width = between(20, 40), .height = between(30, 60), .channels = between(1, 9)};
+      c.images = between(1, 2);
+      c.kernel_width = between(1, 3), c.kernel_height = between(1, 5), c.outputs = between(2, 40);
+      c.dilation = between(1, 2), c.low = between(0, 2), c.high = between(0, 2);
+      c.channels_first = round % 3 == 0;
+      for (DType dtype : {DType::kF32, DType::kF64}) {
+        ExpectReference(MakeConvolution(c, dtype, random));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
 TEST(AffineDotKernel, RefusesOtherOps) {
   const Attributes attrs(Def(CoreOp::kAbs).attrs);
   const ConcreteType type = {DType::kF32, {2}};
