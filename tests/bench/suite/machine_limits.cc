@@ -52,7 +52,10 @@ template <typename T>
 double MultiplyAdd(int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto x = hn::Set(d, T(0.5)), y = hn::Set(d, T(1));
-  auto a = x, b = x, c = x, e = x, f = x, g = x, h = x, i = x, j = x, k = x;
+  // Chains that start alike would be computed once.
+  const auto start = [d, rounds](int64_t chain) HWY_ATTR { return hn::Set(d, static_cast<T>(rounds + chain)); };
+  auto a = start(0), b = start(1), c = start(2), e = start(3), f = start(4), g = start(5), h = start(6), i = start(7),
+       j = start(8), k = start(9);
   for (int64_t round = 0; round < rounds; ++round) {
     a = hn::MulAdd(a, x, y), b = hn::MulAdd(b, x, y), c = hn::MulAdd(c, x, y), e = hn::MulAdd(e, x, y);
     f = hn::MulAdd(f, x, y), g = hn::MulAdd(g, x, y), h = hn::MulAdd(h, x, y), i = hn::MulAdd(i, x, y);
