@@ -39,9 +39,9 @@ struct TrigConstants<double> {
                                     -0x1.27e4fa020edd5p-22, 0x1.1eeb56ea63871p-29,  -0x1.9072d88c96532p-37};
 };
 
-// sin(|x| + quarter_turns pi/2) for |x| below the limit.
+// sin(|x| + quarter_turns pi/2) for |x| below the limit, with the sign changed where `flips` has its sign bit set.
 template <int kQuarterTurns, class D, class V>
-HWY_INLINE V SinOfMagnitude(D d, V magnitude) {
+HWY_INLINE V SinOfMagnitude(D d, V magnitude, V flips) {
   using T = hn::TFromD<D>;
   using C = TrigConstants<T>;
   using Bits = typename FloatLayout<T>::Bits;
@@ -55,18 +55,19 @@ HWY_INLINE V SinOfMagnitude(D d, V magnitude) {
 
   const V z = hn::Mul(r, r);
   const V sine = hn::MulAdd(hn::Mul(r, z), EvaluatePoly(d, z, C::kSin), r);
-  const V cosine =
-      hn::MulAdd(hn::Mul(z, z), EvaluatePoly(d, z, C::kCos), hn::NegMulAdd(hn::Set(d, T(0.5)), z, hn::Set(d, 1)));
-  const auto odd = hn::RebindMask(d, hn::Ne(hn::And(quadrant, hn::Set(du, Bits{1})), hn::Zero(du)));
-  const auto sign = hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::And(quadrant, hn::Set(du, Bits{2})));
-  return hn::Xor(hn::IfThenElse(odd, cosine, sine), hn::BitCast(d, sign));
+  const V minus_half = hn::Set(d, T(-0.5));
+  const V cosine = hn::MulAdd(hn::MulAdd(EvaluatePoly(d, z, C::kCos), z, minus_half), z, hn::Set(d, 1));
+  const auto odd = hn::RebindMask(d, hn::TestBit(quadrant, hn::Set(du, Bits{1})));
+  // The second bit of the quadrant, where the sign stands.
+  const V turned = hn::BitCast(d, hn::ShiftLeft<sizeof(T) * 8 - 2>(quadrant));
+  return hn::Xor(hn::IfThenElse(odd, cosine, sine), hn::And(hn::Xor(turned, flips), hn::SignBit(d)));
 }
 
 template <class D, class V>
 HWY_INLINE V Sin(D d, V x) {
 #if HWY_NATIVE_FMA
   const V magnitude = hn::Abs(x);
-  V y = hn::Xor(SinOfMagnitude<0>(d, magnitude), hn::And(x, hn::SignBit(d)));
+  V y = SinOfMagnitude<0>(d, magnitude, x);
   const auto small = hn::Lt(magnitude, hn::Set(d, TrigConstants<hn::TFromD<D>>::kLimit));
   if (HWY_UNLIKELY(!hn::AllTrue(d, small))) y = hn::IfThenElse(small, y, SinAnywhere(d, x));
   return y;
@@ -79,7 +80,7 @@ template <class D, class V>
 HWY_INLINE V Cos(D d, V x) {
 #if HWY_NATIVE_FMA
   const V magnitude = hn::Abs(x);
-  V y = SinOfMagnitude<1>(d, magnitude);
+  V y = SinOfMagnitude<1>(d, magnitude, hn::Zero(d));
   const auto small = hn::Lt(magnitude, hn::Set(d, TrigConstants<hn::TFromD<D>>::kLimit));
   if (HWY_UNLIKELY(!hn::AllTrue(d, small))) y = hn::IfThenElse(small, y, CosAnywhere(d, x));
   return y;
