@@ -25,6 +25,10 @@ constexpr int64_t kDirectTiles = 16;
 // Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
 constexpr int64_t kRegisterSkew = 320;
 
+// Of a map that code goes through row by row: shorter rows cost more between them than their elements do.
+constexpr int64_t kMinRow = 256;
+constexpr int64_t kMaxRowBytes = kMaxDirectTileBytes;
+
 constexpr int64_t kTaskPicoseconds = 10'000'000;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kPlentyOfTasks = 64;
@@ -185,14 +189,14 @@ bool IsDirect(const FusedPlan& plan, int64_t registers) {
 }
 
 // Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
-int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest) {
+int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest, int64_t most_row_bytes) {
   if (IsDirect(plan, registers)) {
     const int64_t share = plan.space.scan_points() / kDirectTiles * widest;
     return std::clamp(share, kMaxTileBytes, kMaxDirectTileBytes) / widest / 16 * 16;
   }
   // A short row is one tile, so that it can be gone through in one piece of code.
   const FusedSpace& space = plan.space;
-  if (!space.is_map() && space.has_single_rows() && space.scan_points() * widest <= kMaxTileBytes) {
+  if (!space.is_map() && space.has_single_rows() && space.scan_points() * widest <= most_row_bytes) {
     return std::max(kMinTileBytes / widest, (space.scan_points() + 15) / 16 * 16);
   }
   int64_t direct = 0;
@@ -284,7 +288,9 @@ void StepAlongRows(FusedPlan* plan) {
   tile.erase(end, tile.end());
 }
 
-absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit) {
+// Rows of up to `most_row_bytes` are one tile.
+absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit,
+                                  int64_t most_row_bytes = kMaxTileBytes) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
   FusedPlan draft{.space = space};
@@ -292,7 +298,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
   // How sums are put together follows from the tiles, which must not follow from code.
   if (space.is_map()) FormRuns(isa, jit.use, &draft);
-  const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest);
+  const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest, most_row_bytes);
 
   int64_t reads = 0, point_bytes = 0;
   for (const FusedStage& stage : draft.stages) reads += stage.tile.empty() ? 0 : 1;
@@ -364,10 +370,45 @@ bool IsWorthCode(const MicroProgram& program, JitOptions::Use use) {
          points >= kMinJittedOps / std::max<int64_t>(1, static_cast<int64_t>(program.instructions.size()));
 }
 
+// A map of which some operands are one element for a whole row along the first axis, or lie apart from row to row.
+bool IsMapOfRows(const MicroProgram& program) {
+  if (program.axes.size() < 2 || program.has_reduced_axes()) return false;
+  const int64_t row = program.axes[0].size;
+  const auto fits = [&](const MicroInstruction& instruction) {
+    if (instruction.kind == MicroKind::kReduce || row * SizeOf(instruction.dtype) > kMaxRowBytes) return false;
+    if (instruction.kind != MicroKind::kLoad || instruction.level == MicroLevel::kUniform) return true;
+    return instruction.access.strides[0] == 0 || instruction.access.strides[0] == 1;
+  };
+  const auto is_element = [](const MicroInstruction& instruction) {
+    return instruction.kind == MicroKind::kLoad && instruction.level != MicroLevel::kUniform &&
+           instruction.access.strides[0] == 0;
+  };
+  const auto& all = program.instructions;
+  return row >= kMinRow && program.num_points(MicroLevel::kFull) > row && std::all_of(all.begin(), all.end(), fits) &&
+         std::any_of(all.begin(), all.end(), is_element);
+}
+
+// The same with rows gone through as those that are reduced are: once read, such an element stays in a register.
+MicroProgram InRows(MicroProgram program) {
+  program.axes[0].is_reduced = true;
+  return program;
+}
+
+// Whether each result that is too big for the cache goes past it.
+bool StreamsAll(const FusedPlan& plan) {
+  const auto may_stream = [](const FusedAccess& access) { return access.may_stream; };
+  return std::count_if(plan.accesses.begin(), plan.accesses.end(), may_stream) ==
+         static_cast<std::ptrdiff_t>(plan.rows->streamed.size());
+}
+
 }  // namespace
 
 absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit) {
   const JitIsa isa = IsWorthCode(program, jit.use) ? BestJitIsa() : JitIsa::kNone;
+  if (isa == JitIsa::kAvx512 && IsMapOfRows(program)) {
+    ASSIGN_OR_RETURN(FusedPlan rows, PlanFor(InRows(program), isa, jit, kMaxRowBytes));
+    if (rows.rows && StreamsAll(rows) && CompileFused(isa, jit.protect, &rows)) return rows;
+  }
   ASSIGN_OR_RETURN(FusedPlan plan, PlanFor(program, isa, jit));
   if (isa == JitIsa::kNone || CompileFused(isa, jit.protect, &plan)) return plan;
   return PlanFor(program, JitIsa::kNone, jit);

@@ -189,6 +189,11 @@ bool FormRows(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
   RowFormer former(isa, plan);
   if (!former.Form()) return false;
   plan->rows = former.Take();
+  const auto drop = [&](const std::vector<FusedStep>& repeats) {
+    for (const FusedStep& step : repeats) plan->places[static_cast<size_t>(step.out)].bytes = 0;
+  };
+  drop(plan->repeats);
+  for (const FusedStage& stage : plan->stages) drop(stage.repeats);
   plan->stages.clear();
   plan->repeats.clear();
   return true;

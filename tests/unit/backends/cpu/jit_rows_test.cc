@@ -154,6 +154,77 @@ TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
   });
 }
 
+// A product of broadcasts, batched: x(i, k) y(j, k), and what is added for each row. Rows along i.
+MicroProgram OuterProduct(DType dtype, int64_t length, int64_t columns, int64_t batch) {
+  MicroBuilder b({{.size = length}, {.size = columns}, {.size = batch}});
+  const int32_t x = b.Load(dtype, MicroLevel::kFull, {.strides = {1, 0, length}});
+  const int32_t y = b.Load(dtype, MicroLevel::kFull, {.strides = {0, 1, columns}});
+  const int32_t shift = b.Load(DType::kF32, MicroLevel::kFull, {.offset = batch - 1, .strides = {0, 0, -1}});
+  b.Result(b.Binary(CoreOp::kAdd, b.Binary(CoreOp::kMultiply, x, y), b.Convert(dtype, shift)));
+  return b.Build();
+}
+
+std::vector<Literal> OuterOperands(DType dtype, int64_t length, int64_t columns, int64_t batch) {
+  return {Random(dtype, length * batch, Values::kEdges, 11), Random(dtype, columns * batch, Values::kEdges, 12),
+          Random(DType::kF32, batch, Values::kModest, 13)};
+}
+
+TEST(JitRowsTest, ElementsOfARowInMapsOfBroadcasts) {
+  ForEachJitIsa([] {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI64, DType::kC64, DType::kC128}) {
+      for (const int64_t length : {1, 2, 63, 255, 256, 257, 300, 511, 1023, 4099}) {
+        const std::string what = absl::StrCat("rows of ", length, " ", Name(dtype));
+        const MicroProgram program = OuterProduct(dtype, length, 5, 3);
+        if (!ExpectSameBits(program, OuterOperands(dtype, length, 5, 3), what)) return;
+      }
+    }
+  });
+}
+
+TEST(JitRowsTest, AreUsedForMapsOfBroadcasts) {
+  const bool has_rows = BestJitIsa() == JitIsa::kAvx512;
+  for (const int64_t length : {256, 1000, 4096}) {
+    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4))), has_rows);
+    EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4), kSteps)));
+  }
+  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 100, 16, 64))));  // short rows
+  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 65536, 2, 2))));  // more than a tile
+}
+
+// Rows that are written over the operand that they are read from; leaves that are read across, and numbers.
+TEST(JitRowsTest, MapsThatWriteOverAnOperandOrReadAcross) {
+  ForEachJitIsa([] {
+    constexpr int64_t kLength = 301, kColumns = 40;
+    MicroBuilder over({{.size = kLength}, {.size = kColumns}});
+    const int32_t x = over.Load(DType::kF64, MicroLevel::kFull);
+    const int32_t scale = over.Load(DType::kF64, MicroLevel::kFull, {.strides = {0, 1}});
+    over.Result(over.Unary(CoreOp::kExp, over.Binary(CoreOp::kMultiply, x, scale)));
+    const std::vector<Literal> tensors = {Random(DType::kF64, kLength * kColumns, Values::kModest, 1),
+                                          Random(DType::kF64, kColumns, Values::kModest, 2)};
+    if (!ExpectSameBits(over.Build(), tensors, "over an operand")) return;
+
+    MicroBuilder across({{.size = kLength}, {.size = kColumns}});
+    const int32_t turned = across.Load(DType::kF64, MicroLevel::kFull, {.strides = {kColumns, 1}});
+    const int32_t element = across.Load(DType::kF64, MicroLevel::kFull, {.strides = {0, 1}});
+    const int32_t number = across.Iota(DType::kF64, MicroLevel::kFull, {.strides = {0, 1}});
+    across.Result(element);
+    across.Result(across.Binary(CoreOp::kMultiply, across.Binary(CoreOp::kAdd, turned, element), number));
+    ExpectSameBits(across.Build(), tensors, "across");
+  });
+}
+
+// Results that are stored past the cache, on any number of threads; rows that are no whole lines.
+TEST(JitRowsTest, BigMapsOfBroadcastsOnAnyNumberOfThreads) {
+  for (const int64_t length : {2048, 2047}) {
+    const MicroProgram program = OuterProduct(DType::kF64, length, 256, 6);
+    const std::vector<Literal> tensors = OuterOperands(DType::kF64, length, 256, 6);
+    const auto want = Fused(program, kSteps).Run(tensors, 2);
+    const Fused code(program);
+    EXPECT_EQ(code.Run(tensors, 1), want);
+    EXPECT_EQ(code.Run(tensors, 3), want);
+  }
+}
+
 // Results that are stored past the cache, on any number of threads.
 TEST(JitRowsTest, BigResultsOnAnyNumberOfThreads) {
   constexpr int64_t kLength = 1024, kMany = 8192;
