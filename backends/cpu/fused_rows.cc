@@ -41,11 +41,21 @@ class RowFormer {
       formed_.rows.stages.push_back(std::move(rows));
     }
     const int widest = WidestRegister(formed_.rows);
-    if (widest > 8) return false;
+    if (widest > 8 && !IsWithoutMasks(widest)) return false;
     for (const FusedFold& fold : plan_.folds) {
       if (!IsFoldJitted(fold.dtype(), formed_.rows.length, widest, isa_)) return false;
     }
     return true;
+  }
+
+  // Masks have a bit for each element of up to eight bytes.
+  bool IsWithoutMasks(int widest) const {
+    const auto is_narrow = [](const JitRows::Element& result) { return SizeOf(result.dtype) <= 8; };
+    const auto stores_narrow = [&](const JitRows::Stage& stage) {
+      return std::all_of(stage.results.begin(), stage.results.end(), is_narrow);
+    };
+    const auto& stages = formed_.rows.stages;
+    return formed_.rows.length % (64 / widest) == 0 && std::all_of(stages.begin(), stages.end(), stores_narrow);
   }
 
   FusedRows Take() { return std::move(formed_); }

@@ -50,7 +50,7 @@ bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64;
 
 // Writes a loop over rows, in which the stages follow one another. The frame, from rsp up: slots of all schedules, one
 // after the other; single elements as vectors; accumulators of folds that are not in registers; addresses; the rows
-// that are left. rbx: `at`; r13: elements done.
+// that are left. rbx: `at`; r13: elements done, r15: twice that where elements have 16 bytes.
 //
 // A maximum or minimum of floats is that of the machine, which is wrong only where there is NaN: the sum of the
 // elements tells, and the row is folded again then. Where the loop stores, it must not be gone through twice, so that
@@ -341,7 +341,12 @@ class RowsCompiler : public JitFoldEmitter {
           mov(rax, ptr[rsp + addresses_.at(moving.place)]);
         }
         const int offset = static_cast<int>(moving.row_bytes) + line * 64;
-        prefetcht0(ptr[base + r13 * moving.element_bytes + offset]);
+        if (moving.element_bytes == 16) {
+          lea(rax, ptr[base + r13 * 8]);
+          prefetcht0(ptr[rax + r13 * 8 + offset]);
+        } else {
+          prefetcht0(ptr[base + r13 * moving.element_bytes + offset]);
+        }
       }
     }
   }
@@ -368,6 +373,7 @@ class RowsCompiler : public JitFoldEmitter {
   void WriteElements(StageScene& scene, int stage, bool is_guarded) {
     StartFolds(scene);
     xor_(r13d, r13d);
+    if (scene.loop.has_doubled_index) xor_(r15d, r15d);
     const int64_t turn = int64_t{kMaxTurns} * lanes();
     const int64_t whole = rows_.length / turn * turn;
     if (whole > 0) {
@@ -377,6 +383,7 @@ class RowsCompiler : public JitFoldEmitter {
       if (stage >= 0) Fetch(scene, stage);
       for (int t = 0; t < kMaxTurns; ++t) WriteTurn(scene, t, is_guarded);
       add(r13, static_cast<int>(turn));
+      if (scene.loop.has_doubled_index) add(r15, static_cast<int>(2 * turn));
       cmp(r13, static_cast<int>(whole));
       jl(again, T_NEAR);
     }

@@ -154,19 +154,22 @@ TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
   });
 }
 
+// What is converted to it by code.
+DType ShiftDType(DType dtype) { return dtype == DType::kC128 ? DType::kF64 : DType::kF32; }
+
 // A product of broadcasts, batched: x(i, k) y(j, k), and what is added for each row. Rows along i.
 MicroProgram OuterProduct(DType dtype, int64_t length, int64_t columns, int64_t batch) {
   MicroBuilder b({{.size = length}, {.size = columns}, {.size = batch}});
   const int32_t x = b.Load(dtype, MicroLevel::kFull, {.strides = {1, 0, length}});
   const int32_t y = b.Load(dtype, MicroLevel::kFull, {.strides = {0, 1, columns}});
-  const int32_t shift = b.Load(DType::kF32, MicroLevel::kFull, {.offset = batch - 1, .strides = {0, 0, -1}});
+  const int32_t shift = b.Load(ShiftDType(dtype), MicroLevel::kFull, {.offset = batch - 1, .strides = {0, 0, -1}});
   b.Result(b.Binary(CoreOp::kAdd, b.Binary(CoreOp::kMultiply, x, y), b.Convert(dtype, shift)));
   return b.Build();
 }
 
 std::vector<Literal> OuterOperands(DType dtype, int64_t length, int64_t columns, int64_t batch) {
   return {Random(dtype, length * batch, Values::kEdges, 11), Random(dtype, columns * batch, Values::kEdges, 12),
-          Random(DType::kF32, batch, Values::kModest, 13)};
+          Random(ShiftDType(dtype), batch, Values::kModest, 13)};
 }
 
 TEST(JitRowsTest, ElementsOfARowInMapsOfBroadcasts) {
@@ -185,8 +188,10 @@ TEST(JitRowsTest, AreUsedForMapsOfBroadcasts) {
   const bool has_rows = BestJitIsa() == JitIsa::kAvx512;
   for (const int64_t length : {256, 1000, 4096}) {
     EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4))), has_rows);
+    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kC128, length, 16, 4))), has_rows);
     EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4), kSteps)));
   }
+  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kC128, 258, 16, 4))));  // no whole vectors
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 100, 16, 64))));  // short rows
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 65536, 2, 2))));  // more than a tile
 }
