@@ -73,6 +73,11 @@ class VectorPass {
   size_t length_;
 };
 
+// Of lines that lie element beside element two groups are read and written together where their scratch stays in a
+// second-level cache: of one, runs are two lines of the cache, too short for the processor to see what comes.
+constexpr int64_t kGroupsTogether = 2;
+constexpr int64_t kTogetherBytes = int64_t{1} << 20;
+
 template <typename T>
 class LaneTransform final : public FftLaneTransform {
  public:
@@ -85,10 +90,18 @@ class LaneTransform final : public FftLaneTransform {
   }
 
   int64_t table_bytes() const override { return complex_ ? complex_->table_bytes() : real_->table_bytes(); }
-  int64_t task_bytes() const override { return complex_ ? complex_->scratch_bytes() : real_->scratch_bytes(); }
+  int64_t task_bytes() const override {
+    return complex_ ? groups_together() * complex_->scratch_bytes() : real_->scratch_bytes();
+  }
 
   void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const override {
     for (int64_t line = begin; line < end;) {
+      const int64_t wide = groups_together() * kLanes<T>;
+      if (complex_ && wide > kLanes<T> && wide <= std::min(end - line, lines.inner - line % lines.inner)) {
+        RunGroups(lines, line, scratch);
+        line += wide;
+        continue;
+      }
       const int64_t room = std::min<int64_t>(kLanes<T>, end - line);
       // Lines that lie together are of one block; where a block has fewer than a vector, lines are picked one by one.
       const int64_t left = lines.inner - line % lines.inner;
@@ -107,6 +120,42 @@ class LaneTransform final : public FftLaneTransform {
   }
 
  private:
+  int64_t groups_together() const {
+    return form_ == FftForm::kComplex && kGroupsTogether * complex_->scratch_bytes() <= kTogetherBytes ? kGroupsTogether
+                                                                                                       : 1;
+  }
+
+  void RunGroups(const FftLines& lines, int64_t first, char* scratch) const {
+    const int64_t bytes = complex_->scratch_bytes();
+    const auto offset = [&](int64_t length) {
+      return 2 * (first % lines.inner + first / lines.inner * length * lines.inner);
+    };
+    const int64_t size = std::min(n_, lines.in_length);
+    const T* const from =
+        static_cast<const T*>(lines.in) + (lines.real_in ? offset(lines.in_length) / 2 : offset(lines.in_length));
+    std::array<Complex<T>*, kGroupsTogether> data;
+    for (int64_t g = 0; g < kGroupsTogether; ++g) data[g] = complex_->Input(scratch + g * bytes);
+    for (int64_t k = 0; k < size; ++k) {
+      for (int64_t g = 0; g < kGroupsTogether; ++g) {
+        const int64_t at = k * lines.inner + g * kLanes<T>;
+        data[g][k] = lines.real_in ? Complex<T>(LoadReal<T>(from + at), Vector<T>(0)) : LoadComplex<T>(from + 2 * at);
+      }
+    }
+    std::array<const Complex<T>*, kGroupsTogether> results;
+    for (int64_t g = 0; g < kGroupsTogether; ++g) {
+      for (int64_t k = size; k < n_; ++k) data[g][k] = Complex<T>(Vector<T>(0), Vector<T>(0));
+      results[g] = complex_->Exec(scratch + g * bytes, lines.forward);
+    }
+    const Vector<T> scale(static_cast<T>(lines.scale));
+    T* const into = static_cast<T*>(lines.out) + offset(lines.out_length);
+    for (int64_t k = 0; k < lines.out_length; ++k) {
+      for (int64_t g = 0; g < kGroupsTogether; ++g) {
+        const Complex<T>& value = results[g][k];
+        StoreComplex<T>(Complex<T>(value.r * scale, value.i * scale), into + 2 * (k * lines.inner + g * kLanes<T>));
+      }
+    }
+  }
+
   static LineGroup GroupOf(const FftLines& lines, int64_t first, int count, int64_t length) {
     LineGroup group{.count = count,
                     .together = count == kLanes<T> && lines.inner >= kLanes<T>,
