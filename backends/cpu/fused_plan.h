@@ -117,8 +117,18 @@ struct FusedRows {
     int32_t access = -1;
     int32_t saved = -1;
   };
+  // The integers that the rows of a call read: one for each row, or those along a row, the same in each.
+  struct Numbers {
+    int32_t place = -1;   // of the address
+    int32_t buffer = -1;  // where they lie
+    int32_t access = -1;
+    int64_t along = 0;  // how many along a row; 0: one for each
+  };
+  static constexpr int64_t kMaxNumberedRows = 512;  // of a call, where there is one for each
+
   JitRows rows;  // until there is code
   std::vector<Address> addresses;
+  std::vector<Numbers> numbers;
   std::vector<int32_t> streamed;  // accesses: results too big for the cache
   JitRowsFunction function = nullptr;
   JitRowsFunction streaming_function = nullptr;  // as of a FusedRun

@@ -58,7 +58,13 @@ class RowFormer {
     return formed_.rows.length % (64 / widest) == 0 && std::all_of(stages.begin(), stages.end(), stores_narrow);
   }
 
-  FusedRows Take() { return std::move(formed_); }
+  FusedRows Take() {
+    for (const FusedRows::Numbers& numbers : formed_.numbers) {
+      FusedPlace& buffer = plan_.places[static_cast<size_t>(numbers.buffer)];
+      buffer.bytes = buffer.element_bytes * (numbers.along > 0 ? numbers.along : FusedRows::kMaxNumberedRows);
+    }
+    return std::move(formed_);
+  }
 
  private:
   const FusedAccess& AccessOf(int32_t index) const { return plan_.accesses[static_cast<size_t>(index)]; }
@@ -76,6 +82,19 @@ class RowFormer {
          .is_fetched = std::find(fetches.begin(), fetches.end(), access_index) != fetches.end()});
   }
 
+  // Integers are written down before the rows are gone through, and read from there.
+  void AddNumbers(int32_t place, int32_t access_index, int64_t along) {
+    const FusedAccess& access = AccessOf(access_index);
+    const int64_t bytes = SizeOf(access.dtype);
+    plan_.places.push_back({.kind = FusedPlace::Kind::kTask, .element_bytes = bytes});
+    formed_.numbers.push_back({.place = place,
+                               .buffer = static_cast<int32_t>(plan_.places.size()) - 1,
+                               .access = access_index,
+                               .along = along});
+    formed_.rows.moving.push_back(
+        {.place = place, .row_bytes = along > 0 ? 0 : bytes, .element_bytes = static_cast<int>(bytes)});
+  }
+
   bool FormKept(const FusedStage& stage, JitRows::Stage* rows) {
     nodes_.Start(FusedTranslation::Values::kElements);
     for (const FusedStep& step : stage.kept) {
@@ -84,7 +103,11 @@ class RowFormer {
         const int32_t address = AddPlace();
         formed_.rows.loads.push_back({.from = address, .to = step.out, .dtype = dtype});
         AddAddress(address, step.access);
-      } else if (step.kind == FusedStepKind::kNumbers || !nodes_.Add(step)) {
+      } else if (step.kind == FusedStepKind::kNumbers) {
+        const int32_t address = AddPlace();
+        formed_.rows.loads.push_back({.from = address, .to = step.out, .dtype = AccessOf(step.access).dtype});
+        AddNumbers(address, step.access, 0);
+      } else if (!nodes_.Add(step)) {
         return false;
       }
     }
@@ -127,6 +150,9 @@ class RowFormer {
           if (!AddFold(step)) return false;
           break;
         case FusedStepKind::kNumbers:
+          if (plan_.space.DependsOnGroup(AccessOf(step.access).access.strides)) return false;
+          AddNumbers(step.out, step.access, formed_.rows.length);
+          break;
         case FusedStepKind::kRepeat:
         case FusedStepKind::kRun:
           return false;

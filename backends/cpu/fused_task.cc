@@ -132,8 +132,21 @@ void FusedTask::RunGroup() {
 void FusedTask::RunRows(int64_t begin, int64_t end) {
   const FusedRows& rows = *plan_.rows;
   for (int64_t group = begin; group < end;) {
-    const int64_t count = std::min(end - group, plan_.space.GroupsInLine(group));
+    int64_t count = std::min(end - group, plan_.space.GroupsInLine(group));
     for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
+    for (const FusedRows::Numbers& numbers : rows.numbers) {
+      if (numbers.along == 0) count = std::min(count, FusedRows::kMaxNumberedRows);
+    }
+    for (const FusedRows::Numbers& numbers : rows.numbers) {
+      const FusedAccess& access = plan_.accesses[static_cast<size_t>(numbers.access)];
+      const int64_t first = accesses_[numbers.access].number;
+      at_[numbers.place] = at_[numbers.buffer];
+      if (numbers.along == 0) {
+        NumberRun(access.dtype, first, plan_.space.GroupStride(access.access.strides), count, at_[numbers.buffer]);
+      } else if (group == begin) {
+        NumberPoints(access.walks[0], access.dtype, first, 0, numbers.along, at_[numbers.buffer]);
+      }
+    }
     for (const FusedRows::Address& address : rows.addresses) {
       const bool is_access = address.access >= 0;
       at_[address.place] =

@@ -153,20 +153,32 @@ void ScatterPoints(const Walk& walk, int64_t element_bytes, const void* x, int64
   });
 }
 
+namespace {
+
+template <typename T>
+void FillNumbers(int64_t first, int64_t step, int64_t n, T* to) {
+  if (step == 0) {
+    std::fill_n(to, n, scalar::ConvertElement<T>(first));
+  } else if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) to[i] = scalar::ConvertElement<T>(first + i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = scalar::ConvertElement<T>(first + i * step);
+  }
+}
+
+}  // namespace
+
 void NumberPoints(const Walk& walk, DType dtype, int64_t offset, int64_t begin, int64_t n, void* out) {
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
     T* const to = static_cast<T*>(out);
     ForEachRun(walk, begin, n, [&](int64_t element, int64_t stride, int64_t run, int64_t done) {
-      const int64_t first = offset + element;
-      if (stride == 0) {
-        std::fill_n(to + done, run, scalar::ConvertElement<T>(first));
-      } else if (stride == 1) {
-        for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i);
-      } else {
-        for (int64_t i = 0; i < run; ++i) to[done + i] = scalar::ConvertElement<T>(first + i * stride);
-      }
+      FillNumbers(offset + element, stride, run, to + done);
     });
   });
+}
+
+void NumberRun(DType dtype, int64_t first, int64_t step, int64_t n, void* out) {
+  VisitDType(dtype, [&]<typename T>(TypeTag<T>) { FillNumbers(first, step, n, static_cast<T*>(out)); });
 }
 
 void RepeatRow(const void* x, int64_t element_bytes, int64_t length, int64_t n, void* out) {

@@ -45,6 +45,8 @@ void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int
 void ScatterPoints(const Walk& walk, int64_t element_bytes, const void* x, int64_t begin, int64_t n, void* base);
 // The integers offset + element of the point, as `dtype`.
 void NumberPoints(const Walk& walk, DType dtype, int64_t offset, int64_t begin, int64_t n, void* out);
+// The integers first, first + step, …, n of them, as `dtype`.
+void NumberRun(DType dtype, int64_t first, int64_t step, int64_t n, void* out);
 // Repeats the `length` elements of x, one after the other, until n elements are there.
 void RepeatRow(const void* x, int64_t element_bytes, int64_t length, int64_t n, void* out);
 

@@ -76,6 +76,48 @@ TEST(JitRowsTest, AreUsedForSoftmaxAndLayerNorm) {
   EXPECT_FALSE(IsRows(Fused(SoftmaxProgram(100000, 64, DType::kF32))));  // more than a tile
 }
 
+// Weights under a mask: of row j of a batch those that come before place j, by integers along the row and across.
+MicroProgram MaskedProgram(int64_t length, int64_t rows, int64_t batch, DType dtype, DType places) {
+  MicroBuilder b({{.size = length, .is_reduced = true}, {.size = rows}, {.size = batch}});
+  const int32_t x = b.Load(dtype, MicroLevel::kFull);
+  const int32_t place = b.Iota(places, MicroLevel::kFull, {.offset = 2, .strides = {3, 0, 0}});
+  const int32_t row = b.Iota(places, MicroLevel::kKept, {.offset = -1, .strides = {0, 4, 1}});
+  const int32_t least = b.Load(dtype, MicroLevel::kKept, {.strides = {0, 0, 1}});
+  const int32_t masked = b.Select(b.Compare(CompareDirection::kLe, place, row), x, least);
+  const int32_t largest = b.Reduce(ReduceKind::kMax, masked);
+  const int32_t weights = b.Unary(CoreOp::kExp, b.Binary(CoreOp::kSubtract, masked, largest));
+  b.Result(b.Binary(CoreOp::kDivide, weights, b.Reduce(ReduceKind::kSum, weights)));
+  return b.Build();
+}
+
+TEST(JitRowsTest, IntegersAlongRowsAndAcross) {
+  const bool has_rows = BestJitIsa() == JitIsa::kAvx512;
+  EXPECT_EQ(IsRows(Fused(MaskedProgram(256, 64, 2, DType::kF32, DType::kI32))), has_rows);
+  ForEachJitIsa([] {
+    for (const DType dtype : {DType::kF32, DType::kF64}) {
+      for (const DType places : {DType::kI32, DType::kF32, DType::kI64}) {
+        for (const int64_t length : {1, 31, 256, 300, 513}) {
+          const std::vector<Literal> tensors = {Random(dtype, length * 70 * 3, Values::kModest, 1),
+                                                Random(dtype, 3, Values::kModest, 2)};
+          const std::string what = absl::StrCat("rows of ", length, " ", Name(dtype), " by ", Name(places));
+          if (!ExpectSameBits(MaskedProgram(length, 70, 3, dtype, places), tensors, what)) return;
+        }
+      }
+    }
+  });
+}
+
+// More rows than integers are written down for at a time.
+TEST(JitRowsTest, IntegersOfManyRowsOnAnyNumberOfThreads) {
+  const MicroProgram program = MaskedProgram(64, 1500, 3, DType::kF32, DType::kI32);
+  const std::vector<Literal> tensors = {Random(DType::kF32, 64 * 1500 * 3, Values::kModest, 1),
+                                        Random(DType::kF32, 3, Values::kModest, 2)};
+  const auto want = Fused(program, kSteps).Run(tensors, 2);
+  const Fused code(program);
+  EXPECT_EQ(code.Run(tensors, 1), want);
+  EXPECT_EQ(code.Run(tensors, 3), want);
+}
+
 // The maximum of a row with NaN is found in another way than that of its neighbours; zeros have signs.
 TEST(JitRowsTest, NanAndZerosAmongRowsWithout) {
   ForEachJitIsa([] {
