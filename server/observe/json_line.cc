@@ -1,5 +1,6 @@
 #include "server/observe/json_line.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -7,6 +8,8 @@
 
 namespace tensord::server {
 namespace {
+
+constexpr size_t kUsualBytes = 512;  // of a line about a call
 
 // Bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0 where there is none. Overlong forms,
 // surrogates and what is beyond U+10FFFF are none.
@@ -29,8 +32,16 @@ size_t Utf8Length(absl::string_view text) {
   return 0;
 }
 
+bool IsPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
 void AppendEscaped(absl::string_view text, std::string* to) {
-  while (!text.empty()) {
+  while (true) {
+    // Nearly all text is nothing else.
+    const auto* const plain_end = std::find_if_not(text.begin(), text.end(), IsPlain);
+    const size_t plain = static_cast<size_t>(plain_end - text.begin());
+    to->append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return;
     const unsigned char c = static_cast<unsigned char>(text[0]);
     if (c == '"' || c == '\\') {
       to->push_back('\\');
@@ -57,7 +68,11 @@ void AppendEscaped(absl::string_view text, std::string* to) {
 }  // namespace
 
 void JsonLine::AddKey(absl::string_view key) {
-  if (text_.size() > 1) text_.push_back(',');
+  if (text_.size() > 1) {
+    text_.push_back(',');
+  } else {
+    text_.reserve(kUsualBytes);
+  }
   text_.push_back('"');
   AppendEscaped(key, &text_);
   text_.append("\":");
