@@ -23,7 +23,7 @@ absl::Status CheckWanted(const RunRequest& request) {
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
-  if (request.started != nullptr) *request.started = true;
+  if (request.started != nullptr) request.started->Mark(start);
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;
   types.reserve(request.arguments.size());

@@ -1,7 +1,6 @@
 #ifndef TENSORD_ENGINE_RUNTIME_RUN_H_
 #define TENSORD_ENGINE_RUNTIME_RUN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "absl/time/time.h"
 #include "engine/runtime/cancel_token.h"
 #include "engine/runtime/compiled_program.h"
+#include "engine/runtime/run_start.h"
 
 namespace tensord {
 
@@ -39,9 +39,9 @@ struct RunRequest {
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;
-  std::string tenant;                          // who shares the device with others
-  int32_t priority = 0;                        // higher runs first; engine/runtime/queued_run.h
-  std::shared_ptr<std::atomic<bool>> started;  // set when the run begins; may be null
+  std::string tenant;                 // who shares the device with others
+  int32_t priority = 0;               // higher runs first; engine/runtime/queued_run.h
+  std::shared_ptr<RunStart> started;  // told when the run begins; may be null
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

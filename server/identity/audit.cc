@@ -6,12 +6,18 @@
 
 namespace tensord::server {
 
-void Audit::Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant) {
+void Audit::Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant,
+                    const CallIds& ids) {
   int64_t left_out = 0;
   if (!Take(&left_out)) return;
   const std::string before = left_out == 0 ? "" : absl::StrCat(left_out, " lines like this were left out before it");
   log_->Event(LogLevel::kWarning, "access_refused", before,
-              {{"method", Name(method)}, {"reason", Name(reason)}, {"peer", peer}, {"tenant", tenant}});
+              {{"method", Name(method)},
+               {"reason", Name(reason)},
+               {"peer", peer},
+               {"tenant", tenant},
+               {"request_id", ids.request_id},
+               {"trace_id", ToHex(ids.trace_id)}});
 }
 
 bool Audit::Take(int64_t* left_out) {

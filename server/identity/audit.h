@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/observe/call_ids.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
 #include "server/observe/rpc_method.h"
@@ -25,7 +26,8 @@ class Audit {
   explicit Audit(Log* log, std::function<absl::Time()> clock = &absl::Now) : log_(log), clock_(std::move(clock)) {}
 
   // `tenant` is empty where nobody knows who calls.
-  void Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant);
+  void Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant,
+               const CallIds& ids = {});
 
  private:
   // Whether a line may be written now; how many were left out before it.

@@ -134,24 +134,25 @@ std::shared_ptr<const IdentityPolicy> Authenticator::policy() const {
   return policy_;
 }
 
-absl::Status Authenticator::Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller) const {
+absl::Status Authenticator::Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller,
+                                  const CallIds& ids) const {
   const std::shared_ptr<const IdentityPolicy> policy = this->policy();
   if (!policy->required && policy->table == nullptr && !policy->takes_certificates) return absl::OkStatus();
   const auto refusal = Decide(*policy, CredentialsOf(context, *policy), method, caller);
-  return refusal.has_value() ? Tell(*refusal, context.peer(), method, *caller) : absl::OkStatus();
+  return refusal.has_value() ? Tell(*refusal, context.peer(), method, *caller, ids) : absl::OkStatus();
 }
 
 absl::Status Authenticator::Admit(const Credentials& credentials, const std::string& peer, RpcMethod method,
-                                  Caller* caller) const {
+                                  Caller* caller, const CallIds& ids) const {
   const auto refusal = Decide(*policy(), credentials, method, caller);
-  return refusal.has_value() ? Tell(*refusal, peer, method, *caller) : absl::OkStatus();
+  return refusal.has_value() ? Tell(*refusal, peer, method, *caller, ids) : absl::OkStatus();
 }
 
-absl::Status Authenticator::Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method,
-                                 const Caller& caller) const {
+absl::Status Authenticator::Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller,
+                                 const CallIds& ids) const {
   metrics_->CallRefused(refusal);
   const bool is_known = refusal == AuthRefusal::kRole;
-  audit_->Refused(refusal, method, peer, is_known ? caller.tenant : "");
+  audit_->Refused(refusal, method, peer, is_known ? caller.tenant : "", ids);
   if (!is_known) return RefusalOf(refusal);
   return Refuse(Refusal::kPermissionDenied,
                 absl::StrCat(Name(method), " needs the role ", Name(RoleFor(method)), ", and tenant ", caller.tenant,

@@ -43,13 +43,16 @@ class Authenticator {
 
   // OK, and who it is; UNAUTHENTICATED; PERMISSION_DENIED where the caller is known and may not call the method. A
   // refusal is counted and told to the audit.
-  absl::Status Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller) const;
+  absl::Status Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller,
+                     const CallIds& ids = {}) const;
   // The same for credentials at hand; `peer` is for the audit.
-  absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller) const;
+  absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller,
+                     const CallIds& ids = {}) const;
 
  private:
   // Counts a refusal, tells the audit, and says it to the caller.
-  absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller) const;
+  absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller,
+                    const CallIds& ids) const;
 
   ControlMetrics* const metrics_;
   Audit* const audit_;

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "server/observe/json_line.h"
+#include "server/observe/stage_fields.h"
 
 namespace tensord::server {
 namespace {
@@ -62,10 +63,6 @@ JsonLine StartLine(LogLevel level, absl::string_view event) {
   return line;
 }
 
-void AddMicros(absl::string_view key, const std::optional<absl::Duration>& duration, JsonLine* line) {
-  if (duration.has_value()) line->Add(key, absl::ToInt64Microseconds(*duration));
-}
-
 void AddText(absl::string_view key, absl::string_view text, JsonLine* line) {
   if (!text.empty()) line->Add(key, text);
 }
@@ -118,18 +115,21 @@ void Log::Request(const RequestRecord& record) {
   if (!Logs(level) || (level == LogLevel::kInfo && !requests_)) return;
   JsonLine line = StartLine(level, "request");
   line.Add("method", Name(record.method));
+  AddText("request_id", record.request_id, &line);
+  AddText("trace_id", ToHex(record.trace.context.trace_id), &line);
   line.Add("peer", record.peer);
+  AddText("tenant", record.tenant, &line);
   line.Add("code", absl::StatusCodeToString(record.code));
   AddText("reason", record.reason, &line);
   AddText("message", record.message, &line);
   AddText("fingerprint", record.fingerprint, &line);
   AddText("cache", record.cache, &line);
   AddText("device", record.device, &line);
-  AddMicros("decode_us", record.decode, &line);
-  AddMicros("queue_us", record.queue, &line);
-  AddMicros("compile_us", record.compile, &line);
-  AddMicros("run_us", record.run, &line);
-  AddMicros("encode_us", record.encode, &line);
+  for (size_t i = 0; i < kNumStages; ++i) {
+    const absl::Duration time = record.stages.Of(static_cast<Stage>(i)).value_or(absl::ZeroDuration());
+    // Most calls spend nothing worth a field in most of them.
+    if (const int64_t micros = absl::ToInt64Microseconds(time); micros > 0) line.Add(kStageFields[i], micros);
+  }
   line.Add("received_bytes", record.received_bytes);
   line.Add("sent_bytes", record.sent_bytes);
   line.Add("total_us", absl::ToInt64Microseconds(record.total));

@@ -20,6 +20,8 @@ prometheus::Histogram::BucketBoundaries Doubling(double first, int count) {
   return bounds;
 }
 
+prometheus::Histogram::BucketBoundaries StageBounds() { return Doubling(10e-6, 21); }
+
 }  // namespace
 
 absl::Span<const MetricInfo> AllMetrics() { return kMetrics; }
@@ -42,6 +44,7 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
     methods_[i].sent_bytes = &sent.Add(labels);
     methods_[i].duration = &duration.Add(labels, Doubling(50e-6, 22));
   }
+  stage_family_ = &AddFamily<prometheus::Histogram>(Metric::rpc_stage_seconds, registry);
   compile_seconds_ = &AddFamily<prometheus::Histogram>(Metric::compile_seconds, registry).Add({}, Doubling(100e-6, 21));
 
   auto& rejected = AddFamily<prometheus::Counter>(Metric::admission_rejected, registry);
@@ -52,16 +55,15 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
   auto& execute = AddFamily<prometheus::Counter>(Metric::execute, registry);
   auto& stage_seconds = AddFamily<prometheus::Histogram>(Metric::execute_stage_seconds, registry);
   constexpr const char* kOutcomeNames[kNumOutcomes] = {"ok", "error", "cancelled", "deadline", "rejected"};
-  constexpr const char* kStageNames[kNumStages] = {"decode", "queue", "compute", "encode"};
   for (const std::string& device : devices) {
     DeviceSeries series;
     series.device = device;
     for (int i = 0; i < kNumOutcomes; ++i) {
       series.outcomes[static_cast<size_t>(i)] = &execute.Add({{"device", device}, {"outcome", kOutcomeNames[i]}});
     }
-    for (int i = 0; i < kNumStages; ++i) {
-      series.stages[static_cast<size_t>(i)] =
-          &stage_seconds.Add({{"device", device}, {"stage", kStageNames[i]}}, Doubling(10e-6, 21));
+    for (size_t i = 0; i < kNumStages; ++i) {
+      series.stages[i] =
+          &stage_seconds.Add({{"device", device}, {"stage", std::string(kStageNames[i])}}, StageBounds());
     }
     devices_.push_back(std::move(series));
   }
@@ -92,7 +94,25 @@ void Metrics::CallEnded(const RequestRecord& record) {
   counter->Increment();
 
   CountRequest(record);
-  if (record.method == RpcMethod::kExecute) CountRun(record);
+  if (record.method == RpcMethod::kExecute) {
+    CountRun(record);
+  } else if (record.method != RpcMethod::kExecuteStream) {
+    CountStages(record, series);
+  }
+}
+
+void Metrics::CountStages(const RequestRecord& record, MethodSeries& series) {
+  for (size_t i = 0; i < kNumStages; ++i) {
+    const std::optional<absl::Duration> time = record.stages.Of(static_cast<Stage>(i));
+    if (!time.has_value()) continue;
+    prometheus::Histogram* histogram = series.stages[i].load(std::memory_order_acquire);
+    if (histogram == nullptr) {
+      histogram = &stage_family_->Add(
+          {{"method", std::string(Name(record.method))}, {"stage", std::string(kStageNames[i])}}, StageBounds());
+      series.stages[i].store(histogram, std::memory_order_release);
+    }
+    histogram->Observe(absl::ToDoubleSeconds(*time));
+  }
 }
 
 void Metrics::StreamedExecuteEnded(const RequestRecord& record) {
@@ -102,7 +122,8 @@ void Metrics::StreamedExecuteEnded(const RequestRecord& record) {
 
 void Metrics::CountRequest(const RequestRecord& record) {
   if (const std::optional<Rejection> rejection = RejectionOf(record)) rejected_[*rejection]->Increment();
-  if (record.compile.has_value()) compile_seconds_->Observe(absl::ToDoubleSeconds(*record.compile));
+  if (const auto compile = record.stages.Of(Stage::kCompile))
+    compile_seconds_->Observe(absl::ToDoubleSeconds(*compile));
 }
 
 void Metrics::CountRun(const RequestRecord& record) {
@@ -113,9 +134,10 @@ void Metrics::CountRun(const RequestRecord& record) {
 
 void Metrics::CountExecute(const RequestRecord& record, DeviceSeries& series) {
   series.outcomes[OutcomeOf(record)]->Increment();
-  const std::optional<absl::Duration> stages[kNumStages] = {record.decode, record.queue, record.run, record.encode};
   for (size_t i = 0; i < kNumStages; ++i) {
-    if (stages[i].has_value()) series.stages[i]->Observe(absl::ToDoubleSeconds(*stages[i]));
+    if (const auto time = record.stages.Of(static_cast<Stage>(i))) {
+      series.stages[i]->Observe(absl::ToDoubleSeconds(*time));
+    }
   }
 }
 

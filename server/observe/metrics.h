@@ -53,7 +53,6 @@ class Metrics {
 
  private:
   static constexpr size_t kNumCodes = 17;
-  enum Stage { kDecode, kQueue, kCompute, kEncode, kNumStages };
   enum Rejection { kQueueFull, kBytes, kRate, kMemory, kDeadlineUnreachable, kDraining, kNumRejections };
   enum Outcome { kOk, kError, kCancelled, kDeadline, kRejected, kNumOutcomes };
 
@@ -66,6 +65,8 @@ class Metrics {
     prometheus::Histogram* duration;
     // Made when the code is first returned: most never are.
     std::array<std::atomic<prometheus::Counter*>, kNumCodes> handled{};
+    // Likewise, of stages; of the methods that run programs none ever is.
+    std::array<std::atomic<prometheus::Histogram*>, kNumStages> stages{};
   };
   struct DeviceSeries {
     std::string device;
@@ -74,6 +75,7 @@ class Metrics {
   };
 
   void CountRequest(const RequestRecord& record);
+  void CountStages(const RequestRecord& record, MethodSeries& series);
   void CountRun(const RequestRecord& record);
   void CountExecute(const RequestRecord& record, DeviceSeries& series);
   // Nothing where the call was refused for another reason than want of room, or not at all.
@@ -82,6 +84,7 @@ class Metrics {
 
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   prometheus::Family<prometheus::Counter>* handled_family_ = nullptr;
+  prometheus::Family<prometheus::Histogram>* stage_family_ = nullptr;
   prometheus::Histogram* compile_seconds_ = nullptr;
   std::array<prometheus::Counter*, kNumRejections> rejected_;
   std::array<MethodSeries, kNumRpcMethods> methods_;

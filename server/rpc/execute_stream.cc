@@ -68,6 +68,7 @@ absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) 
 void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
+  StageTimes stages;
   const absl::Status admitted = call_.AdmitAgain();
   if (!admitted.ok()) {
     MutexLock lock(&mutex_);
@@ -83,8 +84,10 @@ void ExecuteStream::Take() {
     in_flight_bytes_ += place.bytes;
   }
   const absl::Status entered = call_.EnterRequest(place.bytes);
+  stages.End(Stage::kAdmit);
   place.entered = entered.ok();
   absl::StatusOr<ReceivedExecute> received = Receive(&bytes);
+  stages.End(Stage::kParse);
   uint64_t id = 0;
   bool owns_id = false;
   {
@@ -98,7 +101,7 @@ void ExecuteStream::Take() {
     id = received->message.request_id();
     owns_id = ids_.insert(id).second;
   }
-  auto* request = new StreamedRequest(shared_from_this(), id, place, owns_id);
+  auto* request = new StreamedRequest(shared_from_this(), id, place, owns_id, stages);
   absl::Status refused = entered;
   if (refused.ok() && !owns_id) {
     refused = Refuse(Refusal::kRequestIdDuplicate,

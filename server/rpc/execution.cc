@@ -1,8 +1,7 @@
 #include "server/rpc/execution.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,9 +22,7 @@
 namespace tensord::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-absl::Duration Since(Clock::time_point start) { return absl::FromChrono(Clock::now() - start); }
+constexpr size_t kMaxSpanSegments = 1024;
 
 HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
   HandleRequest handles = {.poisons = poisons};
@@ -75,7 +72,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // A run that began may have written over what it was given, however it ended.
   ~Execution() {
-    if (*started_) claim_.Start();
+    if (started_->has_begun()) claim_.Start();
   }
 
   void Start(bool poisons, const absl::Status& refusal) {
@@ -93,7 +90,6 @@ class Execution : public std::enable_shared_from_this<Execution> {
         return CompileProgram(request_, message.graph(), message.options(),
                               [self = shared_from_this()](absl::StatusOr<ProgramOfGraph> program) {
                                 if (!program.ok()) return self->Fail(program.status());
-                                self->start_ = Clock::now();
                                 self->Await(std::move(program->found.program), std::move(program->renaming));
                               });
       case v1::ExecuteRequest::PROGRAM_NOT_SET:
@@ -130,7 +126,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
     program_ = std::move(program);
     renaming_ = std::move(renaming);
     if (claim_.num_uses() == 0) return Run();
-    claim_.WhenReady([self = shared_from_this()] { self->request_->Continue([&] { self->Run(); }); });
+    claim_.WhenReady([self = shared_from_this()] {
+      self->stages().End(Stage::kAwait);
+      self->request_->Continue([&] { self->Run(); });
+    });
   }
 
   absl::StatusOr<RunRequest> MakeRun() {
@@ -146,7 +145,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.program = program_;
     run.deadline = request_->deadline();
     run.cancel = request_->cancel();
-    run.profile = message.profile();
+    run.profile = message.profile() || request_->record().trace.is_sampled();
     run.tenant = request_->caller().tenant;
     run.priority = std::min(message.priority(), request_->parts().max_priority);
     run.started = started_;
@@ -166,14 +165,18 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Run() {
     absl::StatusOr<RunRequest> run = MakeRun();
     if (!run.ok()) return Fail(renaming_.Of(run.status()));
-    request_->record().decode = Since(start_);
+    stages().End(Stage::kDecode);
+    submitted_ = true;
     if (program_->is_tiny()) {
       absl::StatusOr<RunOutcome> outcome = RunProgram(*run, absl::ZeroDuration());
       run->arguments.clear();
       return Respond(std::move(outcome));
     }
     const absl::Status submitted = Submit(*std::move(run));
-    if (!submitted.ok()) Fail(renaming_.Of(submitted));
+    if (!submitted.ok()) {
+      submitted_ = false;
+      Fail(renaming_.Of(submitted));
+    }
   }
 
   // Hands the run to the program's device; the request is then the executor's.
@@ -187,11 +190,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
     if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
+    EndRun();
     copies_.clear();  // what became a result is charged as one
-    const Clock::time_point start = Clock::now();
-    RequestRecord& record = request_->record();
-    record.queue = outcome->queue_time;
-    record.run = outcome->run_time;
     std::vector<HandleClaim::Kept> kept;
     if (claim_.session() != nullptr) {
       auto taken = kept_.Take(*program_, claim_, absl::MakeConstSpan(writable_), &outcome->results);
@@ -200,21 +200,41 @@ class Execution : public std::enable_shared_from_this<Execution> {
     }
     absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
-        outcome->results, received_->message.results(), EncodeStats(record, *program_, *outcome, renaming_));
+        outcome->results, received_->message.results(),
+        EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()));
     if (!response.ok()) return Fail(response.status());
+    KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.
     outcome->results.clear();
     Waiters waiters;
     const absl::Status fulfilled = claim_.Fulfil(std::move(kept), &waiters);
     if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
-    record.encode = Since(start);
+    stages().End(Stage::kEncode);
     use_ = SessionUse();
     request_->Reply(*std::move(response));
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }
 
+  StageTimes& stages() { return request_->record().stages; }
+
+  // Tells waiting from running, also of what expired on the way.
+  void EndRun() {
+    if (!submitted_) return;
+    submitted_ = false;
+    if (started_->has_begun()) stages().EndAt(Stage::kQueue, started_->time());
+    stages().End(started_->has_begun() ? Stage::kCompute : Stage::kQueue);
+  }
+
+  // For the spans of the call.
+  void KeepSegments(std::vector<SegmentProfile> profile) {
+    if (!request_->record().trace.is_sampled()) return;
+    profile.resize(std::min(profile.size(), kMaxSpanSegments));
+    request_->record().segments = std::move(profile);
+  }
+
   void Fail(const absl::Status& status) {
-    if (*started_) claim_.Start();
+    EndRun();
+    if (started_->has_begun()) claim_.Start();
     End(status, claim_.Fail(status));
   }
 
@@ -226,7 +246,6 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   RpcRequest* const request_;  // until it is answered
   const std::shared_ptr<ReceivedExecute> received_;
-  Clock::time_point start_ = Clock::now();
   SessionUse use_;
   HandleClaim claim_;
   absl::InlinedVector<bool, 16> writable_;  // by use of the claim: the run may write over it
@@ -234,7 +253,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   KeptResults kept_;
   CompiledProgramPtr program_;
   Renaming renaming_;  // of the program's names into the graph's
-  const std::shared_ptr<std::atomic<bool>> started_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();
+  bool submitted_ = false;  // the run is the executor's, or was
 };
 
 }  // namespace

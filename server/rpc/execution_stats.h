@@ -11,7 +11,7 @@ namespace tensord::server {
 
 // What a client is told of how its run went, in the names of its own graph.
 v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
-                               const Renaming& renaming);
+                               const Renaming& renaming, bool with_segments);
 
 }  // namespace tensord::server
 

@@ -43,11 +43,16 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (!entered.ok()) return End(entered);
     const absl::Status claimed = Claim(request);
     if (!claimed.ok()) return End(claimed);
-    claim_.WhenReady([this] { Continue([this] { return Begin(); }); });
+    call_.record().stages.End(Stage::kParse);
+    claim_.WhenReady([this] {
+      call_.record().stages.End(Stage::kAwait);
+      Continue([this] { return Begin(); });
+    });
   }
 
  private:
   void OnWriteDone(bool ok) override {
+    call_.record().stages.End(Stage::kSend);
     Continue([this, ok]() -> absl::Status {
       if (!ok) return Refuse(Refusal::kCancelled, "the client cancelled the download");
       return call_.AdmitAgain();
@@ -113,6 +118,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
     written_ = true;
     call_.record().sent_bytes += static_cast<int64_t>(message_.Length());
+    call_.record().stages.End(Stage::kEncode);
     StartWrite(&message_);
   }
 

@@ -44,14 +44,17 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   };
   const ServiceParts& parts = call->parts();
   absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
+  const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
   if (here.ok()) {
+    end_lookup();
     record({.program = *here});
     return then(*std::move(here));
   }
   if (parts.store == nullptr || !parts.store->Contains(*parsed)) return then(std::move(here).status());
   parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
-      [call, record, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+      [call, record, end_lookup, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+        end_lookup();
         if (!found.ok()) return call->Continue([&] { then(found.status()); });
         record(*found);
         call->Continue([&] { then(std::move(found->program)); });
@@ -71,11 +74,15 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   call->parts().cache->GetOrCompile(
       std::move(key), compile,
       [call, job, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+        // What this very call compiled took the graph, and has its names.
+        const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
+        if (is_own) {
+          call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, found->compile_time);
+        } else {
+          call->record().stages.End(Stage::kLookup);
+        }
         if (!found.ok()) return call->Continue([&] { then(found.status()); });
         call->record().cache = NameOf(found->source);
-        // What this very call compiled took the graph, and has its names.
-        const bool is_own = found->source == ProgramCache::Source::kCompiled;
-        if (is_own) call->record().compile = found->compile_time;
         Renaming renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph);
         ProgramOfGraph program = {.found = *std::move(found), .renaming = std::move(renaming)};
         call->Continue([&] { then(std::move(program)); });
@@ -90,7 +97,9 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
   const bool taken = call->parts().compile_pool->Submit([call, job, fingerprint, then] {
+    call->record().stages.End(Stage::kLookup);
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(call->parts(), job.get(), fingerprint);
+    call->record().stages.End(Stage::kCompile);
     call->Continue([&] { then(std::move(program)); });
   });
   if (!taken) then(Refuse(Refusal::kQueueFull, "too many compilations are waiting"));

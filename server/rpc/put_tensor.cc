@@ -33,6 +33,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  private:
   void OnReadDone(bool ok) override {
     try {
+      call_.record().stages.End(Stage::kReceive);
       if (!ok) return End(Complete());
       call_.record().received_bytes += static_cast<int64_t>(bytes_.Length());
       const absl::Status taken = TakePart();
@@ -50,7 +51,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status TakePart() {
     RETURN_IF_ERROR(call_.AdmitAgain());
-    RETURN_IF_ERROR(part_.Read(&bytes_));
+    const absl::Status read = part_.Read(&bytes_);
+    call_.record().stages.End(Stage::kParse);
+    RETURN_IF_ERROR(read);
     if (session_ == nullptr) {
       if (part_.header() == nullptr) {
         return Refuse(Refusal::kMalformedMessage, "the first message of an upload has no header");
@@ -114,6 +117,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       return Refuse(Refusal::kDataInvalid, "a BOOL tensor holds a byte other than 0 and 1; send x != 0");
     }
     upload_.Advance(part_.size());
+    call_.record().stages.End(Stage::kDecode);
     return absl::OkStatus();
   }
 
@@ -134,6 +138,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     const grpc::Slice slice(response.SerializeAsString());
     *response_ = grpc::ByteBuffer(&slice, 1);
     call_.record().sent_bytes = static_cast<int64_t>(slice.size());
+    call_.record().stages.End(Stage::kEncode);
     return absl::OkStatus();
   }
 

@@ -1,10 +1,12 @@
 #include "server/rpc/served_call.h"
 
+#include <chrono>
 #include <string>
 
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/call_metadata.h"
 #include "server/rpc/status_bridge.h"
 
 namespace tensord::server {
@@ -12,6 +14,8 @@ namespace tensord::server {
 ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context)
     : parts_(parts), context_(context) {
   record_.method = method;
+  ReadCallMetadata(*context, &record_);
+  record_.trace.context.sampled = false;  // nobody would get its spans
 }
 
 absl::Status ServedCall::Enter(int64_t request_bytes) {
@@ -19,9 +23,14 @@ absl::Status ServedCall::Enter(int64_t request_bytes) {
   parts_.metrics->CallStarted(record_.method);
   // Read before the decision: one that is just being replaced is taken again.
   admitted_at_ = parts_.authenticator->replaced();
-  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller_));
+  const absl::Status admitted = parts_.authenticator->Admit(*context_, record_.method, &caller_, IdsOf(record_));
+  record_.stages.End(Stage::kAuthenticate);
+  RETURN_IF_ERROR(admitted);
   admitted_ = true;
-  RETURN_IF_ERROR(EnterRequest(request_bytes));
+  record_.tenant = caller_.tenant;
+  const absl::Status entered = EnterRequest(request_bytes);
+  record_.stages.End(Stage::kAdmit);
+  RETURN_IF_ERROR(entered);
   entered_ = true;
   entered_bytes_ = request_bytes;
   return absl::OkStatus();
@@ -31,7 +40,7 @@ absl::Status ServedCall::AdmitAgain() {
   const int64_t now = parts_.authenticator->replaced();
   if (now == admitted_at_) return absl::OkStatus();
   Caller caller;
-  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller));
+  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller, IdsOf(record_)));
   if (caller.tenant != caller_.tenant) {
     return Refuse(Refusal::kUnauthenticated, "the call's credential has become another tenant's; call again");
   }
@@ -54,6 +63,8 @@ absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
 
 grpc::Status ServedCall::Outcome(const absl::Status& status) {
   if (!status.ok()) record_.Refused(status);
+  context_->AddTrailingMetadata(kStagesTrailer, record_.stages.ToText());
+  context_->AddTrailingMetadata(kRequestIdKey, record_.request_id);
   return ToGrpcStatus(status);
 }
 
@@ -63,7 +74,9 @@ void ServedCall::Cancelled() {
 }
 
 void ServedCall::Ended() {
-  record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);
+  // Of a stream this would be all that came after it was let in.
+  if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);
+  record_.total = record_.stages.Total();
   parts_.metrics->CallEnded(record_);
   // The audit has told of the others, as many lines as it takes; here whoever is refused would fill the log.
   if (admitted_) {

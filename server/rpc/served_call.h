@@ -4,7 +4,6 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -37,7 +36,7 @@ class ServedCall {
   void Cancelled();
   void Ended();
 
-  // What gRPC is to end the call with; the record says so too.
+  // What gRPC is to end the call with, at once: the trailers that go with it are added. The record says so too.
   grpc::Status Outcome(const absl::Status& status);
 
   const ServiceParts& parts() const { return parts_; }
@@ -51,7 +50,6 @@ class ServedCall {
  private:
   const ServiceParts& parts_;
   grpc::CallbackServerContext* const context_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
   Caller caller_;
   int64_t admitted_at_ = 0;  // Authenticator::replaced

@@ -3,16 +3,22 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/codec/error_codec.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
 
 StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place,
-                                 bool owns_id)
+                                 bool owns_id, const StageTimes& stages)
     : RpcRequest(stream->call_), stream_(std::move(stream)), id_(id), place_(place), owns_id_(owns_id) {
   record_.method = RpcMethod::kExecuteStream;
+  record_.is_streamed = true;
   record_.received_bytes = place.bytes;
+  record_.stages = stages;
+  record_.tenant = caller().tenant;
+  record_.request_id = absl::StrCat(stream_->call_.record().request_id, "/", id);
+  record_.trace = stream_->call_.record().trace;
 }
 
 void StreamedRequest::Fail(const absl::Status& status) {
@@ -26,7 +32,7 @@ void StreamedRequest::Fail(const absl::Status& status) {
 
 void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
   record_.sent_bytes = static_cast<int64_t>(bytes.Length());
-  record_.total = absl::FromChrono(std::chrono::steady_clock::now() - start_);
+  record_.total = record_.stages.Total();
   parts().metrics->StreamedExecuteEnded(record_);
   if (parts().log->LogsRequests()) {
     record_.peer = stream_->peer_;

@@ -13,8 +13,9 @@ namespace tensord::server {
 // writes its line in the log. Owns itself, as RpcRequest says.
 class StreamedRequest final : public RpcRequest {
  public:
-  // `owns_id`: no other request in flight has it.
-  StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place, bool owns_id);
+  // `owns_id`: no other request in flight has it. `stages`: those that it went through until now.
+  StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t id, const ExecuteStream::Place& place, bool owns_id,
+                  const StageTimes& stages);
 
   void Fail(const absl::Status& status) override;
   void Reply(grpc::ByteBuffer bytes) override;
@@ -25,7 +26,6 @@ class StreamedRequest final : public RpcRequest {
   const uint64_t id_;
   const ExecuteStream::Place place_;
   const bool owns_id_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   RequestRecord record_;
 };
 

@@ -32,6 +32,12 @@ UnaryCall::UnaryCall(const ServiceParts& parts, RpcMethod method, grpc::Callback
       request_(const_cast<grpc::ByteBuffer*>(request)),
       response_(response) {}
 
+absl::Status UnaryCall::Parse(google::protobuf::Message* message) {
+  const absl::Status parsed = ParseMessage(request_, message);
+  record().stages.End(Stage::kParse);
+  return parsed;
+}
+
 void UnaryCall::Fail(const absl::Status& status) { Finish(call_.Outcome(status)); }
 
 void UnaryCall::Reply(const google::protobuf::Message& message) {
@@ -44,13 +50,14 @@ void UnaryCall::Reply(const google::protobuf::Message& message) {
     grpc::ProtoBufferWriter writer(&bytes, grpc::kProtoBufferWriterMaxBufferLength, static_cast<int>(size));
     if (!message.SerializeToZeroCopyStream(&writer)) return FailInternally("a response could not be serialized");
   }
+  record().stages.End(Stage::kEncode);
   Reply(std::move(bytes));
 }
 
 void UnaryCall::Reply(grpc::ByteBuffer bytes) {
   record().sent_bytes = static_cast<int64_t>(bytes.Length());
   response_->Swap(&bytes);
-  Finish(grpc::Status::OK);
+  Finish(call_.Outcome(absl::OkStatus()));
 }
 
 void UnaryCall::OnCancel() { call_.Cancelled(); }

@@ -25,7 +25,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
                                          grpc::ByteBuffer* response, Handler handler);
 
   // The request, as ParseMessage reads it; or its bytes, for a handler that reads them itself.
-  absl::Status Parse(google::protobuf::Message* message) { return ParseMessage(request_, message); }
+  absl::Status Parse(google::protobuf::Message* message);
   grpc::ByteBuffer* request() { return request_; }
 
   void Fail(const absl::Status& status) override;

@@ -30,6 +30,9 @@ void FuzzReceivedExecute(absl::string_view bytes);
 // The file of callers. What is refused is refused by its line.
 void FuzzIdentityTable(absl::string_view text);
 
+// The values of traceparent and tracestate.
+void FuzzTraceContext(absl::string_view text);
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_FUZZ_ENTRIES_H_

@@ -158,5 +158,13 @@ TEST(MutationTest, FilesOfCallersSurvive) {
              &FuzzIdentityTable, 8, 5'000);
 }
 
+TEST(MutationTest, TraceContextsSurvive) {
+  RunMutants({"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+              "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more",
+              "rojo=00f067aa0ba902b7, ,congo=t61rcWkgMzE,fw529a3039@dt=a b",
+              "a=" + std::string(200, 'x') + ",b=" + std::string(200, 'y') + ",c=" + std::string(120, 'z')},
+             &FuzzTraceContext, 9, 5'000);
+}
+
 }  // namespace
 }  // namespace tensord

@@ -200,6 +200,8 @@ TEST(MetricsTest, PrometheusReadsThem) {
   const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
   ASSERT_TRUE(Execute(server.stub(), RequestOf(SmallAdd(), ones), &response).ok());
   ASSERT_TRUE(Execute(server.stub(), RequestOf(LargeSum(), {ones[0]}), &response).ok());
+  v1::CompileResponse compiled;
+  EXPECT_FALSE(Compile(server.stub(), v1::CompileRequest(), &compiled).ok());
   server.WaitUntilIdle();
   const std::string text = HttpGet(server.daemon().metrics_address(), "/metrics");
   EXPECT_THAT(text, HasSubstr("200 OK"));

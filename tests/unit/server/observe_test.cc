@@ -2,6 +2,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <chrono>
 #include <set>
 #include <sstream>
 #include <string>
@@ -26,8 +27,10 @@ RequestRecord Record() {
   record.method = RpcMethod::kExecute;
   record.peer = "unix:";
   record.device = "cpu:0";
-  record.decode = absl::Microseconds(3);
-  record.run = absl::Microseconds(20);
+  const auto start = StageTimes::Clock::now();
+  record.stages = StageTimes(start);
+  record.stages.EndAt(Stage::kDecode, start + std::chrono::microseconds(3));
+  record.stages.EndAt(Stage::kCompute, start + std::chrono::microseconds(23));
   record.total = absl::Microseconds(40);
   record.received_bytes = 100;
   record.sent_bytes = 10;
@@ -99,6 +102,12 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const ControlMetrics control(*metrics.registry());
   metrics.CallStarted(RpcMethod::kExecute);
   metrics.CallEnded(Record());
+  RequestRecord other = Record();
+  other.method = RpcMethod::kCompile;
+  metrics.CallStarted(other.method);
+  metrics.CallEnded(other);
+  EXPECT_THAT(Text(metrics.registry()->Collect()),
+              HasSubstr("tensord_rpc_stage_seconds_count{method=\"Compile\",stage=\"decode\"} 1"));
   const ExecutorPool executors;
   CompilePool pool(1, 1);
   const ProgramCache cache({.max_bytes = 1}, &pool);
@@ -153,16 +162,21 @@ TEST_F(LogTest, OneJsonLineARequest) {
     record.reason = "NAME_INVALID";
     record.message = "a \"name\"\n";
     record.fingerprint = "0123456789ab";
+    record.request_id = "r-1";
+    record.trace.context = *ParseTraceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    record.tenant = "a";
     log.Request(record);
   }
   const std::string line = text_.str();
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   EXPECT_THAT(
       line,
-      HasSubstr(R"("level":"info","event":"request","method":"Execute","peer":"unix:","code":"INVALID_ARGUMENT")"));
+      HasSubstr(
+          R"("level":"info","event":"request","method":"Execute","request_id":"r-1",)"
+          R"("trace_id":"0af7651916cd43dd8448eb211c80319c","peer":"unix:","tenant":"a","code":"INVALID_ARGUMENT")"));
   EXPECT_THAT(line, HasSubstr(R"("reason":"NAME_INVALID","message":"a \"name\"\n","fingerprint":"0123456789ab")"));
-  EXPECT_THAT(line, HasSubstr(R"("decode_us":3,"run_us":20,"received_bytes":100,"sent_bytes":10,"total_us":40})"));
-  EXPECT_THAT(line, Not(HasSubstr("queue_us"))) << "a stage that was not reached is absent";
+  EXPECT_THAT(line, HasSubstr(R"("decode_us":3,"compute_us":20,"received_bytes":100,"sent_bytes":10,"total_us":40})"));
+  EXPECT_THAT(line, Not(HasSubstr("queue_us"))) << "a stage that took no time is absent";
 }
 
 TEST_F(LogTest, LevelsAndSwitches) {

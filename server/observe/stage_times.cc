@@ -1,0 +1,47 @@
+#include "server/observe/stage_times.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tensord::server {
+
+void StageTimes::EndAt(Stage stage, Clock::time_point end) {
+  end = std::max(end, last_);
+  Time& time = times_[static_cast<size_t>(stage)];
+  if (time.begin_ns < 0) time.begin_ns = std::chrono::nanoseconds(last_ - start_).count();
+  time.ns += std::chrono::nanoseconds(end - last_).count();
+  last_ = end;
+}
+
+void StageTimes::EndWith(Stage stage, Stage inner, absl::Duration inner_time) {
+  const Clock::time_point end = Clock::now();
+  EndAt(stage, end - std::chrono::nanoseconds(absl::ToInt64Nanoseconds(inner_time)));
+  EndAt(inner, end);
+}
+
+std::optional<absl::Duration> StageTimes::Of(Stage stage) const {
+  const Time& time = times_[static_cast<size_t>(stage)];
+  if (time.begin_ns < 0) return std::nullopt;
+  return absl::Nanoseconds(time.ns);
+}
+
+absl::Duration StageTimes::BeginOf(Stage stage) const {
+  return absl::Nanoseconds(std::max<int64_t>(times_[static_cast<size_t>(stage)].begin_ns, 0));
+}
+
+std::string StageTimes::ToText() const {
+  std::string text;
+  text.reserve(kNumStages * 16);
+  for (size_t i = 0; i < kNumStages; ++i) {
+    if (times_[i].begin_ns < 0) continue;
+    if (!text.empty()) text.push_back(',');
+    text.append(kStageNames[i].data(), kStageNames[i].size());
+    text.push_back('=');
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof(digits), times_[i].ns / 1000);
+    text.append(digits, end.ptr);
+  }
+  return text;
+}
+
+}  // namespace tensord::server

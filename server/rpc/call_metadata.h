@@ -1,0 +1,31 @@
+#ifndef TENSORD_SERVER_RPC_CALL_METADATA_H_
+#define TENSORD_SERVER_RPC_CALL_METADATA_H_
+
+#include <grpcpp/server_context.h>
+
+#include "absl/strings/string_view.h"
+#include "server/observe/call_ids.h"
+#include "server/observe/request_record.h"
+
+namespace tensord::server {
+
+// Metadata of calls, beside what identity is shown by. Each call's trailers say where its time went, as
+// StageTimes::ToText, and by which id the log knows it.
+inline constexpr char kStagesTrailer[] = "x-tensord-stage-us";
+inline constexpr char kRequestIdKey[] = "x-request-id";  // of the client too
+inline constexpr char kTraceparentKey[] = "traceparent";
+inline constexpr char kTracestateKey[] = "tracestate";
+
+// What a client may choose as its request id: 1 to 128 printable ASCII characters without spaces.
+bool IsRequestId(absl::string_view id);
+
+// Takes the request id, or makes one, and the trace that the call belongs to. What is malformed is as if it were
+// absent, and so is what comes twice.
+void ReadCallMetadata(const grpc::CallbackServerContext& context, RequestRecord* record);
+
+// Views of the record.
+CallIds IdsOf(const RequestRecord& record);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_CALL_METADATA_H_
