@@ -163,8 +163,11 @@ int64_t ShareOf(int64_t all, int64_t percent) {
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
-  parts->log = std::make_unique<Log>(
-      Log::Options{.level = LogLevelFromName(config.log().level()), .requests = config.log().requests()});
+  parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
+      .entries = config.flight_recorder().entries(), .slow = absl::Milliseconds(config.flight_recorder().slow_ms())});
+  parts->log = std::make_unique<Log>(Log::Options{.level = LogLevelFromName(config.log().level()),
+                                                  .requests = config.log().requests(),
+                                                  .recorder = parts->recorder.get()});
 
   for (const std::string& family : parts->families->loaded()) {
     parts->log->Event(LogLevel::kInfo, "family loaded", family);
@@ -220,6 +223,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),
                           .log = parts->log.get(),
+                          .recorder = parts->recorder.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .max_priority = config.scheduling().max_priority(),

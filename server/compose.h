@@ -22,6 +22,7 @@
 #include "server/identity/tls_credentials.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/control_metrics.h"
+#include "server/observe/flight_recorder.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/service_parts.h"
@@ -42,6 +43,7 @@ int64_t ShareOf(int64_t all, int64_t percent);
 // it. Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
 struct ServerParts {
   std::unique_ptr<const ServerFamilies> families;
+  std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
   std::vector<std::unique_ptr<Backend>> backends;
   std::unique_ptr<ProgramCache> cache;

@@ -1,5 +1,7 @@
 #include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,7 +13,10 @@
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
 #include "server/daemon.h"
+#include "server/lifecycle/crash_signals.h"
 #include "server/lifecycle/stop_signals.h"
+#include "server/observe/crash_line.h"
+#include "server/observe/flight_recorder.h"
 #include "server/observe/library_logs.h"
 
 namespace tensord::server {
@@ -36,17 +41,31 @@ absl::StatusOr<ServerConfig> ReadConfig(const std::vector<std::string>& argument
   return std::move(line->config);
 }
 
+std::atomic<const FlightRecorder*> crash_recorder{nullptr};  // what a signal handler may reach is static
+
+void SayLastWord(int signal) {
+  const FlightRecorder* const recorder = crash_recorder.load();
+  if (recorder != nullptr) recorder->WriteTo(STDERR_FILENO);
+  CrashLine line;
+  line.Add("level", "error");
+  line.Add("event", "crash");
+  line.Add("signal", signal);
+  line.WriteTo(STDERR_FILENO);
+}
+
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
 
   std::unique_ptr<Daemon> daemon;
+  const CrashSignals crash(&SayLastWord);  // until the daemon, which it reads, is about to go
   // Before the daemon starts: its manager may send a signal as soon as it hears that the server is ready, and a start
   // takes a while.
   StopSignals signals;
   absl::StatusOr<std::unique_ptr<Daemon>> started = Daemon::Start(config);
   if (!started.ok()) return Complain(started.status());
   daemon = *std::move(started);
+  crash_recorder = daemon->parts().recorder.get();
   signals.Deliver([&daemon] { daemon->RequestStop(); },
                   [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
   for (const std::string& address : daemon->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));

@@ -33,6 +33,7 @@ Command TopCommand();
 Command ProgramsCommand();
 Command EvictCommand();
 Command SessionsCommand();
+Command FlightRecorderCommand();
 Command LogLevelCommand();
 Command DrainCommand();
 

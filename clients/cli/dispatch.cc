@@ -10,10 +10,10 @@ namespace {
 constexpr int kFlagColumn = 26;
 
 std::vector<Command> AllCommands() {
-  std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),  ExplainCommand(),
-                                   ValidateCommand(), HealthCommand(),   InfoCommand(),     ProgramsCommand(),
-                                   EvictCommand(),    SessionsCommand(), LogLevelCommand(), DrainCommand(),
-                                   TokenCommand(),    BenchCommand(),    TopCommand()};
+  std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),        ExplainCommand(),
+                                   ValidateCommand(), HealthCommand(),   InfoCommand(),           ProgramsCommand(),
+                                   EvictCommand(),    SessionsCommand(), FlightRecorderCommand(), LogLevelCommand(),
+                                   DrainCommand(),    TokenCommand(),    BenchCommand(),          TopCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }
@@ -26,7 +26,7 @@ std::string GeneralHelp(const std::vector<Command>& commands) {
   std::string text =
       "tensordctl: evaluates tensor graphs on a tensord server.\n\n"
       "Usage: tensordctl COMMAND [ARGUMENT…]\n\nCommands:\n";
-  for (const Command& command : commands) absl::StrAppendFormat(&text, "  %-10s %s\n", command.name, command.summary);
+  for (const Command& command : commands) absl::StrAppendFormat(&text, "  %-15s %s\n", command.name, command.summary);
   absl::StrAppend(&text,
                   "\n\"tensordctl COMMAND --help\" explains one.\n"
                   "Exit status: 0 success, 1 refused or failed, 2 wrong command line.\n");

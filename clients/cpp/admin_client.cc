@@ -78,6 +78,11 @@ absl::StatusOr<v1::ListSessionsResponse> AdminClient::ListSessions() {
   return stub_->Call(options_, &v1::Admin::Stub::ListSessions, v1::ListSessionsRequest());
 }
 
+absl::StatusOr<v1::DumpFlightRecorderResponse> AdminClient::DumpFlightRecorder(
+    const v1::DumpFlightRecorderRequest& request) {
+  return stub_->Call(options_, &v1::Admin::Stub::DumpFlightRecorder, request);
+}
+
 absl::Status AdminClient::SetLogLevel(absl::string_view level) {
   v1::SetLogLevelRequest request;
   request.set_level(std::string(level));

@@ -27,6 +27,7 @@ class AdminClient {
   // How many there were.
   absl::StatusOr<int64_t> EvictPrograms(const v1::EvictProgramsRequest& request);
   absl::StatusOr<v1::ListSessionsResponse> ListSessions();
+  absl::StatusOr<v1::DumpFlightRecorderResponse> DumpFlightRecorder(const v1::DumpFlightRecorderRequest& request);
   absl::Status SetLogLevel(absl::string_view level);
   // The server takes no new work from now on, ends what it has, within the timeout where one is given, and stops.
   absl::Status Drain(std::optional<absl::Duration> timeout);

@@ -1,7 +1,5 @@
 #include "engine/base/utf8.h"
 
-#include <cstddef>
-
 namespace tensord {
 
 bool IsUtf8(absl::string_view text) {
@@ -29,6 +27,21 @@ bool IsUtf8(absl::string_view text) {
     i += length;
   }
   return true;
+}
+
+std::string ToUtf8(absl::string_view text) {
+  std::string copy(text);
+  if (IsUtf8(text)) return copy;
+  for (char& c : copy) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return copy;
+}
+
+std::string Utf8Prefix(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return ToUtf8(text);
+  while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xc0) == 0x80) --max_bytes;
+  return ToUtf8(text.substr(0, max_bytes));
 }
 
 }  // namespace tensord

@@ -252,6 +252,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
       {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
       {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
+      {"flight_recorder.entries", config.flight_recorder().entries(), 0, int64_t{1} << 24},
+      {"flight_recorder.slow_ms", config.flight_recorder().slow_ms(), 0, kLongestMs},
       {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
   };
   const codec::GraphLimits limits = GraphLimitsOf(config);

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/observe/flight_recorder.h"
 #include "server/observe/json_line.h"
 #include "server/observe/stage_fields.h"
 
@@ -81,6 +83,7 @@ Log::Log(const Options& options, std::shared_ptr<spdlog::logger> logger)
     : level_(options.level),
       requests_(options.requests),
       max_waiting_(options.max_waiting),
+      recorder_(options.recorder),
       logger_(Prepared(std::move(logger))),
       writer_([this] { WriteLoop(); }) {}
 
@@ -103,6 +106,13 @@ void Log::SetLevel(LogLevel level) {
 
 void Log::Event(LogLevel level, absl::string_view event, absl::string_view message,
                 std::initializer_list<LogField> fields) {
+  if (recorder_ != nullptr && level > LogLevel::kDebug) {
+    std::string text(message);
+    for (const LogField& field : fields) {
+      if (!field.text.empty()) absl::StrAppend(&text, text.empty() ? "" : " ", field.key, "=", field.text);
+    }
+    recorder_->Event(event, text);
+  }
   if (!Logs(level)) return;
   JsonLine line = StartLine(level, event);
   AddText("message", message, &line);

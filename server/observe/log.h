@@ -19,6 +19,8 @@ class logger;
 
 namespace tensord::server {
 
+class FlightRecorder;
+
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 
 // "debug", "info", "warning", "error"; anything else is kOff.
@@ -39,6 +41,7 @@ class Log {
     LogLevel level = LogLevel::kInfo;
     bool requests = true;  // one line a call
     size_t max_waiting = 16384;
+    FlightRecorder* recorder = nullptr;  // is told of every event, whatever the level; outlives the log; may be null
   };
 
   // Writes to `logger`, which only the log's thread uses; null: to standard error.
@@ -76,6 +79,7 @@ class Log {
   std::atomic<LogLevel> level_;
   std::atomic<bool> requests_;
   const size_t max_waiting_;
+  FlightRecorder* const recorder_;
   const std::shared_ptr<spdlog::logger> logger_;
   mutable Mutex mutex_;
   CondVar wake_;

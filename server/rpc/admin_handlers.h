@@ -9,6 +9,7 @@ namespace tensord::server {
 void HandleListPrograms(UnaryCall* call);
 void HandleEvictPrograms(UnaryCall* call);
 void HandleListSessions(UnaryCall* call);
+void HandleDumpFlightRecorder(UnaryCall* call);
 void HandleSetLogLevel(UnaryCall* call);
 // Answers, and then stops the server as SIGTERM does.
 void HandleDrain(UnaryCall* call);

@@ -10,8 +10,8 @@ namespace {
 using v1::Admin;
 
 // The generated service with every method raw.
-using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<
-    Admin::WithRawCallbackMethod_EvictPrograms<Admin::WithRawCallbackMethod_ListSessions<Admin::Service>>>;
+using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<Admin::WithRawCallbackMethod_EvictPrograms<
+    Admin::WithRawCallbackMethod_ListSessions<Admin::WithRawCallbackMethod_DumpFlightRecorder<Admin::Service>>>>;
 using RawAdmin = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
 
 class AdminService final : public RawAdmin {
@@ -26,6 +26,7 @@ class AdminService final : public RawAdmin {
   TENSORD_UNARY_METHOD(ListPrograms, HandleListPrograms)
   TENSORD_UNARY_METHOD(EvictPrograms, HandleEvictPrograms)
   TENSORD_UNARY_METHOD(ListSessions, HandleListSessions)
+  TENSORD_UNARY_METHOD(DumpFlightRecorder, HandleDumpFlightRecorder)
   TENSORD_UNARY_METHOD(SetLogLevel, HandleSetLogLevel)
   TENSORD_UNARY_METHOD(Drain, HandleDrain)
 #undef TENSORD_UNARY_METHOD

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/status_bridge.h"
 
@@ -82,6 +83,7 @@ void ServedCall::Ended() {
   if (admitted_) {
     if (parts_.log->LogsRequests()) record_.peer = context_->peer();
     parts_.log->Request(record_);
+    parts_.recorder->Request(record_);
   }
   if (entered_) LeaveRequest(entered_bytes_);
 }

@@ -24,6 +24,8 @@
 
 namespace tensord::server {
 
+class FlightRecorder;
+
 struct ServerLimit {
   std::string name;
   LiveInt64 value;  // changes with a reload
@@ -44,6 +46,7 @@ struct ServiceParts {
   RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
   Log* log = nullptr;
+  FlightRecorder* recorder = nullptr;
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec/error_codec.h"
+#include "server/observe/flight_recorder.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -38,6 +39,7 @@ void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
     record_.peer = stream_->peer_;
     parts().log->Request(record_);
   }
+  parts().recorder->Request(record_);
   const std::shared_ptr<ExecuteStream> stream = stream_;
   const ExecuteStream::Place place = place_;
   const uint64_t id = id_;

@@ -17,6 +17,7 @@ namespace tensord::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TensordctlAdminTest : public ::testing::Test {
  protected:
@@ -74,6 +75,18 @@ TEST_F(TensordctlAdminTest, ListsAndEvictsPrograms) {
   EXPECT_EQ(evicted.out, "evicted 1\n") << evicted.err;
   EXPECT_EQ(Call({"programs"}).out, "");
   EXPECT_EQ(Call({"evict", "--all"}).out, "evicted 0\n");
+}
+
+TEST_F(TensordctlAdminTest, ShowsTheFlightRecorder) {
+  Compile();
+  const Outcome all = Call({"flight-recorder"});
+  EXPECT_EQ(all.status, kExitOk) << all.err;
+  EXPECT_THAT(all.out, HasSubstr("listening unix:"));
+  EXPECT_THAT(all.out, HasSubstr(" Compile OK "));
+  EXPECT_THAT(all.out, HasSubstr("tenant=default request_id="));
+  EXPECT_THAT(Call({"flight-recorder", "--notable"}).out, Not(HasSubstr(" Compile OK ")));
+  EXPECT_THAT(Call({"flight-recorder", "--json", "--limit=1"}).out, HasSubstr("\"entries\""));
+  EXPECT_EQ(Call({"flight-recorder", "--limit=0"}).status, kExitUsage);
 }
 
 TEST_F(TensordctlAdminTest, SetsTheLogLevel) {

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "tensord/v1/admin.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/server_process.h"
@@ -298,6 +301,40 @@ TEST_F(ProcessLifeTest, WarmsUpAListBeforeItIsReady) {
     Process server({"--listen=" + Target(), "--set=" + list + wrong});
     EXPECT_NE(server.Wait(), 0) << "a graph of the list must be there";
     InProcessServer lenient({list + wrong, "warm_up.required=false"});
+  }
+}
+
+// What was going on stands on standard error, whatever the level of the log, and the process ends as it would have.
+TEST_F(ProcessLifeTest, ACrashLeavesTheLastCalls) {
+  std::vector<int> signals = {SIGABRT};
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  signals.push_back(SIGSEGV);  // which sanitizers take for their own, and end the process otherwise
+#endif
+  for (const int signal : signals) {
+    const std::string errors = folder_.path() + "/errors" + std::to_string(signal);
+    Process server({"--listen=" + Target(), "--log-level=off", "--set=admin.listen=" + Target("admin")}, errors);
+    EXPECT_THAT(server.Line(), StartsWith("listening grpc"));
+    grpc::ClientContext context;
+    context.AddMetadata("x-request-id", "the-last");
+    v1::ServerInfo info;
+    EXPECT_TRUE(Dial(Target())->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+    // It is recorded when gRPC is done with it, which may be after its client is.
+    const auto admin = v1::Admin::NewStub(grpc::CreateChannel(Target("admin"), grpc::InsecureChannelCredentials()));
+    EXPECT_TRUE(WaitFor([&admin] {
+      grpc::ClientContext asks;
+      v1::DumpFlightRecorderResponse dump;
+      EXPECT_TRUE(admin->DumpFlightRecorder(&asks, v1::DumpFlightRecorderRequest(), &dump).ok());
+      return std::any_of(dump.entries().begin(), dump.entries().end(),
+                         [](const v1::FlightEntry& entry) { return entry.request_id() == "the-last"; });
+    }));
+    server.Signal(signal);
+    EXPECT_EQ(server.Wait(), 128 + signal);
+    std::stringstream text;
+    text << std::ifstream(errors).rdbuf();
+    const std::string log = text.str();
+    EXPECT_THAT(log, HasSubstr(R"("event":"flight","message":"listening?unix:)"));
+    EXPECT_THAT(log, HasSubstr(R"("method":"GetServerInfo","code":0,"request_id":"the-last")"));
+    EXPECT_THAT(log, HasSubstr(R"("event":"crash","signal":)" + std::to_string(signal) + "}\n"));
   }
 }
 

@@ -17,7 +17,7 @@ std::string Process::BinaryPath() {
   return path == nullptr ? "" : path;
 }
 
-Process::Process(const std::vector<std::string>& flags) {
+Process::Process(const std::vector<std::string>& flags, const std::string& errors) {
   std::vector<std::string> arguments = {BinaryPath()};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::vector<char*> argv;
@@ -28,7 +28,7 @@ Process::Process(const std::vector<std::string>& flags) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t started = -1;
   const int error = posix_spawn(&started, argv[0], &actions, nullptr, argv.data(), environ);
   EXPECT_EQ(error, 0) << "cannot start " << argv[0];

@@ -15,7 +15,8 @@ class Process {
   // What the environment variable TENSORD_BINARY names; empty where it is unset.
   static std::string BinaryPath();
 
-  explicit Process(const std::vector<std::string>& flags);
+  // What it writes on standard error goes to that file.
+  explicit Process(const std::vector<std::string>& flags, const std::string& errors = "/dev/null");
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

@@ -38,5 +38,23 @@ TEST(Utf8Test, NoOverlongForms) {
   EXPECT_FALSE(IsUtf8("a\xff"));
 }
 
+TEST(Utf8Test, WhatIsNoneBecomesAscii) {
+  EXPECT_EQ(ToUtf8("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
+  EXPECT_EQ(ToUtf8("gr\xC3\xBC\xC3"), "gr???");
+  EXPECT_EQ(ToUtf8(""), "");
+}
+
+TEST(Utf8Test, APrefixCutsNoCharacter) {
+  const std::string text =
+      "a\xE2\x82\xAC"
+      "b";
+  EXPECT_EQ(Utf8Prefix(text, 5), text);
+  EXPECT_EQ(Utf8Prefix(text, 4), "a\xE2\x82\xAC");
+  EXPECT_EQ(Utf8Prefix(text, 3), "a");
+  EXPECT_EQ(Utf8Prefix(text, 2), "a");
+  EXPECT_EQ(Utf8Prefix(text, 0), "");
+  EXPECT_EQ(Utf8Prefix("\x80\x80\x80", 2), "");
+}
+
 }  // namespace
 }  // namespace tensord
