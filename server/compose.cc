@@ -21,6 +21,7 @@
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/tensor_part.h"
+#include "server/tracing/tracer_options.h"
 
 namespace tensord::server {
 namespace {
@@ -86,6 +87,14 @@ absl::Status AddIdentity(const ServerConfig& config, ServerParts* parts) {
   ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
   ShowExpiry(material, parts->control_metrics.get());
   parts->tls = std::make_shared<TlsStore>(std::move(material));
+  return absl::OkStatus();
+}
+
+absl::Status AddTracing(const ServerConfig& config, ServerParts* parts) {
+  parts->trace_metrics = std::make_unique<TraceMetrics>(*parts->metrics->registry());
+  if (config.tracing().endpoint().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Tracer::Options options, LoadTracerOptions(config.tracing(), Version()));
+  parts->tracer = std::make_unique<Tracer>(std::move(options), parts->trace_metrics.get(), parts->log.get());
   return absl::OkStatus();
 }
 
@@ -198,6 +207,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
       .per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()});
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   RETURN_IF_ERROR(AddIdentity(config, parts.get()));
+  RETURN_IF_ERROR(AddTracing(config, parts.get()));
   parts->collectables = {parts->metrics->registry(),
                          std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
                              .version = std::string(Version()),
@@ -224,6 +234,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .metrics = parts->metrics.get(),
                           .log = parts->log.get(),
                           .recorder = parts->recorder.get(),
+                          .tracer = parts->tracer.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .max_priority = config.scheduling().max_priority(),

@@ -25,9 +25,11 @@
 #include "server/observe/flight_recorder.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/trace_metrics.h"
 #include "server/rpc/service_parts.h"
 #include "server/server_families.h"
 #include "server/sessions/session_store.h"
+#include "server/tracing/tracer.h"
 
 namespace tensord::server {
 
@@ -57,6 +59,8 @@ struct ServerParts {
   std::unique_ptr<RateLimiter> rates;
   std::unique_ptr<Metrics> metrics;
   std::unique_ptr<ControlMetrics> control_metrics;
+  std::unique_ptr<TraceMetrics> trace_metrics;
+  std::unique_ptr<Tracer> tracer;  // null: no call is traced
   std::unique_ptr<Audit> audit;
   std::unique_ptr<Authenticator> authenticator;
   std::shared_ptr<TlsStore> tls;  // null: no TLS; shared with the credentials of the listeners

@@ -18,6 +18,7 @@
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
+#include "server/tracing/tracer_options.h"
 
 namespace tensord::server {
 namespace {
@@ -92,6 +93,7 @@ absl::Status Daemon::Check(const ServerConfig& config) {
   RETURN_IF_ERROR(ParseAdminAddress(config).status());
   RETURN_IF_ERROR(LoadIdentityPolicy(config).status());
   if (!config.tls().certificate().empty()) RETURN_IF_ERROR(LoadTlsMaterial(config.tls(), absl::Now()).status());
+  if (!config.tracing().endpoint().empty()) RETURN_IF_ERROR(LoadTracerOptions(config.tracing(), Version()).status());
   return ParseAddresses(config).status();
 }
 
@@ -320,6 +322,10 @@ void Daemon::Stop() {
   if (admin_server_ != nullptr) {
     admin_server_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
     admin_server_->Wait();
+  }
+  if (parts_->tracer != nullptr) {
+    parts_->tracer->Finish(absl::Now() +
+                           (hurry_ ? absl::ZeroDuration() : absl::Milliseconds(config_.tracing().timeout_ms())));
   }
   parts_->gate->MoveTo(ServingState::kStopped);
   parts_->log->Event(LogLevel::kInfo, "stopped", "all calls have ended");

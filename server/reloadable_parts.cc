@@ -63,6 +63,10 @@ std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
           [parts](const ServerConfig& config) { parts->log->SetLevel(LogLevelFromName(config.log().level())); }),
       TakesValues({"log.requests"},
                   [parts](const ServerConfig& config) { parts->log->SetRequests(config.log().requests()); }),
+      TakesValues({"tracing.sample_ratio"},
+                  [parts](const ServerConfig& config) {
+                    if (parts->tracer != nullptr) parts->tracer->SetSampleRatio(config.tracing().sample_ratio());
+                  }),
       TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms"},
                   [parts](const ServerConfig& config) { TakeLimits(config, parts); }),
       {{"identity.file", "identity.required", "identity.trust_unix_sockets"},

@@ -71,6 +71,12 @@ absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::str
       reflection.SetInt64(message, &field, parsed);
       return absl::OkStatus();
     }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      double parsed = 0;
+      if (!absl::SimpleAtod(value, &parsed)) return WrongValue(field, value, "a number");
+      reflection.SetDouble(message, &field, parsed);
+      return absl::OkStatus();
+    }
     default:
       return WrongValue(field, value, "fields of its own, for example " + field.full_name() + ".NAME");
   }
@@ -98,6 +104,9 @@ void FillDefaults(Message* message) {
         break;
       case FieldDescriptor::CPPTYPE_INT64:
         reflection.SetInt64(message, &field, reflection.GetInt64(*message, &field));
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        reflection.SetDouble(message, &field, reflection.GetDouble(*message, &field));
         break;
       default:
         break;
@@ -252,6 +261,12 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
       {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
       {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
+      {"tracing.queue_spans", config.tracing().queue_spans(), 1, int64_t{1} << 24},
+      {"tracing.batch_spans", config.tracing().batch_spans(), 1, int64_t{1} << 16},
+      {"tracing.batch_ms", config.tracing().batch_ms(), 0, kLongestMs},
+      {"tracing.timeout_ms", config.tracing().timeout_ms(), 1, kLongestMs},
+      {"tracing.retry_ms", config.tracing().retry_ms(), 0, kLongestMs},
+      {"tracing.segments", config.tracing().segments(), 0, 1024},
       {"flight_recorder.entries", config.flight_recorder().entries(), 0, int64_t{1} << 24},
       {"flight_recorder.slow_ms", config.flight_recorder().slow_ms(), 0, kLongestMs},
       {"drain.timeout_ms", config.drain().timeout_ms(), 0, kLongestMs},
@@ -277,6 +292,10 @@ absl::Status ValidateConfig(const ServerConfig& config) {
     return absl::InvalidArgumentError(absl::StrCat("setting warm_up.order is row or column, not \"", order, "\""));
   }
   RETURN_IF_ERROR(CheckAccess(config));
+  const double ratio = config.tracing().sample_ratio();
+  if (!(ratio >= 0 && ratio <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("setting tracing.sample_ratio is between 0 and 1, not ", ratio));
+  }
   const std::string& level = config.log().level();
   if (level != "debug" && level != "info" && level != "warning" && level != "error" && level != "off") {
     return absl::InvalidArgumentError(

@@ -9,6 +9,7 @@
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/status_bridge.h"
+#include "server/tracing/tracer.h"
 
 namespace tensord::server {
 
@@ -16,7 +17,11 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
     : parts_(parts), context_(context) {
   record_.method = method;
   ReadCallMetadata(*context, &record_);
-  record_.trace.context.sampled = false;  // nobody would get its spans
+  if (parts.tracer != nullptr) {
+    parts.tracer->Begin(&record_.trace);
+  } else {
+    record_.trace.context.sampled = false;
+  }
 }
 
 absl::Status ServedCall::Enter(int64_t request_bytes) {
@@ -84,6 +89,7 @@ void ServedCall::Ended() {
     if (parts_.log->LogsRequests()) record_.peer = context_->peer();
     parts_.log->Request(record_);
     parts_.recorder->Request(record_);
+    if (parts_.tracer != nullptr) parts_.tracer->Ended(record_);
   }
   if (entered_) LeaveRequest(entered_bytes_);
 }

@@ -25,6 +25,7 @@
 namespace tensord::server {
 
 class FlightRecorder;
+class Tracer;
 
 struct ServerLimit {
   std::string name;
@@ -47,6 +48,7 @@ struct ServiceParts {
   Metrics* metrics = nullptr;
   Log* log = nullptr;
   FlightRecorder* recorder = nullptr;
+  Tracer* tracer = nullptr;  // null: no call is traced
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;

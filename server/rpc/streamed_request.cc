@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec/error_codec.h"
 #include "server/observe/flight_recorder.h"
+#include "server/tracing/tracer.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
@@ -19,7 +20,7 @@ StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t
   record_.stages = stages;
   record_.tenant = caller().tenant;
   record_.request_id = absl::StrCat(stream_->call_.record().request_id, "/", id);
-  record_.trace = stream_->call_.record().trace;
+  record_.trace = Tracer::Under(stream_->call_.record().trace);
 }
 
 void StreamedRequest::Fail(const absl::Status& status) {
@@ -40,6 +41,7 @@ void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
     parts().log->Request(record_);
   }
   parts().recorder->Request(record_);
+  if (parts().tracer != nullptr) parts().tracer->Ended(record_);
   const std::shared_ptr<ExecuteStream> stream = stream_;
   const ExecuteStream::Place place = place_;
   const uint64_t id = id_;

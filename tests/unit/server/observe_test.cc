@@ -15,6 +15,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
+#include "server/observe/trace_metrics.h"
 
 namespace tensord::server {
 namespace {
@@ -100,6 +101,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   const std::vector<std::string> devices = {"cpu:0"};
   Metrics metrics(devices);
   const ControlMetrics control(*metrics.registry());
+  const TraceMetrics trace(*metrics.registry());
   metrics.CallStarted(RpcMethod::kExecute);
   metrics.CallEnded(Record());
   RequestRecord other = Record();

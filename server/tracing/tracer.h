@@ -1,0 +1,51 @@
+#ifndef TENSORD_SERVER_TRACING_TRACER_H_
+#define TENSORD_SERVER_TRACING_TRACER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "server/observe/request_record.h"
+#include "server/observe/trace_metrics.h"
+#include "server/tracing/otlp_exporter.h"
+#include "server/tracing/span_queue.h"
+
+namespace tensord::server {
+
+// Decides which calls are traced, and hands what they were to the thread that exports it. A caller's traceparent says
+// whether its call is sampled; of calls without one the ratio is. Thread-safe; never waits for the collector. The
+// metrics and the log must outlive it.
+class Tracer {
+ public:
+  struct Options {
+    double sample_ratio = 0;
+    int64_t queue_spans = 16384;
+    int64_t segments = 64;  // of one run that get a span
+    OtlpExporter::Options exporter;
+  };
+
+  Tracer(Options options, TraceMetrics* metrics, Log* log);
+
+  // A call came with this trace, or with none: gives it a span, or says that it is not sampled.
+  void Begin(CallTrace* trace) const;
+  // The same for one request of a stream.
+  static CallTrace Under(const CallTrace& call);
+  // A call is over; sampled or not.
+  void Ended(const RequestRecord& record);
+
+  // For the calls that come from now on.
+  void SetSampleRatio(double ratio);
+  // Takes no more; sends what waits, until then at most.
+  void Finish(absl::Time until) { exporter_.Finish(until); }
+
+ private:
+  const int64_t max_segments_;
+  std::atomic<uint64_t> sampled_below_;  // of the last 56 bits of a trace id
+  TraceMetrics* const metrics_;
+  SpanQueue queue_;
+  OtlpExporter exporter_;  // last: its thread takes from the queue
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_TRACING_TRACER_H_
