@@ -17,6 +17,9 @@
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
 #include "server/observe/collected_metrics.h"
+#include "server/observe/metrics_page.h"
+#include "server/observe/process_metrics.h"
+#include "server/observe/segment_metrics.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
@@ -155,9 +158,36 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& conf
                              .uses = uses});
 }
 
+// By the names that refusals give them.
+std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
+  std::vector<std::pair<std::string, int64_t>> limits;
+  for (const ServerLimit& limit : parts.server_limits) limits.emplace_back(limit.name, limit.value);
+  for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
+    limits.emplace_back(std::string(limit.name), parts.graph_limits.*limit.value);
+  }
+  return limits;
+}
+
 CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   const CallGate::Snapshot inside = gate.snapshot();
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
+}
+
+std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
+  CollectedMetrics::Sources sources{
+      .version = std::string(Version()),
+      .executors = parts->executors.get(),
+      .cache = parts->cache.get(),
+      .compile_pool = parts->compile_pool.get(),
+      .store = parts->store.get(),
+      .log = parts->log.get(),
+      .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
+      .fft_tables = &FftTables,
+      .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
+      .limits = [service_parts = &parts->service_parts] { return LimitsOf(*service_parts); }};
+  return std::make_shared<MetricsPage>(std::vector<std::shared_ptr<prometheus::Collectable>>{
+      parts->metrics->registry(), std::make_shared<CollectedMetrics>(std::move(sources)),
+      std::make_shared<SegmentMetrics>(parts->segment_times.get()), std::make_shared<ProcessMetrics>()});
 }
 
 }  // namespace
@@ -208,16 +238,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   RETURN_IF_ERROR(AddIdentity(config, parts.get()));
   RETURN_IF_ERROR(AddTracing(config, parts.get()));
-  parts->collectables = {parts->metrics->registry(),
-                         std::make_shared<CollectedMetrics>(CollectedMetrics::Sources{
-                             .version = std::string(Version()),
-                             .executors = parts->executors.get(),
-                             .cache = parts->cache.get(),
-                             .store = parts->store.get(),
-                             .log = parts->log.get(),
-                             .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
-                             .fft_tables = &FftTables,
-                             .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); }})};
+  parts->segment_times = std::make_unique<SegmentTimes>();
+  parts->collectables = {MakeMetricsPage(parts.get())};
 
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
@@ -232,6 +254,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .payloads = parts->payloads.get(),
                           .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),
+                          .segment_times = parts->segment_times.get(),
                           .log = parts->log.get(),
                           .recorder = parts->recorder.get(),
                           .tracer = parts->tracer.get(),

@@ -16,6 +16,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "engine/runtime/segment_times.h"
 #include "server/config/server_config.pb.h"
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
@@ -57,6 +58,7 @@ struct ServerParts {
   std::unique_ptr<CallGate> gate;
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<RateLimiter> rates;
+  std::unique_ptr<SegmentTimes> segment_times;
   std::unique_ptr<Metrics> metrics;
   std::unique_ptr<ControlMetrics> control_metrics;
   std::unique_ptr<TraceMetrics> trace_metrics;
@@ -64,8 +66,8 @@ struct ServerParts {
   std::unique_ptr<Audit> audit;
   std::unique_ptr<Authenticator> authenticator;
   std::shared_ptr<TlsStore> tls;  // null: no TLS; shared with the credentials of the listeners
-  std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   ServiceParts service_parts;
+  std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   std::unique_ptr<grpc::Service> compute_service;
   std::unique_ptr<grpc::Service> admin_service;
 };

@@ -35,6 +35,11 @@ bool CompilePool::Submit(std::function<void()> work) {
   return true;
 }
 
+CompilePool::Stats CompilePool::stats() const {
+  MutexLock lock(&mutex_);
+  return {.queued = static_cast<int64_t>(queue_.size()), .running = running_};
+}
+
 void CompilePool::Loop() {
   while (true) {
     std::function<void()> work;
@@ -44,8 +49,12 @@ void CompilePool::Loop() {
       if (queue_.empty()) return;
       work = std::move(queue_.front());
       queue_.pop_front();
+      ++running_;
     }
     work();
+    work = nullptr;  // what it holds goes before it is said to be over
+    MutexLock lock(&mutex_);
+    --running_;
   }
 }
 

@@ -15,6 +15,11 @@ namespace tensord {
 // what is queued and joins.
 class CompilePool {
  public:
+  struct Stats {
+    int64_t queued = 0;
+    int64_t running = 0;
+  };
+
   // `niceness` is that of its threads, beyond that of who makes the pool.
   CompilePool(int threads, int64_t max_queued, int niceness = 0);
   ~CompilePool();
@@ -23,14 +28,16 @@ class CompilePool {
 
   // False, and nothing is kept, where the queue is full.
   bool Submit(std::function<void()> work);
+  Stats stats() const;
 
  private:
   void Loop();
 
   const int64_t max_queued_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  int64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // last: they use everything above
 };

@@ -38,9 +38,12 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
     donated.push_back(argument.donated);
   }
   RunTimes times;
+  const bool is_sampled = request.segment_times != nullptr && request.segment_times->TimesThisRun();
   ASSIGN_OR_RETURN(ProgramResults results, program.Run(
                                                types, arguments, [&request] { return CheckWanted(request); },
-                                               request.profile ? &times : nullptr, donated));
+                                               request.profile || is_sampled ? &times : nullptr, donated));
+
+  if (is_sampled) request.segment_times->Add(program.device(), times);
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
   for (size_t i = 0; i < results.buffers.size(); ++i) {

@@ -5,37 +5,19 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/observe/metric_sample.h"
 #include "server/observe/metrics.h"
 
 namespace tensord::server {
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
+using Sample = MetricSample;
 
-struct Sample {
-  std::vector<ClientMetric::Label> labels;
-  double value = 0;
-};
-
-MetricFamily Family(Metric index, MetricType type, std::vector<Sample> samples) {
-  const MetricInfo& info = AllMetrics()[static_cast<size_t>(index)];
-  MetricFamily family;
-  family.name = std::string(info.name);
-  family.help = std::string(info.help);
-  family.type = type;
-  for (Sample& sample : samples) {
-    ClientMetric metric;
-    metric.label = std::move(sample.labels);
-    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = sample.value;
-    family.metric.push_back(std::move(metric));
-  }
-  return family;
-}
-
-MetricFamily Gauge(Metric index, double value) { return Family(index, MetricType::Gauge, {{{}, value}}); }
-MetricFamily Counter(Metric index, double value) { return Family(index, MetricType::Counter, {{{}, value}}); }
+#if defined(__clang__)
+constexpr char kCompiler[] = "clang " __clang_version__;
+#else
+constexpr char kCompiler[] = "gcc " __VERSION__;
+#endif
 
 Sample Result(const char* name, int64_t count) { return {{{"result", name}}, static_cast<double>(count)}; }
 
@@ -56,12 +38,20 @@ std::vector<Sample> LoadErrors(const ProgramStore::Stats& stats) {
 
 CollectedMetrics::CollectedMetrics(Sources sources) : sources_(std::move(sources)), start_(absl::Now()) {}
 
-std::vector<MetricFamily> CollectedMetrics::Collect() const {
+std::vector<MetricSample> CollectedMetrics::LimitsNow() const {
+  std::vector<Sample> samples;
+  for (const auto& [name, value] : sources_.limits())
+    samples.push_back({{{"limit", name}}, static_cast<double>(value)});
+  return samples;
+}
+
+std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   const Admission admission = sources_.admission();
   const ProgramCache::Stats cache = sources_.cache->stats();
   const ProgramStore::Stats disk = sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats();
   const Tables fft = sources_.fft_tables();
   const Resident resident = sources_.resident();
+  const CompilePool::Stats compiler = sources_.compile_pool->stats();
   std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, resident_tensors, resident_bytes;
   for (const auto& executor : sources_.executors->all()) {
     const DeviceExecutor::Stats stats = executor->stats();
@@ -87,40 +77,42 @@ std::vector<MetricFamily> CollectedMetrics::Collect() const {
     resident_bytes.push_back({{{"device", executor->device()}}, static_cast<double>(on_device.bytes)});
     peak.push_back({{{"device", executor->device()}}, static_cast<double>(memory.peak_in_use_bytes)});
   }
-  std::vector<MetricFamily> families;
-  families.push_back(Family(Metric::build_info, MetricType::Gauge,
-                            {{{{"version", sources_.version}, {"grpc", grpc::Version()}}, 1.0}}));
+  std::vector<prometheus::MetricFamily> families;
   families.push_back(
-      Family(Metric::compile_requests, MetricType::Counter,
-             {Result("hit_memory", cache.hits), Result("hit_disk", cache.restored), Result("joined", cache.joined),
-              Result("miss", cache.compiled), Result("failed", cache.failed), Result("negative", cache.negative)}));
-  families.push_back(Gauge(Metric::draining, admission.draining ? 1 : 0));
-  families.push_back(Family(Metric::executor_busy, MetricType::Counter, std::move(busy)));
-  families.push_back(Gauge(Metric::fft_table_bytes, static_cast<double>(fft.bytes)));
+      FamilyOf(Metric::build_info,
+               {{{{"version", sources_.version}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}}));
+  families.push_back(FamilyOf(Metric::compile_in_flight, static_cast<double>(compiler.running)));
+  families.push_back(FamilyOf(Metric::compile_queue_depth, static_cast<double>(compiler.queued)));
   families.push_back(
-      Family(Metric::fft_table_lookups, MetricType::Counter, {Result("hit", fft.hits), Result("miss", fft.misses)}));
-  families.push_back(Counter(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
-  families.push_back(Family(Metric::memory_blocks, MetricType::Counter, std::move(blocks)));
-  families.push_back(Family(Metric::memory_bytes, MetricType::Gauge, std::move(bytes)));
-  families.push_back(Family(Metric::memory_peak_bytes, MetricType::Gauge, std::move(peak)));
-  families.push_back(Family(Metric::memory_promised_bytes, MetricType::Gauge, std::move(promised)));
-  families.push_back(Family(Metric::program_cache_bytes, MetricType::Gauge, Tiers(cache.bytes, disk.bytes)));
-  families.push_back(Family(Metric::program_cache_entries, MetricType::Gauge, Tiers(cache.entries, disk.entries)));
-  families.push_back(
-      Family(Metric::program_cache_evictions, MetricType::Counter, Tiers(cache.evictions, disk.evictions)));
-  families.push_back(Family(Metric::program_cache_load_errors, MetricType::Counter, LoadErrors(disk)));
-  families.push_back(
-      Family(Metric::program_cache_writes, MetricType::Counter,
-             {Result("written", disk.written), Result("error", disk.write_errors), Result("left_out", disk.left_out)}));
-  families.push_back(Family(Metric::queue_depth, MetricType::Gauge, std::move(depth)));
-  families.push_back(Family(Metric::queue_oldest_age, MetricType::Gauge, std::move(oldest)));
-  families.push_back(Gauge(Metric::ready, admission.ready ? 1 : 0));
-  families.push_back(Family(Metric::resident_bytes, MetricType::Gauge, std::move(resident_bytes)));
-  families.push_back(Family(Metric::resident_tensors, MetricType::Gauge, std::move(resident_tensors)));
-  families.push_back(Gauge(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
-  families.push_back(Gauge(Metric::sessions, static_cast<double>(resident.sessions)));
-  families.push_back(Counter(Metric::sessions_expired, static_cast<double>(resident.expired)));
-  families.push_back(Gauge(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
+      FamilyOf(Metric::compile_requests,
+               {Result("hit_memory", cache.hits), Result("hit_disk", cache.restored), Result("joined", cache.joined),
+                Result("miss", cache.compiled), Result("failed", cache.failed), Result("negative", cache.negative)}));
+  families.push_back(FamilyOf(Metric::draining, admission.draining ? 1 : 0));
+  families.push_back(FamilyOf(Metric::executor_busy, std::move(busy)));
+  families.push_back(FamilyOf(Metric::fft_table_bytes, static_cast<double>(fft.bytes)));
+  families.push_back(FamilyOf(Metric::fft_table_lookups, {Result("hit", fft.hits), Result("miss", fft.misses)}));
+  families.push_back(FamilyOf(Metric::limit, LimitsNow()));
+  families.push_back(FamilyOf(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
+  families.push_back(FamilyOf(Metric::memory_blocks, std::move(blocks)));
+  families.push_back(FamilyOf(Metric::memory_bytes, std::move(bytes)));
+  families.push_back(FamilyOf(Metric::memory_peak_bytes, std::move(peak)));
+  families.push_back(FamilyOf(Metric::memory_promised_bytes, std::move(promised)));
+  families.push_back(FamilyOf(Metric::program_cache_bytes, Tiers(cache.bytes, disk.bytes)));
+  families.push_back(FamilyOf(Metric::program_cache_entries, Tiers(cache.entries, disk.entries)));
+  families.push_back(FamilyOf(Metric::program_cache_evictions, Tiers(cache.evictions, disk.evictions)));
+  families.push_back(FamilyOf(Metric::program_cache_load_errors, LoadErrors(disk)));
+  families.push_back(FamilyOf(
+      Metric::program_cache_writes,
+      {Result("written", disk.written), Result("error", disk.write_errors), Result("left_out", disk.left_out)}));
+  families.push_back(FamilyOf(Metric::queue_depth, std::move(depth)));
+  families.push_back(FamilyOf(Metric::queue_oldest_age, std::move(oldest)));
+  families.push_back(FamilyOf(Metric::ready, admission.ready ? 1 : 0));
+  families.push_back(FamilyOf(Metric::resident_bytes, std::move(resident_bytes)));
+  families.push_back(FamilyOf(Metric::resident_tensors, std::move(resident_tensors)));
+  families.push_back(FamilyOf(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
+  families.push_back(FamilyOf(Metric::sessions, static_cast<double>(resident.sessions)));
+  families.push_back(FamilyOf(Metric::sessions_expired, static_cast<double>(resident.expired)));
+  families.push_back(FamilyOf(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
   return families;
 }
 

@@ -8,13 +8,16 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
 #include "server/observe/log.h"
+#include "server/observe/metric_sample.h"
 
 namespace tensord::server {
 
@@ -46,11 +49,13 @@ class CollectedMetrics : public prometheus::Collectable {
     std::string version;
     const ExecutorPool* executors;
     const ProgramCache* cache;
+    const CompilePool* compile_pool;
     const ProgramStore* store;  // may be null
     const Log* log;
     std::function<Admission()> admission;
     std::function<Tables()> fft_tables;
     std::function<Resident()> resident;
+    std::function<std::vector<std::pair<std::string, int64_t>>()> limits;  // by name, those in force now
   };
 
   explicit CollectedMetrics(Sources sources);
@@ -58,6 +63,8 @@ class CollectedMetrics : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
+  std::vector<MetricSample> LimitsNow() const;
+
   const Sources sources_;
   const absl::Time start_;
 };

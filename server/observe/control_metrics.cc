@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "server/observe/metric_family.h"
 
 namespace tensord::server {
@@ -35,6 +36,9 @@ ControlMetrics::ControlMetrics(prometheus::Registry& registry) {
       reloads_[cause][result] = &reloads.Add({{"cause", kCauses[cause]}, {"result", kResults[result]}});
     }
   }
+  last_reload_successful_ = &AddFamily<prometheus::Gauge>(Metric::config_last_reload_successful, registry).Add({});
+  last_reload_success_ = &AddFamily<prometheus::Gauge>(Metric::config_last_reload_success_timestamp, registry).Add({});
+  ShowReload(true);  // who starts with a configuration has read it
   auto& expiry = AddFamily<prometheus::Gauge>(Metric::tls_certificate_expiry, registry);
   server_expiry_ = &expiry.Add({{"certificate", "server"}});
   client_ca_expiry_ = &expiry.Add({{"certificate", "client_ca"}});
@@ -43,6 +47,12 @@ ControlMetrics::ControlMetrics(prometheus::Registry& registry) {
 
 void ControlMetrics::Reloaded(ReloadCause cause, bool succeeded) {
   reloads_[static_cast<size_t>(cause)][succeeded ? 1 : 0]->Increment();
+  ShowReload(succeeded);
+}
+
+void ControlMetrics::ShowReload(bool succeeded) {
+  last_reload_successful_->Set(succeeded ? 1 : 0);
+  if (succeeded) last_reload_success_->Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }
 
 void ControlMetrics::SetCertificateExpiry(absl::Time server, absl::Time client_ca) {

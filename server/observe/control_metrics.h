@@ -43,8 +43,12 @@ class ControlMetrics {
   void SetCertificateExpiry(absl::Time server, absl::Time client_ca);
 
  private:
+  void ShowReload(bool succeeded);
+
   std::array<prometheus::Counter*, kNumAuthRefusals> refusals_;
   std::array<std::array<prometheus::Counter*, 2>, 2> reloads_;  // by cause and result
+  prometheus::Gauge* last_reload_successful_;
+  prometheus::Gauge* last_reload_success_;
   prometheus::Gauge* server_expiry_;
   prometheus::Gauge* client_ca_expiry_;
 };

@@ -7,8 +7,16 @@
 namespace tensord::server {
 namespace {
 
+// "tensord_ready"; of "tensord_process_open_fds", which every exporter has, "process_open_fds".
+constexpr absl::string_view FullName(absl::string_view name) {
+  constexpr absl::string_view kOfEveryProcess = "tensord_process_";
+  constexpr absl::string_view kOwn = "tensord_";
+  if (name.substr(0, kOfEveryProcess.size()) == kOfEveryProcess) name.remove_prefix(kOwn.size());
+  return name;
+}
+
 constexpr MetricInfo kMetrics[] = {
-#define TENSORD_METRIC(member, type, name, help) {"tensord_" name, #type, help},
+#define TENSORD_METRIC(member, type, name, help, ...) {FullName("tensord_" name), #type, help, "" __VA_ARGS__},
 #include "server/observe/metrics.def"
 #undef TENSORD_METRIC
 };
@@ -67,6 +75,8 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
     }
     devices_.push_back(std::move(series));
   }
+  tenants_.emplace(AddFamily<prometheus::Counter>(Metric::tenant_requests, registry),
+                   AddFamily<prometheus::Counter>(Metric::tenant_device_seconds, registry));
 }
 
 void Metrics::CallStarted(RpcMethod method) {
@@ -124,6 +134,9 @@ void Metrics::CountRequest(const RequestRecord& record) {
   if (const std::optional<Rejection> rejection = RejectionOf(record)) rejected_[*rejection]->Increment();
   if (const auto compile = record.stages.Of(Stage::kCompile))
     compile_seconds_->Observe(absl::ToDoubleSeconds(*compile));
+  if (!record.tenant.empty()) {
+    tenants_->Count(record.tenant, record.stages.Of(Stage::kCompute).value_or(absl::ZeroDuration()));
+  }
 }
 
 void Metrics::CountRun(const RequestRecord& record) {

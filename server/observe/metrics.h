@@ -17,17 +17,19 @@
 #include "absl/types/span.h"
 #include "server/observe/request_record.h"
 #include "server/observe/rpc_method.h"
+#include "server/observe/tenant_series.h"
 
 namespace tensord::server {
 
 struct MetricInfo {
   absl::string_view name;  // in full
-  absl::string_view type;
+  absl::string_view type;  // "counter", "gauge", "histogram"
   absl::string_view help;
+  absl::string_view labels;  // "device,stage"; of every series, in whichever order
 };
 
 enum class Metric : size_t {
-#define TENSORD_METRIC(member, type, name, help) member,
+#define TENSORD_METRIC(member, ...) member,
 #include "server/observe/metrics.def"
 #undef TENSORD_METRIC
 };
@@ -89,6 +91,7 @@ class Metrics {
   std::array<prometheus::Counter*, kNumRejections> rejected_;
   std::array<MethodSeries, kNumRpcMethods> methods_;
   std::vector<DeviceSeries> devices_;
+  std::optional<TenantSeries> tenants_;
 };
 
 }  // namespace tensord::server

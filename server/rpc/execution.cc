@@ -146,6 +146,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.deadline = request_->deadline();
     run.cancel = request_->cancel();
     run.profile = message.profile() || request_->record().trace.is_sampled();
+    run.segment_times = request_->parts().segment_times;
     run.tenant = request_->caller().tenant;
     run.priority = std::min(message.priority(), request_->parts().max_priority);
     run.started = started_;

@@ -13,6 +13,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "engine/runtime/segment_times.h"
 #include "proto/codec/limits.h"
 #include "server/admission/rate_limiter.h"
 #include "server/config/live_value.h"
@@ -46,6 +47,7 @@ struct ServiceParts {
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
+  SegmentTimes* segment_times = nullptr;
   Log* log = nullptr;
   FlightRecorder* recorder = nullptr;
   Tracer* tracer = nullptr;  // null: no call is traced

@@ -1,13 +1,23 @@
 #include <prometheus/text_serializer.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/observe/collected_metrics.h"
@@ -15,18 +25,25 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
+#include "server/observe/metrics_page.h"
+#include "server/observe/process_metrics.h"
+#include "server/observe/segment_metrics.h"
 #include "server/observe/trace_metrics.h"
 
 namespace tensord::server {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 RequestRecord Record() {
   RequestRecord record;
   record.method = RpcMethod::kExecute;
   record.peer = "unix:";
+  record.tenant = "team";
   record.device = "cpu:0";
   const auto start = StageTimes::Clock::now();
   record.stages = StageTimes(start);
@@ -48,6 +65,101 @@ TEST(MetricsTest, NamesAreUniqueAndExplained) {
     EXPECT_TRUE(names.insert(std::string(info.name)).second) << std::string(info.name);
     EXPECT_FALSE(info.help.empty());
   }
+}
+
+// As https://prometheus.io/docs/practices/naming has it.
+TEST(MetricsTest, NamesFollowTheConventions) {
+  for (const MetricInfo& info : AllMetrics()) {
+    const std::string name(info.name);
+    EXPECT_THAT(name, MatchesRegex("(tensord|process)_[a-z][a-z0-9_]*[a-z0-9]"));
+    EXPECT_THAT(std::string(info.type), AnyOf("counter", "gauge", "histogram")) << name;
+    EXPECT_EQ(absl::EndsWith(name, "_total"), info.type == "counter") << name;
+    if (info.type == "histogram") {
+      EXPECT_THAT(name, MatchesRegex(".*_(seconds|bytes)")) << "the unit comes last";
+    }
+    for (const char* reserved : {"_count", "_sum", "_bucket"}) EXPECT_FALSE(absl::EndsWith(name, reserved)) << name;
+    for (const char* wrong : {"_ms", "_us", "_millis", "_kb", "_mb", "_percent"}) {
+      EXPECT_EQ(name.find(wrong), std::string::npos) << name << " is in another unit than the base one";
+    }
+    EXPECT_THAT(std::string(info.help), EndsWith(".")) << name;
+    for (absl::string_view label : absl::StrSplit(info.labels, ',', absl::SkipEmpty())) {
+      EXPECT_THAT(std::string(label), MatchesRegex("[a-z]+")) << name;
+      EXPECT_THAT(std::string(label), Not(AnyOf("le", "job", "instance"))) << "Prometheus has these itself: " << name;
+    }
+  }
+}
+
+// However many there are.
+TEST(MetricsTest, TenantsAreCountedUpToABound) {
+  Metrics metrics({});
+  for (int i = 0; i < 500; ++i) {
+    RequestRecord record = Record();
+    record.tenant = absl::StrCat("tenant-", i);
+    record.run = absl::Seconds(2);
+    metrics.CallStarted(record.method);
+    metrics.CallEnded(record);
+  }
+  const std::string text = Text(metrics.registry()->Collect());
+  EXPECT_THAT(text, HasSubstr("tensord_tenant_requests_total{tenant=\"tenant-0\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_tenant_device_seconds_total{tenant=\"tenant-99\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("tenant-100\"")));
+  EXPECT_THAT(text, HasSubstr("tensord_tenant_requests_total{tenant=\"other\"} 400\n"));
+}
+
+TEST(ProcessMetricsTest, ReadsTheLineOfAnyProgram) {
+  const std::string rest =
+      " S 1 2 3 4 -1 4194560 5 6 7 8 250 50 11 12 20 0 9 0 123456 1048576 42 18446744073709551615 1 1 0 0";
+  for (const char* name : {"1 (tensord)", "77 (a) b) (c)", "1 ()"}) {
+    const std::optional<ProcessStat> stat = ParseProcessStat(name + rest);
+    ASSERT_TRUE(stat.has_value()) << name;
+    EXPECT_EQ(stat->user_ticks, 250);
+    EXPECT_EQ(stat->system_ticks, 50);
+    EXPECT_EQ(stat->threads, 9);
+    EXPECT_EQ(stat->start_ticks, 123456);
+    EXPECT_EQ(stat->virtual_bytes, 1048576);
+    EXPECT_EQ(stat->resident_pages, 42);
+  }
+  for (const char* wrong : {"", "1", "1 (x", "1 (x) S 1 2", "1 (x) S a b c d e f g h i j k l m n o p q r s t u v"}) {
+    EXPECT_FALSE(ParseProcessStat(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(ProcessMetricsTest, IsThisProcess) {
+  std::map<std::string, double> values;
+  const absl::Time before = absl::Now();
+  for (const prometheus::MetricFamily& family : ProcessMetrics().Collect()) {
+    ASSERT_EQ(family.metric.size(), 1u);
+    const prometheus::ClientMetric& metric = family.metric.front();
+    values[family.name] = family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value;
+  }
+  rusage usage{};
+  ASSERT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  const double used = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                      static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  EXPECT_LE(values["process_cpu_seconds_total"], used + 0.02) << "two ticks";
+  EXPECT_GT(values["process_resident_memory_bytes"], 1 << 20);
+  EXPECT_LE(values["process_resident_memory_bytes"], values["process_virtual_memory_bytes"]);
+  EXPECT_GE(values["process_threads"], 1);
+  EXPECT_GE(values["process_open_fds"], 3);
+  EXPECT_LE(values["process_open_fds"], values["process_max_fds"]);
+  EXPECT_LE(values["process_start_time_seconds"], absl::ToDoubleSeconds(before - absl::UnixEpoch()) + 1);
+  EXPECT_GT(values["process_start_time_seconds"], absl::ToDoubleSeconds(before - absl::UnixEpoch()) - 86400);
+  EXPECT_GT(values["tensord_memory_limit_bytes"], 0);
+}
+
+TEST(ProcessMetricsTest, CountsOpenDescriptors) {
+  const auto open_now = [] {
+    for (const prometheus::MetricFamily& family : ProcessMetrics().Collect()) {
+      if (family.name == "process_open_fds") return family.metric.front().gauge.value;
+    }
+    return -1.0;
+  };
+  const double before = open_now();
+  const int descriptor = dup(0);
+  ASSERT_GE(descriptor, 0);
+  EXPECT_EQ(open_now(), before + 1);
+  close(descriptor);
+  EXPECT_EQ(open_now(), before);
 }
 
 TEST(MetricsTest, CountsACall) {
@@ -112,26 +224,38 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
               HasSubstr("tensord_rpc_stage_seconds_count{method=\"Compile\",stage=\"decode\"} 1"));
   const ExecutorPool executors;
   CompilePool pool(1, 1);
+  const SegmentTimes times;
   const ProgramCache cache({.max_bytes = 1}, &pool);
   Log log({.level = LogLevel::kOff});
   const CollectedMetrics collected(
       {.version = "1",
        .executors = &executors,
        .cache = &cache,
+       .compile_pool = &pool,
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2}; },
        .resident =
            [] {
              return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}};
+           },
+       .limits =
+           [] {
+             return std::vector<std::pair<std::string, int64_t>>{{"cpu.queue_length", 7}};
            }});
   std::set<std::string> exported, declared;
-  for (const auto& family : metrics.registry()->Collect()) exported.insert(family.name);
-  for (const auto& family : collected.Collect()) exported.insert(family.name);
+  const auto borrowed = [](const prometheus::Collectable* source) {
+    return std::shared_ptr<prometheus::Collectable>(std::shared_ptr<void>(),
+                                                    const_cast<prometheus::Collectable*>(source));
+  };
+  const MetricsPage page({metrics.registry(), borrowed(&collected), std::make_shared<SegmentMetrics>(&times),
+                          std::make_shared<ProcessMetrics>()});
+  for (const auto& family : page.Collect()) exported.insert(family.name);
   for (const MetricInfo& info : AllMetrics()) declared.insert(std::string(info.name));
   EXPECT_EQ(exported, declared);
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_limit{limit=\"cpu.queue_length\"} 7"));
 }
 
 TEST(MetricsEndpointTest, RefusesWhatIsNoAddress) {

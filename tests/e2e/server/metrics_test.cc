@@ -1,0 +1,151 @@
+// /metrics of a server that has worked: what is declared is what is shown, in a number of series that has a bound.
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/observe/metrics.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+std::vector<prometheus::MetricFamily> PageOf(const InProcessServer& server) {
+  std::vector<prometheus::MetricFamily> families;
+  for (const auto& source : server.parts().collectables) {
+    for (prometheus::MetricFamily& family : source->Collect()) families.push_back(std::move(family));
+  }
+  return families;
+}
+
+const prometheus::MetricFamily& FamilyNamed(const std::vector<prometheus::MetricFamily>& page,
+                                            const std::string& name) {
+  for (const prometheus::MetricFamily& family : page) {
+    if (family.name == name) return family;
+  }
+  ADD_FAILURE() << name;
+  return page.front();
+}
+
+// Other programs, so that nothing is named after them.
+void Work(InProcessServer& server, int programs) {
+  const std::vector<float> values(16, 1.0f);
+  for (int i = 0; i < programs; ++i) {
+    v1::ExecuteResponse response;
+    const v1::ExecuteRequest request = RequestOf(LargeSum(static_cast<float>(i + 1)), {FloatTensor(values, {16})});
+    ASSERT_TRUE(Execute(server.stub(), request, &response).ok());
+    v1::CompileRequest wrong;
+    wrong.mutable_graph()->set_name(std::to_string(i));
+    v1::CompileResponse compiled;
+    Compile(server.stub(), wrong, &compiled);
+  }
+}
+
+TEST(MetricsPageTest, LabelsAreThoseThatAreDeclared) {
+  InProcessServer server;
+  Work(server, 20);
+  server.WaitUntilIdle();
+  std::map<std::string, std::set<std::string>> declared;
+  std::map<std::string, prometheus::MetricType> types;
+  for (const server::MetricInfo& info : server::AllMetrics()) {
+    const std::vector<std::string> labels = absl::StrSplit(info.labels, ',', absl::SkipEmpty());
+    declared[std::string(info.name)] = {labels.begin(), labels.end()};
+    types[std::string(info.name)] = info.type == "counter" ? prometheus::MetricType::Counter
+                                    : info.type == "gauge" ? prometheus::MetricType::Gauge
+                                                           : prometheus::MetricType::Histogram;
+  }
+  std::set<std::string> shown;
+  for (const prometheus::MetricFamily& family : PageOf(server)) {
+    ASSERT_EQ(declared.count(family.name), 1u) << family.name;
+    EXPECT_TRUE(shown.insert(family.name).second) << family.name << " is there twice";
+    EXPECT_EQ(family.type, types[family.name]) << family.name;
+    std::set<std::vector<std::string>> series;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      std::set<std::string> labels;
+      std::vector<std::string> values;
+      for (const prometheus::ClientMetric::Label& label : metric.label) {
+        labels.insert(label.name);
+        values.push_back(label.name + "=" + label.value);
+      }
+      EXPECT_EQ(labels, declared[family.name]) << family.name;
+      EXPECT_TRUE(series.insert(values).second) << family.name << " has a series twice";
+    }
+  }
+  EXPECT_EQ(shown.size(), declared.size());
+}
+
+TEST(MetricsPageTest, MorePrograms) {
+  InProcessServer server;
+  Work(server, 3);
+  server.WaitUntilIdle();
+  const double before = FamilyNamed(PageOf(server), "tensord_metrics_series").metric.front().gauge.value;
+  Work(server, 60);
+  server.WaitUntilIdle();
+  EXPECT_EQ(FamilyNamed(PageOf(server), "tensord_metrics_series").metric.front().gauge.value, before)
+      << "do not make more series";
+  EXPECT_GT(before, 500);
+  EXPECT_LT(before, 2000);
+}
+
+TEST(MetricsPageTest, SegmentsAreTimedOfOneRunInSeventeen) {
+  InProcessServer server;
+  const std::vector<float> values(16, 1.0f);
+  const v1::ExecuteRequest request =
+      WarmRequest(server.stub(), SmallAdd(), {FloatTensor(values, {16}), FloatTensor(values, {16})});
+  for (int i = 0; i < 40; ++i) {
+    v1::ExecuteResponse response;
+    ASSERT_TRUE(Execute(server.stub(), request, &response).ok());
+  }
+  server.WaitUntilIdle();
+  const std::vector<prometheus::MetricFamily> page = PageOf(server);
+  const prometheus::MetricFamily& segments = FamilyNamed(page, "tensord_segment_seconds");
+  ASSERT_EQ(segments.metric.size(), 1u) << "a program of one operation";
+  const prometheus::ClientMetric::Histogram& histogram = segments.metric.front().histogram;
+  EXPECT_EQ(histogram.sample_count, 3u) << "runs 0, 17 and 34";
+  EXPECT_EQ(histogram.bucket.back().cumulative_count, 3u);
+  EXPECT_GT(histogram.sample_sum, 0);
+  EXPECT_LT(histogram.sample_sum, 60);
+  for (size_t i = 1; i < histogram.bucket.size(); ++i) {
+    EXPECT_GE(histogram.bucket[i].cumulative_count, histogram.bucket[i - 1].cumulative_count);
+    EXPECT_GT(histogram.bucket[i].upper_bound, histogram.bucket[i - 1].upper_bound);
+  }
+}
+
+TEST(MetricsPageTest, CountsTenants) {
+  InProcessServer server;
+  Work(server, 2);
+  server.WaitUntilIdle();
+  EXPECT_EQ(server.Metric("tensord_tenant_requests_total", "default"), 4) << "two that ran and two that failed";
+  EXPECT_GT(server.Metric("tensord_tenant_device_seconds_total", "default"), 0);
+}
+
+TEST(MetricsPageTest, ShowsTheLimitsInForce) {
+  InProcessServer server({"cpu.queue_length=77", "limits.rank=9", "limits.in_flight_bytes=1000000"});
+  EXPECT_EQ(server.Metric("tensord_limit", "cpu.queue_length"), 77);
+  EXPECT_EQ(server.Metric("tensord_limit", "rank"), 9);
+  EXPECT_EQ(server.Metric("tensord_limit", "in_flight_bytes"), 1000000);
+  server::ServerConfig config = server.daemon().config();
+  config.mutable_limits()->set_in_flight_bytes(2000000);
+  server.daemon().Reload(config);
+  EXPECT_EQ(server.Metric("tensord_limit", "in_flight_bytes"), 2000000) << "after a reload";
+}
+
+TEST(MetricsPageTest, SaysWhetherTheLastReloadSucceeded) {
+  InProcessServer server;
+  const auto successful = [&] {
+    return FamilyNamed(PageOf(server), "tensord_config_last_reload_successful").metric.front().gauge.value;
+  };
+  EXPECT_EQ(successful(), 1);
+  server.daemon().Reload(absl::InvalidArgumentError("no such setting"));
+  EXPECT_EQ(successful(), 0);
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(successful(), 1);
+}
+
+}  // namespace
+}  // namespace tensord
