@@ -21,6 +21,7 @@
 #include "server/observe/process_metrics.h"
 #include "server/observe/segment_metrics.h"
 #include "server/rpc/admin_service.h"
+#include "server/rpc/channelz_service.h"
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/tensor_part.h"
@@ -74,6 +75,9 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"sessions.stream_requests", config.sessions().stream_requests()},
       {"sessions.stream_bytes", config.sessions().stream_bytes()},
       {"program_cache.disk_bytes", config.program_cache().disk_bytes()},
+      {"profiles", Profiler::Bounds::kProfiles},
+      {"profile_ms", Profiler::Bounds::kMilliseconds},
+      {"profile_samples_per_second", Profiler::Bounds::kSamplesPerSecond},
   };
 }
 
@@ -241,6 +245,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->segment_times = std::make_unique<SegmentTimes>();
   parts->collectables = {MakeMetricsPage(parts.get())};
 
+  parts->profiler = std::make_unique<Profiler>();
   const ServerConfig::Compiler& compiler = config.compiler();
   parts->service_parts = {.version = std::string(Version()),
                           .registry = &parts->families->registry(),
@@ -258,6 +263,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .log = parts->log.get(),
                           .recorder = parts->recorder.get(),
                           .tracer = parts->tracer.get(),
+                          .profiler = parts->profiler.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .max_priority = config.scheduling().max_priority(),
@@ -269,6 +275,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .server_limits = ServerLimitsOf(config)};
   parts->compute_service = MakeComputeService(&parts->service_parts);
   parts->admin_service = MakeAdminService(&parts->service_parts);
+  parts->channelz_service = MakeChannelzService(&parts->service_parts);
   return parts;
 }
 

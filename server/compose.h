@@ -27,6 +27,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/trace_metrics.h"
+#include "server/profiling/profiler.h"
 #include "server/rpc/service_parts.h"
 #include "server/server_families.h"
 #include "server/sessions/session_store.h"
@@ -66,10 +67,12 @@ struct ServerParts {
   std::unique_ptr<Audit> audit;
   std::unique_ptr<Authenticator> authenticator;
   std::shared_ptr<TlsStore> tls;  // null: no TLS; shared with the credentials of the listeners
+  std::unique_ptr<Profiler> profiler;
   ServiceParts service_parts;
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   std::unique_ptr<grpc::Service> compute_service;
   std::unique_ptr<grpc::Service> admin_service;
+  std::unique_ptr<grpc::Service> channelz_service;
 };
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is

@@ -174,6 +174,7 @@ absl::Status Daemon::ListenForOperators() {
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(parts_->admin_service.get());
+  builder.RegisterService(parts_->channelz_service.get());
   int port = 0;
   builder.AddListeningPort(address->ToString(), CredentialsFor(*address), &port);
   AddConnectionLimits(config_.limits(), &builder);
@@ -308,6 +309,7 @@ void Daemon::Stop() {
   health_->SetServing(false);
   if (config_.drain().grace_ms() > 0) WaitOutGrace();
   parts_->gate->MoveTo(ServingState::kDraining);
+  parts_->profiler->Stop();  // a call in progress that would go on for as long as it was asked to
   parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
   absl::Duration timeout = absl::Milliseconds(config_.drain().timeout_ms());
   {

@@ -36,6 +36,8 @@ Command SessionsCommand();
 Command FlightRecorderCommand();
 Command LogLevelCommand();
 Command DrainCommand();
+Command ProfileCommand();
+Command ConnectionsCommand();
 
 // Runs "tensordctl WORDS…" and returns its exit status.
 int Dispatch(const std::vector<std::string>& words, Console& console);

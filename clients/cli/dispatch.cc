@@ -13,7 +13,8 @@ std::vector<Command> AllCommands() {
   std::vector<Command> commands = {RunCommand(),      EinsumCommand(),   CompileCommand(),        ExplainCommand(),
                                    ValidateCommand(), HealthCommand(),   InfoCommand(),           ProgramsCommand(),
                                    EvictCommand(),    SessionsCommand(), FlightRecorderCommand(), LogLevelCommand(),
-                                   DrainCommand(),    TokenCommand(),    BenchCommand(),          TopCommand()};
+                                   DrainCommand(),    ProfileCommand(),  ConnectionsCommand(),    TokenCommand(),
+                                   BenchCommand(),    TopCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }

@@ -1,6 +1,8 @@
 #include "clients/cpp/admin_client.h"
 
+#include <future>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -8,6 +10,7 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "tensord/v1/admin.grpc.pb.h"
 
 namespace tensord::client {
@@ -35,6 +38,7 @@ struct AdminClient::Stub {
     return response;
   }
 
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::Admin::Stub> admin;
 };
 
@@ -46,6 +50,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(ConnectOptions
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }
   auto stub = std::make_unique<Stub>();
+  stub->channel = channel;
   stub->admin = v1::Admin::NewStub(channel);
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(options), std::move(stub)));
 }
@@ -97,6 +102,31 @@ absl::Status AdminClient::Drain(std::optional<absl::Duration> timeout) {
     request.mutable_timeout()->set_nanos(static_cast<int32_t>(parts.tv_nsec));
   }
   return stub_->Call(options_, &v1::Admin::Stub::Drain, request).status();
+}
+
+absl::StatusOr<v1::CaptureProfileResponse> AdminClient::CaptureProfile(const v1::CaptureProfileRequest& request) {
+  return stub_->Call(options_, &v1::Admin::Stub::CaptureProfile, request);
+}
+
+absl::StatusOr<std::string> AdminClient::CallRaw(const std::string& method, const std::string& request) {
+  grpc::ClientContext context;
+  PrepareContext(options_, &context);
+  const grpc::Slice sent(request);
+  const grpc::ByteBuffer request_bytes(&sent, 1);
+  grpc::ByteBuffer response_bytes;
+  std::promise<grpc::Status> ended;
+  grpc::GenericStub stub(stub_->channel);
+  stub.UnaryCall(&context, method, grpc::StubOptions(), &request_bytes, &response_bytes,
+                 [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+  const grpc::Status status = ended.get_future().get();
+  if (!status.ok()) return ToAbslStatus(status);
+  std::vector<grpc::Slice> slices;
+  std::string response;
+  if (!response_bytes.Dump(&slices).ok()) return absl::InternalError("the response cannot be read");
+  for (const grpc::Slice& slice : slices) {
+    response.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return response;
 }
 
 }  // namespace tensord::client

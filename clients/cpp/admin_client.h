@@ -31,6 +31,10 @@ class AdminClient {
   absl::Status SetLogLevel(absl::string_view level);
   // The server takes no new work from now on, ends what it has, within the timeout where one is given, and stops.
   absl::Status Drain(std::optional<absl::Duration> timeout);
+  // Where the server's threads spend the processor, sampled for as long as the request says; comes when that is over.
+  absl::StatusOr<v1::CaptureProfileResponse> CaptureProfile(const v1::CaptureProfileRequest& request);
+  // Any method of the listener, "/grpc.channelz.v1.Channelz/GetServers", with the bytes of its messages.
+  absl::StatusOr<std::string> CallRaw(const std::string& method, const std::string& request);
 
  private:
   struct Stub;

@@ -13,6 +13,8 @@ void HandleDumpFlightRecorder(UnaryCall* call);
 void HandleSetLogLevel(UnaryCall* call);
 // Answers, and then stops the server as SIGTERM does.
 void HandleDrain(UnaryCall* call);
+// Answers when the profile is taken.
+void HandleCaptureProfile(UnaryCall* call);
 
 }  // namespace tensord::server
 

@@ -12,7 +12,8 @@ using v1::Admin;
 // The generated service with every method raw.
 using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<Admin::WithRawCallbackMethod_EvictPrograms<
     Admin::WithRawCallbackMethod_ListSessions<Admin::WithRawCallbackMethod_DumpFlightRecorder<Admin::Service>>>>;
-using RawAdmin = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
+using RawControl = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
+using RawAdmin = Admin::WithRawCallbackMethod_CaptureProfile<RawControl>;
 
 class AdminService final : public RawAdmin {
  public:
@@ -29,6 +30,7 @@ class AdminService final : public RawAdmin {
   TENSORD_UNARY_METHOD(DumpFlightRecorder, HandleDumpFlightRecorder)
   TENSORD_UNARY_METHOD(SetLogLevel, HandleSetLogLevel)
   TENSORD_UNARY_METHOD(Drain, HandleDrain)
+  TENSORD_UNARY_METHOD(CaptureProfile, HandleCaptureProfile)
 #undef TENSORD_UNARY_METHOD
 
  private:

@@ -21,6 +21,7 @@
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/profiling/profiler.h"
 #include "server/sessions/session_store.h"
 
 namespace tensord::server {
@@ -51,6 +52,7 @@ struct ServiceParts {
   Log* log = nullptr;
   FlightRecorder* recorder = nullptr;
   Tracer* tracer = nullptr;  // null: no call is traced
+  Profiler* profiler = nullptr;
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;

@@ -3,19 +3,24 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "pprof/profile.pb.h"
 #include "tests/e2e/server_binary.h"
 #include "tests/testlib/tensordctl_call.h"
 
 namespace tensord::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -95,6 +100,40 @@ TEST_F(TensordctlAdminTest, SetsTheLogLevel) {
   const Outcome wrong = Call({"log-level", "loud"});
   EXPECT_EQ(wrong.status, kExitFailed);
   EXPECT_THAT(wrong.err, HasSubstr("loud"));
+}
+
+TEST_F(TensordctlAdminTest, TakesAProfile) {
+  const std::string path = folder_ + "/cpu.pb";
+  const Outcome taken = Call({"profile", "--seconds=1", "--rate=200", "--output=" + path});
+  EXPECT_EQ(taken.status, kExitOk) << taken.err;
+  EXPECT_THAT(taken.out, HasSubstr(" samples in 1 s\n"));
+  EXPECT_THAT(taken.out, HasSubstr("function\n"));
+  perftools::profiles::Profile profile;
+  std::ifstream file(path);
+  ASSERT_TRUE(profile.ParseFromIstream(&file));
+  EXPECT_EQ(profile.period(), 5'000'000);
+  EXPECT_EQ(profile.sample_type_size(), 2);
+  for (const char* wrong : {"--seconds=0", "--seconds=soon", "--rate=-1"}) {
+    EXPECT_EQ(Call({"profile", wrong}).status, kExitUsage) << wrong;
+  }
+  const Outcome refused = Call({"profile", "--seconds=61"});
+  EXPECT_EQ(refused.status, kExitFailed);
+  EXPECT_THAT(refused.err, HasSubstr("profile_ms"));
+}
+
+TEST_F(TensordctlAdminTest, ListsConnections) {
+  auto client = client::Client::Connect({.target = server_->target()});
+  ASSERT_TRUE(client.ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE((*client)->GetServerInfo(false).ok());
+  const Outcome listed = Call({"connections"});
+  EXPECT_EQ(listed.status, kExitOk) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("plain"));
+  EXPECT_THAT(listed.out, ContainsRegex(" [3-9] calls +0 open +0 failed"));
+  EXPECT_THAT(listed.out, ContainsRegex(" 1 open")) << "the operator's own call";
+  google::protobuf::Struct json;
+  const Outcome as_json = Call({"connections", "--json"});
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(as_json.out, &json).ok()) << as_json.out;
+  EXPECT_GE(json.fields().at("connections").list_value().values_size(), 2);
 }
 
 TEST_F(TensordctlAdminTest, Drains) {

@@ -1,13 +1,22 @@
 // tensord.v1.Admin: what operators see and do.
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "gtest/gtest.h"
+#include "pprof/profile.pb.h"
 #include "tensord/v1/admin.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/private_folder.h"
@@ -15,6 +24,7 @@
 namespace tensord {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class AdminTest : public testing::Test {
@@ -109,11 +119,162 @@ TEST_F(AdminTest, IsNotOnTcpForCallersThatNobodyKnows) {
   };
   EXPECT_EQ(drain(""), "UNAUTHENTICATED");
   EXPECT_EQ(drain("token-a"), "PERMISSION_DENIED");
+  const auto channel = grpc::CreateChannel(server.daemon().admin_address(), grpc::InsecureChannelCredentials());
+  EXPECT_EQ(DetailOf(CallRaw(channel, "grpc.channelz.v1.Channelz/GetServers", "").status).reason(), "UNAUTHENTICATED");
 
   server::ServerConfig open = server.daemon().config();
   open.mutable_identity()->set_required("off");
   server.daemon().Reload(open);
   EXPECT_EQ(drain(""), "UNAUTHENTICATED") << "nor after a reload";
+}
+
+v1::ErrorDetail CaptureDetail(v1::Admin::Stub& admin, const v1::CaptureProfileRequest& request) {
+  grpc::ClientContext context;
+  v1::CaptureProfileResponse response;
+  return DetailOf(admin.CaptureProfile(&context, request, &response));
+}
+
+TEST_F(AdminTest, TakesAProfileUnderLoad) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  std::atomic<bool> stop{false};
+  std::thread load([&] {
+    const auto stub = v1::Compute::NewStub(server.Dial());
+    const v1::ExecuteRequest request =
+        WarmRequest(*stub, LargeSum(), {FloatTensor(std::vector<float>(16, 1.0f), {16})});
+    while (!stop) {
+      v1::ExecuteResponse response;
+      EXPECT_TRUE(Execute(*stub, request, &response).ok());
+    }
+  });
+  v1::CaptureProfileRequest request;
+  request.mutable_duration()->set_nanos(300'000'000);
+  request.set_samples_per_second(500);
+  int64_t samples = 0;
+  for (int attempt = 0; attempt < 100 && samples == 0; ++attempt) {
+    grpc::ClientContext context;
+    v1::CaptureProfileResponse response;
+    const grpc::Status status = admin->CaptureProfile(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    samples = response.sample_count();
+    EXPECT_EQ(response.dropped_count(), 0);
+    perftools::profiles::Profile profile;
+    ASSERT_TRUE(profile.ParseFromString(response.profile()));
+    int64_t counted = 0;
+    for (const auto& sample : profile.sample()) counted += sample.value(0);
+    EXPECT_EQ(counted, samples);
+    EXPECT_EQ(profile.period(), 2'000'000);
+  }
+  EXPECT_GT(samples, 0);
+  stop = true;
+  load.join();
+}
+
+TEST_F(AdminTest, AProfileHasItsBounds) {
+  InProcessServer server(Settings());
+  const auto admin = Dial();
+  v1::CaptureProfileRequest request;
+  request.mutable_duration()->set_seconds(61);
+  v1::ErrorDetail detail = CaptureDetail(*admin, request);
+  EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
+  EXPECT_EQ(detail.limit(), "profile_ms");
+  EXPECT_EQ(detail.limit_value(), 60'000);
+  EXPECT_EQ(detail.actual_value(), 61'000);
+  request.mutable_duration()->set_seconds(1);
+  request.set_samples_per_second(2000);
+  detail = CaptureDetail(*admin, request);
+  EXPECT_EQ(detail.limit(), "profile_samples_per_second");
+  EXPECT_EQ(detail.limit_value(), 1000);
+  request.set_samples_per_second(-1);
+  EXPECT_EQ(CaptureDetail(*admin, request).reason(), "MALFORMED_MESSAGE");
+}
+
+// Whoever leaves ends his profile, and the server that stops does not wait for one.
+TEST_F(AdminTest, AProfileEndsWithItsCallerOrTheServer) {
+  auto server = std::make_unique<InProcessServer>(Settings());
+  const auto admin = Dial();
+  v1::CaptureProfileRequest request;
+  request.mutable_duration()->set_seconds(60);
+  grpc::ClientContext first;
+  grpc::Status left;
+  std::thread caller([&] {
+    v1::CaptureProfileResponse response;
+    left = admin->CaptureProfile(&first, request, &response);
+  });
+  ASSERT_TRUE(WaitFor([&] { return server->Metric("tensord_rpc_in_flight", "CaptureProfile") == 1; }));
+  ASSERT_TRUE(WaitFor([&] { return CaptureDetail(*admin, request).limit() == "profiles"; })) << "one at a time";
+  first.TryCancel();
+  caller.join();
+  EXPECT_EQ(left.error_code(), grpc::StatusCode::CANCELLED);
+  server->WaitUntilIdle();
+
+  v1::CaptureProfileResponse response;
+  grpc::Status stopped;
+  std::thread second([&] {
+    grpc::ClientContext context;
+    stopped = admin->CaptureProfile(&context, request, &response);
+  });
+  ASSERT_TRUE(WaitFor([&] { return server->Metric("tensord_rpc_in_flight", "CaptureProfile") == 1; }));
+  const absl::Time asked = absl::Now();
+  server.reset();
+  second.join();
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(50));
+}
+
+// The library's names of the messages are enough: generated code would need headers that are not packaged.
+std::unique_ptr<google::protobuf::Message> ChannelzMessage(const std::string& name) {
+  const auto* descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName("grpc.channelz.v1." + name);
+  EXPECT_NE(descriptor, nullptr) << name;
+  return std::unique_ptr<google::protobuf::Message>(
+      google::protobuf::MessageFactory::generated_factory()->GetPrototype(descriptor)->New());
+}
+
+TEST_F(AdminTest, ChannelzIsForOperatorsAlone) {
+  InProcessServer server(Settings());
+  const auto admin = grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  const Reply reply = CallRaw(admin, "grpc.channelz.v1.Channelz/GetServers", "");
+  ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
+  const auto servers = ChannelzMessage("GetServersResponse");
+  ASSERT_TRUE(servers->ParseFromString(reply.bytes));
+  EXPECT_THAT(servers->ShortDebugString(), HasSubstr("calls_started")) << "the call that asks is one";
+  for (const char* method :
+       {"GetTopChannels", "GetServers", "GetServer", "GetServerSockets", "GetChannel", "GetSubchannel", "GetSocket"}) {
+    const std::string path = std::string("grpc.channelz.v1.Channelz/") + method;
+    EXPECT_EQ(CallRaw(server.Dial(), path, "").status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+    const Reply here = CallRaw(admin, path, "");
+    EXPECT_THAT(here.status.error_code(), AnyOf(grpc::StatusCode::OK, grpc::StatusCode::NOT_FOUND)) << method;
+    EXPECT_EQ(DetailOf(CallRaw(admin, path, "\xff").status).reason(), "MALFORMED_MESSAGE") << method;
+  }
+}
+
+TEST_F(AdminTest, ChannelzRefusesNumbersThatAreNone) {
+  InProcessServer server(Settings());
+  const auto admin = grpc::CreateChannel("unix:" + Socket(), grpc::InsecureChannelCredentials());
+  const std::map<std::string, std::vector<std::string>> fields = {
+      {"GetTopChannels", {"start_channel_id", "max_results"}},
+      {"GetServers", {"start_server_id", "max_results"}},
+      {"GetServer", {"server_id"}},
+      {"GetServerSockets", {"server_id", "start_socket_id", "max_results"}},
+      {"GetChannel", {"channel_id"}},
+      {"GetSubchannel", {"subchannel_id"}},
+      {"GetSocket", {"socket_id"}}};
+  for (const auto& [method, names] : fields) {
+    for (const std::string& name : names) {
+      for (const int64_t number :
+           {int64_t{-1}, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
+        const auto request = ChannelzMessage(method + "Request");
+        request->GetReflection()->SetInt64(request.get(), request->GetDescriptor()->FindFieldByName(name), number);
+        const grpc::Status status =
+            CallRaw(admin, "grpc.channelz.v1.Channelz/" + method, request->SerializeAsString()).status;
+        if (number < 0) {
+          EXPECT_EQ(DetailOf(status).reason(), "MALFORMED_MESSAGE") << method << " " << name;
+        } else {
+          EXPECT_THAT(status.error_code(), AnyOf(grpc::StatusCode::OK, grpc::StatusCode::NOT_FOUND)) << method;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(AdminTest, ListsPrograms) {
