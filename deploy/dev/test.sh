@@ -7,6 +7,7 @@
 set -euo pipefail
 source deploy/dev/packages.sh
 source deploy/dev/builds.sh
+source deploy/dev/promtool.sh
 
 # GCC 12's sanitizers cannot place their shadow memory where the kernel randomizes addresses over 32 bits.
 without_address_randomization() {
@@ -56,6 +57,7 @@ test_everything() {
 }
 
 ensure_packages build test
+ensure_promtool
 if [[ $# -eq 0 ]]; then
   test_everything
   exit
