@@ -1,0 +1,54 @@
+"""The compose files: what they mount is there, and the parts find each other."""
+import os
+import unittest
+
+import yaml
+from metrics_page import ROOT, read
+
+FOLDER = os.path.join(ROOT, "deploy", "compose")
+
+
+class ComposeTest(unittest.TestCase):
+    def setUp(self):
+        self.server = yaml.safe_load(read("deploy/compose/compose.yaml"))
+        self.monitoring = yaml.safe_load(read("deploy/compose/monitoring.yaml"))
+        self.mounts = {}
+        for name, service in self.monitoring["services"].items():
+            for volume in service["volumes"]:
+                source, target = volume.split(":")[:2]
+                self.mounts[name, target] = source
+
+    def test_what_is_mounted_is_there(self):
+        for (name, target), source in self.mounts.items():
+            with self.subTest(service=name, target=target):
+                if source.startswith("."):
+                    self.assertTrue(os.path.exists(os.path.join(FOLDER, source)), source)
+                else:
+                    self.assertIn(source, self.monitoring["volumes"])
+
+    def test_prometheus_scrapes_the_server_and_has_its_rules(self):
+        config = yaml.safe_load(read("deploy/compose/prometheus.yml"))
+        (job,) = config["scrape_configs"]
+        self.assertEqual(job["job_name"], "tensord", "the alerts ask for it")
+        (target,) = job["static_configs"][0]["targets"]
+        service, port = target.split(":")
+        self.assertIn(service, self.server["services"])
+        self.assertIn(f"127.0.0.1:{port}:{port}", self.server["services"][service]["ports"])
+        for path in config["rule_files"]:
+            self.assertIn(("prometheus", path), self.mounts)
+
+    def test_grafana_finds_prometheus_and_the_dashboard(self):
+        (source,) = yaml.safe_load(read("deploy/grafana/provisioning/datasources/prometheus.yml"))["datasources"]
+        host = source["url"].split("//")[1].split(":")[0]
+        self.assertIn(host, self.monitoring["services"])
+        (provider,) = yaml.safe_load(read("deploy/grafana/provisioning/dashboards/tensord.yml"))["providers"]
+        self.assertIn(("grafana", provider["options"]["path"] + "/tensord.json"), self.mounts)
+
+    def test_ports_are_open_to_this_machine_alone(self):
+        for service in self.monitoring["services"].values():
+            for port in service["ports"]:
+                self.assertTrue(port.startswith("127.0.0.1:"), port)
+
+
+if __name__ == "__main__":
+    unittest.main()
