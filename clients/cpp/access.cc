@@ -28,12 +28,17 @@ absl::Status ReadFile(const std::string& path, std::string* content) {
   return absl::OkStatus();
 }
 
+// "127.0.0.1", and no name that begins so.
+bool IsLoopbackAddress(absl::string_view host) {
+  return absl::StartsWith(host, "127.") && host.find_first_not_of("0123456789.") == absl::string_view::npos;
+}
+
 // Whether what is sent to the target stays on this machine.
 bool IsLocal(absl::string_view target) {
-  for (const absl::string_view local : {"unix:", "unix-abstract:", "localhost:", "127.", "[::1]:"}) {
-    if (absl::StartsWith(target, local)) return true;
-  }
-  return target.empty() || absl::StrContains(target, ":///localhost:") || absl::StrContains(target, ":///127.");
+  if (target.empty() || absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:")) return true;
+  if (const size_t scheme = target.find(":///"); scheme != absl::string_view::npos) target.remove_prefix(scheme + 4);
+  if (absl::StartsWith(target, "localhost:") || absl::StartsWith(target, "[::1]:")) return true;
+  return IsLoopbackAddress(target.substr(0, target.rfind(':')));
 }
 
 absl::Status SetTls(const Access& access, ConnectOptions* options) {
