@@ -216,9 +216,12 @@ TEST_F(AdminTest, AProfileEndsWithItsCallerOrTheServer) {
   });
   ASSERT_TRUE(WaitFor([&] { return server->Metric("tensord_rpc_in_flight", "CaptureProfile") == 1; }));
   const absl::Time asked = absl::Now();
-  server.reset();
+  server->RequestStop();
+  server->WaitUntilStopped();
   second.join();
   EXPECT_LT(absl::Now() - asked, absl::Seconds(50));
+  EXPECT_TRUE(stopped.ok()) << "what there was of it is answered: " << stopped.error_message();
+  EXPECT_FALSE(response.profile().empty());
 }
 
 // The library's names of the messages are enough: generated code would need headers that are not packaged.
