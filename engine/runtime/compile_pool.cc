@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/base/refusal.h"
 #include "engine/base/thread_niceness.h"
 
 namespace tensord {
@@ -33,6 +34,11 @@ bool CompilePool::Submit(std::function<void()> work) {
   }
   wake_.Signal();
   return true;
+}
+
+absl::Status CompilePool::RefuseFull() const {
+  return RefuseLimit(Refusal::kQueueFull, "compiler.queue_length", max_queued_, max_queued_ + 1,
+                     "compilations that wait");
 }
 
 CompilePool::Stats CompilePool::stats() const {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "engine/base/mutex.h"
 
 namespace tensord {
@@ -28,6 +29,8 @@ class CompilePool {
 
   // False, and nothing is kept, where the queue is full.
   bool Submit(std::function<void()> work);
+  // QUEUE_FULL, with the limit and how many there would be.
+  absl::Status RefuseFull() const;
   Stats stats() const;
 
  private:

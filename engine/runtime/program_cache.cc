@@ -26,8 +26,6 @@ absl::StatusOr<Result> Guarded(const std::function<absl::StatusOr<Result>()>& wo
   }
 }
 
-absl::Status QueueFull() { return Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"); }
-
 }  // namespace
 
 ProgramCache::Found ProgramCache::UseLocked(Entries::iterator entry) {
@@ -77,7 +75,7 @@ absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerp
 }
 
 void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names) {
-  absl::StatusOr<Found> answer = QueueFull();
+  absl::StatusOr<Found> answer;
   std::vector<std::string> refused_names;
   {
     MutexLock lock(&mutex_);
@@ -114,6 +112,7 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, 
         Land(shared_key, std::move(program), absl::Now() - start, std::move(own_names));
       };
       if (pool_->Submit(work)) return;
+      answer = pool_->RefuseFull();
       done = std::move(flights_[place].back().waiting.front().done);
       flights_[place].pop_back();
       if (flights_[place].empty()) flights_.erase(place);
@@ -154,7 +153,7 @@ void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> pr
 }
 
 void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done) {
-  absl::StatusOr<Found> answer = QueueFull();
+  absl::StatusOr<Found> answer;
   {
     MutexLock lock(&mutex_);
     absl::StatusOr<Found> here = FindLocked(fingerprint);
@@ -171,6 +170,7 @@ void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn resto
         LandRestored(fingerprint, std::move(restored), absl::Now() - start);
       };
       if (pool_->Submit(work)) return;
+      answer = pool_->RefuseFull();
       done = std::move(waiting.front());
       restoring_.erase(fingerprint);
     }

@@ -57,7 +57,7 @@ void HandleEvictPrograms(UnaryCall* call) {
       call->Reply(response);
     });
   });
-  if (!taken) call->Fail(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
+  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

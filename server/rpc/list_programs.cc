@@ -78,7 +78,7 @@ void HandleListPrograms(UnaryCall* call) {
   const bool taken = call->parts().compile_pool->Submit([call, after = request.page_token(), size] {
     call->Continue([&] { call->Reply(MakePage(call->parts(), after, static_cast<size_t>(size))); });
   });
-  if (!taken) call->Fail(Refuse(Refusal::kQueueFull, "the compiler's queue is full; try again later"));
+  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

@@ -102,7 +102,7 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
     call->record().stages.End(Stage::kCompile);
     call->Continue([&] { then(std::move(program)); });
   });
-  if (!taken) then(Refuse(Refusal::kQueueFull, "too many compilations are waiting"));
+  if (!taken) then(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

@@ -128,7 +128,11 @@ TEST(ProgramTest, TheCompilersQueueIsBounded) {
   v1::CompileResponse response;
   const grpc::Status status = Compile(server.stub(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(DetailOf(status).reason(), "QUEUE_FULL");
+  const v1::ErrorDetail detail = DetailOf(status);
+  EXPECT_EQ(detail.reason(), "QUEUE_FULL");
+  EXPECT_EQ(detail.limit(), "compiler.queue_length");
+  EXPECT_EQ(detail.limit_value(), 1);
+  EXPECT_EQ(detail.actual_value(), 2);
 }
 
 TEST(ProgramTest, TheLeastRecentlyUsedProgramGoesFirst) {
