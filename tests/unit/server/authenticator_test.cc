@@ -109,8 +109,11 @@ TEST_F(AuthenticatorTest, AllowsWhatTheRolesSay) {
 
 // Literally: a method whose role is changed is to be changed here too.
 TEST_F(AuthenticatorTest, TheRolesOfMethodsAreThese) {
-  for (const RpcMethod method : {RpcMethod::kCaptureProfile, RpcMethod::kDrain, RpcMethod::kEvictPrograms,
-                                 RpcMethod::kListPrograms, RpcMethod::kListSessions, RpcMethod::kSetLogLevel}) {
+  for (const RpcMethod method :
+       {RpcMethod::kCaptureProfile, RpcMethod::kDrain, RpcMethod::kEvictPrograms, RpcMethod::kListPrograms,
+        RpcMethod::kListSessions, RpcMethod::kSetLogLevel, RpcMethod::kGetTopChannels, RpcMethod::kGetServers,
+        RpcMethod::kGetServer, RpcMethod::kGetServerSockets, RpcMethod::kGetChannel, RpcMethod::kGetSubchannel,
+        RpcMethod::kGetSocket}) {
     EXPECT_EQ(RoleFor(method), Role::kAdmin) << std::string(Name(method));
   }
   for (const RpcMethod method : {RpcMethod::kCompile, RpcMethod::kExecute, RpcMethod::kExecuteStream,
