@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/families/einsum/path_search.h"
+#include "engine/families/einsum/step_order.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ops/core_ops.h"
 
@@ -302,10 +303,12 @@ absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attribute
       std::all_of(terms.sizes.begin(), terms.sizes.end(), [](const Dim& size) { return size.is_static(); });
   const std::optional<int64_t> bound = is_static ? attrs.MaybeInt("largest_intermediate") : std::nullopt;
   if (terms.path.empty()) {
-    return SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound);
+    ASSIGN_OR_RETURN(const ContractionPath path,
+                     SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound));
+    return WithLateGrowth(network, path);
   }
   if (bound.has_value()) RETURN_IF_ERROR(CheckLargestIntermediate(network, terms.path, *bound));
-  return terms.path;
+  return WithLateGrowth(network, terms.path);
 }
 
 }  // namespace
