@@ -138,6 +138,12 @@ absl::StatusOr<Contraction> Contraction::Plan(DotSpace space, const std::array<D
     c.mode_product_ = ModeProduct(space, c.computed_, operands[kLhs].conjugates, operands[kRhs].conjugates);
     return c;
   }
+  c.is_lane_product_ = is_sum && !converts && !is_complex && LaneProduct::Suits(space, c.computed_);
+  if (c.is_lane_product_) {
+    c.lane_product_ = LaneProduct(space, c.computed_);
+    c.scratch_bytes_ = c.lane_product_.scratch_bytes();
+    return c;
+  }
   if (is_permuted || !HoldsRows(space)) c.PlaceResult(&space, &operands);
   RETURN_IF_ERROR(c.PlanBoxes(space, operands));
   c.PlaceScratch();
@@ -277,6 +283,7 @@ void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scra
   std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
   char* const to = static_cast<char*>(result);
   if (is_mode_product_) return mode_product_.Run(operands[kLhs], operands[kRhs], to, pool);
+  if (is_lane_product_) return lane_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch));
   if (swaps_) std::swap(operands[kLhs], operands[kRhs]);
   const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace)};
   if (!copies_result_) return RunBoxes(operands, to, memory, pool);

@@ -12,6 +12,7 @@
 #include "backends/cpu/dot_panel.h"
 #include "backends/cpu/dot_plan.h"
 #include "backends/cpu/dot_products.h"
+#include "backends/cpu/lane_product.h"
 #include "backends/cpu/mode_product.h"
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/thread_pool.h"
@@ -98,6 +99,8 @@ class Contraction {
   DType result_dtype_ = DType::kInvalid;
   bool is_mode_product_ = false;
   ModeProduct mode_product_;  // else
+  bool is_lane_product_ = false;
+  LaneProduct lane_product_;  // likewise
   bool swaps_ = false;        // lhs is taken for rhs
   bool copies_result_ = false;
   StridedCopy result_copy_;             // from where it lies in order
