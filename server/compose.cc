@@ -220,6 +220,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
                                  .pool_bytes = config.cpu().pool_bytes(),
                                  .jit = CpuJitNamed(config.cpu().jit()),
+                                 .chain_block_bytes = config.cpu().chain_block_bytes(),
                                  .family_kernels = CpuKernelsOf(*parts->families)};
   AddDevice("cpu:0", MakeNicer(cpu, config.cpu().niceness()), CpuExecutorOf(config), parts.get());
 

@@ -236,6 +236,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"cpu.pool_bytes", config.cpu().pool_bytes(), 0, kUnlimited},
       {"cpu.niceness", config.cpu().niceness(), 0, 19},
       {"cpu.memory_bytes", config.cpu().memory_bytes(), 0, kUnlimited},
+      {"cpu.chain_block_bytes", config.cpu().chain_block_bytes(), -1, kUnlimited},
       {"scheduling.max_priority", config.scheduling().max_priority(), -2, 2},
       {"scheduling.ageing_ms", config.scheduling().ageing_ms(), 1, kLongestMs},
       {"scheduling.tenant_queue_percent", config.scheduling().tenant_queue_percent(), 1, 100},

@@ -20,6 +20,7 @@ std::vector<MatrixSetting> MakeMatrix() {
       {.name = "code everywhere", .jit = "on"},
       {.name = "no code", .jit = "off"},
       {.name = "chains of small blocks, three threads", .threads = 3, .chain_block_bytes = 512},
+      {.name = "no chains", .chain_block_bytes = -1},
       {.name = "printed and parsed", .print_and_parse = true},
       {.name = "colliding fingerprints", .collide = true},
   };
@@ -53,9 +54,9 @@ const std::vector<MatrixSetting>& SettingsMatrix() {
 }
 
 std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
-  std::vector<std::string> settings = {absl::StrCat("cpu.threads=", setting.threads),
-                                       absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
-                                       absl::StrCat("cpu.jit=", setting.jit)};
+  std::vector<std::string> settings = {
+      absl::StrCat("cpu.threads=", setting.threads), absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
+      absl::StrCat("cpu.jit=", setting.jit), absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes)};
   for (const std::string& name : setting.disabled_passes) {
     settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
   }
