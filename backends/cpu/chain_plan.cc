@@ -211,6 +211,7 @@ ChainLimits MachineChainLimits() {
   return {.block_bytes = caches.l2,
           .large_block_bytes = caches.last_level / kLastLevelPart,
           .least_bytes = caches.l2,
+          .least_join_bytes = caches.last_level / kLastLevelPart,
           .least_blocks = kPlentyOfBlocks};
 }
 

@@ -17,8 +17,9 @@ struct ChainLimits {
   // operands too often, larger ones are tried.
   int64_t block_bytes = 0;
   int64_t large_block_bytes = 0;
-  int64_t least_bytes = 1;   // of one of these values as a whole: a smaller one stays in the cache anyway
-  int64_t least_blocks = 2;  // for the threads to share, unless blocks are small
+  int64_t least_bytes = 1;       // of one of these values as a whole: a smaller one stays in the cache anyway
+  int64_t least_join_bytes = 1;  // of what passes in a product join, together
+  int64_t least_blocks = 2;      // for the threads to share, unless blocks are small
 };
 
 // As much as the second-level cache for a block: what does not stay there is near in the next one, of which large

@@ -21,6 +21,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
+#include "backends/cpu/product_join.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -291,6 +292,7 @@ class CpuBackend final : public Backend {
   // left to be refused by the kernel of its whole segment.
   size_t AppendChain(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
     std::optional<cpu::ChainPlan> plan = cpu::PlanChain(segments, chain_limits_);
+    if (!plan.has_value()) plan = cpu::PlanProductJoin(segments, chain_limits_);
     if (!plan.has_value()) return 0;
     absl::StatusOr<cpu::BlockedChain> chain = cpu::BlockedChain::Create(
         *plan, segments, [this](const OpDef& op) { return FactoryOf(op); }, jit_, pool_.threads());

@@ -91,6 +91,13 @@ bool SegmentBlocks::CutDot() {
   }
   for (DotRole role : {kRows, kColumns, kBatch}) space.roles[role] = MergeAxes(space.roles[role]);
   if (!cutter.is_done()) return false;
+  FindReaches(space);
+  space_ = std::move(space);
+  walk_ = BlockWalk(std::move(loops), 0);
+  return true;
+}
+
+void SegmentBlocks::FindReaches(const DotSpace& space) {
   for (DotSide side : {kLhs, kRhs}) {
     int64_t last = 0;
     for (const DotAxisList& axes : space.roles) {
@@ -98,9 +105,6 @@ bool SegmentBlocks::CutDot() {
     }
     reaches_.push_back({0, last});
   }
-  space_ = std::move(space);
-  walk_ = BlockWalk(std::move(loops), 0);
-  return true;
 }
 
 bool SegmentBlocks::CutFused() {
@@ -115,8 +119,11 @@ bool SegmentBlocks::CutFused() {
     axis.size /= parts;
     if (parts > 1) loops.insert(loops.begin(), {.count = parts, .axis = d, .part = axis.size});
   }
-  if (!cutter.is_done()) return false;
+  return cutter.is_done() && PlaceFused(whole, micro, std::move(loops));
+}
 
+bool SegmentBlocks::PlaceFused(const MicroProgram& whole, const MicroProgram& micro,
+                               std::vector<BlockWalk::Loop> loops) {
   const size_t num_operands = instruction_->operands.size();
   for (BlockWalk::Loop& loop : loops) loop.steps.assign(num_operands + instruction_->results.size(), 0);
   reaches_.resize(num_operands);
@@ -151,7 +158,7 @@ bool SegmentBlocks::CutFused() {
     }
   }
   walk_ = BlockWalk(std::move(loops), micro.axes.size());
-  micro_ = std::move(micro);
+  micro_ = micro;
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/jit_options.h"
 #include "backends/cpu/kernel.h"
+#include "backends/cpu/tensor_box.h"
 #include "engine/exec/bound_instruction.h"
 #include "engine/fusion/micro_program.h"
 
@@ -52,6 +53,12 @@ class SegmentBlocks {
   // Nothing where the segment cannot be cut like that.
   static std::optional<SegmentBlocks> Cut(const BoundInstruction& instruction, int64_t blocks);
 
+  // Blocks that have a box of the result each: one part of every axis that is cut, the first being the fastest from
+  // block to block. Tensors with a box, by operand and then the result, lie in memory of the block's own; the others
+  // lie where they do in the whole. Nothing where the segment is no contraction and no fused map of one result.
+  static std::optional<SegmentBlocks> CutBoxes(const BoundInstruction& instruction, absl::Span<const AxisCut> cuts,
+                                               absl::Span<const std::optional<TensorBox>> boxes);
+
   const BlockWalk& walk() const { return walk_; }
   // Whether block b reads no element of the operand but those of its piece b.
   bool ReadsPiece(size_t operand) const;
@@ -77,6 +84,11 @@ class SegmentBlocks {
   bool CutDot();
   bool CutFused();
   bool CutElementwise();
+  bool CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
+  bool CutMapIntoBoxes(absl::Span<const AxisCut> cuts);
+  // The rest, when the axes of a space or of a micro program are cut.
+  void FindReaches(const DotSpace& space);
+  bool PlaceFused(const MicroProgram& whole, const MicroProgram& micro, std::vector<BlockWalk::Loop> loops);
 
   const BoundInstruction* instruction_;
   int64_t blocks_ = 1;

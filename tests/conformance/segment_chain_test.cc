@@ -141,6 +141,136 @@ class RandomChain {
   int inputs_ = 0;
 };
 
+// A contraction of products that are made for it alone: of tensors with labels, each a contraction over a label of its
+// own or a product of broadcasts. One of the contraction's operands may be an input.
+class RandomJoin {
+ public:
+  explicit RandomJoin(uint64_t seed) : random_(seed), g_("join") {
+    dtype_ = OneOf<DType>({DType::kF32, DType::kF64, DType::kF64, DType::kI32, DType::kC64, DType::kBF16});
+    for (int label = 0; label < kLabels; ++label) sizes_.push_back(OneOf<int64_t>({1, 2, 2, 3, 3, 4, 5, 6}));
+  }
+
+  Graph Make() {
+    Ints common, left, right, summed;
+    for (int label = 0; label < kOwnLabel; ++label) {
+      switch (Below(5)) {
+        case 0:
+        case 1:
+          common.push_back(label);
+          break;
+        case 2:
+          summed.push_back(label);
+          break;
+        default:
+          (Below(2) == 0 ? left : right).push_back(label);
+      }
+    }
+    const Tensor a = Operand({common, left, summed}, 0);
+    const Tensor b = Operand({common, right, summed}, 1);
+    Tensor y = Dot(a, b, summed, common);
+    if (Below(4) == 0) g_.Output("also", a.value);
+    if (Below(3) == 0) {
+      Ints order(y.labels.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random_);
+      y.value = g_.Transpose(y.value, order);
+    }
+    g_.Output("y", y.value);
+    return g_.Take();
+  }
+
+ private:
+  static constexpr int kLabels = 9;
+  static constexpr int kOwnLabel = 7;  // those from here on are summed in a product
+
+  struct Tensor {
+    ValueId value;
+    Ints labels;
+  };
+
+  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
+  template <typename T>
+  T OneOf(const std::vector<T>& choices) {
+    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
+  }
+  static bool Has(const Ints& labels, int64_t label) {
+    return std::find(labels.begin(), labels.end(), label) != labels.end();
+  }
+  Shape ShapeOf(const Ints& labels) const {
+    Shape shape;
+    for (const int64_t label : labels) shape.push_back(sizes_[static_cast<size_t>(label)]);
+    return shape;
+  }
+  static Ints PositionsOf(const Ints& labels, const Tensor& tensor) {
+    Ints positions;
+    for (const int64_t label : labels) {
+      positions.push_back(std::find(tensor.labels.begin(), tensor.labels.end(), label) - tensor.labels.begin());
+    }
+    return positions;
+  }
+
+  Tensor Input(Ints labels) {
+    std::shuffle(labels.begin(), labels.end(), random_);
+    return {g_.Input(absl::StrCat("x", inputs_++), dtype_, ShapeOf(labels)), labels};
+  }
+
+  Tensor Dot(const Tensor& a, const Tensor& b, const Ints& summed, const Ints& batch) {
+    Tensor y;
+    for (const Tensor* tensor : {&a, &b}) {
+      for (const int64_t label : tensor->labels) {
+        if (!Has(summed, label) && !Has(batch, label)) y.labels.push_back(label);
+      }
+    }
+    y.labels.insert(y.labels.end(), batch.begin(), batch.end());
+    y.value = g_.Dot(a.value, b.value, PositionsOf(summed, a), PositionsOf(summed, b), PositionsOf(batch, a),
+                     PositionsOf(batch, b));
+    return y;
+  }
+
+  ValueId Spread(const Tensor& tensor, const Ints& labels) {
+    const Tensor all{.value = {}, .labels = labels};
+    return g_.Broadcast(tensor.value, ShapeOf(labels), PositionsOf(tensor.labels, all));
+  }
+
+  Tensor Operand(const std::vector<Ints>& parts, int side) {
+    Ints labels;
+    for (const Ints& part : parts) labels.insert(labels.end(), part.begin(), part.end());
+    if (side == 1 && Below(3) == 0) return Input(labels);
+    Ints first, second, both;
+    for (const int64_t label : labels) {
+      const int64_t holder = Below(4);
+      if (holder != 0) first.push_back(label);
+      if (holder != 1) second.push_back(label);
+      if (holder > 1) both.push_back(label);
+    }
+    if (Below(2) == 0) {
+      const Ints own = {kOwnLabel + side};
+      first.push_back(own[0]);
+      second.push_back(own[0]);
+      const Tensor x = Input(first), y = Input(second);
+      return Dot(x, y, own, both);
+    }
+    std::shuffle(labels.begin(), labels.end(), random_);
+    // A permutation of broadcasts is one.
+    Tensor x = Input(first), y = Input(second);
+    for (Tensor* tensor : {&x, &y}) {
+      Ints order;
+      for (const int64_t label : labels) {
+        if (Has(tensor->labels, label)) order.push_back(label);
+      }
+      tensor->value = g_.Transpose(tensor->value, PositionsOf(order, *tensor));
+      tensor->labels = order;
+    }
+    return {g_.Binary(CoreOp::kMultiply, Spread(x, labels), Spread(y, labels)), labels};
+  }
+
+  std::mt19937_64 random_;
+  StaticGraphBuilder g_;
+  DType dtype_ = DType::kF32;
+  Ints sizes_;  // by label
+  int inputs_ = 0;
+};
+
 struct Got {
   std::vector<Literal> results;
   size_t segments = 0;
@@ -179,7 +309,9 @@ std::vector<Literal> ArgumentsOf(const Graph& graph, std::mt19937_64* random) {
   return arguments;
 }
 
-TEST(SegmentChains, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
+// The graphs of a generator agree with the reference, and have the same bits on any number of threads.
+template <typename Generator>
+void ExpectAgreement(int count) {
   constexpr int kMaxThreads = 3;
   struct Blocks {
     int64_t bytes;
@@ -192,11 +324,11 @@ TEST(SegmentChains, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
       blocks.backends.push_back(MakeCpuBackend({.threads = threads, .chain_block_bytes = bytes}));
     }
   }
-  const property::SeedRange seeds = property::ChosenSeeds({.first = 0, .count = 1000});
+  const property::SeedRange seeds = property::ChosenSeeds({.first = 0, .count = count});
   size_t graphs_with_chains = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + static_cast<uint64_t>(seeds.count); ++seed) {
     SCOPED_TRACE(absl::StrCat("TENSORD_SEED=", seed, " TENSORD_GRAPHS=1"));
-    const Graph graph = RandomChain(seed).Make();
+    const Graph graph = Generator(seed).Make();
     Graph typed = graph;
     const auto guards = InferTypes(&typed);
     ASSERT_TRUE(guards.ok()) << guards.status();
@@ -230,6 +362,12 @@ TEST(SegmentChains, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
   }
 }
 
+TEST(SegmentChains, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) { ExpectAgreement<RandomChain>(1000); }
+
+TEST(SegmentChains, JoinsOfProductsAgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
+  ExpectAgreement<RandomJoin>(1000);
+}
+
 // The scores of all heads would take 64 MiB.
 TEST(SegmentChains, AttentionKeepsItsScoresInTheCache) {
   Graph graph = AttentionGraph(16, 1024, 16);
@@ -247,6 +385,37 @@ TEST(SegmentChains, AttentionKeepsItsScoresInTheCache) {
   EXPECT_GE(want->temporary_bytes, int64_t{64} << 20);
   EXPECT_LE(got->temporary_bytes, int64_t{16} << 20);
   EXPECT_TRUE(got->results[0].bytes() == want->results[0].bytes());
+}
+
+// Two products of broadcasts over three labels each, of 32 MiB, that are multiplied and summed over one of them.
+TEST(SegmentChains, ProductsOfBroadcastsFeedTheirContractionByBoxes) {
+  constexpr int64_t kSize = 64, kRows = 16;
+  const Shape shape = {kSize, kRows, kSize, kSize};
+  StaticGraphBuilder g("join");
+  std::vector<ValueId> products;
+  for (int side = 0; side < 2; ++side) {
+    const ValueId x = g.Input(absl::StrCat("x", side), DType::kF64, {kSize, kRows, kSize});
+    const ValueId y = g.Input(absl::StrCat("y", side), DType::kF64, {kSize, kSize});
+    products.push_back(g.Binary(CoreOp::kMultiply, g.Broadcast(x, shape, {0, 1, 2}), g.Broadcast(y, shape, {0, 3})));
+  }
+  g.Output("y", g.Dot(products[0], products[1], {2}, {2}, {0, 3}, {0, 3}));
+  const Graph graph = g.Take();
+  std::mt19937_64 random(8);
+  const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+  const std::unique_ptr<Backend> plain = MakeCpuBackend({.threads = 2, .chain_block_bytes = -1});
+  const std::unique_ptr<Backend> joining = MakeCpuBackend({.threads = 2, .chain_block_bytes = 1 << 20});
+  const auto want = RunOn(plain.get(), graph, {}, arguments, false);
+  const auto got = RunOn(joining.get(), graph, {}, arguments, false);
+  ASSERT_TRUE(want.ok()) << want.status();
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->segments, 3u);
+  EXPECT_EQ(got->chained, 3u);
+  EXPECT_TRUE(absl::StrContains(got->kernels, "64 blocks together with 2 other segments")) << got->kernels;
+  EXPECT_GE(want->temporary_bytes, int64_t{64} << 20);
+  EXPECT_LE(got->temporary_bytes, int64_t{8} << 20);
+  // Sums of 64 modest products, which may be added up in another order.
+  const std::vector<double> radius(static_cast<size_t>(want->results[0].type().num_elements()), 1e-9);
+  EXPECT_EQ(property::DifferenceFrom(got->results[0], {.value = want->results[0], .radius = radius}), "");
 }
 
 TEST(SegmentChains, TellEachSegmentsTimeAndEndWhenTheRunIsNotWanted) {
