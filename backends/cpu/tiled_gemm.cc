@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "backends/cpu/cache_sizes.h"
@@ -28,6 +29,9 @@ constexpr int64_t kReads = 8;  // of an operand as it lies
 constexpr int64_t kLeastReads = 8;
 constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
 constexpr int64_t kTransposedRun = 8;
+constexpr int64_t kScatteredTerms = 16;
+constexpr int64_t kScatteredRunBytes = 64;
+constexpr int64_t kScatteredBytes = int64_t{16} << 10;  // of tiles that are copied together
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
@@ -137,8 +141,11 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
       return false;
     }
   }
-  return MergeOn(kDotResult, space.roles[kRows])[0].strides[kDotResult] == 1 &&
-         HoldsTiles(space.roles[kRows], tiles.rows) && HoldsTiles(space.roles[kColumns], tiles.columns);
+  const DotAxis run = MergeOn(kDotResult, space.roles[kRows])[0];
+  if (run.strides[kDotResult] != 1) return false;
+  // Where tiles go over the end of an axis of the result they are copied there, which long sums and runs make cheap.
+  return (HoldsTiles(space.roles[kRows], tiles.rows) && HoldsTiles(space.roles[kColumns], tiles.columns)) ||
+         (k >= kScatteredTerms && run.size * SizeOf(dtype) >= kScatteredRunBytes);
 }
 
 TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded)
@@ -343,23 +350,61 @@ void TiledGemm::PackAll(DotSide side, const Box& box) const {
 }
 
 // Rows and columns are those of the box. In pieces whose rows lie side by side in the result and whose columns at one
-// step; they begin with tiles.
+// step; they begin with tiles. Tiles that go over the end of an axis are pieces by themselves, and scattered.
 void TiledGemm::Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-  const auto length = [](const DotAxisList& axes, int64_t first, int64_t most) {
-    return axes.size() == 1 ? most : std::min(most, axes[0].size - first % axes[0].size);
+  const auto length = [](const DotAxisList& axes, int64_t first, int64_t most, int64_t width) {
+    const int64_t rest = axes.size() == 1 ? most : std::min(most, axes[0].size - first % axes[0].size);
+    return rest == most ? rest : rest / width * width;
   };
   for (int64_t j = 0; j < columns;) {
-    const int64_t n = length(result_columns_, box.column + column + j, columns - j);
+    const int64_t whole_columns = length(result_columns_, box.column + column + j, columns - j, tiles_.columns);
+    const int64_t n = whole_columns > 0 ? whole_columns : std::min(columns - j, tiles_.columns);
     for (int64_t i = 0; i < rows;) {
-      const int64_t m = length(result_rows_, box.row + row + i, rows - i);
-      MultiplyPiece(box, row + i, m, column + j, n);
+      const int64_t whole_rows = length(result_rows_, box.row + row + i, rows - i, tiles_.rows);
+      const int64_t m = whole_columns == 0 ? rows - i : whole_rows > 0 ? whole_rows : std::min(rows - i, tiles_.rows);
+      if (whole_columns > 0 && whole_rows > 0) {
+        MultiplyPiece(box, row + i, m, column + j, n);
+      } else {
+        MultiplyScattered(box, row + i, m, column + j, n);
+      }
       i += m;
     }
     j += n;
   }
 }
 
-void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+// By blocks that fit the nearest cache, from where rows are copied to the result in the runs that they are there.
+void TiledGemm::MultiplyScattered(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+  alignas(64) char block[kScatteredBytes];
+  const int64_t most = kScatteredBytes / (tiles_.columns * element_bytes_) / tiles_.rows * tiles_.rows;
+  const bool accumulates = box.accumulates || box.term > 0;
+  for (int64_t j = 0; j < columns; j += tiles_.columns) {
+    const int64_t n = std::min(columns - j, tiles_.columns);
+    for (int64_t i = 0; i < rows; i += most) {
+      const int64_t m = std::min(rows - i, most);
+      const auto for_each_run = [&](const auto& copy) {
+        for (int64_t line = 0; line < n; ++line) {
+          char* const to =
+              box.result + OffsetOf(kDotResult, result_columns_, box.column + column + j + line) * element_bytes_;
+          for (int64_t done = 0; done < m;) {
+            const int64_t first = box.row + row + i + done;
+            const int64_t size = result_rows_[0].size;
+            const int64_t run = result_rows_.size() == 1 ? m : std::min(m - done, size - first % size);
+            copy(to + OffsetOf(kDotResult, result_rows_, first) * element_bytes_,
+                 block + (line * m + done) * element_bytes_, static_cast<size_t>(run * element_bytes_));
+            done += run;
+          }
+        }
+      };
+      if (accumulates) for_each_run([](char* result, char* own, size_t bytes) { std::memcpy(own, result, bytes); });
+      MultiplyPiece(box, row + i, m, column + j, n, block);
+      for_each_run([](char* result, char* own, size_t bytes) { std::memcpy(result, own, bytes); });
+    }
+  }
+}
+
+void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                              char* scattered) const {
   TiledBlock block;
   block.m = rows;
   block.n = columns;
@@ -392,6 +437,10 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
                           OffsetOf(kDotResult, result_columns_, box.column + column)) *
                              element_bytes_;
   block.c_column_step = result_columns_[0].strides[kDotResult];
+  if (scattered != nullptr) {
+    block.c = scattered;
+    block.c_column_step = rows;
+  }
   block.accumulates = box.accumulates || box.term > 0;
   tiles_.multiply(block);
 }

@@ -67,7 +67,10 @@ class TiledGemm {
   void PackPanels(DotSide side, const Box& box, int64_t group) const;
   void PackAll(DotSide side, const Box& box) const;
   void Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
-  void MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
+  // The product is written to `scattered`, column after column, or where it is null to the result.
+  void MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                     char* scattered = nullptr) const;
+  void MultiplyScattered(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
   void MoveToProduct(int64_t index, Box* box) const;
   template <typename Task>
   void RunTasks(int64_t tasks, ThreadPool& pool, Task task) const;

@@ -27,6 +27,7 @@ constexpr DType kDType = sizeof(T) == 4 ? DType::kF32 : DType::kF64;
 struct Sizes {
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
+  bool interleaves = false;  // rows and columns in the result
 };
 
 // Axes with random strides: roles may be cut into two axes, which lie in any order, with gaps of some elements.
@@ -37,12 +38,15 @@ class Layout {
     for (size_t role = 0; role < kNumDotRoles; ++role) space.roles[role] = roles[role];
     elements[kLhs] = Lay(kLhs, {kRows, kSummed, kBatch});
     elements[kRhs] = Lay(kRhs, {kColumns, kSummed, kBatch});
-    int64_t stride = 1;
+    std::vector<DotAxis*> axes;
     for (DotRole role : {kRows, kColumns, kBatch}) {
-      for (DotAxis& axis : space.roles[role]) {
-        axis.strides[kDotResult] = stride;
-        stride *= axis.size;
-      }
+      for (DotAxis& axis : space.roles[role]) axes.push_back(&axis);
+    }
+    if (sizes.interleaves) std::shuffle(axes.begin() + 1, axes.end(), random_);
+    int64_t stride = 1;
+    for (DotAxis* axis : axes) {
+      axis->strides[kDotResult] = stride;
+      stride *= axis->size;
     }
     elements[kDotResult] = stride;
   }
@@ -129,16 +133,18 @@ void Check(const Sizes& sizes, std::mt19937& random) {
   const auto rows = layout.Offsets(kLhs, kRows), columns = layout.Offsets(kRhs, kColumns);
   const auto lhs_terms = layout.Offsets(kLhs, kSummed), rhs_terms = layout.Offsets(kRhs, kSummed);
   const auto lhs_batch = layout.Offsets(kLhs, kBatch), rhs_batch = layout.Offsets(kRhs, kBatch);
-  size_t place = 0;
+  const auto result_rows = layout.Offsets(kDotResult, kRows), result_columns = layout.Offsets(kDotResult, kColumns),
+             result_batch = layout.Offsets(kDotResult, kBatch);
   for (size_t b = 0; b < lhs_batch.size(); ++b) {
-    for (int64_t column : columns) {
-      for (int64_t row : rows) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const int64_t row = rows[i], column = columns[j];
         T sum = accumulates ? before : T(0);
         for (size_t p = 0; p < lhs_terms.size(); ++p) {
           sum += lhs[static_cast<size_t>(row + lhs_terms[p] + lhs_batch[b])] *
                  rhs[static_cast<size_t>(column + rhs_terms[p] + rhs_batch[b])];
         }
-        expected[place++] = sum;
+        expected[static_cast<size_t>(result_rows[i] + result_columns[j] + result_batch[b])] = sum;
       }
     }
   }
@@ -209,6 +215,37 @@ TEST(TiledGemmTest, ColumnsOfSeveralAxesInAnyOrder) {
   }
 }
 
+// Axes of the result between one another, which end anywhere in tiles and in boxes.
+TEST(TiledGemmTest, InterleavedResultsOnEveryInstructionSet) {
+  ForEachInstructionSet([](const char*) {
+    std::mt19937 random(6);
+    for (int round = 0; round < 80; ++round) {
+      const auto size = [&random](unsigned most) { return static_cast<int64_t>(2 + random() % most) * 16; };
+      const Sizes sizes = {.m = size(20) * (round % 2 == 0 ? 1 : 3),
+                           .n = static_cast<int64_t>(6 + random() % 100) * (round % 3 + 1),
+                           .k = 16 + static_cast<int64_t>(random() % 500),
+                           .batch = round % 5 == 0 ? 3 : 1,
+                           .interleaves = true};
+      Check<float>(sizes, random);
+      Check<double>(sizes, random);
+    }
+  });
+}
+
+TEST(TiledGemmTest, ResultsWhoseAxesEndInTiles) {
+  if (GetGemmTiles(DType::kF64).rows == 0) GTEST_SKIP() << "no loops for this machine";
+  const auto suits = [](int64_t run, int64_t terms) {  // rows of `run` and 3, with 9 columns between them, and 5
+    DotSpace space;
+    space.roles[kRows] = {{run, {1, 0, 1}}, {3, {run, 0, run * 9}}};
+    space.roles[kColumns] = {{9, {0, terms, run}}, {5, {0, terms * 9, run * 27}}};
+    space.roles[kSummed] = {{terms, {run * 3, 1, 0}}};
+    return TiledGemm::Suits(space, DType::kF64);
+  };
+  EXPECT_TRUE(suits(81, 50));
+  EXPECT_FALSE(suits(81, 8));  // too short for the tiles to be copied
+  EXPECT_FALSE(suits(7, 50));
+}
+
 template <typename T>
 void CheckBits(const Sizes& sizes) {
   std::mt19937 random(5);
@@ -230,6 +267,7 @@ TEST(TiledGemmTest, SameBitsForAnyThreads) {
   CheckBits<float>({300, 200, 900});
   CheckBits<double>({300, 200, 900});
   CheckBits<double>({90, 80, 100, 20});
+  CheckBits<double>({.m = 480, .n = 210, .k = 100, .interleaves = true});
 }
 
 // A NaN stays in its row, an infinity times zero is a NaN, and the zeros that fill panels up meet nobody.
