@@ -9,7 +9,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLongRun = 32;  // elements that are worth a call
+constexpr int64_t kLongRun = 32;   // elements that are worth a call
+constexpr int64_t kShortRun = 16;  // elements that cost less than finding the next ones
 
 // A place in a walk that moves from run to run along its first axis.
 class Cursor {
@@ -31,14 +32,31 @@ class Cursor {
   void Advance(int64_t run) {
     index_[0] += run;
     offset_ += run * axes_[0].stride;
-    for (size_t d = 0; d + 1 < axes_.size() && index_[d] == axes_[d].size; ++d) {
+    Carry(0);
+  }
+
+  // Whole runs along the second axis, of at most so many points; 0 where a run has begun. There are two axes.
+  int64_t whole_runs(int64_t points) const {
+    if (index_[0] != 0) return 0;
+    const int64_t runs = points / axes_[0].size;
+    return axes_.size() == 2 ? runs : std::min(runs, axes_[1].size - index_[1]);
+  }
+  void AdvanceRuns(int64_t runs) {
+    index_[1] += runs;
+    offset_ += runs * axes_[1].stride;
+    Carry(1);
+  }
+
+ private:
+  // From axes that end to the next ones.
+  void Carry(size_t first) {
+    for (size_t d = first; d + 1 < axes_.size() && index_[d] == axes_[d].size; ++d) {
       offset_ += axes_[d + 1].stride - axes_[d].size * axes_[d].stride;
       index_[d] = 0;
       ++index_[d + 1];
     }
   }
 
- private:
   const absl::Span<const Walk::Axis> axes_;
   int64_t offset_ = 0;
   int64_t index_[Walk::kMaxAxes];
@@ -96,6 +114,37 @@ void GatherRun(const T* from, int64_t stride, int64_t run, T* to) {
   }
 }
 
+// Short runs, `step` apart.
+template <int64_t kLength, typename T>
+void GatherRunsOf(const T* from, int64_t stride, int64_t length, int64_t step, int64_t runs, T* to) {
+  const int64_t count = kLength > 0 ? kLength : length;
+  for (; runs > 0; --runs, from += step, to += count) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i, from + i * stride, sizeof(T));
+  }
+}
+
+template <typename T>
+void GatherShortRuns(const Walk& walk, const T* base, int64_t begin, int64_t n, T* out) {
+  const int64_t length = walk.axes()[0].size, stride = walk.axes()[0].stride, step = walk.axes()[1].stride;
+  const auto gather = length == 2   ? GatherRunsOf<2, T>
+                      : length == 3 ? GatherRunsOf<3, T>
+                      : length == 4 ? GatherRunsOf<4, T>
+                                    : GatherRunsOf<0, T>;
+  Cursor cursor(walk.axes(), begin);
+  for (int64_t done = 0; done < n;) {
+    if (const int64_t runs = cursor.whole_runs(n - done); runs > 0) {
+      gather(base + cursor.offset(), stride, length, step, runs, out + done);
+      cursor.AdvanceRuns(runs);
+      done += runs * length;
+      continue;
+    }
+    const int64_t run = std::min(n - done, cursor.run());
+    GatherRun(base + cursor.offset(), stride, run, out + done);
+    cursor.Advance(run);
+    done += run;
+  }
+}
+
 template <typename T>
 void ScatterRun(const T* from, int64_t stride, int64_t run, T* to) {
   if (stride == 1 && run >= kLongRun) {
@@ -139,6 +188,9 @@ std::optional<int64_t> Walk::RunStart(int64_t begin, int64_t n) const {
 
 void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int64_t begin, int64_t n, void* out) {
   VisitWidth(element_bytes, [&]<typename T>(T) {
+    if (walk.axes().size() > 1 && walk.axes()[0].size < kShortRun) {
+      return GatherShortRuns(walk, static_cast<const T*>(base), begin, n, static_cast<T*>(out));
+    }
     ForEachRun(walk, begin, n, [&](int64_t offset, int64_t stride, int64_t run, int64_t done) {
       GatherRun(static_cast<const T*>(base) + offset, stride, run, static_cast<T*>(out) + done);
     });
