@@ -17,6 +17,7 @@ namespace {
 // An element that passes, beyond which the time goes into multiplications and not into memory.
 constexpr double kMostMultiplications = 64;
 constexpr int64_t kSmallBlockPart = 4;
+constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
 constexpr size_t kNoAxis = static_cast<size_t>(-1);
 
 int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -210,8 +211,10 @@ class ProductJoin {
     num_blocks_ = 1;
     const int64_t most = std::max<int64_t>(1, block_bytes);
     for (const JoinAxis& axis : Candidates()) {
-      int64_t parts = 2;
-      while (axis.size % parts != 0 || (parts < axis.size && passed_bytes_ / num_blocks_ / parts > most)) ++parts;
+      const int64_t wanted = std::max<int64_t>(2, (passed_bytes_ / num_blocks_ + most - 1) / most);
+      int64_t parts = std::min(axis.size, wanted);
+      while (axis.size % parts != 0 && parts < kMostShrinkage * wanted) ++parts;
+      if (axis.size % parts != 0) continue;  // blocks would be tiny
       axes_.emplace_back(axis, parts);
       num_blocks_ *= parts;
       if (passed_bytes_ / num_blocks_ <= most) return true;

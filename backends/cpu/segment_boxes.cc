@@ -44,6 +44,7 @@ bool Isolate(int64_t stride, int64_t size, MicroProgram* micro) {
     const int64_t whole = micro->axes[d].size;
     if (stride < own || stride >= own * whole) continue;
     const int64_t inner = stride / own;
+    if (stride % own != 0 || whole % (inner * size) != 0) return false;
     const int64_t outer = whole / inner / size;
     const auto split = [&](size_t at, int64_t first, int64_t second) {
       if (second == 1) return;

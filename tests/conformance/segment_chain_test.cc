@@ -418,6 +418,23 @@ TEST(SegmentChains, ProductsOfBroadcastsFeedTheirContractionByBoxes) {
   EXPECT_EQ(property::DifferenceFrom(got->results[0], {.value = want->results[0], .radius = radius}), "");
 }
 
+// The one label that stays is of prime length: its blocks would be of one element, 4099 of them.
+TEST(SegmentChains, ProductsAreNotJoinedByTinyBoxes) {
+  constexpr int64_t kSize = 4099;
+  const Shape shape = {8, 16, kSize};
+  StaticGraphBuilder g("join");
+  const ValueId a = g.Input("a", DType::kF64, {8, kSize}), b = g.Input("b", DType::kF64, {16, kSize});
+  const ValueId product = g.Binary(CoreOp::kMultiply, g.Broadcast(a, shape, {0, 2}), g.Broadcast(b, shape, {1, 2}));
+  g.Output("y", g.Dot(product, g.Input("c", DType::kF64, {16, 4, kSize}), {1}, {0}, {2}, {2}));
+  const Graph graph = g.Take();
+  std::mt19937_64 random(9);
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1, .chain_block_bytes = 1 << 20});
+  const auto got = RunOn(backend.get(), graph, {}, ArgumentsOf(graph, &random), false);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->segments, 2u);
+  EXPECT_EQ(got->chained, 0u) << got->kernels;
+}
+
 TEST(SegmentChains, TellEachSegmentsTimeAndEndWhenTheRunIsNotWanted) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2, .chain_block_bytes = 4096});
   Graph graph = AttentionGraph(8, 32, 16);
