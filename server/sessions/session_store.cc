@@ -1,29 +1,16 @@
 #include "server/sessions/session_store.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <array>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/random_id.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::server {
 namespace {
 
-constexpr size_t kIdBytes = 16;
 constexpr absl::Duration kShortestLease = absl::Milliseconds(1);
-
-// Nobody may guess another's id, so it comes from the kernel.
-absl::StatusOr<std::string> NewId() {
-  std::array<char, kIdBytes> bytes;
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return Refuse(Refusal::kInternal, "the system gave no random bytes");
-  }
-  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
-}
 
 absl::Status UnknownSession() {
   return Refuse(Refusal::kSessionUnknown,
@@ -53,7 +40,7 @@ SessionStore::~SessionStore() {
 absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Duration lease) {
   if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
   lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
-  ASSIGN_OR_RETURN(std::string id, NewId());
+  ASSIGN_OR_RETURN(std::string id, NewRandomId());
   MutexLock lock(&mutex_);
   const int64_t sessions = static_cast<int64_t>(sessions_.size());
   if (sessions >= limits_.sessions) {

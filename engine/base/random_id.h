@@ -1,0 +1,15 @@
+#ifndef TENSORD_ENGINE_BASE_RANDOM_ID_H_
+#define TENSORD_ENGINE_BASE_RANDOM_ID_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace tensord {
+
+// 128 random bits of the kernel, in hexadecimal: what nobody may guess. INTERNAL where the system gives none.
+absl::StatusOr<std::string> NewRandomId();
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_RANDOM_ID_H_
