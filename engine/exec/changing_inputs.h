@@ -1,0 +1,19 @@
+#ifndef TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
+#define TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
+
+#include <vector>
+
+#include "engine/exec/exec_program.h"
+
+namespace tensord {
+
+// By input: whether a run keeps its promises to everybody else while somebody writes over the input's bytes, of memory
+// that a client shares for example. The run's own results are then undefined. So it is where the input holds floating
+// point or complex numbers, is no output, and goes, as it is or as parts of it, into kernels only that do nothing with
+// an element but arithmetic: no element becomes an address, a length or a condition of a loop there, however often it
+// is read. What nobody has thought about is false.
+std::vector<bool> InputsThatMayChange(const ExecProgram& program);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
