@@ -78,6 +78,11 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"profiles", Profiler::Bounds::kProfiles},
       {"profile_ms", Profiler::Bounds::kMilliseconds},
       {"profile_samples_per_second", Profiler::Bounds::kSamplesPerSecond},
+      {"shared_memory.region_bytes", config.shared_memory().region_bytes()},
+      {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes()},
+      {"shared_memory.bytes", config.shared_memory().bytes()},
+      {"shared_memory.tenant_regions", config.shared_memory().tenant_regions()},
+      {"shared_memory.connections", config.shared_memory().connections()},
   };
 }
 
@@ -146,6 +151,27 @@ CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   return resident;
 }
 
+// Nothing where no memory is shared.
+std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config) {
+  if (config.listen().empty()) return nullptr;
+  return std::make_unique<RegionStore>(RegionStore::Limits{.region_bytes = config.region_bytes(),
+                                                           .tenant_bytes = config.tenant_bytes(),
+                                                           .bytes = config.bytes(),
+                                                           .tenant_regions = config.tenant_regions()});
+}
+
+CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusals& refusals) {
+  CollectedMetrics::Shared shared;
+  if (regions != nullptr) {
+    const RegionStore::Stats stats = regions->stats();
+    shared.regions = stats.regions;
+    shared.bytes = stats.bytes;
+  }
+  const BrokerRefusals::Counts counts = refusals.counts();
+  for (size_t i = 0; i < counts.size(); ++i) shared.refusals[kBrokerRefusalNames[i]] = counts[i];
+  return shared;
+}
+
 absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& config, const ServerParts& parts) {
   if (config.program_cache().disk_path().empty()) return nullptr;
   const auto uses = [cache = parts.cache.get(), last = absl::Now()]() mutable {
@@ -188,6 +214,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
       .fft_tables = &FftTables,
       .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
+      .shared = [parts] { return SharedOf(parts->regions.get(), *parts->broker_refusals); },
       .limits = [service_parts = &parts->service_parts] { return LimitsOf(*service_parts); }};
   return std::make_shared<MetricsPage>(std::vector<std::shared_ptr<prometheus::Collectable>>{
       parts->metrics->registry(), std::make_shared<CollectedMetrics>(std::move(sources)),
@@ -235,6 +262,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
+  parts->regions = MakeRegions(config.shared_memory());
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
@@ -258,6 +286,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .gate = parts->gate.get(),
                           .authenticator = parts->authenticator.get(),
                           .payloads = parts->payloads.get(),
+                          .regions = parts->regions.get(),
                           .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),
                           .segment_times = parts->segment_times.get(),

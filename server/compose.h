@@ -31,6 +31,8 @@
 #include "server/rpc/service_parts.h"
 #include "server/server_families.h"
 #include "server/sessions/session_store.h"
+#include "server/shared_memory/broker_refusals.h"
+#include "server/shared_memory/region_store.h"
 #include "server/tracing/tracer.h"
 
 namespace tensord::server {
@@ -58,6 +60,8 @@ struct ServerParts {
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
   std::shared_ptr<HostBufferPool> payloads;
+  std::unique_ptr<RegionStore> regions;  // null: no memory is shared
+  std::unique_ptr<BrokerRefusals> broker_refusals = std::make_unique<BrokerRefusals>();
   std::unique_ptr<RateLimiter> rates;
   std::unique_ptr<SegmentTimes> segment_times;
   std::unique_ptr<Metrics> metrics;

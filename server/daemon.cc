@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +70,17 @@ absl::StatusOr<std::optional<ListenAddress>> ParseAdminAddress(const ServerConfi
   return address;
 }
 
+// None: no memory is shared.
+absl::StatusOr<std::optional<ListenAddress>> ParseSharedMemoryAddress(const ServerConfig& config) {
+  const std::string& text = config.shared_memory().listen();
+  if (text.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
+  if (!address.is_unix()) {
+    return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.listen is a socket, unix:/path, not ", text));
+  }
+  return address;
+}
+
 void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits.metadata_bytes()));
@@ -91,6 +103,7 @@ absl::Status CannotListen(const std::string& addresses) {
 absl::Status Daemon::Check(const ServerConfig& config) {
   RETURN_IF_ERROR(ValidateConfig(config));
   RETURN_IF_ERROR(ParseAdminAddress(config).status());
+  RETURN_IF_ERROR(ParseSharedMemoryAddress(config).status());
   RETURN_IF_ERROR(LoadIdentityPolicy(config).status());
   if (!config.tls().certificate().empty()) RETURN_IF_ERROR(LoadTlsMaterial(config.tls(), absl::Now()).status());
   if (!config.tracing().endpoint().empty()) RETURN_IF_ERROR(LoadTracerOptions(config.tracing(), Version()).status());
@@ -130,6 +143,8 @@ absl::Status Daemon::Listen() {
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());
+  ASSIGN_OR_RETURN(std::optional<ListenAddress> shared_memory, ParseSharedMemoryAddress(config_));
+  RETURN_IF_ERROR(ShareMemory(std::move(shared_memory)));
   std::vector<int> ports(addresses.size(), 0);
   for (size_t i = 0; i < addresses.size(); ++i) {
     builder.AddListeningPort(addresses[i].ToString(), CredentialsFor(addresses[i]), &ports[i]);
@@ -186,6 +201,22 @@ absl::Status Daemon::ListenForOperators() {
   if (!address->is_unix()) address->port = port;
   admin_address_ = address->ToString();
   parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
+  if (!address.has_value()) return absl::OkStatus();
+  RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
+  const ServerConfig::SharedMemory& config = config_.shared_memory();
+  MemoryBroker::Options options{.path = address->socket_path, .uids = {}, .max_connections = config.connections()};
+  for (const int64_t uid : config.uids()) options.uids.push_back(static_cast<uid_t>(uid));
+  ASSIGN_OR_RETURN(broker_, MemoryBroker::Start(std::move(options), {.regions = parts_->regions.get(),
+                                                                     .authenticator = parts_->authenticator.get(),
+                                                                     .gate = parts_->gate.get(),
+                                                                     .refusals = parts_->broker_refusals.get()}));
+  // Clients have folders of their own.
+  parts_->service_parts.shared_memory_socket = std::filesystem::absolute(broker_->path()).string();
+  parts_->log->Event(LogLevel::kInfo, "sharing memory", address->ToString());
   return absl::OkStatus();
 }
 
@@ -325,6 +356,7 @@ void Daemon::Stop() {
     admin_server_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
     admin_server_->Wait();
   }
+  broker_.reset();
   if (parts_->tracer != nullptr) {
     parts_->tracer->Finish(absl::Now() +
                            (hurry_ ? absl::ZeroDuration() : absl::Milliseconds(config_.tracing().timeout_ms())));

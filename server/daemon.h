@@ -20,6 +20,7 @@
 #include "server/observe/control_metrics.h"
 #include "server/observe/health.h"
 #include "server/observe/metrics_endpoint.h"
+#include "server/shared_memory/memory_broker.h"
 
 namespace tensord::server {
 
@@ -70,6 +71,8 @@ class Daemon {
   absl::Status Listen();
   // The server of tensord.v1.Admin, where one is configured.
   absl::Status ListenForOperators();
+  // Begins to hand out shared memory, where that is configured; before the first call can come.
+  absl::Status ShareMemory(std::optional<ListenAddress> address);
   // What is done before the first call can come.
   absl::Status WarmUp();
   // Takes the locks that every call takes: it hangs where they would.
@@ -94,6 +97,7 @@ class Daemon {
   std::unique_ptr<Health> health_;
   std::vector<std::string> grpc_addresses_;
   std::string admin_address_;
+  std::unique_ptr<MemoryBroker> broker_;  // null: no memory is shared
 
   // What its watch looks at stands above it.
   ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};

@@ -68,7 +68,11 @@ absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::str
     case FieldDescriptor::CPPTYPE_INT64: {
       int64_t parsed = 0;
       if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(field, value, "a whole number");
-      reflection.SetInt64(message, &field, parsed);
+      if (field.is_repeated()) {
+        reflection.AddInt64(message, &field, parsed);
+      } else {
+        reflection.SetInt64(message, &field, parsed);
+      }
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_DOUBLE: {
@@ -261,6 +265,11 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"program_cache.disk_bytes", config.program_cache().disk_bytes(), 0, kUnlimited},
       {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
       {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
+      {"shared_memory.region_bytes", config.shared_memory().region_bytes(), 0, kUnlimited},
+      {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes(), 0, kUnlimited},
+      {"shared_memory.bytes", config.shared_memory().bytes(), 0, kUnlimited},
+      {"shared_memory.tenant_regions", config.shared_memory().tenant_regions(), 0, kUnlimited},
+      {"shared_memory.connections", config.shared_memory().connections(), 1, 65536},
       {"drain.grace_ms", config.drain().grace_ms(), 0, kLongestMs},
       {"tracing.queue_spans", config.tracing().queue_spans(), 1, int64_t{1} << 24},
       {"tracing.batch_spans", config.tracing().batch_spans(), 1, int64_t{1} << 16},
@@ -291,6 +300,11 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   const std::string& order = config.warm_up().order();
   if (order != "row" && order != "column") {
     return absl::InvalidArgumentError(absl::StrCat("setting warm_up.order is row or column, not \"", order, "\""));
+  }
+  for (const int64_t uid : config.shared_memory().uids()) {
+    if (uid < 0 || uid >= std::numeric_limits<uint32_t>::max()) {
+      return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.uids has no number of a user: ", uid));
+    }
   }
   RETURN_IF_ERROR(CheckAccess(config));
   const double ratio = config.tracing().sample_ratio();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord::server {
 
@@ -43,36 +44,55 @@ void CallGate::SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes) {
   if (SharesOut()) max_tenant_bytes_ = std::min(max_tenant_bytes, kUnlimited - 1);
 }
 
+absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
+  // A request that is alone may be as large as a message can be.
+  if (inside_.bytes > 0 && bytes > max_bytes_ - inside_.bytes) {
+    return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + bytes, "bytes of requests in progress");
+  }
+  if (SharesOut()) {
+    const auto own = bytes_of_tenant_.try_emplace(tenant, 0).first;
+    if (own->second > 0 && bytes > max_tenant_bytes_ - own->second) {
+      return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, own->second + bytes,
+                         "bytes of one tenant's requests in progress");
+    }
+    own->second += bytes;
+  }
+  inside_.bytes += bytes;
+  return absl::OkStatus();
+}
+
+void CallGate::RemoveLocked(int64_t bytes, const std::string& tenant) {
+  inside_.bytes -= bytes;
+  if (SharesOut()) {
+    const auto own = bytes_of_tenant_.find(tenant);
+    if (own != bytes_of_tenant_.end() && (own->second -= bytes) == 0) bytes_of_tenant_.erase(own);
+  }
+}
+
 absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
   const ServingStateInfo& state = InfoOf(inside_.state);
   if (!state.takes_calls) return Refuse(Refusal::kServerDraining, state.refusal);
-  // A request that is alone may be as large as a message can be.
-  if (inside_.bytes > 0 && request_bytes > max_bytes_ - inside_.bytes) {
-    return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + request_bytes, "bytes of requests in progress");
-  }
-  if (SharesOut()) {
-    const auto own = bytes_of_tenant_.try_emplace(tenant, 0).first;
-    if (own->second > 0 && request_bytes > max_tenant_bytes_ - own->second) {
-      return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, own->second + request_bytes,
-                         "bytes of one tenant's requests in progress");
-    }
-    own->second += request_bytes;
-  }
+  RETURN_IF_ERROR(AddLocked(request_bytes, tenant));
   ++inside_.calls;
-  inside_.bytes += request_bytes;
   return absl::OkStatus();
 }
 
 void CallGate::Leave(int64_t request_bytes, const std::string& tenant) {
   MutexLock lock(&mutex_);
   --inside_.calls;
-  inside_.bytes -= request_bytes;
-  if (SharesOut()) {
-    const auto own = bytes_of_tenant_.find(tenant);
-    if (own != bytes_of_tenant_.end() && (own->second -= request_bytes) == 0) bytes_of_tenant_.erase(own);
-  }
+  RemoveLocked(request_bytes, tenant);
   if (inside_.calls == 0) changed_.SignalAll();
+}
+
+absl::Status CallGate::Add(int64_t bytes, const std::string& tenant) {
+  MutexLock lock(&mutex_);
+  return AddLocked(bytes, tenant);
+}
+
+void CallGate::Remove(int64_t bytes, const std::string& tenant) {
+  MutexLock lock(&mutex_);
+  RemoveLocked(bytes, tenant);
 }
 
 bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up) {

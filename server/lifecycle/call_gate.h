@@ -54,6 +54,11 @@ class CallGate {
   absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");
   void Leave(int64_t request_bytes, const std::string& tenant = "");
 
+  // Counts bytes in that a call inside needs beside its request, until they are taken out again, whatever the state is.
+  // LIMIT_EXCEEDED as for Enter.
+  absl::Status Add(int64_t bytes, const std::string& tenant);
+  void Remove(int64_t bytes, const std::string& tenant);
+
   // Tells the watcher when the server drains; at once where it does already, never once it is gone.
   void Watch(std::weak_ptr<DrainWatcher> watcher);
 
@@ -65,6 +70,8 @@ class CallGate {
   Snapshot snapshot() const;
 
  private:
+  absl::Status AddLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool SharesOut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return max_tenant_bytes_ != kUnlimited; }
 
   mutable Mutex mutex_;

@@ -22,15 +22,17 @@ absl::Status SystemError(absl::string_view what, const std::string& path) {
 }
 
 // Whether something accepts connections at the path.
-absl::StatusOr<bool> Answers(const std::string& path) {
+absl::StatusOr<bool> Answers(const std::string& path, int type = SOCK_STREAM) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return SystemError("cannot make a socket for", path);
   const int result = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   const int error = errno;
   close(fd);
+  // A socket of another type is somebody's too, who is gone or not: asked in that type.
+  if (result != 0 && error == EPROTOTYPE && type == SOCK_STREAM) return Answers(path, SOCK_SEQPACKET);
   if (result == 0 || error == EAGAIN || error == EINPROGRESS) return true;
   if (error == ECONNREFUSED || error == ENOENT) return false;
   errno = error;

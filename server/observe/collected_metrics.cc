@@ -112,6 +112,14 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   families.push_back(FamilyOf(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
   families.push_back(FamilyOf(Metric::sessions, static_cast<double>(resident.sessions)));
   families.push_back(FamilyOf(Metric::sessions_expired, static_cast<double>(resident.expired)));
+  const Shared shared = sources_.shared();
+  std::vector<Sample> refusals;
+  for (const auto& [reason, count] : shared.refusals) {
+    refusals.push_back({{{"reason", reason}}, static_cast<double>(count)});
+  }
+  families.push_back(FamilyOf(Metric::shared_memory_bytes, static_cast<double>(shared.bytes)));
+  families.push_back(FamilyOf(Metric::shared_memory_refusals, std::move(refusals)));
+  families.push_back(FamilyOf(Metric::shared_memory_regions, static_cast<double>(shared.regions)));
   families.push_back(FamilyOf(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
   return families;
 }

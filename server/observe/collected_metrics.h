@@ -45,6 +45,12 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t expired = 0;
     std::map<std::string, Device> devices;
   };
+  // Memory that is shared with clients.
+  struct Shared {
+    int64_t regions = 0;
+    int64_t bytes = 0;
+    std::map<std::string, int64_t> refusals;  // by reason
+  };
   struct Sources {
     std::string version;
     const ExecutorPool* executors;
@@ -55,6 +61,7 @@ class CollectedMetrics : public prometheus::Collectable {
     std::function<Admission()> admission;
     std::function<Tables()> fft_tables;
     std::function<Resident()> resident;
+    std::function<Shared()> shared;
     std::function<std::vector<std::pair<std::string, int64_t>>()> limits;  // by name, those in force now
   };
 

@@ -1,15 +1,19 @@
 #include "server/rpc/execute_arguments.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/exec/changing_inputs.h"
+#include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"
 #include "server/rpc/reordered_tensor.h"
+#include "server/rpc/shared_results.h"
 
 namespace tensord::server {
 namespace {
@@ -65,6 +69,38 @@ absl::StatusOr<HostTensor> DecodeArgument(const std::shared_ptr<const ReceivedEx
   return host;
 }
 
+// `may_change`: the program reads it safely while the client writes there.
+absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool may_change, Order order,
+                                          const ServiceParts& parts, const std::string& tenant,
+                                          std::vector<AddedBytes>* added) {
+  RETURN_IF_ERROR(codec::CheckKnownFields(tensor));
+  ASSIGN_OR_RETURN(
+      const codec::TensorHeader header,
+      codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits));
+  ASSIGN_OR_RETURN(const SharedPart part,
+                   FindShared(parts.regions, tenant, tensor.region(), tensor.offset(), header.num_bytes));
+  HostTensor host = AsHost(header.type, order);
+  const bool is_reordered = header.order != order && header.type.rank() > 1;
+  if (may_change && !is_reordered) {
+    host.bytes = std::shared_ptr<const void>(part.region, part.bytes);
+    return host;
+  }
+  ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(parts.gate, header.num_bytes, tenant));
+  added->push_back(std::move(bytes));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
+  char* const to = static_cast<char*>(copy->address());
+  if (is_reordered) {
+    codec::ReverseOrder(header.type, header.order, part.bytes, to);
+  } else {
+    std::memcpy(to, part.bytes, static_cast<size_t>(header.num_bytes));
+  }
+  // Only now: what is checked is what is computed with.
+  RETURN_IF_ERROR(codec::CheckTensorData(header, {to, static_cast<size_t>(header.num_bytes)}));
+  host.donated = true;
+  host.bytes = std::shared_ptr<const void>(copy, to);
+  return host;
+}
+
 // The same refusal, with the argument's place at the end of the message.
 absl::Status AtArgument(const absl::Status& status, int index, const std::string& input) {
   absl::Status named(status.code(), absl::StrCat(status.message(), " (argument ", index, ", input \"", input, "\")"));
@@ -77,7 +113,7 @@ absl::Status AtArgument(const absl::Status& status, int index, const std::string
 absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
                                                         const CompiledProgram& compiled, const HandleClaim& claim,
                                                         absl::Span<const bool> writable, const ServiceParts& parts,
-                                                        std::vector<MemoryCharge>* charges) {
+                                                        const std::string& tenant, ArgumentCopies* copies) {
   const ExecProgram& program = compiled.program();
   const int count = request->message.arguments_size();
   if (static_cast<size_t>(count) != program.inputs.size()) {
@@ -87,14 +123,25 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
   const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
   std::vector<HostTensor> arguments;
   arguments.reserve(static_cast<size_t>(count));
-  size_t use = 0;  // of the claim
+  size_t use = 0;                // of the claim
+  std::vector<bool> may_change;  // by input; empty: not asked yet
+  const auto decode = [&](int i) -> absl::StatusOr<HostTensor> {
+    switch (request->message.arguments(i).value_case()) {
+      case v1::Argument::kHandle:
+      case v1::Argument::kDonatedHandle: {
+        const size_t own = use++;
+        return ResidentArgument(claim, own, writable[own], order, compiled.device(), parts.payloads, &copies->charges);
+      }
+      case v1::Argument::kShared:
+        if (may_change.empty()) may_change = InputsThatMayChange(program);
+        return SharedArgument(request->message.arguments(i).shared(), may_change[static_cast<size_t>(i)], order, parts,
+                              tenant, &copies->added);
+      default:
+        return DecodeArgument(request, i, order, parts.graph_limits, parts.payloads);
+    }
+  };
   for (int i = 0; i < count; ++i) {
-    const auto value = request->message.arguments(i).value_case();
-    const bool is_resident = value == v1::Argument::kHandle || value == v1::Argument::kDonatedHandle;
-    absl::StatusOr<HostTensor> argument =
-        is_resident ? ResidentArgument(claim, use, writable[use], order, compiled.device(), parts.payloads, charges)
-                    : DecodeArgument(request, i, order, parts.graph_limits, parts.payloads);
-    if (is_resident) ++use;
+    absl::StatusOr<HostTensor> argument = decode(i);
     if (!argument.ok()) return AtArgument(argument.status(), i, program.inputs[static_cast<size_t>(i)].name);
     arguments.push_back(*std::move(argument));
   }

@@ -2,27 +2,36 @@
 #define TENSORD_SERVER_RPC_EXECUTE_ARGUMENTS_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/runtime/compiled_program.h"
 #include "engine/runtime/run.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/service_parts.h"
 #include "server/sessions/handle_claim.h"
 
 namespace tensord::server {
 
+// What copies of arguments take, to be held while the arguments are.
+struct ArgumentCopies {
+  std::vector<MemoryCharge> charges;  // of resident tensors
+  std::vector<AddedBytes> added;      // of those in shared memory
+};
+
 // The arguments of a request as a program takes them. A tensor in the program's order is borrowed from the request,
 // which it keeps alive and which must not be const itself: the run may write over it. A resident one is read where it
-// lies, and written over where `writable` says so, by use of the claim. What is in the other order is copied; `charges`
-// gets what copies of resident ones take, to be held while the arguments are. ARGUMENT_COUNT; naming the argument, what
-// the tensor codec refuses, what InOtherOrder does, and ARGUMENT_MISMATCH for a tensor on another device.
+// lies, and written over where `writable` says so, by use of the claim. One in shared memory, which its client may
+// write over at any time, is read where it lies where that hurts nobody else (InputsThatMayChange), and else copied
+// first. What is in the other order is copied. ARGUMENT_COUNT; naming the argument, what the tensor codec refuses, what
+// InOtherOrder and FindShared do, LIMIT_EXCEEDED, and ARGUMENT_MISMATCH for a tensor on another device.
 absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<const ReceivedExecute>& request,
                                                         const CompiledProgram& program, const HandleClaim& claim,
                                                         absl::Span<const bool> writable, const ServiceParts& parts,
-                                                        std::vector<MemoryCharge>* charges);
+                                                        const std::string& tenant, ArgumentCopies* copies);
 
 }  // namespace tensord::server
 

@@ -14,7 +14,7 @@ namespace {
 
 // Field numbers of tensord/v1/{compute,tensor}.proto; a test compares the bytes with protobuf's own.
 constexpr int kResponseRequestId = 1, kResponseResults = 2, kResponseStats = 3;
-constexpr int kResultTensor = 1, kResultHandle = 2;
+constexpr int kResultTensor = 1, kResultHandle = 2, kResultShared = 3;
 constexpr int kTensorDtype = 1, kTensorShape = 2, kTensorOrder = 3, kTensorData = 15;
 
 // Below this a copy costs less than a slice of its own.
@@ -34,6 +34,15 @@ std::string EncodeTensorHeader(const ConcreteType& type, Order order) {
   if (!sizes.empty()) AppendBytesField(kTensorShape, sizes, &header);
   AppendVarintField(kTensorOrder, static_cast<uint64_t>(order), &header);
   return header;
+}
+
+// The field of a result that says where its data lies.
+std::string EncodeSpace(const v1::SharedSpace& wanted, int64_t size_bytes) {
+  v1::SharedSpace space = wanted;
+  space.set_byte_count(size_bytes);
+  std::string field;
+  AppendBytesField(kResultShared, space.SerializeAsString(), &field);
+  return field;
 }
 
 // Slices in the making: what is written by hand gathers in `written` until a payload is put in as it is.
@@ -73,19 +82,23 @@ bool IsSent(const v1::ResultOption& option) {
 
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
     uint64_t request_id, Order order, absl::Span<const HostTensor> results,
-    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats) {
+    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats,
+    const std::vector<bool>& placed) {
   SliceList slices;
   if (request_id != 0) AppendVarintField(kResponseRequestId, request_id, &slices.written());
   int64_t total = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     const v1::ResultOption* option = static_cast<int>(i) < options.size() ? &options.Get(static_cast<int>(i)) : nullptr;
-    const int64_t data_bytes = option == nullptr || IsSent(*option) ? results[i].type.num_bytes() : 0;
+    const bool is_placed = i < placed.size() && placed[i];
+    const bool has_data = !is_placed && (option == nullptr || IsSent(*option));
+    const int64_t data_bytes = has_data ? results[i].type.num_bytes() : 0;
+    const std::string space = is_placed ? EncodeSpace(option->shared(), results[i].type.num_bytes()) : "";
     const bool named = option != nullptr && IsKept(*option);
     const int64_t handle_bytes = named ? LengthFieldSize(static_cast<int64_t>(option->handle().size())) : 0;
     const std::string header = EncodeTensorHeader(results[i].type, order);
     const int64_t tensor_bytes =
         static_cast<int64_t>(header.size()) + (data_bytes > 0 ? LengthFieldSize(data_bytes) : 0);
-    const int64_t result_bytes = LengthFieldSize(tensor_bytes) + handle_bytes;
+    const int64_t result_bytes = LengthFieldSize(tensor_bytes) + handle_bytes + static_cast<int64_t>(space.size());
     // Results are at most some exabytes together, as the device held them; no sum overflows.
     total += LengthFieldSize(result_bytes);
     if (total > kMaxResponseBytes) {
@@ -101,6 +114,7 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
       slices.written().append(static_cast<const char*>(results[i].bytes.get()), static_cast<size_t>(data_bytes));
     }
     if (named) AppendBytesField(kResultHandle, option->handle(), &slices.written());
+    slices.written().append(space);
   }
   const std::string encoded_stats = stats.SerializeAsString();
   AppendBytesField(kResponseStats, encoded_stats, &slices.written());

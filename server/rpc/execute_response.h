@@ -4,6 +4,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -22,11 +23,13 @@ bool IsSent(const v1::ResultOption& option);
 
 // The bytes that protobuf makes of an ExecuteResponse, without its copies: a payload of some size is a slice over the
 // result's own memory, which the buffer keeps alive. Results have slot shapes, reversed for a row-major program; the
-// wire gets the client's. A result beyond `options`, or with the default one, is returned inline, one that is only kept
+// wire gets the client's. The data of a result for which `placed` is true is in the option's space already, which the
+// result names instead. A result beyond `options`, or with the default one, is returned inline, one that is only kept
 // or discarded without data. LIMIT_EXCEEDED past kMaxResponseBytes.
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
     uint64_t request_id, Order order, absl::Span<const HostTensor> results,
-    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats);
+    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats,
+    const std::vector<bool>& placed = {});
 
 }  // namespace tensord::server
 

@@ -17,6 +17,7 @@
 #include "server/rpc/kept_results.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/run_in_turn.h"
+#include "server/rpc/shared_results.h"
 #include "server/sessions/session_store.h"
 
 namespace tensord::server {
@@ -141,6 +142,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
                     absl::StrCat("the program has ", program_->program().outputs.size(),
                                  " outputs, but there are options for ", message.results_size()));
     }
+    ASSIGN_OR_RETURN(shared_, SharedResults::Find(message, request_->parts().regions, request_->caller().tenant));
     RunRequest run;
     run.program = program_;
     run.deadline = request_->deadline();
@@ -156,7 +158,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     }
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
-                                                    request_->parts(), &copies_));
+                                                    request_->parts(), request_->caller().tenant, &copies_));
     if (claim_.session() != nullptr) {
       RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
     }
@@ -192,7 +194,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Respond(absl::StatusOr<RunOutcome> outcome) {
     if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
     EndRun();
-    copies_.clear();  // what became a result is charged as one
+    copies_.charges.clear();  // what became a result is charged as one
     std::vector<HandleClaim::Kept> kept;
     if (claim_.session() != nullptr) {
       auto taken = kept_.Take(*program_, claim_, absl::MakeConstSpan(writable_), &outcome->results);
@@ -202,11 +204,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
     absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
         outcome->results, received_->message.results(),
-        EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()));
+        EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()),
+        shared_.Write(outcome->results));
     if (!response.ok()) return Fail(response.status());
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.
     outcome->results.clear();
+    copies_.added.clear();
     Waiters waiters;
     const absl::Status fulfilled = claim_.Fulfil(std::move(kept), &waiters);
     if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
@@ -241,6 +245,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   void End(const absl::Status& status, Waiters waiters) {
     use_ = SessionUse();
+    copies_.added.clear();
     request_->Fail(status);
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }
@@ -250,7 +255,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   SessionUse use_;
   HandleClaim claim_;
   absl::InlinedVector<bool, 16> writable_;  // by use of the claim: the run may write over it
-  std::vector<MemoryCharge> copies_;        // of resident arguments, in the program's order
+  ArgumentCopies copies_;
+  SharedResults shared_;
   KeptResults kept_;
   CompiledProgramPtr program_;
   Renaming renaming_;  // of the program's names into the graph's

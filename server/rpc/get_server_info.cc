@@ -32,6 +32,7 @@ void HandleGetServerInfo(UnaryCall* call) {
   const ServiceParts& parts = call->parts();
   v1::ServerInfo info;
   info.set_version(parts.version);
+  if (!parts.shared_memory_socket.empty()) info.mutable_shared_memory()->set_socket(parts.shared_memory_socket);
   const bool ready = parts.gate->snapshot().state == ServingState::kServing;
   for (const auto& executor : parts.executors->all()) AddDevice(*executor, ready, &info);
   for (const auto& executor : parts.executors->all()) AddFamilies(*executor->backend(), *parts.registry, &info);

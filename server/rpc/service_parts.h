@@ -23,6 +23,7 @@
 #include "server/observe/metrics.h"
 #include "server/profiling/profiler.h"
 #include "server/sessions/session_store.h"
+#include "server/shared_memory/region_store.h"
 
 namespace tensord::server {
 
@@ -46,6 +47,8 @@ struct ServiceParts {
   CallGate* gate = nullptr;
   const Authenticator* authenticator = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
+  RegionStore* regions = nullptr;      // null: no memory is shared
+  std::string shared_memory_socket;    // where clients get some; empty: nowhere
   RateLimiter* rates = nullptr;
   Metrics* metrics = nullptr;
   SegmentTimes* segment_times = nullptr;

@@ -27,6 +27,10 @@ void FuzzEinsum(absl::string_view text);
 // from any slices as protobuf does.
 void FuzzReceivedExecute(absl::string_view bytes);
 
+// Packets for the broker of shared memory, each behind a byte with its length, of one connection. Every one is
+// answered, limits hold, and nothing is left of the connection.
+void FuzzBrokerPackets(absl::string_view bytes);
+
 // The file of callers. What is refused is refused by its line.
 void FuzzIdentityTable(absl::string_view text);
 

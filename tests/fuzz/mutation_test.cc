@@ -166,5 +166,14 @@ TEST(MutationTest, TraceContextsSurvive) {
              &FuzzTraceContext, 9, 5'000);
 }
 
+TEST(MutationTest, PacketsOfTheBrokerSurvive) {
+  const auto packet = [](const std::string& bytes) { return std::string(1, static_cast<char>(bytes.size())) + bytes; };
+  const std::string small = packet("\x12\x02\x08\x40"), large = packet("\x12\x05\x08\xff\xff\xff\x7f");
+  const std::string named = packet(Field(1, "Bearer x") + "\x12\x03\x08\x80\x20");
+  const std::string free = packet(Field(3, Field(1, std::string(32, 'a'))));
+  RunMutants({small + small + large + free, named + small, free + packet("") + small + packet("\xff\xff")},
+             &FuzzBrokerPackets, 9, 1'000);
+}
+
 }  // namespace
 }  // namespace tensord

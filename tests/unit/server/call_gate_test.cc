@@ -131,5 +131,20 @@ TEST(CallGateTest, WatchersLearnOfTheDrainOnce) {
   EXPECT_EQ(late->count(), 1);
 }
 
+TEST(CallGateTest, BytesAreAddedToACallWhateverTheState) {
+  CallGate gate(100, 60);
+  gate.MoveTo(ServingState::kServing);
+  ASSERT_TRUE(gate.Enter(10, "a").ok());
+  gate.MoveTo(ServingState::kDraining);
+  EXPECT_TRUE(gate.Add(50, "a").ok()) << "what is in progress is finished";
+  EXPECT_EQ(DetailOf(gate.Add(1, "a"))->limit, "scheduling.tenant_in_flight_percent");
+  EXPECT_EQ(DetailOf(gate.Add(50, "b"))->limit, "in_flight_bytes");
+  EXPECT_EQ(gate.snapshot().bytes, 60);
+  gate.Remove(50, "a");
+  EXPECT_EQ(gate.snapshot().calls, 1);
+  gate.Leave(10, "a");
+  EXPECT_EQ(gate.snapshot().bytes, 0);
+}
+
 }  // namespace
 }  // namespace tensord::server

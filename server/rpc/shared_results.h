@@ -1,0 +1,36 @@
+#ifndef TENSORD_SERVER_RPC_SHARED_RESULTS_H_
+#define TENSORD_SERVER_RPC_SHARED_RESULTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/runtime/run.h"
+#include "server/shared_memory/region_store.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::server {
+
+// The places in shared memory into which a request wants results, found before its run, and kept while it goes on also
+// where the client takes its region back. Confined to its request.
+class SharedResults {
+ public:
+  // What RegionStore::Find refuses; UNSUPPORTED_REQUEST where the server shares no memory.
+  static absl::StatusOr<SharedResults> Find(const v1::ExecuteRequest& request, const RegionStore* regions,
+                                            const std::string& tenant);
+
+  // Copies the results that are to be sent and fit there. By result: whether it is there now; empty: none is.
+  std::vector<bool> Write(absl::Span<const HostTensor> results) const;
+
+ private:
+  std::vector<SharedPart> parts_;  // by result, no region where none is wanted; or empty
+};
+
+// UNSUPPORTED_REQUEST where the server shares no memory.
+absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant, const std::string& region,
+                                      int64_t offset, int64_t size_bytes);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_RPC_SHARED_RESULTS_H_

@@ -1,0 +1,63 @@
+#ifndef TENSORD_SERVER_SHARED_MEMORY_BROKER_CLIENT_H_
+#define TENSORD_SERVER_SHARED_MEMORY_BROKER_CLIENT_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/identity/authenticator.h"
+#include "server/lifecycle/call_gate.h"
+#include "server/shared_memory/broker_refusals.h"
+#include "server/shared_memory/region_store.h"
+#include "tensord/v1/shared_memory.pb.h"
+
+namespace tensord::server {
+
+// What the broker decides by. They outlive it; each is thread-safe.
+struct BrokerParts {
+  RegionStore* regions = nullptr;
+  const Authenticator* authenticator = nullptr;
+  const CallGate* gate = nullptr;
+  BrokerRefusals* refusals = nullptr;
+};
+
+// Beyond it a packet is refused.
+inline constexpr size_t kMaxBrokerPacketBytes = size_t{16} << 10;
+
+// One connection to the broker, without its socket: answers packets, and owns the regions that it handed out, which go
+// with it. Any bytes are allowed. Confined to the broker's thread.
+class BrokerClient {
+ public:
+  struct Answer {
+    v1::SharedMemoryReply reply;
+    SharedRegionPtr region;  // whose descriptor goes with the reply; null: none
+  };
+
+  // `peer` is for the audit.
+  BrokerClient(const BrokerParts& parts, std::string peer) : parts_(parts), peer_(std::move(peer)) {}
+  ~BrokerClient();
+  BrokerClient(const BrokerClient&) = delete;
+  BrokerClient& operator=(const BrokerClient&) = delete;
+
+  // A refusal is an answer too.
+  Answer Handle(absl::string_view packet);
+  // What those are told who are not let in.
+  static Answer Refused(const absl::Status& status);
+
+ private:
+  absl::StatusOr<Answer> Decide(absl::string_view packet);
+  absl::StatusOr<Answer> Allocate(const std::string& authorization, int64_t size_bytes);
+  absl::StatusOr<Answer> Free(const std::string& region);
+
+  const BrokerParts& parts_;
+  const std::string peer_;
+  absl::flat_hash_set<std::string> regions_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SHARED_MEMORY_BROKER_CLIENT_H_

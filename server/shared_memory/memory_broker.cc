@@ -1,0 +1,175 @@
+#include "server/shared_memory/memory_broker.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kWithoutDescriptorsMs = 100;
+
+absl::Status SystemError(absl::string_view what, const std::string& path) {
+  return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
+}
+
+// Whether all of it went out. A client that does not read its answers is one to hang up on.
+bool Send(int connection, BrokerClient::Answer answer) {
+  const std::string bytes = answer.reply.SerializeAsString();
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  const int descriptor = answer.region == nullptr ? -1 : answer.region->TakeDescriptor();
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  const ssize_t sent = sendmsg(connection, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (descriptor >= 0) close(descriptor);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MemoryBroker>> MemoryBroker::Start(Options options, const BrokerParts& parts) {
+  std::unique_ptr<MemoryBroker> broker(new MemoryBroker(std::move(options), parts));
+  RETURN_IF_ERROR(broker->Listen());
+  broker->thread_ = std::thread([self = broker.get()] { self->Loop(); });
+  return broker;
+}
+
+absl::Status MemoryBroker::Listen() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (options_.path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat("the path of a socket is too long: ", options_.path));
+  }
+  std::memcpy(address.sun_path, options_.path.data(), options_.path.size());
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (wake_ < 0 || listener < 0) return SystemError("cannot make a socket for", options_.path);
+  // Closed to others from the moment on in which it is there; whom it is opened to is looked at one by one.
+  if (fchmod(listener, 0600) != 0 ||
+      bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      (!options_.uids.empty() && chmod(options_.path.c_str(), 0666) != 0) || listen(listener, SOMAXCONN) != 0) {
+    const absl::Status status = SystemError("cannot listen at", options_.path);
+    close(listener);
+    return status;
+  }
+  listener_ = listener;  // from now on the path is ours to remove
+  packet_.resize(kMaxBrokerPacketBytes + 1);
+  return absl::OkStatus();
+}
+
+MemoryBroker::~MemoryBroker() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    while (write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+  }
+  parts_.regions->LeaveToClients();
+  for (auto& [connection, client] : clients_) {
+    client.reset();
+    close(connection);
+  }
+  if (listener_ >= 0) {
+    unlink(options_.path.c_str());
+    close(listener_);
+  }
+  if (wake_ >= 0) close(wake_);
+}
+
+void MemoryBroker::Loop() {
+  std::vector<pollfd> waited;
+  while (true) {
+    waited = {{.fd = wake_, .events = POLLIN, .revents = 0}, {.fd = listener_, .events = POLLIN, .revents = 0}};
+    for (const auto& [connection, client] : clients_) {
+      waited.push_back({.fd = connection, .events = POLLIN, .revents = 0});
+    }
+    if (poll(waited.data(), waited.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      return;
+    }
+    if (waited[0].revents != 0) return;
+    for (size_t i = 2; i < waited.size(); ++i) {
+      if (waited[i].revents == 0) continue;
+      const auto client = clients_.find(waited[i].fd);
+      if (Serve(client->first, client->second.get())) continue;
+      const int connection = client->first;
+      clients_.erase(client);  // its regions first: who sees the end of the connection sees their end
+      close(connection);
+    }
+    if (waited[1].revents != 0) Accept();
+  }
+}
+
+absl::Status MemoryBroker::AdmitUser(int connection, std::string* peer) const {
+  ucred who{};
+  socklen_t size = sizeof(who);
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) {
+    return Refuse(Refusal::kInternal, "the system does not say who connects");
+  }
+  *peer = absl::StrCat("unix: process ", who.pid, " of user ", who.uid);
+  if (who.uid == geteuid() || std::find(options_.uids.begin(), options_.uids.end(), who.uid) != options_.uids.end()) {
+    return absl::OkStatus();
+  }
+  return Refuse(Refusal::kPermissionDenied,
+                absl::StrCat("user ", who.uid, " may have no shared memory; shared_memory.uids names who may"));
+}
+
+void MemoryBroker::Accept() {
+  const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (connection < 0) {
+    // Where there are no descriptors left, somebody still waits and poll would return at once for ever.
+    if (errno == EMFILE || errno == ENFILE) {
+      pollfd wake{.fd = wake_, .events = POLLIN, .revents = 0};
+      poll(&wake, 1, kWithoutDescriptorsMs);
+    }
+    return;
+  }
+  std::string peer;
+  absl::Status admitted = AdmitUser(connection, &peer);
+  if (!admitted.ok()) {
+    parts_.refusals->Count(BrokerRefusal::kUser);
+  } else if (static_cast<int64_t>(clients_.size()) >= options_.max_connections) {
+    parts_.refusals->Count(BrokerRefusal::kLimit);
+    admitted = RefuseLimit("shared_memory.connections", options_.max_connections,
+                           static_cast<int64_t>(clients_.size()) + 1, "connections for shared memory");
+  }
+  if (!admitted.ok()) {
+    Send(connection, BrokerClient::Refused(admitted));
+    close(connection);
+    return;
+  }
+  clients_[connection] = std::make_unique<BrokerClient>(parts_, std::move(peer));
+}
+
+bool MemoryBroker::Serve(int connection, BrokerClient* client) {
+  // Descriptors that a client sends along are closed by the kernel: nobody takes them.
+  const ssize_t received = recv(connection, packet_.data(), packet_.size(), MSG_DONTWAIT);
+  if (received < 0) return errno == EAGAIN || errno == EINTR;
+  if (received == 0) return false;
+  return Send(connection, client->Handle({packet_.data(), static_cast<size_t>(received)}));
+}
+
+}  // namespace tensord::server

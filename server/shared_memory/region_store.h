@@ -1,0 +1,82 @@
+#ifndef TENSORD_SERVER_SHARED_MEMORY_REGION_STORE_H_
+#define TENSORD_SERVER_SHARED_MEMORY_REGION_STORE_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/mutex.h"
+#include "server/shared_memory/shared_region.h"
+
+namespace tensord::server {
+
+// A part of a region, and what keeps it.
+struct SharedPart {
+  SharedRegionPtr region;
+  char* bytes = nullptr;
+  int64_t size_bytes = 0;
+};
+
+// Offsets into regions are multiples of it, so that a tensor there is aligned as backends want it.
+inline constexpr int64_t kSharedAlignment = 64;
+
+// The regions of all tenants, by id, held to limits before memory is taken. A region that was removed counts until the
+// last request that uses it is done. Another tenant's region is none. Thread-safe; regions may outlive it.
+class RegionStore {
+ public:
+  struct Limits {
+    int64_t region_bytes = std::numeric_limits<int64_t>::max();
+    int64_t tenant_bytes = std::numeric_limits<int64_t>::max();
+    int64_t bytes = std::numeric_limits<int64_t>::max();
+    int64_t tenant_regions = std::numeric_limits<int64_t>::max();
+  };
+  struct Stats {
+    int64_t regions = 0;
+    int64_t bytes = 0;
+  };
+
+  explicit RegionStore(const Limits& limits) : limits_(limits) {}
+  RegionStore(const RegionStore&) = delete;
+  RegionStore& operator=(const RegionStore&) = delete;
+
+  // ATTRIBUTE_INVALID unless `size_bytes` is positive; LIMIT_EXCEEDED, naming the limit; OUT_OF_MEMORY.
+  absl::StatusOr<SharedRegionPtr> Allocate(const std::string& tenant, int64_t size_bytes);
+  // From now on nobody finds it.
+  void Remove(const std::string& id);
+
+  // Before the end of the server: what is there now stays with its clients.
+  void LeaveToClients();
+
+  // REGION_UNKNOWN, and REGION_RANGE where the part is not inside the region or not aligned.
+  absl::StatusOr<SharedPart> Find(absl::string_view tenant, const std::string& id, int64_t offset,
+                                  int64_t size_bytes) const;
+
+  Stats stats() const { return use_->Total(); }
+
+ private:
+  // What there is, by tenant; kept by the regions too.
+  class Use {
+   public:
+    absl::Status Take(const Limits& limits, const std::string& tenant, int64_t bytes);
+    void GiveBack(const std::string& tenant, int64_t bytes);
+    Stats Total() const;
+
+   private:
+    mutable Mutex mutex_;
+    Stats total_ ABSL_GUARDED_BY(mutex_);
+    absl::flat_hash_map<std::string, Stats> tenants_ ABSL_GUARDED_BY(mutex_);  // those with regions
+  };
+
+  const Limits limits_;
+  const std::shared_ptr<Use> use_ = std::make_shared<Use>();
+  mutable Mutex mutex_;
+  absl::flat_hash_map<std::string, SharedRegionPtr> regions_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SHARED_MEMORY_REGION_STORE_H_

@@ -1,0 +1,245 @@
+// The socket that hands out shared memory: who gets some, how much, and for how long.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/fingerprint.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/broker_socket.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/testlib/tls/private_folder.h"
+
+namespace tensord {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+class MemoryBrokerTest : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/m"; }
+  InProcessServer& Start(std::vector<std::string> settings = {}) {
+    settings.push_back("shared_memory.listen=unix:" + path());
+    server_ = std::make_unique<InProcessServer>(settings);
+    return *server_;
+  }
+  server::RegionStore::Stats Stats() { return server_->parts().regions->stats(); }
+  bool NothingIsLeft() {
+    return WaitFor([&] { return Stats().regions == 0 && Stats().bytes == 0; });
+  }
+  double Refused(const std::string& reason) { return server_->Metric("tensord_shared_memory_refusals_total", reason); }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<InProcessServer> server_;
+};
+
+TEST_F(MemoryBrokerTest, ARegionIsZeroedAndItsSizeIsSealed) {
+  Start();
+  BrokerSocket broker(path());
+  const BrokerSocket::Region region = broker.Take(kMiB + 1);
+  EXPECT_EQ(region.id().size(), 32u);
+  EXPECT_EQ(region.size_bytes() % sysconf(_SC_PAGESIZE), 0);
+  EXPECT_EQ(std::string(region.bytes(), 64), std::string(64, '\0'));
+  EXPECT_EQ(fcntl(region.descriptor(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  EXPECT_NE(ftruncate(region.descriptor(), 0), 0) << "what the server has mapped would be gone";
+  EXPECT_NE(ftruncate(region.descriptor(), 2 * region.size_bytes()), 0);
+  EXPECT_EQ(Stats().regions, 1);
+  EXPECT_EQ(Stats().bytes, region.size_bytes());
+  EXPECT_EQ(broker.Free(region.id()), "OK");
+  EXPECT_EQ(broker.Free(region.id()), "REGION_UNKNOWN");
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(MemoryBrokerTest, TheSocketIsItsOwnersAlone) {
+  Start();
+  struct stat info {};
+  ASSERT_EQ(stat(path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(MemoryBrokerTest, WhoClosesTheConnectionGivesItsRegionsBack) {
+  Start();
+  BrokerSocket other(path());
+  const BrokerSocket::Region kept = other.Take(kMiB);
+  {
+    BrokerSocket broker(path());
+    const BrokerSocket::Region one = broker.Take(kMiB), two = broker.Take(3 * kMiB);
+    EXPECT_EQ(Stats().regions, 3);
+    EXPECT_EQ(other.Free(one.id()), "REGION_UNKNOWN") << "another connection's";
+    std::memset(two.bytes(), 1, static_cast<size_t>(two.size_bytes()));
+    broker.Close();
+    EXPECT_TRUE(WaitFor([&] { return Stats().regions == 1; }));
+    EXPECT_EQ(two.bytes()[0], 0) << "a mapping that is kept holds none of the server's pages";
+  }
+  EXPECT_EQ(Stats().bytes, kMiB);
+}
+
+TEST_F(MemoryBrokerTest, AClientThatIsKilledLeavesNothing) {
+  Start();
+  std::array<int, 2> told{};
+  ASSERT_EQ(pipe2(told.data(), O_CLOEXEC), 0);
+  v1::SharedMemoryRequest request;
+  request.mutable_allocate()->set_byte_count(kMiB);
+  const std::string packet = request.SerializeAsString();
+  const pid_t child = fork();
+  if (child == 0) {
+    BrokerSocket* const mine = new BrokerSocket(path());  // never closed
+    int descriptor = -1;
+    const v1::SharedMemoryReply reply = mine->Ask(packet, &descriptor);
+    const char ok = reply.has_error() ? '0' : '1';
+    if (write(told[1], &ok, 1) != 1) _exit(1);
+    while (true) pause();
+  }
+  char ok = 0;
+  ASSERT_EQ(read(told[0], &ok, 1), 1);
+  EXPECT_EQ(ok, '1');
+  EXPECT_EQ(Stats().regions, 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(NothingIsLeft());
+  close(told[0]);
+  close(told[1]);
+}
+
+TEST_F(MemoryBrokerTest, EachLimitIsNamed) {
+  Start({"shared_memory.region_bytes=4194304", "shared_memory.tenant_bytes=8388608", "shared_memory.bytes=6291456",
+         "shared_memory.tenant_regions=3"});
+  BrokerSocket broker(path());
+  v1::SharedMemoryReply reply;
+  EXPECT_EQ(broker.Allocate(5 * kMiB, "", &reply), "LIMIT_EXCEEDED");
+  EXPECT_EQ(reply.error().detail().limit(), "shared_memory.region_bytes");
+  EXPECT_EQ(reply.error().detail().limit_value(), 4 * kMiB);
+  EXPECT_EQ(reply.error().detail().actual_value(), 5 * kMiB);
+  EXPECT_EQ(broker.Allocate(std::numeric_limits<int64_t>::max(), "", &reply), "LIMIT_EXCEEDED");
+  for (const int64_t none : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_EQ(broker.Allocate(none), "ATTRIBUTE_INVALID");
+  }
+  EXPECT_EQ(broker.Allocate(4 * kMiB), "OK");
+  EXPECT_EQ(broker.Allocate(4 * kMiB, "", &reply), "LIMIT_EXCEEDED");
+  EXPECT_EQ(reply.error().detail().limit(), "shared_memory.bytes");
+  EXPECT_EQ(broker.Allocate(1), "OK");
+  EXPECT_EQ(broker.Allocate(1), "OK");
+  EXPECT_EQ(broker.Allocate(1, "", &reply), "LIMIT_EXCEEDED");
+  EXPECT_EQ(reply.error().detail().limit(), "shared_memory.tenant_regions");
+  EXPECT_EQ(Refused("limit"), 4);
+  EXPECT_EQ(server_->Metric("tensord_shared_memory_regions", ""), -1) << "no label";
+}
+
+TEST_F(MemoryBrokerTest, ATenantsBytesAreLimited) {
+  Start({"shared_memory.tenant_bytes=1048576"});
+  BrokerSocket one(path()), two(path());
+  EXPECT_EQ(one.Allocate(kMiB), "OK");
+  v1::SharedMemoryReply reply;
+  EXPECT_EQ(two.Allocate(1, "", &reply), "LIMIT_EXCEEDED");
+  EXPECT_EQ(reply.error().detail().limit(), "shared_memory.tenant_bytes");
+  one.Close();
+  EXPECT_TRUE(WaitFor([&] { return two.Allocate(1) == "OK"; }));
+}
+
+TEST_F(MemoryBrokerTest, ConnectionsAreLimited) {
+  Start({"shared_memory.connections=2"});
+  BrokerSocket one(path()), two(path());
+  EXPECT_EQ(one.Allocate(1), "OK");
+  EXPECT_EQ(two.Allocate(1), "OK");
+  BrokerSocket three(path());
+  int descriptor = -1;
+  const v1::SharedMemoryReply told = three.Read(&descriptor);
+  EXPECT_EQ(told.error().detail().limit(), "shared_memory.connections");
+  EXPECT_EQ(three.Read(&descriptor).ByteSizeLong(), 0u) << "and it is hung up on";
+  EXPECT_EQ(one.Allocate(1), "OK");
+}
+
+TEST_F(MemoryBrokerTest, BrokenPacketsAreAnsweredAndHurtNobody) {
+  Start();
+  BrokerSocket broker(path());
+  const BrokerSocket::Region region = broker.Take(1);
+  int descriptor = -1;
+  EXPECT_EQ(broker.Ask("\xff\xff\xff", &descriptor).error().detail().reason(), "MALFORMED_MESSAGE");
+  EXPECT_EQ(broker.Ask(std::string(100000, 'x'), &descriptor).error().detail().reason(), "MALFORMED_MESSAGE");
+  v1::SharedMemoryRequest nothing;
+  nothing.set_authorization("Bearer x");
+  EXPECT_EQ(broker.Ask(nothing.SerializeAsString(), &descriptor).error().detail().reason(), "UNSUPPORTED_REQUEST");
+  EXPECT_EQ(broker.Free("no region"), "REGION_UNKNOWN");
+  EXPECT_EQ(Stats().regions, 1);
+  EXPECT_EQ(broker.Free(region.id()), "OK");
+  EXPECT_EQ(Refused("malformed"), 4);
+}
+
+TEST_F(MemoryBrokerTest, AsksForATokenWhereCallsDo) {
+  PrivateFolder secrets;
+  const std::string file = secrets.Write(
+      "callers", "a execute " + Fingerprint::Of("token-a").ToHex() + "\nb read " + Fingerprint::Of("token-b").ToHex());
+  Start({"identity.file=" + file, "identity.trust_unix_sockets=false"});
+  BrokerSocket broker(path());
+  EXPECT_EQ(broker.Allocate(1), "UNAUTHENTICATED");
+  EXPECT_EQ(broker.Allocate(1, "Bearer nobody's"), "UNAUTHENTICATED");
+  EXPECT_EQ(broker.Allocate(1, "Bearer token-b"), "PERMISSION_DENIED") << "b may not execute";
+  EXPECT_EQ(broker.Allocate(1, "Bearer token-a"), "OK");
+  EXPECT_EQ(Refused("caller"), 3);
+}
+
+TEST_F(MemoryBrokerTest, OtherUsersAreNamedOrGetNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr uid_t kNobody = 65534, kNamed = 65533;
+  Start({"shared_memory.uids=65533"});
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  // 0: it got memory; 1: it was refused; 2: it could not connect.
+  const auto outcome = [&](uid_t user) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setresuid(user, user, user) != 0) _exit(9);
+      BrokerSocket broker(path());
+      if (!broker.connected()) _exit(2);
+      int descriptor = -1;
+      v1::SharedMemoryRequest request;
+      request.mutable_allocate()->set_byte_count(1);
+      _exit(broker.Ask(request.SerializeAsString(), &descriptor).has_error() ? 1 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(outcome(kNamed), 0);
+  EXPECT_EQ(outcome(kNobody), 1);
+  EXPECT_EQ(Refused("user"), 1);
+}
+
+TEST_F(MemoryBrokerTest, AServerThatEndsLeavesWhatItsClientsHave) {
+  InProcessServer& server = Start();
+  BrokerSocket broker(path());
+  const BrokerSocket::Region region = broker.Take(kMiB);
+  std::memset(region.bytes(), 7, static_cast<size_t>(region.size_bytes()));
+  server.RequestStop();
+  server.WaitUntilStopped();
+  int descriptor = -1;
+  EXPECT_EQ(broker.Read(&descriptor).ByteSizeLong(), 0u);
+  EXPECT_EQ(region.bytes()[kMiB - 1], 7) << "results that its client still reads";
+  EXPECT_NE(access(path().c_str(), F_OK), 0) << "the socket is removed";
+}
+
+TEST_F(MemoryBrokerTest, ASocketOfAServerThatIsGoneIsTakenAndThatOfALivingOneIsNot) {
+  Start();
+  const auto second = server::Daemon::Start([&] {
+    server::ServerConfig config;
+    config.add_listen("unix:" + folder_.path() + "/other");
+    config.mutable_shared_memory()->set_listen("unix:" + path());
+    return config;
+  }());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  BrokerSocket broker(path());
+  EXPECT_EQ(broker.Allocate(1), "OK");
+}
+
+}  // namespace
+}  // namespace tensord
