@@ -10,6 +10,7 @@
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/health.h"
+#include "clients/cpp/shared_call.h"
 #include "clients/cpp/tensor_transfer.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -75,7 +76,21 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }
   auto stubs = std::make_unique<Stubs>(channel);
-  return std::unique_ptr<Client>(new Client(std::move(options), std::move(stubs)));
+  std::unique_ptr<Client> client(new Client(std::move(options), std::move(stubs)));
+  if (client->options_.shared_memory) client->FindSharedMemory();
+  return client;
+}
+
+void Client::FindSharedMemory() {
+  const absl::StatusOr<v1::ServerInfo> info = GetServerInfo();
+  if (!info.ok() || !info->has_shared_memory()) return;
+  std::string authorization;
+  for (const auto& [key, value] : options_.metadata) {
+    if (key == "authorization") authorization = value;
+  }
+  absl::StatusOr<std::shared_ptr<SharedMemory>> memory =
+      SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization));
+  if (memory.ok()) shared_memory_ = *std::move(memory);
 }
 
 Client::Client(ConnectOptions options, std::unique_ptr<Stubs> stubs)
@@ -136,17 +151,52 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
                                               const ExecuteOptions& options) {
   request.set_priority(options.priority);
   request.set_profile(options.profile);
-  absl::StatusOr<grpc::ByteBuffer> message = EncodeExecuteRequest(request, arguments);
+  absl::StatusOr<ExecuteReply> reply = SendExecute(request, arguments, options, shared_memory_);
+  if (!reply.ok() && shared_memory_ != nullptr) {
+    const std::optional<ErrorDetail> detail = GetErrorDetail(reply.status());
+    if (detail.has_value() && detail->reason == "REGION_UNKNOWN") {  // refused before the run
+      shared_memory_->SetLost();
+      reply = SendExecute(request, arguments, options, nullptr);
+    }
+  }
+  if (!reply.ok()) return reply.status();
+  return ExecuteResult{.outputs = std::move(reply->outputs), .stats = std::move(reply->stats)};
+}
+
+absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& request,
+                                                 absl::Span<const HostTensor> arguments, const ExecuteOptions& options,
+                                                 const std::shared_ptr<SharedMemory>& memory) {
+  const std::string& fingerprint = request.fingerprint();
+  const bool learns = memory != nullptr && !fingerprint.empty();
+  SharedCall shared(memory, arguments, learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>());
+  absl::StatusOr<grpc::ByteBuffer> message;
+  if (shared.spaces().empty()) {
+    message = EncodeExecuteRequest(request, arguments, shared.places());
+  } else {
+    v1::ExecuteRequest with_spaces = request;
+    shared.SetSpaces(&with_spaces);
+    message = EncodeExecuteRequest(with_spaces, arguments, shared.places());
+  }
   if (!message.ok()) return message.status();
 
   grpc::ClientContext context;
   PrepareContext(options_, options.deadline, &context);
   grpc::ByteBuffer response;
   const grpc::Status status = CallWithBytes(stubs_->generic, context, kExecuteMethod, *message, &response);
-  if (!status.ok()) return ToAbslStatus(status);
-  absl::StatusOr<ExecuteReply> reply = DecodeExecuteResponse(response, options.order);
-  if (!reply.ok()) return reply.status();
-  return ExecuteResult{.outputs = std::move(reply->outputs), .stats = std::move(reply->stats)};
+  absl::StatusOr<ExecuteReply> reply;
+  if (status.ok()) {
+    reply = DecodeExecuteResponse(response, options.order, shared.spaces());
+  } else {
+    reply = ToAbslStatus(status);
+  }
+  if (!reply.ok()) {
+    shared.Forget();
+  } else if (learns) {
+    std::vector<size_t> sizes;
+    for (const HostTensor& output : reply->outputs) sizes.push_back(output.size_bytes());
+    result_sizes_.Learn(fingerprint, std::move(sizes));
+  }
+  return reply;
 }
 
 absl::StatusOr<ExecuteResult> Client::Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,

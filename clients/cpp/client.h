@@ -13,6 +13,8 @@
 #include "absl/types/span.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/result_sizes.h"
+#include "clients/cpp/shared_memory.h"
 #include "grpcpp/security/credentials.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -29,6 +31,9 @@ struct ConnectOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   // Sent with each call, for example an authorization token. Keys are lower-case.
   std::vector<std::pair<std::string, std::string>> metadata;
+  // Large tensors of Execute go through memory that client and server share, where the server offers some to this
+  // process; elsewhere in messages, as ever.
+  bool shared_memory = false;
 };
 
 struct ExecuteOptions {
@@ -46,6 +51,8 @@ struct ExecuteResult {
   std::vector<HostTensor> outputs;  // in the order of the program's outputs
   v1::ExecutionStats stats;
 };
+
+struct ExecuteReply;
 
 // A connection to one server. Thread-safe; calls block. A failed call is the server's canonical code and message, with
 // GetErrorDetail for what the server knows beyond them.
@@ -88,6 +95,8 @@ class Client {
   absl::StatusOr<Health> CheckHealth(absl::string_view service = "");
 
   const std::string& target() const { return options_.target; }
+  // Where tensors are sent from, and received into, without a copy; null where there is none.
+  const std::shared_ptr<SharedMemory>& shared_memory() const { return shared_memory_; }
 
  private:
   struct Stubs;
@@ -98,8 +107,15 @@ class Client {
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
 
+  // Connects to the server's shared memory, where there is some.
+  void FindSharedMemory();
+  absl::StatusOr<ExecuteReply> SendExecute(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments,
+                                           const ExecuteOptions& options, const std::shared_ptr<SharedMemory>& memory);
+
   ConnectOptions options_;
   std::unique_ptr<Stubs> stubs_;
+  std::shared_ptr<SharedMemory> shared_memory_;
+  ResultSizes result_sizes_;
 };
 
 // The options as the wire has them.

@@ -41,6 +41,22 @@ std::string ArgumentHeader(const HostTensor& tensor) {
   return result;
 }
 
+// One Argument that names a place in shared memory.
+std::string SharedArgument(const HostTensor& tensor, const SharedPlace& place) {
+  v1::Argument argument;
+  v1::SharedTensor* shared = argument.mutable_shared();
+  shared->set_dtype(ToWire(tensor.dtype()));
+  for (int64_t dim : tensor.shape()) shared->add_shape(dim);
+  shared->set_order(ToWire(tensor.order()));
+  shared->set_region(place.region);
+  shared->set_offset(place.offset);
+  const std::string bytes = argument.SerializeAsString();
+  std::string result;
+  AppendLengthDelimitedTag(v1::ExecuteRequest::kArgumentsFieldNumber, &result);
+  AppendVarint(bytes.size(), &result);
+  return result + bytes;
+}
+
 // How many bytes of `request` protobuf writes after the arguments.
 size_t SizeAfterArguments(const v1::ExecuteRequest& request) {
   v1::ExecuteRequest tail;
@@ -109,10 +125,24 @@ bool ReadTensor(WireCursor& cursor, uint64_t end, WireTensor* tensor) {
   return cursor.position() == end;
 }
 
-bool ReadResult(WireCursor& cursor, uint64_t end, WireTensor* tensor) {
+// `space`: where the server may have put the data.
+bool ReadResult(WireCursor& cursor, uint64_t end, const ResultSpace& space, WireTensor* tensor) {
   while (cursor.position() < end) {
     WireCursor::Tag tag;
     if (!cursor.ReadTag(&tag)) return false;
+    if (tag.number == v1::Result::kSharedFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
+      uint64_t shared_end;
+      std::string bytes;
+      v1::SharedSpace shared;
+      if (space.bytes == nullptr || !cursor.ReadLength(end, &shared_end) ||
+          !cursor.ReadString(shared_end - cursor.position(), &bytes) || !shared.ParseFromString(bytes) ||
+          shared.byte_count() < 0 || static_cast<uint64_t>(shared.byte_count()) > space.size_bytes) {
+        return false;
+      }
+      tensor->data = space.bytes;
+      tensor->size_bytes = static_cast<uint64_t>(shared.byte_count());
+      continue;
+    }
     if (tag.number == v1::Result::kTensorFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
       uint64_t tensor_end;
       if (!cursor.ReadLength(end, &tensor_end) || !ReadTensor(cursor, tensor_end, tensor)) return false;
@@ -146,7 +176,8 @@ absl::StatusOr<HostTensor> ToHostTensor(WireTensor wire, MemoryOrder default_ord
 }  // namespace
 
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& request,
-                                                      absl::Span<const HostTensor> arguments) {
+                                                      absl::Span<const HostTensor> arguments,
+                                                      absl::Span<const std::optional<SharedPlace>> places) {
   const size_t fields_bytes = request.ByteSizeLong();
   if (fields_bytes > kMaxHeaderBytes) {
     return absl::InvalidArgumentError(
@@ -159,7 +190,14 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& 
   std::vector<grpc::Slice> slices;
   slices.reserve(2 * arguments.size() + 1);
   std::string header = fields.substr(0, size_before_arguments);
-  for (const HostTensor& tensor : arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const HostTensor& tensor = arguments[i];
+    if (!places.empty() && places[i].has_value()) {
+      const std::string argument = SharedArgument(tensor, *places[i]);
+      message_bytes += argument.size();
+      header += argument;
+      continue;
+    }
     const std::string argument_header = ArgumentHeader(tensor);
     message_bytes += argument_header.size() + tensor.size_bytes();
     header += argument_header;
@@ -180,7 +218,8 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& 
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order) {
+absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order,
+                                                   absl::Span<const ResultSpace> spaces) {
   std::optional<WireCursor> cursor = WireCursor::Open(response);
   if (!cursor.has_value()) return Malformed();
   ExecuteReply reply;
@@ -203,7 +242,8 @@ absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& respo
       continue;
     }
     WireTensor wire;
-    if (!ReadResult(*cursor, end, &wire)) return Malformed();
+    const size_t index = reply.outputs.size();
+    if (!ReadResult(*cursor, end, index < spaces.size() ? spaces[index] : ResultSpace(), &wire)) return Malformed();
     absl::StatusOr<HostTensor> output = ToHostTensor(std::move(wire), default_order);
     if (!output.ok()) return output.status();
     reply.outputs.push_back(*std::move(output));

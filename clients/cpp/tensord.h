@@ -15,6 +15,7 @@
 #include "clients/cpp/indexing.h"
 #include "clients/cpp/reduction.h"
 #include "clients/cpp/run_time_sizes.h"
+#include "clients/cpp/shared_memory.h"
 #include "clients/cpp/structural.h"
 #include "clients/cpp/tensor.h"
 

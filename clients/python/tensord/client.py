@@ -11,6 +11,7 @@ import numpy as np
 from tensord import contract, dtypes, errors, transfer, wire
 from tensord.access import Access
 from tensord.session import Donation, RemoteArray, Session, remote_of
+from tensord.shared_memory import SharedCall, SharedMemory
 
 _SERVICE = "/tensord.v1.Compute/"
 # For messages of many megabytes; gRPC's own frames are made for small ones.
@@ -106,10 +107,11 @@ class Client:
     server shows as td.Unavailable in the first call. Owns its channel: close it, or use it in a `with`.
     timeout is the deadline of every call, in seconds, None for none; each call may name its own. credentials
     (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call. access, a td.Access, sets both
-    from files and a token; without it the environment does. Failures raise td.Error and its subclasses.
+    from files and a token; without it the environment does. shared_memory: large arrays of calls go through memory that
+    client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
     """
 
-    def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None):
+    def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
         self.target = target or default_target()
         self.timeout = timeout
         access = Access.from_environment() if access is None else access
@@ -124,6 +126,7 @@ class Client:
         )
         self._calls = {}
         self._lock = threading.Lock()
+        self._wants_memory, self._memory, self._memory_lock = shared_memory, None, threading.Lock()
 
     def __enter__(self):
         return self
@@ -137,6 +140,24 @@ class Client:
     def close(self):
         """Ends the connection; calls under way are cancelled."""
         self._channel.close()
+
+    @property
+    def shared_memory(self):
+        """The SharedMemory of this client; None where it was not asked for, or the server gives this process none."""
+        if self._wants_memory:
+            with self._memory_lock:
+                if self._wants_memory:
+                    self._memory = self._find_memory()
+                    self._wants_memory = False
+        return self._memory
+
+    def _find_memory(self):
+        path = self.server_info().shared_memory.socket
+        authorization = dict(self._metadata).get("authorization", "")
+        try:
+            return SharedMemory(path, authorization) if path else None
+        except OSError:
+            return None
 
     # ---- Programs ----
 
@@ -189,6 +210,8 @@ class Client:
         is true come back as RemoteArrays.
         """
         alignment = alignment or wire.ResponseAlignment()
+        memory = self.shared_memory
+        shared = SharedCall(memory, alignment.result_bytes) if memory and not memory.lost else None
         request_id = alignment.request_id()
         handles = [session.new_handle() if kept else "" for kept in keep]
         request = self.encode_run(
@@ -201,12 +224,25 @@ class Client:
             disabled_passes=disabled_passes,
             priority=priority,
             profile=profile,
+            shared=shared,
         )
         begin = time.perf_counter()
-        response = self._call("Execute", request, timeout)
+        try:
+            response = self._call("Execute", request, timeout)
+        except BaseException as failure:
+            if not shared:
+                raise
+            shared.forget()
+            if not isinstance(failure, errors.FailedPrecondition) or failure.reason != "REGION_UNKNOWN":
+                raise
+            memory.lost = True  # another server: what it refused has not run
+            options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
+            return self.execute(
+                program, arguments, timeout=timeout, session=session, keep=keep, alignment=alignment, **options
+            )
         round_trip_time = time.perf_counter() - begin
         try:
-            payloads, stats, error = wire.decode_execute_response(response)
+            payloads, stats, error = wire.decode_execute_response(response, shared.spaces if shared else ())
         except wire.MalformedResponse as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
         if error is not None:
@@ -230,17 +266,24 @@ class Client:
         priority=0,
         profile=False,
         pipeline=None,
+        shared=None,
     ):
         """Bytes of the request; `handles` names the results to keep, "" for others. In a pipeline, what it donates is
         gone at once."""
         typed = [_typed(argument, session, pipeline) for argument in arguments]
+        if shared:
+            typed = [shared.argument(one) for one in typed]
+            handles = list(handles) + [""] * (len(shared.spaces) - len(handles))
         named = isinstance(program, str)
         request = wire.encode_execute_request(
             typed,
             fingerprint=program if named else "",
             graph=b"" if named else program.SerializeToString(),
             options=b"" if named else compile_options(device, disabled_passes).SerializeToString(),
-            results=[_result_option(handle) for handle in handles],
+            results=[
+                _result_option(handle, shared.space_of(index) if shared and not handle else None)
+                for index, handle in enumerate(handles)
+            ],
             session=session.id if session else "",
             priority=priority,
             profile=profile,
@@ -360,19 +403,26 @@ def _typed(argument, session, pipeline=None):
     return wire.contiguous(array, dtype), dtype
 
 
-def _result_option(handle):
+def _result_option(handle, space=None):
     delivery = contract.DELIVERIES["DELIVERY_KEEP" if handle else "DELIVERY_INLINE"]
-    return contract.ResultOption(delivery=delivery, handle=handle).SerializeToString()
+    return contract.ResultOption(delivery=delivery, handle=handle, shared=space).SerializeToString()
 
 
 _default_lock = threading.Lock()
 _default_client = None
 
 
-def connect(target=None, *, timeout=None, credentials=None, metadata=(), access=None):
+def connect(target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
     """A Client, which from now on serves td.compile and td.evaluate where they are given no other."""
     global _default_client
-    client = Client(target, timeout=timeout, credentials=credentials, metadata=metadata, access=access)
+    client = Client(
+        target,
+        timeout=timeout,
+        credentials=credentials,
+        metadata=metadata,
+        access=access,
+        shared_memory=shared_memory,
+    )
     with _default_lock:
         _default_client = client
     return client

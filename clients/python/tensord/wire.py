@@ -20,7 +20,8 @@ _REQUEST_ID, _FINGERPRINT, _GRAPH, _OPTIONS, _ARGUMENTS, _RESULTS, _SESSION, _PR
     0x40,
     0x48,
 )
-_ARGUMENT_TENSOR, _ARGUMENT_HANDLE, _ARGUMENT_DONATED = 0x0A, 0x12, 0x1A
+_ARGUMENT_TENSOR, _ARGUMENT_HANDLE, _ARGUMENT_DONATED, _ARGUMENT_SHARED = 0x0A, 0x12, 0x1A, 0x22
+_SHARED_REGION, _SHARED_OFFSET = 0x22, 0x28
 _TENSOR_DTYPE, _TENSOR_SHAPE, _TENSOR_ORDER, _TENSOR_DATA = 0x08, 0x12, 0x18, 0x7A
 
 _ALIGNMENT = 16
@@ -34,6 +35,15 @@ class Handle:
 
     def __init__(self, name, donated=False):
         self.name, self.donated = name, donated
+
+
+class Shared:
+    """Stands for an array in a region of shared memory, as an argument."""
+
+    __slots__ = ("region", "offset", "shape", "dtype")
+
+    def __init__(self, region, offset, shape, dtype):
+        self.region, self.offset, self.shape, self.dtype = region, offset, shape, dtype
 
 
 def varint(value):
@@ -65,7 +75,7 @@ def encode_execute_request(
 ):
     """Bytes of a contract.ExecuteRequest.
 
-    arguments: pairs (array, DType) of C-contiguous arrays, or Handles. graph, options and each of `results` are
+    arguments: pairs (array, DType) of C-contiguous arrays, or Handles, or Shareds. graph, options and each of `results` are
     serialized messages. Each array is copied once, into the result.
     """
     pieces = []
@@ -100,6 +110,13 @@ def _append_argument(pieces, argument):
         field = bytes([_ARGUMENT_DONATED if argument.donated else _ARGUMENT_HANDLE]) + varint(len(name)) + name
         _append(pieces, _ARGUMENTS, field)
         return
+    if isinstance(argument, Shared):
+        region = argument.region.encode()
+        field = tensor_header(argument.shape, argument.dtype) + bytes([_SHARED_REGION]) + varint(len(region)) + region
+        if argument.offset:
+            field += bytes([_SHARED_OFFSET]) + varint(argument.offset)
+        _append(pieces, _ARGUMENTS, bytes([_ARGUMENT_SHARED]) + varint(len(field)) + field)
+        return
     array, dtype = argument
     header = tensor_header(array.shape, dtype)
     if array.nbytes:
@@ -125,7 +142,8 @@ class MalformedResponse(ValueError):
 
 
 class Payload:
-    """One tensor of a response. `array`, None without data, views the response's bytes from `offset` on."""
+    """One tensor of a response. `array`, None without data, views the response's bytes from `offset` on; offset is
+    None for one in shared memory."""
 
     __slots__ = ("dtype", "shape", "array", "offset")
 
@@ -138,13 +156,15 @@ def request_id_of(data):
     return next((value for number, value in fields(data, 0, len(data)) if number == 1), 0)
 
 
-def decode_execute_response(data):
+def decode_execute_response(data, spaces=()):
     """(payloads, stats, error): a list of Payloads (None for a result without tensor), a contract.ExecutionStats, and a
-    contract.Error's bytes or None. Raises MalformedResponse."""
+    contract.Error's bytes or None. spaces: by result, the Block that its data may be in, or None. Raises
+    MalformedResponse."""
     payloads, stats, error = [], b"", None
     for number, value in fields(data, 0, len(data)):
         if number == 2:
-            payloads.append(_decode_result(data, *value))
+            space = spaces[len(payloads)] if len(payloads) < len(spaces) else None
+            payloads.append(_decode_result(data, *value, space))
         elif number == 3:
             stats = data[value[0] : value[1]]
         elif number == 4:
@@ -155,15 +175,19 @@ def decode_execute_response(data):
         raise MalformedResponse(f"unreadable statistics: {failure}") from None
 
 
-def _decode_result(data, begin, end):
-    payload = None
+def _decode_result(data, begin, end, space):
+    tensor = shared = None
     for number, value in fields(data, begin, end):
         if number == 1:
-            payload = _decode_tensor(data, *value)
-    return payload
+            tensor = value
+        elif number == 3:
+            shared = value
+    if shared and space is None:
+        _raise("a result in shared memory that was not asked for")
+    return tensor and _decode_tensor(data, *tensor, space if shared else None)
 
 
-def _decode_tensor(data, begin, end):
+def _decode_tensor(data, begin, end, space):
     dtype_number, shape, order, payload = 0, [], 0, (end, end)
     for number, value in fields(data, begin, end):
         if number == 1:
@@ -181,6 +205,12 @@ def _decode_tensor(data, begin, end):
     count = 1
     for size in shape:
         count *= size
+    if space is not None:
+        if count * dtype.itemsize > space.size:
+            _raise(f"{dtype}{tuple(shape)} in {space.size} bytes of shared memory")
+        array = space.array(dtype.numpy, count).reshape(shape, order="C" if order == contract.ROW_MAJOR else "F")
+        array.flags.writeable = False
+        return Payload(dtype, array.shape, array, None)
     length = payload[1] - payload[0]
     if length != count * dtype.itemsize:
         if length:
@@ -248,13 +278,15 @@ class ResponseAlignment:
 
     def __init__(self):
         self._id_bytes = 1
+        self.result_bytes = ()  # of the previous response
 
     def request_id(self):
         # The least id whose varint has that many bytes.
         return 1 if self._id_bytes == 1 else 1 << 7 * (self._id_bytes - 1)
 
     def learn(self, payloads, request_id):
-        if not payloads or payloads[0] is None or payloads[0].array is None:
+        self.result_bytes = tuple(0 if one is None or one.array is None else one.array.nbytes for one in payloads)
+        if not payloads or payloads[0] is None or payloads[0].array is None or payloads[0].offset is None:
             return
         used = len(varint(request_id))
         missing = -payloads[0].offset % _ALIGNMENT

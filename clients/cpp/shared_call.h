@@ -1,0 +1,42 @@
+#ifndef TENSORD_CLIENTS_CPP_SHARED_CALL_H_
+#define TENSORD_CLIENTS_CPP_SHARED_CALL_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "clients/cpp/host_tensor.h"
+#include "clients/cpp/shared_memory.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+
+// What of one call goes through shared memory: large arguments, which are copied there where they do not lie there, and
+// places for results that are expected to be large. Where there is no memory to be had they go in messages. Without
+// memory everything does. Confined to the call.
+class SharedCall {
+ public:
+  SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
+             absl::Span<const size_t> result_bytes);
+
+  // By argument; empty: none.
+  absl::Span<const std::optional<SharedPlace>> places() const { return places_; }
+  // By result, empty where there is none; or empty.
+  absl::Span<const ResultSpace> spaces() const { return spaces_; }
+  // Asks for results there.
+  void SetSpaces(v1::ExecuteRequest* request) const;
+  // The call failed, and a run may still go on: nothing of its memory is used for anything else.
+  void Forget();
+
+ private:
+  const std::shared_ptr<SharedMemory> memory_;  // null: there is none
+  std::vector<std::optional<SharedPlace>> places_;
+  std::vector<std::shared_ptr<char>> copies_;  // of arguments
+  std::vector<ResultSpace> spaces_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_SHARED_CALL_H_
