@@ -12,7 +12,7 @@ import numpy as np
 from stand_in_server import StandInServer
 import tensord as td
 from tensord import contract
-from tensord.crc32c import crc32c
+from tensord.crc32c import by_lanes, crc32c
 
 
 class ClientTest(unittest.TestCase):
@@ -200,7 +200,7 @@ class Transfers(ClientTest):
             bytes(range(32)): 0x46DD794E,
         }  # fmt: skip
         for data, checksum in published.items():
-            self.assertEqual(crc32c(data), checksum)
+            self.assertEqual([crc32c(data), by_lanes(data)], [checksum] * 2)
         data = np.random.default_rng(1).integers(0, 256, 5000, np.uint8).tobytes()
         for length in [*range(9), 255, 256, 257, 511, 513, 5000]:
             state = 0xFFFFFFFF
@@ -208,7 +208,9 @@ class Transfers(ClientTest):
                 state ^= byte
                 for _ in range(8):
                     state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
-            self.assertEqual(crc32c(data[:length]), state ^ 0xFFFFFFFF, length)
+            expected = state ^ 0xFFFFFFFF
+            self.assertEqual(by_lanes(data[:length]), expected, length)
+            self.assertEqual(crc32c(memoryview(bytearray(data))[:length]), expected, length)
 
 
 class Server(ClientTest):
