@@ -1,5 +1,5 @@
-// S4, big tensors: 64 MiB to the server and back, by Execute, PutTensor and GetTensor, against the same bytes in an
-// ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
+// S4, big tensors: 64 MiB to the server and back, by Execute, PutTensor, GetTensor and shared memory, against them in
+// an ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
 // called in turns, and are compared within each round, because a shared machine changes its speed between rounds. Every
 // client ends with the tensor's bytes in one piece. The ordinary client and server have a process of their own, whose
 // allocator and gRPC are as they come; the others share this one, and the same settings. Exit status 1 below a bar.
@@ -22,6 +22,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/cpp/channel_arguments.h"
+#include "clients/cpp/client.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/tensor_transfer.h"
 #include "engine/base/allocator_tuning.h"
@@ -128,7 +129,10 @@ struct Ours {
   std::shared_ptr<grpc::GenericStub> stub;
   server::SessionPtr session;
   client::HostTensor tensor;
-  std::string take, give;  // fingerprints: of what answers with the first element, and with all
+  std::string take, give;                  // fingerprints: of what answers with the first element, and with all
+  std::string sum;                         // of what adds all up: nothing but reading
+  std::unique_ptr<client::Client> client;  // with shared memory
+  client::HostTensor shared;               // the tensor there
 };
 
 // x, and its first element.
@@ -150,6 +154,18 @@ v1::Graph GraphOf(int64_t elements, bool whole) {
   return graph;
 }
 
+// The sum of x, all of which it reads.
+v1::Graph SumOf(int64_t elements) {
+  v1::Graph graph = GraphOf(elements, /*whole=*/true);
+  graph.mutable_outputs(0)->set_value("sum");
+  v1::Node* node = graph.add_nodes();
+  node->set_name("sum");
+  node->add_inputs("x");
+  node->mutable_reduce()->set_kind(v1::Reduce::KIND_SUM);
+  node->mutable_reduce()->add_dimensions(0);
+  return graph;
+}
+
 std::string Compile(const std::shared_ptr<grpc::Channel>& channel, const v1::Graph& graph) {
   grpc::ClientContext context;
   v1::CompileRequest request;
@@ -164,6 +180,7 @@ Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& b
   server::ServerConfig config;
   config.add_listen(address);
   config.mutable_log()->set_level("off");
+  config.mutable_shared_memory()->set_listen(address + "-memory");
   auto daemon = server::Daemon::Start(config);
   if (!daemon.ok()) Die(std::string(daemon.status().message()));
   Ours ours = {.daemon = *std::move(daemon)};
@@ -177,6 +194,15 @@ Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& b
                                                 std::shared_ptr<const char>(bytes, bytes->data()), bytes->size());
   ours.take = Compile(channel, GraphOf(elements, /*whole=*/false));
   ours.give = Compile(channel, GraphOf(elements, /*whole=*/true));
+  ours.sum = Compile(channel, SumOf(elements));
+  auto client = client::Client::Connect({.target = address, .shared_memory = true});
+  if (!client.ok() || (*client)->shared_memory() == nullptr) Die("there is no shared memory");
+  ours.client = *std::move(client);
+  const auto block = ours.client->shared_memory()->Allocate(bytes->size());
+  if (!block.ok()) Die(std::string(block.status().message()));
+  std::memcpy(block->get(), bytes->data(), bytes->size());
+  ours.shared = *client::HostTensor::FromBuffer(client::DType::kF32, {elements}, client::MemoryOrder::kColumnMajor,
+                                                *block, bytes->size());
   return ours;
 }
 
@@ -197,6 +223,25 @@ Contestant ExecuteUpload(Ours& ours) {
             const auto message = client::EncodeExecuteRequest(request, {&ours.tensor, 1});
             grpc::ByteBuffer response;
             return message.ok() && CallBytes(*ours.stub, *message, &response);
+          }};
+}
+
+// The same answer, from the sum of a tensor that lies in shared memory, or is copied there first.
+Contestant SharedUpload(Ours& ours, const std::string& name, const client::HostTensor& tensor) {
+  return {name, [&ours, &tensor] {
+            const auto result = ours.client->Execute(ours.sum, {&tensor, 1});
+            if (!result.ok()) std::fprintf(stderr, "S4: %s\n", std::string(result.status().message()).c_str());
+            return result.ok();
+          }};
+}
+
+// All of a tensor that lies in shared memory, as a result that does too: a copy each way.
+Contestant SharedDownload(Ours& ours) {
+  return {"shared", [&ours] {
+            client::ExecuteOptions options;
+            options.order = client::MemoryOrder::kColumnMajor;
+            const auto result = ours.client->Execute(ours.give, {&ours.shared, 1}, options);
+            return result.ok() && result->outputs.at(0).size_bytes() == ours.tensor.size_bytes();
           }};
 }
 
@@ -310,11 +355,14 @@ int Main(const Options& options) {
     std::vector<Contestant> uploads = {{"message", [&] { return ordinary.Upload(); }, {}},
                                        RawUpload(channel, bytes),
                                        ExecuteUpload(ours),
-                                       PutUpload(ours)};
+                                       PutUpload(ours),
+                                       SharedUpload(ours, "shared", ours.shared),
+                                       SharedUpload(ours, "copied", ours.tensor)};
     std::vector<Contestant> downloads = {{"message", [&] { return ordinary.Download(); }, {}},
                                          RawDownload(channel, size),
                                          ExecuteDownload(ours),
-                                         GetDownload(ours)};
+                                         GetDownload(ours),
+                                         SharedDownload(ours)};
     Run(uploads, options.rounds);
     Run(downloads, options.rounds);
     Report("upload", uploads, static_cast<double>(options.mebibytes), &figures);
@@ -323,6 +371,8 @@ int Main(const Options& options) {
   if (!options.json.empty())
     std::ofstream(options.json) << "{\"workloads\": [" << absl::StrJoin(figures.rows, ",\n  ") << "]}\n";
   ours.stub.reset();
+  ours.shared = client::HostTensor();
+  ours.client.reset();
   ours.session.reset();
   raw.server->Shutdown();
   ours.daemon->RequestStop();
