@@ -46,6 +46,10 @@ using Extend = uint32_t (*)(uint32_t crc, absl::string_view bytes);
 #if defined(__x86_64__)
 // The instruction takes three cycles and one may begin in each, so three lanes are computed side by side.
 constexpr size_t kLane = 1024;
+// Three lanes at a time are no stream that the processor would recognise and fetch by itself: without help, bytes that
+// are in no cache take four times as long.
+constexpr size_t kLine = 64;
+constexpr size_t kAhead = 6 * kLane;
 
 // What each of a state's four bytes becomes by the zeros of a lane behind it.
 using LaneTables = std::array<std::array<uint32_t, 256>, 4>;
@@ -75,10 +79,15 @@ __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, abs
   size_t left = bytes.size();
   for (; left >= 3 * kLane; left -= 3 * kLane, at += 3 * kLane) {
     uint64_t second = 0, third = 0;
-    for (const char* word = at; word < at + kLane; word += kWord) {
-      state = _mm_crc32_u64(state, LoadWord(word));
-      second = _mm_crc32_u64(second, LoadWord(word + kLane));
-      third = _mm_crc32_u64(third, LoadWord(word + 2 * kLane));
+    for (const char* line = at; line < at + kLane; line += kLine) {
+      // What comes later is fetched in the order in which it lies; past the end this does nothing.
+      const uintptr_t later = reinterpret_cast<uintptr_t>(at) + kAhead + 3 * static_cast<uintptr_t>(line - at);
+      for (size_t k = 0; k < 3; ++k) _mm_prefetch(reinterpret_cast<const char*>(later + k * kLine), _MM_HINT_T0);
+      for (const char* word = line; word < line + kLine; word += kWord) {
+        state = _mm_crc32_u64(state, LoadWord(word));
+        second = _mm_crc32_u64(second, LoadWord(word + kLane));
+        third = _mm_crc32_u64(third, LoadWord(word + 2 * kLane));
+      }
     }
     state = BehindLane(lane_tables, BehindLane(lane_tables, state) ^ second) ^ third;
   }
