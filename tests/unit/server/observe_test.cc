@@ -239,6 +239,10 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
            [] {
              return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}};
            },
+       .shared =
+           [] {
+             return CollectedMetrics::Shared{.regions = 1, .bytes = 4096, .refusals = {{"limit", 7}}};
+            },
        .limits =
            [] {
              return std::vector<std::pair<std::string, int64_t>>{{"cpu.queue_length", 7}};
@@ -256,6 +260,8 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_limit{limit=\"cpu.queue_length\"} 7"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_bytes 4096"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_refusals_total{reason=\"limit\"} 7"));
 }
 
 TEST(MetricsEndpointTest, RefusesWhatIsNoAddress) {
