@@ -5,7 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace tensord {
@@ -40,8 +40,6 @@ uint64_t LoadWord(const char* bytes) {
   std::memcpy(&word, bytes, kWord);
   return word;
 }
-
-using Extend = uint32_t (*)(uint32_t crc, absl::string_view bytes);
 
 #if defined(__x86_64__)
 // The instruction takes three cycles and one may begin in each, so three lanes are computed side by side.
@@ -97,14 +95,79 @@ __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, abs
   return rest ^ 0xFFFFFFFF;
 }
 
-Extend Fastest() { return __builtin_cpu_supports("sse4.2") ? &ExtendByInstruction : &ExtendCrc32cByTables; }
+// Carry-less products fold bytes onto those some way behind them, which leaves the remainder of the polynomial as it
+// is: four registers of 64 bytes at a time, and in the end 16 bytes that stand for all.
+constexpr size_t kFolded = 256;
+
+// The bits of x^exponent modulo the polynomial, reflected and shifted as the product of reflected factors wants them.
+constexpr int64_t PowerOfX(int exponent) {
+  uint32_t power = 0x80000000;  // x^0
+  for (int i = 0; i < exponent; ++i) power = (power >> 1) ^ ((power & 1) != 0 ? kPolynomial : 0);
+  return static_cast<int64_t>(power) << 1;
+}
+
+struct Fold {
+  int64_t first, second;  // of the halves of 128 bits
+};
+constexpr Fold FoldOver(int bits) { return {PowerOfX(bits + 32), PowerOfX(bits - 32)}; }
+
+constexpr Fold kOverBlock = FoldOver(8 * kFolded), kOverRegister = FoldOver(512), kOverLane = FoldOver(128);
+
+#define TENSORD_FOLDING __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")))
+
+TENSORD_FOLDING inline __m512i Load(const char* bytes) { return _mm512_loadu_si512(bytes); }
+
+TENSORD_FOLDING inline __m512i Folded(__m512i value, Fold fold, __m512i next) {
+  const __m512i factors = _mm512_set4_epi64(fold.second, fold.first, fold.second, fold.first);
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(value, factors, 0x00),
+                                   _mm512_clmulepi64_epi128(value, factors, 0x11), next, 0x96);  // of all three: xor
+}
+
+TENSORD_FOLDING inline __m128i Folded(__m128i value, Fold fold, __m128i next) {
+  const __m128i factors = _mm_set_epi64x(fold.second, fold.first);
+  return _mm_ternarylogic_epi64(_mm_clmulepi64_si128(value, factors, 0x00), _mm_clmulepi64_si128(value, factors, 0x11),
+                                next, 0x96);
+}
+
+TENSORD_FOLDING uint32_t ExtendByFolding(uint32_t crc, absl::string_view bytes) {
+  if (bytes.size() < 4 * kFolded) return ExtendByInstruction(crc, bytes);
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size() / kFolded * kFolded;
+  const __m512i state = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc ^ 0xFFFFFFFF)));
+  __m512i a = _mm512_xor_si512(Load(at), state), b = Load(at + 64), c = Load(at + 128), d = Load(at + 192);
+  for (at += kFolded; at < end; at += kFolded) {
+    a = Folded(a, kOverBlock, Load(at));
+    b = Folded(b, kOverBlock, Load(at + 64));
+    c = Folded(c, kOverBlock, Load(at + 128));
+    d = Folded(d, kOverBlock, Load(at + 192));
+  }
+  d = Folded(Folded(Folded(a, kOverRegister, b), kOverRegister, c), kOverRegister, d);
+  __m128i lanes[4];
+  _mm512_storeu_si512(lanes, d);
+  const __m128i all = Folded(Folded(Folded(lanes[0], kOverLane, lanes[1]), kOverLane, lanes[2]), kOverLane, lanes[3]);
+  const uint64_t first = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(all)));
+  const uint64_t folded = _mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(all, 1)));
+  const size_t done = static_cast<size_t>(end - bytes.data());
+  return ExtendByInstruction(static_cast<uint32_t>(folded) ^ 0xFFFFFFFF, bytes.substr(done));
+}
+
+std::vector<ExtendCrc32cWay> WaysOfProcessor() {
+  std::vector<ExtendCrc32cWay> ways;
+  if (__builtin_cpu_supports("sse4.2")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("pclmul")) {
+      ways.push_back(&ExtendByFolding);
+    }
+    ways.push_back(&ExtendByInstruction);
+  }
+  return ways;
+}
 #else
-Extend Fastest() { return &ExtendCrc32cByTables; }
+std::vector<ExtendCrc32cWay> WaysOfProcessor() { return {}; }
 #endif
 
-}  // namespace
-
-uint32_t ExtendCrc32cByTables(uint32_t crc, absl::string_view bytes) {
+// On any processor.
+uint32_t ExtendByTables(uint32_t crc, absl::string_view bytes) {
   uint32_t state = crc ^ 0xFFFFFFFF;
   const char* at = bytes.data();
   size_t left = bytes.size();
@@ -117,9 +180,17 @@ uint32_t ExtendCrc32cByTables(uint32_t crc, absl::string_view bytes) {
   return state ^ 0xFFFFFFFF;
 }
 
+}  // namespace
+
+std::vector<ExtendCrc32cWay> ExtendCrc32cWays() {
+  std::vector<ExtendCrc32cWay> ways = WaysOfProcessor();
+  ways.push_back(&ExtendByTables);
+  return ways;
+}
+
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes) {
-  static const Extend extend = Fastest();
-  return extend(crc, bytes);
+  static const ExtendCrc32cWay fastest = ExtendCrc32cWays().front();
+  return fastest(crc, bytes);
 }
 
 }  // namespace tensord

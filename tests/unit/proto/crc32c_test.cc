@@ -36,7 +36,7 @@ TEST(Crc32cTest, PublishedValues) {
                {falling, 0x113FDB5C}};
   for (const auto& c : cases) {
     EXPECT_EQ(Crc32c(c.bytes), c.crc);
-    EXPECT_EQ(ExtendCrc32cByTables(0, c.bytes), c.crc);
+    for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) EXPECT_EQ(extend(0, c.bytes), c.crc);
   }
 }
 
@@ -49,10 +49,12 @@ TEST(Crc32cTest, EveryLengthAndPlaceAndCut) {
       const absl::string_view part = absl::string_view(bytes).substr(begin, length);
       const uint32_t expected = Defined(part);
       EXPECT_EQ(Crc32c(part), expected);
-      EXPECT_EQ(ExtendCrc32cByTables(0, part), expected);
       const size_t cut = length / 3;
+      for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) {
+        EXPECT_EQ(extend(0, part), expected);
+        EXPECT_EQ(extend(extend(0, part.substr(0, cut)), part.substr(cut)), expected);
+      }
       EXPECT_EQ(ExtendCrc32c(Crc32c(part.substr(0, cut)), part.substr(cut)), expected);
-      EXPECT_EQ(ExtendCrc32cByTables(Crc32c(part.substr(0, cut)), part.substr(cut)), expected);
     }
   }
   EXPECT_EQ(Crc32c(bytes), Defined(bytes));
@@ -62,13 +64,16 @@ TEST(Crc32cTest, LongOnes) {
   std::mt19937_64 random(2);
   std::string bytes(20'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
-  for (const size_t length : {1023, 1024, 3071, 3072, 3073, 6143, 6144, 6150, 9999, 19'997}) {
+  for (const size_t length :
+       {1023, 1024, 1025, 1279, 1280, 1281, 1535, 2048, 3071, 3072, 3073, 6143, 6144, 6150, 9999, 19'997}) {
     for (size_t begin = 0; begin < 3; ++begin) {
       const absl::string_view part = absl::string_view(bytes).substr(begin, length);
       const uint32_t expected = Defined(part);
       EXPECT_EQ(Crc32c(part), expected) << length;
-      EXPECT_EQ(ExtendCrc32cByTables(0, part), expected) << length;
-      EXPECT_EQ(ExtendCrc32c(Crc32c(part.substr(0, 1000)), part.substr(1000)), expected) << length;
+      for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) {
+        EXPECT_EQ(extend(0, part), expected) << length;
+        EXPECT_EQ(extend(extend(0, part.substr(0, 1000)), part.substr(1000)), expected) << length;
+      }
     }
   }
 }
