@@ -78,7 +78,10 @@ absl::StatusOr<v1::SharedMemoryReply> SharedMemory::Ask(const v1::SharedMemoryRe
   ssize_t received = -1;
   {
     std::lock_guard<std::mutex> lock(asking_);
-    if (send(connection_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return Gone("the server has gone");
+    // Who hung up may have said why.
+    if (send(connection_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE) {
+      return Gone("the server has gone");
+    }
     do {
       received = recvmsg(connection_, &message, MSG_CMSG_CLOEXEC);
     } while (received < 0 && errno == EINTR);

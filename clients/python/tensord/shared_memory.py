@@ -141,7 +141,10 @@ class SharedMemory:
     def _exchange(self, request):
         """The answer to a request, and its descriptors; while self._asking is held."""
         try:
-            self._socket.sendall(request.SerializeToString())
+            try:
+                self._socket.sendall(request.SerializeToString())
+            except BrokenPipeError:
+                pass  # who hung up may have said why
             data, descriptors = _receive(self._socket)
         except OSError as failure:
             raise errors.Unavailable(f"no shared memory: {failure}") from None

@@ -197,6 +197,11 @@ std::map<std::string, std::string> OtherLimits() {
       {"sessions.max_lease_ms", "shortens what is asked for"},
       {"sessions.stream_bytes", "ExecuteStreamTest"},
       {"sessions.stream_requests", "ExecuteStreamTest"},
+      {"shared_memory.bytes", "MemoryBrokerTest"},
+      {"shared_memory.connections", "MemoryBrokerTest"},
+      {"shared_memory.region_bytes", "MemoryBrokerTest"},
+      {"shared_memory.tenant_bytes", "MemoryBrokerTest"},
+      {"shared_memory.tenant_regions", "MemoryBrokerTest"},
       {"streams_per_connection", "further calls wait at the client"},
   };
 }

@@ -193,7 +193,7 @@ TEST_F(MemoryBrokerTest, OtherUsersAreNamedOrGetNothing) {
   constexpr uid_t kNobody = 65534, kNamed = 65533;
   Start({"shared_memory.uids=65533"});
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
-  // 0: it got memory; 1: it was refused; 2: it could not connect.
+  // 0: it got memory; 1: it got none; 2: it could not connect. Why it got none may be lost where the server hangs up.
   const auto outcome = [&](uid_t user) {
     const pid_t child = fork();
     if (child == 0) {
@@ -203,7 +203,8 @@ TEST_F(MemoryBrokerTest, OtherUsersAreNamedOrGetNothing) {
       int descriptor = -1;
       v1::SharedMemoryRequest request;
       request.mutable_allocate()->set_byte_count(1);
-      _exit(broker.Ask(request.SerializeAsString(), &descriptor).has_error() ? 1 : 0);
+      broker.Ask(request.SerializeAsString(), &descriptor);
+      _exit(descriptor >= 0 ? 0 : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);
