@@ -246,7 +246,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->executors = std::make_unique<ExecutorPool>();
   const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
                                  .pool_bytes = config.cpu().pool_bytes(),
-                                 .jit = CpuJitNamed(config.cpu().jit()),
+                                 .jit = CpuUseNamed(config.cpu().jit()),
+                                 .epilogues = CpuUseNamed(config.cpu().epilogues()),
                                  .chain_block_bytes = config.cpu().chain_block_bytes(),
                                  .family_kernels = CpuKernelsOf(*parts->families)};
   AddDevice("cpu:0", MakeNicer(cpu, config.cpu().niceness()), CpuExecutorOf(config), parts.get());

@@ -21,6 +21,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
+#include "backends/cpu/product_epilogue.h"
 #include "backends/cpu/product_join.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/refusal.h"
@@ -60,8 +61,9 @@ class CpuProgram final : public PreparedSession {
     bool checks = false;  // ask before it whether the run is still wanted
     const OpDef* op = nullptr;
     std::string node;  // of an extension, which may fail
-    // That starts here; its steps have no kernel of their own.
+    // That start here; their steps have no kernel of their own.
     std::unique_ptr<const cpu::BlockedChain> chain;
+    std::unique_ptr<const cpu::ProductEpilogue> product;
   };
 
   // `bytes` is what the step reads and writes.
@@ -84,12 +86,23 @@ class CpuProgram final : public PreparedSession {
     unchecked_bytes_ = kBytesBetweenChecks;
   }
 
+  void Append(std::unique_ptr<const cpu::ProductEpilogue> product) {
+    const size_t begin = steps_.size(), end = begin + product->kNumSegments;
+    workspace_bytes_ = std::max(workspace_bytes_, product->workspace_bytes());
+    chains_.push_back({.begin = begin, .end = end, .unplaced = {product->passing()}});
+    steps_.resize(end);
+    steps_[begin].checks = true;
+    steps_[begin].product = std::move(product);
+    unchecked_bytes_ = kBytesBetweenChecks;
+  }
+
   const std::vector<Step>& steps() const { return steps_; }
   size_t max_operands() const { return max_operands_; }
   size_t max_results() const { return max_results_; }
   int64_t scratch_bytes(size_t position) const override {
     const Step& step = steps_[position];
     if (step.chain != nullptr) return step.chain->scratch_bytes();
+    if (step.product != nullptr) return step.product->scratch_bytes();
     return step.kernel == nullptr ? 0 : step.kernel->scratch_bytes();
   }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
@@ -97,8 +110,9 @@ class CpuProgram final : public PreparedSession {
   std::string DescribeKernel(size_t position) const override {
     if (steps_[position].kernel != nullptr) return steps_[position].kernel->Describe();
     size_t first = position;
-    while (steps_[first].chain == nullptr) --first;
-    return steps_[first].chain->Describe(position - first);
+    while (steps_[first].chain == nullptr && steps_[first].product == nullptr) --first;
+    const Step& step = steps_[first];
+    return step.chain != nullptr ? step.chain->Describe(position - first) : step.product->Describe(position - first);
   }
 
  private:
@@ -113,9 +127,14 @@ class CpuProgram final : public PreparedSession {
   int64_t workspace_bytes_ = 0;
 };
 
-cpu::JitOptions JitOptionsOf(CpuJit jit) {
+cpu::JitOptions JitOptionsOf(CpuUse jit) {
   using Use = cpu::JitOptions::Use;
-  return {.use = jit == CpuJit::kOff ? Use::kNever : jit == CpuJit::kOn ? Use::kAlways : Use::kWhereItPays};
+  return {.use = jit == CpuUse::kOff ? Use::kNever : jit == CpuUse::kOn ? Use::kAlways : Use::kWhereItPays};
+}
+
+cpu::EpilogueUse EpilogueUseOf(CpuUse use) {
+  using Use = cpu::EpilogueUse;
+  return use == CpuUse::kOff ? Use::kNever : use == CpuUse::kOn ? Use::kAlways : Use::kWhereItPays;
 }
 
 struct NoTimes {
@@ -176,6 +195,11 @@ class CpuSession final : public BackendSession {
         continue;
       }
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
+      if (step.product != nullptr) {
+        step.product->Run(slots, own_scratch, workspace, *pool_, times.Take(step.product->kNumSegments));
+        position += step.product->kNumSegments - 1;
+        continue;
+      }
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
       for (size_t i = 0; i < step.results.size(); ++i) results[i] = slots[static_cast<size_t>(step.results[i])];
       times.Start();
@@ -204,6 +228,7 @@ class CpuBackend final : public Backend {
         memory_(HostBufferPool::Create(
             options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
         jit_(JitOptionsOf(options.jit)),
+        epilogues_(EpilogueUseOf(options.epilogues)),
         chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
                                                      : cpu::ChainLimits{.block_bytes = options.chain_block_bytes}),
         pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
@@ -235,6 +260,10 @@ class CpuBackend final : public Backend {
     for (size_t position = 0; position < segments.size(); ++position) {
       if (const size_t chained = AppendChain(segments.subspan(position), program.get()); chained > 0) {
         position += chained - 1;
+        continue;
+      }
+      if (AppendProduct(segments.subspan(position), program.get())) {
+        position += cpu::ProductEpilogue::kNumSegments - 1;
         continue;
       }
       const SegmentInstruction& instruction = segments[position];
@@ -294,11 +323,22 @@ class CpuBackend final : public Backend {
     std::optional<cpu::ChainPlan> plan = cpu::PlanChain(segments, chain_limits_);
     if (!plan.has_value()) plan = cpu::PlanProductJoin(segments, chain_limits_);
     if (!plan.has_value()) return 0;
+    // A product and its epilogue alone go over the result as often as a chain, and pack operands once.
+    const size_t length = plan->segments.size();
+    if (length == cpu::ProductEpilogue::kNumSegments && AppendProduct(segments, program)) return length;
     absl::StatusOr<cpu::BlockedChain> chain = cpu::BlockedChain::Create(
         *plan, segments, [this](const OpDef& op) { return FactoryOf(op); }, jit_, pool_.threads());
     if (!chain.ok()) return 0;
     program->Append(*std::move(chain), std::move(plan->passing));
-    return plan->segments.size();
+    return length;
+  }
+
+  // Whether the first two of the segments are a product and what is done with each block of it.
+  bool AppendProduct(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    auto product = cpu::ProductEpilogue::Create(segments, epilogues_, jit_);
+    if (!product.ok() || *product == nullptr) return false;
+    program->Append(*std::move(product));
+    return true;
   }
 
   // nullptr where there is none.
@@ -312,6 +352,7 @@ class CpuBackend final : public Backend {
   const int64_t memory_bytes_;
   const std::shared_ptr<HostBufferPool> memory_;
   const cpu::JitOptions jit_;
+  const cpu::EpilogueUse epilogues_;
   const cpu::ChainLimits chain_limits_;
   absl::flat_hash_map<absl::string_view, cpu::MakeKernel*> family_kernels_;  // of families that are not built in
   ThreadPool pool_;
@@ -319,8 +360,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-CpuJit CpuJitNamed(absl::string_view name) {
-  return name == "off" ? CpuJit::kOff : name == "on" ? CpuJit::kOn : CpuJit::kAuto;
+CpuUse CpuUseNamed(absl::string_view name) {
+  return name == "off" ? CpuUse::kOff : name == "on" ? CpuUse::kOn : CpuUse::kAuto;
 }
 
 std::unique_ptr<Backend> MakeCpuBackend(const CpuBackendOptions& options) {

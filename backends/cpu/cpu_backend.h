@@ -12,20 +12,21 @@
 
 namespace tensord {
 
-// Whether fused kernels become machine code when a program is prepared. Results have the same bits either way.
-enum class CpuJit : uint8_t {
+// Whether the backend does something that changes no bits of any result.
+enum class CpuUse : uint8_t {
   kOff,
   kAuto,  // where it pays
-  kOn,    // wherever there is code for an instruction
+  kOn,    // wherever it can be done
 };
 // "off" and "on"; kAuto for any other name.
-CpuJit CpuJitNamed(absl::string_view name);
+CpuUse CpuUseNamed(absl::string_view name);
 
 struct CpuBackendOptions {
   int threads = 0;                        // of the pool that kernels share, the caller included; 0: one a core
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
-  CpuJit jit = CpuJit::kAuto;
+  CpuUse jit = CpuUse::kAuto;             // whether fused kernels become machine code
+  CpuUse epilogues = CpuUse::kAuto;       // whether products run the elementwise kernel that reads them, block by block
   // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
   // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;

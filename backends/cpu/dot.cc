@@ -224,6 +224,21 @@ absl::Status Contraction::PlanBoxes(const DotSpace& space, const std::array<DotO
   return absl::OkStatus();
 }
 
+void Contraction::RunTiled(const TiledGemm& tiled, const Position& position, std::array<const char*, 2> operands,
+                           char* result, const Memory& memory, ThreadPool& pool) const {
+  const bool accumulates = !position.is_first_sum;
+  if (memory.epilogue == nullptr || !position.is_last_sum) {
+    return tiled.Run(operands[kLhs], operands[kRhs], result, memory.workspace, accumulates, pool);
+  }
+  const int64_t first = position.offsets[kDotResult] / SizeOf(result_dtype_);
+  const auto finish = [&](GemmPiece piece) {
+    piece.first += first;
+    memory.epilogue->finish(piece);
+  };
+  const GemmEpilogue of_box = {.finish = finish, .blocks = memory.epilogue->blocks};
+  tiled.Run(operands[kLhs], operands[kRhs], result, memory.workspace, accumulates, pool, &of_box);
+}
+
 void Contraction::RunBox(const Position& position, std::array<const char*, 2> operands, char* result,
                          const Memory& memory, ThreadPool& pool) const {
   char* const scratch = memory.scratch;
@@ -238,10 +253,10 @@ void Contraction::RunBox(const Position& position, std::array<const char*, 2> op
     if (position.fills[side]) box.panels[side].Fill(first, panel, scratch + places_.staging[side], pool);
     operands[side] = panel;
   }
-  result += position.offsets[kDotResult];
+  if (result != nullptr) result += position.offsets[kDotResult];
   char* const computed = rounds_ ? scratch + places_.rounded : result;
   if (box.is_tiled) {
-    box.tiled.Run(operands[kLhs], operands[kRhs], computed, memory.workspace, !position.is_first_sum, pool);
+    RunTiled(box.tiled, position, operands, computed, memory, pool);
   } else {
     box.products.Run(operands[kLhs], operands[kRhs], computed, scratch + places_.partials, !position.is_first_sum,
                      pool);
@@ -278,14 +293,37 @@ void Contraction::RunBoxes(std::array<const char*, 2> operands, char* result, co
   }
 }
 
-void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace,
-                      ThreadPool& pool) const {
+bool Contraction::takes_epilogue() const {
+  const auto is_tiled = [](const Box& box) { return !box.occurs || (box.is_tiled && box.tiled.makes_pieces()); };
+  return !boxes_.empty() && !rounds_ && !copies_result_ && std::all_of(boxes_.begin(), boxes_.end(), is_tiled);
+}
+
+bool Contraction::makes_whole_sums() const {
+  const auto cuts_sums = [](const Loop& loop) { return loop.role == kSummed && loop.count > 1; };
+  const auto is_whole = [](const Box& box) { return !box.occurs || box.tiled.makes_whole_sums(); };
+  return std::none_of(loops_.begin(), loops_.end(), cuts_sums) && std::all_of(boxes_.begin(), boxes_.end(), is_whole);
+}
+
+int64_t Contraction::slots() const {
+  int64_t slots = 1;
+  for (const Box& box : boxes_) slots = std::max(slots, box.occurs ? box.tiled.slots() : 1);
+  return slots;
+}
+
+int64_t Contraction::block_bytes() const {
+  int64_t bytes = 0;
+  for (const Box& box : boxes_) bytes = std::max(bytes, box.occurs ? box.tiled.block_bytes() : 0);
+  return bytes;
+}
+
+void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool,
+                      const GemmEpilogue* epilogue) const {
   std::array<const char*, 2> operands = {static_cast<const char*>(lhs), static_cast<const char*>(rhs)};
   char* const to = static_cast<char*>(result);
   if (is_mode_product_) return mode_product_.Run(operands[kLhs], operands[kRhs], to, pool);
   if (is_lane_product_) return lane_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch));
   if (swaps_) std::swap(operands[kLhs], operands[kRhs]);
-  const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace)};
+  const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace), epilogue};
   if (!copies_result_) return RunBoxes(operands, to, memory, pool);
   char* const in_order = memory.scratch + places_.result;
   RunBoxes(operands, in_order, memory, pool);

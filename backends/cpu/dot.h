@@ -47,8 +47,16 @@ class Contraction {
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // For panels of operands that lie in the caches; at most kMaxWorkspaceBytes.
   int64_t workspace_bytes() const { return workspace_bytes_; }
-  // Both memories have that many bytes, and are aligned to 64.
-  void Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool) const;
+  // Whether Run takes an epilogue: tiles make the result in its own dtype, where it belongs.
+  bool takes_epilogue() const;
+  // Then: whether the epilogue may have blocks, one a slot.
+  bool makes_whole_sums() const;
+  int64_t slots() const;
+  int64_t block_bytes() const;
+  // Both memories have that many bytes, and are aligned to 64. `epilogue` as of TiledGemm; `result` is null where it
+  // has blocks.
+  void Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool,
+           const GemmEpilogue* epilogue = nullptr) const;
 
  private:
   // Walks over boxes along one axis.
@@ -79,6 +87,7 @@ class Contraction {
   struct Memory {
     char* scratch;
     char* workspace;
+    const GemmEpilogue* epilogue;
   };
 
   Contraction() = default;
@@ -89,6 +98,8 @@ class Contraction {
   void RunBoxes(std::array<const char*, 2> operands, char* result, const Memory& memory, ThreadPool& pool) const;
   Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
   void PlaceScratch();
+  void RunTiled(const TiledGemm& tiled, const Position& position, std::array<const char*, 2> operands, char* result,
+                const Memory& memory, ThreadPool& pool) const;
   void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, const Memory& memory,
               ThreadPool& pool) const;
 

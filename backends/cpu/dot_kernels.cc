@@ -49,14 +49,17 @@ DotSpace DotSpaceOf(const BoundInstruction& instruction) {
   return ClassifyAxes(instruction.operands[0].shape, instruction.operands[1].shape, AxesOf(*instruction.attrs));
 }
 
+absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part) {
+  const DotAxes axes = AxesOf(*instruction.attrs);
+  return Contraction::Create(
+      part,
+      {{{instruction.operands[0].dtype, axes.conjugates_lhs}, {instruction.operands[1].dtype, axes.conjugates_rhs}}},
+      instruction.results[0].dtype);
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction,
                                                              const DotSpace& part) {
-  const DotAxes axes = AxesOf(*instruction.attrs);
-  ASSIGN_OR_RETURN(Contraction contraction,
-                   Contraction::Create(part,
-                                       {{{instruction.operands[0].dtype, axes.conjugates_lhs},
-                                         {instruction.operands[1].dtype, axes.conjugates_rhs}}},
-                                       instruction.results[0].dtype));
+  ASSIGN_OR_RETURN(Contraction contraction, ContractionOf(instruction, part));
   return std::make_unique<DotKernel>(std::move(contraction));
 }
 

@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_DOT_KERNELS_H_
 #define TENSORD_BACKENDS_CPU_DOT_KERNELS_H_
 
+#include "backends/cpu/dot.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/kernel.h"
 
@@ -10,9 +11,10 @@ namespace tensord::cpu {
 // counts.
 MakeKernel MakeDotKernel;
 
-// What such an instruction runs over, and the kernel of a part of that: its addresses are those of the part's first
-// elements in the whole tensors.
+// What such an instruction runs over, and the plan and the kernel of a part of that: its addresses are those of the
+// part's first elements in the whole tensors.
 DotSpace DotSpaceOf(const BoundInstruction& instruction);
+absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part);
 absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction, const DotSpace& part);
 
 }  // namespace tensord::cpu

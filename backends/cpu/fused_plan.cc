@@ -1,6 +1,7 @@
 #include "backends/cpu/fused_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -288,8 +289,17 @@ void StepAlongRows(FusedPlan* plan) {
   tile.erase(end, tile.end());
 }
 
+// What is left of a tile's steps where addresses are there: no loads, and no stores that are through as it is.
+void LeaveOutPlaces(FusedPlan* plan) {
+  std::copy_if(plan->stages[0].tile.begin(), plan->stages[0].tile.end(), std::back_inserter(plan->placed),
+               [](const FusedStep& step) {
+                 const bool is_through = step.kind == FusedStepKind::kClose && step.buffer < 0;
+                 return step.kind != FusedStepKind::kLoad && step.kind != FusedStepKind::kOpen && !is_through;
+               });
+}
+
 // Rows of up to `most_row_bytes` are one tile.
-absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit,
+absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const JitOptions& jit, FusedPoints asked,
                                   int64_t most_row_bytes = kMaxTileBytes) {
   FusedSpace space(program);
   const int64_t widest = WidestElement(program);
@@ -333,7 +343,11 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     JoinPairs(&plan);
   }
   const int64_t registers = AllocateRegisters(&plan);
-  StepAlongRows(&plan);
+  if (asked == FusedPoints::kTiles) {
+    StepAlongRows(&plan);
+  } else {
+    LeaveOutPlaces(&plan);
+  }
   LayOut(&plan, registers, widest);
 
   // Tasks: of tiles, of parts of groups, of groups.
@@ -403,15 +417,15 @@ bool StreamsAll(const FusedPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit) {
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit, FusedPoints points) {
   const JitIsa isa = IsWorthCode(program, jit.use) ? BestJitIsa() : JitIsa::kNone;
-  if (isa == JitIsa::kAvx512 && IsMapOfRows(program)) {
-    ASSIGN_OR_RETURN(FusedPlan rows, PlanFor(InRows(program), isa, jit, kMaxRowBytes));
+  if (isa == JitIsa::kAvx512 && points == FusedPoints::kTiles && IsMapOfRows(program)) {
+    ASSIGN_OR_RETURN(FusedPlan rows, PlanFor(InRows(program), isa, jit, points, kMaxRowBytes));
     if (rows.rows && StreamsAll(rows) && CompileFused(isa, jit.protect, &rows)) return rows;
   }
-  ASSIGN_OR_RETURN(FusedPlan plan, PlanFor(program, isa, jit));
+  ASSIGN_OR_RETURN(FusedPlan plan, PlanFor(program, isa, jit, points));
   if (isa == JitIsa::kNone || CompileFused(isa, jit.protect, &plan)) return plan;
-  return PlanFor(program, JitIsa::kNone, jit);
+  return PlanFor(program, JitIsa::kNone, jit, points);
 }
 
 }  // namespace tensord::cpu

@@ -176,6 +176,7 @@ struct FusedPlan {
   std::vector<FusedStep> repeats;
   std::vector<FusedStage> stages;
   std::vector<FusedStride> strides;  // of maps; their tiles load nothing
+  std::vector<FusedStep> placed;     // of maps for points anywhere: the tile's steps but those that find addresses
   std::vector<FusedRun> runs;
   std::optional<FusedRows> rows;        // instead of stages
   std::unique_ptr<const JitCode> code;  // of all runs, or of rows; null where there are none
@@ -204,8 +205,15 @@ struct FusedPlan {
   int64_t num_tasks() const { return (num_items + items_per_task - 1) / items_per_task; }
 };
 
+// Which points of a map are asked for.
+enum class FusedPoints : uint8_t {
+  kTiles,     // whole tiles, as FusedSpace cuts them
+  kAnywhere,  // any, by FusedTask::RunPoints
+};
+
 // UNSUPPORTED_ON_DEVICE where an instruction has no function here.
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit);
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit,
+                                        FusedPoints points = FusedPoints::kTiles);
 
 }  // namespace tensord::cpu
 

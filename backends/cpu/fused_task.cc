@@ -226,6 +226,75 @@ void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile
   }
 }
 
+void FusedTask::RunPoints(int64_t begin, int64_t end) {
+  const std::vector<FusedStep>& steps = plan_.stages[0].tile;
+  while (begin < end) {
+    begin_ = begin;
+    n_ = std::min(end - begin, plan_.tile_elements);
+    num_ahead_ = first_ahead_ = kMaxAhead;  // what follows in memory need not be what is asked for next
+    Run(steps);
+    begin += n_;
+  }
+}
+
+// From then on the operand is addressed as if it were there from its point 0 on.
+void FusedTask::PlaceOperand(const OperandRuns& moved, int64_t run, int64_t begin) {
+  for (size_t i = 0; i < plan_.accesses.size(); ++i) {
+    const FusedAccess& access = plan_.accesses[i];
+    if (access.operand != moved.operand) continue;
+    accesses_[i].base = const_cast<char*>(moved.place) + (run * moved.step - begin) * SizeOf(access.dtype);
+  }
+}
+
+// Whether each address of a run follows from that of the run before.
+bool FusedTask::FindMoves(const PointRuns& points, const OperandRuns& moved, Moves* moves) const {
+  if (points.runs < 3 || points.length > plan_.tile_elements) return false;
+  for (const FusedStep& step : plan_.stages[0].tile) {
+    const bool is_load = step.kind == FusedStepKind::kLoad, is_store = step.kind == FusedStepKind::kOpen;
+    if (step.kind == FusedStepKind::kNumbers) return false;
+    if (!is_load && !is_store) continue;
+    const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
+    const bool is_buffered = is_store && step.buffer >= 0 && accesses_[step.access].streams;
+    std::optional<int64_t> elements;
+    if (is_load && access.operand == moved.operand) {
+      elements = moved.step;
+    } else if (access.is_linear && !is_buffered) {
+      elements = points.step;
+    } else if (is_load && access.is_periodic) {
+      if (points.step % access.period == 0) elements = 0;
+    } else if (!is_buffered && access.walks[0].RunStart(points.begin, points.length).has_value()) {
+      elements = access.walks[0].Stride(points.begin, points.step, points.runs);
+    }
+    if (!elements.has_value() || moves->size() == moves->capacity()) return false;
+    moves->push_back({step.out, *elements * SizeOf(access.dtype)});
+  }
+  return true;
+}
+
+void FusedTask::RunPoints(const PointRuns& points, const OperandRuns& moved) {
+  if (plan_.stages[0].tile.empty()) return;
+  Moves moves;
+  const bool follow = FindMoves(points, moved, &moves);
+  const int64_t found = follow ? 1 : points.runs;
+  for (int64_t run = 0; run < found; ++run) {
+    const int64_t begin = points.begin + run * points.step;
+    if (moved.operand >= 0) PlaceOperand(moved, run, begin);
+    RunPoints(begin, begin + points.length);
+  }
+  const FusedRun* const code = plan_.placed.size() == 1 && plan_.placed[0].kind == FusedStepKind::kRun
+                                   ? &plan_.runs[static_cast<size_t>(plan_.placed[0].index)]
+                                   : nullptr;
+  for (int64_t run = found; run < points.runs; ++run) {
+    begin_ += points.step;
+    for (const Move& move : moves) at_[move.place] = static_cast<char*>(at_[move.place]) + move.bytes;
+    if (code != nullptr) {
+      (MayStream(*code) ? code->streaming_function : code->function)(at_, n_);
+    } else {
+      Run(plan_.placed);
+    }
+  }
+}
+
 void FusedTask::Run(const std::vector<FusedStep>& steps) {
   for (const FusedStep& step : steps) {
     switch (step.kind) {

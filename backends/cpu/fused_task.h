@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "backends/cpu/cascade.h"
 #include "backends/cpu/fused_plan.h"
 #include "backends/cpu/kernel.h"
@@ -40,6 +41,23 @@ class FusedTask {
   // Tiles of a map.
   void RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile);
 
+  // Points of a map, in runs of `length` at one step from `begin` on.
+  struct PointRuns {
+    int64_t begin = 0;
+    int64_t length = 0;
+    int64_t step = 0;
+    int64_t runs = 1;
+  };
+  // An operand, read at the very point, of which only the points that are asked for are there: where those of the first
+  // run begin, and elements from run to run.
+  struct OperandRuns {
+    int32_t operand = -1;
+    const char* place = nullptr;
+    int64_t step = 0;
+  };
+  // For maps that were planned for points anywhere. `moved.operand` is -1 where all operands are there.
+  void RunPoints(const PointRuns& points, const OperandRuns& moved);
+
  private:
   // Of an access in the group.
   struct AccessState {
@@ -51,7 +69,17 @@ class FusedTask {
     bool streams = false;
   };
 
+  // What a step of a tile finds an address for, and how far that is from run to run.
+  struct Move {
+    int32_t place = -1;
+    int64_t bytes = 0;
+  };
+  using Moves = absl::InlinedVector<Move, 12>;
+
   void Run(const std::vector<FusedStep>& steps);
+  void RunPoints(int64_t begin, int64_t end);
+  void PlaceOperand(const OperandRuns& moved, int64_t run, int64_t begin);
+  bool FindMoves(const PointRuns& points, const OperandRuns& moved, Moves* moves) const;
   void RunLower(const std::vector<FusedStep>& steps, int64_t n);
   void PlaceAccess(size_t index, int64_t group);
   void FetchGroup(int64_t group);

@@ -186,6 +186,21 @@ std::optional<int64_t> Walk::RunStart(int64_t begin, int64_t n) const {
   return offset + rest * axes_.back().stride;
 }
 
+std::optional<int64_t> Walk::Stride(int64_t begin, int64_t step, int64_t count) const {
+  for (size_t d = 0; d < axes_.size(); ++d) {
+    const bool is_last = d + 1 == axes_.size();
+    if (is_last || step < axes_[d].size) {
+      // Along this axis alone, without a step over its end.
+      const bool stays = is_last || begin % axes_[d].size + (count - 1) * step < axes_[d].size;
+      return stays ? std::optional<int64_t>(step * axes_[d].stride) : std::nullopt;
+    }
+    if (step % axes_[d].size != 0) return std::nullopt;
+    step /= axes_[d].size;
+    begin /= axes_[d].size;
+  }
+  return 0;
+}
+
 void GatherPoints(const Walk& walk, int64_t element_bytes, const void* base, int64_t begin, int64_t n, void* out) {
   VisitWidth(element_bytes, [&]<typename T>(T) {
     if (walk.axes().size() > 1 && walk.axes()[0].size < kShortRun) {

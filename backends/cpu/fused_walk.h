@@ -31,6 +31,9 @@ class Walk {
   // The number of points after which the walk repeats itself; 0 where it does not.
   int64_t period() const { return period_; }
 
+  // How far it is from point `begin` to point `begin + step`, where it is as far again to each of as many points as
+  // that makes `count` of them.
+  std::optional<int64_t> Stride(int64_t begin, int64_t step, int64_t count) const;
   // The element of point `begin`, where the points [begin, begin + n) are neighbours, one after the other.
   std::optional<int64_t> RunStart(int64_t begin, int64_t n) const;
 

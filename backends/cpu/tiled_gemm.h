@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/thread_pool.h"
@@ -12,6 +13,25 @@
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
+
+// A piece of a result whose sums are complete: rows that lie side by side, in columns at one step. Steps count
+// elements.
+struct GemmPiece {
+  const char* elements = nullptr;  // where the tiles have written it
+  int64_t elements_step = 0;       // from column to column there…
+  int64_t first = 0;               // …and its place in the result
+  int64_t first_step = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t slot = 0;  // below TiledGemm::slots(); no two pieces at a time have the same
+};
+
+// What is done with each piece of a result, by the thread that made it and while it is in that thread's cache.
+struct GemmEpilogue {
+  absl::FunctionRef<void(const GemmPiece& piece)> finish;
+  // A block of memory a slot, TiledGemm::block_bytes() each, in which pieces are made; null: in the result.
+  char* blocks = nullptr;
+};
 
 // The products of matrices of a contraction in F32 or F64, by loops of ours. Rows, columns and summed axes may be any
 // number of axes with any strides: what cannot be read as it lies, or is read often, is packed into panels, a box of
@@ -32,8 +52,20 @@ class TiledGemm {
   explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // `scratch` is aligned to 64. `accumulates`: adds to the result.
-  void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool) const;
+  // Of those that make pieces of the result at a time.
+  int64_t slots() const { return slots_; }
+  int64_t block_bytes() const;
+  // Whether all of the result is made in pieces that an epilogue may have: no tile goes over the end of an axis.
+  bool makes_pieces() const {
+    return (result_rows_.size() == 1 || result_rows_[0].size % tiles_.rows == 0) &&
+           (result_columns_.size() == 1 || result_columns_[0].size % tiles_.columns == 0);
+  }
+  // Whether no sum is put together in the result, so that its pieces may be made elsewhere.
+  bool makes_whole_sums() const { return terms_.parts() <= 1; }
+  // `scratch` is aligned to 64. `accumulates`: adds to the result. `epilogue` may be null; it gets all of the result,
+  // each element once, and where it has blocks nothing is written to `result`.
+  void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool,
+           const GemmEpilogue* epilogue = nullptr) const;
 
  private:
   // Sizes of one role in parts, all but the last equal.
@@ -67,8 +99,9 @@ class TiledGemm {
   void PackPanels(DotSide side, const Box& box, int64_t group) const;
   void PackAll(DotSide side, const Box& box) const;
   void Multiply(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
+  void MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
   // The product is written to `scattered`, column after column, or where it is null to the result.
-  void MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns,
+  void MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns,
                      char* scattered = nullptr) const;
   void MultiplyScattered(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const;
   void MoveToProduct(int64_t index, Box* box) const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -293,9 +294,11 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   }
   RETURN_IF_ERROR(CheckPasses("compiler.disabled_passes", config.compiler().disabled_passes()));
   RETURN_IF_ERROR(CheckPasses("compiler.enabled_passes", config.compiler().enabled_passes()));
-  const std::string& jit = config.cpu().jit();
-  if (jit != "auto" && jit != "on" && jit != "off") {
-    return absl::InvalidArgumentError(absl::StrCat("setting cpu.jit is one of auto, on, off, not \"", jit, "\""));
+  const std::pair<absl::string_view, absl::string_view> uses[] = {{"cpu.jit", config.cpu().jit()},
+                                                                  {"cpu.epilogues", config.cpu().epilogues()}};
+  for (const auto& [path, use] : uses) {
+    if (use == "auto" || use == "on" || use == "off") continue;
+    return absl::InvalidArgumentError(absl::StrCat("setting ", path, " is one of auto, on, off, not \"", use, "\""));
   }
   const std::string& order = config.warm_up().order();
   if (order != "row" && order != "column") {

@@ -50,7 +50,8 @@ TEST(FoundGraphs, AgreeUnderEverySetting) {
   for (const MatrixSetting& setting : ChosenSettings()) {
     auto backend = MakeCpuBackend({.threads = setting.threads,
                                    .pool_bytes = setting.pool_bytes,
-                                   .jit = CpuJitNamed(setting.jit),
+                                   .jit = CpuUseNamed(setting.jit),
+                                   .epilogues = CpuUseNamed(setting.epilogues),
                                    .chain_block_bytes = setting.chain_block_bytes});
     settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
   }

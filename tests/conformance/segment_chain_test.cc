@@ -15,14 +15,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/base/status_macros.h"
 #include "engine/ir/verifier.h"
 #include "engine/runtime/compiler.h"
 #include "tests/testlib/bench_graphs.h"
+#include "tests/testlib/chained_run.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
-#include "tests/testlib/random_literal.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -271,44 +270,6 @@ class RandomJoin {
   int inputs_ = 0;
 };
 
-struct Got {
-  std::vector<Literal> results;
-  size_t segments = 0;
-  size_t chained = 0;
-  int64_t temporary_bytes = 0;
-  std::string kernels;
-};
-
-absl::StatusOr<Got> RunOn(Backend* backend, Graph graph, const std::vector<std::string>& disabled_passes,
-                          const std::vector<Literal>& arguments, bool donates) {
-  const CompileSettings settings{.device = "test:0", .disabled_passes = disabled_passes};
-  const ProgramKey key = MakeProgramKey(graph, settings);
-  ASSIGN_OR_RETURN(const auto program, Compile(std::move(graph), settings, key.fingerprint, backend));
-  std::vector<ConcreteType> types;
-  for (const Literal& argument : arguments) types.push_back(argument.type());
-  ASSIGN_OR_RETURN(const auto bound, program->Bind(types));
-  Got got{.segments = bound->num_segments(), .temporary_bytes = bound->temporary_bytes()};
-  for (const BoundProgram::Session& session : bound->sessions()) {
-    for (const SegmentChain& chain : session.prepared->chains()) {
-      got.chained += chain.end - chain.begin;
-      absl::StrAppend(&got.kernels, session.prepared->DescribeKernel(chain.end - 1), "\n");
-    }
-  }
-  const absl::InlinedVector<bool, 16> donated(arguments.size(), donates);
-  ASSIGN_OR_RETURN(got.results, RunCompiled(*program, arguments, 0, donated));
-  return got;
-}
-
-std::vector<Literal> ArgumentsOf(const Graph& graph, std::mt19937_64* random) {
-  std::vector<Literal> arguments;
-  for (const GraphInput& input : graph.inputs()) {
-    ConcreteType type{.dtype = input.type.dtype};
-    for (const Dim& dim : input.type.shape) type.shape.push_back(dim.size.constant());
-    arguments.push_back(RandomLiteral(type, Values::kModest, random));
-  }
-  return arguments;
-}
-
 // The graphs of a generator agree with the reference, and have the same bits on any number of threads.
 template <typename Generator>
 void ExpectAgreement(int count) {
@@ -342,7 +303,7 @@ void ExpectAgreement(int count) {
     for (const Blocks& blocks : all_blocks) {
       std::vector<Literal> first;
       for (const std::unique_ptr<Backend>& backend : blocks.backends) {
-        const auto got = RunOn(backend.get(), graph, disabled, arguments, seed % 2 == 1);
+        const auto got = RunChained(backend.get(), graph, disabled, arguments, seed % 2 == 1);
         ASSERT_TRUE(got.ok()) << got.status();
         chained += got->chained;
         if (first.empty()) first = got->results;
@@ -375,8 +336,8 @@ TEST(SegmentChains, AttentionKeepsItsScoresInTheCache) {
   const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
   const std::unique_ptr<Backend> plain = MakeCpuBackend({.threads = 2, .chain_block_bytes = -1});
   const std::unique_ptr<Backend> chaining = MakeCpuBackend({.threads = 2});
-  const auto want = RunOn(plain.get(), graph, {}, arguments, false);
-  const auto got = RunOn(chaining.get(), graph, {}, arguments, false);
+  const auto want = RunChained(plain.get(), graph, {}, arguments, false);
+  const auto got = RunChained(chaining.get(), graph, {}, arguments, false);
   ASSERT_TRUE(want.ok()) << want.status();
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->segments, 3u);
@@ -404,8 +365,8 @@ TEST(SegmentChains, ProductsOfBroadcastsFeedTheirContractionByBoxes) {
   const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
   const std::unique_ptr<Backend> plain = MakeCpuBackend({.threads = 2, .chain_block_bytes = -1});
   const std::unique_ptr<Backend> joining = MakeCpuBackend({.threads = 2, .chain_block_bytes = 1 << 20});
-  const auto want = RunOn(plain.get(), graph, {}, arguments, false);
-  const auto got = RunOn(joining.get(), graph, {}, arguments, false);
+  const auto want = RunChained(plain.get(), graph, {}, arguments, false);
+  const auto got = RunChained(joining.get(), graph, {}, arguments, false);
   ASSERT_TRUE(want.ok()) << want.status();
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->segments, 3u);
@@ -429,7 +390,7 @@ TEST(SegmentChains, ProductsAreNotJoinedByTinyBoxes) {
   const Graph graph = g.Take();
   std::mt19937_64 random(9);
   const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 1, .chain_block_bytes = 1 << 20});
-  const auto got = RunOn(backend.get(), graph, {}, ArgumentsOf(graph, &random), false);
+  const auto got = RunChained(backend.get(), graph, {}, ArgumentsOf(graph, &random), false);
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->segments, 2u);
   EXPECT_EQ(got->chained, 0u) << got->kernels;

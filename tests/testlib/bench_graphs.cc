@@ -213,6 +213,7 @@ std::vector<BenchGraph> AllBenchGraphs() {
       {"G11 product", [=](double s) { return MatrixProductGraph(at(std::cbrt(s), 1024, 2), 1); }},
       {"G12 batched product", [=](double s) { return MatrixProductGraph(128, at(s, 32, 1)); }},
       {"G13 MLP", [=](double s) { return MlpGraph(at(s, 256, 1)); }},
+      {"G13 wide layer", [=](double s) { return LayerGraph(64, 4096, at(s, 4096, 1)); }},
       {"G14 attention", [=](double s) { return AttentionGraph(64, 512, at(s, 32, 1)); }},
       {"G15 encoder layer", [=](double s) { return EncoderLayerGraph(512, at(s, 256, 2), 8, 2048); }},
       {"G16 convolution", [=](double s) { return ConvolutionGraph(56, 32, 64, at(s, 8, 1)); }},

@@ -53,6 +53,8 @@ Graph ScatterAddRowsGraph(int64_t columns, int64_t rows, int64_t count);
 Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads);
 // 784-512-512-10 with relu and softmax, f32 (G13).
 Graph MlpGraph(int64_t batch);
+// One layer with a tanh GELU, f32[in, batch] to f32[out, batch] (G13_wide: short sums, a large result).
+Graph LayerGraph(int64_t in, int64_t out, int64_t batch);
 // Causal attention, f32[depth, sequence, heads] (G14).
 Graph AttentionGraph(int64_t depth, int64_t sequence, int64_t heads);
 // Pre-norm encoder layer with rotary positions and tanh GELU, f32[width, sequence] (G15).

@@ -122,6 +122,12 @@ Graph MlpGraph(int64_t batch) {
   return g.Take();
 }
 
+Graph LayerGraph(int64_t in, int64_t out, int64_t batch) {
+  Builder g("layer");
+  g.Output("y", Gelu(&g, Dense(&g, "layer", out, g.Input("x", DType::kF32, {in, batch}))));
+  return g.Take();
+}
+
 Graph AttentionGraph(int64_t depth, int64_t sequence, int64_t heads) {
   Builder g("attention");
   const ValueId q = g.Input("q", DType::kF32, {depth, sequence, heads}),

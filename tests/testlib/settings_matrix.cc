@@ -19,6 +19,8 @@ std::vector<MatrixSetting> MakeMatrix() {
       {.name = "no pool", .pool_bytes = 0},
       {.name = "code everywhere", .jit = "on"},
       {.name = "no code", .jit = "off"},
+      {.name = "epilogues everywhere, three threads", .threads = 3, .epilogues = "on"},
+      {.name = "no epilogues", .epilogues = "off"},
       {.name = "chains of small blocks, three threads", .threads = 3, .chain_block_bytes = 512},
       {.name = "no chains", .chain_block_bytes = -1},
       {.name = "printed and parsed", .print_and_parse = true},
@@ -56,7 +58,8 @@ const std::vector<MatrixSetting>& SettingsMatrix() {
 std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
   std::vector<std::string> settings = {
       absl::StrCat("cpu.threads=", setting.threads), absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
-      absl::StrCat("cpu.jit=", setting.jit), absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes)};
+      absl::StrCat("cpu.jit=", setting.jit), absl::StrCat("cpu.epilogues=", setting.epilogues),
+      absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes)};
   for (const std::string& name : setting.disabled_passes) {
     settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
   }

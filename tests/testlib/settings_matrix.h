@@ -12,8 +12,9 @@ struct MatrixSetting {
   std::string name;  // in words
   int threads = 2;   // of the CPU backend's pool
   int64_t pool_bytes = int64_t{1} << 30;
-  std::string jit = "auto";       // as cpu.jit
-  int64_t chain_block_bytes = 0;  // as cpu.chain_block_bytes
+  std::string jit = "auto";        // as cpu.jit
+  std::string epilogues = "auto";  // as cpu.epilogues
+  int64_t chain_block_bytes = 0;   // as cpu.chain_block_bytes
   std::vector<std::string> disabled_passes = {};
   std::vector<std::string> enabled_passes = {};
   bool print_and_parse = false;  // every graph, before it is compiled
@@ -21,8 +22,8 @@ struct MatrixSetting {
 };
 
 // The settings under which the conformance and property tests run: what is usual (with two threads, on any machine)
-// first, then other threads and free buffers, machine code everywhere and nowhere, the graph's text form, colliding
-// fingerprints, and every pass of the pipeline's own list switched by itself and all together.
+// first, then other threads and free buffers, machine code and epilogues everywhere and nowhere, the graph's text form,
+// colliding fingerprints, and every pass of the pipeline's own list switched by itself and all together.
 const std::vector<MatrixSetting>& SettingsMatrix();
 
 // The same setting of a server, each as --set takes it: "cpu.threads=1".

@@ -30,6 +30,10 @@ LiteralPtr ScalarLiteral(DType dtype, double value) {
   switch (dtype) {
     case DType::kF64:
       return std::make_shared<const Literal>(Literal::Scalar(value));
+    case DType::kF16:
+      return std::make_shared<const Literal>(Literal::Scalar(Float16(static_cast<float>(value))));
+    case DType::kBF16:
+      return std::make_shared<const Literal>(Literal::Scalar(BFloat16(static_cast<float>(value))));
     case DType::kI32:
       return std::make_shared<const Literal>(Literal::Scalar(static_cast<int32_t>(value)));
     case DType::kI64:

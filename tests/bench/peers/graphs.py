@@ -114,6 +114,10 @@ def g13(w, x, **weights):
     return {"y": w.softmax(w.linear(x, weights["last_w"], weights["last_b"]))}
 
 
+def g13_wide(w, x, layer_w, layer_b):
+    return {"y": w.gelu(w.linear(x, layer_w, layer_b))}
+
+
 def g14(w, q, k, v):
     return {"y": w.causal_attention(q, k, v)}
 
@@ -190,7 +194,7 @@ GRAPHS = {
     "G07_6d": transpose(5, 0, 4, 1, 3, 2), "G07_23d_reversed": transpose(*range(22, -1, -1)),
     "G07_15d_reversed": transpose(*range(14, -1, -1)), "G07_15d_cyclic": transpose(*[(i + 1) % 15 for i in range(15)]),
     "G08": g08, "G09_gather": g09_gather, "G09_scatter": g09_scatter, "G10": g10,
-    "G13": g13, "G14": g14, "G15": g15, "G16": g16,
+    "G13": g13, "G13_wide": g13_wide, "G14": g14, "G15": g15, "G16": g16,
     "G21_pad": g21_pad, "G21_spectrum": g21_spectrum, "G21_poisson": g21_poisson, "G22": g22,
 }
 

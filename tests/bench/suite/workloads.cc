@@ -98,6 +98,10 @@ void AddProducts(std::vector<Workload>* all) {
   all->push_back({.name = "G12_128", .graph = [] { return MatrixProductGraph(128, 32); }});
   all->push_back(
       {.name = "G13", .graph = [] { return MlpGraph(256); }, .range = {-0.08, 0.08}, .ranges = {{"x", {-1, 1}}}});
+  all->push_back({.name = "G13_wide",
+                  .graph = [] { return LayerGraph(64, 4096, 4096); },
+                  .range = {-0.08, 0.08},
+                  .ranges = {{"x", {-1, 1}}}});
   all->push_back({.name = "G14", .graph = [] { return AttentionGraph(64, 512, 32); }});
   all->push_back({.name = "G15",
                   .graph = [] { return EncoderLayerGraph(512, 256, 8, 2048); },

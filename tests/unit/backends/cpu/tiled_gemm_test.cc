@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -118,6 +119,36 @@ std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::v
   return result;
 }
 
+// The same, put together from pieces, each of which gets its result times `factor` when it is finished. Not everything
+// can be made in blocks.
+template <typename T>
+std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs,
+                           std::vector<T> result, bool accumulates, bool in_blocks, T factor, int threads) {
+  const TiledGemm gemm(layout.space, kDType<T>);
+  const int64_t block_bytes = gemm.block_bytes();
+  std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes() + 64), '\xff');
+  std::vector<char> blocks(static_cast<size_t>(in_blocks ? gemm.slots() * block_bytes : 0), '\xff');
+  std::vector<std::atomic<int>> finished(result.size());
+  const auto finish = [&](const GemmPiece& piece) {
+    ASSERT_LT(piece.slot, gemm.slots());
+    for (int64_t j = 0; j < piece.columns; ++j) {
+      const T* const column = reinterpret_cast<const T*>(piece.elements) + j * piece.elements_step;
+      for (int64_t i = 0; i < piece.rows; ++i) {
+        const size_t place = static_cast<size_t>(piece.first + j * piece.first_step + i);
+        ++finished[place];
+        result[place] = column[i] * factor;
+      }
+    }
+  };
+  const GemmEpilogue epilogue = {.finish = finish, .blocks = in_blocks ? blocks.data() : nullptr};
+  gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
+           in_blocks ? nullptr : reinterpret_cast<char*>(result.data()),
+           storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64), accumulates, Pool(threads),
+           &epilogue);
+  EXPECT_TRUE(std::all_of(finished.begin(), finished.end(), [](const auto& count) { return count == 1; }));
+  return result;
+}
+
 // Of exactly the elements that there are, so that a sanitizer sees what is read or written beyond them.
 template <typename T>
 void Check(const Sizes& sizes, std::mt19937& random) {
@@ -150,6 +181,11 @@ void Check(const Sizes& sizes, std::mt19937& random) {
   }
   const std::vector<T> start(expected.size(), before);
   for (int threads : {1, 3}) ASSERT_EQ(Run(layout, lhs, rhs, start, accumulates, threads), expected);
+  std::vector<T> tripled = expected;
+  for (T& value : tripled) value *= 3;
+  ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, false, T(3), 3), tripled);
+  if (accumulates || !TiledGemm(layout.space, kDType<T>).makes_whole_sums()) return;
+  ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, true, T(3), 3), tripled);
 }
 
 // Every number of rows and columns beside whole tiles, and terms beside those that are unrolled.
@@ -179,6 +215,17 @@ TEST(TiledGemmTest, EdgesOfBoxes) {
     Check<double>({336 + more, 40, 400}, random);
     Check<double>({40, 344 + more, 400}, random);
     Check<float>({336 + more, 344 + more, 100}, random);
+  }
+}
+
+// Of results that are finished in blocks: many rows beside few columns, and the other way round.
+TEST(TiledGemmTest, EdgesOfBlocks) {
+  std::mt19937 random(6);
+  for (int64_t more : {-1, 0, 1}) {
+    Check<float>({4096 + more, 9, 20}, random);
+    Check<float>({1024 + more, 70, 5}, random);
+    Check<double>({70, 700 + more, 12}, random);
+    Check<double>({20000 + more, 3, 17}, random);
   }
 }
 

@@ -1,0 +1,303 @@
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/cache_sizes.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/tiled_gemm.h"
+
+// How a contraction becomes boxes and panels.
+
+namespace tensord::cpu {
+namespace {
+
+// Of one row: a panel of b stays in the nearest cache. More where nothing but rows of a is packed.
+constexpr int64_t kTermBlockBytes = 3 << 10;
+constexpr int64_t kOwnRowsTermBlockBytes = 4 << 10;
+constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
+constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
+constexpr int64_t kTensorsToPacked = 12;
+constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
+constexpr double kTaskWork = 1 << 22;               // multiplications
+constexpr double kLeastTaskWork = 1 << 17;
+constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
+constexpr int64_t kParts = 16;
+constexpr int64_t kLeastParts = 6;
+constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
+constexpr int64_t kReads = 8;                           // of an operand as it lies
+constexpr int64_t kLeastReads = 8;
+constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
+constexpr int64_t kTransposedRun = 8;
+constexpr int64_t kScatteredTerms = 16;
+constexpr int64_t kScatteredRunBytes = 64;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
+int64_t EvenPart(int64_t size, int64_t most, int64_t multiple) {
+  const int64_t parts = CeilDiv(size, std::max(most / multiple * multiple, multiple));
+  return RoundUp(CeilDiv(size, parts), multiple);
+}
+
+// Neighbours that are one axis on one side.
+DotAxisList MergeOn(DotSide side, const DotAxisList& axes) {
+  DotAxisList merged;
+  for (const DotAxis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!merged.empty() && axis.strides[side] == merged.back().strides[side] * merged.back().size) {
+      merged.back().size *= axis.size;
+    } else {
+      merged.push_back({axis.size, {}});
+      merged.back().strides[side] = axis.strides[side];
+    }
+  }
+  if (merged.empty()) merged.push_back({1, {0, 0, 0}});
+  return merged;
+}
+
+DotAxisList SortedBy(DotSide side, DotAxisList axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
+  return axes;
+}
+
+// What an element costs to pack, in a rough scale.
+double PackingCost(DotSide side, const DotAxisList& lines, const DotAxisList& terms) {
+  const DotAxisList line = MergeOn(side, lines), term = MergeOn(side, terms);
+  const double pieces = 4.0 / static_cast<double>(term[0].size);
+  if (line[0].strides[side] == 1) return 1 + pieces;
+  if (term[0].strides[side] == 1 && term[0].size >= kTransposedRun) return 2 + pieces;
+  return 4 + pieces;
+}
+
+double PackingCost(const DotSpace& space) {
+  const auto of = [&space](DotSide side, DotRole lines) {
+    return static_cast<double>(space.Size(lines)) * PackingCost(side, space.roles[lines], space.roles[kSummed]);
+  };
+  return of(kLhs, kRows) + of(kRhs, kColumns);
+}
+
+// Tiles do not go over the end of an axis of the result.
+bool HoldsTiles(const DotAxisList& axes, int64_t width) {
+  const DotAxisList merged = MergeOn(kDotResult, axes);
+  return merged.size() == 1 || merged[0].size % width == 0;
+}
+
+// Summed axes may be walked in any order, the same on both sides, and so may columns: the one that is packed best.
+DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const PaddedTensors& padded) {
+  DotSpace best = space;
+  double least = 0;
+  for (bool sorts_columns : {false, true}) {
+    for (DotSide side : {kLhs, kRhs}) {
+      DotSpace ordered = space;
+      if (sorts_columns) ordered.roles[kColumns] = SortedBy(kRhs, space.roles[kColumns]);
+      if (sorts_columns && !HoldsTiles(ordered.roles[kColumns], tiles.columns)) continue;
+      ordered.roles[kSummed] = SortedBy(side, space.roles[kSummed]);
+      const double cost = PackingCost(ordered);
+      if (least > 0 && cost >= least) continue;
+      least = cost;
+      best = std::move(ordered);
+    }
+    if (!padded[kRhs].axes.empty()) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool TiledGemm::Suits(const DotSpace& space, DType dtype) { return Suits(space, dtype, {}); }
+
+bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensors& padded) {
+  const GemmTiles tiles = GetGemmTiles(dtype);
+  if (tiles.rows == 0) return false;
+  const DotSpace space = InOrderOfPacking(unordered, tiles, padded);
+  const int64_t m = space.Size(kRows), n = space.Size(kColumns), k = space.Size(kSummed);
+  // Vectors, and what is tiny, have loops of their own (Gemm).
+  if (m * SizeOf(dtype) < 16 || n < 2 || k < 4 || (m <= kMaxTinyRows && k <= kMaxTinyTerms)) return false;
+  const bool is_bound_by_writing = k < 8 && m * n * SizeOf(dtype) >= kLargeResultBytes;
+  const bool needs_parts_of_sums = space.Size(kBatch) == 1 && m * n <= 16 * 16 && k >= 8192;
+  if (is_bound_by_writing || needs_parts_of_sums) return false;
+  // To pack scattered elements pays where each is read often.
+  for (DotSide side : {kLhs, kRhs}) {
+    const int64_t others = side == kLhs ? n : m;
+    const DotAxisList lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
+    const DotAxisList terms = MergeOn(side, space.roles[kSummed]);
+    if ((lines.size() > 1 || terms.size() > 1) && others < kLeastReads) return false;
+    if (!padded[side].axes.empty() &&
+        !PaddedLines::Suits(side, padded[side], lines, terms, MergeOn(side, space.roles[kBatch]))) {
+      return false;
+    }
+  }
+  const DotAxis run = MergeOn(kDotResult, space.roles[kRows])[0];
+  if (run.strides[kDotResult] != 1) return false;
+  // Where tiles go over the end of an axis of the result they are copied there, which long sums and runs make cheap.
+  return (HoldsTiles(space.roles[kRows], tiles.rows) && HoldsTiles(space.roles[kColumns], tiles.columns)) ||
+         (k >= kScatteredTerms && run.size * SizeOf(dtype) >= kScatteredRunBytes);
+}
+
+TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded)
+    : tiles_(GetGemmTiles(dtype)), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
+  const DotSpace space = InOrderOfPacking(unordered, tiles_, padded);
+  rows_.size = space.Size(kRows);
+  columns_.size = space.Size(kColumns);
+  terms_.size = space.Size(kSummed);
+  result_rows_ = MergeOn(kDotResult, space.roles[kRows]);
+  result_columns_ = MergeOn(kDotResult, space.roles[kColumns]);
+  for (DotSide side : {kLhs, kRhs}) {
+    TiledOperand& operand = operands_[side];
+    operand.side = side;
+    operand.element_bytes = element_bytes_;
+    operand.lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
+    operand.terms = MergeOn(side, space.roles[kSummed]);
+    operand.batch = MergeOn(side, space.roles[kBatch]);
+    operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
+    if (!padded[side].axes.empty()) {
+      operand.padded = PaddedLines(side, padded[side], operand.lines, operand.terms, element_bytes_);
+      operand.batch = PaddedLines::Unpadded(side, padded[side], operand.batch);
+    }
+    const bool is_matrix = operand.lines.size() == 1 && operand.terms.size() == 1;
+    // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
+    const int64_t others = side == kLhs ? columns_.size : rows_.size;
+    const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
+    const bool is_readable = is_matrix && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
+    const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
+    operand.is_packed =
+        !is_readable || operand.padded.is_used() || (others > kReads * other_width && bytes > kUnpackedBytes);
+  }
+  result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
+  // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
+  TiledOperand& rhs = operands_[kRhs];
+  if (rhs.is_packed && !rhs.padded.is_used() && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
+      rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
+    rhs.is_packed = false;
+  }
+  PlanBoxes(padded[kLhs]);
+}
+
+bool TiledGemm::PacksOwnRows() const {
+  return operands_[kLhs].is_packed && rows_.size >= kLeastParts * 2 * tiles_.rows;
+}
+
+int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
+  const TiledOperand& operand = operands_[side];
+  if (operand.slide.is_used()) return operand.SlideStep(lines) * NumElements(operand.terms) * element_bytes_;
+  return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
+}
+
+// Where a thread packs all terms of its rows, windows that slide along the rows are packed once, not for each term.
+void TiledGemm::PlanSlide(const PaddedTensor& padded) {
+  TiledOperand& lhs = operands_[kLhs];
+  DotAxisList lines = lhs.lines, terms = lhs.terms;
+  const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
+  if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
+  if (lhs.padded.is_used()) {
+    if (!PaddedLines::Suits(kLhs, padded, lines, terms, {})) return;
+    lhs.padded = PaddedLines(kLhs, padded, lines, terms, element_bytes_);
+  }
+  lhs.lines = lines;
+  lhs.terms = terms;
+  lhs.slide = slide;
+}
+
+TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
+  const double work =
+      static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
+  const int64_t product_bytes = PackedBytes(kLhs, rows_.size) + PackedBytes(kRhs, columns_.size);
+  if (num_products_ > 1 && (work < 2 * kLeastTaskWork || (work <= kProductWork && 4 * product_bytes <= most))) {
+    return Method::kOwnProducts;
+  }
+  if (PacksOwnRows()) return Method::kOwnRows;
+  if (operands_[kRhs].is_packed && columns_.size >= kLeastParts * 4 * tiles_.columns &&
+      PackedBytes(kLhs, rows_.size) <= most / 2) {
+    return Method::kOwnColumns;
+  }
+  return Method::kShared;
+}
+
+void TiledGemm::PlanOwnRows(int64_t most) {
+  const TiledOperand& lhs = operands_[kLhs];
+  const int64_t panel_bytes = tiles_.rows * LineBytes() / lhs.slide.count;
+  const int64_t least_panels = CeilDiv(std::max<int64_t>(1, lhs.slide.reach()), tiles_.rows);
+  const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
+  const int64_t most_panels = std::max(least_panels, part_bytes / panel_bytes);
+  // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
+  // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache.
+  for (int64_t row = 0; row < rows_.size;) {
+    const int64_t panels = CeilDiv(rows_.size - row, tiles_.rows);
+    row += std::clamp(panels / (2 * slots_), least_panels, most_panels) * tiles_.rows;
+    part_ends_.push_back(std::min(row, rows_.size));
+  }
+  rows_.part = rows_.size;
+  slot_bytes_ = PackedBytes(kLhs, part_ends_[0]);
+  slots_ = std::min({static_cast<int64_t>(part_ends_.size()), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  const int64_t rest = std::max(most / 2, most - slots_ * slot_bytes_);
+  columns_.part =
+      operands_[kRhs].is_packed ? EvenPart(columns_.size, rest / LineBytes(), tiles_.columns) : columns_.size;
+}
+
+void TiledGemm::PlanOwnColumns(int64_t most) {
+  const int64_t columns =
+      std::clamp(columns_.size / kParts, 4 * tiles_.columns, std::max(4 * tiles_.columns, kPartBytes / LineBytes()));
+  columns_.part = columns_.size;
+  task_columns_ = EvenPart(columns_.size, columns, tiles_.columns);
+  slot_bytes_ = PackedBytes(kRhs, task_columns_);
+  slots_ = std::min({CeilDiv(columns_.size, task_columns_), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  rows_.part = rows_.size;
+  task_rows_ = rows_.size;
+}
+
+void TiledGemm::PlanShared(int64_t most) {
+  // Rows are packed again for every box of columns.
+  const int64_t most_rows = operands_[kRhs].is_packed ? most / 3 : most;
+  const int64_t most_columns = operands_[kLhs].is_packed ? most - most / 3 : most;
+  rows_.part = operands_[kLhs].is_packed ? EvenPart(rows_.size, most_rows / LineBytes(), tiles_.rows) : rows_.size;
+  columns_.part =
+      operands_[kRhs].is_packed ? EvenPart(columns_.size, most_columns / LineBytes(), tiles_.columns) : columns_.size;
+  const double rows = static_cast<double>(std::min(rows_.part, rows_.size));
+  const double columns = static_cast<double>(std::min(columns_.part, columns_.size));
+  const double terms = static_cast<double>(terms_.part);
+  const double work = std::clamp(rows * columns * terms / static_cast<double>(kParts), kLeastTaskWork, kTaskWork);
+  task_rows_ = EvenPart(std::min(rows_.part, rows_.size), kPartBytes / LineBytes(), tiles_.rows);
+  task_columns_ = EvenPart(std::min(columns_.part, columns_.size),
+                           static_cast<int64_t>(work / (static_cast<double>(task_rows_) * terms)), tiles_.columns);
+}
+
+void TiledGemm::PlanBoxes(const PaddedTensor& padded_lhs) {
+  const double work =
+      static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
+  const int64_t tensors = element_bytes_ * num_products_ *
+                          (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
+  const int64_t most = std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
+  const int64_t line_bytes = PacksOwnRows() && !operands_[kRhs].is_packed ? kOwnRowsTermBlockBytes : kTermBlockBytes;
+  terms_.part = std::min(EvenPart(terms_.size, line_bytes / element_bytes_, 8), terms_.size);
+  runs_on_caller_ = work * static_cast<double>(num_products_) < 2 * kLeastTaskWork;
+  slots_ = std::clamp<int64_t>(MachineCores(), 2, 16);
+  method_ = ChooseMethod(most);
+  switch (method_) {
+    case Method::kOwnProducts:
+      rows_.part = rows_.size;
+      columns_.part = columns_.size;
+      places_[kRhs] = PackedBytes(kLhs, rows_.size);
+      slot_bytes_ = places_[kRhs] + PackedBytes(kRhs, columns_.size);
+      slots_ = std::min(
+          {num_products_, slots_, slot_bytes_ == 0 ? num_products_ : std::max<int64_t>(1, most / slot_bytes_)});
+      scratch_bytes_ = slots_ * slot_bytes_;
+      return;
+    case Method::kOwnRows:
+      if (!operands_[kRhs].is_packed && terms_.parts() == 1) PlanSlide(padded_lhs);
+      PlanOwnRows(most);
+      places_[kLhs] = PackedBytes(kRhs, std::min(columns_.part, columns_.size));
+      scratch_bytes_ = places_[kLhs] + slots_ * slot_bytes_;
+      return;
+    case Method::kOwnColumns:
+      PlanOwnColumns(most);
+      places_[kRhs] = PackedBytes(kLhs, rows_.size);
+      scratch_bytes_ = places_[kRhs] + slots_ * slot_bytes_;
+      return;
+    case Method::kShared:
+      PlanShared(most);
+      places_[kRhs] = PackedBytes(kLhs, std::min(rows_.part, rows_.size));
+      scratch_bytes_ = places_[kRhs] + PackedBytes(kRhs, std::min(columns_.part, columns_.size));
+  }
+}
+
+}  // namespace tensord::cpu
