@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/half_rows.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 
@@ -104,6 +105,9 @@ void Contraction::PlaceScratch() {
   for (const Box& box : boxes_) {
     if (box.occurs && box.is_tiled) workspace_bytes_ = std::max(workspace_bytes_, box.tiled.scratch_bytes());
   }
+  if (!rounds_in_blocks_) return;
+  blocks_offset_ = (workspace_bytes_ + 63) / 64 * 64;
+  workspace_bytes_ = blocks_offset_ + slots() * boxes_[0].tiled.block_bytes();
 }
 
 absl::StatusOr<Contraction> Contraction::Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
@@ -186,7 +190,29 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   result_copy_ = StridedCopy(copy, SizeOf(result_dtype_));
 }
 
+// Of operands that are 16-bit floats or F32, in one box.
+bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
+  const bool has_half = rounds_ || IsHalf(operands[kLhs].dtype) || IsHalf(operands[kRhs].dtype);
+  if (computed_ != DType::kF32 || !has_half || !TiledGemm::Suits(space, computed_)) return false;
+  for (DotSide side : {kLhs, kRhs}) {
+    if (!IsHalf(operands[side].dtype) && operands[side].dtype != computed_) return false;
+    // A batch that lies innermost is packed by whole cache lines.
+    for (const DotAxis& axis : space.roles[kBatch]) {
+      if (axis.size > 1 && axis.strides[side] == 1) return false;
+    }
+  }
+  TiledGemm tiled(space, {operands[kLhs].dtype, operands[kRhs].dtype});
+  if (rounds_ && !tiled.makes_whole_sums()) return false;
+  rounds_in_blocks_ = std::exchange(rounds_, false);
+  num_boxes_ = 1;
+  boxes_.resize(1);
+  boxes_[0].occurs = boxes_[0].is_tiled = true;
+  boxes_[0].tiled = std::move(tiled);
+  return true;
+}
+
 absl::Status Contraction::PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
+  if (PlanOneOfHalves(space, operands)) return absl::OkStatus();
   const DotPlan plan = PlanDot(space, computed_, operands, rounds_);
   if (!plan.fits_blas) {
     return Refuse(Refusal::kUnsupportedOnDevice,
@@ -226,6 +252,7 @@ absl::Status Contraction::PlanBoxes(const DotSpace& space, const std::array<DotO
 
 void Contraction::RunTiled(const TiledGemm& tiled, const Position& position, std::array<const char*, 2> operands,
                            char* result, const Memory& memory, ThreadPool& pool) const {
+  if (rounds_in_blocks_) return RunRounded(tiled, operands, result, memory, pool);
   const bool accumulates = !position.is_first_sum;
   if (memory.epilogue == nullptr || !position.is_last_sum) {
     return tiled.Run(operands[kLhs], operands[kRhs], result, memory.workspace, accumulates, pool);
@@ -237,6 +264,28 @@ void Contraction::RunTiled(const TiledGemm& tiled, const Position& position, std
   };
   const GemmEpilogue of_box = {.finish = finish, .blocks = memory.epilogue->blocks};
   tiled.Run(operands[kLhs], operands[kRhs], result, memory.workspace, accumulates, pool, &of_box);
+}
+
+// Of one box.
+void Contraction::RunRounded(const TiledGemm& tiled, std::array<const char*, 2> operands, char* result,
+                             const Memory& memory, ThreadPool& pool) const {
+  const auto narrow = [this](const char* from, int64_t count, void* to) {
+    NarrowToHalf(result_dtype_, reinterpret_cast<const float*>(from), static_cast<uint16_t*>(to), count);
+  };
+  const auto finish = [&](GemmPiece piece) {
+    if (memory.epilogue != nullptr) {
+      char* const block = memory.epilogue->blocks + piece.slot * block_bytes();
+      narrow(piece.elements, piece.rows * piece.columns, block);  // a block is dense
+      piece.elements = block;
+      return memory.epilogue->finish(piece);
+    }
+    for (int64_t j = 0; j < piece.columns; ++j) {
+      narrow(piece.elements + j * piece.elements_step * SizeOf(computed_), piece.rows,
+             result + (piece.first + j * piece.first_step) * SizeOf(result_dtype_));
+    }
+  };
+  const GemmEpilogue rounding = {.finish = finish, .blocks = memory.workspace + blocks_offset_};
+  tiled.Run(operands[kLhs], operands[kRhs], nullptr, memory.workspace, /*accumulates=*/false, pool, &rounding);
 }
 
 void Contraction::RunBox(const Position& position, std::array<const char*, 2> operands, char* result,
@@ -313,7 +362,7 @@ int64_t Contraction::slots() const {
 int64_t Contraction::block_bytes() const {
   int64_t bytes = 0;
   for (const Box& box : boxes_) bytes = std::max(bytes, box.occurs ? box.tiled.block_bytes() : 0);
-  return bytes;
+  return rounds_in_blocks_ ? (bytes / 2 + 63) / 64 * 64 : bytes;
 }
 
 void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool,

@@ -27,6 +27,9 @@ namespace tensord::cpu {
 // is or of ands; F16 and BF16 are computed in F32; a wider result dtype is computed in that dtype. Over no element the
 // sum is 0.
 //
+// Products of 16-bit floats that tiles make are widened as they are packed, and rounded in blocks where no sum is put
+// together in the result.
+//
 // Where the axes of each role are one axis of a matrix, operands are read as they lie; else they are either walked over
 // in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold what has to be
 // converted or conjugated, and results that are to be rounded. They are bounded by some MiB and small beside the
@@ -94,18 +97,22 @@ class Contraction {
   static absl::StatusOr<Contraction> Plan(DotSpace space, const std::array<DotOperand, 2>& operands, DType result_dtype,
                                           bool is_permuted);
   void PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands);
+  bool PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands);
   absl::Status PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands);
   void RunBoxes(std::array<const char*, 2> operands, char* result, const Memory& memory, ThreadPool& pool) const;
   Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
   void PlaceScratch();
   void RunTiled(const TiledGemm& tiled, const Position& position, std::array<const char*, 2> operands, char* result,
                 const Memory& memory, ThreadPool& pool) const;
+  void RunRounded(const TiledGemm& tiled, std::array<const char*, 2> operands, char* result, const Memory& memory,
+                  ThreadPool& pool) const;
   void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, const Memory& memory,
               ThreadPool& pool) const;
 
   // Constant after Create.
   std::array<bool, 2> packs_ = {false, false};
-  bool rounds_ = false;
+  bool rounds_ = false;            // a dense box of the result at a time
+  bool rounds_in_blocks_ = false;  // or blocks of it, as soon as they are made
   DType computed_ = DType::kInvalid;
   DType result_dtype_ = DType::kInvalid;
   bool is_mode_product_ = false;
@@ -121,6 +128,7 @@ class Contraction {
   Places places_;
   int64_t scratch_bytes_ = 0;
   int64_t workspace_bytes_ = 0;
+  int64_t blocks_offset_ = 0;  // in the workspace: of those that are rounded
 };
 
 }  // namespace tensord::cpu

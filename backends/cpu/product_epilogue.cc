@@ -32,8 +32,8 @@ int64_t OperandThatPasses(const SegmentInstruction& first, const SegmentInstruct
 // Where the result leaves the caches on its way to the kernel and its sums are short enough for that to matter. What is
 // done a column at a time costs a little more, and few rows or columns leave the most of the time to the operands.
 bool Pays(const DotSpace& space, const ConcreteType& result) {
-  return result.num_bytes() >= StreamedResultBytes() &&
-         space.Size(kSummed) * SizeOf(result.dtype) <= kLongestSumBytes &&
+  const int64_t term_bytes = std::max(SizeOf(DType::kF32), SizeOf(result.dtype));  // as computed
+  return result.num_bytes() >= StreamedResultBytes() && space.Size(kSummed) * term_bytes <= kLongestSumBytes &&
          std::min(space.Size(kRows), space.Size(kColumns)) >= kLeastLines;
 }
 

@@ -32,7 +32,7 @@ struct TiledGemm::Box {
 };
 
 int64_t TiledGemm::BatchOffset(DotSide side, int64_t index) const {
-  return OffsetOf(side, side == kDotResult ? result_batch_ : operands_[side].batch, index) * element_bytes_;
+  return OffsetOf(side, side == kDotResult ? result_batch_ : operands_[side].batch, index) * BytesOf(side);
 }
 
 // Several panels.

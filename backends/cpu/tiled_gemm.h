@@ -50,6 +50,8 @@ class TiledGemm {
   TiledGemm() = default;
   // The space passed Suits.
   explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
+  // Computed in F32, of operands that may be 16-bit floats: these are always packed.
+  TiledGemm(const DotSpace& space, const std::array<DType, 2>& read);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Of those that make pieces of the result at a time.
@@ -85,6 +87,8 @@ class TiledGemm {
     kOwnProducts,  // products of a batch by who multiplies them
   };
 
+  TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read);
+  int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
   bool PacksOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }
   void PlanBoxes(const PaddedTensor& padded_lhs);
@@ -117,6 +121,7 @@ class TiledGemm {
   void RunProduct(Box box) const;
 
   GemmTiles tiles_;
+  DType dtype_ = DType::kInvalid;  // that is computed in
   int64_t element_bytes_ = 1;
   std::array<TiledOperand, 2> operands_;
   DotAxisList result_batch_;

@@ -134,8 +134,15 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
          (k >= kScatteredTerms && run.size * SizeOf(dtype) >= kScatteredRunBytes);
 }
 
-TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded)
-    : tiles_(GetGemmTiles(dtype)), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
+TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded)
+    : TiledGemm(space, dtype, padded, {dtype, dtype}) {}
+
+TiledGemm::TiledGemm(const DotSpace& space, const std::array<DType, 2>& read)
+    : TiledGemm(space, DType::kF32, {}, read) {}
+
+TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded,
+                     const std::array<DType, 2>& read)
+    : tiles_(GetGemmTiles(dtype)), dtype_(dtype), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
   const DotSpace space = InOrderOfPacking(unordered, tiles_, padded);
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
@@ -145,11 +152,12 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
   for (DotSide side : {kLhs, kRhs}) {
     TiledOperand& operand = operands_[side];
     operand.side = side;
-    operand.element_bytes = element_bytes_;
+    operand.panel_dtype = dtype;
     operand.lines = MergeOn(side, space.roles[side == kLhs ? kRows : kColumns]);
     operand.terms = MergeOn(side, space.roles[kSummed]);
     operand.batch = MergeOn(side, space.roles[kBatch]);
     operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
+    operand.dtype = read[side];
     if (!padded[side].axes.empty()) {
       operand.padded = PaddedLines(side, padded[side], operand.lines, operand.terms, element_bytes_);
       operand.batch = PaddedLines::Unpadded(side, padded[side], operand.batch);
@@ -158,7 +166,8 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
     // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
     const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
-    const bool is_readable = is_matrix && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
+    const bool is_readable =
+        is_matrix && operand.dtype == dtype_ && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
     operand.is_packed =
         !is_readable || operand.padded.is_used() || (others > kReads * other_width && bytes > kUnpackedBytes);
@@ -166,7 +175,7 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
   TiledOperand& rhs = operands_[kRhs];
-  if (rhs.is_packed && !rhs.padded.is_used() && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
+  if (rhs.is_packed && !rhs.padded.is_used() && rhs.dtype == dtype_ && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
       rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
     rhs.is_packed = false;
   }
@@ -187,6 +196,7 @@ int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
 void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
   DotAxisList lines = lhs.lines, terms = lhs.terms;
+  if (lhs.dtype != dtype_) return;
   const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
   if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
   if (lhs.padded.is_used()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/half_panels.h"
+
 namespace tensord::cpu {
 
 int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index) {
@@ -36,6 +38,7 @@ void TiledOperand::Pack(const GemmTiles& tiles, const char* matrix, int64_t firs
 
 // Not a multiple of a page: terms would crowd each other out of the cache.
 int64_t TiledOperand::SlideStep(int64_t num_lines) const {
+  const int64_t element_bytes = SizeOf(panel_dtype);
   const int64_t line_of_cache = 64 / element_bytes;
   const int64_t step = (num_lines + slide.reach() + line_of_cache - 1) / line_of_cache * line_of_cache;
   return step * element_bytes % 4096 == 0 ? step + line_of_cache : step;
@@ -46,7 +49,7 @@ void TiledOperand::PackSlide(const GemmTiles& tiles, const char* matrix, int64_t
   const int64_t step = SlideStep(num_lines), all = num_lines + slide.reach(), num_terms = NumElements(terms);
   for (int64_t line = 0; line < all; line += kMaxPanelWidth) {
     const int64_t count = std::min(all - line, kMaxPanelWidth);
-    PackTo(tiles, matrix, first_line + line, count, 0, num_terms, {packed + line * element_bytes, count, step});
+    PackTo(tiles, matrix, first_line + line, count, 0, num_terms, {packed + line * SizeOf(panel_dtype), count, step});
   }
 }
 
@@ -64,7 +67,7 @@ void TiledOperand::PackTo(const GemmTiles& tiles, const char* matrix, int64_t fi
   piece.term_stride = fast_term.strides[side];
   const char* from = matrix;
   if (fast_line.strides[side] == 1 && first_line % fast_line.size + num_lines <= fast_line.size) {
-    from += OffsetOf(side, lines, first_line) * element_bytes;
+    from += OffsetOf(side, lines, first_line) * SizeOf(dtype);
   } else {
     piece.offsets = offsets;
     for (int64_t i = 0; i < num_lines;) {
@@ -79,9 +82,13 @@ void TiledOperand::PackTo(const GemmTiles& tiles, const char* matrix, int64_t fi
   const int64_t end = first_term + num_terms;
   for (int64_t term = first_term; term < end; term += piece.terms) {
     piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
-    piece.from = from + OffsetOf(side, terms, term) * element_bytes;
-    tiles.pack(piece, place.panel);
-    place.panel += piece.terms * place.term_step * element_bytes;
+    piece.from = from + OffsetOf(side, terms, term) * SizeOf(dtype);
+    if (dtype == panel_dtype) {
+      tiles.pack(piece, place.panel);
+    } else {
+      PackHalfPiece(tiles, dtype, piece, place.panel);
+    }
+    place.panel += piece.terms * place.term_step * SizeOf(panel_dtype);
   }
 }
 

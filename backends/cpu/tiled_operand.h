@@ -6,6 +6,7 @@
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/padded_lines.h"
+#include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
 
@@ -24,8 +25,9 @@ struct TiledOperand {
   };
 
   DotSide side = kLhs;
-  int64_t element_bytes = 1;
-  DotAxisList lines;  // rows of lhs, columns of rhs
+  DType dtype = DType::kInvalid;        // as it lies
+  DType panel_dtype = DType::kInvalid;  // as it is multiplied: 16-bit floats are widened
+  DotAxisList lines;                    // rows of lhs, columns of rhs
   DotAxisList terms;
   DotAxisList batch;
   int64_t width = 0;  // of a panel

@@ -33,7 +33,8 @@ constexpr int64_t kMostReferenceWork = 200'000;  // multiplications
 class RandomProduct {
  public:
   explicit RandomProduct(uint64_t seed) : random_(seed), g_("product") {
-    dtype_ = OneOf<DType>({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kC64});
+    dtype_ = OneOf<DType>(
+        {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kF16, DType::kC64});
     rows_ = OneOf<int64_t>({5, 16, 24, 48, 50, 96, 100, 200});
     columns_ = OneOf<int64_t>({2, 3, 8, 9, 16, 40, 64, 130});
     depth_ = OneOf<int64_t>({4, 5, 16, 33, 64, 400, 1500});
