@@ -417,8 +417,11 @@ bool StreamsAll(const FusedPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit, FusedPoints points) {
-  const JitIsa isa = IsWorthCode(program, jit.use) ? BestJitIsa() : JitIsa::kNone;
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& asked, FusedPoints points) {
+  const JitIsa isa = IsWorthCode(program, asked.use) ? BestJitIsa() : JitIsa::kNone;
+  JitOptions jit = asked;
+  // Short runs gain by code whatever it computes: it writes results where they belong at once.
+  if (points == FusedPoints::kAnywhere && isa != JitIsa::kNone) jit.use = JitOptions::Use::kAlways;
   if (isa == JitIsa::kAvx512 && points == FusedPoints::kTiles && IsMapOfRows(program)) {
     ASSIGN_OR_RETURN(FusedPlan rows, PlanFor(InRows(program), isa, jit, points, kMaxRowBytes));
     if (rows.rows && StreamsAll(rows) && CompileFused(isa, jit.protect, &rows)) return rows;

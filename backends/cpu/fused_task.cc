@@ -12,6 +12,8 @@
 namespace tensord::cpu {
 namespace {
 
+constexpr int64_t kRunsAhead = 6;
+
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 template <typename T>
 int64_t BytesOf(size_t count) {
@@ -254,19 +256,21 @@ bool FusedTask::FindMoves(const PointRuns& points, const OperandRuns& moved, Mov
     if (step.kind == FusedStepKind::kNumbers) return false;
     if (!is_load && !is_store) continue;
     const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
-    const bool is_buffered = is_store && step.buffer >= 0 && accesses_[step.access].streams;
+    if (is_store && step.buffer >= 0 && accesses_[step.access].streams) continue;  // stays in its buffer
     std::optional<int64_t> elements;
     if (is_load && access.operand == moved.operand) {
       elements = moved.step;
-    } else if (access.is_linear && !is_buffered) {
+    } else if (access.is_linear) {
       elements = points.step;
     } else if (is_load && access.is_periodic) {
       if (points.step % access.period == 0) elements = 0;
-    } else if (!is_buffered && access.walks[0].RunStart(points.begin, points.length).has_value()) {
+    } else if (is_load && access.walks[0].RunStart(points.begin, points.length).has_value()) {
       elements = access.walks[0].Stride(points.begin, points.step, points.runs);
     }
     if (!elements.has_value() || moves->size() == moves->capacity()) return false;
-    moves->push_back({step.out, *elements * SizeOf(access.dtype)});
+    const int64_t bytes = SizeOf(access.dtype);
+    const bool is_far = is_load && access.operand != moved.operand && *elements != 0;
+    moves->push_back({step.out, *elements * bytes, is_far ? points.length * bytes : 0});
   }
   return true;
 }
@@ -286,7 +290,13 @@ void FusedTask::RunPoints(const PointRuns& points, const OperandRuns& moved) {
                                    : nullptr;
   for (int64_t run = found; run < points.runs; ++run) {
     begin_ += points.step;
-    for (const Move& move : moves) at_[move.place] = static_cast<char*>(at_[move.place]) + move.bytes;
+    for (const Move& move : moves) {
+      char* const place = static_cast<char*>(at_[move.place]) + move.bytes;
+      at_[move.place] = place;
+      // Runs are too short, and too far apart, for the processor to see what comes.
+      const char* const ahead = place + kRunsAhead * move.bytes;
+      for (int64_t at = 0; at < move.fetched_bytes; at += 64) __builtin_prefetch(ahead + at);
+    }
     if (code != nullptr) {
       (MayStream(*code) ? code->streaming_function : code->function)(at_, n_);
     } else {

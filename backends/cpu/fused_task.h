@@ -73,6 +73,7 @@ class FusedTask {
   struct Move {
     int32_t place = -1;
     int64_t bytes = 0;
+    int64_t fetched_bytes = 0;  // of a run, of what has to come from memory
   };
   using Moves = absl::InlinedVector<Move, 12>;
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/dot_kernels.h"
+#include "backends/cpu/elementwise_program.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/core_ops.h"
@@ -43,16 +45,23 @@ absl::StatusOr<std::unique_ptr<const ProductEpilogue>> ProductEpilogue::Create(
     absl::Span<const SegmentInstruction> segments, EpilogueUse use, const JitOptions& jit) {
   if (use == EpilogueUse::kNever || segments.size() < kNumSegments) return nullptr;
   const BoundInstruction &first = segments[0].bound, &second = segments[1].bound;
-  if (!Is(*first.op, CoreOp::kDotGeneral) || second.micro == nullptr || first.results[0].num_elements() == 0) {
-    return nullptr;
+  if (!Is(*first.op, CoreOp::kDotGeneral) || first.results[0].num_elements() == 0) return nullptr;
+  std::optional<MicroProgram> alone;
+  if (second.micro == nullptr) {
+    alone = ElementwiseProgram(second);
+    if (!alone.has_value()) return nullptr;
+    // One op writes over the product in a pass of its own as fast, unless what it writes is smaller.
+    const bool narrows = second.results[0].num_bytes() < first.results[0].num_bytes();
+    if (use != EpilogueUse::kAlways && !narrows) return nullptr;
   }
+  const MicroProgram& micro = alone.has_value() ? *alone : *second.micro;
   const int64_t operand = OperandThatPasses(segments[0], segments[1]);
-  if (operand < 0 || !Epilogue::Suits(*second.micro, static_cast<size_t>(operand))) return nullptr;
+  if (operand < 0 || !Epilogue::Suits(micro, static_cast<size_t>(operand))) return nullptr;
   const DotSpace space = DotSpaceOf(first);
   if (use != EpilogueUse::kAlways && !Pays(space, first.results[0])) return nullptr;
   ASSIGN_OR_RETURN(Contraction product, ContractionOf(first, space));
   if (!product.takes_epilogue()) return nullptr;
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Create(*second.micro, static_cast<size_t>(operand), jit));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Create(micro, static_cast<size_t>(operand), jit));
   const bool is_in_place = !product.makes_whole_sums();
   if (is_in_place && epilogue.in_place_result() < 0) return nullptr;
 
