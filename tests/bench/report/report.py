@@ -13,7 +13,7 @@ FAMILIES = [
     ("Transposes", ("G07_",)),
     ("Stencil, gather, scatter, decoding step", ("G08", "G09_", "G10")),
     ("Matrix products", ("G11_", "G12_")),
-    ("Models", ("G13", "G14", "G15", "G16")),
+    ("Models", ("G13", "G13_wide", "G14", "G15", "G16")),
     ("Linear algebra", ("G17", "G18", "G19_", "G20_")),
     ("Fourier transforms", ("G21_convolution", "G21_poisson_solver")),
     ("Parts of transforms, circuits, contractions", ("G21_pad", "G21_spectrum", "G21_poisson", "G22", "G23_", "G25_")),
