@@ -150,7 +150,7 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
   const TiledOperand& lhs = operands_[kLhs];
   block.packs_a = lhs.is_packed && !lhs.slide.is_used();
   block.packs_b = operands_[kRhs].is_packed;
-  const auto place = [&](DotSide side, int64_t first_in_box, int64_t first_line) -> const char* {
+  const auto panel = [&](DotSide side, int64_t first_in_box, int64_t first_line) -> const char* {
     const TiledOperand& operand = operands_[side];
     if (operand.slide.is_used()) return box.panels[side] + first_in_box * element_bytes_;
     if (operand.is_packed) return box.panels[side] + first_in_box * box.terms * element_bytes_;
@@ -158,8 +158,8 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
            ((first_line + first_in_box) * operand.lines[0].strides[side] + box.term * operand.terms[0].strides[side]) *
                element_bytes_;
   };
-  block.a = place(kLhs, row, box.row);
-  block.b = place(kRhs, column, box.column);
+  block.a = panel(kLhs, row, box.row);
+  block.b = panel(kRhs, column, box.column);
   block.a_term_step = block.packs_a ? tiles_.rows : lhs.terms[0].strides[kLhs];
   block.a_panel_step = block.packs_a ? tiles_.rows * box.terms : tiles_.rows;
   if (lhs.slide.is_used()) {

@@ -41,9 +41,9 @@ struct RunRequest {
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
-  std::string tenant;                 // who shares the device with others
-  int32_t priority = 0;               // higher runs first; engine/runtime/queued_run.h
-  std::shared_ptr<RunStart> started;  // told when the run begins; may be null
+  std::string tenant;                     // who shares the device with others
+  int32_t priority = 0;                   // higher runs first; engine/runtime/queued_run.h
+  std::shared_ptr<RunStart> started;      // told when the run begins; may be null
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

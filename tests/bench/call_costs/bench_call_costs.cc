@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <prometheus/text_serializer.h>
 
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -69,7 +70,11 @@ void CountACall(benchmark::State& state) {
   RequestRecord record;
   record.device = "cpu:0";
   if (state.range(0) == 1) record.tenant = "team-a";
-  record.run = record.queue = record.decode = record.encode = absl::Microseconds(5);
+  auto at = StageTimes::Clock::now();
+  record.stages = StageTimes(at);
+  for (const Stage stage : {Stage::kDecode, Stage::kQueue, Stage::kCompute, Stage::kEncode}) {
+    record.stages.EndAt(stage, at += std::chrono::microseconds(5));
+  }
   for (auto _ : state) {
     metrics.CallStarted(RpcMethod::kExecute);
     metrics.CallEnded(record);

@@ -69,14 +69,26 @@ TEST(ConfigTest, SetsEveryKindOfField) {
 
 TEST(ConfigTest, ValidatesRangesAndNames) {
   EXPECT_TRUE(ValidateConfig(ServerConfig()).ok());
-  for (const char* wrong :
-       {"limits.message_bytes=2147483648", "limits.rank=-1", "cpu.executors=0", "drain.timeout_ms=-1", "log.level=loud",
-         "cpu.jit=maybe", "cpu.epilogues=maybe", "cpu.memory_bytes=-1", "cpu.niceness=20", "cpu.chain_block_bytes=-2",
-         "compiler.niceness=-1",
-        "scheduling.max_priority=3", "scheduling.ageing_ms=0", "scheduling.tenant_queue_percent=0",
-        "scheduling.tenant_in_flight_percent=101", "scheduling.tenant_requests_per_second=-1",
-        "scheduling.max_wait_ms=-1", "limits.default_deadline_ms=0", "compiler.disabled_passes=no_such_pass",
-        "compiler.enabled_passes=no_such_pass"}) {
+  for (const char* wrong : {"limits.message_bytes=2147483648",
+                            "limits.rank=-1",
+                            "cpu.executors=0",
+                            "drain.timeout_ms=-1",
+                            "log.level=loud",
+                            "cpu.jit=maybe",
+                            "cpu.epilogues=maybe",
+                            "cpu.memory_bytes=-1",
+                            "cpu.niceness=20",
+                            "cpu.chain_block_bytes=-2",
+                            "compiler.niceness=-1",
+                            "scheduling.max_priority=3",
+                            "scheduling.ageing_ms=0",
+                            "scheduling.tenant_queue_percent=0",
+                            "scheduling.tenant_in_flight_percent=101",
+                            "scheduling.tenant_requests_per_second=-1",
+                            "scheduling.max_wait_ms=-1",
+                            "limits.default_deadline_ms=0",
+                            "compiler.disabled_passes=no_such_pass",
+                            "compiler.enabled_passes=no_such_pass"}) {
     ServerConfig config;
     ASSERT_TRUE(SetConfigField(wrong, &config).ok()) << wrong;
     const absl::Status status = ValidateConfig(config);

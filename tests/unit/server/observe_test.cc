@@ -95,7 +95,9 @@ TEST(MetricsTest, TenantsAreCountedUpToABound) {
   for (int i = 0; i < 500; ++i) {
     RequestRecord record = Record();
     record.tenant = absl::StrCat("tenant-", i);
-    record.run = absl::Seconds(2);
+    const auto start = StageTimes::Clock::now();
+    record.stages = StageTimes(start);
+    record.stages.EndAt(Stage::kCompute, start + std::chrono::seconds(2));
     metrics.CallStarted(record.method);
     metrics.CallEnded(record);
   }
@@ -242,7 +244,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .shared =
            [] {
              return CollectedMetrics::Shared{.regions = 1, .bytes = 4096, .refusals = {{"limit", 7}}};
-            },
+           },
        .limits =
            [] {
              return std::vector<std::pair<std::string, int64_t>>{{"cpu.queue_length", 7}};
