@@ -64,8 +64,8 @@ class TiledGemm {
   }
   // Whether no sum is put together in the result, so that its pieces may be made elsewhere.
   bool makes_whole_sums() const { return terms_.parts() <= 1; }
-  // `scratch` is aligned to 64. `accumulates`: adds to the result. `epilogue` may be null; it gets all of the result,
-  // each element once, and where it has blocks nothing is written to `result`.
+  // `scratch` is aligned to 64. `accumulates`: adds to the result. `epilogue` may be null, and is where makes_pieces()
+  // is false; it gets all of the result, each element once, and where it has blocks nothing is written to `result`.
   void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool,
            const GemmEpilogue* epilogue = nullptr) const;
 

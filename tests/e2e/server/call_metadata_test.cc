@@ -91,6 +91,8 @@ TEST(CallMetadataTest, WaitingIsNotRunning) {
   });
   EXPECT_FALSE(server.stub().Execute(&context, request, &response).ok());
   canceller.join();
+  // The client is through with the call before the server hears of it.
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 0; }));
   blocked.Release();
   server.WaitUntilIdle();
   std::map<std::string, uint64_t> counts;
