@@ -202,7 +202,7 @@ bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOpe
     }
   }
   TiledGemm tiled(space, {operands[kLhs].dtype, operands[kRhs].dtype});
-  if (rounds_ && !tiled.makes_whole_sums()) return false;
+  if (rounds_ && !(tiled.makes_whole_sums() && tiled.makes_pieces())) return false;
   rounds_in_blocks_ = std::exchange(rounds_, false);
   num_boxes_ = 1;
   boxes_.resize(1);

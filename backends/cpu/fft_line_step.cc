@@ -27,7 +27,6 @@ constexpr int64_t kFewLines = 3;
 constexpr int64_t kSpreadLength = int64_t{1} << 15;
 // Numbers that are worth a task.
 constexpr int64_t kTaskElements = 4096;
-constexpr int64_t kGroupsOfTask = 2;  // of vectors: what is read and written together
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -45,7 +44,9 @@ class LaneStep final : public FftLineStep {
     lines.in = in;
     lines.out = out;
     const int64_t groups = (task_.num_lines + lanes_ - 1) / lanes_;
-    const int64_t least = std::max<int64_t>(kGroupsOfTask, kTaskElements / (task_.length * lanes_));
+    const int64_t together = transform_->groups_together();
+    const int64_t least =
+        std::max<int64_t>(lines.inner >= together * lanes_ ? together : 1, kTaskElements / (task_.length * lanes_));
     FftTasks(pool).For(groups, least, [&](int64_t begin, int64_t end, int64_t slot) {
       transform_->Run(lines, begin * lanes_, std::min(end * lanes_, task_.num_lines),
                       scratch + slot * Aligned(transform_->task_bytes()));

@@ -5,6 +5,8 @@
 namespace tensord::cpu {
 namespace {
 
+constexpr double kMostWork = 1 << 24;  // multiplications
+
 constexpr int64_t kLeastBatch = 16;
 constexpr int64_t kMostTerms = 16;
 constexpr int64_t kMostSide = 128;
@@ -31,6 +33,10 @@ bool LaneProduct::Suits(int64_t rows, int64_t columns, int64_t terms, int64_t ba
 
 bool LaneProduct::Suits(const DotSpace& space, DType dtype) {
   const int64_t batch = space.Size(kBatch), rows = space.Size(kRows);
+  // One thread makes it: what is worth several is left to products that share their work.
+  const double work =
+      static_cast<double>(batch * rows) * static_cast<double>(space.Size(kColumns) * space.Size(kSummed));
+  if (work > kMostWork) return false;
   return Suits(rows, space.Size(kColumns), space.Size(kSummed), batch, dtype) && AreOneFrom(1, space.roles[kBatch]) &&
          AreOneFrom(batch, space.roles[kRows]) && AreOneFrom(batch * rows, space.roles[kColumns]);
 }

@@ -176,9 +176,9 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
   const int64_t step = result_columns_[0].strides[kDotResult];
   const bool is_finished = box.epilogue != nullptr && box.term + box.terms == terms_.size;
   const bool is_elsewhere = is_finished && box.epilogue->blocks != nullptr;
-  char* c = box.result + place * element_bytes_;
-  if (is_elsewhere) c = box.epilogue->blocks + box.slot * block_bytes();
-  if (scattered != nullptr) c = scattered;
+  char* const c = scattered != nullptr ? scattered
+                  : is_elsewhere       ? box.epilogue->blocks + box.slot * block_bytes()
+                                       : box.result + place * element_bytes_;
   block.c = c;
   block.c_column_step = is_elsewhere || scattered != nullptr ? rows : step;
   block.accumulates = box.accumulates || box.term > 0;

@@ -21,7 +21,7 @@ constexpr double kTaskWork = 1 << 22;               // multiplications
 constexpr double kLeastTaskWork = 1 << 17;
 constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
 constexpr int64_t kParts = 16;
-constexpr int64_t kLeastParts = 6;
+constexpr int64_t kLeastParts = 5;
 constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
 constexpr int64_t kReads = 8;                           // of an operand as it lies
 constexpr int64_t kLeastReads = 8;
@@ -199,6 +199,9 @@ void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   if (lhs.dtype != dtype_) return;
   const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
   if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
+  // A part that is twice as long as windows reach stays in the thread's cache.
+  const int64_t bytes = 3 * slide.reach() * NumElements(terms) * element_bytes_;
+  if (bytes > MachineCacheSizes().l2 / 2) return;
   if (lhs.padded.is_used()) {
     if (!PaddedLines::Suits(kLhs, padded, lines, terms, {})) return;
     lhs.padded = PaddedLines(kLhs, padded, lines, terms, element_bytes_);

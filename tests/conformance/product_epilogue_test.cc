@@ -196,6 +196,28 @@ TEST(ProductEpilogues, AgreeWithTheReferenceAndHaveTheBitsOfSeparateKernels) {
   }
 }
 
+// Rounding is an epilogue too, which results whose columns are two axes with the batch between them cannot have.
+TEST(ProductEpilogues, RoundedResultsWithAxesBetweenOneAnother) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+    StaticGraphBuilder g("columns");
+    const ValueId x = g.Input("x", dtype, {64, 32, 4}), y = g.Input("y", dtype, {32, 6, 5, 4});
+    g.Output("z", g.Transpose(g.Dot(x, y, {1}, {0}, {2}, {3}), {0, 1, 3, 2}));
+    Graph graph = g.Take();
+    std::mt19937_64 random(7);
+    const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+    for (const CpuUse use : {CpuUse::kOff, CpuUse::kOn}) {
+      const auto got = RunChained(MakeCpuBackend({.threads = 2, .epilogues = use}).get(), graph, {}, arguments, false);
+      ASSERT_TRUE(got.ok()) << got.status();
+      Graph typed = graph;
+      const auto guards = InferTypes(&typed);
+      ASSERT_TRUE(guards.ok()) << guards.status();
+      const auto bounded = property::EvaluateBounded(typed, *guards, arguments);
+      ASSERT_TRUE(bounded.ok()) << bounded.status();
+      EXPECT_EQ(property::DifferenceFrom(got->results[0], (*bounded)[0]), "") << Name(dtype);
+    }
+  }
+}
+
 // bf16(relu(w·x + b)), of which the product alone would take 4 bytes an element.
 Graph RoundedLayer(int64_t rows, int64_t columns, int64_t depth) {
   StaticGraphBuilder g("layer");

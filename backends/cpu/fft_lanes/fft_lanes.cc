@@ -94,6 +94,11 @@ class LaneTransform final : public FftLaneTransform {
     return complex_ ? groups_together() * complex_->scratch_bytes() : real_->scratch_bytes();
   }
 
+  int64_t groups_together() const override {
+    return form_ == FftForm::kComplex && kGroupsTogether * complex_->scratch_bytes() <= kTogetherBytes ? kGroupsTogether
+                                                                                                       : 1;
+  }
+
   void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const override {
     for (int64_t line = begin; line < end;) {
       const int64_t wide = groups_together() * kLanes<T>;
@@ -120,11 +125,6 @@ class LaneTransform final : public FftLaneTransform {
   }
 
  private:
-  int64_t groups_together() const {
-    return form_ == FftForm::kComplex && kGroupsTogether * complex_->scratch_bytes() <= kTogetherBytes ? kGroupsTogether
-                                                                                                       : 1;
-  }
-
   void RunGroups(const FftLines& lines, int64_t first, char* scratch) const {
     const int64_t bytes = complex_->scratch_bytes();
     const auto offset = [&](int64_t length) {

@@ -35,6 +35,8 @@ class FftLaneTransform {
   virtual ~FftLaneTransform() = default;
   virtual int64_t table_bytes() const = 0;
   virtual int64_t task_bytes() const = 0;  // scratch of Run, aligned to 64
+  // Vectors of lines that are read and written together where the lines lie element beside element.
+  virtual int64_t groups_together() const = 0;
   // Lines [begin, end). A line's bits depend on its values alone.
   virtual void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const = 0;
 };
