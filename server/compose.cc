@@ -82,6 +82,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes()},
       {"shared_memory.bytes", config.shared_memory().bytes()},
       {"shared_memory.tenant_regions", config.shared_memory().tenant_regions()},
+      {"shared_memory.regions", RegionStore::kMostRegions},
       {"shared_memory.connections", config.shared_memory().connections()},
   };
 }

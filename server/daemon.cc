@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,6 +92,13 @@ absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
     if (address.is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address.socket_path));
   }
   return absl::OkStatus();
+}
+
+// Where memory is counted strictly, what a client gave back of a region may be gone when the server writes there.
+bool CanShareMemory() {
+  std::ifstream file("/proc/sys/vm/overcommit_memory");
+  int mode = 0;
+  return !(file >> mode) || mode != 2;
 }
 
 absl::Status CannotListen(const std::string& addresses) {
@@ -206,6 +214,11 @@ absl::Status Daemon::ListenForOperators() {
 
 absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
   if (!address.has_value()) return absl::OkStatus();
+  if (!CanShareMemory()) {
+    return absl::FailedPreconditionError(
+        "setting shared_memory.listen: with vm.overcommit_memory=2 the system may refuse memory that is mapped, which "
+        "would end the server; set it to 0 or 1, or share none");
+  }
   RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
   const ServerConfig::SharedMemory& config = config_.shared_memory();
   MemoryBroker::Options options{.path = address->socket_path, .uids = {}, .max_connections = config.connections()};

@@ -33,14 +33,6 @@ bool IsLoopbackAddress(absl::string_view host) {
   return absl::StartsWith(host, "127.") && host.find_first_not_of("0123456789.") == absl::string_view::npos;
 }
 
-// Whether what is sent to the target stays on this machine.
-bool IsLocal(absl::string_view target) {
-  if (target.empty() || absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:")) return true;
-  if (const size_t scheme = target.find(":///"); scheme != absl::string_view::npos) target.remove_prefix(scheme + 4);
-  if (absl::StartsWith(target, "localhost:") || absl::StartsWith(target, "[::1]:")) return true;
-  return IsLoopbackAddress(target.substr(0, target.rfind(':')));
-}
-
 absl::Status SetTls(const Access& access, ConnectOptions* options) {
   grpc::SslCredentialsOptions tls;
   absl::Status read = ReadFile(access.ca_file, &tls.pem_root_certs);
@@ -55,6 +47,13 @@ absl::Status SetTls(const Access& access, ConnectOptions* options) {
 }
 
 }  // namespace
+
+bool IsLocal(absl::string_view target) {
+  if (target.empty() || absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:")) return true;
+  if (const size_t scheme = target.find(":///"); scheme != absl::string_view::npos) target.remove_prefix(scheme + 4);
+  if (absl::StartsWith(target, "localhost:") || absl::StartsWith(target, "[::1]:")) return true;
+  return IsLoopbackAddress(target.substr(0, target.rfind(':')));
+}
 
 Access AccessFromEnvironment() {
   return {.tls = Variable("TENSORD_TLS") == "1",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "clients/cpp/client.h"
 
 namespace tensord::client {
@@ -25,6 +26,9 @@ struct Access {
 // What the environment says: TENSORD_TLS ("1"), TENSORD_CA_FILE, TENSORD_CERTIFICATE_FILE, TENSORD_KEY_FILE,
 // TENSORD_TOKEN, TENSORD_TOKEN_FILE.
 Access AccessFromEnvironment();
+
+// Whether what is sent to a target stays on this machine: a unix socket, or a loopback address.
+bool IsLocal(absl::string_view target);
 
 // Reads the files and sets credentials and metadata of the options. INVALID_ARGUMENT where a file cannot be read, one
 // of a pair is missing, or a token would travel to another machine in plain text.

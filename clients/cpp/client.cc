@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/access.h"
 #include "clients/cpp/channel_arguments.h"
 #include "clients/cpp/default_target.h"
 #include "clients/cpp/error_detail.h"
@@ -82,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
 }
 
 void Client::FindSharedMemory() {
+  if (!IsLocal(options_.target)) return;  // the path would be one of this machine, and nobody knows who listens there
   const absl::StatusOr<v1::ServerInfo> info = GetServerInfo();
   if (!info.ok() || !info->has_shared_memory()) return;
   std::string authorization;

@@ -10,9 +10,10 @@ namespace tensord {
 namespace {
 
 // Elements are loaded, computed with, and stored. Functions get them by value, and tables are looked up in registers.
+// What kernels of other families do with them nobody here knows.
 bool IsArithmetic(const OpDef& op) {
-  return op.has(kElementwise) || IsFused(op) || IsAffineDot(op) || Is(op, CoreOp::kDotGeneral) ||
-         Is(op, CoreOp::kReduce);
+  return (op.has(kElementwise) && op.op_class != OpClass::kExtension) || IsFused(op) || IsAffineDot(op) ||
+         Is(op, CoreOp::kDotGeneral) || Is(op, CoreOp::kReduce);
 }
 
 // Elements come out as they went in, or their memory does.

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -13,15 +15,22 @@ constexpr size_t kNumSignals = sizeof(kSignals) / sizeof(kSignals[0]);
 
 struct sigaction before[kNumSignals];  // what a signal handler may reach is static
 std::atomic<void (*)(int)> said{nullptr};
+std::atomic<pid_t> speaker{0};  // the thread that says the last word
 
 void PutBack() {
   for (size_t i = 0; i < kNumSignals; ++i) sigaction(kSignals[i], &before[i], nullptr);
 }
 
 void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
-  // A second thread that crashes meanwhile, or the last word itself, must not begin again.
-  void (*const last_word)(int) = said.exchange(nullptr);
-  if (last_word != nullptr) last_word(signal);
+  // The last word itself must not begin again; a second thread that crashes meanwhile must not end the process before
+  // it is said.
+  const auto thread = static_cast<pid_t>(syscall(SYS_gettid));
+  if (void (*const last_word)(int) = said.exchange(nullptr); last_word != nullptr) {
+    speaker = thread;
+    last_word(signal);
+  } else if (const pid_t first = speaker; first != 0 && first != thread) {
+    while (true) pause();
+  }
   PutBack();
   // An instruction that faults does so again when this returns. What was sent, or raised by abort, does not; it is
   // blocked until then.

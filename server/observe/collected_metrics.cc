@@ -2,7 +2,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "server/observe/metric_sample.h"
@@ -45,82 +48,136 @@ std::vector<MetricSample> CollectedMetrics::LimitsNow() const {
   return samples;
 }
 
-std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
-  const Admission admission = sources_.admission();
-  const ProgramCache::Stats cache = sources_.cache->stats();
-  const ProgramStore::Stats disk = sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats();
-  const Tables fft = sources_.fft_tables();
-  const Resident resident = sources_.resident();
-  const CompilePool::Stats compiler = sources_.compile_pool->stats();
-  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, resident_tensors, resident_bytes;
-  for (const auto& executor : sources_.executors->all()) {
+namespace {
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+// The threads that ask have stacks of 100 KiB, and a family takes some: each of the parts below has a frame of its own.
+[[gnu::noinline]] void AddFamily(Metric metric, std::vector<Sample> samples, Families* families) {
+  families->push_back(FamilyOf(metric, std::move(samples)));
+}
+[[gnu::noinline]] void AddNumber(Metric metric, double value, Families* families) {
+  families->push_back(FamilyOf(metric, value));
+}
+void AddNumber(Metric metric, int64_t value, Families* families) {
+  AddNumber(metric, static_cast<double>(value), families);
+}
+
+[[gnu::noinline]] void AddCompilations(const ProgramCache::Stats& cache, const CompilePool::Stats& compiler,
+                                       Families* families) {
+  AddNumber(Metric::compile_in_flight, compiler.running, families);
+  AddNumber(Metric::compile_queue_depth, compiler.queued, families);
+  std::vector<Sample> requests;
+  requests.push_back(Result("hit_memory", cache.hits));
+  requests.push_back(Result("hit_disk", cache.restored));
+  requests.push_back(Result("joined", cache.joined));
+  requests.push_back(Result("miss", cache.compiled));
+  requests.push_back(Result("failed", cache.failed));
+  requests.push_back(Result("negative", cache.negative));
+  AddFamily(Metric::compile_requests, std::move(requests), families);
+}
+
+[[gnu::noinline]] void AddPrograms(const ProgramCache::Stats& cache, const ProgramStore::Stats& disk,
+                                   Families* families) {
+  AddFamily(Metric::program_cache_bytes, Tiers(cache.bytes, disk.bytes), families);
+  AddFamily(Metric::program_cache_entries, Tiers(cache.entries, disk.entries), families);
+  AddFamily(Metric::program_cache_evictions, Tiers(cache.evictions, disk.evictions), families);
+  AddFamily(Metric::program_cache_load_errors, LoadErrors(disk), families);
+  std::vector<Sample> writes;
+  writes.push_back(Result("written", disk.written));
+  writes.push_back(Result("error", disk.write_errors));
+  writes.push_back(Result("left_out", disk.left_out));
+  AddFamily(Metric::program_cache_writes, std::move(writes), families);
+}
+
+[[gnu::noinline]] void AddDevices(const ExecutorPool& executors, const CollectedMetrics::Resident& resident,
+                                  Families* families) {
+  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, tensors, resident_bytes;
+  for (const auto& executor : executors.all()) {
     const DeviceExecutor::Stats stats = executor->stats();
-    for (size_t level = 0; level < kNumPriorityClasses; ++level) {
-      depth.push_back({{{"device", executor->device()}, {"class", std::string(kPriorityClassNames[level])}},
-                       static_cast<double>(stats.queued_by_class[level])});
-    }
-    oldest.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.oldest_wait)});
-    promised.push_back({{{"device", executor->device()}}, static_cast<double>(stats.promised_bytes)});
-    busy.push_back({{{"device", executor->device()}}, absl::ToDoubleSeconds(stats.busy)});
     const MemoryStats memory = executor->backend()->Memory();
-    const auto add = [&](const char* label, const char* value, int64_t number, std::vector<Sample>* samples) {
-      samples->push_back({{{"device", executor->device()}, {label, value}}, static_cast<double>(number)});
-    };
-    add("result", "allocated", memory.allocated, &blocks);
-    add("result", "reused", memory.reused, &blocks);
-    add("result", "trimmed", memory.trimmed, &blocks);
-    add("state", "in_use", memory.in_use_bytes, &bytes);
-    add("state", "free", memory.free_bytes, &bytes);
     const auto kept = resident.devices.find(executor->device());
-    const Resident::Device on_device = kept == resident.devices.end() ? Resident::Device{} : kept->second;
-    resident_tensors.push_back({{{"device", executor->device()}}, static_cast<double>(on_device.tensors)});
-    resident_bytes.push_back({{{"device", executor->device()}}, static_cast<double>(on_device.bytes)});
-    peak.push_back({{{"device", executor->device()}}, static_cast<double>(memory.peak_in_use_bytes)});
+    const auto on_device = kept == resident.devices.end() ? CollectedMetrics::Resident::Device{} : kept->second;
+    const auto add = [&](double value, std::vector<Sample>* samples) {
+      samples->push_back({{{"device", executor->device()}}, value});
+    };
+    const auto add_labelled = [&](const char* label, absl::string_view value, int64_t number,
+                                  std::vector<Sample>* samples) {
+      samples->push_back({{{"device", executor->device()}, {label, std::string(value)}}, static_cast<double>(number)});
+    };
+    for (size_t level = 0; level < kNumPriorityClasses; ++level) {
+      add_labelled("class", kPriorityClassNames[level], stats.queued_by_class[level], &depth);
+    }
+    add(absl::ToDoubleSeconds(stats.oldest_wait), &oldest);
+    add(static_cast<double>(stats.promised_bytes), &promised);
+    add(absl::ToDoubleSeconds(stats.busy), &busy);
+    add_labelled("result", "allocated", memory.allocated, &blocks);
+    add_labelled("result", "reused", memory.reused, &blocks);
+    add_labelled("result", "trimmed", memory.trimmed, &blocks);
+    add_labelled("state", "in_use", memory.in_use_bytes, &bytes);
+    add_labelled("state", "free", memory.free_bytes, &bytes);
+    add(static_cast<double>(memory.peak_in_use_bytes), &peak);
+    add(static_cast<double>(on_device.tensors), &tensors);
+    add(static_cast<double>(on_device.bytes), &resident_bytes);
   }
-  std::vector<prometheus::MetricFamily> families;
-  families.push_back(
-      FamilyOf(Metric::build_info,
-               {{{{"version", sources_.version}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}}));
-  families.push_back(FamilyOf(Metric::compile_in_flight, static_cast<double>(compiler.running)));
-  families.push_back(FamilyOf(Metric::compile_queue_depth, static_cast<double>(compiler.queued)));
-  families.push_back(
-      FamilyOf(Metric::compile_requests,
-               {Result("hit_memory", cache.hits), Result("hit_disk", cache.restored), Result("joined", cache.joined),
-                Result("miss", cache.compiled), Result("failed", cache.failed), Result("negative", cache.negative)}));
-  families.push_back(FamilyOf(Metric::draining, admission.draining ? 1 : 0));
-  families.push_back(FamilyOf(Metric::executor_busy, std::move(busy)));
-  families.push_back(FamilyOf(Metric::fft_table_bytes, static_cast<double>(fft.bytes)));
-  families.push_back(FamilyOf(Metric::fft_table_lookups, {Result("hit", fft.hits), Result("miss", fft.misses)}));
-  families.push_back(FamilyOf(Metric::limit, LimitsNow()));
-  families.push_back(FamilyOf(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines())));
-  families.push_back(FamilyOf(Metric::memory_blocks, std::move(blocks)));
-  families.push_back(FamilyOf(Metric::memory_bytes, std::move(bytes)));
-  families.push_back(FamilyOf(Metric::memory_peak_bytes, std::move(peak)));
-  families.push_back(FamilyOf(Metric::memory_promised_bytes, std::move(promised)));
-  families.push_back(FamilyOf(Metric::program_cache_bytes, Tiers(cache.bytes, disk.bytes)));
-  families.push_back(FamilyOf(Metric::program_cache_entries, Tiers(cache.entries, disk.entries)));
-  families.push_back(FamilyOf(Metric::program_cache_evictions, Tiers(cache.evictions, disk.evictions)));
-  families.push_back(FamilyOf(Metric::program_cache_load_errors, LoadErrors(disk)));
-  families.push_back(FamilyOf(
-      Metric::program_cache_writes,
-      {Result("written", disk.written), Result("error", disk.write_errors), Result("left_out", disk.left_out)}));
-  families.push_back(FamilyOf(Metric::queue_depth, std::move(depth)));
-  families.push_back(FamilyOf(Metric::queue_oldest_age, std::move(oldest)));
-  families.push_back(FamilyOf(Metric::ready, admission.ready ? 1 : 0));
-  families.push_back(FamilyOf(Metric::resident_bytes, std::move(resident_bytes)));
-  families.push_back(FamilyOf(Metric::resident_tensors, std::move(resident_tensors)));
-  families.push_back(FamilyOf(Metric::rpc_in_flight_bytes, static_cast<double>(admission.in_flight_bytes)));
-  families.push_back(FamilyOf(Metric::sessions, static_cast<double>(resident.sessions)));
-  families.push_back(FamilyOf(Metric::sessions_expired, static_cast<double>(resident.expired)));
-  const Shared shared = sources_.shared();
+  AddFamily(Metric::executor_busy, std::move(busy), families);
+  AddFamily(Metric::memory_blocks, std::move(blocks), families);
+  AddFamily(Metric::memory_bytes, std::move(bytes), families);
+  AddFamily(Metric::memory_peak_bytes, std::move(peak), families);
+  AddFamily(Metric::memory_promised_bytes, std::move(promised), families);
+  AddFamily(Metric::queue_depth, std::move(depth), families);
+  AddFamily(Metric::queue_oldest_age, std::move(oldest), families);
+  AddFamily(Metric::resident_bytes, std::move(resident_bytes), families);
+  AddFamily(Metric::resident_tensors, std::move(tensors), families);
+  AddNumber(Metric::sessions, resident.sessions, families);
+  AddNumber(Metric::sessions_expired, resident.expired, families);
+}
+
+[[gnu::noinline]] void AddShared(const CollectedMetrics::Shared& shared, Families* families) {
   std::vector<Sample> refusals;
   for (const auto& [reason, count] : shared.refusals) {
     refusals.push_back({{{"reason", reason}}, static_cast<double>(count)});
   }
-  families.push_back(FamilyOf(Metric::shared_memory_bytes, static_cast<double>(shared.bytes)));
-  families.push_back(FamilyOf(Metric::shared_memory_refusals, std::move(refusals)));
-  families.push_back(FamilyOf(Metric::shared_memory_regions, static_cast<double>(shared.regions)));
-  families.push_back(FamilyOf(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch())));
+  AddNumber(Metric::shared_memory_bytes, shared.bytes, families);
+  AddFamily(Metric::shared_memory_refusals, std::move(refusals), families);
+  AddNumber(Metric::shared_memory_regions, shared.regions, families);
+}
+
+[[gnu::noinline]] void AddAdmission(const CollectedMetrics::Admission& admission, Families* families) {
+  AddNumber(Metric::draining, int64_t{admission.draining}, families);
+  AddNumber(Metric::ready, int64_t{admission.ready}, families);
+  AddNumber(Metric::rpc_in_flight_bytes, admission.in_flight_bytes, families);
+}
+
+[[gnu::noinline]] void AddTables(const CollectedMetrics::Tables& fft, Families* families) {
+  AddNumber(Metric::fft_table_bytes, fft.bytes, families);
+  std::vector<Sample> lookups;
+  lookups.push_back(Result("hit", fft.hits));
+  lookups.push_back(Result("miss", fft.misses));
+  AddFamily(Metric::fft_table_lookups, std::move(lookups), families);
+}
+
+[[gnu::noinline]] void AddBuild(const std::string& version, Families* families) {
+  AddFamily(Metric::build_info, {{{{"version", version}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}},
+            families);
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
+  const ProgramCache::Stats cache = sources_.cache->stats();
+  Families families;
+  AddBuild(sources_.version, &families);
+  AddCompilations(cache, sources_.compile_pool->stats(), &families);
+  AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
+  AddDevices(*sources_.executors, sources_.resident(), &families);
+  AddShared(sources_.shared(), &families);
+  AddAdmission(sources_.admission(), &families);
+  AddTables(sources_.fft_tables(), &families);
+  AddFamily(Metric::limit, LimitsNow(), &families);
+  AddNumber(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines()), &families);
+  AddNumber(Metric::start_time, absl::ToDoubleSeconds(start_ - absl::UnixEpoch()), &families);
+  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return families;
 }
 

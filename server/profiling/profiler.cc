@@ -48,10 +48,10 @@ absl::Status Profiler::Start(Request request, Done done) {
   // Null where another profiler of this process samples.
   std::unique_ptr<StackSampler> sampler = StackSampler::Start(request.samples_per_second);
   if (sampler == nullptr) return RefuseSecond();
-  is_busy_ = true;
   thread_ = std::thread([this, request = std::move(request), done = std::move(done), sampler = std::move(sampler)] {
     Run(request, done, *sampler);
   });
+  is_busy_ = true;  // of a thread that could be started; it takes the lock before it looks
   return absl::OkStatus();
 }
 

@@ -167,8 +167,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   void Run() {
     absl::StatusOr<RunRequest> run = MakeRun();
-    if (!run.ok()) return Fail(renaming_.Of(run.status()));
     stages().End(Stage::kDecode);
+    if (!run.ok()) return Fail(renaming_.Of(run.status()));
     submitted_ = true;
     if (program_->is_tiny()) {
       absl::StatusOr<RunOutcome> outcome = RunProgram(*run, absl::ZeroDuration());
@@ -211,6 +211,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.
     outcome->results.clear();
     copies_.added.clear();
+    shared_ = SharedResults();
     Waiters waiters;
     const absl::Status fulfilled = claim_.Fulfil(std::move(kept), &waiters);
     if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
@@ -246,6 +247,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void End(const absl::Status& status, Waiters waiters) {
     use_ = SessionUse();
     copies_.added.clear();
+    shared_ = SharedResults();
     request_->Fail(status);
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }

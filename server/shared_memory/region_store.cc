@@ -17,6 +17,9 @@ absl::Status RegionStore::Use::Take(const Limits& limits, const std::string& ten
     return RefuseLimit("shared_memory.tenant_regions", limits.tenant_regions, own.regions + 1,
                        "regions of the tenant's shared memory");
   }
+  if (total_.regions >= limits.regions) {
+    return RefuseLimit("shared_memory.regions", limits.regions, total_.regions + 1, "regions of all shared memory");
+  }
   // What is there is within the limits, and one region is at most 2^56 bytes: no sum overflows.
   if (bytes > limits.tenant_bytes - own.bytes) {
     return RefuseLimit("shared_memory.tenant_bytes", limits.tenant_bytes, own.bytes + bytes,

@@ -28,11 +28,15 @@ inline constexpr int64_t kSharedAlignment = 64;
 // last request that uses it is done. Another tenant's region is none. Thread-safe; regions may outlive it.
 class RegionStore {
  public:
+  // Of all tenants: each is a mapping, of which Linux gives a process 65,530 by default.
+  static constexpr int64_t kMostRegions = 16384;
+
   struct Limits {
     int64_t region_bytes = std::numeric_limits<int64_t>::max();
     int64_t tenant_bytes = std::numeric_limits<int64_t>::max();
     int64_t bytes = std::numeric_limits<int64_t>::max();
     int64_t tenant_regions = std::numeric_limits<int64_t>::max();
+    int64_t regions = kMostRegions;
   };
   struct Stats {
     int64_t regions = 0;

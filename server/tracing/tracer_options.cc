@@ -25,9 +25,13 @@ bool IsHeaderValue(absl::string_view value) {
   return !value.empty() && std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+// An address beginning with 127, and no name that does.
 bool IsOnThisMachine(absl::string_view endpoint) {
+  if (absl::StartsWith(endpoint, "127.")) {
+    return endpoint.substr(0, endpoint.rfind(':')).find_first_not_of("0123456789.") == absl::string_view::npos;
+  }
   return absl::StartsWith(endpoint, "unix:") || absl::StartsWith(endpoint, "localhost:") ||
-         absl::StartsWith(endpoint, "127.") || absl::StartsWith(endpoint, "[::1]:");
+         absl::StartsWith(endpoint, "[::1]:");
 }
 
 absl::Status Wrong(absl::string_view setting, absl::string_view why) {

@@ -1,10 +1,12 @@
 """Whom a client trusts, and what it shows the server to be let in."""
 
 import os
+import re
 
 import grpc
 
-_LOCAL = ("unix:", "unix-abstract:", "localhost:", "127.", "[::1]:")
+# "127.0.0.1:4711", and no name that begins so.
+_LOCAL = re.compile(r"(\w+:///)?(unix:|unix-abstract:|localhost:|\[::1\]:|127(\.\d+){3}:)")
 
 
 class Access:
@@ -49,9 +51,14 @@ class Access:
         """What goes with each call. ValueError where a token would travel to another machine in plain text."""
         if not self._token:
             return ()
-        if not encrypted and not target.startswith(_LOCAL):
+        if not encrypted and not is_local(target):
             raise ValueError(f"the token would travel in plain text to {target}; use TLS, or put it into the metadata")
         return (("authorization", f"Bearer {self._token}"),)
+
+
+def is_local(target):
+    """Whether what is sent to the target stays on this machine."""
+    return _LOCAL.match(target) is not None
 
 
 def _read(path):

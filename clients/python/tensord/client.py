@@ -9,7 +9,7 @@ import grpc
 import numpy as np
 
 from tensord import contract, dtypes, errors, transfer, wire
-from tensord.access import Access
+from tensord.access import Access, is_local
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import SharedCall, SharedMemory
 
@@ -152,11 +152,13 @@ class Client:
         return self._memory
 
     def _find_memory(self):
-        path = self.server_info().shared_memory.socket
+        if not is_local(self.target):
+            return None  # the path would be one of this machine, and nobody knows who listens there
         authorization = dict(self._metadata).get("authorization", "")
         try:
+            path = self.server_info().shared_memory.socket
             return SharedMemory(path, authorization) if path else None
-        except OSError:
+        except (OSError, errors.PermissionDenied):
             return None
 
     # ---- Programs ----

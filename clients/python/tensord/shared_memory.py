@@ -134,6 +134,9 @@ class SharedMemory:
             if len(descriptors) != 1 or reply.byte_count < size:
                 raise errors.DataLoss("the server's answer has no shared memory")
             return reply.region, mmap.mmap(descriptors[0], size)
+        except OSError as failure:
+            self._unwanted.append(reply.region)
+            raise errors.ResourceExhausted(f"no shared memory: {failure}") from None
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -148,6 +151,11 @@ class SharedMemory:
             data, descriptors = _receive(self._socket)
         except OSError as failure:
             raise errors.Unavailable(f"no shared memory: {failure}") from None
+        except BaseException:
+            # An answer that nobody read would be taken for that of the next request.
+            self.lost = True
+            self._socket.close()
+            raise
         if not data:
             raise errors.Unavailable("no shared memory: the server has gone")
         reply = contract.SharedMemoryReply.FromString(data)

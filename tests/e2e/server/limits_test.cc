@@ -200,6 +200,7 @@ std::map<std::string, std::string> OtherLimits() {
       {"shared_memory.bytes", "MemoryBrokerTest"},
       {"shared_memory.connections", "MemoryBrokerTest"},
       {"shared_memory.region_bytes", "MemoryBrokerTest"},
+      {"shared_memory.regions", "RegionStoreTest"},
       {"shared_memory.tenant_bytes", "MemoryBrokerTest"},
       {"shared_memory.tenant_regions", "MemoryBrokerTest"},
       {"streams_per_connection", "further calls wait at the client"},

@@ -25,6 +25,17 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
+TEST(RegionStoreTest, RegionsOfAllTenantsAreCounted) {
+  server::RegionStore store({.regions = 2});
+  ASSERT_TRUE(store.Allocate("a", 1).ok());
+  const auto second = store.Allocate("b", 1);
+  ASSERT_TRUE(second.ok());
+  const auto third = store.Allocate("c", 1);
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(third.status().message().find("shared_memory.regions"), absl::string_view::npos) << third.status();
+  store.Remove((*second)->id());
+}
+
 class MemoryBrokerTest : public ::testing::Test {
  protected:
   std::string path() const { return folder_.path() + "/m"; }
