@@ -224,23 +224,36 @@ void TiledGemm::MoveToTerms(int64_t index, Box* box) const {
   box->terms = terms_.Length(index);
 }
 
-// Of boxes of terms that follow each other.
-void TiledGemm::RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadPool& pool) const {
-  RunInSlots(static_cast<int64_t>(part_ends_.size()), pool, [&](int64_t index, int64_t slot) {
-    Box part = box;
-    part.row = index == 0 ? 0 : part_ends_[static_cast<size_t>(index - 1)];
-    part.rows = part_ends_[static_cast<size_t>(index)] - part.row;
-    part.panels[kLhs] += slot * slot_bytes_;
-    part.slot = slot;
-    for (int64_t p = first; p < first + count; ++p) {
-      MoveToTerms(p, &part);
-      if (operands_[kLhs].slide.is_used()) {
-        operands_[kLhs].PackSlide(tiles_, part.matrices[kLhs], part.row, part.rows, part.panels[kLhs]);
-      } else {
-        PackAll(kLhs, part);
-      }
-      Multiply(part, 0, part.rows, 0, part.columns);
+// A part of the rows of a product, over boxes of terms that follow each other.
+void TiledGemm::RunPart(Box part, int64_t index, int64_t slot, int64_t first, int64_t count) const {
+  part.row = index == 0 ? 0 : part_ends_[static_cast<size_t>(index - 1)];
+  part.rows = part_ends_[static_cast<size_t>(index)] - part.row;
+  part.panels[kLhs] += slot * slot_bytes_;
+  part.slot = slot;
+  for (int64_t p = first; p < first + count; ++p) {
+    MoveToTerms(p, &part);
+    if (operands_[kLhs].slide.is_used()) {
+      operands_[kLhs].PackSlide(tiles_, part.matrices[kLhs], part.row, part.rows, part.panels[kLhs]);
+    } else {
+      PackAll(kLhs, part);
     }
+    Multiply(part, 0, part.rows, 0, part.columns);
+  }
+}
+
+void TiledGemm::RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadPool& pool) const {
+  RunInSlots(static_cast<int64_t>(part_ends_.size()), pool,
+             [&](int64_t index, int64_t slot) { RunPart(box, index, slot, first, count); });
+}
+
+// Where nothing is packed for all, nobody waits at the end of a product.
+void TiledGemm::RunRowsOfProducts(Box box, ThreadPool& pool) const {
+  box.columns = columns_.size;
+  const int64_t parts = static_cast<int64_t>(part_ends_.size());
+  RunInSlots(num_products_ * parts, pool, [&](int64_t index, int64_t slot) {
+    Box product = box;
+    MoveToProduct(index / parts, &product);
+    RunPart(product, index % parts, slot, 0, terms_.parts());
   });
 }
 
@@ -277,10 +290,6 @@ void TiledGemm::RunBoxes(Box box, ThreadPool& pool) const {
   for (int64_t j = 0; j < columns_.parts(); ++j) {
     box.column = j * columns_.part;
     box.columns = columns_.Length(j);
-    if (method_ == Method::kOwnRows && !operands_[kRhs].is_packed) {
-      RunOwnRows(box, 0, terms_.parts(), pool);
-      continue;
-    }
     for (int64_t p = 0; p < terms_.parts(); ++p) {
       MoveToTerms(p, &box);
       for (int64_t i = 0; i < rows_.parts(); ++i) {
@@ -336,6 +345,7 @@ void TiledGemm::Run(const char* lhs, const char* rhs, char* result, char* scratc
       RunProduct(own);
     });
   }
+  if (method_ == Method::kOwnRows && !operands_[kRhs].is_packed) return RunRowsOfProducts(box, pool);
   for (int64_t i = 0; i < num_products_; ++i) {
     Box product = box;
     MoveToProduct(i, &product);

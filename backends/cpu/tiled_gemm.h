@@ -114,7 +114,9 @@ class TiledGemm {
   template <typename Task>
   void RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const;
   void MoveToTerms(int64_t index, Box* box) const;
+  void RunPart(Box part, int64_t index, int64_t slot, int64_t first, int64_t count) const;
   void RunOwnRows(const Box& box, int64_t first, int64_t count, ThreadPool& pool) const;
+  void RunRowsOfProducts(Box box, ThreadPool& pool) const;
   void RunOwnColumns(const Box& box, ThreadPool& pool) const;
   void RunShared(const Box& box, ThreadPool& pool) const;
   void RunBoxes(Box box, ThreadPool& pool) const;

@@ -233,15 +233,21 @@ void TiledGemm::PlanOwnRows(int64_t most) {
   const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
   const int64_t most_panels = std::max(least_panels, part_bytes / panel_bytes);
   // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
-  // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache.
+  // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache. Of many products that nobody
+  // waits for they are as large as each other.
+  const int64_t products = operands_[kRhs].is_packed ? 1 : num_products_;
+  const int64_t all_panels = CeilDiv(rows_.size, tiles_.rows);
+  const int64_t even = CeilDiv(all_panels, CeilDiv(all_panels, most_panels));
+  const bool shrinks = products < 4 * slots_;
   for (int64_t row = 0; row < rows_.size;) {
     const int64_t panels = CeilDiv(rows_.size - row, tiles_.rows);
-    row += std::clamp(panels / (2 * slots_), least_panels, most_panels) * tiles_.rows;
+    row += (shrinks ? std::clamp(panels / (2 * slots_), least_panels, most_panels) : even) * tiles_.rows;
     part_ends_.push_back(std::min(row, rows_.size));
   }
   rows_.part = rows_.size;
   slot_bytes_ = PackedBytes(kLhs, part_ends_[0]);
-  slots_ = std::min({static_cast<int64_t>(part_ends_.size()), slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  slots_ = std::min(
+      {static_cast<int64_t>(part_ends_.size()) * products, slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
   const int64_t rest = std::max(most / 2, most - slots_ * slot_bytes_);
   columns_.part =
       operands_[kRhs].is_packed ? EvenPart(columns_.size, rest / LineBytes(), tiles_.columns) : columns_.size;
