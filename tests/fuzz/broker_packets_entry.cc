@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,17 +9,9 @@
 #include "google/protobuf/stubs/logging.h"
 #include "server/shared_memory/broker_client.h"
 #include "tests/fuzz/entries.h"
+#include "tests/fuzz/require.h"
 
 namespace tensord {
-namespace {
-
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
 
 void FuzzBrokerPackets(absl::string_view bytes) {
   const google::protobuf::LogSilencer silent;

@@ -1,8 +1,6 @@
 #include "tests/fuzz/entries.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -32,17 +30,10 @@
 #include "proto/codec/error_codec.h"
 #include "proto/codec/graph_codec.h"
 #include "proto/codec/type_codec.h"
+#include "tests/fuzz/require.h"
 
 namespace tensord {
 namespace {
-
-// Like CHECK, and unlike assert in every build.
-void Require(bool holds, absl::string_view what, const absl::Status& status = absl::OkStatus()) {
-  if (holds) return;
-  std::fprintf(stderr, "broken promise: %.*s: %s\n", static_cast<int>(what.size()), what.data(),
-               status.ToString().c_str());
-  std::abort();
-}
 
 void RequireRefusal(const absl::Status& status) {
   Require(codec::EncodeErrorDetail(status).SerializeAsString().size() > 0, "a refusal has a detail", status);

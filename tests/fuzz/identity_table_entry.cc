@@ -1,21 +1,11 @@
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "server/identity/identity_table.h"
 #include "tests/fuzz/entries.h"
+#include "tests/fuzz/require.h"
 
 namespace tensord {
-namespace {
-
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
 
 void FuzzIdentityTable(absl::string_view text) {
   const absl::StatusOr<server::IdentityTable> table = server::IdentityTable::Parse(text);

@@ -1,5 +1,3 @@
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -7,17 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/observe/trace_context.h"
 #include "tests/fuzz/entries.h"
+#include "tests/fuzz/require.h"
 
 namespace tensord {
-namespace {
-
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
 
 void FuzzTraceContext(absl::string_view text) {
   if (const std::optional<server::TraceContext> context = server::ParseTraceparent(text)) {
