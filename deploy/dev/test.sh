@@ -41,8 +41,10 @@ run_tests() {
   esac
 }
 
+# Only failures are printed: a record of the whole output loses them among thousands of tests that passed.
 test_everything() {
   local failed=() preset
+  export GTEST_BRIEF=1
   build_preset release
   run_tests release || failed+=(release)
   for preset in asan tsan; do
