@@ -231,6 +231,12 @@ int64_t ShareOf(int64_t all, int64_t percent) {
   return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
 }
 
+ServerParts::~ServerParts() {
+  // A call may have ended for its client while the thread that told it so is still in the lines behind.
+  compile_pool.reset();
+  executors.reset();
+}
+
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));

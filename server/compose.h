@@ -46,8 +46,11 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 int64_t ShareOf(int64_t all, int64_t percent);
 
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
-// it. Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
+// it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.
+// Each is thread-safe. Runs no gRPC server yet: that is the daemon's.
 struct ServerParts {
+  ~ServerParts();
+
   std::unique_ptr<const ServerFamilies> families;
   std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
