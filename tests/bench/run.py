@@ -21,6 +21,7 @@ PROGRAMS = [
     ("bench_s1", ["S1"]),
     ("bench_s4", ["S4"]),
     ("bench_compile", ["S2_compile"]),
+    ("bench_warm_compile", ["S2_warm"]),
     ("suite.py", ["G"]),
     ("vector_math.py", ["vector_math"]),
     ("small_matrices.py", ["small_matrices"]),
