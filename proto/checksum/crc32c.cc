@@ -1,5 +1,6 @@
 #include "proto/checksum/crc32c.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -39,6 +40,19 @@ uint64_t LoadWord(const char* bytes) {
   uint64_t word;
   std::memcpy(&word, bytes, kWord);
   return word;
+}
+
+// What is copied is in the cache when it is read again; of what arrived, not of what was sent.
+constexpr size_t kStep = size_t{32} << 10;
+
+template <uint32_t (*kExtend)(uint32_t crc, absl::string_view bytes)>
+uint32_t CopyInSteps(uint32_t crc, absl::string_view bytes, char* to) {
+  for (size_t at = 0; at < bytes.size(); at += kStep) {
+    const size_t size = std::min(kStep, bytes.size() - at);
+    std::memcpy(to + at, bytes.data() + at, size);
+    crc = kExtend(crc, {to + at, size});
+  }
+  return crc;
 }
 
 #if defined(__x86_64__)
@@ -98,6 +112,7 @@ __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, abs
 // Carry-less products fold bytes onto those some way behind them, which leaves the remainder of the polynomial as it
 // is: four registers of 64 bytes at a time, and in the end 16 bytes that stand for all.
 constexpr size_t kFolded = 256;
+constexpr size_t kFoldedAhead = size_t{8} << 10;  // the processor's own fetching stays behind
 
 // The bits of x^exponent modulo the polynomial, reflected and shifted as the product of reflected factors wants them.
 constexpr int64_t PowerOfX(int exponent) {
@@ -129,41 +144,76 @@ TENSORD_FOLDING inline __m128i Folded(__m128i value, Fold fold, __m128i next) {
                                 next, 0x96);
 }
 
-TENSORD_FOLDING uint32_t ExtendByFolding(uint32_t crc, absl::string_view bytes) {
-  if (bytes.size() < 4 * kFolded) return ExtendByInstruction(crc, bytes);
-  const char* at = bytes.data();
-  const char* const end = at + bytes.size() / kFolded * kFolded;
-  const __m512i state = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc ^ 0xFFFFFFFF)));
-  __m512i a = _mm512_xor_si512(Load(at), state), b = Load(at + 64), c = Load(at + 128), d = Load(at + 192);
-  for (at += kFolded; at < end; at += kFolded) {
-    a = Folded(a, kOverBlock, Load(at));
-    b = Folded(b, kOverBlock, Load(at + 64));
-    c = Folded(c, kOverBlock, Load(at + 128));
-    d = Folded(d, kOverBlock, Load(at + 192));
-  }
+TENSORD_FOLDING inline void Stream(char* to, __m512i a, __m512i b, __m512i c, __m512i d) {
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), a);
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 64), b);
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 128), c);
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 192), d);
+}
+
+TENSORD_FOLDING inline uint32_t Remainder(__m512i a, __m512i b, __m512i c, __m512i d) {
   d = Folded(Folded(Folded(a, kOverRegister, b), kOverRegister, c), kOverRegister, d);
   __m128i lanes[4];
   _mm512_storeu_si512(lanes, d);
   const __m128i all = Folded(Folded(Folded(lanes[0], kOverLane, lanes[1]), kOverLane, lanes[2]), kOverLane, lanes[3]);
   const uint64_t first = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(all)));
-  const uint64_t folded = _mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(all, 1)));
-  const size_t done = static_cast<size_t>(end - bytes.data());
-  return ExtendByInstruction(static_cast<uint32_t>(folded) ^ 0xFFFFFFFF, bytes.substr(done));
+  return static_cast<uint32_t>(_mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(all, 1))));
 }
 
-std::vector<ExtendCrc32cWay> WaysOfProcessor() {
-  std::vector<ExtendCrc32cWay> ways;
+// Of whole blocks, at least one. Copies them too where `to` is aligned to kLine.
+template <bool kCopies>
+TENSORD_FOLDING uint32_t FoldBlocks(uint32_t crc, absl::string_view blocks, char* to) {
+  const char* at = blocks.data();
+  const char* const end = at + blocks.size();
+  const __m512i state = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc ^ 0xFFFFFFFF)));
+  __m512i a = Load(at), b = Load(at + 64), c = Load(at + 128), d = Load(at + 192);
+  if constexpr (kCopies) Stream(to, a, b, c, d);
+  a = _mm512_xor_si512(a, state);
+  for (at += kFolded; at < end; at += kFolded) {
+    const __m512i e = Load(at), f = Load(at + 64), g = Load(at + 128), h = Load(at + 192);
+    if constexpr (kCopies) {
+      Stream(to += kFolded, e, f, g, h);
+    } else {
+      const uintptr_t later = reinterpret_cast<uintptr_t>(at) + kFoldedAhead;
+      for (size_t k = 0; k < kFolded; k += kLine) _mm_prefetch(reinterpret_cast<const char*>(later + k), _MM_HINT_T0);
+    }
+    a = Folded(a, kOverBlock, e);
+    b = Folded(b, kOverBlock, f);
+    c = Folded(c, kOverBlock, g);
+    d = Folded(d, kOverBlock, h);
+  }
+  if constexpr (kCopies) _mm_sfence();
+  return Remainder(a, b, c, d) ^ 0xFFFFFFFF;
+}
+
+TENSORD_FOLDING uint32_t ExtendByFolding(uint32_t crc, absl::string_view bytes) {
+  if (bytes.size() < 4 * kFolded) return ExtendByInstruction(crc, bytes);
+  const size_t whole = bytes.size() / kFolded * kFolded;
+  return ExtendByInstruction(FoldBlocks<false>(crc, bytes.substr(0, whole), nullptr), bytes.substr(whole));
+}
+
+TENSORD_FOLDING uint32_t CopyByFolding(uint32_t crc, absl::string_view bytes, char* to) {
+  const size_t head = (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine;  // up to where lines begin
+  if (bytes.size() < head + 4 * kFolded) return CopyInSteps<&ExtendByInstruction>(crc, bytes, to);
+  const size_t whole = (bytes.size() - head) / kFolded * kFolded;
+  crc = CopyInSteps<&ExtendByInstruction>(crc, bytes.substr(0, head), to);
+  crc = FoldBlocks<true>(crc, bytes.substr(head, whole), to + head);
+  return CopyInSteps<&ExtendByInstruction>(crc, bytes.substr(head + whole), to + head + whole);
+}
+
+std::vector<Crc32cWay> WaysOfProcessor() {
+  std::vector<Crc32cWay> ways;
   if (__builtin_cpu_supports("sse4.2")) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("pclmul")) {
-      ways.push_back(&ExtendByFolding);
+      ways.push_back({&ExtendByFolding, &CopyByFolding});
     }
-    ways.push_back(&ExtendByInstruction);
+    ways.push_back({&ExtendByInstruction, &CopyInSteps<&ExtendByInstruction>});
   }
   return ways;
 }
 #else
-std::vector<ExtendCrc32cWay> WaysOfProcessor() { return {}; }
+std::vector<Crc32cWay> WaysOfProcessor() { return {}; }
 #endif
 
 // On any processor.
@@ -180,17 +230,21 @@ uint32_t ExtendByTables(uint32_t crc, absl::string_view bytes) {
   return state ^ 0xFFFFFFFF;
 }
 
+const Crc32cWay& Fastest() {
+  static const Crc32cWay fastest = Crc32cWays().front();
+  return fastest;
+}
+
 }  // namespace
 
-std::vector<ExtendCrc32cWay> ExtendCrc32cWays() {
-  std::vector<ExtendCrc32cWay> ways = WaysOfProcessor();
-  ways.push_back(&ExtendByTables);
+std::vector<Crc32cWay> Crc32cWays() {
+  std::vector<Crc32cWay> ways = WaysOfProcessor();
+  ways.push_back({&ExtendByTables, &CopyInSteps<&ExtendByTables>});
   return ways;
 }
 
-uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes) {
-  static const ExtendCrc32cWay fastest = ExtendCrc32cWays().front();
-  return fastest(crc, bytes);
-}
+uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes) { return Fastest().extend(crc, bytes); }
+
+uint32_t CopyWithCrc32c(uint32_t crc, absl::string_view bytes, char* to) { return Fastest().copy(crc, bytes, to); }
 
 }  // namespace tensord

@@ -9,6 +9,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "proto/codec/tensor_codec.h"
+#include "server/rpc/read_ahead.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/tensor_part.h"
 #include "server/sessions/session_store.h"
@@ -17,31 +18,32 @@
 namespace tensord::server {
 namespace {
 
-// Reactions come in turns; only OnCancel may come beside them.
+// OnReadDone may come while the one before still works, which ahead_ sorts out, and OnCancel at any time; everything
+// else is of whoever works.
 class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   PutTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
       : call_(parts, RpcMethod::kPutTensor, context), response_(response) {}
 
   void Start() {
-    const absl::Status entered = call_.Enter(kMaxChunkBytes);  // what it holds at a time
-    call_.record().received_bytes = 0;                         // so far
+    // What it holds at a time.
+    const absl::Status entered = call_.Enter((ReadAhead::kMost + 1) * kMaxChunkBytes);
+    call_.record().received_bytes = 0;  // so far
     if (!entered.ok()) return End(entered);
-    StartRead(&bytes_);
+    StartRead(ahead_.next());
   }
 
  private:
   void OnReadDone(bool ok) override {
-    try {
-      call_.record().stages.End(Stage::kReceive);
-      if (!ok) return End(Complete());
-      call_.record().received_bytes += static_cast<int64_t>(bytes_.Length());
-      const absl::Status taken = TakePart();
+    if (ahead_.Push(ok)) StartRead(ahead_.next());
+    grpc::ByteBuffer bytes;
+    ReadAhead::Step step = ahead_.Begin(&bytes);
+    for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(&bytes)) {
+      if (step.reads) StartRead(ahead_.next());
+      const absl::Status taken = Take(&bytes);
       if (!taken.ok()) return End(taken);
-    } catch (const std::exception& error) {
-      return End(Refuse(Refusal::kInternal, error.what()));
     }
-    StartRead(&bytes_);
+    if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
   }
   void OnCancel() override { call_.Cancelled(); }
   void OnDone() override {
@@ -49,9 +51,27 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     delete this;
   }
 
-  absl::Status TakePart() {
+  absl::Status Take(grpc::ByteBuffer* bytes) {
+    call_.record().stages.End(Stage::kReceive);
+    call_.record().received_bytes += static_cast<int64_t>(bytes->Length());
+    try {
+      return TakePart(bytes);
+    } catch (const std::exception& error) {
+      return Refuse(Refusal::kInternal, error.what());
+    }
+  }
+  absl::Status AtEnd() {
+    call_.record().stages.End(Stage::kReceive);
+    try {
+      return Complete();
+    } catch (const std::exception& error) {
+      return Refuse(Refusal::kInternal, error.what());
+    }
+  }
+
+  absl::Status TakePart(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(call_.AdmitAgain());
-    const absl::Status read = part_.Read(&bytes_);
+    const absl::Status read = part_.Read(bytes);
     call_.record().stages.End(Stage::kParse);
     RETURN_IF_ERROR(read);
     if (session_ == nullptr) {
@@ -150,7 +170,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   ServedCall call_;
   grpc::ByteBuffer* const response_;
-  grpc::ByteBuffer bytes_;
+  ReadAhead ahead_;
   TensorPart part_;
   SessionPtr session_;  // null: no header yet
   TensorUpload upload_;

@@ -18,6 +18,9 @@ namespace {
 using Put = v1::PutTensorRequest;
 using Get = v1::GetTensorResponse;
 
+// A chunk of a tensor that no cache keeps until it is computed with.
+constexpr int64_t kLargeBytes = kMaxChunkBytes / 2;
+
 constexpr uint8_t kPart = Put::kChunkFieldNumber << 3 | 2;
 constexpr uint8_t kOffset = Put::Chunk::kOffsetFieldNumber << 3;
 constexpr uint8_t kCrc32c = Put::Chunk::kCrc32CFieldNumber << 3 | 5;
@@ -66,11 +69,16 @@ absl::Status TensorPart::Read(grpc::ByteBuffer* bytes) {
 }
 
 bool TensorPart::CopyTo(char* to) const {
+  const bool is_large = size_ >= kLargeBytes;
   uint32_t crc = 0;
   for (const absl::string_view piece : pieces_) {
     if (piece.empty()) continue;
-    std::memcpy(to, piece.data(), piece.size());
-    crc = ExtendCrc32c(crc, absl::string_view(to, piece.size()));  // what arrived, and it is in the cache
+    if (is_large) {
+      crc = CopyWithCrc32c(crc, piece, to);
+    } else {
+      std::memcpy(to, piece.data(), piece.size());
+      crc = ExtendCrc32c(crc, absl::string_view(to, piece.size()));
+    }
     to += piece.size();
   }
   return crc == crc32c_;

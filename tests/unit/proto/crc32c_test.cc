@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace tensord {
@@ -36,7 +37,7 @@ TEST(Crc32cTest, PublishedValues) {
                {falling, 0x113FDB5C}};
   for (const auto& c : cases) {
     EXPECT_EQ(Crc32c(c.bytes), c.crc);
-    for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) EXPECT_EQ(extend(0, c.bytes), c.crc);
+    for (const Crc32cWay& way : Crc32cWays()) EXPECT_EQ(way.extend(0, c.bytes), c.crc);
   }
 }
 
@@ -50,9 +51,13 @@ TEST(Crc32cTest, EveryLengthAndPlaceAndCut) {
       const uint32_t expected = Defined(part);
       EXPECT_EQ(Crc32c(part), expected);
       const size_t cut = length / 3;
-      for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) {
-        EXPECT_EQ(extend(0, part), expected);
-        EXPECT_EQ(extend(extend(0, part.substr(0, cut)), part.substr(cut)), expected);
+      for (const Crc32cWay& way : Crc32cWays()) {
+        EXPECT_EQ(way.extend(0, part), expected);
+        EXPECT_EQ(way.extend(way.extend(0, part.substr(0, cut)), part.substr(cut)), expected);
+        std::string copy(length + 2, '#');
+        EXPECT_EQ(way.copy(way.copy(0, part.substr(0, cut), copy.data() + 1), part.substr(cut), copy.data() + 1 + cut),
+                  expected);
+        EXPECT_EQ(copy, absl::StrCat("#", part, "#"));
       }
       EXPECT_EQ(ExtendCrc32c(Crc32c(part.substr(0, cut)), part.substr(cut)), expected);
     }
@@ -64,15 +69,18 @@ TEST(Crc32cTest, LongOnes) {
   std::mt19937_64 random(2);
   std::string bytes(20'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
+  std::string copy(bytes.size() + 64, '\0');
   for (const size_t length :
        {1023, 1024, 1025, 1279, 1280, 1281, 1535, 2048, 3071, 3072, 3073, 6143, 6144, 6150, 9999, 19'997}) {
     for (size_t begin = 0; begin < 3; ++begin) {
       const absl::string_view part = absl::string_view(bytes).substr(begin, length);
       const uint32_t expected = Defined(part);
       EXPECT_EQ(Crc32c(part), expected) << length;
-      for (const ExtendCrc32cWay extend : ExtendCrc32cWays()) {
-        EXPECT_EQ(extend(0, part), expected) << length;
-        EXPECT_EQ(extend(extend(0, part.substr(0, 1000)), part.substr(1000)), expected) << length;
+      for (const Crc32cWay& way : Crc32cWays()) {
+        EXPECT_EQ(way.extend(0, part), expected) << length;
+        EXPECT_EQ(way.extend(way.extend(0, part.substr(0, 1000)), part.substr(1000)), expected) << length;
+        EXPECT_EQ(way.copy(0, part, copy.data() + begin), expected) << length;
+        EXPECT_TRUE(absl::string_view(copy).substr(begin, length) == part) << length;
       }
     }
   }
