@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -32,6 +33,10 @@ using Tag = hn::ScalableTag<T>;
 template <typename T>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 
+// Of a vector of windows that are read where they lie: masks of AVX2 are vectors, for which no registers are left.
+template <typename T>
+constexpr int64_t kWindowLanes = HWY_TARGET == HWY_AVX3 ? kLanes<T> : 0;
+
 constexpr int64_t kTermsTogether = 4;
 
 // The lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b, or, where the columns of it lie
@@ -46,6 +51,52 @@ HWY_INLINE void PrefetchTerms(const T* panel, int64_t term, int64_t column_step)
   }
 }
 
+template <int kTall, int kWide, typename T>
+HWY_INLINE void PrefetchResult(const T* c, int64_t c_step) {
+  for (int j = 0; j < kWide; ++j) {
+    for (int v = 0; v < kTall; ++v) hwy::Prefetch(c + j * c_step + v * kLanes<T>);
+  }
+}
+
+template <int kTall, int kWide, class V>
+HWY_INLINE void ClearSums(V (&sums)[kWide][kTall]) {
+  HWY_UNROLL(8)
+  for (int j = 0; j < kWide; ++j) {
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) sums[j][v] = hn::Zero(hn::DFromV<V>());
+  }
+}
+
+template <int kTall, int kWide, class V, typename T>
+HWY_INLINE void AddTerm(const V (&column)[kTall], const T* b, int64_t b_column, V (&sums)[kWide][kTall]) {
+  HWY_UNROLL(8)
+  for (int j = 0; j < kWide; ++j) {
+    const V factor = hn::Set(hn::DFromV<V>(), b[j * b_column]);
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) sums[j][v] = hn::MulAdd(column[v], factor, sums[j][v]);
+  }
+}
+
+// Of the last vector where `is_cut` only the lanes of the mask.
+template <int kTall, int kWide, class V, class M, typename T>
+HWY_INLINE void StoreSums(const V (&sums)[kWide][kTall], bool is_cut, M mask, bool accumulates, T* c, int64_t c_step) {
+  const Tag<T> d;
+  HWY_UNROLL(8)
+  for (int j = 0; j < kWide; ++j) {
+    T* const column = c + j * c_step;
+    HWY_UNROLL(3)
+    for (int v = 0; v < kTall; ++v) {
+      T* const at = column + v * kLanes<T>;
+      if (is_cut && v + 1 == kTall) {
+        const V before = accumulates ? hn::MaskedLoad(mask, d, at) : hn::Zero(d);
+        hn::BlendedStore(hn::Add(sums[j][v], before), mask, d, at);
+      } else {
+        hn::StoreU(accumulates ? hn::Add(sums[j][v], hn::LoadU(d, at)) : sums[j][v], d, at);
+      }
+    }
+  }
+}
+
 // A tile of kTall vectors by kWide columns. kIsCut: of the last vector only `last` elements exist. `next` is the panel
 // of b that will be read after this one, to be brought into the cache; else null.
 template <int kTall, int kWide, bool kIsCut, bool kPacksB, typename T>
@@ -54,16 +105,9 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   const auto mask = hn::FirstN(d, static_cast<size_t>(last));
-  const int64_t c_step = block.c_column_step;
-  for (int j = 0; j < kWide; ++j) {
-    for (int v = 0; v < kTall; ++v) hwy::Prefetch(c + j * c_step + v * kLanes<T>);
-  }
+  PrefetchResult<kTall, kWide>(c, block.c_column_step);
   V sums[kWide][kTall];
-  HWY_UNROLL(8)
-  for (int j = 0; j < kWide; ++j) {
-    HWY_UNROLL(3)
-    for (int v = 0; v < kTall; ++v) sums[j][v] = hn::Zero(d);
-  }
+  ClearSums(sums);
   const int64_t a_step = block.a_term_step;
   const int64_t b_step = kPacksB ? kColumns : block.b_term_step;
   const int64_t b_column = kPacksB ? 1 : block.b_column_step;
@@ -75,12 +119,7 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
       const T* at = a_term + v * kLanes<T>;
       column[v] = kIsCut && v + 1 == kTall && masks_a ? hn::MaskedLoad(mask, d, at) : hn::LoadU(d, at);
     }
-    HWY_UNROLL(8)
-    for (int j = 0; j < kWide; ++j) {
-      const V factor = hn::Set(d, b_term[j * b_column]);
-      HWY_UNROLL(3)
-      for (int v = 0; v < kTall; ++v) sums[j][v] = hn::MulAdd(column[v], factor, sums[j][v]);
-    }
+    AddTerm(column, b_term, b_column, sums);
   };
   const int64_t run = block.run_terms == 0 ? block.k : block.run_terms;
   for (int64_t term = 0; term < block.k;) {
@@ -100,21 +139,126 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
     }
     a += block.a_run_step;
   }
-  HWY_UNROLL(8)
-  for (int j = 0; j < kWide; ++j) {
-    T* const column = c + j * c_step;
+  StoreSums(sums, kIsCut, mask, block.accumulates, c, block.c_column_step);
+}
+
+#if HWY_TARGET == HWY_AVX3
+
+// kTall vectors of rows that are windows, for a run of terms.
+template <int kTall, int kPieces, typename T>
+struct WindowRun {
+  const T* base;
+  int64_t places[kTall][kPieces];  // from there
+  const uint16_t* bits[kTall];
+  uint32_t cut = 0;  // vectors of which lanes do not exist or lie in the second piece
+
+  // What does not exist at all may lie far from the tensor, and loads from pages that are not there are slow: that is
+  // read at `a`.
+  HWY_INLINE WindowRun(const TiledRows& rows, const uint16_t* masks, const int64_t* offsets, int64_t run_offset,
+                       const T* a) {
+    constexpr uint32_t kAll = (uint32_t{1} << kLanes<T>)-1;
+    uint32_t existing = 0;
+    for (int v = 0; v < kTall; ++v) {
+      bits[v] = masks + v * rows.masks_step;
+      for (int p = 0; p < kPieces; ++p) {
+        existing |= bits[v][p];
+        places[v][p] = bits[v][p] == 0 ? 0 : run_offset + offsets[v * kPieces + p];
+      }
+      cut |= (bits[v][0] != kAll ? 1U : 0U) << v;
+    }
+    // Vectors in one piece follow each other.
+    base = kPieces == 1 && existing != 0 ? a + run_offset + offsets[0] : a;
+  }
+};
+
+// The terms of a run; of vectors that are not in kCut all lanes exist.
+template <uint32_t kCut, int kTall, int kWide, bool kPacksB, int kPieces, typename T>
+HWY_INLINE void AddRun(const WindowRun<kTall, kPieces, T>& run, const T* from, int64_t a_step, int64_t terms,
+                       const T* HWY_RESTRICT b, int64_t b_column, const T* next, int64_t term,
+                       hn::Vec<Tag<T>> (&sums)[kWide][kTall]) {
+  const Tag<T> d;
+  constexpr int64_t kStep = kPacksB ? kColumns : 1;
+  const auto mask = [&](int v, int p)
+                        HWY_ATTR { return hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(run.bits[v] + p)); };
+  hn::Mask<Tag<T>> masks[kTall][kPieces];
+  for (int v = 0; v < kTall; ++v) {
+    for (int p = 0; p < kPieces && (kCut >> v & 1) != 0; ++p) masks[v][p] = mask(v, p);
+  }
+  const auto add_term = [&](const T* b_term) HWY_ATTR {
+    hn::Vec<Tag<T>> column[kTall];
     HWY_UNROLL(3)
     for (int v = 0; v < kTall; ++v) {
-      T* const at = column + v * kLanes<T>;
-      if (kIsCut && v + 1 == kTall) {
-        const V before = block.accumulates ? hn::MaskedLoad(mask, d, at) : hn::Zero(d);
-        hn::BlendedStore(hn::Add(sums[j][v], before), mask, d, at);
+      const T* const first = from + (kPieces == 1 ? v * kLanes<T> : run.places[v][0]);
+      if ((kCut >> v & 1) == 0) {
+        column[v] = hn::LoadU(d, first);
       } else {
-        hn::StoreU(block.accumulates ? hn::Add(sums[j][v], hn::LoadU(d, at)) : sums[j][v], d, at);
+        column[v] = hn::MaskedLoad(masks[v][0], d, first);
+        if (kPieces == 2) {
+          column[v] = hn::Or(column[v], hn::MaskedLoad(masks[v][kPieces - 1], d, from + run.places[v][kPieces - 1]));
+        }
       }
     }
+    AddTerm(column, b_term, b_column, sums);
+    from += a_step;
+  };
+  const int64_t end = term + terms;
+  for (; term + kTermsTogether <= end; term += kTermsTogether) {
+    if (next != nullptr) PrefetchTerms<kPacksB>(next, term, b_column);
+    HWY_UNROLL(4)
+    for (int i = 0; i < kTermsTogether; ++i) add_term(b + i * kStep);
+    b += kTermsTogether * kStep;
+  }
+  for (; term < end; ++term) {
+    add_term(b);
+    b += kStep;
   }
 }
+
+// The same of rows that are windows, from a vector on. Terms of b lie side by side where it is not packed.
+template <int kTall, int kWide, bool kPacksB, int kPieces, typename T>
+HWY_NOINLINE void MultiplyWindows(const TiledBlock& block, int64_t vector, int64_t last, const T* HWY_RESTRICT b,
+                                  const T* next, T* HWY_RESTRICT c) {
+  const Tag<T> d;
+  const TiledRows& rows = block.rows;
+  PrefetchResult<kTall, kWide>(c, block.c_column_step);
+  hn::Vec<Tag<T>> sums[kWide][kTall];
+  ClearSums(sums);
+  const int64_t a_step = block.a_term_step;
+  const int64_t b_column = kPacksB ? 1 : block.b_column_step;
+  const T* const a = static_cast<const T*>(block.a);
+  const int64_t* const offsets = rows.offsets + vector * kPieces;
+  const uint16_t* masks = rows.masks + vector * rows.masks_step;
+  const int64_t* run_offset = rows.run_offsets;
+  int64_t skipped = rows.first_term;
+  for (int64_t term = 0; term < block.k; masks += kPieces) {
+    const int64_t terms = std::min(rows.run_terms - skipped, block.k - term);
+    const WindowRun<kTall, kPieces, T> run(rows, masks, offsets, *run_offset++, a);
+    const auto add = [&](auto cut) HWY_ATTR {
+      AddRun<cut.value, kTall, kWide, kPacksB, kPieces, T>(run, run.base + skipped * a_step, a_step, terms, b, b_column,
+                                                           next, term, sums);
+    };
+    // Masks cost as much as a multiplication: in whole tiles only the vectors have one that need it.
+    constexpr bool kIsWhole = kTall == kVectors && kWide == kColumns;
+    if (kIsWhole && run.cut == 0) {
+      add(std::integral_constant<uint32_t, 0>());
+    } else if (kIsWhole && run.cut == 1) {
+      add(std::integral_constant<uint32_t, 1>());
+    } else if (kIsWhole && run.cut == 2) {
+      add(std::integral_constant<uint32_t, 2>());
+    } else if (kIsWhole && run.cut == 4) {
+      add(std::integral_constant<uint32_t, 4>());
+    } else {
+      add(std::integral_constant<uint32_t, 7>());
+    }
+    b += terms * (kPacksB ? kColumns : 1);
+    term += terms;
+    skipped = 0;
+  }
+  StoreSums(sums, last < kLanes<T>, hn::FirstN(d, static_cast<size_t>(last)), block.accumulates, c,
+            block.c_column_step);
+}
+
+#endif  // HWY_AVX3
 
 template <typename T>
 using TileFunction = void (*)(const TiledBlock& block, int64_t last, const T* a, const T* b, const T* next, T* c);
@@ -162,8 +306,76 @@ TileFunction<T> TileFor(int64_t rows, int64_t columns, bool packs_b) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX3
+
+template <typename T>
+using WindowFunction = void (*)(const TiledBlock& block, int64_t vector, int64_t last, const T* b, const T* next, T* c);
+
+template <typename T, bool kPacksB, int kPieces, int kTall>
+WindowFunction<T> WindowsOfHeight(int64_t columns) {
+  switch (columns) {
+    case 1:
+      return MultiplyWindows<kTall, 1, kPacksB, kPieces, T>;
+    case 2:
+      return MultiplyWindows<kTall, 2, kPacksB, kPieces, T>;
+    case 4:
+      return MultiplyWindows<kTall, 4, kPacksB, kPieces, T>;
+    default:
+      return MultiplyWindows<kTall, kColumns, kPacksB, kPieces, T>;
+  }
+}
+
+template <typename T, bool kPacksB, int kPieces>
+WindowFunction<T> WindowsFor(int64_t vectors, int64_t columns) {
+  switch (vectors) {
+    case 1:
+      return WindowsOfHeight<T, kPacksB, kPieces, 1>(columns);
+    case 2:
+      return WindowsOfHeight<T, kPacksB, kPieces, 2>(columns);
+    default:
+      return WindowsOfHeight<T, kPacksB, kPieces, kVectors>(columns);
+  }
+}
+
+template <typename T>
+WindowFunction<T> WindowsFor(const TiledBlock& block, int64_t vectors, int64_t columns) {
+  if (block.rows.pieces == 1) {
+    return block.packs_b ? WindowsFor<T, true, 1>(vectors, columns) : WindowsFor<T, false, 1>(vectors, columns);
+  }
+  return block.packs_b ? WindowsFor<T, true, 2>(vectors, columns) : WindowsFor<T, false, 2>(vectors, columns);
+}
+
+// What is left beside whole panels of b is cut into powers of two: that is half as much code.
+template <typename T>
+void MultiplyWindowBlock(const TiledBlock& block) {
+  const int64_t vectors = (block.m + kLanes<T> - 1) / kLanes<T>;
+  const int64_t last = (block.m - 1) % kLanes<T> + 1;
+  const int64_t b_column = block.packs_b ? 1 : block.b_column_step;
+  const T* b = static_cast<const T*>(block.b);
+  T* c = static_cast<T*>(block.c);
+  for (int64_t column = 0; column < block.n;) {
+    int64_t columns = kColumns;
+    while (columns > block.n - column) columns /= 2;
+    const T* const next = column + 2 * kColumns <= block.n ? b + block.b_panel_step : nullptr;
+    for (int64_t vector = 0; vector < vectors; vector += kVectors) {
+      const int64_t tall = std::min<int64_t>(kVectors, vectors - vector);
+      const bool is_last = vector + tall == vectors;
+      WindowsFor<T>(block, tall, columns)(block, vector, is_last ? last : kLanes<T>, b, is_last ? next : nullptr,
+                                          c + vector * kLanes<T>);
+    }
+    b += columns == kColumns ? block.b_panel_step : columns * b_column;
+    c += columns * block.c_column_step;
+    column += columns;
+  }
+}
+
+#endif  // HWY_AVX3
+
 template <typename T>
 void MultiplyBlock(const TiledBlock& block) {
+#if HWY_TARGET == HWY_AVX3
+  if (block.rows.pieces > 0) return MultiplyWindowBlock<T>(block);
+#endif
   constexpr int64_t kRows = kVectors * kLanes<T>;
   const T* const a = static_cast<const T*>(block.a);
   const T* b = static_cast<const T*>(block.b);
@@ -192,7 +404,7 @@ void MultiplyBlock(const TiledBlock& block) {
 
 template <typename T>
 constexpr GemmTiles Tiles() {
-  return {kVectors * kLanes<T>, kColumns, MultiplyBlock<T>, PackPiece<T>};
+  return {kVectors * kLanes<T>, kColumns, kWindowLanes<T>, MultiplyBlock<T>, PackPiece<T>};
 }
 
 #else

@@ -7,6 +7,19 @@
 
 namespace tensord::cpu {
 
+// Rows of a that are read where they lie though they are no matrix: windows of a tensor. Terms come in runs. Row `i` of
+// a vector lies i elements after the vector's offset, for each piece of the vector, as far as its mask has a bit; for a
+// run, so many elements further. Lanes without a bit in any piece are 0.
+struct TiledRows {
+  int64_t pieces = 0;  // of a vector: 1 or 2; 0: a is read by steps
+  int64_t run_terms = 0;
+  int64_t first_term = 0;  // of its run
+  const int64_t* run_offsets = nullptr;
+  const int64_t* offsets = nullptr;  // by vector and piece
+  const uint16_t* masks = nullptr;   // by vector, run and piece
+  int64_t masks_step = 0;            // from vector to vector
+};
+
 // A block c = a·b or c += a·b that is made tile by tile. Of a, panels of as many rows as a tile has follow each other:
 // a panel has its rows side by side for each term of the sums. Of b, panels of as many columns. A packed panel is
 // filled up with zeros to its whole width. Steps count elements.
@@ -19,6 +32,7 @@ struct TiledBlock {
   int64_t a_panel_step = 0;
   int64_t run_terms = 0;  // after as many terms of a the next begin a_run_step after the first of these; 0: none do
   int64_t a_run_step = 0;
+  TiledRows rows;  // where it is used, a is the element that offsets start from
   const void* b = nullptr;
   int64_t b_term_step = 0;
   int64_t b_column_step = 0;
@@ -58,6 +72,7 @@ struct PanelPlace {
 struct GemmTiles {
   int64_t rows = 0;  // of a tile; 0 where there are no loops for the dtype or the machine
   int64_t columns = 0;
+  int64_t window_lanes = 0;  // of a vector of TiledRows; 0 where windows are better packed
   void (*multiply)(const TiledBlock& block) = nullptr;
   void (*pack)(const PanelPiece& piece, void* panel) = nullptr;
 };

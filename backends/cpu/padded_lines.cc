@@ -163,6 +163,20 @@ bool PaddedLines::FindHoles(const Point& term, Panel* panel) const {
   return has_holes;
 }
 
+void PaddedLines::MarkExisting(int64_t first_line, int64_t lines, int64_t term_step, absl::Span<uint64_t> bits) const {
+  Panel panel;
+  panel.lines = lines;
+  FindRuns(first_line, &panel);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    FindHoles(PointOf(terms_, static_cast<int64_t>(i) * term_step), &panel);
+    bits[i] = 0;
+    for (int64_t r = 0; r < panel.num_runs; ++r) {
+      const Run& run = panel.runs[r];
+      for (int64_t line = run.first; line < run.last; ++line) bits[i] |= uint64_t{1} << (run.line + line);
+    }
+  }
+}
+
 // What does not exist is packed as what lies there, where that is in the tensor, and made zero then: the lines beside
 // it are packed in long runs.
 void PaddedLines::PackTerms(const GemmTiles& tiles, const char* tensor, const Point& term, Panel* panel,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
 
@@ -44,6 +45,11 @@ class PaddedLines {
   bool is_used() const { return !lines_.empty(); }
   // The axes with the strides of the tensor itself.
   static DotAxisList Unpadded(DotSide side, const PaddedTensor& tensor, DotAxisList axes);
+
+  // Of up to 64 lines those that are not padding, as bits, for each of the terms 0, term_step, 2 * term_step…
+  void MarkExisting(int64_t first_line, int64_t lines, int64_t term_step, absl::Span<uint64_t> bits) const;
+  // Of index 0 from the first element of the tensor.
+  int64_t origin() const { return origin_; }
 
   // Lines, of which a panel may have so many, and terms. `tensor` is the element that the batch starts with.
   void Pack(const GemmTiles& tiles, const char* tensor, int64_t first_line, int64_t lines, int64_t first_term,

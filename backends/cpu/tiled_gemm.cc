@@ -152,6 +152,7 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
   block.packs_b = operands_[kRhs].is_packed;
   const auto panel = [&](DotSide side, int64_t first_in_box, int64_t first_line) -> const char* {
     const TiledOperand& operand = operands_[side];
+    if (operand.windows.is_used()) return box.matrices[side];
     if (operand.slide.is_used()) return box.panels[side] + first_in_box * element_bytes_;
     if (operand.is_packed) return box.panels[side] + first_in_box * box.terms * element_bytes_;
     return box.matrices[side] +
@@ -162,6 +163,10 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
   block.b = panel(kRhs, column, box.column);
   block.a_term_step = block.packs_a ? tiles_.rows : lhs.terms[0].strides[kLhs];
   block.a_panel_step = block.packs_a ? tiles_.rows * box.terms : tiles_.rows;
+  if (lhs.windows.is_used()) {
+    block.rows = lhs.windows.Rows(box.row + row, box.term);
+    block.a_term_step = lhs.windows.term_step();
+  }
   if (lhs.slide.is_used()) {
     block.a_term_step = lhs.SlideStep(box.rows);
     block.a_panel_step = tiles_.rows;

@@ -89,8 +89,11 @@ class TiledGemm {
 
   TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read);
   int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
-  bool PacksOwnRows() const;
+  // Whether each thread brings the rows of lhs that it multiplies into its cache.
+  bool HasOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }
+  void PlanWindows(const PaddedTensor& padded);
+  void PlanTerms();
   void PlanBoxes(const PaddedTensor& padded_lhs);
   void PlanSlide(const PaddedTensor& padded);
   void PlanOwnRows(int64_t most);

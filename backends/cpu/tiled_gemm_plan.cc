@@ -22,6 +22,7 @@ constexpr double kLeastTaskWork = 1 << 17;
 constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
 constexpr int64_t kParts = 16;
 constexpr int64_t kLeastParts = 5;
+constexpr int64_t kWindowPanels = 16;  // of rows that are read where they lie: few, so that threads end together
 constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
 constexpr int64_t kReads = 8;                           // of an operand as it lies
 constexpr int64_t kLeastReads = 8;
@@ -173,17 +174,19 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
         !is_readable || operand.padded.is_used() || (others > kReads * other_width && bytes > kUnpackedBytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
+  PlanWindows(padded[kLhs]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
   TiledOperand& rhs = operands_[kRhs];
   if (rhs.is_packed && !rhs.padded.is_used() && rhs.dtype == dtype_ && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
-      rhs.terms[0].strides[kRhs] == 1 && PacksOwnRows()) {
+      rhs.terms[0].strides[kRhs] == 1 && HasOwnRows()) {
     rhs.is_packed = false;
   }
   PlanBoxes(padded[kLhs]);
 }
 
-bool TiledGemm::PacksOwnRows() const {
-  return operands_[kLhs].is_packed && rows_.size >= kLeastParts * 2 * tiles_.rows;
+bool TiledGemm::HasOwnRows() const {
+  return (operands_[kLhs].is_packed || operands_[kLhs].windows.is_used()) &&
+         rows_.size >= kLeastParts * 2 * tiles_.rows;
 }
 
 int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
@@ -192,11 +195,21 @@ int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
   return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
 }
 
+// Windows that nothing has to be packed of.
+void TiledGemm::PlanWindows(const PaddedTensor& padded) {
+  TiledOperand& lhs = operands_[kLhs];
+  if (tiles_.window_lanes == 0 || !lhs.is_packed || lhs.dtype != dtype_) return;
+  lhs.windows = WindowRows(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes);
+  if (!lhs.windows.is_used()) return;
+  lhs.is_packed = false;
+  if (operands_[kRhs].terms[0].strides[kRhs] != 1) operands_[kRhs].is_packed = true;
+}
+
 // Where a thread packs all terms of its rows, windows that slide along the rows are packed once, not for each term.
 void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
   DotAxisList lines = lhs.lines, terms = lhs.terms;
-  if (lhs.dtype != dtype_) return;
+  if (!lhs.is_packed || lhs.dtype != dtype_) return;
   const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
   if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
   // A part that is twice as long as windows reach stays in the thread's cache.
@@ -218,7 +231,7 @@ TiledGemm::Method TiledGemm::ChooseMethod(int64_t most) const {
   if (num_products_ > 1 && (work < 2 * kLeastTaskWork || (work <= kProductWork && 4 * product_bytes <= most))) {
     return Method::kOwnProducts;
   }
-  if (PacksOwnRows()) return Method::kOwnRows;
+  if (HasOwnRows()) return Method::kOwnRows;
   if (operands_[kRhs].is_packed && columns_.size >= kLeastParts * 4 * tiles_.columns &&
       PackedBytes(kLhs, rows_.size) <= most / 2) {
     return Method::kOwnColumns;
@@ -231,7 +244,7 @@ void TiledGemm::PlanOwnRows(int64_t most) {
   const int64_t panel_bytes = tiles_.rows * LineBytes() / lhs.slide.count;
   const int64_t least_panels = CeilDiv(std::max<int64_t>(1, lhs.slide.reach()), tiles_.rows);
   const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
-  const int64_t most_panels = std::max(least_panels, part_bytes / panel_bytes);
+  const int64_t most_panels = lhs.windows.is_used() ? kWindowPanels : std::max(least_panels, part_bytes / panel_bytes);
   // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
   // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache. Of many products that nobody
   // waits for they are as large as each other.
@@ -246,8 +259,8 @@ void TiledGemm::PlanOwnRows(int64_t most) {
   }
   rows_.part = rows_.size;
   slot_bytes_ = PackedBytes(kLhs, part_ends_[0]);
-  slots_ = std::min(
-      {static_cast<int64_t>(part_ends_.size()) * products, slots_, std::max<int64_t>(2, most / 2 / slot_bytes_)});
+  slots_ = std::min(static_cast<int64_t>(part_ends_.size()) * products, slots_);
+  if (slot_bytes_ > 0) slots_ = std::min(slots_, std::max<int64_t>(2, most / 2 / slot_bytes_));
   const int64_t rest = std::max(most / 2, most - slots_ * slot_bytes_);
   columns_.part =
       operands_[kRhs].is_packed ? EvenPart(columns_.size, rest / LineBytes(), tiles_.columns) : columns_.size;
@@ -280,14 +293,22 @@ void TiledGemm::PlanShared(int64_t most) {
                            static_cast<int64_t>(work / (static_cast<double>(task_rows_) * terms)), tiles_.columns);
 }
 
+void TiledGemm::PlanTerms() {
+  const int64_t line_bytes = HasOwnRows() && !operands_[kRhs].is_packed ? kOwnRowsTermBlockBytes : kTermBlockBytes;
+  const int64_t most = line_bytes / element_bytes_;
+  // Windows are read in whole runs where that cuts no smaller boxes.
+  const WindowRows& windows = operands_[kLhs].windows;
+  const int64_t multiple = windows.is_used() && windows.run_terms() <= most / 4 ? windows.run_terms() : 8;
+  terms_.part = std::min(EvenPart(terms_.size, most, multiple), terms_.size);
+}
+
 void TiledGemm::PlanBoxes(const PaddedTensor& padded_lhs) {
   const double work =
       static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
   const int64_t tensors = element_bytes_ * num_products_ *
                           (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
   const int64_t most = std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
-  const int64_t line_bytes = PacksOwnRows() && !operands_[kRhs].is_packed ? kOwnRowsTermBlockBytes : kTermBlockBytes;
-  terms_.part = std::min(EvenPart(terms_.size, line_bytes / element_bytes_, 8), terms_.size);
+  PlanTerms();
   runs_on_caller_ = work * static_cast<double>(num_products_) < 2 * kLeastTaskWork;
   slots_ = std::clamp<int64_t>(MachineCores(), 2, 16);
   method_ = ChooseMethod(most);

@@ -6,6 +6,7 @@
 #include "backends/cpu/dot_axes.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/padded_lines.h"
+#include "backends/cpu/window_rows.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -34,6 +35,7 @@ struct TiledOperand {
   bool is_packed = true;
   PaddedLines padded;  // where it is read with zeros around it
   Slide slide;
+  WindowRows windows;  // where rows are read where they lie, and is_packed is false
 
   // The slide of the last axes of lines and terms, where it leaves less to pack; and these axes with it.
   static Slide FindSlide(DotSide side, DotAxisList* lines, DotAxisList* terms);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -264,6 +265,61 @@ TEST(AffineDotKernel, ConvolutionsOfManyRows) {
       }
     }
   });
+}
+
+// Of channels enough for windows to be read where they lie: rows that end within vectors, edges with and without zeros,
+// sums in several boxes, and channels at distances that crowd the cache, which are packed.
+TEST(AffineDotKernel, ConvolutionsOfManyChannels) {
+  UseSerialBlas();
+  std::mt19937_64 random(5);
+  const auto between = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+  };
+  std::vector<AffineCase> cases;
+  std::vector<Literal> references;
+  for (int round = 0; round < 16; ++round) {
+    Convolution c = {.width = between(9, 70), .height = between(8, 20), .channels = between(8, 16), .images = 1};
+    c.kernel_width = between(1, 4), c.kernel_height = between(1, 3), c.outputs = between(8, 16);
+    c.dilation = between(1, 2), c.low = between(0, 2), c.high = round % 3 == 0 ? c.low : between(0, 2);
+    if (round % 6 == 1) c.kernel_width = c.kernel_height = 3, c.dilation = 1, c.low = c.high = 1, c.images = 2;
+    if (round % 8 == 5) c.channels = between(114, 140), c.kernel_height = 3, c.kernel_width = 3, c.width = 57;
+    if (round == 7) c.width = 64, c.height = 32, c.channels = 24;
+    cases.push_back(MakeConvolution(c, round % 4 < 2 ? DType::kF32 : DType::kF64, random));
+    references.push_back(ReferenceOf(cases.back()));
+  }
+  ForEachInstructionSet([&](absl::string_view) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      for (int threads : {1, 3}) {
+        ASSERT_EQ(Difference(RunOnCpu(cases[i], threads), references[i], {}), "") << cases[i].Text();
+      }
+    }
+  });
+}
+
+// Zeros of the padding are terms like others: an infinite weight makes them NaN.
+TEST(AffineDotKernel, PaddingIsMultiplied) {
+  std::mt19937_64 random(6);
+  const Convolution c = {
+      .width = 56, .height = 20, .channels = 8, .images = 1, .kernel_width = 3, .kernel_height = 3, .outputs = 16};
+  AffineCase made = MakeConvolution(c, DType::kF32, random);
+  made.operands[1].mutable_values<float>()[0] = std::numeric_limits<float>::infinity();
+  ExpectReference(made);
+}
+
+TEST(AffineDotKernel, ConvolutionsHaveTheSameBitsForAnyThreads) {
+  UseSerialBlas();
+  std::mt19937_64 random(7);
+  for (int64_t padding : {0, 1}) {
+    Convolution c = {
+        .width = 57, .height = 31, .channels = 20, .images = 3, .kernel_width = 3, .kernel_height = 3, .outputs = 13};
+    c.low = c.high = padding;
+    AffineCase made = MakeConvolution(c, DType::kF32, random);
+    for (Literal& operand : made.operands) operand = RandomLiteral(operand.type(), Values::kModest, &random);
+    const Literal alone = RunOnCpu(made, 1);
+    for (int threads : {2, 4}) {
+      EXPECT_EQ(RunOnCpu(made, threads).bytes(), alone.bytes()) << threads << " threads, padding " << padding;
+    }
+  }
 }
 
 TEST(AffineDotKernel, RefusesOtherOps) {
