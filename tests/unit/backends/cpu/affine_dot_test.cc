@@ -296,6 +296,18 @@ TEST(AffineDotKernel, ConvolutionsOfManyChannels) {
   });
 }
 
+// Runs of terms along which the padding ends.
+TEST(AffineDotKernel, ConvolutionsOfWideWindows) {
+  std::mt19937_64 random(8);
+  for (int64_t channels : {1, 9}) {
+    for (int64_t kernel_height : {1, 9}) {
+      Convolution c = {.width = 40, .height = 12, .channels = channels, .images = 1};
+      c.kernel_width = 9, c.kernel_height = kernel_height, c.outputs = 16, c.low = c.high = 4;
+      for (DType dtype : {DType::kF32, DType::kF64}) ExpectReference(MakeConvolution(c, dtype, random));
+    }
+  }
+}
+
 // Zeros of the padding are terms like others: an infinite weight makes them NaN.
 TEST(AffineDotKernel, PaddingIsMultiplied) {
   std::mt19937_64 random(6);
