@@ -11,8 +11,8 @@
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/health.h"
+#include "clients/cpp/resumed_transfer.h"
 #include "clients/cpp/shared_call.h"
-#include "clients/cpp/tensor_transfer.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
@@ -27,11 +27,28 @@ namespace {
 constexpr size_t kMaxGraphBytes = (size_t{1} << 31) - (size_t{1} << 20);
 constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
 
+absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline) {
+  if (!deadline.has_value()) deadline = options.deadline;
+  return deadline.has_value() ? absl::Now() + *deadline : absl::InfiniteFuture();
+}
+
+void PrepareContext(const ConnectOptions& options, absl::Time deadline, grpc::ClientContext* context) {
+  if (deadline != absl::InfiniteFuture()) context->set_deadline(absl::ToChronoTime(deadline));
+  for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
+}
+
 void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline,
                     grpc::ClientContext* context) {
-  if (!deadline.has_value()) deadline = options.deadline;
-  if (deadline.has_value()) context->set_deadline(absl::ToChronoTime(absl::Now() + *deadline));
-  for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
+  PrepareContext(options, DeadlineOf(options, deadline), context);
+}
+
+// For a transfer's calls. The options outlive it.
+MakeContext ContextsOf(const ConnectOptions& options) {
+  return [&options](absl::Time deadline) {
+    auto context = std::make_unique<grpc::ClientContext>();
+    PrepareContext(options, deadline, context.get());
+    return context;
+  };
 }
 
 // gRPC ends the process where a generated message cannot be serialized.
@@ -248,9 +265,8 @@ absl::Status Client::PutTensor(const std::string& session, const std::string& ha
   header.set_session(session);
   header.set_handle(handle);
   header.set_device(options.device);
-  grpc::ClientContext context;
-  PrepareContext(options_, options.deadline, &context);
-  return SendTensor(stubs_->generic, context, std::move(header), tensor);
+  return UploadTensor(stubs_->generic, ContextsOf(options_), DeadlineOf(options_, options.deadline), std::move(header),
+                      tensor);
 }
 
 absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const std::string& handle,
@@ -259,9 +275,8 @@ absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const s
   request.set_session(session);
   request.set_handle(handle);
   request.set_order(ToWire(options.order));
-  grpc::ClientContext context;
-  PrepareContext(options_, options.deadline, &context);
-  return ReceiveTensor(stubs_->generic, context, request);
+  return DownloadTensor(stubs_->generic, ContextsOf(options_), DeadlineOf(options_, options.deadline),
+                        std::move(request));
 }
 
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {

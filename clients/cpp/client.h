@@ -83,7 +83,8 @@ class Client {
   // nothing has named it for as long as the lease. A lease of zero is the server's default.
   absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
   absl::Status CloseSession(const std::string& session);
-  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory.
+  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory. Where the connection
+  // breaks they go on from the byte that the other end has, by another call, within the deadline.
   absl::Status PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
                          const ExecuteOptions& options = {});
   absl::StatusOr<HostTensor> GetTensor(const std::string& session, const std::string& handle,

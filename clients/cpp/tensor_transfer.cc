@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "clients/cpp/dtype.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/wire_cursor.h"
@@ -18,8 +16,6 @@
 
 namespace tensord::client {
 namespace {
-
-using Chunk = v1::GetTensorResponse::Chunk;
 
 // A call that sends and receives bytes. One step is under way at a time: what is started must be waited for.
 class ByteStream {
@@ -80,78 +76,10 @@ bool ParseBytes(const grpc::ByteBuffer& bytes, google::protobuf::Message* messag
   return cursor.has_value() && cursor->ReadString(cursor->size(), &joined) && message->ParseFromString(joined);
 }
 
-absl::Status Malformed() { return absl::InternalError("the server's answer is no GetTensorResponse"); }
-
-// A tensor whose chunks come one after the other.
-class Gathering {
- public:
-  absl::Status Begin(const v1::GetTensorResponse::Header& header) {
-    dtype_ = static_cast<DType>(header.dtype());
-    if (!IsKnownDType(header.dtype())) return Malformed();
-    shape_.assign(header.shape().begin(), header.shape().end());
-    order_ = header.order() == v1::MEMORY_ORDER_ROW_MAJOR ? MemoryOrder::kRowMajor : MemoryOrder::kColumnMajor;
-    uint64_t size = static_cast<uint64_t>(SizeInBytes(dtype_));
-    for (const int64_t dim : shape_) {
-      if (dim < 0 || __builtin_mul_overflow(size, static_cast<uint64_t>(dim), &size)) return Malformed();
-    }
-    size_ = size;
-    bytes_.reset(new (std::nothrow) char[size_], std::default_delete<char[]>());
-    if (bytes_ == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size_, " bytes"));
-    return absl::OkStatus();
-  }
-
-  absl::Status Add(const grpc::ByteBuffer& message) {
-    std::optional<WireCursor> cursor = WireCursor::Open(message);
-    WireCursor::Tag tag;
-    uint64_t end = 0;
-    if (!cursor.has_value() || !cursor->ReadTag(&tag) || tag.number != v1::GetTensorResponse::kChunkFieldNumber ||
-        tag.wire_type != WireCursor::kLengthDelimited || !cursor->ReadLength(cursor->size(), &end)) {
-      return Malformed();
-    }
-    uint64_t offset = 0, data_bytes = 0;
-    uint32_t crc = 0;
-    while (cursor->position() < end) {
-      bool is_read = cursor->ReadTag(&tag);
-      if (is_read && tag.number == Chunk::kOffsetFieldNumber && tag.wire_type == WireCursor::kVarint) {
-        is_read = cursor->ReadVarint(&offset);
-      } else if (is_read && tag.number == Chunk::kCrc32CFieldNumber && tag.wire_type == WireCursor::kFixed32) {
-        is_read = cursor->ReadBytes(&crc, sizeof(crc));
-      } else if (is_read && tag.number == Chunk::kDataFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
-        uint64_t data_end = 0;
-        is_read = cursor->ReadLength(end, &data_end);
-        data_bytes = data_end - cursor->position();
-        is_read = is_read && data_bytes <= size_ - arrived_ && cursor->ReadBytes(bytes_.get() + arrived_, data_bytes);
-      } else {
-        is_read = is_read && cursor->SkipField(tag, end);
-      }
-      if (!is_read) return Malformed();
-    }
-    if (offset != arrived_) return Malformed();
-    if (Crc32c({bytes_.get() + arrived_, data_bytes}) != crc) {
-      return absl::DataLossError(absl::StrCat("the chunk at ", offset, " is not what its checksum says"));
-    }
-    arrived_ += data_bytes;
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<HostTensor> Take() {
-    if (arrived_ != size_) return Malformed();
-    return HostTensor::FromBuffer(dtype_, std::move(shape_), order_, std::move(bytes_), size_);
-  }
-
- private:
-  DType dtype_ = DType::kF32;
-  Shape shape_;
-  MemoryOrder order_ = MemoryOrder::kColumnMajor;
-  std::shared_ptr<char> bytes_;
-  uint64_t size_ = 0;
-  uint64_t arrived_ = 0;
-};
-
 }  // namespace
 
-absl::Status SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
-                        const HostTensor& tensor) {
+SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
+                      const HostTensor& tensor, size_t begin, size_t end) {
   header.set_dtype(ToWire(tensor.dtype()));
   header.mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
   header.set_order(ToWire(tensor.order()));
@@ -161,25 +89,34 @@ absl::Status SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v
   ByteStream stream(stub, context, "/tensord.v1.Compute/PutTensor");
   stream.StartWrite(ToBytes(first));
   bool goes_on = true;
-  for (size_t at = 0; goes_on && at < tensor.size_bytes(); at += kChunkBytes) {
+  for (size_t at = begin; goes_on && at < end; at += kChunkBytes) {
     // Its checksum is computed while the chunk before goes out.
-    const grpc::ByteBuffer chunk = EncodeChunk(tensor, at, std::min(kChunkBytes, tensor.size_bytes() - at));
+    const grpc::ByteBuffer chunk = EncodeChunk(tensor, at, std::min(kChunkBytes, end - at));
     goes_on = stream.Wait();
     if (goes_on) stream.StartWrite(chunk);
   }
-  if (goes_on && stream.Wait()) stream.WritesDone();
-  grpc::ByteBuffer response;
-  stream.StartRead(&response);
-  stream.Wait();
-  return stream.Finish();
+  SentTensor sent;
+  sent.is_sent = goes_on && stream.Wait();
+  if (sent.is_sent) stream.WritesDone();
+  grpc::ByteBuffer bytes;
+  stream.StartRead(&bytes);
+  const bool is_answered = stream.Wait();
+  sent.status = stream.Finish();
+  v1::PutTensorResponse response;
+  if (!sent.status.ok()) return sent;
+  if (!is_answered || !ParseBytes(bytes, &response) || response.byte_count() < 0) {
+    sent.status = absl::InternalError("the server's answer is no PutTensorResponse");
+    return sent;
+  }
+  sent.arrived = static_cast<size_t>(response.byte_count());
+  return sent;
 }
 
-absl::StatusOr<HostTensor> ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context,
-                                         const v1::GetTensorRequest& request) {
+absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context, const v1::GetTensorRequest& request,
+                           TensorGathering* gathering) {
   ByteStream stream(stub, context, "/tensord.v1.Compute/GetTensor");
   stream.StartWrite(ToBytes(request));
   if (stream.Wait()) stream.WritesDone();
-  Gathering gathering;
   absl::Status gathered;
   bool has_header = false;
   grpc::ByteBuffer next;
@@ -191,10 +128,11 @@ absl::StatusOr<HostTensor> ReceiveTensor(grpc::GenericStub& stub, grpc::ClientCo
     stream.StartRead(&next);
     if (!gathered.ok()) continue;
     if (has_header) {
-      gathered = gathering.Add(message);
+      gathered = gathering->Add(message);
     } else {
       v1::GetTensorResponse first;
-      gathered = ParseBytes(message, &first) && first.has_header() ? gathering.Begin(first.header()) : Malformed();
+      const bool is_header = ParseBytes(message, &first) && first.has_header();
+      gathered = is_header ? gathering->Begin(first.header()) : TensorGathering::Malformed();
       has_header = true;
     }
     if (!gathered.ok()) context.TryCancel();
@@ -202,8 +140,7 @@ absl::StatusOr<HostTensor> ReceiveTensor(grpc::GenericStub& stub, grpc::ClientCo
   const absl::Status ended = stream.Finish();
   if (!gathered.ok()) return gathered;
   if (!ended.ok()) return ended;
-  if (!has_header) return Malformed();
-  return gathering.Take();
+  return has_header ? absl::OkStatus() : TensorGathering::Malformed();
 }
 
 }  // namespace tensord::client

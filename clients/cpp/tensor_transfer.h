@@ -2,8 +2,8 @@
 #define TENSORD_CLIENTS_CPP_TENSOR_TRANSFER_H_
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/tensor_gathering.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tensord/v1/compute.pb.h"
@@ -15,15 +15,20 @@ namespace tensord::client {
 // Most bytes of data in one message.
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
-// A call of PutTensor. Dtype, shape and order of the header are the tensor's. Its memory is sent as it is, without a
-// copy.
-absl::Status SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
-                        const HostTensor& tensor);
+struct SentTensor {
+  absl::Status status;
+  size_t arrived = 0;    // bytes that the server has, where the call succeeded
+  bool is_sent = false;  // all that was to be sent was given to the transport
+};
 
-// A call of GetTensor from the tensor's first byte on. Each byte is copied once, out of gRPC's buffers. DATA_LOSS where
-// a checksum does not match, INTERNAL where the server's answer is none.
-absl::StatusOr<HostTensor> ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context,
-                                         const v1::GetTensorRequest& request);
+// A call of PutTensor with the tensor's bytes [begin, end). Dtype, shape and order of the header are the tensor's. Its
+// memory is sent as it is, without a copy. Without any bytes it asks how many the server has.
+SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
+                      const HostTensor& tensor, size_t begin, size_t end);
+
+// A call of GetTensor, from the request's offset on, which is where the gathering is.
+absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context, const v1::GetTensorRequest& request,
+                           TensorGathering* gathering);
 
 }  // namespace tensord::client
 

@@ -211,7 +211,8 @@ bool Put(Ours& ours, const std::string& handle) {
   header.set_session(ours.session->id());
   header.set_handle(handle);
   grpc::ClientContext context;
-  const absl::Status sent = client::SendTensor(*ours.stub, context, std::move(header), ours.tensor);
+  const absl::Status sent =
+      client::SendTensor(*ours.stub, context, std::move(header), ours.tensor, 0, ours.tensor.size_bytes()).status;
   if (!sent.ok()) std::fprintf(stderr, "S4: %s\n", std::string(sent.message()).c_str());
   return sent.ok();
 }
@@ -273,7 +274,9 @@ Contestant GetDownload(Ours& ours) {
             request.set_session(ours.session->id());
             request.set_handle("down");
             grpc::ClientContext context;
-            const auto received = client::ReceiveTensor(*ours.stub, context, request);
+            client::TensorGathering gathering;
+            if (!client::ReceiveTensor(*ours.stub, context, request, &gathering).ok()) return false;
+            const auto received = gathering.Take();
             return received.ok() && received->size_bytes() == ours.tensor.size_bytes();
           }};
 }

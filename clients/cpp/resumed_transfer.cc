@@ -1,0 +1,138 @@
+#include "clients/cpp/resumed_transfer.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "clients/cpp/error_detail.h"
+#include "clients/cpp/retry_backoff.h"
+#include "clients/cpp/tensor_gathering.h"
+#include "clients/cpp/tensor_transfer.h"
+
+namespace tensord::client {
+namespace {
+
+constexpr absl::Duration kCleanUp = absl::Seconds(1);
+
+std::string ReasonOf(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
+  return detail.has_value() ? detail->reason : "";
+}
+
+// The connection broke, or there is none at the moment; a server that refuses says why.
+bool IsBroken(const absl::Status& status) { return absl::IsUnavailable(status) && ReasonOf(status).empty(); }
+
+// False: there is to be no other attempt.
+bool Pause(RetryBackoff& backoff, absl::Time deadline) {
+  const std::optional<absl::Duration> pause = backoff.Next(absl::Now(), deadline);
+  if (pause.has_value()) absl::SleepFor(*pause);
+  return pause.has_value();
+}
+
+// One upload, as the calls before left it.
+class Upload {
+ public:
+  Upload(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
+         v1::PutTensorRequest::Header header, const HostTensor& tensor)
+      : stub_(stub), make_context_(make_context), deadline_(deadline), header_(std::move(header)), tensor_(tensor) {}
+
+  absl::Status Run() {
+    const size_t size = tensor_.size_bytes();
+    for (bool asks = false;;) {
+      SentTensor sent = Send(begin_, asks ? begin_ : size, deadline_);
+      if (sent.status.ok()) {
+        if (sent.arrived == size) return absl::OkStatus();
+        if (!asks || sent.arrived > size) return absl::InternalError("the server lost bytes of an upload");
+        if (sent.arrived > begin_) backoff_.Progress();
+        begin_ = sent.arrived;
+        asks = false;
+        continue;
+      }
+      if (asks && was_sent_ && ReasonOf(sent.status) == "HANDLE_DUPLICATE") return CheckThere(sent.status);
+      if (!MayGoOn(sent.status, asks)) {
+        if (LeavesSome(sent.status)) GiveUp();
+        return sent.status;
+      }
+      was_sent_ = was_sent_ || (!asks && sent.is_sent);
+      if (!Pause(backoff_, deadline_)) return sent.status;
+      asks = true;
+    }
+  }
+
+ private:
+  SentTensor Send(size_t begin, size_t end, absl::Time deadline) {
+    const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
+    header_.set_resumable(true);
+    return SendTensor(stub_, *context, header_, tensor_, begin, end);
+  }
+
+  static bool MayGoOn(const absl::Status& status, bool asks) {
+    const std::string reason = ReasonOf(status);
+    // The server has not noticed yet that the call before is over.
+    if (asks && reason == "HANDLE_INCOMPLETE") return true;
+    return IsBroken(status) || reason == "CHECKSUM_MISMATCH";
+  }
+
+  // Refused in the middle, not at the header.
+  static bool LeavesSome(const absl::Status& status) {
+    return absl::IsDeadlineExceeded(status) || absl::IsCancelled(status) || ReasonOf(status) == "DATA_INVALID";
+  }
+
+  // The tensor under the handle is this one where only the answer was lost; another was there all the time otherwise.
+  absl::Status CheckThere(const absl::Status& refused) {
+    v1::GetTensorRequest request;
+    request.set_session(header_.session());
+    request.set_handle(header_.handle());
+    request.set_order(ToWire(tensor_.order()));
+    const absl::StatusOr<HostTensor> there = DownloadTensor(stub_, make_context_, deadline_, std::move(request));
+    if (!there.ok()) return there.status();
+    const bool is_same = there->dtype() == tensor_.dtype() && there->shape() == tensor_.shape() &&
+                         there->order() == tensor_.order() &&
+                         std::memcmp(there->bytes(), tensor_.bytes(), tensor_.size_bytes()) == 0;
+    return is_same ? absl::OkStatus() : refused;
+  }
+
+  // An upload that is not resumable, and ends early, takes what there is of one with it. One of somebody else, or a
+  // tensor, stays.
+  void GiveUp() {
+    const std::unique_ptr<grpc::ClientContext> context = make_context_(absl::Now() + kCleanUp);
+    header_.set_resumable(false);
+    SendTensor(stub_, *context, header_, tensor_, 0, 0);
+  }
+
+  grpc::GenericStub& stub_;
+  const MakeContext& make_context_;
+  const absl::Time deadline_;
+  v1::PutTensorRequest::Header header_;
+  const HostTensor& tensor_;
+  RetryBackoff backoff_;
+  size_t begin_ = 0;       // those before are there
+  bool was_sent_ = false;  // to the last byte, by a call whose answer never came
+};
+
+}  // namespace
+
+absl::Status UploadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
+                          v1::PutTensorRequest::Header header, const HostTensor& tensor) {
+  return Upload(stub, make_context, deadline, std::move(header), tensor).Run();
+}
+
+absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
+                                          v1::GetTensorRequest request) {
+  TensorGathering gathering;
+  RetryBackoff backoff;
+  while (true) {
+    const uint64_t begin = gathering.arrived();
+    request.set_offset(static_cast<int64_t>(begin));
+    const std::unique_ptr<grpc::ClientContext> context = make_context(deadline);
+    const absl::Status received = ReceiveTensor(stub, *context, request, &gathering);
+    if (received.ok()) return gathering.Take();
+    if (!IsBroken(received) && !absl::IsDataLoss(received)) return received;
+    if (gathering.arrived() > begin) backoff.Progress();
+    if (!Pause(backoff, deadline)) return received;
+  }
+}
+
+}  // namespace tensord::client

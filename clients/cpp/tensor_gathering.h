@@ -1,0 +1,43 @@
+#ifndef TENSORD_CLIENTS_CPP_TENSOR_GATHERING_H_
+#define TENSORD_CLIENTS_CPP_TENSOR_GATHERING_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "clients/cpp/host_tensor.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+
+// A tensor whose chunks come one after the other, in one call of GetTensor or in several, each of which begins with the
+// header and goes on where the one before broke off. Thread-compatible. INTERNAL for what is no answer of a server.
+class TensorGathering {
+ public:
+  // ABORTED where it is not the header of the calls before; the tensor is another one then.
+  absl::Status Begin(const v1::GetTensorResponse::Header& header);
+  // Each byte is copied once, out of gRPC's buffers. DATA_LOSS where the checksum does not match: the chunk counts as
+  // not arrived.
+  absl::Status Add(const grpc::ByteBuffer& message);
+  // Those before are there.
+  uint64_t arrived() const { return arrived_; }
+  // Once all are.
+  absl::StatusOr<HostTensor> Take();
+
+  static absl::Status Malformed();
+
+ private:
+  bool has_begun_ = false;
+  DType dtype_ = DType::kF32;
+  Shape shape_;
+  MemoryOrder order_ = MemoryOrder::kColumnMajor;
+  std::shared_ptr<char> bytes_;
+  uint64_t size_ = 0;
+  uint64_t arrived_ = 0;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_TENSOR_GATHERING_H_

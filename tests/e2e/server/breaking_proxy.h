@@ -1,0 +1,43 @@
+#ifndef TENSORD_TESTS_E2E_SERVER_BREAKING_PROXY_H_
+#define TENSORD_TESTS_E2E_SERVER_BREAKING_PROXY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tensord {
+
+// A unix socket in front of a server's, which hands bytes through both ways, and breaks connections: the first when
+// budgets[0] bytes have gone through, the second at budgets[1], and so on; those that come later stay. One connection
+// at a time. Ends with its destructor.
+class BreakingProxy {
+ public:
+  BreakingProxy(const std::string& path, std::string server_path, std::vector<int64_t> budgets);
+  ~BreakingProxy();
+  BreakingProxy(const BreakingProxy&) = delete;
+  BreakingProxy& operator=(const BreakingProxy&) = delete;
+
+  int connections() const { return connections_; }
+  // Bytes that went through, both ways and over all connections.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void Run();
+  void Serve(int client, int64_t budget);
+  // False: one end is closed, or the proxy is to end.
+  bool Move(int from, int to, int64_t* left);
+
+  const std::string path_, server_path_;
+  const std::vector<int64_t> budgets_;
+  int listener_ = -1;
+  std::atomic<bool> ends_ = false;
+  std::atomic<int> connections_ = 0;
+  std::atomic<int64_t> bytes_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_E2E_SERVER_BREAKING_PROXY_H_

@@ -1,0 +1,125 @@
+// Clients whose connection breaks in the middle of a tensor, and what they make of it.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/cpp/client.h"
+#include "clients/cpp/error_detail.h"
+#include "clients/cpp/retry_backoff.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/breaking_proxy.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+using client::Client;
+using client::HostTensor;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+HostTensor RandomTensor(size_t floats) {
+  std::mt19937 random(1);
+  std::vector<float> values(floats);
+  for (float& value : values) value = static_cast<float>(random());
+  return *HostTensor::FromVector(values, {static_cast<int64_t>(floats)});
+}
+
+class ResumedTransferTest : public ::testing::Test {
+ protected:
+  ResumedTransferTest() : session_(*server_.parts().sessions->Open("default", absl::ZeroDuration())) {}
+
+  // A client behind a proxy that breaks its connections.
+  std::unique_ptr<Client> Behind(std::vector<int64_t> budgets) {
+    const std::string path = server_.socket_path() + "-proxy";
+    proxy_ = std::make_unique<BreakingProxy>(path, server_.socket_path(), std::move(budgets));
+    auto client = Client::Connect({.target = "unix:" + path});
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+  void ExpectSame(const absl::StatusOr<HostTensor>& got, const HostTensor& expected) {
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ(got->size_bytes(), expected.size_bytes());
+    EXPECT_EQ(std::memcmp(got->bytes(), expected.bytes(), expected.size_bytes()), 0);
+  }
+
+  InProcessServer server_;
+  const server::SessionPtr session_;
+  std::unique_ptr<BreakingProxy> proxy_;
+};
+
+TEST_F(ResumedTransferTest, AnUploadGoesOnAtTheByteThatTheServerHas) {
+  const HostTensor tensor = RandomTensor(8 * kMiB);  // 32 MiB
+  const auto client = Behind({24 * kMiB, kMiB / 2, 3 * kMiB});
+  const absl::Status put = client->PutTensor(session_->id(), "t", tensor);
+  ASSERT_TRUE(put.ok()) << put;
+  EXPECT_EQ(proxy_->connections(), 4);
+  EXPECT_LT(proxy_->bytes(), 45 * kMiB) << "what was there was sent again";
+  const auto direct = Client::Connect({.target = server_.target()});
+  ASSERT_TRUE(direct.ok());
+  ExpectSame((*direct)->GetTensor(session_->id(), "t"), tensor);
+}
+
+TEST_F(ResumedTransferTest, ADownloadGoesOnAtTheByteThatTheClientHas) {
+  const HostTensor tensor = RandomTensor(8 * kMiB);
+  const auto direct = Client::Connect({.target = server_.target()});
+  ASSERT_TRUE(direct.ok());
+  ASSERT_TRUE((*direct)->PutTensor(session_->id(), "t", tensor).ok());
+  const auto client = Behind({24 * kMiB, kMiB / 2, 3 * kMiB});
+  ExpectSame(client->GetTensor(session_->id(), "t"), tensor);
+  EXPECT_EQ(proxy_->connections(), 4);
+  EXPECT_LT(proxy_->bytes(), 45 * kMiB) << "what was there was sent again";
+}
+
+TEST_F(ResumedTransferTest, TheDeadlineIsThatOfAllAttempts) {
+  const HostTensor tensor = RandomTensor(kMiB);
+  const auto client = Behind(std::vector<int64_t>(100, 200'000));
+  client::ExecuteOptions options;
+  options.deadline = absl::Milliseconds(300);
+  const absl::Time begin = absl::Now();
+  const absl::Status put = client->PutTensor(session_->id(), "t", tensor, options);
+  EXPECT_TRUE(absl::IsUnavailable(put) || absl::IsDeadlineExceeded(put)) << put;
+  EXPECT_LE(proxy_->connections(), 4) << "the pauses grow";
+  // Whatever the machine does, it is no second set of attempts.
+  EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
+}
+
+TEST_F(ResumedTransferTest, WhatTheServerRefusesIsNotTriedAgain) {
+  const auto client = Behind({});
+  const HostTensor tensor = RandomTensor(1000);
+  ASSERT_TRUE(client->PutTensor(session_->id(), "t", tensor).ok());
+  const absl::Status again = client->PutTensor(session_->id(), "t", tensor);
+  EXPECT_EQ(client::GetErrorDetail(again)->reason, "HANDLE_DUPLICATE");
+  const absl::Status nobody = client->PutTensor("nobody", "t", tensor);
+  EXPECT_EQ(client::GetErrorDetail(nobody)->reason, "SESSION_UNKNOWN");
+  EXPECT_EQ(client::GetErrorDetail(client->GetTensor(session_->id(), "x").status())->reason, "HANDLE_UNKNOWN");
+  EXPECT_EQ(proxy_->connections(), 1);
+}
+
+TEST(RetryBackoffTest, PausesGrowAndAttemptsEnd) {
+  client::RetryBackoff backoff;
+  const absl::Time now = absl::Now();
+  const auto use_up = [&] {
+    absl::Duration expected = client::RetryBackoff::kFirstPause;
+    for (int i = 1; i < client::RetryBackoff::kMostAttempts; ++i) {
+      const std::optional<absl::Duration> pause = backoff.Next(now, absl::InfiniteFuture());
+      ASSERT_TRUE(pause.has_value()) << i;
+      EXPECT_GE(*pause, 0.8 * expected);
+      EXPECT_LE(*pause, 1.2 * expected);
+      expected = std::min(2 * expected, client::RetryBackoff::kLongestPause);
+    }
+    EXPECT_FALSE(backoff.Next(now, absl::InfiniteFuture()).has_value());
+  };
+  use_up();
+  backoff.Progress();
+  use_up();
+  backoff.Progress();
+  EXPECT_FALSE(backoff.Next(now, now + absl::Milliseconds(50)).has_value()) << "the deadline comes first";
+}
+
+}  // namespace
+}  // namespace tensord
