@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backends/cpu/gemm_blas.h"
-#include "backends/cpu/lapack.h"
+#include "backends/cpu/lapack_steps.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {

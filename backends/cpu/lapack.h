@@ -187,39 +187,6 @@ TENSORD_LAPACK_HERMITIAN(Complex64, cheevd, x.real_work, lrwork, )
 TENSORD_LAPACK_HERMITIAN(Complex128, zheevd, x.real_work, lrwork, )
 #undef TENSORD_LAPACK_HERMITIAN
 
-// The steps of which eigenvalues and singular values of real matrices are made. The reduction to a tridiagonal matrix; the
-// reflectors stay in a.
-#define TENSORD_LAPACK_STEPS(T, p)                                                                                    \
-  inline int64_t Sytrd(int64_t n, T* a, T* diagonal, T* beside, T* tau, T* work, int64_t work_size) {                 \
-    const lapack_int size = static_cast<lapack_int>(n);                                                               \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                    \
-      return LAPACKE_##p##sytrd_work(LAPACK_COL_MAJOR, 'L', size, a, size, diagonal, beside, tau, w, lwork);          \
-    });                                                                                                               \
-  }                                                                                                                   \
-  /* The reflector that leaves alpha of (alpha, x) alone, of n numbers. */                                            \
-  inline void Larfg(int64_t n, T* alpha, T* x, T* tau) {                                                              \
-    LAPACKE_##p##larfg_work(static_cast<lapack_int>(n), alpha, x, 1, tau);                                            \
-  }                                                                                                                   \
-  /* Eigenvectors of a tridiagonal matrix. work: 1 + 4n + n^2, integers: 3 + 5n. */                                   \
-  inline int64_t Stedc(int64_t n, T* diagonal, T* beside, T* vectors, T* work, lapack_int* integers) {                \
-    const lapack_int size = static_cast<lapack_int>(n);                                                               \
-    return LAPACKE_##p##stedc_work(LAPACK_COL_MAJOR, 'I', size, diagonal, beside, vectors, size, work,                \
-                                   static_cast<lapack_int>(1 + 4 * n + n * n), integers,                              \
-                                   static_cast<lapack_int>(3 + 5 * n));                                               \
-  }                                                                                                                   \
-  /* Singular vectors of a bidiagonal matrix, upper or lower. work: 3n^2 + 4n, integers: 8n. */                       \
-  inline int64_t Bdsdc(bool upper, int64_t n, T* diagonal, T* beside, T* u, int64_t u_leading, T* vh,                 \
-                       int64_t vh_leading, T* work, lapack_int* integers) {                                           \
-    T unused{};                                                                                                       \
-    lapack_int unused_integer = 0;                                                                                    \
-    return LAPACKE_##p##bdsdc_work(LAPACK_COL_MAJOR, upper ? 'U' : 'L', 'I', static_cast<lapack_int>(n), diagonal,    \
-                                   beside, u, static_cast<lapack_int>(u_leading), vh,                                 \
-                                   static_cast<lapack_int>(vh_leading), &unused, &unused_integer, work, integers);    \
-  }
-TENSORD_LAPACK_STEPS(float, s)
-TENSORD_LAPACK_STEPS(double, d)
-#undef TENSORD_LAPACK_STEPS
-
 template <typename T>
 struct GeneralArguments {
   int64_t n;

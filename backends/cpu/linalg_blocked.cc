@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm_tiles.h"
-#include "backends/cpu/lapack.h"
+#include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/linalg_copies.h"
 
 namespace tensord::cpu {

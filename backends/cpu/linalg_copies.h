@@ -102,12 +102,16 @@ R LargestOf(const R* numbers, int64_t count) {
   return largest;
 }
 template <typename R>
-bool IsOfOrdinaryScale(const R* numbers, int64_t count) {
+R LargestOf(const std::complex<R>* numbers, int64_t count) {
+  return LargestOf(reinterpret_cast<const R*>(numbers), 2 * count);
+}
+template <typename T>
+bool IsOfOrdinaryScale(const T* numbers, int64_t count) {
   return IsOrdinary(LargestOf(numbers, count));
 }
-template <typename R>
-bool IsLowerOfOrdinaryScale(const R* matrix, int64_t n) {
-  R largest = 0;
+template <typename T>
+bool IsLowerOfOrdinaryScale(const T* matrix, int64_t n) {
+  lapack::Real<T> largest = 0;
   for (int64_t j = 0; j < n; ++j) largest = std::max(largest, LargestOf(matrix + j * n + j, n - j));
   return IsOrdinary(largest);
 }

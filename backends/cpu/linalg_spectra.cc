@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "backends/cpu/complex_spectra.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_blocked.h"
@@ -12,6 +13,12 @@
 
 namespace tensord::cpu {
 namespace {
+
+// What takes one large matrix apart on all threads.
+template <typename T>
+using LargeEigh = std::conditional_t<lapack::kIsComplex<T>, ComplexEigh<lapack::Real<T>>, BlockedEigh<lapack::Real<T>>>;
+template <typename T>
+using LargeSvd = std::conditional_t<lapack::kIsComplex<T>, ComplexSvd<lapack::Real<T>>, BlockedSvd<lapack::Real<T>>>;
 
 // The workspace of a call that only asks for the size of one.
 template <typename T>
@@ -46,12 +53,10 @@ class SvdRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::GesddRealWorkSize(vectors_, m_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
-    if (!lapack::kIsComplex<T> && !only_values && BlockedSvd<R>::Suits(m_, n_)) blocked_ = BlockedSvd<R>(m_, n_, full);
+    if (!only_values && LargeSvd<T>::Suits(m_, n_)) large_.emplace(m_, n_, full);
   }
 
-  int64_t scratch_bytes() const {
-    return std::max(layout_.bytes(), blocked_.has_value() ? blocked_->scratch_bytes() : 0);
-  }
+  int64_t scratch_bytes() const { return std::max(layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0); }
 
   int64_t Run(const MatrixCall& call) const {
     const T* const a = call.operand<T>(0);
@@ -60,11 +65,9 @@ class SvdRoutine {
       FillNaN(arguments);
       return 0;
     }
-    if constexpr (!lapack::kIsComplex<T>) {
-      if (blocked_.has_value() && IsOfOrdinaryScale(a, m_ * n_) &&
-          blocked_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool) == 0) {
-        return 0;
-      }
+    if (large_.has_value() && IsOfOrdinaryScale(a, m_ * n_) &&
+        large_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool) == 0) {
+      return 0;
     }
     std::copy_n(a, m_ * n_, arguments.a);
     int64_t info = lapack::Gesdd(arguments, call.at<T>(work_), work_size_);
@@ -101,7 +104,7 @@ class SvdRoutine {
   int64_t m_, n_;
   lapack::Vectors vectors_;
   int64_t work_size_ = 0;
-  std::optional<BlockedSvd<R>> blocked_;
+  std::optional<LargeSvd<T>> large_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };
@@ -124,12 +127,10 @@ class EighRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::HeevdRealWorkSize(has_vectors_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::HeevdIntegerWorkSize(has_vectors_, n_));
-    if (!lapack::kIsComplex<T> && has_vectors_ && BlockedEigh<R>::Suits(n_)) blocked_ = BlockedEigh<R>(n_);
+    if (has_vectors_ && LargeEigh<T>::Suits(n_)) large_.emplace(n_);
   }
 
-  int64_t scratch_bytes() const {
-    return std::max(layout_.bytes(), blocked_.has_value() ? blocked_->scratch_bytes() : 0);
-  }
+  int64_t scratch_bytes() const { return std::max(layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0); }
 
   int64_t Run(const MatrixCall& call) const {
     const lapack::HermitianArguments<T> arguments{.vectors = has_vectors_,
@@ -144,10 +145,8 @@ class EighRoutine {
       if (has_vectors_) std::fill_n(arguments.a, n_ * n_, NaN<T>());
       return 0;
     }
-    if constexpr (!lapack::kIsComplex<T>) {
-      if (blocked_.has_value() && IsLowerOfOrdinaryScale(a, n_)) {
-        return blocked_->Run(a, arguments.values, arguments.a, call.scratch, *call.pool);
-      }
+    if (large_.has_value() && IsLowerOfOrdinaryScale(a, n_)) {
+      return large_->Run(a, arguments.values, arguments.a, call.scratch, *call.pool);
     }
     CopyLower(a, n_, 0, n_, n_, arguments.a);
     return lapack::Heevd(arguments, call.at<T>(work_), work_size_);
@@ -157,7 +156,7 @@ class EighRoutine {
   int64_t n_;
   bool has_vectors_;
   int64_t work_size_ = 0;
-  std::optional<BlockedEigh<R>> blocked_;
+  std::optional<LargeEigh<T>> large_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/gemm_blas.h"
-#include "backends/cpu/lapack.h"
+#include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/panel_update.h"
 #include "engine/tensor/dtype.h"
 

@@ -79,10 +79,10 @@ Graph TwoSiteUpdateGraph(int64_t bond, int64_t physical) {
   return g.Take();
 }
 
-Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t right_sides) {
+Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t right_sides, DType dtype) {
   Builder g(op);
   const auto shape = [&](int64_t columns) { return batch == 1 ? Shape{size, columns} : Shape{size, columns, batch}; };
-  const ValueId a = g.Input("a", DType::kF64, shape(size));
+  const ValueId a = g.Input("a", dtype, shape(size));
   const auto give = [&](const std::vector<const char*>& names, const std::vector<ValueId>& values) {
     for (size_t i = 0; i < names.size(); ++i) g.Output(names[i], values[i]);
   };
@@ -95,7 +95,7 @@ Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t r
   } else if (op == "cholesky") {
     give({"l"}, g.ApplyNamed("tensord.linalg.v1.Cholesky", {a}));
   } else if (op == "solve") {
-    const ValueId b = g.Input("b", DType::kF64, shape(right_sides));
+    const ValueId b = g.Input("b", dtype, shape(right_sides));
     give({"x"}, g.ApplyNamed("tensord.linalg.v1.Solve", {a, b}));
   } else {
     const ValueId upper = g.ApplyNamed("tensord.linalg.v1.Lu", {a})[2];

@@ -89,7 +89,7 @@ Graph GaussianProcessGraph(int64_t count, int64_t features);
 Graph TwoSiteUpdateGraph(int64_t bond, int64_t physical);
 // One factorization or solution of `batch` matrices: svd, qr, eigh, cholesky, solve (`right_sides` of them), lu, of
 // which the logarithm of the determinant's size is kept (G19, G20).
-Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t right_sides);
+Graph MatrixOpGraph(absl::string_view op, int64_t size, int64_t batch, int64_t right_sides, DType dtype = DType::kF64);
 // The convolution of f64[n] twice, by transforms of twice the length, the second one reversed: a correlation (G21).
 Graph TransformedConvolutionGraph(int64_t n);
 // A Poisson equation c128[n, n] by transforms of both axes (G21).

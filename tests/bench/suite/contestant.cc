@@ -36,14 +36,23 @@ void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
   }
 }
 
-// Of matrices [n, n] or [n, n, batch]: (A + A^T)/2 + 2n I for random A, whose rows' sums are at most n.
+double Conjugate(double x) { return x; }
+std::complex<double> Conjugate(std::complex<double> x) { return std::conj(x); }
+
+// Of matrices [n, n] or [n, n, batch]: (A + A^H)/2 + 2n I for random A, whose rows' sums are at most n in each part.
+template <typename T>
 void MakeDefinite(Literal* literal) {
   const size_t n = static_cast<size_t>(literal->type().shape[0]);
-  const absl::Span<double> values = literal->mutable_values<double>();
+  const absl::Span<T> values = literal->mutable_values<T>();
   for (size_t matrix = 0; matrix < values.size(); matrix += n * n) {
-    double* a = values.data() + matrix;
+    T* a = values.data() + matrix;
     for (size_t j = 0; j < n; ++j) {
-      for (size_t i = 0; i < j; ++i) a[i + n * j] = a[j + n * i] = (a[i + n * j] + a[j + n * i]) / 2;
+      for (size_t i = 0; i <= j; ++i) {
+        T& above = a[i + n * j];
+        T& below = a[j + n * i];
+        below = (Conjugate(above) + below) / 2.0;
+        above = Conjugate(below);
+      }
       a[j + n * j] += 2 * static_cast<double>(n);
     }
   }
@@ -75,7 +84,11 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
         break;
     }
     if (std::find(workload.definite.begin(), workload.definite.end(), input.name) != workload.definite.end()) {
-      MakeDefinite(&literal);
+      if (literal.dtype() == DType::kC128) {
+        MakeDefinite<std::complex<double>>(&literal);
+      } else {
+        MakeDefinite<double>(&literal);
+      }
     }
     inputs.push_back(std::make_shared<const Literal>(std::move(literal)));
   }

@@ -52,7 +52,9 @@ double FamilyFlops(const Graph& graph, const Node& node) {
       node.operands.size() > 1 ? static_cast<double>(ToConcreteType(graph.type(node.operands[1])).shape[1]) : 0;
   absl::string_view op = node.op->name;
   absl::ConsumePrefix(&op, "tensord.linalg.v1.");
-  return batch * MatrixFlops(op, m, n, right_sides);
+  // A product of complex numbers is four, a sum two.
+  const double parts = operand.dtype == DType::kC64 || operand.dtype == DType::kC128 ? 4 : 1;
+  return parts * batch * MatrixFlops(op, m, n, right_sides);
 }
 
 }  // namespace tensord

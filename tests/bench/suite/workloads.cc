@@ -133,8 +133,10 @@ void AddTransforms(std::vector<Workload>* all) {
 void AddFamilies(std::vector<Workload>* all) {
   all->push_back({.name = "G17", .graph = [] { return GaussianProcessGraph(1024, 8); }});
   all->push_back({.name = "G18", .graph = [] { return TwoSiteUpdateGraph(128, 2); }});
-  const auto matrices = [all](std::string name, const char* op, int64_t size, int64_t batch, int64_t right_sides) {
-    Workload workload = {.name = std::move(name), .graph = [=] { return MatrixOpGraph(op, size, batch, right_sides); }};
+  const auto matrices = [all](std::string name, const char* op, int64_t size, int64_t batch, int64_t right_sides,
+                              DType dtype = DType::kF64) {
+    Workload workload = {.name = std::move(name),
+                         .graph = [=] { return MatrixOpGraph(op, size, batch, right_sides, dtype); }};
     const absl::string_view kind = op;
     if (kind == "lu") workload.range = {-0.126, 0.126};  // the determinant is near 1
     if (kind == "eigh" || kind == "cholesky" || kind == "solve") workload.definite = {"a"};
@@ -149,6 +151,7 @@ void AddFamilies(std::vector<Workload>* all) {
   for (const char* op : {"svd", "qr", "eigh", "lu", "cholesky", "solve"}) {
     matrices(absl::StrCat("G20_", op), op, 512, 1, 16);
   }
+  for (const char* op : {"svd", "eigh"}) matrices(absl::StrCat("G20_", op, "_complex"), op, 512, 1, 0, DType::kC128);
   all->push_back({.name = "G21_convolution", .graph = [] { return TransformedConvolutionGraph(kMillion); }});
   all->push_back({.name = "G21_poisson_solver",
                   .graph = [] { return PoissonSolverGraph(1024); },

@@ -112,7 +112,7 @@ void ExpectTheSameOnAnyThreads(const LinalgCall& call) {
 // One matrix on all threads.
 TEST(LinalgKernelTest, LargeMatrices) {
   std::mt19937 random(5);
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     for (const Shape& shape : {Shape{150, 150}, Shape{190, 140}, Shape{140, 190}, Shape{200, 70}, Shape{300, 130}}) {
       const Literal a = RandomMatrices(dtype, shape, &random), flat = RandomOfRank(dtype, shape, 3, &random);
       ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {a}));
@@ -187,7 +187,7 @@ TEST(LinalgKernelTest, LuPivots) {
 
 TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
   std::mt19937 random(6);
-  for (DType dtype : {DType::kF32, DType::kF64, DType::kC128}) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     const Shape square = {150, 150}, sides = {150, 300};
     const Literal positive = RandomPositiveDefinite(dtype, square, &random);
     ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kCholesky, {positive}));
