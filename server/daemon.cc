@@ -1,5 +1,6 @@
 #include "server/daemon.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
@@ -120,6 +121,9 @@ absl::Status Daemon::Check(const ServerConfig& config) {
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
   RETURN_IF_ERROR(Check(config));
+  // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
+  // polling on behalf of a large write.
+  [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   std::unique_ptr<Daemon> daemon(new Daemon(config));
   RETURN_IF_ERROR(daemon->Listen());
   return daemon;

@@ -13,6 +13,7 @@
 #include "clients/cpp/health.h"
 #include "clients/cpp/resumed_transfer.h"
 #include "clients/cpp/shared_call.h"
+#include "grpc/grpc.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
@@ -85,6 +86,9 @@ struct Client::Stubs {
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
+  // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
+  // polling on behalf of a large write.
+  [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   if (options.target.empty()) options.target = DefaultTarget();
   if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
   const grpc::ChannelArguments arguments = TunedChannelArguments();
