@@ -8,7 +8,7 @@ import time
 import grpc
 import numpy as np
 
-from tensord import contract, dtypes, errors, transfer, wire
+from tensord import contract, dtypes, errors, resumed, transfer, wire
 from tensord.access import Access, is_local
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import SharedCall, SharedMemory
@@ -350,15 +350,19 @@ class Client:
         """The exception to raise for what a stream raised."""
         return errors.from_rpc(failure, self.target) if isinstance(failure, grpc.RpcError) else failure
 
-    def upload(self, messages, timeout):
-        """A call of PutTensor, from the bytes of its messages."""
-        self._call("PutTensor", messages, timeout, kind="stream_unary")
+    def upload(self, header, data, timeout):
+        """Sends the bytes of a tensor by PutTensor, by several calls where the connection breaks."""
+        timeout = self.timeout if timeout is None else timeout
+        resumed.upload(lambda m, left: self._call("PutTensor", m, left, kind="stream_unary"), header, data, timeout)
 
     def download(self, request, timeout):
-        """A call of GetTensor; the array."""
-        message = request.SerializeToString()
+        """The array of a GetTensorRequest, by several calls where the connection breaks."""
+
+        def call(message, left, read):
+            self._call("GetTensor", message, left, kind="unary_stream", read=read)
+
         try:
-            return self._call("GetTensor", message, timeout, kind="unary_stream", read=transfer.array_of)
+            return resumed.download(call, request, self.timeout if timeout is None else timeout)
         except transfer.BrokenTransfer as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
 

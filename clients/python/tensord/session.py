@@ -133,7 +133,7 @@ class Session:
         dtype = dtypes.as_dtype(array.dtype if dtype is None else dtype)
         array = wire.contiguous(array, dtype)
         handle = self.new_handle()
-        self.client.upload(transfer.put_messages(self.id, handle, array, dtype, device), timeout)
+        self.client.upload(*transfer.put_header(self.id, handle, array, dtype, device), timeout)
         return RemoteArray(self, handle, dtype, array.shape)
 
     def delete(self, remotes, *, timeout=None):

@@ -9,19 +9,30 @@ CHUNK_BYTES = 1 << 20
 _CHUNK, _OFFSET, _CRC32C, _DATA = 0x7A, 0x08, 0x15, 0x7A  # tags
 
 
-def put_messages(session, handle, array, dtype, device=""):
-    """Bytes of the contract.PutTensorRequests that upload a C-contiguous array, one after the other."""
-    first = contract.PutTensorRequest()
-    header = first.header
+def put_header(session, handle, array, dtype, device=""):
+    """The header of the upload of a C-contiguous array, and its bytes."""
+    header = contract.PutTensorRequest().header
     header.session, header.handle, header.device = session, handle, device
     header.dtype, header.order = dtype.wire, contract.ROW_MAJOR
     header.shape.extend(array.shape)
-    yield first.SerializeToString()
-    if not array.nbytes:
-        return
-    data = array.reshape(-1).view(np.uint8).data
-    for offset in range(0, len(data), CHUNK_BYTES):
-        yield _chunk(offset, data[offset : offset + CHUNK_BYTES])
+    return header, array.reshape(-1).view(np.uint8).data if array.nbytes else b""
+
+
+class PutMessages:
+    """Bytes of the contract.PutTensorRequests that upload data[begin:end], one after the other; to be read once."""
+
+    def __init__(self, header, data, begin, end):
+        self.are_sent = False  # all of them were given to gRPC
+        self._messages = self._make(contract.PutTensorRequest(header=header), data, begin, end)
+
+    def __iter__(self):
+        return self._messages
+
+    def _make(self, first, data, begin, end):
+        yield first.SerializeToString()
+        for offset in range(begin, end, CHUNK_BYTES):
+            yield _chunk(offset, data[offset : min(offset + CHUNK_BYTES, end)])
+        self.are_sent = True
 
 
 def _chunk(offset, data):
@@ -34,24 +45,43 @@ class BrokenTransfer(Exception):
     """Messages that are no download, or whose checksum does not match."""
 
 
-def array_of(messages):
-    """The array that the contract.GetTensorResponses of a download hold, given as bytes."""
-    array = flat = None
-    arrived = 0
-    for message in messages:
-        if array is None:
-            array, flat = _empty(contract.GetTensorResponse.FromString(message))
-            continue
-        offset, checksum, data = _read_chunk(message)
-        if offset != arrived or len(data) > flat.size - arrived:
-            raise BrokenTransfer(f"a chunk of {len(data)} bytes at {offset}, after {arrived} of {flat.size}")
-        if crc32c(data) != checksum:
-            raise BrokenTransfer(f"the chunk at {offset} is not what its checksum says")
-        flat[arrived : arrived + len(data)] = np.frombuffer(data, np.uint8)
-        arrived += len(data)
-    if array is None or arrived != flat.size:
-        raise BrokenTransfer(f"the download ended after {arrived} bytes")
-    return array
+class WrongChecksum(BrokenTransfer):
+    """A chunk came to harm on its way."""
+
+
+class Gathering:
+    """An array whose chunks come one after the other, in one download or in several that each go on."""
+
+    def __init__(self):
+        self.arrived = 0  # bytes
+        self._header = self._array = self._flat = None
+
+    def add(self, messages):
+        """Takes the contract.GetTensorResponses of a download, given as bytes."""
+        messages = iter(messages)
+        self._begin(next(messages, b""))
+        for message in messages:
+            offset, checksum, data = _read_chunk(message)
+            if offset != self.arrived or len(data) > self._flat.size - self.arrived:
+                text = f"a chunk of {len(data)} bytes at {offset}, after {self.arrived} of {self._flat.size}"
+                raise BrokenTransfer(text)
+            if crc32c(data) != checksum:
+                raise WrongChecksum(f"the chunk at {offset} is not what its checksum says")
+            self._flat[self.arrived : self.arrived + len(data)] = np.frombuffer(data, np.uint8)
+            self.arrived += len(data)
+
+    def take(self):
+        """The array, once it is there."""
+        if self._array is None or self.arrived != self._flat.size:
+            raise BrokenTransfer(f"the download ended after {self.arrived} bytes")
+        return self._array
+
+    def _begin(self, message):
+        if self._array is None:
+            self._array, self._flat = _empty(contract.GetTensorResponse.FromString(message))
+            self._header = message
+        elif message != self._header:
+            raise BrokenTransfer("the tensor became another one while it was downloaded")
 
 
 def _empty(message):

@@ -1,0 +1,98 @@
+"""Tensors to a session and back by as many calls as it takes: one that breaks off is followed by another, which goes on."""
+
+import random
+import time
+
+from tensord import contract, errors, transfer
+
+ATTEMPTS = 6  # in a row that brought nothing, the first included
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds; each is twice the one before, spread by a fifth
+_CLEAN_UP = 1.0
+
+
+class _Attempts:
+    """The calls of one transfer, which have one deadline."""
+
+    def __init__(self, timeout):
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self.progress()
+
+    def progress(self):
+        self._count, self._pause = 0, FIRST_PAUSE
+
+    def left(self):
+        return None if self._end is None else max(self._end - time.monotonic(), 0.001)
+
+    def pause(self):
+        """Waits for the next attempt; False where there is to be none."""
+        self._count += 1
+        pause = self._pause * random.uniform(0.8, 1.2)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        if self._count >= ATTEMPTS or (self._end is not None and time.monotonic() + pause >= self._end):
+            return False
+        time.sleep(pause)
+        return True
+
+
+def _is_broken(failure):
+    return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why
+
+
+def upload(call, header, data, timeout):
+    """Uploads bytes under a handle that nobody else uses. call(messages, timeout): a call of PutTensor."""
+    header.resumable = True
+    attempts = _Attempts(timeout)
+    begin, asks, was_sent = 0, False, False
+    while True:
+        messages = transfer.PutMessages(header, data, begin, begin if asks else len(data))
+        try:
+            arrived = contract.PutTensorResponse.FromString(call(iter(messages), attempts.left())).byte_count
+        except errors.Error as failure:
+            if asks and was_sent and failure.reason == "HANDLE_DUPLICATE":
+                return  # only the answer was lost
+            # The server may not have noticed yet that the call before is over.
+            goes_on = _is_broken(failure) or failure.reason == "CHECKSUM_MISMATCH"
+            if not goes_on and not (asks and failure.reason == "HANDLE_INCOMPLETE"):
+                _clean_up(call, header, failure)
+                raise
+            was_sent = was_sent or (not asks and messages.are_sent)
+            if not attempts.pause():
+                raise
+            asks = True
+            continue
+        if arrived == len(data):
+            return
+        if not asks or arrived > len(data):
+            raise errors.DataLoss(f"the server has {arrived} of {len(data)} bytes that were sent")
+        if arrived > begin:
+            attempts.progress()
+        begin, asks = arrived, False
+
+
+def _clean_up(call, header, failure):
+    """Takes away what arrived of an upload that ended in the middle: one that is not resumable and stops early does."""
+    if not isinstance(failure, (errors.DeadlineExceeded, errors.Cancelled)) and failure.reason != "DATA_INVALID":
+        return
+    header.resumable = False
+    try:
+        call(iter(transfer.PutMessages(header, b"", 0, 0)), _CLEAN_UP)
+    except errors.Error:
+        pass
+
+
+def download(call, request, timeout):
+    """The array that a contract.GetTensorRequest asks for. call(request, timeout, read): a call of GetTensor."""
+    gathering = transfer.Gathering()
+    attempts = _Attempts(timeout)
+    while True:
+        begin = request.offset = gathering.arrived
+        try:
+            call(request.SerializeToString(), attempts.left(), gathering.add)
+            return gathering.take()
+        except (errors.Unavailable, transfer.WrongChecksum) as failure:
+            if isinstance(failure, errors.Error) and not _is_broken(failure):
+                raise
+            if gathering.arrived > begin:
+                attempts.progress()
+            if not attempts.pause():
+                raise
