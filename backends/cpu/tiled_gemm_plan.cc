@@ -83,8 +83,26 @@ bool HoldsTiles(const DotAxisList& axes, int64_t width) {
   return merged.size() == 1 || merged[0].size % width == 0;
 }
 
+// Windows that tiles read in place want the longest summed axis first that moves along no edge, whatever rhs wants.
+void OrderForWindows(const GemmTiles& tiles, const PaddedTensor& padded, int64_t element_bytes, DotSpace* space) {
+  if (tiles.window_lanes == 0 || space->roles[kSummed].size() < 2) return;
+  const DotAxisList lines = MergeOn(kLhs, space->roles[kRows]), batch = MergeOn(kLhs, space->roles[kBatch]);
+  const auto suits = [&](const DotAxisList& summed) {
+    const DotAxisList terms = MergeOn(kLhs, summed);
+    return (padded.axes.empty() || PaddedLines::Suits(kLhs, padded, lines, terms, batch)) &&
+           WindowRows::Suits(padded, lines, terms, element_bytes, tiles.window_lanes);
+  };
+  if (suits(space->roles[kSummed])) return;
+  DotAxisList summed = SortedBy(kLhs, space->roles[kSummed]);
+  const auto longest = std::max_element(summed.begin(), summed.end(),
+                                        [](const DotAxis& a, const DotAxis& b) { return a.size < b.size; });
+  std::rotate(summed.begin(), longest, longest + 1);
+  if (suits(summed)) space->roles[kSummed] = std::move(summed);
+}
+
 // Summed axes may be walked in any order, the same on both sides, and so may columns: the one that is packed best.
-DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const PaddedTensors& padded) {
+DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const PaddedTensors& padded,
+                          int64_t element_bytes) {
   DotSpace best = space;
   double least = 0;
   for (bool sorts_columns : {false, true}) {
@@ -100,6 +118,7 @@ DotSpace InOrderOfPacking(const DotSpace& space, const GemmTiles& tiles, const P
     }
     if (!padded[kRhs].axes.empty()) break;
   }
+  OrderForWindows(tiles, padded[kLhs], element_bytes, &best);
   return best;
 }
 
@@ -110,7 +129,7 @@ bool TiledGemm::Suits(const DotSpace& space, DType dtype) { return Suits(space, 
 bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensors& padded) {
   const GemmTiles tiles = GetGemmTiles(dtype);
   if (tiles.rows == 0) return false;
-  const DotSpace space = InOrderOfPacking(unordered, tiles, padded);
+  const DotSpace space = InOrderOfPacking(unordered, tiles, padded, SizeOf(dtype));
   const int64_t m = space.Size(kRows), n = space.Size(kColumns), k = space.Size(kSummed);
   // Vectors, and what is tiny, have loops of their own (Gemm).
   if (m * SizeOf(dtype) < 16 || n < 2 || k < 4 || (m <= kMaxTinyRows && k <= kMaxTinyTerms)) return false;
@@ -144,7 +163,7 @@ TiledGemm::TiledGemm(const DotSpace& space, const std::array<DType, 2>& read)
 TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded,
                      const std::array<DType, 2>& read)
     : tiles_(GetGemmTiles(dtype)), dtype_(dtype), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
-  const DotSpace space = InOrderOfPacking(unordered, tiles_, padded);
+  const DotSpace space = InOrderOfPacking(unordered, tiles_, padded, element_bytes_);
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
   terms_.size = space.Size(kSummed);
@@ -198,9 +217,9 @@ int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
 // Windows that nothing has to be packed of.
 void TiledGemm::PlanWindows(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
-  if (tiles_.window_lanes == 0 || !lhs.is_packed || lhs.dtype != dtype_) return;
+  if (!lhs.is_packed || lhs.dtype != dtype_) return;
+  if (!WindowRows::Suits(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes)) return;
   lhs.windows = WindowRows(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes);
-  if (!lhs.windows.is_used()) return;
   lhs.is_packed = false;
   if (operands_[kRhs].terms[0].strides[kRhs] != 1) operands_[kRhs].is_packed = true;
 }

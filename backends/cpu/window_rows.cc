@@ -16,6 +16,10 @@ constexpr int64_t kCacheWay = 4096;  // bytes: places so far apart are in each o
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMaxLinesInWay = 8;  // of a run that are in each other's way
 
+DotAxisList Unpadded(const PaddedTensor& padded, const DotAxisList& axes) {
+  return padded.axes.empty() ? axes : PaddedLines::Unpadded(kLhs, padded, axes);
+}
+
 // Neighbours that are one axis.
 DotAxisList Merged(const DotAxisList& axes) {
   DotAxisList merged;
@@ -46,30 +50,33 @@ bool CrowdsCache(int64_t stride_bytes, int64_t terms) {
 
 }  // namespace
 
+bool WindowRows::Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
+                       int64_t element_bytes, int64_t lanes) {
+  if (lanes == 0 || terms.size() < 2 || terms[0].size < kLeastRun) return false;
+  const DotAxisList merged = Merged(Unpadded(padded, rows)), lying_terms = Unpadded(padded, terms);
+  if (merged.empty() || merged[0].strides[kLhs] != 1 || merged[0].size < lanes) return false;
+  const int64_t step = lying_terms[0].strides[kLhs];
+  if (step <= 0 || CrowdsCache(step * element_bytes, terms[0].size) || !Overlaps(merged, lying_terms)) return false;
+  const int64_t num_rows = NumElements(rows), runs = NumElements(terms) / terms[0].size;
+  const int64_t entries = (num_rows + lanes - 1) / lanes * runs * (merged.size() == 1 ? 1 : 2);
+  const int64_t tensor_bytes = num_rows * terms[0].size * element_bytes;
+  return entries <= std::min(kMaxTableEntries, tensor_bytes / kTableShare / int64_t{sizeof(uint16_t)});
+}
+
 WindowRows::WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
                        int64_t element_bytes, int64_t lanes)
-    : lanes_(lanes) {
+    : lanes_(lanes), run_terms_(terms[0].size), num_runs_(NumElements(terms) / terms[0].size) {
   const bool pads = !padded.axes.empty();
-  const DotAxisList lying_rows = pads ? PaddedLines::Unpadded(kLhs, padded, rows) : rows;
-  const DotAxisList lying_terms = pads ? PaddedLines::Unpadded(kLhs, padded, terms) : terms;
-  const DotAxisList merged = Merged(lying_rows);
-  if (merged.empty() || merged[0].strides[kLhs] != 1 || merged[0].size < lanes || terms.size() < 2) return;
+  const DotAxisList merged = Merged(Unpadded(padded, rows)), lying_terms = Unpadded(padded, terms);
   term_step_ = lying_terms[0].strides[kLhs];
-  if (terms[0].size < kLeastRun || term_step_ <= 0 || CrowdsCache(term_step_ * element_bytes, terms[0].size)) return;
-  if (!Overlaps(merged, lying_terms)) return;
   pieces_ = merged.size() == 1 ? 1 : 2;
-  num_runs_ = NumElements(terms) / terms[0].size;
   const int64_t num_rows = NumElements(rows), vectors = (num_rows + lanes - 1) / lanes;
-  const int64_t entries = vectors * num_runs_ * pieces_;
-  const int64_t tensor_bytes = num_rows * terms[0].size * element_bytes;
-  if (entries > std::min(kMaxTableEntries, tensor_bytes / kTableShare / int64_t{sizeof(uint16_t)})) return;
-  run_terms_ = terms[0].size;
   for (int64_t run = 0; run < num_runs_; ++run) {
     run_offsets_.push_back(OffsetOf(kLhs, lying_terms, run * run_terms_));
   }
   PaddedLines lines;
   if (pads) lines = PaddedLines(kLhs, padded, rows, terms, element_bytes);
-  masks_.resize(static_cast<size_t>(entries));
+  masks_.resize(static_cast<size_t>(vectors * num_runs_ * pieces_));
   std::vector<uint64_t> existing(static_cast<size_t>(num_runs_), ~uint64_t{0});
   for (int64_t vector = 0; vector < vectors; ++vector) {
     const int64_t first = vector * lanes, count = std::min(lanes, num_rows - first);

@@ -18,9 +18,13 @@ namespace tensord::cpu {
 // Immutable after construction, so thread-safe.
 class WindowRows {
  public:
+  // Whether they are windows, and copying them is not the faster way. `padded` is empty where nothing is; else the axes
+  // have to pass PaddedLines::Suits as well. `lanes` of a vector; 0: tiles cannot.
+  static bool Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
+                    int64_t element_bytes, int64_t lanes);
+
   WindowRows() = default;
-  // Not is_used() where they are no windows, or copying them is the faster way. `padded` is empty where nothing is;
-  // else the axes passed PaddedLines::Suits. `lanes` of a vector.
+  // They passed Suits.
   WindowRows(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms, int64_t element_bytes,
              int64_t lanes);
 

@@ -186,6 +186,7 @@ struct Convolution {
   int64_t width, height, channels, images, kernel_width, kernel_height, outputs;
   int64_t stride = 1, dilation = 1, low = 1, high = 1;
   bool channels_first = false;
+  bool channels_last_in_kernel = false;  // its elements as (x, y, channel), else (channel, x, y)
 };
 
 AffineCase MakeConvolution(const Convolution& c, DType dtype, std::mt19937_64& random) {
@@ -206,9 +207,11 @@ AffineCase MakeConvolution(const Convolution& c, DType dtype, std::mt19937_64& r
   step(3, image) = step(4, channel) = 1;
   step(5, x) = step(6, y) = c.dilation;
   starts[x] = starts[y] = -c.low;
-  rhs_steps[2 * 2 + 1] = rhs_steps[4 * 2] = 1;
-  rhs_steps[5 * 2] = c.channels;
-  rhs_steps[6 * 2] = c.channels * c.kernel_width;
+  const bool last = c.channels_last_in_kernel;
+  rhs_steps[2 * 2 + 1] = 1;
+  rhs_steps[4 * 2] = last ? c.kernel_width * c.kernel_height : 1;
+  rhs_steps[5 * 2] = last ? 1 : c.channels;
+  rhs_steps[6 * 2] = last ? c.kernel_width : c.channels * c.kernel_width;
   Shape shape(4);
   shape[x] = c.width, shape[y] = c.height, shape[channel] = c.channels, shape[image] = c.images;
   AffineCase made;
@@ -284,6 +287,7 @@ TEST(AffineDotKernel, ConvolutionsOfManyChannels) {
     if (round % 6 == 1) c.kernel_width = c.kernel_height = 3, c.dilation = 1, c.low = c.high = 1, c.images = 2;
     if (round % 8 == 5) c.channels = between(114, 140), c.kernel_height = 3, c.kernel_width = 3, c.width = 57;
     if (round == 7) c.width = 64, c.height = 32, c.channels = 24;
+    c.channels_last_in_kernel = round % 3 == 1;
     cases.push_back(MakeConvolution(c, round % 4 < 2 ? DType::kF32 : DType::kF64, random));
     references.push_back(ReferenceOf(cases.back()));
   }
