@@ -253,6 +253,14 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->executors = std::make_unique<ExecutorPool>();
   const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
                                  .pool_bytes = config.cpu().pool_bytes(),
+ServerParts::~ServerParts() {
+  // A call may have ended for its client while the thread that told it so is still in the lines behind.
+  compile_pool.reset();
+  sessions.reset();  // which tell executors of the memory that they let go
+  executors.reset();
+  alarms.reset();
+}
+
                                  .jit = CpuUseNamed(config.cpu().jit()),
                                  .epilogues = CpuUseNamed(config.cpu().epilogues()),
                                  .chain_block_bytes = config.cpu().chain_block_bytes(),
@@ -307,6 +315,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .max_priority = config.scheduling().max_priority(),
                           .stream_requests = config.sessions().stream_requests(),
                           .stream_bytes = config.sessions().stream_bytes(),
+                          .alarms = parts->alarms.get(),
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .print_and_parse = config.testing().print_and_parse(),

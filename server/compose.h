@@ -21,6 +21,7 @@
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
 #include "server/identity/tls_credentials.h"
+#include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/flight_recorder.h"
@@ -55,9 +56,12 @@ struct ServerParts {
   std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
   std::vector<std::unique_ptr<Backend>> backends;
+  ~ServerParts();
+
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it
   std::unique_ptr<CompilePool> compile_pool;
+  std::unique_ptr<Alarms> alarms = std::make_unique<Alarms>();
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;

@@ -16,6 +16,7 @@
 #include "server/rpc/execution_stats.h"
 #include "server/rpc/kept_results.h"
 #include "server/rpc/program_lookup.h"
+#include "server/rpc/request_wait.h"
 #include "server/rpc/run_in_turn.h"
 #include "server/rpc/shared_results.h"
 #include "server/sessions/session_store.h"
@@ -127,9 +128,18 @@ class Execution : public std::enable_shared_from_this<Execution> {
     program_ = std::move(program);
     renaming_ = std::move(renaming);
     if (claim_.num_uses() == 0) return Run();
-    claim_.WhenReady([self = shared_from_this()] {
+    const auto wait = std::make_shared<RequestWait>(*request_);
+    const auto waiting = std::make_shared<std::shared_ptr<Execution>>(shared_from_this());  // for who ends the wait
+    claim_.WhenReady([wait, waiting] {
+      if (!wait->End()) return;
+      const std::shared_ptr<Execution> self = std::move(*waiting);
       self->stages().End(Stage::kAwait);
       self->request_->Continue([&] { self->Run(); });
+    });
+    wait->Watch([waiting](const absl::Status& status) {
+      const std::shared_ptr<Execution> self = std::move(*waiting);
+      self->stages().End(Stage::kAwait);
+      self->request_->Continue([&] { self->Fail(status); });
     });
   }
 

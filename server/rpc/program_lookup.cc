@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "server/rpc/program_job.h"
+#include "server/rpc/request_wait.h"
 
 namespace tensord::server {
 namespace {
@@ -27,6 +28,29 @@ absl::string_view NameOf(ProgramCache::Source source) {
   }
   return "memory";
 }
+
+// The wait for what the cache says, which takes `then` for whoever ends it.
+template <typename Result>
+struct Awaited {
+  explicit Awaited(RpcRequest* call, std::function<void(absl::StatusOr<Result>)> then)
+      : call(call), wait(std::make_shared<RequestWait>(*call)), then(std::make_shared<Then>(std::move(then))) {}
+  using Then = std::function<void(absl::StatusOr<Result>)>;
+
+  // For who ended the wait.
+  Then TakeThen() const { return std::exchange(*then, nullptr); }
+  // Where it has not come yet; the call may be gone.
+  void Watch() const {
+    wait->Watch([awaited = *this](const absl::Status& status) {
+      const Then then = awaited.TakeThen();
+      awaited.call->record().stages.End(Stage::kLookup);
+      awaited.call->Continue([&] { then(status); });
+    });
+  }
+
+  RpcRequest* call;
+  std::shared_ptr<RequestWait> wait;
+  std::shared_ptr<Then> then;
+};
 
 }  // namespace
 
@@ -50,15 +74,22 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
     record({.program = *here});
     return then(*std::move(here));
   }
-  if (parts.store == nullptr || !parts.store->Contains(*parsed)) return then(std::move(here).status());
+  if (parts.store == nullptr || !parts.store->Contains(*parsed)) {
+    end_lookup();
+    return then(std::move(here).status());
+  }
+  const Awaited<CompiledProgramPtr> awaited(call, std::move(then));
   parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
-      [call, record, end_lookup, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+      [call, record, end_lookup, awaited](absl::StatusOr<ProgramCache::Found> found) {
+        if (!awaited.wait->End()) return;
+        const FoundThen then = awaited.TakeThen();
         end_lookup();
         if (!found.ok()) return call->Continue([&] { then(found.status()); });
         record(*found);
         call->Continue([&] { then(std::move(found->program)); });
       });
+  awaited.Watch();
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
@@ -71,9 +102,12 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
   const auto compile = [&parts = call->parts(), job, fingerprint] { return CompileJob(parts, job.get(), fingerprint); };
+  const Awaited<ProgramOfGraph> awaited(call, std::move(then));
   call->parts().cache->GetOrCompile(
       std::move(key), compile,
-      [call, job, then = std::move(then)](absl::StatusOr<ProgramCache::Found> found) {
+      [call, job, awaited](absl::StatusOr<ProgramCache::Found> found) {
+        if (!awaited.wait->End()) return;
+        const ProgramThen then = awaited.TakeThen();
         // What this very call compiled took the graph, and has its names.
         const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
         if (is_own) {
@@ -88,6 +122,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
         call->Continue([&] { then(std::move(program)); });
       },
       [job] { return NamesOf(job->graph); });
+  awaited.Watch();
 }
 
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
@@ -96,13 +131,18 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   if (!decoded.ok()) return then(std::move(decoded).status());
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
-  const bool taken = call->parts().compile_pool->Submit([call, job, fingerprint, then] {
-    call->record().stages.End(Stage::kLookup);
-    absl::StatusOr<CompiledProgramPtr> program = CompileJob(call->parts(), job.get(), fingerprint);
-    call->record().stages.End(Stage::kCompile);
+  const Awaited<CompiledProgramPtr> awaited(call, std::move(then));
+  const ServiceParts& parts = call->parts();
+  const bool taken = parts.compile_pool->Submit([call, &parts, job, fingerprint, awaited] {
+    const absl::Time start = absl::Now();
+    absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
+    if (!awaited.wait->End()) return;
+    const auto then = awaited.TakeThen();
+    call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, absl::Now() - start);
     call->Continue([&] { then(std::move(program)); });
   });
-  if (!taken) then(call->parts().compile_pool->RefuseFull());
+  if (taken) return awaited.Watch();
+  awaited.TakeThen()(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

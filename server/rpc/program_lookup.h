@@ -15,6 +15,9 @@ namespace tensord::server {
 
 // How a call gets the program that it is about, and what is recorded of that.
 
+// Who waits for a compilation waits until the request's deadline or cancellation at the most: then `then` is called
+// with DEADLINE_EXCEEDED or CANCELLED on the thread of the alarms, and the compilation goes on for the others.
+
 // By fingerprint, from memory or from the disk. PROGRAM_NOT_FOUND. Calls `then` once: here where the program is in
 // memory or nowhere, else on a thread of the compile pool.
 using FoundThen = std::function<void(absl::StatusOr<CompiledProgramPtr>)>;

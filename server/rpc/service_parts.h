@@ -18,6 +18,7 @@
 #include "server/admission/rate_limiter.h"
 #include "server/config/live_value.h"
 #include "server/identity/authenticator.h"
+#include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -45,6 +46,7 @@ struct ServiceParts {
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;  // null: no disk tier
   CallGate* gate = nullptr;
+  Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   RegionStore* regions = nullptr;      // null: no memory is shared

@@ -119,6 +119,42 @@ TEST(ProgramTest, ARefusalReachesAllWhoJoined) {
   EXPECT_EQ(server.parts().cache->stats().entries, 0) << "what is refused is not kept";
 }
 
+TEST(ProgramTest, WhoWaitsForACompilationKeepsTheDefaultDeadline) {
+  InProcessServer server({"compiler.threads=1", "limits.default_deadline_ms=50"});
+  BlockedCompiler blocked(server);
+  v1::CompileRequest request;
+  *request.mutable_graph() = LargeSum();
+  for (const char* who : {"who began it", "who joined it"}) {
+    v1::CompileResponse response;
+    const grpc::Status status = Compile(server.stub(), request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << who;
+    EXPECT_EQ(DetailOf(status).reason(), "DEADLINE_EXCEEDED") << who;
+  }
+  v1::ExecuteResponse result;
+  const v1::ExecuteRequest run = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  EXPECT_EQ(DetailOf(Execute(server.stub(), run, &result)).reason(), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(server.parts().cache->stats().joined, 2);
+  blocked.Release();
+  EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().entries == 1; })) << "it went on for others";
+}
+
+TEST(ProgramTest, WhoCancelsWaitsForNoCompilation) {
+  InProcessServer server({"compiler.threads=1"});
+  BlockedCompiler blocked(server);
+  v1::CompileRequest request;
+  *request.mutable_graph() = LargeSum();
+  grpc::ClientContext context;
+  std::thread client([&] {
+    v1::CompileResponse response;
+    EXPECT_EQ(server.stub().Compile(&context, request, &response).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+  context.TryCancel();
+  client.join();
+  server.WaitUntilIdle();
+  EXPECT_EQ(server.parts().compile_pool->stats().queued, 1) << "what others may join goes on";
+}
+
 TEST(ProgramTest, TheCompilersQueueIsBounded) {
   InProcessServer server({"compiler.threads=1", "compiler.queue_length=1"});
   BlockedCompiler blocked(server);

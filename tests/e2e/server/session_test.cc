@@ -453,5 +453,31 @@ TEST(SessionTest, ManyClientsOpenRunDeleteAndExpireAtOnce) {
   EXPECT_TRUE(NothingIsLeft(server));
 }
 
+TEST(SessionTest, WhoWaitsForATensorKeepsItsDeadline) {
+  InProcessServer server({"compiler.threads=1"});
+  SessionClient session(server);
+  EXPECT_EQ(session.Put("one", {1}), "OK");
+  v1::ExecuteRequest reads = session.Request(DoubleGraph());
+  *reads.add_arguments()->mutable_tensor() = FloatTensor({1}, {1});
+  EXPECT_EQ(session.Run(reads), "OK");  // compiles
+  reads.clear_arguments();
+  AddHandle(&reads, "later");
+
+  BlockedCompiler blocked(server);
+  v1::ExecuteRequest makes = session.Request(LargeSum());
+  *makes.add_arguments()->mutable_tensor() = FloatTensor(std::vector<float>(16, 1), {16});
+  Keep(&makes, "later");
+  std::thread maker([&] { EXPECT_EQ(session.Run(makes), "OK"); });
+  EXPECT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  v1::ExecuteResponse response;
+  EXPECT_EQ(server.stub().Execute(&context, reads, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().calls == 1; })) << "only the maker is left inside";
+  blocked.Release();
+  maker.join();
+  EXPECT_EQ(session.Get("later").size(), 16u);
+}
+
 }  // namespace
 }  // namespace tensord
