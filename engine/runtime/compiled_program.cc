@@ -56,6 +56,30 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
   return compiled;
 }
 
+std::shared_ptr<CompiledProgram::SizedTime> CompiledProgram::TimeFor(absl::Span<const ConcreteType> arguments) const {
+  if (staged_ != nullptr || arguments.empty()) return nullptr;
+  const BindingKey key = {.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
+  return *times_for_sizes_.FindOrMake(key, [] { return std::make_shared<SizedTime>(); });
+}
+
+absl::Duration CompiledProgram::expected_time(absl::Span<const ConcreteType> arguments) const {
+  if (has_one_time()) return run_time_.mean();
+  const std::shared_ptr<SizedTime> time = TimeFor(arguments);
+  return time == nullptr ? absl::ZeroDuration() : time->mean.mean();
+}
+
+void CompiledProgram::NoteRunTime(absl::Span<const ConcreteType> arguments, absl::Duration time) const {
+  if (has_one_time()) return run_time_.Add(time);
+  const std::shared_ptr<SizedTime> sized = TimeFor(arguments);
+  if (sized != nullptr && sized->is_bound.exchange(true, std::memory_order_relaxed)) sized->mean.Add(time);
+}
+
+void CompiledProgram::DoubtRunTime(absl::Span<const ConcreteType> arguments) const {
+  if (has_one_time()) return run_time_.Doubt();
+  const std::shared_ptr<SizedTime> sized = TimeFor(arguments);
+  if (sized != nullptr) sized->mean.Doubt();
+}
+
 absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
     absl::Span<const ConcreteType> arguments) const {
   if (static_binding_ != nullptr && Same(arguments, static_arguments_)) return static_binding_;

@@ -65,11 +65,15 @@ class CompiledProgram {
   // The same for these arguments, for which the program is bound. Of a program some of whose sizes the run decides only
   // the arguments, which is all that is known.
   absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments) const;
-  // What a run takes lately. Zero: unknown, because there was none, or because sizes decide.
-  absl::Duration expected_time() const { return static_binding_ == nullptr ? absl::ZeroDuration() : run_time_.mean(); }
-  void NoteRunTime(absl::Duration time) const { run_time_.Add(time); }
+  // What a run with these arguments takes lately, kept for the sizes that were asked for last, as bindings are. Zero:
+  // unknown, because there was none, because the run itself decides sizes, or because the arguments are not known yet.
+  absl::Duration expected_time(absl::Span<const ConcreteType> arguments) const;
+  // Of sizes that are new the time is not kept: the run was bound to them, too.
+  void NoteRunTime(absl::Span<const ConcreteType> arguments, absl::Duration time) const;
   // A run was refused for its expected time.
-  void DoubtRunTime() const { run_time_.Doubt(); }
+  void DoubtRunTime(absl::Span<const ConcreteType> arguments) const;
+  // Whether the expected time is one for all arguments.
+  bool has_one_time() const { return static_binding_ != nullptr; }
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
@@ -94,6 +98,14 @@ class CompiledProgram {
 
   absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments) const;
 
+  // Of the runs with one set of sizes.
+  struct SizedTime {
+    std::atomic<bool> is_bound{false};
+    MeanTime mean;
+  };
+  // Null where nothing is known by sizes.
+  std::shared_ptr<SizedTime> TimeFor(absl::Span<const ConcreteType> arguments) const;
+
   const ExecProgram program_;
   const Identity identity_;
   Backend* const backend_;
@@ -107,6 +119,7 @@ class CompiledProgram {
   mutable std::atomic<int64_t> run_count_{0};
   mutable BoundProgramCache bindings_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
+  mutable BindingCache<std::shared_ptr<SizedTime>> times_for_sizes_;
 };
 
 }  // namespace tensord

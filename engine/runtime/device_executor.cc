@@ -27,10 +27,35 @@ std::string Milliseconds(absl::Duration time) {
   return absl::StrCat(absl::ToInt64Milliseconds(absl::Ceil(time, absl::Milliseconds(1))), " ms");
 }
 
+std::vector<ConcreteType> TypesOf(const RunRequest& request) {
+  std::vector<ConcreteType> types;
+  types.reserve(request.arguments.size());
+  for (const HostTensor& argument : request.arguments) types.push_back(argument.type);
+  return types;
+}
+
+absl::Duration ExpectedTime(const RunRequest& request) {
+  if (request.program->has_one_time()) return request.program->expected_time({});
+  return request.program->expected_time(TypesOf(request));
+}
+
+void Doubt(const RunRequest& request) { request.program->DoubtRunTime(TypesOf(request)); }
+
+// What it takes beside what is resident.
+int64_t BytesBeside(const RunRequest& request, int64_t peak_bytes) {
+  return std::max<int64_t>(0, peak_bytes - request.resident_bytes);
+}
+
 }  // namespace
 
 DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Options& options)
-    : device_(std::move(device)), backend_(backend), options_(options), queue_({.ageing = options.ageing}) {
+    : device_(std::move(device)),
+      backend_(backend),
+      options_(options),
+      bounds_({.max_queued_per_tenant = options.max_queued_per_tenant,
+               .max_wait = options.max_wait,
+               .ageing = options.ageing}),
+      queue_({.ageing = options.ageing}) {
   watcher_ = std::thread([this] { WatchLoop(); });
   threads_.reserve(static_cast<size_t>(options.workers));
   for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { WorkLoop(); });
@@ -55,9 +80,31 @@ void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {
   run.request.done(std::move(status));
 }
 
-absl::Status DeviceExecutor::RefuseTooLarge(int64_t bytes) const {
-  return RefuseLimit(Refusal::kOutOfMemory, absl::StrCat(backend_->kind(), ".memory_bytes"), options_.memory_bytes,
-                     bytes, "bytes of memory that the run needs");
+absl::Status DeviceExecutor::CheckMemoryLocked(int64_t bytes) const {
+  if (!IsBounded() || bytes <= options_.memory_bytes - resident_bytes_) return absl::OkStatus();
+  const std::string limit = absl::StrCat(backend_->kind(), ".memory_bytes");
+  if (resident_bytes_ == 0 || bytes > options_.memory_bytes) {
+    return RefuseLimit(Refusal::kOutOfMemory, limit, options_.memory_bytes, bytes,
+                       "bytes of memory that the run needs");
+  }
+  return RefuseLimit(
+      Refusal::kOutOfMemory, limit, options_.memory_bytes, bytes + resident_bytes_,
+      absl::StrCat("bytes of memory that the run needs beside resident tensors, which take ", resident_bytes_));
+}
+
+void DeviceExecutor::SetBounds(const Bounds& bounds) {
+  MutexLock lock(&mutex_);
+  if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, absl::Now());
+  bounds_ = bounds;
+}
+
+void DeviceExecutor::AddResident(int64_t more) {
+  {
+    MutexLock lock(&mutex_);
+    resident_bytes_ += more;
+  }
+  // What waits may fit now, or fit no more.
+  if (IsBounded()) wake_.SignalAll();
 }
 
 absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Time now) const {
@@ -68,17 +115,17 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
   const absl::Duration wait = queue_.LeastWait(claim, now, std::move(rests));
   // What has nothing before it always gets its chance, and shows how long it takes now.
   if (wait <= absl::ZeroDuration()) return absl::OkStatus();
-  if (wait > options_.max_wait) {
+  if (wait > bounds_.max_wait) {
     return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(options_.max_wait),
+        RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(bounds_.max_wait),
                     absl::ToInt64Milliseconds(wait), absl::StrCat("milliseconds before the run's turn on ", device_)),
-        Retry(wait - options_.max_wait));
+        Retry(wait - bounds_.max_wait));
   }
   // An eighth of the wait for what measurements vary: a run that starts too late to end in time costs another its turn.
   const absl::Duration begins = wait + wait / 8;
-  const absl::Duration needed = begins + request.program->expected_time();
+  const absl::Duration needed = begins + ExpectedTime(request);
   if (now + needed <= request.deadline) return absl::OkStatus();
-  if (now + begins < request.deadline) request.program->DoubtRunTime();
+  if (now + begins < request.deadline) Doubt(request);
   return WithRetryAfter(Refuse(Refusal::kDeadlineUnreachable,
                                absl::StrCat("what waits for ", device_,
                                             " takes longer than the deadline allows: the run would end in about ",
@@ -88,8 +135,7 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
 
 absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Time now) {
   if (stopping_) return Draining();
-  const int64_t bytes = request.program->static_peak_bytes().value_or(0);
-  if (IsBounded() && bytes > options_.memory_bytes) return RefuseTooLarge(bytes);
+  RETURN_IF_ERROR(CheckMemoryLocked(BytesBeside(request, request.program->static_peak_bytes().value_or(0))));
   ExpireLocked(now);
   // Half of what waits will be gone by then.
   const absl::Duration retry = Retry(queue_.work() / (2 * options_.workers));
@@ -100,9 +146,9 @@ absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Ti
         retry);
   }
   const int64_t own = queue_.size_of(request.tenant);
-  if (own >= options_.max_queued_per_tenant) {
+  if (own >= bounds_.max_queued_per_tenant) {
     return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", options_.max_queued_per_tenant, own + 1,
+        RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", bounds_.max_queued_per_tenant, own + 1,
                     absl::StrCat("runs of one tenant that wait for ", device_)),
         retry);
   }
@@ -120,7 +166,8 @@ absl::Status DeviceExecutor::Submit(RunRequest request) {
   const std::shared_ptr<const CancelToken> cancel = request.cancel;
   QueuedRun run{.request = std::move(request)};
   run.bytes = run.request.program->static_peak_bytes();
-  run.expected = run.request.program->expected_time();
+  if (run.bytes.has_value()) run.bytes = BytesBeside(run.request, *run.bytes);
+  run.expected = ExpectedTime(run.request);
   // Before the run is in the queue: a worker that takes it stops listening.
   const CancelToken::Listener listener = cancel == nullptr ? 0 : cancel->Listen([this, id] { Cancelled(id); });
   run.listener = listener;
@@ -176,11 +223,13 @@ void DeviceExecutor::WatchLoop() {
       leaving.swap(leaving_);
     }
     for (QueuedRun& run : leaving) {
-      const bool cancelled = run.request.cancel != nullptr && run.request.cancel->cancelled();
-      Answer(std::move(run), cancelled ? Refuse(Refusal::kCancelled, "the client cancelled the run")
-                                       : Refuse(Refusal::kDeadlineExceeded,
-                                                absl::StrCat("the deadline passed while the run waited for ", device_,
-                                                             "; allow more time")));
+      absl::Status status = run.refusal;
+      status.Update(
+          run.request.cancel != nullptr && run.request.cancel->cancelled()
+              ? Refuse(Refusal::kCancelled, "the client cancelled the run")
+              : Refuse(Refusal::kDeadlineExceeded,
+                       absl::StrCat("the deadline passed while the run waited for ", device_, "; allow more time")));
+      Answer(std::move(run), std::move(status));
     }
     leaving.clear();
   }
@@ -198,7 +247,7 @@ DeviceExecutor::Stats DeviceExecutor::stats() const {
 }
 
 bool DeviceExecutor::FitsLocked(const QueuedRun& run) const {
-  return !IsBounded() || run.bytes.value_or(0) <= options_.memory_bytes - stats_.promised_bytes;
+  return !IsBounded() || run.bytes.value_or(0) <= options_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
 }
 
 std::optional<QueuedRun> DeviceExecutor::TakeNext() {
@@ -212,18 +261,25 @@ std::optional<QueuedRun> DeviceExecutor::TakeNext() {
       if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, absl::Now() + run.expected);
       return run;
     }
+    // Resident tensors may have come since it was let in; those that rank after it are not to wait for them to go.
+    absl::Status refusal = next == nullptr ? absl::OkStatus() : CheckMemoryLocked(next->bytes.value_or(0));
+    if (!refusal.ok()) {
+      QueuedRun run = *queue_.Remove(next->id);
+      run.refusal = std::move(refusal);
+      LeaveLocked(std::move(run));
+      continue;
+    }
     wake_.Wait(&mutex_);
   }
   return std::nullopt;
 }
 
 absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
-  std::vector<ConcreteType> types;
-  for (const HostTensor& argument : run->request.arguments) types.push_back(argument.type);
-  ASSIGN_OR_RETURN(const int64_t bytes, run->request.program->PeakBytes(types));
-  if (bytes > options_.memory_bytes) return RefuseTooLarge(bytes);
-  run->bytes = bytes;
+  ASSIGN_OR_RETURN(const int64_t peak_bytes, run->request.program->PeakBytes(TypesOf(run->request)));
+  const int64_t bytes = BytesBeside(run->request, peak_bytes);
   MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckMemoryLocked(bytes));
+  run->bytes = bytes;
   const bool fits = FitsLocked(*run);
   const bool wanted = run->request.cancel == nullptr || !run->request.cancel->cancelled();
   if (!fits && !stopping_ && wanted) {
@@ -250,7 +306,7 @@ bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
 absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::Time start) {
   // Its expected time may be too long; where nobody else waits it shows how long it takes now.
   if (StartsInVain(run, start)) {
-    if (start < run.request.deadline) run.request.program->DoubtRunTime();
+    if (start < run.request.deadline) Doubt(run.request);
     return Refuse(Refusal::kDeadlineExceeded,
                   absl::StrCat("the deadline would pass while the run goes on: it takes about ",
                                Milliseconds(run.expected), ", and when its turn on ", device_, " came it had ",
@@ -292,7 +348,7 @@ void DeviceExecutor::WorkLoop() {
     if (is_back) continue;
     const absl::Duration used = absl::FromChrono(std::chrono::steady_clock::now() - measured_from);
     if (outcome.ok()) {
-      run->request.program->NoteRunTime(used);
+      run->request.program->NoteRunTime(TypesOf(run->request), used);
       usual_.Add(used);
     }
     Finish(*run, outcome.ok(), used);

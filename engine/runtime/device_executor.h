@@ -36,8 +36,14 @@ class DeviceExecutor {
     int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
     absl::Duration max_wait = absl::InfiniteDuration();  // expected, before a run starts
     absl::Duration ageing = absl::Seconds(1);            // as RunQueue's
-    int64_t memory_bytes = 0;                            // of all runs at once; 0: not bounded
+    int64_t memory_bytes = 0;                            // of all runs at once and what is resident; 0: not bounded
     int niceness = 0;                                    // of workers, beyond that of who makes the executor
+  };
+  // Those of the options that may change while it runs.
+  struct Bounds {
+    int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
+    absl::Duration max_wait = absl::InfiniteDuration();
+    absl::Duration ageing = absl::Seconds(1);
   };
   struct Stats {
     int64_t queued = 0;
@@ -64,6 +70,11 @@ class DeviceExecutor {
   absl::Status Submit(RunRequest request);
   // What Submit would refuse now of a run whose arguments are not there yet.
   absl::Status CheckRoom(const RunRequest& request);
+  // For what comes from now on.
+  void SetBounds(const Bounds& bounds);
+  // So many bytes more, or less, are taken by what stays on the device beside runs. A run that has no room beside them
+  // even alone is refused, also where it waits already.
+  void AddResident(int64_t more);
   Stats stats() const;
 
  private:
@@ -71,6 +82,8 @@ class DeviceExecutor {
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OUT_OF_MEMORY for what has no room beside what is resident.
+  absl::Status CheckMemoryLocked(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Enqueue(uint64_t id, QueuedRun run);
   void Cancelled(uint64_t id);
   // Out of the queue, for the watching thread to answer.
@@ -80,7 +93,6 @@ class DeviceExecutor {
 
   bool IsBounded() const { return options_.memory_bytes > 0; }
   bool FitsLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status RefuseTooLarge(int64_t bytes) const;
   // The next run, counted as running; waits for one. Nothing when the executor stops.
   std::optional<QueuedRun> TakeNext();
   // Binds a run's sizes to learn what memory it takes, and promises that. False: it waits again, since that does not
@@ -98,6 +110,8 @@ class DeviceExecutor {
   mutable Mutex mutex_;
   CondVar wake_;   // workers
   CondVar leave_;  // who watches
+  Bounds bounds_ ABSL_GUARDED_BY(mutex_);
+  int64_t resident_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   RunQueue queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
   std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);

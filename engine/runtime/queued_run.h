@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/runtime/run.h"
@@ -25,8 +26,10 @@ struct QueuedRun {
   RunRequest request;
   absl::Time since;
   absl::Duration expected;       // its time on the device; zero: not known
-  std::optional<int64_t> bytes;  // of device memory that it takes; absent: not known before its sizes are bound
+  std::optional<int64_t> bytes;  // of device memory that it takes beside what is resident; absent: not known before
+                                 // its sizes are bound
   CancelToken::Listener listener = 0;
+  absl::Status refusal;  // why it leaves the queue, where it is neither cancelled nor late
 
   bool is_known() const { return expected > absl::ZeroDuration(); }
 

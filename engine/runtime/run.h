@@ -44,6 +44,8 @@ struct RunRequest {
   std::string tenant;                     // who shares the device with others
   int32_t priority = 0;                   // higher runs first; engine/runtime/queued_run.h
   std::shared_ptr<RunStart> started;      // told when the run begins; may be null
+  // Of the memory that it takes what counts as the device's resident tensors already: arguments, results that stay.
+  int64_t resident_bytes = 0;
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
   // first).
   std::function<void(absl::StatusOr<RunOutcome>)> done;

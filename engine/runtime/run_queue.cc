@@ -1,6 +1,7 @@
 #include "engine/runtime/run_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tensord {
 namespace {
@@ -12,6 +13,17 @@ constexpr absl::Duration kMostPatience = absl::Minutes(1);
 absl::Time DueOf(absl::Time deadline, absl::Time since) { return std::min(deadline, since + kMostPatience); }
 
 }  // namespace
+
+void RunQueue::SetAgeing(absl::Duration ageing, absl::Time now) {
+  options_.ageing = ageing;
+  std::set<At> rising;
+  for (const auto& [rises_at, id] : rising_) {
+    QueuedRun& run = runs_.at(id);
+    run.rises_at = std::min(rises_at, now + ageing);
+    rising.emplace(run.rises_at, id);
+  }
+  rising_ = std::move(rising);
+}
 
 void RunQueue::Push(uint64_t id, QueuedRun run) {
   run.id = id;

@@ -36,6 +36,9 @@ class RunQueue {
 
   explicit RunQueue(const Options& options) : options_(options) {}
 
+  // From now on. What waits already rises at its time, or as what comes now does where that is sooner.
+  void SetAgeing(absl::Duration ageing, absl::Time now);
+
   // The run waits from `run.since` on. Ids differ, and grow in the order of arrival.
   void Push(uint64_t id, QueuedRun run);
   // The run that is to start next; null where none waits. Valid until the queue is changed.
@@ -77,7 +80,7 @@ class RunQueue {
   // Lets those rise that have waited long enough.
   void Age(absl::Time now);
 
-  const Options options_;
+  Options options_;
   Runs runs_;  // by id: the oldest first
   std::array<FairClass, kNumPriorityClasses> classes_;
   std::set<At> deadlines_;

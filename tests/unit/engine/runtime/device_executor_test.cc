@@ -237,7 +237,7 @@ TEST_F(DeviceExecutorTest, ATenantGetsOnlyItsPartOfTheQueue) {
 TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   CloseGate();
   DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .max_wait = absl::Seconds(250)});
-  program_->NoteRunTime(absl::Seconds(100));
+  program_->NoteRunTime({}, absl::Seconds(100));
   const auto within = [&](absl::Duration time) {
     RunRequest request = Request(1);
     request.deadline = absl::Now() + time;
@@ -268,7 +268,7 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   EXPECT_EQ(answers[1].run, 1);
   EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED") << "it would end too late, and another waits";
   EXPECT_EQ(answers[2].reason, "");
-  EXPECT_LT(program_->expected_time(), absl::Seconds(100)) << "what was measured since counts";
+  EXPECT_LT(program_->expected_time({}), absl::Seconds(100)) << "what was measured since counts";
 }
 
 // The queue is never empty, so that no run is taken to show how long it takes.
@@ -276,8 +276,8 @@ TEST_F(DeviceExecutorTest, AMeanThatKeepsRunsOutFalls) {
   CloseGate();
   DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .ageing = absl::Hours(1)});
   const CompiledProgramPtr quick = program_, spoilt = CompileDouble();
-  quick->NoteRunTime(absl::Seconds(10));
-  spoilt->NoteRunTime(absl::Seconds(1000));
+  quick->NoteRunTime({}, absl::Seconds(10));
+  spoilt->NoteRunTime({}, absl::Seconds(1000));
   const auto within = [&](absl::Duration time) {
     RunRequest request = Request(2);
     request.program = spoilt;
@@ -292,17 +292,17 @@ TEST_F(DeviceExecutorTest, AMeanThatKeepsRunsOutFalls) {
   in_vain.deadline = absl::Now() + absl::Seconds(500);
   ASSERT_TRUE(executor.Submit(std::move(in_vain)).ok());
   EXPECT_EQ(within(absl::Seconds(900)), "DEADLINE_UNREACHABLE");
-  EXPECT_EQ(spoilt->expected_time(), absl::Seconds(1000)) << "there would not even be time to wait";
+  EXPECT_EQ(spoilt->expected_time({}), absl::Seconds(1000)) << "there would not even be time to wait";
   int refused = 0;
   while (refused < 1000 && within(absl::Seconds(1500)) == "DEADLINE_UNREACHABLE") ++refused;
   EXPECT_GT(refused, 10) << "a short deadline spoils no mean either";
   EXPECT_LT(refused, 200);
-  const absl::Duration before = spoilt->expected_time();
+  const absl::Duration before = spoilt->expected_time({});
   EXPECT_GT(before, absl::Seconds(200));
   ASSERT_TRUE(executor.Submit(Request(3)).ok());
   gate_.Set();
   EXPECT_EQ(answers_.WaitFor(3)[1].reason, "DEADLINE_EXCEEDED") << "another waits, and it is expected to end too late";
-  EXPECT_LT(spoilt->expected_time(), before);
+  EXPECT_LT(spoilt->expected_time({}), before);
 }
 
 TEST_F(DeviceExecutorTest, ALongRunOnOneWorkerIsNotAWaitForTheOther) {
@@ -313,8 +313,8 @@ TEST_F(DeviceExecutorTest, ALongRunOnOneWorkerIsNotAWaitForTheOther) {
   };
   DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .max_wait = absl::Seconds(400)});
   const CompiledProgramPtr quick = program_, slow = CompileDouble();
-  quick->NoteRunTime(absl::Seconds(10));
-  slow->NoteRunTime(absl::Hours(1));
+  quick->NoteRunTime({}, absl::Seconds(10));
+  slow->NoteRunTime({}, absl::Hours(1));
   const auto within = [&](absl::Duration time) {
     RunRequest request = Request(1);
     request.deadline = absl::Now() + time;
