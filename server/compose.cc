@@ -38,18 +38,29 @@ void AddDevice(std::string device, std::unique_ptr<Backend> backend, const Devic
 }
 
 DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
-  const ServerConfig::Scheduling& scheduling = config.scheduling();
+  const DeviceExecutor::Bounds bounds = CpuBoundsOf(config);
   return {.workers = config.cpu().executors(),
           .max_queued = config.cpu().queue_length(),
-          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
-          .max_wait =
-              scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
-          .ageing = absl::Milliseconds(scheduling.ageing_ms()),
+          .max_queued_per_tenant = bounds.max_queued_per_tenant,
+          .max_wait = bounds.max_wait,
+          .ageing = bounds.ageing,
           .memory_bytes = config.cpu().memory_bytes(),
           .niceness = config.cpu().niceness()};
 }
 
 }  // namespace
+
+DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
+  const ServerConfig::Scheduling& scheduling = config.scheduling();
+  return {.max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
+          .max_wait =
+              scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
+          .ageing = absl::Milliseconds(scheduling.ageing_ms())};
+}
+
+RateLimiter::Options RateOf(const ServerConfig& config) {
+  return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
+}
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
   const ServerConfig::Limits& limits = config.limits();
@@ -282,8 +293,7 @@ ServerParts::~ServerParts() {
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
-  parts->rates = std::make_unique<RateLimiter>(RateLimiter::Options{
-      .per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()});
+  parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   RETURN_IF_ERROR(AddIdentity(config, parts.get()));
   RETURN_IF_ERROR(AddTracing(config, parts.get()));

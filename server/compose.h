@@ -46,6 +46,10 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 // That part of a limit, at least one of it; no bound where it is all.
 int64_t ShareOf(int64_t all, int64_t percent);
 
+// The settings of `scheduling`, as those who keep to them take them.
+DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
+RateLimiter::Options RateOf(const ServerConfig& config);
+
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.
 // Each is thread-safe. Runs no gRPC server yet: that is the daemon's.

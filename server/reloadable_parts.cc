@@ -23,6 +23,12 @@ ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void
           /*reads_files=*/false};
 }
 
+void TakeScheduling(const ServerConfig& config, ServerParts* parts) {
+  for (const auto& executor : parts->executors->all()) executor->SetBounds(CpuBoundsOf(config));
+  parts->rates->SetOptions(RateOf(config));
+  parts->service_parts.max_priority = config.scheduling().max_priority();
+}
+
 void TakeLimits(const ServerConfig& config, ServerParts* parts) {
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
   parts->gate->SetMaxBytes(in_flight_bytes, ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
@@ -67,8 +73,12 @@ std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
                   [parts](const ServerConfig& config) {
                     if (parts->tracer != nullptr) parts->tracer->SetSampleRatio(config.tracing().sample_ratio());
                   }),
-      TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms"},
+      TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms", "scheduling.tenant_in_flight_percent",
+                   "scheduling.tenant_requests_per_second"},
                   [parts](const ServerConfig& config) { TakeLimits(config, parts); }),
+      TakesValues({"scheduling.max_priority", "scheduling.ageing_ms", "scheduling.tenant_queue_percent",
+                   "scheduling.tenant_requests_per_second", "scheduling.tenant_burst", "scheduling.max_wait_ms"},
+                  [parts](const ServerConfig& config) { TakeScheduling(config, parts); }),
       {{"identity.file", "identity.required", "identity.trust_unix_sockets"},
        [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); },
        /*reads_files=*/true},

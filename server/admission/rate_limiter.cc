@@ -11,15 +11,22 @@ constexpr size_t kFewTenants = 1024;
 
 }  // namespace
 
-RateLimiter::RateLimiter(const Options& options)
-    : options_(options),
-      interval_(options.per_second > 0 ? absl::Seconds(1) / options.per_second : absl::ZeroDuration()),
-      depth_(interval_ * (options.burst > 0 ? options.burst : options.per_second)),
-      sweep_at_(kFewTenants) {}
+RateLimiter::RateLimiter(const Options& options) { SetOptions(options); }
+
+void RateLimiter::SetOptions(const Options& options) {
+  MutexLock lock(&mutex_);
+  options_ = options;
+  interval_ = options.per_second > 0 ? absl::Seconds(1) / options.per_second : absl::ZeroDuration();
+  depth_ = interval_ * (options.burst > 0 ? options.burst : options.per_second);
+  sweep_at_ = kFewTenants;
+  if (options.per_second <= 0) full_at_.clear();
+  bounds_.store(options.per_second > 0, std::memory_order_relaxed);
+}
 
 absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
-  if (options_.per_second <= 0) return absl::OkStatus();
+  if (!bounds_.load(std::memory_order_relaxed)) return absl::OkStatus();
   MutexLock lock(&mutex_);
+  if (options_.per_second <= 0) return absl::OkStatus();  // since a moment ago
   if (full_at_.size() >= sweep_at_) {
     absl::erase_if(full_at_, [now](const auto& entry) { return entry.second <= now; });
     sweep_at_ = std::max(kFewTenants, 2 * full_at_.size());

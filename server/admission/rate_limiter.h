@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_ADMISSION_RATE_LIMITER_H_
 #define TENSORD_SERVER_ADMISSION_RATE_LIMITER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -23,18 +24,22 @@ class RateLimiter {
 
   explicit RateLimiter(const Options& options);
 
+  // From now on. What a tenant has used of its bucket stays used, as far as the new one goes.
+  void SetOptions(const Options& options);
+
   // RATE_LIMITED, with the time after which the next one is let in.
   absl::Status Admit(const std::string& tenant, absl::Time now);
 
   int64_t tenants() const;  // that are remembered
 
  private:
-  const Options options_;
-  const absl::Duration interval_;  // a token's
-  const absl::Duration depth_;     // of a bucket: the time in which it fills
+  std::atomic<bool> bounds_{false};
   mutable Mutex mutex_;
+  Options options_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration interval_ ABSL_GUARDED_BY(mutex_);  // a token's
+  absl::Duration depth_ ABSL_GUARDED_BY(mutex_);     // of a bucket: the time in which it fills
   absl::flat_hash_map<std::string, absl::Time> full_at_ ABSL_GUARDED_BY(mutex_);
-  size_t sweep_at_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tensord::server

@@ -40,8 +40,7 @@ void CallGate::Watch(std::weak_ptr<DrainWatcher> watcher) {
 void CallGate::SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes) {
   MutexLock lock(&mutex_);
   max_bytes_ = max_bytes;
-  // Whether tenants are counted at all is decided once: those inside were counted in so.
-  if (SharesOut()) max_tenant_bytes_ = std::min(max_tenant_bytes, kUnlimited - 1);
+  max_tenant_bytes_ = max_tenant_bytes;
 }
 
 absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
@@ -49,7 +48,7 @@ absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
   if (inside_.bytes > 0 && bytes > max_bytes_ - inside_.bytes) {
     return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + bytes, "bytes of requests in progress");
   }
-  if (SharesOut()) {
+  if (bytes > 0) {
     const auto own = bytes_of_tenant_.try_emplace(tenant, 0).first;
     if (own->second > 0 && bytes > max_tenant_bytes_ - own->second) {
       return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, own->second + bytes,
@@ -63,10 +62,8 @@ absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
 
 void CallGate::RemoveLocked(int64_t bytes, const std::string& tenant) {
   inside_.bytes -= bytes;
-  if (SharesOut()) {
-    const auto own = bytes_of_tenant_.find(tenant);
-    if (own != bytes_of_tenant_.end() && (own->second -= bytes) == 0) bytes_of_tenant_.erase(own);
-  }
+  const auto own = bytes_of_tenant_.find(tenant);
+  if (own != bytes_of_tenant_.end() && (own->second -= bytes) == 0) bytes_of_tenant_.erase(own);
 }
 
 absl::Status CallGate::Enter(int64_t request_bytes, const std::string& tenant) {

@@ -38,11 +38,10 @@ class CallGate {
 
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-  // Without a bound on a tenant's bytes nothing is kept of tenants.
   explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = kUnlimited)
       : max_bytes_(max_bytes), max_tenant_bytes_(max_tenant_bytes) {}
 
-  // For the calls that come from now on. A gate without a bound on a tenant's bytes stays so.
+  // For the calls that come from now on.
   void SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes);
 
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
@@ -72,7 +71,6 @@ class CallGate {
  private:
   absl::Status AddLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool SharesOut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return max_tenant_bytes_ != kUnlimited; }
 
   mutable Mutex mutex_;
   int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);

@@ -160,7 +160,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.profile = message.profile() || request_->record().trace.is_sampled();
     run.segment_times = request_->parts().segment_times;
     run.tenant = request_->caller().tenant;
-    run.priority = std::min(message.priority(), request_->parts().max_priority);
+    run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
     run.started = started_;
     if (!program_->is_tiny()) {  // what is refused is not worth decoding
       ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));

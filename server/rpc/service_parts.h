@@ -62,7 +62,7 @@ struct ServiceParts {
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;
   LiveDuration default_deadline;
-  int32_t max_priority = 0;                  // that a request gets
+  LiveInt64 max_priority;                    // that a request gets
   int64_t stream_requests = 0;               // in flight of one ExecuteStream
   int64_t stream_bytes = 0;                  // of them
   std::vector<std::string> disabled_passes;  // for every request, beside its own

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -81,6 +82,39 @@ TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
   server.daemon().Reload(absl::InvalidArgumentError("the file is no configuration"));
   EXPECT_EQ(Reloads(server, "signal", "refused"), 2);
   EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError)) << "nothing of it was taken";
+}
+
+std::string ReasonOfRun(InProcessServer& server) {
+  v1::ExecuteResponse response;
+  const v1::ExecuteRequest request = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  const grpc::Status status = Execute(server.stub(), request, &response);
+  return status.ok() ? "OK" : DetailOf(status).reason() + " " + DetailOf(status).limit();
+}
+
+TEST(ReloadTest, SchedulingChangesWithoutARestart) {
+  InProcessServer server({"cpu.executors=1", "cpu.queue_length=2"});
+  const server::ServerConfig running = server.daemon().config();
+  EXPECT_EQ(ReasonOfRun(server), "OK");
+  server.daemon().Reload(
+      Changed(running, {"scheduling.tenant_queue_percent=50", "scheduling.max_priority=-1", "scheduling.ageing_ms=7",
+                        "scheduling.max_wait_ms=5", "scheduling.tenant_in_flight_percent=50"}));
+  EXPECT_EQ(int64_t{server.parts().service_parts.max_priority}, -1);
+  {
+    BlockedExecutor blocked(server);
+    std::thread waiting([&] { EXPECT_EQ(ReasonOfRun(server), "OK"); });
+    EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+    EXPECT_EQ(ReasonOfRun(server), "QUEUE_FULL scheduling.tenant_queue_percent");
+    blocked.Release();
+    waiting.join();
+  }
+  server.daemon().Reload(Changed(running, {"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=1"}));
+  std::string reason = "OK";
+  for (int i = 0; i < 1000 && reason == "OK"; ++i) reason = ReasonOfRun(server);
+  EXPECT_EQ(reason, "RATE_LIMITED scheduling.tenant_requests_per_second");
+  server.daemon().Reload(running);
+  EXPECT_EQ(LimitOf(server, "scheduling.tenant_requests_per_second"), 0);
+  EXPECT_EQ(ReasonOfRun(server), "OK");
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 3);
 }
 
 TEST(ReloadTest, CallersComeAndGo) {

@@ -58,6 +58,18 @@ TEST(CallGateTest, ATenantHasItsShareOfThem) {
   EXPECT_EQ(gate.snapshot().bytes, 0);
 }
 
+TEST(CallGateTest, ASharePutInForceCountsWhatIsInside) {
+  CallGate gate(100);
+  gate.MoveTo(ServingState::kServing);
+  EXPECT_TRUE(gate.Enter(60, "greedy").ok());
+  gate.SetMaxBytes(100, 40);
+  EXPECT_EQ(DetailOf(gate.Enter(1, "greedy"))->actual_value, 61);
+  gate.Leave(60, "greedy");
+  EXPECT_TRUE(gate.Enter(40, "greedy").ok());
+  gate.SetMaxBytes(100, CallGate::kUnlimited);
+  EXPECT_TRUE(gate.Enter(60, "greedy").ok());
+}
+
 TEST(CallGateTest, BytesInsideAreBounded) {
   CallGate gate(100);
   gate.MoveTo(ServingState::kServing);

@@ -58,6 +58,20 @@ TEST(RateLimiterTest, EachTenantHasItsOwn) {
   EXPECT_TRUE(limiter.Admit("b", kNow).ok());
 }
 
+TEST(RateLimiterTest, AnotherRateCountsFromThenOn) {
+  RateLimiter limiter({});
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  limiter.SetOptions({.per_second = 1, .burst = 2});
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_FALSE(limiter.Admit("a", kNow).ok());
+  limiter.SetOptions({.per_second = 10, .burst = 2});
+  EXPECT_EQ(DetailOf(limiter.Admit("a", kNow))->retry_after, absl::Milliseconds(100)) << "the bucket is empty still";
+  limiter.SetOptions({});
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_EQ(limiter.tenants(), 0);
+}
+
 TEST(RateLimiterTest, ForgetsTenantsThatRest) {
   RateLimiter limiter({.per_second = 1000});
   for (int i = 0; i < 100000; ++i) {
