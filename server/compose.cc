@@ -122,13 +122,17 @@ absl::Status AddTracing(const ServerConfig& config, ServerParts* parts) {
   return absl::OkStatus();
 }
 
-SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
+SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config, const ExecutorPool* executors) {
   return {.sessions = config.count(),
           .tenant_sessions = config.tenant_count(),
           .handles = config.handles(),
           .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
           .default_lease = absl::Milliseconds(config.default_lease_ms()),
-          .max_lease = absl::Milliseconds(config.max_lease_ms())};
+          .max_lease = absl::Milliseconds(config.max_lease_ms()),
+          .resident_changed = [executors](const std::string& device, int64_t more) {
+            const absl::StatusOr<DeviceExecutor*> executor = executors->Find(device);
+            if (executor.ok()) (*executor)->AddResident(more);
+          }};
 }
 
 std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamilies& families) {
@@ -249,6 +253,14 @@ ServerParts::~ServerParts() {
 }
 
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
+ServerParts::~ServerParts() {
+  // A call may have ended for its client while the thread that told it so is still in the lines behind.
+  compile_pool.reset();
+  sessions.reset();  // which tell executors of the memory that they let go
+  executors.reset();
+  alarms.reset();
+}
+
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
@@ -264,14 +276,6 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->executors = std::make_unique<ExecutorPool>();
   const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
                                  .pool_bytes = config.cpu().pool_bytes(),
-ServerParts::~ServerParts() {
-  // A call may have ended for its client while the thread that told it so is still in the lines behind.
-  compile_pool.reset();
-  sessions.reset();  // which tell executors of the memory that they let go
-  executors.reset();
-  alarms.reset();
-}
-
                                  .jit = CpuUseNamed(config.cpu().jit()),
                                  .epilogues = CpuUseNamed(config.cpu().epilogues()),
                                  .chain_block_bytes = config.cpu().chain_block_bytes(),
@@ -280,7 +284,7 @@ ServerParts::~ServerParts() {
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
                                                       config.compiler().niceness());
-  parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions()));
+  parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions(), parts->executors.get()));
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                             .collide = config.testing().collide_fingerprints(),

@@ -59,13 +59,11 @@ struct ServerParts {
   std::unique_ptr<const ServerFamilies> families;
   std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
+  std::unique_ptr<Alarms> alarms = std::make_unique<Alarms>();
   std::vector<std::unique_ptr<Backend>> backends;
-  ~ServerParts();
-
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it
   std::unique_ptr<CompilePool> compile_pool;
-  std::unique_ptr<Alarms> alarms = std::make_unique<Alarms>();
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;

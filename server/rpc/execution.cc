@@ -162,6 +162,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.tenant = request_->caller().tenant;
     run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
     run.started = started_;
+    for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
     if (!program_->is_tiny()) {  // what is refused is not worth decoding
       ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
       RETURN_IF_ERROR(executor->CheckRoom(run));
@@ -171,6 +172,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
                                                     request_->parts(), request_->caller().tenant, &copies_));
     if (claim_.session() != nullptr) {
       RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
+      run.resident_bytes += kept_.charged_bytes();
     }
     return run;
   }

@@ -31,6 +31,9 @@ class KeptResults {
   absl::Status Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments, const HandleClaim& claim,
                       absl::Span<const bool> writable);
 
+  // Of results that are to come.
+  int64_t charged_bytes() const { return charge_.bytes(); }
+
   // What the claim is to be fulfilled with. A result that is a resident tensor shares its memory; one in memory of its
   // own takes that; others are copied. `results` of the run become readers of what is kept. LIMIT_EXCEEDED where the
   // run has decided a size that does not fit.

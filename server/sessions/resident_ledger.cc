@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord::server {
 namespace {
@@ -42,6 +43,12 @@ void MemoryCharge::Release() {
 
 absl::StatusOr<MemoryCharge> ResidentLedger::Charge(absl::string_view tenant, absl::string_view device, int64_t bytes) {
   std::string tenant_key = ToKey(tenant), device_key = ToKey(device);
+  RETURN_IF_ERROR(Add(tenant_key, device_key, bytes));
+  if (changed_ != nullptr && bytes > 0) changed_(device_key, bytes);
+  return MemoryCharge(shared_from_this(), std::move(tenant_key), std::move(device_key), bytes);
+}
+
+absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::string& device_key, int64_t bytes) {
   MutexLock lock(&mutex_);
   const auto of_tenant = tenants_.find(tenant_key);
   const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
@@ -57,15 +64,18 @@ absl::StatusOr<MemoryCharge> ResidentLedger::Charge(absl::string_view tenant, ab
   }
   device_use.bytes += bytes;
   if (bytes > 0) tenants_[tenant_key] += bytes;
-  return MemoryCharge(shared_from_this(), std::move(tenant_key), std::move(device_key), bytes);
+  return absl::OkStatus();
 }
 
 void ResidentLedger::Release(const std::string& tenant, const std::string& device, int64_t bytes) {
-  MutexLock lock(&mutex_);
-  devices_[device].bytes -= bytes;
-  const auto of_tenant = tenants_.find(tenant);
-  of_tenant->second -= bytes;
-  if (of_tenant->second == 0) tenants_.erase(of_tenant);
+  {
+    MutexLock lock(&mutex_);
+    devices_[device].bytes -= bytes;
+    const auto of_tenant = tenants_.find(tenant);
+    of_tenant->second -= bytes;
+    if (of_tenant->second == 0) tenants_.erase(of_tenant);
+  }
+  if (changed_ != nullptr) changed_(device, -bytes);
 }
 
 void ResidentLedger::CountTensor(absl::string_view device, int64_t more) {

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_SESSIONS_RESIDENT_LEDGER_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -60,7 +61,11 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
     int64_t bytes = 0;
   };
 
-  explicit ResidentLedger(const Limits& limits) : limits_(limits) {}
+  // Told, under no lock, of every change of a device's bytes; thread-safe.
+  using Changed = std::function<void(const std::string& device, int64_t more)>;
+
+  explicit ResidentLedger(const Limits& limits, Changed changed = nullptr)
+      : limits_(limits), changed_(std::move(changed)) {}
 
   // LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
   absl::StatusOr<MemoryCharge> Charge(absl::string_view tenant, absl::string_view device, int64_t bytes);
@@ -72,9 +77,11 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
 
  private:
   friend class MemoryCharge;
+  absl::Status Add(const std::string& tenant, const std::string& device, int64_t bytes);
   void Release(const std::string& tenant, const std::string& device, int64_t bytes);
 
   const Limits limits_;
+  const Changed changed_;  // may be null
   mutable Mutex mutex_;
   std::map<std::string, int64_t, std::less<>> tenants_ ABSL_GUARDED_BY(mutex_);  // those with bytes
   std::map<std::string, DeviceUse, std::less<>> devices_ ABSL_GUARDED_BY(mutex_);

@@ -22,7 +22,7 @@ absl::Status UnknownSession() {
 SessionStore::SessionStore(const Limits& limits, std::function<Time()> clock)
     : limits_(limits),
       clock_(std::move(clock)),
-      ledger_(std::make_shared<ResidentLedger>(limits.memory)),
+      ledger_(std::make_shared<ResidentLedger>(limits.memory, limits.resident_changed)),
       thread_([this] { Loop(); }) {}
 
 SessionStore::~SessionStore() {

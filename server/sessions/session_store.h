@@ -57,6 +57,7 @@ class SessionStore {
     ResidentLedger::Limits memory;
     absl::Duration default_lease = absl::Minutes(10);
     absl::Duration max_lease = absl::Hours(24);
+    ResidentLedger::Changed resident_changed = nullptr;
   };
   struct Stats {
     int64_t sessions = 0;

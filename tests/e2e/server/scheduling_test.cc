@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/session_client.h"
 
 namespace tensord {
 namespace {
@@ -160,7 +161,7 @@ TEST_F(SchedulingTest, WhatIsCancelledInTheQueueIsAnsweredAtOnce) {
 TEST_F(SchedulingTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   Start();
   BlockedExecutor blocked(*server_);
-  program_->NoteRunTime(absl::Hours(1));
+  program_->NoteRunTime({}, absl::Hours(1));
   SubmitAs("default", 0);
   const v1::ErrorDetail detail = Refused(warm_, absl::Minutes(5));
   EXPECT_EQ(detail.reason(), "DEADLINE_UNREACHABLE");
@@ -172,7 +173,7 @@ TEST_F(SchedulingTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
 TEST_F(SchedulingTest, ALongWaitIsRefused) {
   Start({"scheduling.max_wait_ms=1000"});
   BlockedExecutor blocked(*server_);
-  program_->NoteRunTime(absl::Seconds(5));
+  program_->NoteRunTime({}, absl::Seconds(5));
   SubmitAs("default", 0);
   const v1::ErrorDetail detail = Refused(warm_);
   EXPECT_EQ(detail.reason(), "QUEUE_FULL");
@@ -180,6 +181,28 @@ TEST_F(SchedulingTest, ALongWaitIsRefused) {
   EXPECT_EQ(detail.limit_value(), 1000);
   EXPECT_EQ(detail.actual_value(), 5000);
   EXPECT_EQ(detail.retry_after().seconds(), 4);
+}
+
+// Sizes that the arguments decide are known as soon as these are.
+TEST_F(SchedulingTest, RunsOfProgramsWithOpenSizesAreExpectedToTakeTheirTimeToo) {
+  Start();
+  const std::vector<ConcreteType> large = {{DType::kF32, {16}}}, small = {{DType::kF32, {8}}};
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = DoubleGraph();
+  v1::CompileResponse compiled;
+  ASSERT_TRUE(Compile(server_->stub(), compile, &compiled).ok());
+  program_ = *server_->parts().cache->Find(*Fingerprint::FromHex(compiled.program().fingerprint()));
+  program_->NoteRunTime(large, absl::Hours(2));
+  EXPECT_EQ(program_->expected_time(large), absl::ZeroDuration()) << "the first run was bound, too";
+  program_->NoteRunTime(large, absl::Hours(1));
+  EXPECT_EQ(program_->expected_time(large), absl::Hours(1));
+  EXPECT_EQ(program_->expected_time(small), absl::ZeroDuration());
+  EXPECT_EQ(program_->expected_time({}), absl::ZeroDuration());
+  BlockedExecutor blocked(*server_);
+  SubmitAs("default", 0);
+  const v1::ErrorDetail detail = Refused(warm_, absl::Minutes(5));
+  EXPECT_EQ(detail.reason(), "DEADLINE_UNREACHABLE");
+  EXPECT_GT(detail.retry_after().seconds(), 0);
 }
 
 TEST_F(SchedulingTest, AFullQueueNamesItsLimitAndWhenToTryAgain) {
@@ -243,6 +266,66 @@ TEST_F(SchedulingTest, RunsThatDoNotFitTogetherRunOneAfterTheOther) {
   for (std::thread& call : calls) call.join();
   EXPECT_EQ(server_->executor().stats().promised_bytes, 0);
   EXPECT_EQ(server_->executor().stats().completed, 80);
+}
+
+// So many bytes of resident tensors, until the session is closed.
+std::shared_ptr<server::Session> Occupy(InProcessServer& server, int64_t bytes) {
+  const auto session = server.parts().sessions->Open("default", absl::Hours(1));
+  EXPECT_TRUE(session.ok());
+  const server::ResidentType type = {.device = "cpu:0", .type = {DType::kBool, {bytes}}, .order = Order::kColumnMajor};
+  EXPECT_TRUE((*session)->StartUpload("large", type, server.executor().backend()).ok());
+  return *session;
+}
+
+TEST_F(SchedulingTest, ResidentTensorsTakeMemoryFromRuns) {
+  Start();
+  const int64_t bytes = *program_->static_peak_bytes();
+  program_.reset();
+  Start({"cpu.memory_bytes=" + std::to_string(bytes + 1000)});
+  EXPECT_EQ(Refused(warm_).reason(), "");
+  auto session = Occupy(*server_, 1001);
+  const v1::ErrorDetail detail = Refused(warm_);
+  EXPECT_EQ(detail.reason(), "OUT_OF_MEMORY");
+  EXPECT_EQ(detail.limit(), "cpu.memory_bytes");
+  EXPECT_EQ(detail.limit_value(), bytes + 1000);
+  EXPECT_EQ(detail.actual_value(), bytes + 1001);
+  EXPECT_EQ(server_->Metric("tensord_resident_bytes", "cpu:0"), 1001);
+  EXPECT_TRUE(server_->parts().sessions->Close("default", session->id()).ok());
+  session.reset();
+  EXPECT_TRUE(WaitFor([this] { return server_->parts().sessions->stats().devices["cpu:0"].bytes == 0; }));
+  EXPECT_EQ(Refused(warm_).reason(), "");
+
+  // One that waits already does not hold up those after it.
+  BlockedExecutor blocked(*server_);
+  std::thread waiting([this] { EXPECT_EQ(Refused(warm_).reason(), "OUT_OF_MEMORY"); });
+  EXPECT_TRUE(WaitFor([this] { return server_->executor().stats().queued == 1; }));
+  session = Occupy(*server_, 1001);
+  blocked.Release();
+  waiting.join();
+}
+
+TEST_F(SchedulingTest, WhatARunReadsAndKeepsIsNotCountedTwice) {
+  Start();
+  constexpr int64_t kElements = 100000;
+  const std::vector<ConcreteType> types = {{DType::kF32, {kElements}}};
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = DoubleGraph();
+  v1::CompileResponse compiled;
+  ASSERT_TRUE(Compile(server_->stub(), compile, &compiled).ok());
+  program_ = *server_->parts().cache->Find(*Fingerprint::FromHex(compiled.program().fingerprint()));
+  const int64_t bytes = *program_->PeakBytes(types);
+  program_.reset();
+  Start({"cpu.memory_bytes=" + std::to_string(bytes)});
+  SessionClient session(*server_);
+  EXPECT_EQ(session.Put("x", std::vector<float>(kElements, 1)), "OK");
+  v1::ExecuteRequest request = session.Request(DoubleGraph());
+  AddHandle(&request, "x");
+  Keep(&request, "y");
+  EXPECT_EQ(session.Run(request), "OK");
+  EXPECT_EQ(session.Run(session.Request(DoubleGraph())), "ARGUMENT_COUNT");
+  v1::ExecuteRequest another = session.Request(DoubleGraph());
+  AddHandle(&another, "x");
+  EXPECT_EQ(session.Run(another), "OUT_OF_MEMORY") << "a result for which nothing is left beside x and y";
 }
 
 }  // namespace
