@@ -230,7 +230,8 @@ absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
   ASSIGN_OR_RETURN(broker_, MemoryBroker::Start(std::move(options), {.regions = parts_->regions.get(),
                                                                      .authenticator = parts_->authenticator.get(),
                                                                      .gate = parts_->gate.get(),
-                                                                     .refusals = parts_->broker_refusals.get()}));
+                                                                     .refusals = parts_->broker_refusals.get(),
+                                                                     .rates = parts_->rates.get()}));
   // Clients have folders of their own.
   parts_->service_parts.shared_memory_socket = std::filesystem::absolute(broker_->path()).string();
   parts_->log->Event(LogLevel::kInfo, "sharing memory", address->ToString());

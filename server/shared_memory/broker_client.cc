@@ -1,12 +1,12 @@
 #include "server/shared_memory/broker_client.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "proto/codec/error_codec.h"
 
 namespace tensord::server {
-namespace {
 
 BrokerRefusal KindOf(const absl::Status& status) {
   switch (status.code()) {
@@ -15,6 +15,8 @@ BrokerRefusal KindOf(const absl::Status& status) {
       return BrokerRefusal::kCaller;
     case absl::StatusCode::kUnavailable:
       return BrokerRefusal::kDraining;
+    case absl::StatusCode::kInternal:
+      return BrokerRefusal::kInternal;
     case absl::StatusCode::kResourceExhausted:
       return DetailOf(status)->reason == InfoOf(Refusal::kOutOfMemory).id ? BrokerRefusal::kMemory
                                                                           : BrokerRefusal::kLimit;
@@ -22,8 +24,6 @@ BrokerRefusal KindOf(const absl::Status& status) {
       return BrokerRefusal::kMalformed;
   }
 }
-
-}  // namespace
 
 BrokerClient::~BrokerClient() {
   for (const std::string& region : regions_) parts_.regions->Remove(region);
@@ -71,6 +71,7 @@ absl::StatusOr<BrokerClient::Answer> BrokerClient::Allocate(const std::string& a
   if (parts_.gate->snapshot().state != ServingState::kServing) {
     return Refuse(Refusal::kServerDraining, "the server gives no shared memory: it starts or shuts down");
   }
+  if (parts_.rates != nullptr) RETURN_IF_ERROR(parts_.rates->Admit(caller.tenant, absl::Now()));
   Answer answer;
   ASSIGN_OR_RETURN(answer.region, parts_.regions->Allocate(caller.tenant, size_bytes));
   regions_.insert(answer.region->id());

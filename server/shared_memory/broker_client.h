@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/admission/rate_limiter.h"
 #include "server/identity/authenticator.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/shared_memory/broker_refusals.h"
@@ -23,13 +24,17 @@ struct BrokerParts {
   const Authenticator* authenticator = nullptr;
   const CallGate* gate = nullptr;
   BrokerRefusals* refusals = nullptr;
+  RateLimiter* rates = nullptr;  // asking for memory counts as a call does; null: nothing is counted
 };
+
+// As what a refusal is counted.
+BrokerRefusal KindOf(const absl::Status& status);
 
 // Beyond it a packet is refused.
 inline constexpr size_t kMaxBrokerPacketBytes = size_t{16} << 10;
 
 // One connection to the broker, without its socket: answers packets, and owns the regions that it handed out, which go
-// with it. Any bytes are allowed. Confined to the broker's thread.
+// with it. Any bytes are allowed. Confined to one thread at a time, of the broker's.
 class BrokerClient {
  public:
   struct Answer {

@@ -9,10 +9,10 @@
 namespace tensord::server {
 
 // Why somebody got no shared memory.
-enum class BrokerRefusal : uint8_t { kUser, kCaller, kLimit, kMemory, kMalformed, kDraining };
+enum class BrokerRefusal : uint8_t { kUser, kCaller, kLimit, kMemory, kMalformed, kDraining, kInternal };
 
-inline constexpr std::array<const char*, 6> kBrokerRefusalNames = {"user",   "caller",    "limit",
-                                                                   "memory", "malformed", "draining"};
+inline constexpr std::array<const char*, 7> kBrokerRefusalNames = {"user",      "caller",   "limit",   "memory",
+                                                                   "malformed", "draining", "internal"};
 
 // How often, since the start. Thread-safe.
 class BrokerRefusals {

@@ -20,6 +20,8 @@ namespace tensord::server {
 namespace {
 
 constexpr int kWithoutDescriptorsMs = 100;
+// So many regions are made at once.
+constexpr int kAnsweringThreads = 4;
 
 absl::Status SystemError(absl::string_view what, const std::string& path) {
   return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
@@ -53,6 +55,9 @@ bool Send(int connection, BrokerClient::Answer answer) {
 absl::StatusOr<std::unique_ptr<MemoryBroker>> MemoryBroker::Start(Options options, const BrokerParts& parts) {
   std::unique_ptr<MemoryBroker> broker(new MemoryBroker(std::move(options), parts));
   RETURN_IF_ERROR(broker->Listen());
+  for (int i = 0; i < kAnsweringThreads; ++i) {
+    broker->answering_.emplace_back([self = broker.get()] { self->AnswerLoop(); });
+  }
   broker->thread_ = std::thread([self = broker.get()] { self->Loop(); });
   return broker;
 }
@@ -81,15 +86,19 @@ absl::Status MemoryBroker::Listen() {
 }
 
 MemoryBroker::~MemoryBroker() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  changed_.SignalAll();
   if (thread_.joinable()) {
-    const uint64_t one = 1;
-    while (write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
+    Wake();
     thread_.join();
   }
+  for (std::thread& thread : answering_) thread.join();
   parts_.regions->LeaveToClients();
-  for (auto& [connection, client] : clients_) {
-    client.reset();
+  for (auto& [connection, from] : clients_) {
+    from.client.reset();
     close(connection);
   }
   if (listener_ >= 0) {
@@ -103,23 +112,70 @@ void MemoryBroker::Loop() {
   std::vector<pollfd> waited;
   while (true) {
     waited = {{.fd = wake_, .events = POLLIN, .revents = 0}, {.fd = listener_, .events = POLLIN, .revents = 0}};
-    for (const auto& [connection, client] : clients_) {
-      waited.push_back({.fd = connection, .events = POLLIN, .revents = 0});
+    for (const auto& [connection, from] : clients_) {
+      if (!from.is_busy) waited.push_back({.fd = connection, .events = POLLIN, .revents = 0});
     }
     if (poll(waited.data(), waited.size(), -1) < 0) {
       if (errno == EINTR) continue;
       return;
     }
-    if (waited[0].revents != 0) return;
+    if (waited[0].revents != 0) {
+      uint64_t count = 0;
+      [[maybe_unused]] const ssize_t cleared = read(wake_, &count, sizeof(count));
+      MutexLock lock(&mutex_);
+      if (ending_) return;
+    }
+    TakeAnswered();
     for (size_t i = 2; i < waited.size(); ++i) {
       if (waited[i].revents == 0) continue;
       const auto client = clients_.find(waited[i].fd);
-      if (Serve(client->first, client->second.get())) continue;
-      const int connection = client->first;
-      clients_.erase(client);  // its regions first: who sees the end of the connection sees their end
-      close(connection);
+      if (!Read(client->first, &client->second)) HangUp(client);
     }
     if (waited[1].revents != 0) Accept();
+  }
+}
+
+void MemoryBroker::HangUp(Connections::iterator client) {
+  const int connection = client->first;
+  clients_.erase(client);  // its regions first: who sees the end of the connection sees their end
+  close(connection);
+}
+
+void MemoryBroker::Wake() {
+  const uint64_t one = 1;
+  while (write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void MemoryBroker::AnswerLoop() {
+  while (true) {
+    Request request;
+    {
+      MutexLock lock(&mutex_);
+      while (requests_.empty() && !ending_) changed_.Wait(&mutex_);
+      if (ending_) return;
+      request = std::move(requests_.front());
+      requests_.pop_front();
+    }
+    request.goes_on = Send(request.connection, request.client->Handle({request.packet.data(), request.packet.size()}));
+    {
+      MutexLock lock(&mutex_);
+      answered_.push_back(std::move(request));
+    }
+    Wake();
+  }
+}
+
+void MemoryBroker::TakeAnswered() {
+  std::vector<Request> answered;
+  {
+    MutexLock lock(&mutex_);
+    answered.swap(answered_);
+  }
+  for (const Request& request : answered) {
+    const auto client = clients_.find(request.connection);
+    client->second.is_busy = false;
+    if (!request.goes_on) HangUp(client);
   }
 }
 
@@ -150,7 +206,7 @@ void MemoryBroker::Accept() {
   std::string peer;
   absl::Status admitted = AdmitUser(connection, &peer);
   if (!admitted.ok()) {
-    parts_.refusals->Count(BrokerRefusal::kUser);
+    parts_.refusals->Count(absl::IsInternal(admitted) ? BrokerRefusal::kInternal : BrokerRefusal::kUser);
   } else if (static_cast<int64_t>(clients_.size()) >= options_.max_connections) {
     parts_.refusals->Count(BrokerRefusal::kLimit);
     admitted = RefuseLimit("shared_memory.connections", options_.max_connections,
@@ -161,15 +217,23 @@ void MemoryBroker::Accept() {
     close(connection);
     return;
   }
-  clients_[connection] = std::make_unique<BrokerClient>(parts_, std::move(peer));
+  clients_[connection].client = std::make_unique<BrokerClient>(parts_, std::move(peer));
 }
 
-bool MemoryBroker::Serve(int connection, BrokerClient* client) {
+bool MemoryBroker::Read(int connection, Connection* from) {
   // Descriptors that a client sends along are closed by the kernel: nobody takes them.
   const ssize_t received = recv(connection, packet_.data(), packet_.size(), MSG_DONTWAIT);
   if (received < 0) return errno == EAGAIN || errno == EINTR;
   if (received == 0) return false;
-  return Send(connection, client->Handle({packet_.data(), static_cast<size_t>(received)}));
+  from->is_busy = true;
+  {
+    MutexLock lock(&mutex_);
+    requests_.push_back({.connection = connection,
+                         .client = from->client.get(),
+                         .packet = {packet_.begin(), packet_.begin() + received}});
+  }
+  changed_.Signal();
+  return true;
 }
 
 }  // namespace tensord::server

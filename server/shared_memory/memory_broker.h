@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,14 +13,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
 #include "server/shared_memory/broker_client.h"
 
 namespace tensord::server {
 
 // Hands out shared memory over a unix socket to processes of this host: those of the server's own user, and of users
-// that are named. Owns the socket, the connections, and a thread that answers them one after the other. The regions of
-// a connection go when it is closed, by whichever side, also because its process was killed. Thread-safe. Its parts
-// must outlive it.
+// that are named. Owns the socket, the connections, a thread that reads from them, and a few that answer: taking a
+// region's pages takes long, and others need not wait for it. Each connection has one request answered at a time, in
+// the order in which they came. The regions of a connection go when it is closed, by whichever side, also because its
+// process was killed. Thread-safe. Its parts must outlive it.
 class MemoryBroker {
  public:
   struct Options {
@@ -45,16 +48,40 @@ class MemoryBroker {
   void Accept();
   // OK, or why this process gets nothing.
   absl::Status AdmitUser(int connection, std::string* peer) const;
-  // Reads what has come; whether the connection goes on.
-  bool Serve(int connection, BrokerClient* client);
+  struct Connection {
+    std::unique_ptr<BrokerClient> client;
+    bool is_busy = false;  // a request of it is being answered
+  };
+  // A request, and when it is answered, whether the connection goes on.
+  struct Request {
+    int connection = -1;
+    BrokerClient* client = nullptr;
+    std::vector<char> packet;
+    bool goes_on = false;
+  };
+
+  // Reads what has come, for a thread that answers; whether the connection goes on.
+  bool Read(int connection, Connection* from);
+  using Connections = std::map<int, Connection>;  // by socket
+
+  void HangUp(Connections::iterator client);
+  void AnswerLoop();
+  void TakeAnswered();
+  void Wake();
 
   const Options options_;
   const BrokerParts parts_;
   int listener_ = -1;
   int wake_ = -1;  // an event that ends the thread
   std::vector<char> packet_;
-  std::map<int, std::unique_ptr<BrokerClient>> clients_;  // by socket; the thread's
-  std::thread thread_;                                    // last: it uses everything above
+  Connections clients_;  // the reading thread's
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Request> answered_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> answering_;  // the threads last: they use everything above
+  std::thread thread_;
 };
 
 }  // namespace tensord::server

@@ -12,10 +12,13 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/base/fingerprint.h"
+#include "engine/base/refusal.h"
 #include "gtest/gtest.h"
+#include "server/shared_memory/broker_client.h"
 #include "tests/e2e/server/broker_socket.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/private_folder.h"
@@ -34,6 +37,14 @@ TEST(RegionStoreTest, RegionsOfAllTenantsAreCounted) {
   EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(third.status().message().find("shared_memory.regions"), absl::string_view::npos) << third.status();
   store.Remove((*second)->id());
+}
+
+TEST(BrokerRefusalTest, TheServersOwnFaultIsNotTheClients) {
+  using server::BrokerRefusal;
+  EXPECT_EQ(server::KindOf(Refuse(Refusal::kInternal, "no random numbers")), BrokerRefusal::kInternal);
+  EXPECT_EQ(server::KindOf(Refuse(Refusal::kMalformedMessage, "no packet")), BrokerRefusal::kMalformed);
+  EXPECT_EQ(server::KindOf(Refuse(Refusal::kOutOfMemory, "no pages")), BrokerRefusal::kMemory);
+  EXPECT_EQ(server::KindOf(Refuse(Refusal::kRateLimited, "too often")), BrokerRefusal::kLimit);
 }
 
 class MemoryBrokerTest : public ::testing::Test {
@@ -138,10 +149,14 @@ TEST_F(MemoryBrokerTest, EachLimitIsNamed) {
   EXPECT_EQ(broker.Allocate(4 * kMiB), "OK");
   EXPECT_EQ(broker.Allocate(4 * kMiB, "", &reply), "LIMIT_EXCEEDED");
   EXPECT_EQ(reply.error().detail().limit(), "shared_memory.bytes");
+  EXPECT_EQ(reply.error().detail().limit_value(), 6 * kMiB);
+  EXPECT_EQ(reply.error().detail().actual_value(), 8 * kMiB);
   EXPECT_EQ(broker.Allocate(1), "OK");
   EXPECT_EQ(broker.Allocate(1), "OK");
   EXPECT_EQ(broker.Allocate(1, "", &reply), "LIMIT_EXCEEDED");
   EXPECT_EQ(reply.error().detail().limit(), "shared_memory.tenant_regions");
+  EXPECT_EQ(reply.error().detail().limit_value(), 3);
+  EXPECT_EQ(reply.error().detail().actual_value(), 4);
   EXPECT_EQ(Refused("limit"), 4);
   EXPECT_EQ(server_->Metric("tensord_shared_memory_regions", ""), -1) << "no label";
 }
@@ -153,6 +168,8 @@ TEST_F(MemoryBrokerTest, ATenantsBytesAreLimited) {
   v1::SharedMemoryReply reply;
   EXPECT_EQ(two.Allocate(1, "", &reply), "LIMIT_EXCEEDED");
   EXPECT_EQ(reply.error().detail().limit(), "shared_memory.tenant_bytes");
+  EXPECT_EQ(reply.error().detail().limit_value(), kMiB);
+  EXPECT_GT(reply.error().detail().actual_value(), kMiB);
   one.Close();
   EXPECT_TRUE(WaitFor([&] { return two.Allocate(1) == "OK"; }));
 }
@@ -166,6 +183,8 @@ TEST_F(MemoryBrokerTest, ConnectionsAreLimited) {
   int descriptor = -1;
   const v1::SharedMemoryReply told = three.Read(&descriptor);
   EXPECT_EQ(told.error().detail().limit(), "shared_memory.connections");
+  EXPECT_EQ(told.error().detail().limit_value(), 2);
+  EXPECT_EQ(told.error().detail().actual_value(), 3);
   EXPECT_EQ(three.Read(&descriptor).ByteSizeLong(), 0u) << "and it is hung up on";
   EXPECT_EQ(one.Allocate(1), "OK");
 }
@@ -184,6 +203,37 @@ TEST_F(MemoryBrokerTest, BrokenPacketsAreAnsweredAndHurtNobody) {
   EXPECT_EQ(Stats().regions, 1);
   EXPECT_EQ(broker.Free(region.id()), "OK");
   EXPECT_EQ(Refused("malformed"), 4);
+}
+
+TEST_F(MemoryBrokerTest, ManyAskAtOnce) {
+  Start();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&, i] {
+      BrokerSocket broker(path());
+      for (int round = 0; round < 20; ++round) {
+        const BrokerSocket::Region region = broker.Take(kMiB * (i % 3 + 1));
+        EXPECT_EQ(region.bytes()[region.size_bytes() - 1], '\0');
+        if (round % 2 == 0) {
+          EXPECT_EQ(broker.Free(region.id()), "OK");
+        }
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(MemoryBrokerTest, ATenantAsksNoMoreOftenThanItMayCall) {
+  Start({"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=1"});
+  BrokerSocket broker(path());
+  v1::SharedMemoryReply reply;
+  // The second within the second; where the machine takes longer, others follow.
+  int asked = 0;
+  while (asked < 1000 && broker.Allocate(1, "", &reply) == "OK") ++asked;
+  EXPECT_EQ(reply.error().detail().reason(), "RATE_LIMITED");
+  EXPECT_EQ(reply.error().detail().limit(), "scheduling.tenant_requests_per_second");
+  EXPECT_EQ(Refused("limit"), 1);
 }
 
 TEST_F(MemoryBrokerTest, AsksForATokenWhereCallsDo) {
