@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
 #include "server/identity/identity_policy.h"
@@ -120,31 +121,41 @@ absl::Status Daemon::Check(const ServerConfig& config) {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Create(config));
+  RETURN_IF_ERROR(daemon->Serve());
+  return daemon;
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& config) {
   RETURN_IF_ERROR(Check(config));
   // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
   // polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   std::unique_ptr<Daemon> daemon(new Daemon(config));
-  RETURN_IF_ERROR(daemon->Listen());
+  ASSIGN_OR_RETURN(daemon->addresses_, ParseAddresses(config));
+  if (daemon->addresses_.empty()) {
+    ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
+    daemon->addresses_.push_back(std::move(address));
+  }
+  RETURN_IF_ERROR(PrepareSocketPaths(daemon->addresses_));  // before anything that takes long
+  daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
+  ASSIGN_OR_RETURN(daemon->parts_, Compose(config));
   return daemon;
 }
 
-absl::Status Daemon::Listen() {
-  ASSIGN_OR_RETURN(std::vector<ListenAddress> addresses, ParseAddresses(config_));
-  if (addresses.empty()) {
-    ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
-    addresses.push_back(std::move(address));
-  }
-  RETURN_IF_ERROR(PrepareSocketPaths(addresses));  // before anything that takes long
-  std::string files = FileWatch::StateOf(WatchedFiles(config_));
-  ASSIGN_OR_RETURN(parts_, Compose(config_));
+absl::Status Daemon::Serve() {
   if (!config_.metrics().empty()) {
     ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
   }
-
   parts_->service_parts.request_drain = [this](std::optional<absl::Duration> timeout) { RequestDrain(timeout); };
   parts_->gate->MoveTo(ServingState::kWarming);
+  RETURN_IF_ERROR(Listen());
+  RETURN_IF_ERROR(ListenForOperators());
   RETURN_IF_ERROR(WarmUp());
+  return BeginToServe();
+}
+
+absl::Status Daemon::Listen() {
   Health::EnableService();
   if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
@@ -157,40 +168,51 @@ absl::Status Daemon::Listen() {
   builder.RegisterService(parts_->compute_service.get());
   ASSIGN_OR_RETURN(std::optional<ListenAddress> shared_memory, ParseSharedMemoryAddress(config_));
   RETURN_IF_ERROR(ShareMemory(std::move(shared_memory)));
-  std::vector<int> ports(addresses.size(), 0);
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    builder.AddListeningPort(addresses[i].ToString(), CredentialsFor(addresses[i]), &ports[i]);
+  std::vector<int> ports(addresses_.size(), 0);
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    builder.AddListeningPort(addresses_[i].ToString(), CredentialsFor(addresses_[i]), &ports[i]);
   }
-  RETURN_IF_ERROR(PrepareSocketPaths(addresses));  // another server may have come while this one warmed up
   {
     const SocketMode mode(/*group=*/true);
     server_ = builder.BuildAndStart();
   }
   std::vector<std::string> missing;
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    if (ports[i] == 0) missing.push_back(addresses[i].ToString());
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    if (ports[i] == 0) missing.push_back(addresses_[i].ToString());
   }
   if (server_ == nullptr || !missing.empty()) {
     return CannotListen(absl::StrJoin(missing, ", "));
   }
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    ListenAddress bound = addresses[i];
+  health_ = std::make_unique<Health>(server_.get(), parts_->devices);
+  health_->SetServing(false);
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    ListenAddress bound = addresses_[i];
     if (!bound.is_unix()) bound.port = ports[i];
     grpc_addresses_.push_back(bound.ToString());
     parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
   }
-  RETURN_IF_ERROR(ListenForOperators());
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::BeginToServe() {
   reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get()));
   if (config_.reload().check_files_ms() > 0) {
     file_watch_ = std::make_unique<FileWatch>(
-        absl::Milliseconds(config_.reload().check_files_ms()), std::move(files),
+        absl::Milliseconds(config_.reload().check_files_ms()), std::move(files_),
         [reloader = reloader_.get()] { return WatchedFiles(reloader->running()); }, [this] { return ReloadFiles(); });
   }
-  health_ = std::make_unique<Health>(server_.get(), parts_->devices);
-  parts_->gate->MoveTo(ServingState::kServing);
+  std::optional<absl::StatusOr<ServerConfig>> kept;
+  {
+    MutexLock lock(&mutex_);
+    if (stop_requests_ > 0) return Refuse(Refusal::kCancelled, "the server is to stop before it is ready");
+    is_ready_ = true;
+    parts_->gate->MoveTo(ServingState::kServing);
+    kept = std::move(kept_reload_);
+  }
   health_->SetServing(true);
   notifier_.Ready(absl::StrCat("serves at ", absl::StrJoin(grpc_addresses_, ", ")));
   notifier_.Watch([this] { Probe(); });
+  if (kept.has_value()) Reload(*kept);
   return absl::OkStatus();
 }
 
@@ -241,13 +263,13 @@ absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
 absl::Status Daemon::WarmUp() {
   const ServiceParts& parts = parts_->service_parts;
   const absl::Time start = absl::Now();
-  const int64_t restored = RestorePrograms(parts, absl::Milliseconds(config_.program_cache().restore_ms()));
+  const int64_t restored = RestorePrograms(parts, absl::Milliseconds(config_.program_cache().restore_ms()), stop_);
   const v1::MemoryOrder order =
       config_.warm_up().order() == "row" ? v1::MEMORY_ORDER_ROW_MAJOR : v1::MEMORY_ORDER_COLUMN_MAJOR;
   for (const std::string& path : config_.warm_up().graphs()) {
-    const absl::Status warm = WarmUpGraph(parts, path, order);
+    const absl::Status warm = WarmUpGraph(parts, path, order, stop_);
     if (warm.ok()) continue;
-    if (config_.warm_up().required()) return warm;
+    if (config_.warm_up().required() || stop_.cancelled()) return warm;
     parts.log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
   }
   const bool has_work = parts.store != nullptr || config_.warm_up().graphs_size() > 0;
@@ -257,6 +279,11 @@ absl::Status Daemon::WarmUp() {
                                   " graphs of the list in ", absl::FormatDuration(absl::Now() - start)));
   }
   return absl::OkStatus();
+}
+
+bool Daemon::IsCompiling() const {
+  const CompilePool::Stats stats = parts_->compile_pool->stats();
+  return stats.queued + stats.running > 0;
 }
 
 void Daemon::Probe() const {
@@ -279,6 +306,13 @@ Daemon::~Daemon() {
 }
 
 void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
+  {
+    MutexLock lock(&mutex_);
+    if (!is_ready_) {
+      kept_reload_ = next;
+      return;
+    }
+  }
   if (!next.ok()) return TellReload(ReloadCause::kSignal, next.status(), "");
   const auto tell = [this](const Reloader::Outcome& outcome) {
     const std::string changed = absl::StrJoin(outcome.changed, ", ");
@@ -317,6 +351,7 @@ void Daemon::RequestStop() {
     if (stop_requests_ > 1) hurry_ = true;
   }
   requested_.SignalAll();
+  stop_.Cancel();
   if (parts_ != nullptr) parts_->gate->WakeWaiters();
 }
 
@@ -345,18 +380,20 @@ void Daemon::WaitOutGrace() {
 }
 
 void Daemon::Stop() {
+  bool was_ready = false;
   {
     MutexLock lock(&mutex_);
     if (stopped_) return;
     stopped_ = true;
+    was_ready = is_ready_;
   }
-  if (health_ == nullptr) return;  // it never served
-  parts_->log->Event(
-      LogLevel::kInfo, "stopping",
-      absl::StrCat("health says NOT_SERVING; calls are still taken for ", config_.drain().grace_ms(), " ms"));
+  if (health_ == nullptr) return;  // it never listened
+  const int64_t grace_ms = was_ready ? config_.drain().grace_ms() : 0;
+  parts_->log->Event(LogLevel::kInfo, "stopping",
+                     absl::StrCat("health says NOT_SERVING; calls are still taken for ", grace_ms, " ms"));
   notifier_.Stopping("ends the calls in progress");
   health_->SetServing(false);
-  if (config_.drain().grace_ms() > 0) WaitOutGrace();
+  if (grace_ms > 0) WaitOutGrace();
   parts_->gate->MoveTo(ServingState::kDraining);
   parts_->profiler->Stop();  // a call in progress that would go on for as long as it was asked to
   parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");

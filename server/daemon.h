@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/runtime/cancel_token.h"
 #include "server/compose.h"
 #include "server/config/reloader.h"
 #include "server/lifecycle/file_watch.h"
@@ -34,6 +35,11 @@ class Daemon {
   // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, one
   // beyond this machine without TLS that was not allowed, or where a file that the settings name cannot be used.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config);
+  // The same in two steps: a server that nobody can reach yet, but that may be told to stop or to reload,
+  static absl::StatusOr<std::unique_ptr<Daemon>> Create(const ServerConfig& config);
+  // and its way, once, to one that serves: it listens, and warms up. CANCELLED where it was to stop before it was
+  // ready.
+  absl::Status Serve();
   // What Start would refuse of a configuration before it does anything.
   static absl::Status Check(const ServerConfig& config);
   // Stops at once where RunUntilStopped did not.
@@ -51,6 +57,9 @@ class Daemon {
   // What it was started with.
   const ServerConfig& config() const { return config_; }
 
+  // Whether graphs are being compiled, or wait for it: the destructor waits for these, also where nobody else does.
+  bool IsCompiling() const;
+
   // The first time: drain. Again: do not wait any longer.
   void RequestStop();
   // Drains, and waits that long for calls in progress instead of the configured time.
@@ -58,7 +67,7 @@ class Daemon {
 
   // Takes a configuration that was read again, and the files that it names: everything that can change without a
   // restart, or nothing where something is wrong, which the log and a metric then say. `next` may be the error of
-  // reading.
+  // reading. Kept until the server is ready.
   void Reload(const absl::StatusOr<ServerConfig>& next);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
@@ -68,7 +77,9 @@ class Daemon {
  private:
   explicit Daemon(const ServerConfig& config) : config_(config) {}
 
+  // Opens the listeners: from now on health answers that the server does not serve, and calls are refused.
   absl::Status Listen();
+  absl::Status BeginToServe();
   // The server of tensord.v1.Admin, where one is configured.
   absl::Status ListenForOperators();
   // Begins to hand out shared memory, where that is configured; before the first call can come.
@@ -86,6 +97,8 @@ class Daemon {
   void WaitOutGrace();
 
   const ServerConfig config_;
+  std::vector<ListenAddress> addresses_;  // as configured
+  std::string files_;                     // what those that are watched were before they were read
   std::unique_ptr<ServerParts> parts_;
   std::unique_ptr<Reloader> reloader_;
   std::string refused_files_;              // why the last look refused them, told once; the watch's
@@ -103,11 +116,14 @@ class Daemon {
   ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};
 
   std::atomic<bool> hurry_{false};
+  CancelToken stop_;  // set by the first request to stop
   Mutex mutex_;
   CondVar requested_;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Duration> drain_timeout_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_ready_ ABSL_GUARDED_BY(mutex_) = false;  // it was once
+  std::optional<absl::StatusOr<ServerConfig>> kept_reload_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -53,6 +53,17 @@ void SayLastWord(int signal) {
   line.WriteTo(STDERR_FILENO);
 }
 
+// Waits for the orderly end. What still compiles then has nobody to answer, and may take longer than whoever stops the
+// server waits.
+int End(Daemon* daemon) {
+  daemon->RunUntilStopped();
+  if (daemon->IsCompiling()) {
+    daemon->parts().log->Flush();
+    _exit(0);
+  }
+  return 0;
+}
+
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
@@ -62,17 +73,19 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   // Before the daemon starts: its manager may send a signal as soon as it hears that the server is ready, and a start
   // takes a while.
   StopSignals signals;
-  absl::StatusOr<std::unique_ptr<Daemon>> started = Daemon::Start(config);
-  if (!started.ok()) return Complain(started.status());
-  daemon = *std::move(started);
+  absl::StatusOr<std::unique_ptr<Daemon>> created = Daemon::Create(config);
+  if (!created.ok()) return Complain(created.status());
+  daemon = *std::move(created);
   crash_recorder = daemon->parts().recorder.get();
   signals.Deliver([&daemon] { daemon->RequestStop(); },
                   [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
+  const absl::Status serves = daemon->Serve();
+  if (!serves.ok() && !absl::IsCancelled(serves)) return Complain(serves);
+  if (!serves.ok()) return End(daemon.get());
   for (const std::string& address : daemon->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
   if (!daemon->metrics_address().empty()) Print(absl::StrCat("listening metrics ", daemon->metrics_address(), "\n"));
   if (!daemon->admin_address().empty()) Print(absl::StrCat("listening admin ", daemon->admin_address(), "\n"));
-  daemon->RunUntilStopped();
-  return 0;
+  return End(daemon.get());
 }
 
 int Main(const std::vector<std::string>& arguments) {

@@ -165,6 +165,14 @@ void Log::Push(LogLevel level, std::string text) {
   if (urgent) wake_.Signal();
 }
 
+void Log::Flush() {
+  MutexLock lock(&mutex_);
+  const int64_t write = writes_ + 1;
+  urgent_ = true;
+  wake_.Signal();
+  while (ends_ < write && !stopping_) written_.Wait(&mutex_);
+}
+
 void Log::WriteLoop() {
   std::vector<Line> lines;
   bool stopping = false;
@@ -175,6 +183,7 @@ void Log::WriteLoop() {
       while (!stopping_ && !urgent_ && wake_.WaitUntil(&mutex_, until)) {
       }
       std::swap(lines, waiting_);
+      ++writes_;
       urgent_ = false;
       stopping = stopping_;
     }
@@ -183,6 +192,11 @@ void Log::WriteLoop() {
     }
     if (!lines.empty()) logger_->flush();
     lines.clear();
+    {
+      MutexLock lock(&mutex_);
+      ++ends_;
+    }
+    written_.SignalAll();
   }
 }
 

@@ -66,6 +66,8 @@ class Log {
   void Request(const RequestRecord& record);
 
   int64_t dropped_lines() const;
+  // Waits until what was told before is written.
+  void Flush();
 
  private:
   struct Line {
@@ -84,7 +86,10 @@ class Log {
   mutable Mutex mutex_;
   CondVar wake_;
   std::vector<Line> waiting_ ABSL_GUARDED_BY(mutex_);
+  CondVar written_;
   bool urgent_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;  // that were begun, each of all that waited
+  int64_t ends_ ABSL_GUARDED_BY(mutex_) = 0;    // that are over
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread writer_;  // last: it uses everything above

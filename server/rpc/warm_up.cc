@@ -28,51 +28,97 @@ absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
   return wire::ParseGraph(contents.str(), format);
 }
 
-// Compiles on the pool, and waits.
-absl::Status CompileGraph(const ServiceParts& parts, const v1::Graph& graph, v1::MemoryOrder order) {
+// Something that comes on another thread, and who waits for it. Shared by both; thread-safe.
+template <typename Result>
+class Awaited {
+ public:
+  void Come(Result result) {
+    MutexLock lock(&mutex_);
+    result_ = std::move(result);
+    changed_.SignalAll();
+  }
+  // Nothing where the server is to stop first.
+  std::optional<Result> Wait(const CancelToken& stop) {
+    const CancelToken::Listener listener = stop.Listen([this] {
+      MutexLock lock(&mutex_);
+      changed_.SignalAll();
+    });
+    std::optional<Result> result;
+    {
+      MutexLock lock(&mutex_);
+      while (!result_.has_value() && !stop.cancelled()) changed_.Wait(&mutex_);
+      result = std::move(result_);
+    }
+    stop.Forget(listener);
+    return result;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What the work makes of it, done on the pool; nothing where the server is to stop first.
+template <typename Result, typename Work>
+std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop, const Work& work) {
+  const auto awaited = std::make_shared<Awaited<Result>>();
+  const bool taken = parts.compile_pool->Submit([awaited, work] {
+    try {
+      work(awaited);
+    } catch (const std::exception& error) {  // out of memory
+      awaited->Come(Refuse(Refusal::kInternal, error.what()));
+    }
+  });
+  if (!taken) return Result(parts.compile_pool->RefuseFull());
+  return awaited->Wait(stop);
+}
+
+using AwaitedStatus = std::shared_ptr<Awaited<absl::Status>>;
+
+// Tells `awaited` some time.
+absl::Status CompileGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order,
+                          const AwaitedStatus& awaited) {
+  ASSIGN_OR_RETURN(const v1::Graph graph, ReadGraph(path));
   v1::CompileOptions options;
   options.set_order(order);
   ASSIGN_OR_RETURN(ProgramJob decoded, DecodeJob(parts, graph, options));
   ProgramKey key = MakeProgramKey(decoded.graph, decoded.settings);
   const auto job = std::make_shared<ProgramJob>(std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  Mutex mutex;
-  CondVar changed;
-  std::optional<absl::Status> outcome;
   parts.cache->GetOrCompile(
       std::move(key), [&parts, job, fingerprint] { return CompileJob(parts, job.get(), fingerprint); },
-      [&](absl::StatusOr<ProgramCache::Found> found) {
-        MutexLock lock(&mutex);
-        outcome = found.status();
-        changed.SignalAll();
-      });
-  MutexLock lock(&mutex);
-  while (!outcome.has_value()) changed.Wait(&mutex);
-  return *outcome;
+      [awaited](const absl::StatusOr<ProgramCache::Found>& found) { awaited->Come(found.status()); });
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order) {
-  const absl::StatusOr<v1::Graph> graph = ReadGraph(path);
-  const absl::Status status = graph.ok() ? CompileGraph(parts, *graph, order) : graph.status();
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("graph ", path, ": ", status.message()));
+absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1::MemoryOrder order,
+                         const CancelToken& stop) {
+  const std::optional<absl::Status> status =
+      OnPool<absl::Status>(parts, stop, [&parts, path, order](const AwaitedStatus& awaited) {
+        const absl::Status begun = CompileGraph(parts, path, order, awaited);
+        if (!begun.ok()) awaited->Come(begun);
+      });
+  if (!status.has_value()) return Refuse(Refusal::kCancelled, "the server is to stop before it has warmed up");
+  if (status->ok()) return *status;
+  return absl::Status(status->code(), absl::StrCat("graph ", path, ": ", status->message()));
 }
 
-int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time) {
+int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, const CancelToken& stop) {
   if (parts.store == nullptr || most_time <= absl::ZeroDuration()) return 0;
   const absl::Time until = absl::Now() + most_time;
   int64_t count = 0;
   for (const Fingerprint& fingerprint : parts.store->List()) {
     if (absl::Now() >= until) break;
-    absl::StatusOr<ProgramCache::Restored> restored = [&]() -> absl::StatusOr<ProgramCache::Restored> {
-      try {
-        return RestoreProgram(parts, fingerprint);
-      } catch (const std::exception& error) {  // out of memory
-        return Refuse(Refusal::kInternal, error.what());
-      }
-    }();
+    using Restored = absl::StatusOr<ProgramCache::Restored>;
+    std::optional<Restored> come =
+        OnPool<Restored>(parts, stop, [&parts, fingerprint](const std::shared_ptr<Awaited<Restored>>& awaited) {
+          awaited->Come(RestoreProgram(parts, fingerprint));
+        });
+    if (!come.has_value()) break;
+    Restored restored = *std::move(come);
     if (!restored.ok()) {
       parts.log->Event(LogLevel::kWarning, "program not restored",
                        absl::StrCat(fingerprint.ToHex(), ": ", restored.status().message()));

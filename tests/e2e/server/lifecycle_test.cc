@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,6 +78,76 @@ TEST(HealthTest, WatchSeesTheDrain) {
   server.WaitUntilStopped();
   EXPECT_EQ(server.parts().gate->snapshot().state, server::ServingState::kStopped);
   EXPECT_NE(access(server.socket_path().c_str(), F_OK), 0) << "the socket goes with the server";
+}
+
+class WarmingTest : public ::testing::Test {
+ protected:
+  // A server whose compiler does not get to its graphs.
+  void SetUp() override {
+    const std::string graph = folder_.path() + "/graph.pbtxt";
+    std::ofstream(graph) << SmallAdd().DebugString();
+    ServerConfig config;
+    config.mutable_log()->set_level("off");
+    for (const std::string& setting : {"listen=unix:" + folder_.path() + "/s", "warm_up.graphs=" + graph,
+                                       std::string("warm_up.order=column"), std::string("compiler.threads=1")}) {
+      ASSERT_TRUE(server::SetConfigField(setting, &config).ok());
+    }
+    auto created = Daemon::Create(config);
+    ASSERT_TRUE(created.ok()) << created.status();
+    daemon_ = *std::move(created);
+    ASSERT_TRUE(daemon_->parts().compile_pool->Submit([released = release_.get_future().share()] { released.wait(); }));
+    channel_ = grpc::CreateChannel("unix:" + folder_.path() + "/s", grpc::InsecureChannelCredentials());
+    serving_ = std::async(std::launch::async, [this] { return daemon_->Serve(); });
+  }
+  void TearDown() override {
+    daemon_.reset();
+    std::filesystem::remove(folder_.path() + "/graph.pbtxt");
+  }
+  std::string Health() {
+    return CallRaw(channel_, "grpc.health.v1.Health/Check", HealthRequest("tensord.v1.Compute")).bytes;
+  }
+
+  TemporaryFolder folder_;
+  std::promise<void> release_;
+  std::unique_ptr<Daemon> daemon_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::future<absl::Status> serving_;
+};
+
+TEST_F(WarmingTest, HealthAnswersAndCallsWaitForTheEnd) {
+  EXPECT_TRUE(WaitFor([this] { return Health() == kNotServing; }));
+  const auto stub = v1::Compute::NewStub(channel_);
+  v1::CompileRequest request;
+  *request.mutable_graph() = SmallAdd();
+  v1::CompileResponse response;
+  const grpc::Status refused = Compile(*stub, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.error_message(), HasSubstr("warming up"));
+  release_.set_value();
+  EXPECT_TRUE(serving_.get().ok());
+  EXPECT_EQ(Health(), kServing);
+  EXPECT_TRUE(Compile(*stub, request, &response).ok());
+  EXPECT_EQ(daemon_->parts().cache->stats().compiled, 1) << "it was the warm one";
+}
+
+TEST_F(WarmingTest, ARequestToStopEndsIt) {
+  EXPECT_TRUE(WaitFor([this] { return Health() == kNotServing; }));
+  daemon_->RequestStop();
+  EXPECT_TRUE(absl::IsCancelled(serving_.get())) << "the compiler is still busy";
+  daemon_->RunUntilStopped();
+  EXPECT_TRUE(daemon_->IsCompiling());
+  EXPECT_EQ(daemon_->parts().gate->snapshot().state, server::ServingState::kStopped);
+  release_.set_value();
+}
+
+TEST_F(WarmingTest, AReloadIsKeptUntilItIsReady) {
+  ServerConfig next = daemon_->config();
+  next.mutable_log()->set_level("error");
+  daemon_->Reload(next);
+  EXPECT_FALSE(daemon_->parts().log->Logs(server::LogLevel::kError));
+  release_.set_value();
+  EXPECT_TRUE(serving_.get().ok());
+  EXPECT_TRUE(daemon_->parts().log->Logs(server::LogLevel::kError));
 }
 
 TEST(DrainTest, TheGraceStillTakesCalls) {

@@ -243,7 +243,7 @@ TEST_F(ProcessLifeTest, TellsItsManagerHowItIs) {
 }
 
 // A graph that the server reads from a pipe holds its start up until the test has sent what it wants.
-TEST_F(ProcessLifeTest, SignalsDuringTheStartWaitForIt) {
+TEST_F(ProcessLifeTest, DuringTheStartAReloadIsKeptAndAStopEndsIt) {
   std::string json;
   ASSERT_TRUE(google::protobuf::util::MessageToJsonString(LargeSum(), &json).ok());
   const std::string pipe = folder_.path() + "/sum.json";
@@ -252,15 +252,14 @@ TEST_F(ProcessLifeTest, SignalsDuringTheStartWaitForIt) {
   const std::string config = files.Write("config", "limits { default_deadline_ms: 1000 }");
   const std::vector<std::string> flags = {"--listen=" + Target(), "--log-level=off", "--config=" + config,
                                           "--set=warm_up.graphs=" + pipe};
-  const auto start_and_send = [&](Process& server, int signal) {
-    std::ofstream graph(pipe);  // opens when the server reads it
-    files.Write("config", "limits { default_deadline_ms: 2000 }");
-    server.Signal(signal);
-    graph << json;
-  };
   {
     Process server(flags);
-    start_and_send(server, SIGHUP);
+    {
+      std::ofstream graph(pipe);  // opens when the server reads it
+      files.Write("config", "limits { default_deadline_ms: 2000 }");
+      server.Signal(SIGHUP);
+      graph << json;
+    }
     ASSERT_THAT(server.Line(), StartsWith("listening grpc"));
     const auto stub = Dial(Target());
     EXPECT_TRUE(WaitFor([&] {
@@ -276,9 +275,11 @@ TEST_F(ProcessLifeTest, SignalsDuringTheStartWaitForIt) {
     EXPECT_EQ(server.Wait(), 0);
   }
   Process server(flags);
-  start_and_send(server, SIGTERM);
-  EXPECT_THAT(server.Line(), StartsWith("listening grpc"));
+  const std::ofstream graph(pipe);  // of which nothing ever comes
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Line(), "") << "it never was ready";
   EXPECT_EQ(server.Wait(), 0);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/s")) << "the socket goes with the server";
 }
 
 TEST_F(ProcessLifeTest, WarmsUpAListBeforeItIsReady) {
