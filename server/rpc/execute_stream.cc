@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "server/observe/flight_recorder.h"
 #include "server/rpc/execution.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/streamed_request.h"
+#include "server/tracing/tracer.h"
 
 namespace tensord::server {
 
@@ -113,21 +115,40 @@ void ExecuteStream::Take() {
   });
 }
 
-void ExecuteStream::Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id) {
+void ExecuteStream::Answer(Response response, uint64_t id, bool owns_id) {
   {
     MutexLock lock(&mutex_);
     if (owns_id) ids_.erase(id);
-    responses_.push_back({.bytes = std::move(response), .place = place});
+    responses_.push_back(std::move(response));
   }
   Step();
 }
 
+void ExecuteStream::Tell(RequestRecord* record) const {
+  const ServiceParts& parts = call_.parts();
+  record->stages.End(Stage::kSend);
+  record->total = record->stages.Total();
+  parts.metrics->StreamedExecuteEnded(*record);
+  if (parts.log->LogsRequests()) {
+    record->peer = peer_;
+    parts.log->Request(*record);
+  }
+  parts.recorder->Request(*record);
+  if (parts.tracer != nullptr) parts.tracer->Ended(*record);
+}
+
 void ExecuteStream::OnWriteDone(bool ok) {
   if (!ok) call_.cancel()->Cancel();
+  RequestRecord sent;
+  {
+    MutexLock lock(&mutex_);
+    sent = std::move(being_sent_.record);
+  }
+  Tell(&sent);
   {
     MutexLock lock(&mutex_);
     writing_ = false;
-    LeaveLocked(being_sent_);
+    LeaveLocked(being_sent_.place);
     outgoing_.Clear();
     if (!ok) broken_ = true;
   }
@@ -163,13 +184,16 @@ ExecuteStream::Action ExecuteStream::NextLocked() {
   if (finished_) return Action::kNone;
   if (broken_) {
     EndLocked(Refuse(Refusal::kCancelled, "the client is gone"));
-    for (const Response& response : responses_) LeaveLocked(response.place);
+    for (Response& response : responses_) {
+      Tell(&response.record);
+      LeaveLocked(response.place);
+    }
     responses_.clear();
   }
   if (!writing_ && !responses_.empty()) {
     writing_ = true;
     outgoing_.Swap(&responses_.front().bytes);
-    being_sent_ = responses_.front().place;
+    being_sent_ = std::move(responses_.front());
     responses_.pop_front();
     call_.record().sent_bytes += static_cast<int64_t>(outgoing_.Length());
     return Action::kWrite;

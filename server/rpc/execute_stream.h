@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/observe/request_record.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/served_call.h"
 
@@ -52,6 +53,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   struct Response {
     grpc::ByteBuffer bytes;
     Place place;
+    RequestRecord record;  // of the request, until its response is sent
   };
   enum class Action : uint8_t { kNone, kRead, kWrite, kFinish };
 
@@ -64,7 +66,9 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Take();
   absl::StatusOr<ReceivedExecute> Receive(grpc::ByteBuffer* bytes) const;
   // A request's answer. `id` is free again, unless it was another's.
-  void Answer(grpc::ByteBuffer response, const Place& place, uint64_t id, bool owns_id);
+  void Answer(Response response, uint64_t id, bool owns_id);
+  // Counts a request whose response is sent, or will never be, and writes its line in the log.
+  void Tell(RequestRecord* record) const;
 
   // Does what is to be done next with gRPC, until there is nothing. Whoever comes while another thread does that leaves
   // it to that thread.
@@ -92,7 +96,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   int64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_set<uint64_t> ids_ ABSL_GUARDED_BY(mutex_);  // of the requests that have no answer yet
   std::deque<Response> responses_ ABSL_GUARDED_BY(mutex_);     // ready to be sent
-  Place being_sent_ ABSL_GUARDED_BY(mutex_);
+  Response being_sent_ ABSL_GUARDED_BY(mutex_);                // but for its bytes, which are gRPC's
 };
 
 }  // namespace tensord::server

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec/error_codec.h"
-#include "server/observe/flight_recorder.h"
 #include "server/tracing/tracer.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -34,20 +33,12 @@ void StreamedRequest::Fail(const absl::Status& status) {
 
 void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
   record_.sent_bytes = static_cast<int64_t>(bytes.Length());
-  record_.total = record_.stages.Total();
-  parts().metrics->StreamedExecuteEnded(record_);
-  if (parts().log->LogsRequests()) {
-    record_.peer = stream_->peer_;
-    parts().log->Request(record_);
-  }
-  parts().recorder->Request(record_);
-  if (parts().tracer != nullptr) parts().tracer->Ended(record_);
   const std::shared_ptr<ExecuteStream> stream = stream_;
-  const ExecuteStream::Place place = place_;
+  ExecuteStream::Response response = {.bytes = std::move(bytes), .place = place_, .record = std::move(record_)};
   const uint64_t id = id_;
   const bool owns_id = owns_id_;
   delete this;
-  stream->Answer(std::move(bytes), place, id, owns_id);
+  stream->Answer(std::move(response), id, owns_id);
 }
 
 }  // namespace tensord::server

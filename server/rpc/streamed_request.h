@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// One request of an ExecuteStream, from its arrival until its response is handed to the stream, which counts it and
-// writes its line in the log. Owns itself, as RpcRequest says.
+// One request of an ExecuteStream, from its arrival until its response is handed to the stream, which tells of it when
+// that is sent. Owns itself, as RpcRequest says.
 class StreamedRequest final : public RpcRequest {
  public:
   // `owns_id`: no other request in flight has it. `stages`: those that it went through until now.

@@ -458,5 +458,26 @@ TEST(ExecuteStreamTest, ManyStreamsOfOneSessionAtOnce) {
   EXPECT_TRUE(NothingIsLeft(server));
 }
 
+TEST(ExecuteStreamTest, WhatTheTransportTakesForAResponseIsAStageOfItsRequest) {
+  InProcessServer server;
+  const v1::ExecuteRequest warm = WarmRequest(server.stub(), LargeSum(), {FloatTensor(Ones(16), {16})});
+  Pipeline pipeline(server.stub());
+  pipeline.Send(warm, 1);
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  const auto sent = [&server] {
+    uint64_t count = 0;
+    for (const prometheus::MetricFamily& family : server.parts().metrics->registry()->Collect()) {
+      if (family.name != "tensord_execute_stage_seconds") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        for (const prometheus::ClientMetric::Label& label : metric.label) {
+          if (label.value == "send") count += metric.histogram.sample_count;
+        }
+      }
+    }
+    return count;
+  };
+  EXPECT_TRUE(WaitFor([&] { return sent() == 1; }));
+}
+
 }  // namespace
 }  // namespace tensord
