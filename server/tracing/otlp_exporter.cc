@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/tracing/otlp_retry.h"
 #include "server/tracing/otlp_spans.h"
 
 namespace tensord::server {
@@ -17,21 +18,6 @@ namespace {
 
 constexpr char kMethod[] = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-
-// What OTLP lets clients send again.
-bool IsRetryable(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::CANCELLED:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::ABORTED:
-    case grpc::StatusCode::OUT_OF_RANGE:
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DATA_LOSS:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -50,6 +36,13 @@ absl::Duration Jittered(absl::Duration pause) {
   return pause * std::uniform_real_distribution<double>(0.75, 1.25)(random);
 }
 
+std::shared_ptr<grpc::Channel> ChannelTo(const OtlpExporter::Options& options) {
+  grpc::ChannelArguments arguments;
+  // A proxy elsewhere does not know what is on this machine.
+  if (options.is_local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(options.target, options.credentials, arguments);
+}
+
 }  // namespace
 
 OtlpExporter::OtlpExporter(Options options, SpanQueue* queue, TraceMetrics* metrics, Log* log)
@@ -57,7 +50,7 @@ OtlpExporter::OtlpExporter(Options options, SpanQueue* queue, TraceMetrics* metr
       queue_(queue),
       metrics_(metrics),
       log_(log),
-      stub_(grpc::CreateChannel(options_.target, options_.credentials)),
+      stub_(ChannelTo(options_)),
       thread_([this] { Loop(); }) {}
 
 OtlpExporter::~OtlpExporter() { Finish(absl::InfinitePast()); }
@@ -120,9 +113,13 @@ void OtlpExporter::Send(const std::vector<TracedRequest>& batch) {
       return metrics_->SpansExported(spans - refused);
     }
     if (IsOver()) return metrics_->SpansDropped(SpanLoss::kShutdown, spans);
-    if (!IsRetryable(status.error_code())) return metrics_->SpansDropped(SpanLoss::kRefused, spans);
-    if (absl::Now() + pause > give_up) return metrics_->SpansDropped(SpanLoss::kUnavailable, spans);
-    if (!Pause(Jittered(pause))) return metrics_->SpansDropped(SpanLoss::kShutdown, spans);
+    const OtlpRetry retry = RetryOf(status);
+    if (!retry.may_repeat) return metrics_->SpansDropped(SpanLoss::kRefused, spans);
+    // Not before the collector's own time, which it may well give to all alike.
+    const absl::Duration least = retry.delay.value_or(absl::ZeroDuration());
+    if (absl::Now() + std::max(pause, least) > give_up) return metrics_->SpansDropped(SpanLoss::kUnavailable, spans);
+    if (!Pause(retry.delay.has_value() ? least + Jittered(options_.first_pause) / 4 : Jittered(pause)))
+      return metrics_->SpansDropped(SpanLoss::kShutdown, spans);
   }
 }
 

@@ -28,6 +28,7 @@ class OtlpExporter {
  public:
   struct Options {
     std::string target;
+    bool is_local = false;  // the collector is on this machine: no proxy of the environment is asked
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     std::vector<std::pair<std::string, std::string>> metadata;
     std::string service_name;

@@ -81,6 +81,7 @@ absl::StatusOr<Tracer::Options> LoadTracerOptions(const ServerConfig::Tracing& c
   if (!absl::StartsWith(exporter.target, "unix:") && !absl::StrContains(exporter.target, ":")) {
     return Wrong("endpoint", "is \"host:port\" or \"unix:/path\"");
   }
+  exporter.is_local = IsOnThisMachine(exporter.target);
   ASSIGN_OR_RETURN(exporter.credentials, CredentialsOf(config));
   if (!config.headers().empty()) {
     if (!config.tls() && !IsOnThisMachine(config.endpoint())) {

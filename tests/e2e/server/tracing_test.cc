@@ -1,5 +1,6 @@
 // Traced calls, from a client's traceparent to the spans that a collector gets.
 
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -211,6 +212,51 @@ TEST_F(TracingTest, ACollectorThatIsBusyIsTriedAgain) {
   EXPECT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
   EXPECT_EQ(collector.exports(), 3);
   EXPECT_EQ(server.Metric("tensord_trace_spans_dropped_total", "unavailable"), 0);
+}
+
+// google.rpc.Status{details: [google.rpc.RetryInfo{retry_delay: 10 ms}]}.
+std::string RetryAfterTenMs() {
+  otlp::RetryInfo info;
+  info.mutable_retry_delay()->set_nanos(10'000'000);
+  otlp::CallStatus details;
+  details.add_details()->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
+  details.mutable_details(0)->set_value(info.SerializeAsString());
+  return details.SerializeAsString();
+}
+
+TEST_F(TracingTest, ACollectorThatIsFullIsTriedAgainWhenItSaysSo) {
+  const Collector collector(Address(), [](int number, otlp::ExportTraceServiceResponse*) {
+    if (number == 0) return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", RetryAfterTenMs());
+    return number == 1 ? grpc::Status::OK : grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full for ever");
+  });
+  InProcessServer server(Settings());
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  EXPECT_TRUE(WaitFor([&] { return !collector.spans().empty(); }));
+  EXPECT_EQ(server.Metric("tensord_trace_spans_dropped_total", "refused"), 0);
+  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_trace_spans_dropped_total", "refused") > 0; }));
+  EXPECT_EQ(collector.exports(), 3) << "without a time it is not tried again";
+}
+
+// The environment of this process, with a proxy at which nobody listens.
+class DeadProxy {
+ public:
+  DeadProxy() { setenv("http_proxy", "http://127.0.0.1:1", 1); }
+  ~DeadProxy() { unsetenv("http_proxy"); }
+};
+
+TEST_F(TracingTest, NoProxyCatchesACollectorOfThisMachine) {
+  const Collector collector("127.0.0.1:0");
+  const DeadProxy proxy;
+  InProcessServer server(
+      {"tracing.endpoint=127.0.0.1:" + std::to_string(collector.port()), "tracing.batch_ms=1", "tracing.retry_ms=0"});
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(Run(server, LargeRequest(), Traceparent("01"), &response).ok());
+  EXPECT_TRUE(WaitFor([&] {
+    return server.Metric("tensord_trace_spans_dropped_total", "unavailable") > 0 || !collector.spans().empty();
+  }));
+  EXPECT_FALSE(collector.spans().empty());
 }
 
 TEST_F(TracingTest, WhatTheCollectorDoesNotWantIsCounted) {
