@@ -1,5 +1,6 @@
 // Running programs: results, orders, deadlines, cancellation, queues and limits.
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -251,10 +252,24 @@ TEST_F(QueueTest, ACallThatIsCancelledInTheQueueIsNotRun) {
 
 TEST_F(QueueTest, ACallWhoseDeadlinePassesInTheQueueIsNotRun) {
   BlockedExecutor blocked(server_);
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(300)));
-  v1::ExecuteResponse response;
-  EXPECT_EQ(server_.stub().Execute(&context, warm_, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  // Longer where the machine is so slow that the call does not reach the queue in time: one that comes to the server
+  // after its client has left it would run once the executor is free.
+  std::atomic<bool> queued{false};
+  for (absl::Duration time = absl::Milliseconds(300); !queued; time *= 2) {
+    std::atomic<bool> over{false};
+    std::thread client([&] {
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(absl::Now() + time));
+      v1::ExecuteResponse response;
+      EXPECT_EQ(server_.stub().Execute(&context, warm_, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+      over = true;
+    });
+    while (!over && !queued) {
+      queued = server_.executor().stats().queued == 1;
+      std::this_thread::yield();
+    }
+    client.join();
+  }
   // The server counts the time from when the call came, so its deadline is a little later than the client's; the
   // executor is busy all the while.
   server_.WaitUntilIdle();
