@@ -247,20 +247,16 @@ int64_t ShareOf(int64_t all, int64_t percent) {
 }
 
 ServerParts::~ServerParts() {
+  if (executors == nullptr) return;  // what failed to be composed
   // A call may have ended for its client while the thread that told it so is still in the lines behind.
   compile_pool.reset();
-  executors.reset();
-}
-
-absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
-ServerParts::~ServerParts() {
-  // A call may have ended for its client while the thread that told it so is still in the lines behind.
-  compile_pool.reset();
+  for (const auto& executor : executors->all()) executor->Stop();
   sessions.reset();  // which tell executors of the memory that they let go
   executors.reset();
   alarms.reset();
 }
 
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
@@ -314,6 +310,7 @@ ServerParts::~ServerParts() {
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),
                           .gate = parts->gate.get(),
+                          .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),
                           .payloads = parts->payloads.get(),
                           .regions = parts->regions.get(),
@@ -329,7 +326,6 @@ ServerParts::~ServerParts() {
                           .max_priority = config.scheduling().max_priority(),
                           .stream_requests = config.sessions().stream_requests(),
                           .stream_bytes = config.sessions().stream_bytes(),
-                          .alarms = parts->alarms.get(),
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .print_and_parse = config.testing().print_and_parse(),

@@ -61,7 +61,9 @@ DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Optio
   for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { WorkLoop(); });
 }
 
-DeviceExecutor::~DeviceExecutor() {
+DeviceExecutor::~DeviceExecutor() { Stop(); }
+
+void DeviceExecutor::Stop() {
   std::vector<QueuedRun> refused;
   {
     MutexLock lock(&mutex_);
@@ -71,8 +73,10 @@ DeviceExecutor::~DeviceExecutor() {
   wake_.SignalAll();
   leave_.SignalAll();
   for (QueuedRun& run : refused) Answer(std::move(run), Draining());
-  for (std::thread& thread : threads_) thread.join();
-  watcher_.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  if (watcher_.joinable()) watcher_.join();
 }
 
 void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {

@@ -61,6 +61,10 @@ class DeviceExecutor {
   DeviceExecutor(const DeviceExecutor&) = delete;
   DeviceExecutor& operator=(const DeviceExecutor&) = delete;
 
+  // Refuses what is queued and what comes, and waits for what runs. What is told of the memory of its device may come
+  // later. Of the owner alone.
+  void Stop();
+
   const std::string& device() const { return device_; }
   Backend* backend() const { return backend_; }
   int workers() const { return static_cast<int>(threads_.size()); }
