@@ -1,8 +1,8 @@
 // S4, big tensors: 64 MiB to the server and back, by Execute, PutTensor, GetTensor and shared memory, against them in
 // an ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
 // called in turns, and are compared within each round, because a shared machine changes its speed between rounds. Every
-// client ends with the tensor's bytes in one piece. The ordinary client and server have a process of their own, whose
-// allocator and gRPC are as they come; the others share this one, and the same settings. Exit status 1 below a bar.
+// client ends with the tensor's bytes in one piece. Servers have a process of their own; that of the ordinary client
+// and server leaves the allocator and gRPC as they come, the others have the same settings. Exit status 1 below a bar.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
@@ -26,13 +26,12 @@
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/tensor_transfer.h"
 #include "engine/base/allocator_tuning.h"
-#include "server/daemon.h"
 #include "server/rpc/shared_slice.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
+#include "tests/bench/s4/measured_servers.h"
 #include "tests/bench/s4/ordinary_peer.h"
-#include "tests/bench/s4/raw_peer.h"
 
 namespace tensord {
 namespace {
@@ -52,31 +51,13 @@ struct Options {
 struct Contestant {
   std::string name;
   std::function<bool()> call;
-  std::vector<double> times_ms;  // by round
+  std::vector<double> times_ms;           // by round
+  std::function<void()> prepare = [] {};  // before each call, and not part of its time
 };
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "S4: %s\n", what.c_str());
   std::exit(1);
-}
-
-struct Peer {
-  std::unique_ptr<grpc::Service> service;
-  std::unique_ptr<grpc::Server> server;
-};
-
-Peer Serve(std::unique_ptr<grpc::Service> service, const std::string& address) {
-  Peer peer = {.service = std::move(service)};
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-  builder.RegisterService(peer.service.get());
-  builder.SetMaxReceiveMessageSize(-1);
-  // As tensord's own: frames and windows are no part of the comparison.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1 << 20);
-  peer.server = builder.BuildAndStart();
-  if (peer.server == nullptr) Die("cannot listen at " + address);
-  return peer;
 }
 
 std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
@@ -123,11 +104,11 @@ Contestant RawDownload(const std::shared_ptr<grpc::Channel>& channel, size_t siz
           }};
 }
 
-// The server, and a tensor on both sides.
+// A client of the server, and a tensor on both sides.
 struct Ours {
-  std::unique_ptr<server::Daemon> daemon;
   std::shared_ptr<grpc::GenericStub> stub;
-  server::SessionPtr session;
+  std::unique_ptr<v1::Compute::Stub> compute;
+  std::string session;
   client::HostTensor tensor;
   std::string take, give;                  // fingerprints: of what answers with the first element, and with all
   std::string sum;                         // of what adds all up: nothing but reading
@@ -176,19 +157,11 @@ std::string Compile(const std::shared_ptr<grpc::Channel>& channel, const v1::Gra
   return response.program().fingerprint();
 }
 
-Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& bytes) {
-  server::ServerConfig config;
-  config.add_listen(address);
-  config.mutable_log()->set_level("off");
-  config.mutable_shared_memory()->set_listen(address + "-memory");
-  auto daemon = server::Daemon::Start(config);
-  if (!daemon.ok()) Die(std::string(daemon.status().message()));
-  Ours ours = {.daemon = *std::move(daemon)};
+Ours Connect(const std::string& address, const std::shared_ptr<std::string>& bytes) {
+  Ours ours;
   const auto channel = Dial(address);
   ours.stub = std::make_shared<grpc::GenericStub>(channel);
-  const auto session = ours.daemon->parts().sessions->Open("default", absl::ZeroDuration());
-  if (!session.ok()) Die(session.status().ToString());
-  ours.session = *session;
+  ours.compute = v1::Compute::NewStub(channel);
   const int64_t elements = static_cast<int64_t>(bytes->size() / sizeof(float));
   ours.tensor = *client::HostTensor::FromBuffer(client::DType::kF32, {elements}, client::MemoryOrder::kColumnMajor,
                                                 std::shared_ptr<const char>(bytes, bytes->data()), bytes->size());
@@ -198,6 +171,9 @@ Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& b
   auto client = client::Client::Connect({.target = address, .shared_memory = true});
   if (!client.ok() || (*client)->shared_memory() == nullptr) Die("there is no shared memory");
   ours.client = *std::move(client);
+  const auto session = ours.client->OpenSession();
+  if (!session.ok()) Die(session.status().ToString());
+  ours.session = session->id();
   const auto block = ours.client->shared_memory()->Allocate(bytes->size());
   if (!block.ok()) Die(std::string(block.status().message()));
   std::memcpy(block->get(), bytes->data(), bytes->size());
@@ -208,7 +184,7 @@ Ours StartOurs(const std::string& address, const std::shared_ptr<std::string>& b
 
 bool Put(Ours& ours, const std::string& handle) {
   v1::PutTensorRequest::Header header;
-  header.set_session(ours.session->id());
+  header.set_session(ours.session);
   header.set_handle(handle);
   grpc::ClientContext context;
   const absl::Status sent =
@@ -247,11 +223,16 @@ Contestant SharedDownload(Ours& ours) {
 }
 
 Contestant PutUpload(Ours& ours) {
-  return {"put", [&ours] {
-            // What the call before left there.
-            ours.session->Delete({{"up"}});
-            return Put(ours, "up");
-          }};
+  // What the call before left there.
+  const auto forget = [&ours] {
+    v1::DeleteTensorsRequest request;
+    request.set_session(ours.session);
+    request.add_handles("up");
+    grpc::ClientContext context;
+    v1::DeleteTensorsResponse response;
+    if (!ours.compute->DeleteTensors(&context, request, &response).ok()) Die("the tensor cannot be deleted");
+  };
+  return {.name = "put", .call = [&ours] { return Put(ours, "up"); }, .prepare = forget};
 }
 
 Contestant ExecuteDownload(Ours& ours) {
@@ -259,7 +240,7 @@ Contestant ExecuteDownload(Ours& ours) {
             v1::ExecuteRequest request;
             request.set_fingerprint(ours.give);
             request.add_arguments()->set_handle("down");
-            request.set_session(ours.session->id());
+            request.set_session(ours.session);
             const auto message = client::EncodeExecuteRequest(request, {});
             grpc::ByteBuffer response;
             if (!message.ok() || !CallBytes(*ours.stub, *message, &response)) return false;
@@ -271,7 +252,7 @@ Contestant ExecuteDownload(Ours& ours) {
 Contestant GetDownload(Ours& ours) {
   return {"get", [&ours] {
             v1::GetTensorRequest request;
-            request.set_session(ours.session->id());
+            request.set_session(ours.session);
             request.set_handle("down");
             grpc::ClientContext context;
             client::TensorGathering gathering;
@@ -282,6 +263,7 @@ Contestant GetDownload(Ours& ours) {
 }
 
 double Measure(Contestant& contestant) {
+  contestant.prepare();
   const auto start = std::chrono::steady_clock::now();
   if (!contestant.call()) Die(contestant.name + " failed");
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -346,11 +328,11 @@ int Main(const Options& options) {
   const auto socket = [&](const char* name) { return absl::StrCat("unix:", folder, "/", name); };
   const size_t size = static_cast<size_t>(options.mebibytes) << 20;
   OrdinaryPeer ordinary(socket("message"), size);
+  MeasuredServers servers(socket("tensord"), socket("raw"), size);
+  if (!servers.AreReady()) return 1;
   TuneAllocator();
   const auto bytes = std::make_shared<std::string>(size, 'x');
-  // Before the daemon: it gives every server that is built after it the health and reflection services.
-  Peer raw = Serve(MakeRawService(bytes), socket("raw"));
-  Ours ours = StartOurs(socket("tensord"), bytes);
+  Ours ours = Connect(socket("tensord"), bytes);
   if (!Put(ours, "down")) return 1;
   Figures figures;
   {
@@ -373,13 +355,6 @@ int Main(const Options& options) {
   }
   if (!options.json.empty())
     std::ofstream(options.json) << "{\"workloads\": [" << absl::StrJoin(figures.rows, ",\n  ") << "]}\n";
-  ours.stub.reset();
-  ours.shared = client::HostTensor();
-  ours.client.reset();
-  ours.session.reset();
-  raw.server->Shutdown();
-  ours.daemon->RequestStop();
-  ours.daemon->RunUntilStopped();
   std::filesystem::remove_all(folder);  // with the sockets
   return figures.are_bars_met ? 0 : 1;
 }

@@ -1,0 +1,32 @@
+#ifndef TENSORD_TESTS_BENCH_S4_MEASURED_SERVERS_H_
+#define TENSORD_TESTS_BENCH_S4_MEASURED_SERVERS_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+
+namespace tensord {
+
+// tensord and the server that hands slices through, in a process of their own, as servers have: in one process clients
+// and servers take turns at polling for each other. They serve until the object is gone.
+class MeasuredServers {
+ public:
+  // Before this process uses gRPC. The raw server gives tensors of so many bytes.
+  MeasuredServers(const std::string& tensord_address, const std::string& raw_address, size_t tensor_bytes);
+  ~MeasuredServers();
+  MeasuredServers(const MeasuredServers&) = delete;
+  MeasuredServers& operator=(const MeasuredServers&) = delete;
+
+  // Waits for them; false where they cannot serve.
+  bool AreReady();
+
+ private:
+  pid_t process_ = -1;
+  int end_ = -1;
+  int ready_ = -1;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_TESTS_BENCH_S4_MEASURED_SERVERS_H_
