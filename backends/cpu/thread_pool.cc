@@ -14,6 +14,8 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kOpen = uint32_t{1} << 31;
 constexpr uint64_t kOneJob = uint64_t{1} << 32;
 constexpr uint64_t kCallers = kOneJob - 1;
+constexpr uint64_t kFromBack = uint64_t{1} << 32;
+constexpr int64_t kMostWithEnds = int64_t{1} << 30;  // tasks: both counts fit one word
 constexpr auto kSpin = std::chrono::microseconds(50);
 // What is left of a job for which a parked worker is woken: it comes some 20 µs later.
 constexpr auto kWorthWaking = std::chrono::microseconds(40);
@@ -99,7 +101,8 @@ ThreadPool::Job* ThreadPool::TakeJob() {
 void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
   job->fn = &fn;
   job->tasks = tasks;
-  job->next_task.store(0, std::memory_order_relaxed);
+  job->has_ends = cost == TaskCost::kShort && tasks <= kMostWithEnds;
+  job->taken_tasks.store(0, std::memory_order_relaxed);
   const int processor = sched_getcpu();
   if (caller_processor_.load(std::memory_order_relaxed) != processor) {
     caller_processor_.store(processor, std::memory_order_relaxed);
@@ -123,10 +126,10 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
     first_seen = Clock::now();
   }
   while (true) {
-    const int64_t task = job->next_task.fetch_add(1, std::memory_order_relaxed);
-    if (task >= job->tasks) break;
+    const int64_t task = TakeTask(job, /*from_back=*/false);
+    if (task < 0) break;
     (*job->fn)(task);
-    const int64_t left = job->tasks - task - 1;
+    const int64_t left = NumLeft(*job);
     if (left < 1 || !HasParked() || RoomIn(state_.load(std::memory_order_relaxed)) == 0) continue;
     const Clock::time_point now = Clock::now();
     if (first_seen == Clock::time_point()) {
@@ -143,16 +146,33 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
 
 void ThreadPool::RunAsWorker(Job* job, int worker) {
   // Looked at in this order: everybody is counting tasks just now.
-  if (HasParked() && job->next_task.load(std::memory_order_relaxed) < job->tasks) WakeTwo();
+  if (HasParked() && NumLeft(*job) > 0) WakeTwo();
   LeaveCallersProcessor(worker);
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
-    const int64_t task = job->next_task.fetch_add(1, std::memory_order_relaxed);
-    if (task >= job->tasks) break;
+    const int64_t task = TakeTask(job, /*from_back=*/true);
+    if (task < 0) break;
     (*job->fn)(task);
   }
   t_inside_job = false;
+}
+
+int64_t ThreadPool::TakeTask(Job* job, bool from_back) {
+  if (!job->has_ends) {
+    const int64_t task = static_cast<int64_t>(job->taken_tasks.fetch_add(1, std::memory_order_relaxed));
+    return task < job->tasks ? task : -1;
+  }
+  const uint64_t taken = job->taken_tasks.fetch_add(from_back ? kFromBack : 1, std::memory_order_relaxed);
+  const int64_t front = static_cast<int64_t>(taken % kFromBack), back = static_cast<int64_t>(taken / kFromBack);
+  if (front + back >= job->tasks) return -1;
+  return from_back ? job->tasks - 1 - back : front;
+}
+
+int64_t ThreadPool::NumLeft(const Job& job) {
+  const uint64_t taken = job.taken_tasks.load(std::memory_order_relaxed);
+  if (!job.has_ends) return job.tasks - static_cast<int64_t>(taken);
+  return job.tasks - static_cast<int64_t>(taken % kFromBack) - static_cast<int64_t>(taken / kFromBack);
 }
 
 void ThreadPool::AwaitWorkers(Job* job) {

@@ -18,7 +18,9 @@ namespace tensord::cpu {
 // What is known of a job's tasks before they have run.
 enum class TaskCost {
   kUnknown,
-  kShort,  // about 10 µs at most: parked workers are woken only for many of them
+  // About 10 µs at most, one as long as the other: parked workers are woken only for many of them, and take them from
+  // the back, so that from run to run a thread finds what it wrote in its own cache.
+  kShort,
 };
 
 // Fork-join pool of the CPU backend; one serves the whole process. It owns its worker threads and joins them in the
@@ -64,7 +66,9 @@ class ThreadPool {
     const absl::FunctionRef<void(int64_t)>* fn = nullptr;
     int64_t tasks = 0;
     alignas(64) std::atomic<bool> taken{false};
-    alignas(64) std::atomic<int64_t> next_task{0};
+    bool has_ends = false;  // the caller takes tasks from the front, workers from the back
+    // So many tasks are taken from the front, and, times kFromBack, from the back.
+    alignas(64) std::atomic<uint64_t> taken_tasks{0};
     // kOpen while the job may be entered, plus the number of workers inside.
     alignas(64) std::atomic<uint32_t> gate{0};
     std::atomic<int> worker_processor{-1};  // of the worker that came last
@@ -83,6 +87,9 @@ class ThreadPool {
 
   // Null where all are taken.
   Job* TakeJob();
+  // The next task of a job, less than 0 where there is none.
+  static int64_t TakeTask(Job* job, bool from_back);
+  static int64_t NumLeft(const Job& job);
   void Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);
   void RunAsCaller(Job* job, TaskCost cost);
   void RunAsWorker(Job* job, int worker);

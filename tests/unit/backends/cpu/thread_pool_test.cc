@@ -27,9 +27,12 @@ TEST(ThreadPoolTest, RunsEachTaskOnce) {
   for (int threads : {1, 2, 4, 7}) {
     ThreadPool pool(threads);
     for (int64_t tasks : {0, 1, 2, 3, 64, 1000}) {
-      std::vector<std::atomic<int>> runs(static_cast<size_t>(tasks));
-      pool.ParallelFor(tasks, [&](int64_t i) { runs[static_cast<size_t>(i)].fetch_add(1); });
-      for (const std::atomic<int>& r : runs) EXPECT_EQ(r.load(), 1) << threads << " threads, " << tasks << " tasks";
+      for (TaskCost cost : {TaskCost::kUnknown, TaskCost::kShort}) {
+        std::vector<std::atomic<int>> runs(static_cast<size_t>(tasks));
+        pool.ParallelFor(
+            tasks, [&](int64_t i) { runs[static_cast<size_t>(i)].fetch_add(1); }, cost);
+        for (const std::atomic<int>& r : runs) EXPECT_EQ(r.load(), 1) << threads << " threads, " << tasks << " tasks";
+      }
     }
   }
 }
@@ -173,6 +176,35 @@ TEST(ThreadPoolTest, ManyShortTasksWakeParkedWorkers) {
         TaskCost::kShort);
     EXPECT_TRUE(has_come.load());
   }
+}
+
+TEST(ThreadPoolTest, ShortTasksAreTakenFromBothEnds) {
+  ThreadPool pool(3);
+  const std::thread::id caller = std::this_thread::get_id();
+  constexpr int64_t kTasks = 100'000;
+  std::atomic<bool> worker_came{false};
+  std::vector<int64_t> of_caller;
+  std::atomic<int64_t> first_of_worker{-1};
+  std::atomic<int64_t> count{0};
+  pool.ParallelFor(
+      kTasks,
+      [&](int64_t task) {
+        count.fetch_add(1);
+        if (std::this_thread::get_id() == caller) {
+          of_caller.push_back(task);
+          // Long enough for the others to be worth waking, until they have come.
+          const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+          while (!worker_came.load() && std::chrono::steady_clock::now() < end) {
+          }
+        } else if (!worker_came.exchange(true)) {
+          first_of_worker.store(task);
+        }
+      },
+      TaskCost::kShort);
+  EXPECT_EQ(count.load(), kTasks);
+  ASSERT_TRUE(worker_came.load());
+  EXPECT_GE(first_of_worker.load(), kTasks - 3);
+  for (size_t i = 0; i < of_caller.size(); ++i) ASSERT_EQ(of_caller[i], static_cast<int64_t>(i));
 }
 
 TEST(ThreadPoolTest, ManyCallersAtOnce) {
