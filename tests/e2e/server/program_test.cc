@@ -120,7 +120,7 @@ TEST(ProgramTest, ARefusalReachesAllWhoJoined) {
 }
 
 TEST(ProgramTest, WhoWaitsForACompilationKeepsTheDefaultDeadline) {
-  InProcessServer server({"compiler.threads=1", "limits.default_deadline_ms=50"});
+  InProcessServer server({"compiler.threads=1", "limits.default_deadline_ms=500"});
   BlockedCompiler blocked(server);
   v1::CompileRequest request;
   *request.mutable_graph() = LargeSum();
