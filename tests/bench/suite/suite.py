@@ -38,7 +38,7 @@ MOST_OVER_ALIVE = 1.15
 LITTLE_MEMORY = 4096
 # A turn takes about so long, and begins when what the one before has left to do is done.
 TURN_MS = 15
-# Processors that have rested are slow at first: a virtual machine's host, for one, lets them share a core for some 10 ms.
+# Several processors that have rested are slow at first: on a virtual machine, for some 10 ms.
 WARM_MS = 25
 REST_S = 0.02
 
