@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/fft_transforms.h"
+#include "backends/cpu/thread_pool.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/families/family_plugin.h"
@@ -143,14 +144,18 @@ std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamili
   return tables;
 }
 
-// The backend's threads are as nice as the thread that makes it.
-std::unique_ptr<Backend> MakeNicer(const CpuBackendOptions& options, int niceness) {
-  std::unique_ptr<Backend> backend;
+// The threads are as nice as the thread that makes them.
+std::unique_ptr<cpu::ThreadPool> MakeNicerPool(int threads, int niceness) {
+  std::unique_ptr<cpu::ThreadPool> pool;
   std::thread([&] {
     if (niceness > 0) LowerThisThread(niceness);
-    backend = MakeCpuBackend(options);
+    pool = cpu::MakeThreadPool(threads);
   }).join();
-  return backend;
+  return pool;
+}
+
+ParallelFor ThreadsOf(cpu::ThreadPool* pool) {
+  return [pool](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) { pool->ParallelFor(tasks, fn); };
 }
 
 CollectedMetrics::Tables FftTables() {
@@ -270,13 +275,14 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   }
 
   parts->executors = std::make_unique<ExecutorPool>();
-  const CpuBackendOptions cpu = {.threads = config.cpu().threads(),
+  parts->pool = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
+  const CpuBackendOptions cpu = {.pool = parts->pool.get(),
                                  .pool_bytes = config.cpu().pool_bytes(),
                                  .jit = CpuUseNamed(config.cpu().jit()),
                                  .epilogues = CpuUseNamed(config.cpu().epilogues()),
                                  .chain_block_bytes = config.cpu().chain_block_bytes(),
                                  .family_kernels = CpuKernelsOf(*parts->families)};
-  AddDevice("cpu:0", MakeNicer(cpu, config.cpu().niceness()), CpuExecutorOf(config), parts.get());
+  AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
                                                       config.compiler().niceness());
@@ -313,6 +319,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),
                           .payloads = parts->payloads.get(),
+                          .parallel_for = ThreadsOf(parts->pool.get()),
                           .regions = parts->regions.get(),
                           .rates = parts->rates.get(),
                           .metrics = parts->metrics.get(),

@@ -36,6 +36,10 @@
 #include "server/shared_memory/region_store.h"
 #include "server/tracing/tracer.h"
 
+namespace tensord::cpu {
+class ThreadPool;
+}  // namespace tensord::cpu
+
 namespace tensord::server {
 
 absl::string_view Version();
@@ -60,6 +64,7 @@ struct ServerParts {
   std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
   std::unique_ptr<Alarms> alarms = std::make_unique<Alarms>();
+  std::unique_ptr<cpu::ThreadPool> pool;  // of the CPU backend, and of work beside it
   std::vector<std::unique_ptr<Backend>> backends;
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it

@@ -231,7 +231,8 @@ class CpuBackend final : public Backend {
         epilogues_(EpilogueUseOf(options.epilogues)),
         chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
                                                      : cpu::ChainLimits{.block_bytes = options.chain_block_bytes}),
-        pool_(options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())) {
+        own_pool_(options.pool == nullptr ? cpu::MakeThreadPool(options.threads) : nullptr),
+        pool_(options.pool == nullptr ? *own_pool_ : *options.pool) {
     cpu::UseSerialBlas();
     for (absl::Span<const cpu::FamilyKernel> table : options.family_kernels) {
       for (const cpu::FamilyKernel& kernel : table) family_kernels_.emplace(kernel.op, kernel.make);
@@ -355,7 +356,8 @@ class CpuBackend final : public Backend {
   const cpu::EpilogueUse epilogues_;
   const cpu::ChainLimits chain_limits_;
   absl::flat_hash_map<absl::string_view, cpu::MakeKernel*> family_kernels_;  // of families that are not built in
-  ThreadPool pool_;
+  const std::unique_ptr<ThreadPool> own_pool_;
+  ThreadPool& pool_;
 };
 
 }  // namespace

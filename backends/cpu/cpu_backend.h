@@ -12,6 +12,10 @@
 
 namespace tensord {
 
+namespace cpu {
+class ThreadPool;
+}  // namespace cpu
+
 // Whether the backend does something that changes no bits of any result.
 enum class CpuUse : uint8_t {
   kOff,
@@ -22,7 +26,9 @@ enum class CpuUse : uint8_t {
 CpuUse CpuUseNamed(absl::string_view name);
 
 struct CpuBackendOptions {
-  int threads = 0;                        // of the pool that kernels share, the caller included; 0: one a core
+  // What kernels share. It outlives the backend; null: a pool of its own, of so many `threads`.
+  cpu::ThreadPool* pool = nullptr;
+  int threads = 0;                        // the caller included; 0: one a core
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
   CpuUse jit = CpuUse::kAuto;             // whether fused kernels become machine code

@@ -284,4 +284,8 @@ void ThreadPool::WorkerLoop(int worker) {
   }
 }
 
+std::unique_ptr<ThreadPool> MakeThreadPool(int threads) {
+  return std::make_unique<ThreadPool>(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 }  // namespace tensord::cpu

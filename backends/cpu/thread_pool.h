@@ -121,6 +121,9 @@ class ThreadPool {
   std::unique_ptr<Worker[]> workers_;
 };
 
+// 0 `threads`: one a core.
+std::unique_ptr<ThreadPool> MakeThreadPool(int threads);
+
 }  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_THREAD_POOL_H_

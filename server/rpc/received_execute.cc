@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/base/streaming_copy.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/slice_reader.h"
 #include "server/rpc/wire_bytes.h"
@@ -18,6 +19,9 @@ using Pieces = std::vector<absl::string_view>;
 
 // Below this protobuf's own copy costs no more than a buffer.
 constexpr int64_t kGatherFrom = 4096;
+// A copy that is worth several threads, and what each takes at a time.
+constexpr int64_t kSpreadFrom = int64_t{8} << 20;
+constexpr size_t kShareBytes = size_t{1} << 20;
 // Protobuf's own bound on lengths lies a little below 2 GiB; what is near it is left to protobuf.
 constexpr int64_t kMostWalked = std::numeric_limits<int32_t>::max() - 4096;
 
@@ -189,13 +193,48 @@ bool Walk(SliceReader reader, Walked* walked) {
   return true;
 }
 
-absl::StatusOr<std::shared_ptr<Buffer>> Gather(const Payload& payload, HostBufferPool* pool) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, pool->Allocate(payload.size));
-  char* to = static_cast<char*>(buffer->address());
-  for (const absl::string_view piece : payload.pieces) {
-    std::memcpy(to, piece.data(), piece.size());
+// A run of a payload's pieces.
+struct Share {
+  absl::Span<const absl::string_view> pieces;
+  char* to = nullptr;
+};
+
+void Copy(const Share& share) {
+  char* to = share.to;
+  for (const absl::string_view piece : share.pieces) {
+    StreamingCopy(piece, to);
     to += piece.size();
   }
+}
+
+// Of kShareBytes each, or what a longer piece has.
+std::vector<Share> Split(absl::Span<const absl::string_view> pieces, char* to) {
+  std::vector<Share> shares;
+  for (size_t begin = 0; begin < pieces.size();) {
+    size_t end = begin;
+    size_t size = 0;
+    while (end < pieces.size() && size < kShareBytes) size += pieces[end++].size();
+    shares.push_back({.pieces = pieces.subspan(begin, end - begin), .to = to});
+    to += size;
+    begin = end;
+  }
+  return shares;
+}
+
+absl::StatusOr<std::shared_ptr<Buffer>> Gather(const Payload& payload, HostBufferPool* pool,
+                                               const ParallelFor& parallel_for) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, pool->Allocate(payload.size));
+  char* const to = static_cast<char*>(buffer->address());
+  if (payload.size < kSpreadFrom) {
+    char* at = to;
+    for (const absl::string_view piece : payload.pieces) {
+      std::memcpy(at, piece.data(), piece.size());
+      at += piece.size();
+    }
+    return buffer;
+  }
+  const std::vector<Share> shares = Split(payload.pieces, to);
+  parallel_for(static_cast<int64_t>(shares.size()), [&](int64_t i) { Copy(shares[static_cast<size_t>(i)]); });
   return buffer;
 }
 
@@ -210,8 +249,8 @@ absl::string_view ReceivedExecute::DataOf(int argument) const {
   return {data.data(), data.size()};
 }
 
-absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, HostBufferPool* pool,
-                                               const codec::GraphLimits& limits) {
+absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const codec::GraphLimits& limits,
+                                               HostBufferPool* pool, const ParallelFor& parallel_for) {
   ReceivedExecute request;
   const int64_t num_bytes = static_cast<int64_t>(bytes->Length());
   std::vector<grpc::Slice> slices;
@@ -229,7 +268,7 @@ absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, HostBuff
   }
   request.payloads.resize(static_cast<size_t>(request.message.arguments_size()));
   for (const Payload& payload : walked.payloads) {
-    ASSIGN_OR_RETURN(request.payloads[static_cast<size_t>(payload.argument)], Gather(payload, pool));
+    ASSIGN_OR_RETURN(request.payloads[static_cast<size_t>(payload.argument)], Gather(payload, pool, parallel_for));
   }
   bytes->Clear();
   return request;

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/exec/buffer.h"
 #include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/parallel_for.h"
 #include "proto/codec/limits.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -27,11 +28,11 @@ struct ReceivedExecute {
 };
 
 // Reads a request from the slices in which gRPC received it, which are then freed: a payload is copied once, into the
-// pool's memory, and protobuf reads the rest. Takes exactly the messages that protobuf takes, and gives them the same
+// pool's memory, a large one by several threads, and protobuf reads the rest. Takes exactly the messages that protobuf takes, and gives them the same
 // meaning. MALFORMED_MESSAGE, UNSUPPORTED_REQUEST as ParseMessage; LIMIT_EXCEEDED for a payload beyond tensor_bytes,
 // before memory is taken for any; OUT_OF_MEMORY.
-absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, HostBufferPool* pool,
-                                               const codec::GraphLimits& limits);
+absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const codec::GraphLimits& limits,
+                                               HostBufferPool* pool, const ParallelFor& parallel_for);
 
 }  // namespace tensord::server
 

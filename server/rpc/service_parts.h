@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/parallel_for.h"
 #include "engine/ir/op_registry.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
@@ -49,6 +50,7 @@ struct ServiceParts {
   Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
+  ParallelFor parallel_for;            // for large copies
   RegionStore* regions = nullptr;      // null: no memory is shared
   std::string shared_memory_socket;    // where clients get some; empty: nowhere
   RateLimiter* rates = nullptr;

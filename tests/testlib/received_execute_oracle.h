@@ -18,7 +18,10 @@ namespace tensord {
 inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_64* random) {
   static const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 1 << 20);
   grpc::ByteBuffer buffer = InSlices(bytes, random);
-  const absl::StatusOr<server::ReceivedExecute> received = server::ReceiveExecute(&buffer, pool.get(), {});
+  const absl::StatusOr<server::ReceivedExecute> received =
+      server::ReceiveExecute(&buffer, {}, pool.get(), [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+        for (int64_t i = 0; i < tasks; ++i) fn(i);
+      });
   v1::ExecuteRequest expected;
   const bool parsed = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!received.ok()) {

@@ -1,11 +1,13 @@
 #include "server/rpc/received_execute.h"
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "backends/cpu/thread_pool.h"
 #include "gtest/gtest.h"
 #include "server/rpc/slice_reader.h"
 #include "server/rpc/wire_bytes.h"
@@ -15,6 +17,10 @@ namespace tensord::server {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+const auto kSerially = [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+  for (int64_t i = 0; i < tasks; ++i) fn(i);
+};
 
 std::string Field(int field, absl::string_view content) {
   std::string bytes;
@@ -49,7 +55,7 @@ TEST(ReceivedExecuteTest, LargePayloadsAreGatheredAndSmallOnesAreNot) {
   std::mt19937_64 random(1);
   grpc::ByteBuffer buffer = InSlices(request.SerializeAsString(), &random);
   const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
-  const auto received = ReceiveExecute(&buffer, pool.get(), {});
+  const auto received = ReceiveExecute(&buffer, {}, pool.get(), kSerially);
   ASSERT_TRUE(received.ok()) << received.status();
   EXPECT_EQ(buffer.Length(), 0u) << "the slices are freed";
   ASSERT_EQ(received->payloads.size(), 5u);
@@ -65,6 +71,31 @@ TEST(ReceivedExecuteTest, LargePayloadsAreGatheredAndSmallOnesAreNot) {
   EXPECT_EQ(pool->stats().allocated, 2);
 }
 
+TEST(ReceivedExecuteTest, SeveralThreadsGatherWhatIsLarge) {
+  std::string data(size_t{20} << 20, '\0');
+  std::mt19937_64 random(1);
+  for (size_t i = 0; i + 8 <= data.size(); i += 8) {
+    const uint64_t word = random();
+    std::memcpy(&data[i], &word, sizeof(word));
+  }
+  v1::ExecuteRequest request;
+  for (const size_t size : {data.size(), size_t{100'000}, data.size() / 2 + 1}) {
+    ASSERT_TRUE(request.add_arguments()->mutable_tensor()->ParseFromString(TensorBytes(data.substr(0, size))));
+  }
+  grpc::ByteBuffer buffer = InSlices(request.SerializeAsString(), &random);
+  const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
+  cpu::ThreadPool threads(4);
+  int spread = 0;
+  const auto received =
+      ReceiveExecute(&buffer, {}, pool.get(), [&](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+        ++spread;
+        threads.ParallelFor(tasks, fn);
+      });
+  ASSERT_TRUE(received.ok()) << received.status();
+  EXPECT_EQ(spread, 2) << "the small one is copied by the caller";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(received->DataOf(i) == request.arguments(i).tensor().data()) << i;
+}
+
 TEST(ReceivedExecuteTest, ALimitHoldsBeforeMemoryIsTaken) {
   std::mt19937_64 random(1);
   const std::string bytes =
@@ -73,7 +104,7 @@ TEST(ReceivedExecuteTest, ALimitHoldsBeforeMemoryIsTaken) {
   const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
   codec::GraphLimits limits;
   limits.tensor_bytes = 8999;
-  const auto refused = ReceiveExecute(&buffer, pool.get(), limits);
+  const auto refused = ReceiveExecute(&buffer, limits, pool.get(), kSerially);
   const auto detail = DetailOf(refused.status());
   ASSERT_TRUE(detail.has_value());
   EXPECT_EQ(detail->reason, "LIMIT_EXCEEDED");
