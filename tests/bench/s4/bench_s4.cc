@@ -1,8 +1,9 @@
-// S4, big tensors: 64 MiB to the server and back, by Execute, PutTensor, GetTensor and shared memory, against them in
-// an ordinary protobuf message, and against a server that hands gRPC's slices through without looking at them. They are
-// called in turns, and are compared within each round, because a shared machine changes its speed between rounds. Every
-// client ends with the tensor's bytes in one piece. Servers have a process of their own; that of the ordinary client
-// and server leaves the allocator and gRPC as they come, the others have the same settings. Exit status 1 below a bar.
+// S4, big tensors: 64 MiB to the server and back, over a unix socket and over TCP, by Execute, PutTensor with
+// GetTensor, and shared memory. Each way is compared with an ordinary protobuf message, and both together with the echo
+// of a server that hands gRPC's slices through without looking at them. They are called in turns, and are compared
+// within each round, because a shared machine changes its speed between rounds. Every client ends with the tensor's
+// bytes in one piece. Servers have a process of their own; that of the ordinary client and server leaves the allocator
+// and gRPC as they come, the others have the same settings. Exit status 1 below a bar.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
@@ -36,9 +37,10 @@
 namespace tensord {
 namespace {
 
-// What the service promises: so many times as fast as a message, and at least so much of the speed of slices.
+// What the service promises: each way so many times as fast as a message, and there and back at least so much of the
+// speed of an echo of slices.
 constexpr double kFasterThanMessage = 2.5;
-constexpr double kOfRaw = 0.8;
+constexpr double kOfEcho = 0.8;
 
 constexpr int kMostRounds = 10'000;
 
@@ -280,10 +282,17 @@ void Run(std::vector<Contestant>& contestants, int rounds) {
 }
 
 // How many times as fast as the peer, by the median of the rounds.
-double Ratio(const Contestant& ours, const Contestant& peer) {
+double Ratio(const std::vector<double>& ours_ms, const std::vector<double>& peer_ms) {
   std::vector<double> ratios;
-  for (size_t i = 0; i < ours.times_ms.size(); ++i) ratios.push_back(peer.times_ms[i] / ours.times_ms[i]);
+  for (size_t i = 0; i < ours_ms.size(); ++i) ratios.push_back(peer_ms[i] / ours_ms[i]);
   return Median(ratios);
+}
+
+// There and back, by round.
+std::vector<double> Sum(const std::vector<double>& there, const std::vector<double>& back) {
+  std::vector<double> sum;
+  for (size_t i = 0; i < there.size(); ++i) sum.push_back(there[i] + back[i]);
+  return sum;
 }
 
 struct Figures {
@@ -291,27 +300,43 @@ struct Figures {
   bool are_bars_met = true;
 };
 
+void Judge(const std::string& what, double ratio, double least, Figures* figures) {
+  if (ratio >= least) return;
+  figures->are_bars_met = false;
+  std::fprintf(stderr, "S4: below a bar: %s\n", what.c_str());
+}
+
 // Contestants 0 and 1 are the message and the slices.
-void Report(const std::string& direction, const std::vector<Contestant>& contestants, double mebibytes,
-            Figures* figures) {
-  const double message = Median(contestants[0].times_ms), raw = Median(contestants[1].times_ms);
-  std::printf("S4 %-9s message %8.2f ms (%.2f GB/s)   raw %8.2f ms (%.2f GB/s)\n", direction.c_str(), message,
-              mebibytes * 1.048576 / message, raw, mebibytes * 1.048576 / raw);
+void ReportWay(const std::string& way, const std::vector<Contestant>& contestants, double mebibytes, Figures* figures) {
+  const Contestant& message = contestants[0];
+  const Contestant& raw = contestants[1];
+  const double message_ms = Median(message.times_ms), raw_ms = Median(raw.times_ms);
+  std::printf("S4 %-14s message %8.2f ms (%.2f GB/s)   raw %8.2f ms (%.2f GB/s)\n", way.c_str(), message_ms,
+              mebibytes * 1.048576 / message_ms, raw_ms, mebibytes * 1.048576 / raw_ms);
   for (size_t i = 2; i < contestants.size(); ++i) {
     const Contestant& ours = contestants[i];
-    const double time = Median(ours.times_ms), to_message = Ratio(ours, contestants[0]);
-    const double to_raw = Ratio(ours, contestants[1]);
-    std::printf("S4 %-9s %-8s%8.2f ms   %.2f times a message (bar %.1f)   %.2f of raw (bar %.1f)\n", direction.c_str(),
-                ours.name.c_str(), time, to_message, kFasterThanMessage, to_raw, kOfRaw);
-    if (to_message < kFasterThanMessage || to_raw < kOfRaw) {
-      figures->are_bars_met = false;
-      std::fprintf(stderr, "S4: below a bar: %s %s\n", direction.c_str(), ours.name.c_str());
-    }
+    const double ours_ms = Median(ours.times_ms), ratio = Ratio(ours.times_ms, message.times_ms);
+    const double of_raw = Ratio(ours.times_ms, raw.times_ms);
+    std::printf("S4 %-14s %-8s%8.2f ms   %.2f times a message (bar %.1f)   %.2f of raw\n", way.c_str(),
+                ours.name.c_str(), ours_ms, ratio, kFasterThanMessage, of_raw);
+    Judge(way + " " + ours.name, ratio, kFasterThanMessage, figures);
     figures->rows.push_back(absl::StrFormat(
-        R"({"workload": "S4_%s_%s", "threads": 1, "ours_ms": %.6f, "limit_ms": %.6f, "limit": "message", "peers": {"message": %.6f, "raw": %.6f}, "ratio": %.4f, "least_ratio": %.1f, "of_raw": %.4f, "least_of_raw": %.1f})",
-        direction, ours.name, time, message / kFasterThanMessage, message, raw, to_message, kFasterThanMessage, to_raw,
-        kOfRaw));
+        R"({"workload": "S4_%s_%s", "threads": 1, "ours_ms": %.6f, "limit_ms": %.6f, "limit": "message", "peers": {"message": %.6f, "raw": %.6f}, "ratio": %.4f, "least_ratio": %.1f, "of_raw": %.4f})",
+        way, ours.name, ours_ms, message_ms / kFasterThanMessage, message_ms, raw_ms, ratio, kFasterThanMessage,
+        of_raw));
   }
+}
+
+void ReportEcho(const std::string& transport, const std::string& name, const Contestant& up, const Contestant& down,
+                const std::vector<double>& raw_ms, Figures* figures) {
+  const std::vector<double> ours_ms = Sum(up.times_ms, down.times_ms);
+  const double of_raw = Ratio(ours_ms, raw_ms);
+  std::printf("S4 %-14s %-8s%8.2f ms   %.2f of a raw echo's %.2f ms (bar %.1f)\n", (transport + " echo").c_str(),
+              name.c_str(), Median(ours_ms), of_raw, Median(raw_ms), kOfEcho);
+  Judge(transport + " echo " + name, of_raw, kOfEcho, figures);
+  figures->rows.push_back(absl::StrFormat(
+      R"({"workload": "S4_%s_echo_%s", "threads": 1, "ours_ms": %.6f, "limit_ms": %.6f, "limit": "raw echo", "peers": {"raw": %.6f}, "ratio": %.4f, "least_ratio": %.1f})",
+      transport, name, Median(ours_ms), Median(raw_ms) / kOfEcho, Median(raw_ms), of_raw, kOfEcho));
 }
 
 bool ReadOptions(int argc, char** argv, Options* options) {
@@ -322,37 +347,46 @@ bool ReadOptions(int argc, char** argv, Options* options) {
   return reader.Read(argc, argv);
 }
 
+// Over one transport.
+void Compare(const std::string& transport, const MeasuredServers::Addresses& servers, OrdinaryPeer& ordinary,
+             const Options& options, const std::shared_ptr<std::string>& bytes, Figures* figures) {
+  Ours ours = Connect(servers.tensord, bytes);
+  if (!Put(ours, "down")) Die("the tensor to download cannot be put");
+  const auto channel = Dial(servers.raw);
+  std::vector<Contestant> uploads = {{"message", [&] { return ordinary.Upload(); }, {}},
+                                     RawUpload(channel, bytes),
+                                     ExecuteUpload(ours),
+                                     PutUpload(ours),
+                                     SharedUpload(ours, "shared", ours.shared),
+                                     SharedUpload(ours, "copied", ours.tensor)};
+  std::vector<Contestant> downloads = {{"message", [&] { return ordinary.Download(); }, {}},
+                                       RawDownload(channel, bytes->size()),
+                                       ExecuteDownload(ours),
+                                       GetDownload(ours),
+                                       SharedDownload(ours)};
+  Run(uploads, options.rounds);
+  Run(downloads, options.rounds);
+  ReportWay(transport + "_upload", uploads, static_cast<double>(options.mebibytes), figures);
+  ReportWay(transport + "_download", downloads, static_cast<double>(options.mebibytes), figures);
+  const std::vector<double> raw_ms = Sum(uploads[1].times_ms, downloads[1].times_ms);
+  const char* const pairs[] = {"execute", "put_get", "shared"};
+  for (size_t i = 0; i < std::size(pairs); ++i) {
+    ReportEcho(transport, pairs[i], uploads[i + 2], downloads[i + 2], raw_ms, figures);
+  }
+}
+
 int Main(const Options& options) {
   char folder[] = "/tmp/tensord-s4.XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
-  const auto socket = [&](const char* name) { return absl::StrCat("unix:", folder, "/", name); };
   const size_t size = static_cast<size_t>(options.mebibytes) << 20;
-  OrdinaryPeer ordinary(socket("message"), size);
-  MeasuredServers servers(socket("tensord"), socket("raw"), size);
+  OrdinaryPeer by_unix(absl::StrCat("unix:", folder, "/message"), size), by_tcp("127.0.0.1:0", size);
+  MeasuredServers servers(folder, size);
   if (!servers.AreReady()) return 1;
   TuneAllocator();
   const auto bytes = std::make_shared<std::string>(size, 'x');
-  Ours ours = Connect(socket("tensord"), bytes);
-  if (!Put(ours, "down")) return 1;
   Figures figures;
-  {
-    const auto channel = Dial(socket("raw"));
-    std::vector<Contestant> uploads = {{"message", [&] { return ordinary.Upload(); }, {}},
-                                       RawUpload(channel, bytes),
-                                       ExecuteUpload(ours),
-                                       PutUpload(ours),
-                                       SharedUpload(ours, "shared", ours.shared),
-                                       SharedUpload(ours, "copied", ours.tensor)};
-    std::vector<Contestant> downloads = {{"message", [&] { return ordinary.Download(); }, {}},
-                                         RawDownload(channel, size),
-                                         ExecuteDownload(ours),
-                                         GetDownload(ours),
-                                         SharedDownload(ours)};
-    Run(uploads, options.rounds);
-    Run(downloads, options.rounds);
-    Report("upload", uploads, static_cast<double>(options.mebibytes), &figures);
-    Report("download", downloads, static_cast<double>(options.mebibytes), &figures);
-  }
+  Compare("unix", servers.by_unix(), by_unix, options, bytes, &figures);
+  Compare("tcp", servers.by_tcp(), by_tcp, options, bytes, &figures);
   if (!options.json.empty())
     std::ofstream(options.json) << "{\"workloads\": [" << absl::StrJoin(figures.rows, ",\n  ") << "]}\n";
   std::filesystem::remove_all(folder);  // with the sockets

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tensord/v1/compute.grpc.pb.h"
 
 namespace tensord {
@@ -41,14 +43,16 @@ bool Call(v1::Compute::Stub& stub, char what, const std::string& tensor) {
 void Serve(const std::string& address, size_t tensor_bytes, int orders, int answers) {
   MessageService service(tensor_bytes);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  int port = 0;  // where it is one
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(-1);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  const std::string target = absl::StartsWith(address, "unix:") ? address : absl::StrCat("127.0.0.1:", port);
   const auto stub =
-      v1::Compute::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+      v1::Compute::NewStub(grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments));
   const std::string tensor(tensor_bytes, 'x');
   for (char what; read(orders, &what, 1) == 1;) {
     const char answer = server != nullptr && Call(*stub, what, tensor) ? '+' : '-';

@@ -14,6 +14,7 @@ namespace tensord {
 class OrdinaryPeer {
  public:
   // Before this process uses gRPC or sets up its allocator: both would be the peer's too.
+  // Port 0 is any that is free.
   OrdinaryPeer(const std::string& address, size_t tensor_bytes);
   ~OrdinaryPeer();
   OrdinaryPeer(const OrdinaryPeer&) = delete;
