@@ -1,5 +1,6 @@
 #include "clients/cpp/tensor_gathering.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
@@ -13,6 +14,8 @@ namespace tensord::client {
 namespace {
 
 using Chunk = v1::GetTensorResponse::Chunk;
+
+constexpr uint64_t kStepBytes = uint64_t{128} << 10;
 
 }  // namespace
 
@@ -42,7 +45,19 @@ absl::Status TensorGathering::Begin(const v1::GetTensorResponse::Header& header)
   return absl::OkStatus();
 }
 
-absl::Status TensorGathering::Add(const grpc::ByteBuffer& message) {
+uint32_t TensorGathering::Copy(WireCursor* cursor, uint64_t size, absl::FunctionRef<void()> between) {
+  const int64_t whole = static_cast<int64_t>(size);
+  char* to = bytes_.get() + arrived_;
+  uint32_t crc = 0;
+  for (absl::string_view piece; size > 0; size -= piece.size(), to += piece.size()) {
+    cursor->ReadPiece(std::min(size, kStepBytes), &piece);
+    crc = CopyWithCrc32c(crc, piece, to, whole);
+    between();
+  }
+  return crc;
+}
+
+absl::Status TensorGathering::Add(const grpc::ByteBuffer& message, absl::FunctionRef<void()> between) {
   std::optional<WireCursor> cursor = WireCursor::Open(message);
   WireCursor::Tag tag;
   uint64_t end = 0;
@@ -52,7 +67,7 @@ absl::Status TensorGathering::Add(const grpc::ByteBuffer& message) {
     return Malformed();
   }
   uint64_t offset = 0, data_bytes = 0;
-  uint32_t crc = 0;
+  uint32_t crc = 0, crc_here = 0;
   while (cursor->position() < end) {
     bool is_read = cursor->ReadTag(&tag);
     if (is_read && tag.number == Chunk::kOffsetFieldNumber && tag.wire_type == WireCursor::kVarint) {
@@ -63,14 +78,15 @@ absl::Status TensorGathering::Add(const grpc::ByteBuffer& message) {
       uint64_t data_end = 0;
       is_read = cursor->ReadLength(end, &data_end);
       data_bytes = data_end - cursor->position();
-      is_read = is_read && data_bytes <= size_ - arrived_ && cursor->ReadBytes(bytes_.get() + arrived_, data_bytes);
+      is_read = is_read && data_bytes <= size_ - arrived_;
+      if (is_read) crc_here = Copy(&*cursor, data_bytes, between);
     } else {
       is_read = is_read && cursor->SkipField(tag, end);
     }
     if (!is_read) return Malformed();
   }
   if (offset != arrived_) return Malformed();
-  if (Crc32c({bytes_.get() + arrived_, data_bytes}) != crc) {
+  if (crc_here != crc) {
     return absl::DataLossError(absl::StrCat("the chunk at ", offset, " is not what its checksum says"));
   }
   arrived_ += data_bytes;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/wire_cursor.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -18,9 +20,9 @@ class TensorGathering {
  public:
   // ABORTED where it is not the header of the calls before; the tensor is another one then.
   absl::Status Begin(const v1::GetTensorResponse::Header& header);
-  // Each byte is copied once, out of gRPC's buffers. DATA_LOSS where the checksum does not match: the chunk counts as
-  // not arrived.
-  absl::Status Add(const grpc::ByteBuffer& message);
+  // Each byte is copied once, out of gRPC's buffers. `between` is called after each of the steps that this takes.
+  // DATA_LOSS where the checksum does not match: the chunk counts as not arrived.
+  absl::Status Add(const grpc::ByteBuffer& message, absl::FunctionRef<void()> between);
   // Those before are there.
   uint64_t arrived() const { return arrived_; }
   // Once all are.
@@ -29,6 +31,9 @@ class TensorGathering {
   static absl::Status Malformed();
 
  private:
+  // The next bytes go where they belong. Their checksum.
+  uint32_t Copy(WireCursor* cursor, uint64_t size, absl::FunctionRef<void()> between);
+
   bool has_begun_ = false;
   DType dtype_ = DType::kF32;
   Shape shape_;

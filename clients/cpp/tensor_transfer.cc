@@ -17,7 +17,11 @@
 namespace tensord::client {
 namespace {
 
-// A call that sends and receives bytes. One step is under way at a time: what is started must be waited for.
+// About what a socket holds.
+constexpr size_t kTurnBytes = size_t{256} << 10;
+
+// A call that sends and receives bytes. One step is under way at a time: what is started must be waited for. Bytes move
+// only while the caller is in here, or the transport has room for what is written.
 class ByteStream {
  public:
   ByteStream(grpc::GenericStub& stub, grpc::ClientContext& context, const char* method)
@@ -28,8 +32,16 @@ class ByteStream {
 
   void StartWrite(const grpc::ByteBuffer& message) { call_->Write(message, nullptr); }
   void StartRead(grpc::ByteBuffer* message) { call_->Read(message, nullptr); }
+  // What can move at once does. For work that takes longer than the transport's buffers last.
+  void Turn() {
+    void* tag = nullptr;
+    bool ok = false;
+    const auto next = queue_.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    if (next == grpc::CompletionQueue::GOT_EVENT) ended_ = ok;
+  }
   // False: the call is over.
   bool Wait() {
+    if (ended_.has_value()) return *std::exchange(ended_, std::nullopt);
     void* tag = nullptr;
     bool ok = false;
     return queue_.Next(&tag, &ok) && ok;
@@ -48,7 +60,18 @@ class ByteStream {
  private:
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  std::optional<bool> ended_;  // the step, during a turn
 };
+
+// In turns with the stream.
+uint32_t Crc32cOf(absl::string_view bytes, ByteStream& stream) {
+  uint32_t crc = 0;
+  for (size_t at = 0; at < bytes.size(); at += kTurnBytes) {
+    crc = ExtendCrc32c(crc, bytes.substr(at, kTurnBytes));
+    stream.Turn();
+  }
+  return crc;
+}
 
 grpc::ByteBuffer ToBytes(const google::protobuf::Message& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -56,10 +79,10 @@ grpc::ByteBuffer ToBytes(const google::protobuf::Message& message) {
 }
 
 // What protobuf makes of a chunk, around the tensor's own memory.
-grpc::ByteBuffer EncodeChunk(const HostTensor& tensor, size_t offset, size_t size) {
+grpc::ByteBuffer EncodeChunk(const HostTensor& tensor, size_t offset, size_t size, uint32_t crc) {
   v1::PutTensorRequest::Chunk fields;
   fields.set_offset(static_cast<int64_t>(offset));
-  fields.set_crc32c(Crc32c({tensor.bytes() + offset, size}));
+  fields.set_crc32c(crc);
   std::string inside = fields.SerializeAsString();
   AppendLengthDelimitedTag(v1::PutTensorRequest::Chunk::kDataFieldNumber, &inside);
   AppendVarint(size, &inside);
@@ -91,7 +114,8 @@ SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1:
   bool goes_on = true;
   for (size_t at = begin; goes_on && at < end; at += kChunkBytes) {
     // Its checksum is computed while the chunk before goes out.
-    const grpc::ByteBuffer chunk = EncodeChunk(tensor, at, std::min(kChunkBytes, end - at));
+    const size_t size = std::min(kChunkBytes, end - at);
+    const grpc::ByteBuffer chunk = EncodeChunk(tensor, at, size, Crc32cOf({tensor.bytes() + at, size}, stream));
     goes_on = stream.Wait();
     if (goes_on) stream.StartWrite(chunk);
   }
@@ -128,7 +152,7 @@ absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context
     stream.StartRead(&next);
     if (!gathered.ok()) continue;
     if (has_header) {
-      gathered = gathering->Add(message);
+      gathered = gathering->Add(message, [&stream] { stream.Turn(); });
     } else {
       v1::GetTensorResponse first;
       const bool is_header = ParseBytes(message, &first) && first.has_header();

@@ -49,22 +49,26 @@ bool WireCursor::ReadLength(uint64_t end, uint64_t* field_end) {
 bool WireCursor::ReadBytes(void* target, uint64_t count) {
   if (count > size_ - position_) return false;
   char* out = static_cast<char*>(target);
-  while (count > 0) {
-    const grpc::Slice& slice = slices_[slice_];
-    const size_t available = slice.size() - offset_in_slice_;
-    const size_t taken = static_cast<size_t>(std::min<uint64_t>(count, available));
-    if (out != nullptr && taken > 0) {
-      std::memcpy(out, slice.begin() + offset_in_slice_, taken);
-      out += taken;
-    }
-    count -= taken;
-    position_ += taken;
-    offset_in_slice_ += taken;
-    if (offset_in_slice_ == slice.size()) {
-      ++slice_;
-      offset_in_slice_ = 0;
-    }
+  for (absl::string_view piece; count > 0; count -= piece.size()) {
+    ReadPiece(count, &piece);
+    if (out == nullptr) continue;
+    std::memcpy(out, piece.data(), piece.size());
+    out += piece.size();
   }
+  return true;
+}
+
+bool WireCursor::ReadPiece(uint64_t most, absl::string_view* piece) {
+  if (position_ == size_) return false;
+  while (offset_in_slice_ == slices_[slice_].size()) {
+    ++slice_;
+    offset_in_slice_ = 0;
+  }
+  const grpc::Slice& slice = slices_[slice_];
+  const size_t taken = static_cast<size_t>(std::min<uint64_t>(most, slice.size() - offset_in_slice_));
+  *piece = {reinterpret_cast<const char*>(slice.begin()) + offset_in_slice_, taken};
+  position_ += taken;
+  offset_in_slice_ += taken;
   return true;
 }
 

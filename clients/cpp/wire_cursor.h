@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 
@@ -40,6 +41,8 @@ class WireCursor {
   bool ReadLength(uint64_t end, uint64_t* field_end);
   bool ReadBytes(void* target, uint64_t count);
   bool ReadString(uint64_t count, std::string* target);
+  // What of the next `most` bytes lies in one slice; it stays there as long as the cursor. False at the end.
+  bool ReadPiece(uint64_t most, absl::string_view* piece);
   bool Skip(uint64_t count);
   // Skips the value of a field that the reader does not know.
   bool SkipField(Tag tag, uint64_t end);

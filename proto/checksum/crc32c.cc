@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78;  // bits reflected
 constexpr size_t kWord = 8;
+// What no cache keeps until it is computed with.
+constexpr int64_t kLarge = int64_t{512} << 10;
 
 // Table k: what a byte contributes when k more bytes follow it in the word.
 using Tables = std::array<std::array<uint32_t, 256>, kWord>;
@@ -245,6 +247,10 @@ std::vector<Crc32cWay> Crc32cWays() {
 
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes) { return Fastest().extend(crc, bytes); }
 
-uint32_t CopyWithCrc32c(uint32_t crc, absl::string_view bytes, char* to) { return Fastest().copy(crc, bytes, to); }
+uint32_t CopyWithCrc32c(uint32_t crc, absl::string_view bytes, char* to, int64_t whole) {
+  if (whole >= kLarge) return Fastest().copy(crc, bytes, to);
+  std::memcpy(to, bytes.data(), bytes.size());
+  return ExtendCrc32c(crc, {to, bytes.size()});
+}
 
 }  // namespace tensord

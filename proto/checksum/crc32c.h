@@ -16,14 +16,14 @@ namespace tensord {
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes);
 inline uint32_t Crc32c(absl::string_view bytes) { return ExtendCrc32c(0, bytes); }
 
-// The same, and the bytes are copied, where the processor can past its caches: for those of what is larger than they
-// are, so that it is neither fetched before it is written nor takes the place of what is in use.
-uint32_t CopyWithCrc32c(uint32_t crc, absl::string_view bytes, char* to);
+// The same, and the bytes are copied. Those of a whole of 512 KiB and more go past the caches where the processor can
+// do that: so they are neither fetched before they are written nor take the place of what is in use.
+uint32_t CopyWithCrc32c(uint32_t crc, absl::string_view bytes, char* to, int64_t whole);
 
 // Every way to do that on this processor, the fastest first; all give the same.
 struct Crc32cWay {
   uint32_t (*extend)(uint32_t crc, absl::string_view bytes);
-  uint32_t (*copy)(uint32_t crc, absl::string_view bytes, char* to);
+  uint32_t (*copy)(uint32_t crc, absl::string_view bytes, char* to);  // past the caches, if it can
 };
 std::vector<Crc32cWay> Crc32cWays();
 

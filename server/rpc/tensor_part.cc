@@ -1,6 +1,5 @@
 #include "server/rpc/tensor_part.h"
 
-#include <cstring>
 #include <string>
 
 #include "engine/base/refusal.h"
@@ -17,9 +16,6 @@ namespace {
 
 using Put = v1::PutTensorRequest;
 using Get = v1::GetTensorResponse;
-
-// A chunk of a tensor that no cache keeps until it is computed with.
-constexpr int64_t kLargeBytes = kMaxChunkBytes / 2;
 
 constexpr uint8_t kPart = Put::kChunkFieldNumber << 3 | 2;
 constexpr uint8_t kOffset = Put::Chunk::kOffsetFieldNumber << 3;
@@ -69,16 +65,9 @@ absl::Status TensorPart::Read(grpc::ByteBuffer* bytes) {
 }
 
 bool TensorPart::CopyTo(char* to) const {
-  const bool is_large = size_ >= kLargeBytes;
   uint32_t crc = 0;
   for (const absl::string_view piece : pieces_) {
-    if (piece.empty()) continue;
-    if (is_large) {
-      crc = CopyWithCrc32c(crc, piece, to);
-    } else {
-      std::memcpy(to, piece.data(), piece.size());
-      crc = ExtendCrc32c(crc, absl::string_view(to, piece.size()));
-    }
+    crc = CopyWithCrc32c(crc, piece, to, size_);
     to += piece.size();
   }
   return crc == crc32c_;

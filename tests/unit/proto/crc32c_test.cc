@@ -86,5 +86,15 @@ TEST(Crc32cTest, LongOnes) {
   }
 }
 
+TEST(Crc32cTest, CopiesOfSmallAndLargeThings) {
+  const std::string bytes = "some bytes that are copied";
+  for (const int64_t whole : {int64_t{26}, int64_t{1} << 30}) {
+    std::string copy(bytes.size() + 1, '#');
+    const uint32_t first = CopyWithCrc32c(0, absl::string_view(bytes).substr(0, 7), copy.data(), whole);
+    EXPECT_EQ(CopyWithCrc32c(first, absl::string_view(bytes).substr(7), copy.data() + 7, whole), Defined(bytes));
+    EXPECT_EQ(copy, bytes + "#");
+  }
+}
+
 }  // namespace
 }  // namespace tensord
