@@ -1,11 +1,14 @@
 #include "backends/cpu/scatter_kernels.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/scatter_loops.h"
+#include "backends/cpu/scatter_rows.h"
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/window_plan.h"
@@ -46,11 +49,19 @@ class ScatterKernel final : public Kernel {
       if (cut_window_[k].operand_axis == slab_axis_) cut_ = static_cast<int>(k);
     }
     picks_elements_ = PicksElements();
+    if (copy_.dst_bytes() >= StreamedResultBytes()) {
+      rows_ = ScatterRows::Create(plan_, operand.num_elements(), element_bytes_, loops_);
+    }
   }
 
   void Run(const KernelArgs& args) const override {
     const char* const operand = static_cast<const char*>(args.operands[0]);
     char* const result = static_cast<char*>(args.results[0]);
+    if (rows_.has_value() && result != operand &&
+        rows_->Run({args.operands[1], operand, static_cast<const char*>(args.operands[2]), result}, args.scratch,
+                   args.pool)) {
+      return;
+    }
     if (result != operand) {
       args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); });
     }
@@ -68,7 +79,8 @@ class ScatterKernel final : public Kernel {
   }
 
   int64_t scratch_bytes() const override {
-    return picks_elements_ && plan_.window_elements() > 1 ? 16 * plan_.num_windows() : 0;
+    const int64_t picked = picks_elements_ && plan_.window_elements() > 1 ? 16 * plan_.num_windows() : 0;
+    return std::max(picked, rows_.has_value() ? rows_->scratch_bytes() : 0);
   }
 
  private:
@@ -261,6 +273,7 @@ class ScatterKernel final : public Kernel {
   bool balanced_ = false;
   int cut_ = -1;  // which axis of cut_window_ is the slabs', -1: windows have size 1 along it
   bool picks_elements_ = false;
+  std::optional<ScatterRows> rows_;  // a way for large results
 };
 
 // Whether the order of updates shows in no bit.

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gather_kernels.h"
 #include "backends/cpu/scatter_kernels.h"
 #include "engine/ops/index_windows.h"
@@ -201,6 +202,35 @@ TEST(ScatterKernelTest, LargeOnes) {
           .Set("index_vector_dim", c.index_vector_dim)
           .Set("input_batching_dims", c.operand_batching)
           .Set("scatter_indices_batching_dims", c.indices_batching)
+          .Set("combiner", Below(random, 5));
+      ExpectScattered(call);
+    }
+  }
+}
+
+// What leaves the caches: rows all over the table, few, all in one place, and a table whose last block is short.
+TEST(ScatterKernelTest, RowsOfLargeTables) {
+  struct Table {
+    int64_t row_elements, count;
+    int64_t most_row;  // of those that are named
+    bool in_order = true;
+  };
+  Random random(5);
+  for (const Table& t : {Table{32, 3000, 1 << 30}, Table{1000, 3000, 1 << 30, false}, Table{16, 5, 1 << 30},
+                         Table{1000, 3000, 3}, Table{4096, 100, 20}}) {
+    for (const DType dtype : {DType::kF32, DType::kC64}) {
+      const int64_t rows = StreamedResultBytes() / (t.row_elements * SizeOf(dtype)) + 37;
+      const Ints updates = t.in_order ? Ints{t.row_elements, t.count} : Ints{t.row_elements, 1, t.count};
+      Call call(CoreOp::kScatter,
+                {RandomLiteral({dtype, {t.row_elements, rows}}, Values::kModest, &random),
+                 Indices(random, AnyIndexDType(random), t.in_order ? Ints{t.count} : Ints{1, t.count},
+                         std::min(rows, t.most_row)),
+                 RandomLiteral({dtype, Shape(updates.begin(), updates.end())}, Values::kModest, &random)},
+                {t.row_elements, rows});
+      call.attrs.Set("update_window_dims", Ints{0})
+          .Set("inserted_window_dims", Ints{1})
+          .Set("scatter_dims_to_operand_dims", Ints{1})
+          .Set("index_vector_dim", int64_t{t.in_order ? 1 : 2})
           .Set("combiner", Below(random, 5));
       ExpectScattered(call);
     }
