@@ -105,6 +105,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
 
 void Client::FindSharedMemory() {
   if (!IsLocal(options_.target)) return;  // the path would be one of this machine, and nobody knows who listens there
+  const absl::Time deadline = absl::Now() + options_.connect_timeout;
   const absl::StatusOr<v1::ServerInfo> info = GetServerInfo();
   if (!info.ok() || !info->has_shared_memory()) return;
   std::string authorization;
@@ -112,7 +113,7 @@ void Client::FindSharedMemory() {
     if (key == "authorization") authorization = value;
   }
   absl::StatusOr<std::shared_ptr<SharedMemory>> memory =
-      SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization));
+      SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization), deadline);
   if (memory.ok()) shared_memory_ = *std::move(memory);
 }
 
@@ -191,7 +192,10 @@ absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& reque
                                                  const std::shared_ptr<SharedMemory>& memory) {
   const std::string& fingerprint = request.fingerprint();
   const bool learns = memory != nullptr && !fingerprint.empty();
-  SharedCall shared(memory, arguments, learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>());
+  const absl::Time now = absl::Now(), deadline = DeadlineOf(options_, options.deadline);
+  // Half of the time at most: where no memory comes, the tensors still go in messages.
+  SharedCall shared(memory, arguments, learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>(),
+                    now + (deadline - now) / 2);
   absl::StatusOr<grpc::ByteBuffer> message;
   if (shared.spaces().empty()) {
     message = EncodeExecuteRequest(request, arguments, shared.places());
@@ -203,7 +207,7 @@ absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& reque
   if (!message.ok()) return message.status();
 
   grpc::ClientContext context;
-  PrepareContext(options_, options.deadline, &context);
+  PrepareContext(options_, deadline, &context);
   grpc::ByteBuffer response;
   const grpc::Status status = CallWithBytes(stubs_->generic, context, kExecuteMethod, *message, &response);
   absl::StatusOr<ExecuteReply> reply;

@@ -12,7 +12,7 @@ constexpr size_t kSharedFrom = size_t{64} << 10;
 }  // namespace
 
 SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
-                       absl::Span<const size_t> result_bytes)
+                       absl::Span<const size_t> result_bytes, absl::Time deadline)
     : memory_(std::move(memory)) {
   if (memory_ == nullptr || memory_->is_lost()) return;
   places_.resize(arguments.size());
@@ -21,7 +21,7 @@ SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Ho
     if (tensor.size_bytes() < kSharedFrom) continue;
     places_[i] = memory_->Find(tensor.bytes(), tensor.size_bytes());
     if (places_[i].has_value()) continue;
-    absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes());
+    absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes(), deadline);
     if (!copy.ok()) continue;
     std::memcpy(copy->get(), tensor.bytes(), tensor.size_bytes());
     places_[i] = memory_->Find(copy->get(), tensor.size_bytes());
@@ -29,7 +29,7 @@ SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Ho
   }
   for (size_t i = 0; i < result_bytes.size(); ++i) {
     if (result_bytes[i] < kSharedFrom) continue;
-    absl::StatusOr<std::shared_ptr<char>> space = memory_->Allocate(result_bytes[i]);
+    absl::StatusOr<std::shared_ptr<char>> space = memory_->Allocate(result_bytes[i], deadline);
     if (!space.ok()) continue;
     spaces_.resize(i + 1);
     spaces_[i] = {.bytes = *std::move(space), .size_bytes = result_bytes[i]};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/shared_memory.h"
@@ -14,12 +15,12 @@
 namespace tensord::client {
 
 // What of one call goes through shared memory: large arguments, which are copied there where they do not lie there, and
-// places for results that are expected to be large. Where there is no memory to be had they go in messages. Without
-// memory everything does. Confined to the call.
+// places for results that are expected to be large. Where there is no memory to be had by the deadline they go in
+// messages. Without memory everything does. Confined to the call.
 class SharedCall {
  public:
   SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
-             absl::Span<const size_t> result_bytes);
+             absl::Span<const size_t> result_bytes, absl::Time deadline);
 
   // By argument; empty: none.
   absl::Span<const std::optional<SharedPlace>> places() const { return places_; }

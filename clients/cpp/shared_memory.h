@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tensord/v1/shared_memory.pb.h"
+#include "absl/time/time.h"
+#include "clients/cpp/broker_connection.h"
 
 namespace tensord::client {
 
@@ -38,15 +38,17 @@ struct ResultSpace {
 class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
  public:
   // `socket` is the path that the server tells; `authorization` as in the metadata of calls, or empty. UNAVAILABLE
-  // where nobody answers there.
-  static absl::StatusOr<std::shared_ptr<SharedMemory>> Connect(const std::string& socket, std::string authorization);
+  // where nobody takes the connection by then. Nothing here waits longer than BrokerConnection::kMostWait.
+  static absl::StatusOr<std::shared_ptr<SharedMemory>> Connect(const std::string& socket, std::string authorization,
+                                                               absl::Time deadline = absl::InfiniteFuture());
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   // At least that many bytes, with any content, aligned to pages. While a call reads or writes them the server works
-  // with this very memory. What the server refuses; UNAVAILABLE where it has gone.
-  absl::StatusOr<std::shared_ptr<char>> Allocate(size_t size_bytes);
+  // with this very memory. What the server refuses; DEADLINE_EXCEEDED where it does not answer in time; UNAVAILABLE
+  // where it has gone, or still owes the answer to a request that was given up.
+  absl::StatusOr<std::shared_ptr<char>> Allocate(size_t size_bytes, absl::Time deadline = absl::InfiniteFuture());
   // Where the bytes lie; nothing where they are no part of one block, or no multiple of 64 into it.
   std::optional<SharedPlace> Find(const char* bytes, size_t size_bytes) const;
   // The block that begins there is not used again: a call that was given up may still write to it.
@@ -64,18 +66,14 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
     bool forgotten = false;
   };
 
-  SharedMemory(int connection, std::string authorization)
-      : connection_(connection), authorization_(std::move(authorization)) {}
+  explicit SharedMemory(std::unique_ptr<BrokerConnection> connection) : connection_(std::move(connection)) {}
 
-  absl::StatusOr<Block> Request(size_t size_bytes);
-  absl::StatusOr<v1::SharedMemoryReply> Ask(const v1::SharedMemoryRequest& request, int* descriptor);
+  absl::StatusOr<Block> Request(size_t size_bytes, absl::Time deadline);
   // A block that nobody has any more.
   void GiveBack(char* bytes);
   void Free(const Block& block);
 
-  const int connection_;
-  const std::string authorization_;
-  std::mutex asking_;  // one request is under way at a time; taken before mutex_
+  const std::unique_ptr<BrokerConnection> connection_;
   mutable std::mutex mutex_;
   bool is_lost_ = false;
   std::map<uintptr_t, Block> blocks_;  // those in use, by address

@@ -213,7 +213,11 @@ class Client:
         """
         alignment = alignment or wire.ResponseAlignment()
         memory = self.shared_memory
-        shared = SharedCall(memory, alignment.result_bytes) if memory and not memory.lost else None
+        call_begin, timeout = time.monotonic(), self.timeout if timeout is None else timeout
+        shared = None
+        if memory and not memory.lost:
+            # Half of the time at most: where no memory comes, the arrays still go in messages.
+            shared = SharedCall(memory, alignment.result_bytes, timeout and timeout / 2)
         request_id = alignment.request_id()
         handles = [session.new_handle() if kept else "" for kept in keep]
         request = self.encode_run(
@@ -230,7 +234,8 @@ class Client:
         )
         begin = time.perf_counter()
         try:
-            response = self._call("Execute", request, timeout)
+            left = timeout and max(timeout - (time.monotonic() - call_begin), 0.001)
+            response = self._call("Execute", request, left)
         except BaseException as failure:
             if not shared:
                 raise

@@ -2,10 +2,14 @@
 
 import array as numbers
 import bisect
+import math
 import mmap
 import os
+import select
 import socket
+import struct
 import threading
+import time
 
 import numpy as np
 
@@ -13,6 +17,9 @@ from tensord import contract, dtypes, errors, wire
 
 # Below it a message is as fast.
 SHARED_FROM = 64 << 10
+# Beyond it, in seconds, nobody waits for the server's answer, whatever the deadline. A region of many GiB, whose pages the
+# server takes first, is there by then.
+MOST_WAIT = 10.0
 # Free blocks beyond it are given back to the server.
 _MOST_FREE_BYTES = 256 << 20
 _ALIGNMENT = 64
@@ -28,11 +35,17 @@ class SharedMemory:
 
     While a call goes on its arguments must not change: what it computes is undefined otherwise. An array keeps its
     block, which is used again when the last view of it is gone, and the connection that it came by.
+
+    No wait for the server is without an end: one that is over leaves an answer that is still to come, and until it has
+    come all other requests are refused at once, so that a server that is stuck costs one wait.
     """
 
     def __init__(self, path, authorization=""):
         self._authorization = authorization
+        self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # A connection waits where too many others do already.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(MOST_WAIT), 0))
         try:
             self._socket.connect(path)
         except OSError:
@@ -43,20 +56,22 @@ class SharedMemory:
         self._addresses, self._used = [], {}  # of blocks in use: sorted, and what is there
         self._free, self._free_bytes = {}, 0  # by size
         self._unwanted = []  # regions to be freed
+        self._owes = False  # while self._asking is held: an answer for which nobody waits any more is to come
         self.lost = False
 
     def __del__(self):
         if hasattr(self, "_socket"):
             self._socket.close()
 
-    def empty(self, shape, dtype="float64"):
-        """An array to be filled, whose content is any. Raises td.Error where the server gives no memory."""
+    def empty(self, shape, dtype="float64", *, timeout=None):
+        """An array to be filled, whose content is any. Raises td.Error where the server gives no memory within
+        `timeout` seconds."""
         dtype = dtypes.as_dtype(dtype)
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         count = 1
         for size in shape:
             count *= size
-        return self.block(count * dtype.itemsize).array(dtype.numpy, count).reshape(shape)
+        return self.block(count * dtype.itemsize, timeout).array(dtype.numpy, count).reshape(shape)
 
     def copy(self, value):
         """A copy of an array in shared memory."""
@@ -79,7 +94,7 @@ class SharedMemory:
             return None
         return region, offset
 
-    def block(self, nbytes):
+    def block(self, nbytes, timeout=None):
         """At least that many bytes."""
         size = _rounded(nbytes)
         with self._lock:
@@ -90,7 +105,7 @@ class SharedMemory:
                 region, memory, address = free.pop()
                 self._free_bytes -= size
                 return self._use(region, memory, address, size)
-        region, memory = self._request(size)
+        region, memory = self._request(size, _end(timeout))
         # The view ends here, so that the memory can be unmapped later.
         address = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
         with self._lock:
@@ -117,18 +132,27 @@ class SharedMemory:
         # A block may be collected in the middle of a request of its own thread, which frees it afterwards.
         while self._unwanted and self._asking.acquire(blocking=False):
             try:
-                self._exchange(contract.SharedMemoryRequest(free=contract.FreeRegion(region=self._unwanted.pop())))
+                if not self._is_settled():
+                    return
+                free = contract.FreeRegion(region=self._unwanted.pop())
+                self._exchange(contract.SharedMemoryRequest(free=free), _end(None))
             except (IndexError, errors.Error):
                 pass  # another thread was faster, or the server is gone, and the region with it
             finally:
                 self._asking.release()
 
-    def _request(self, size):
+    def _request(self, size, end):
         request = contract.SharedMemoryRequest(
             authorization=self._authorization, allocate=contract.AllocateRegion(byte_count=size)
         )
-        with self._asking:
-            reply, descriptors = self._exchange(request)
+        if not self._asking.acquire(timeout=_left(end)):
+            raise self._late()
+        try:
+            if not self._is_settled():
+                raise errors.Unavailable(f"no shared memory at {self._path}: the server still owes an answer")
+            reply, descriptors = self._exchange(request, end)
+        finally:
+            self._asking.release()
         self._free_unwanted()
         try:
             if len(descriptors) != 1 or reply.byte_count < size:
@@ -141,14 +165,40 @@ class SharedMemory:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _exchange(self, request):
+    def _is_settled(self):
+        """Takes the answer that is owed, if it has come; while self._asking is held. False: it has not."""
+        if self._owes and self._has_come(time.monotonic()):
+            self._owes = False
+            try:
+                data, descriptors = _receive(self._socket)
+            except OSError:
+                return True  # the next request will say so
+            if descriptors:
+                self._unwanted.append(contract.SharedMemoryReply.FromString(data).region)
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return not self._owes
+
+    def _has_come(self, end):
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return bool(waiting.poll(math.ceil(1000 * _left(end))))
+
+    def _late(self):
+        return errors.DeadlineExceeded(
+            f"no shared memory: the server did not answer at {self._path} in time; send the array in a message, or see "
+            "what holds it up"
+        )
+
+    def _exchange(self, request, end):
         """The answer to a request, and its descriptors; while self._asking is held."""
         try:
             try:
                 self._socket.sendall(request.SerializeToString())
             except BrokenPipeError:
                 pass  # who hung up may have said why
-            data, descriptors = _receive(self._socket)
+            self._owes = not self._has_come(end)
+            data, descriptors = (b"", []) if self._owes else _receive(self._socket)
         except OSError as failure:
             raise errors.Unavailable(f"no shared memory: {failure}") from None
         except BaseException:
@@ -156,6 +206,8 @@ class SharedMemory:
             self.lost = True
             self._socket.close()
             raise
+        if self._owes:
+            raise self._late()
         if not data:
             raise errors.Unavailable("no shared memory: the server has gone")
         reply = contract.SharedMemoryReply.FromString(data)
@@ -187,10 +239,12 @@ class Block:
 
 class SharedCall:
     """What of one call goes through shared memory: large arguments, copied there where they do not lie there, and
-    places for results that are expected to be large. Where there is no memory to be had they go in messages."""
+    places for results that are expected to be large. Where there is no memory to be had within `timeout` seconds they
+    go in messages."""
 
-    def __init__(self, memory, result_bytes):
+    def __init__(self, memory, result_bytes, timeout=None):
         self._memory, self._copies = memory, []
+        self._end = _end(timeout)
         self.spaces = [self._block(size) if size >= SHARED_FROM else None for size in result_bytes]
 
     def argument(self, typed):
@@ -221,9 +275,18 @@ class SharedCall:
 
     def _block(self, nbytes):
         try:
-            return self._memory.block(nbytes)
+            return self._memory.block(nbytes, _left(self._end))
         except errors.Error:
             return None
+
+
+def _end(timeout):
+    """When a wait that begins now is over."""
+    return time.monotonic() + (MOST_WAIT if timeout is None else min(timeout, MOST_WAIT))
+
+
+def _left(end):
+    return max(end - time.monotonic(), 0.0)
 
 
 def _rounded(nbytes):

@@ -1,0 +1,123 @@
+"""Shared memory from a server that takes the connection, and then says nothing, or says it late."""
+
+import array
+import os
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import checkout  # noqa: F401  finds the package
+from server_process import ServerProcess
+import tensord as td
+from tensord import contract
+from tensord.shared_memory import SharedMemory
+
+SHORT = 0.05
+
+
+class SilentBroker:
+    """A socket that says what the test says. The system takes connections, whether the test looks at them or not."""
+
+    def __init__(self, path):
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(path)
+        self._listener.listen()
+        self._connection = None
+
+    def close(self):
+        self._listener.close()
+        if self._connection:
+            self._connection.close()
+
+    def read(self):
+        """The next request: "allocate", or "free NAME"."""
+        if self._connection is None:
+            self._connection, _ = self._listener.accept()
+        request = contract.SharedMemoryRequest.FromString(self._connection.recv(4096))
+        return f"free {request.free.region}" if request.HasField("free") else "allocate"
+
+    def answer(self, region, size=0):
+        """With memory where a size is given."""
+        reply = contract.SharedMemoryReply(region=region, byte_count=size).SerializeToString()
+        ancillary, memory = [], None
+        if size:
+            memory = os.memfd_create("test")
+            os.ftruncate(memory, size)
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))]
+        self._connection.sendmsg([reply], ancillary)
+        if memory is not None:
+            os.close(memory)
+
+
+class SilentBrokerTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tensord-")
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "m")
+
+    def broker(self):
+        broker = SilentBroker(self.path)
+        self.addCleanup(broker.close)
+        return broker
+
+    def test_a_wait_ends_and_costs_nobody_else_any(self):
+        self.broker()
+        memory = SharedMemory(self.path)
+        with self.assertRaises(td.DeadlineExceeded) as caught:
+            memory.empty(1024, timeout=SHORT)
+        self.assertIn(self.path, str(caught.exception))
+        with self.assertRaises(td.Unavailable):  # at once: a second wait would be late too
+            memory.empty(1024)
+        self.assertFalse(memory.lost)
+
+    def test_an_answer_that_comes_late_is_given_back_and_is_nobody_elses(self):
+        broker = self.broker()
+        memory = SharedMemory(self.path)
+        with self.assertRaises(td.DeadlineExceeded):
+            memory.empty(1024, timeout=SHORT)
+        self.assertEqual(broker.read(), "allocate")
+        broker.answer("late", 8192)
+        made = []
+        thread = threading.Thread(target=lambda: made.append(memory.empty(1024)), daemon=True)
+        thread.start()
+        self.assertEqual(broker.read(), "allocate")
+        broker.answer("second", 8192)
+        self.assertEqual(broker.read(), "free late")
+        broker.answer("late")
+        thread.join(60)
+        self.assertEqual(memory.place_of(made[0]), ("second", 0))
+
+    def test_who_waits_for_anothers_request_waits_no_longer_than_its_timeout(self):
+        broker = self.broker()
+        memory = SharedMemory(self.path)
+        made = []
+        thread = threading.Thread(target=lambda: made.append(memory.empty(1024)), daemon=True)
+        thread.start()
+        self.assertEqual(broker.read(), "allocate")
+        with self.assertRaises(td.DeadlineExceeded):
+            memory.empty(1024, timeout=SHORT)
+        broker.answer("first", 8192)
+        thread.join(60)
+        self.assertEqual(memory.place_of(made[0]), ("first", 0))
+
+    def test_arrays_go_in_messages_then(self):
+        server = ServerProcess(f"--set=shared_memory.listen=unix:{self.path}")
+        self.addCleanup(server.stop)
+        os.unlink(self.path)
+        broker = self.broker()
+        with td.Client(server.target, timeout=120, shared_memory=True) as client:
+            self.assertIsNotNone(client.shared_memory)
+            graph = td.compile(lambda x: x + x, td.spec((1 << 15,), "float32"), client=client)
+            begin = time.monotonic()
+            result = graph(np.full(1 << 15, 2, np.float32), timeout=4)  # half of it goes by
+            self.assertEqual(result[7], 4)
+            self.assertGreaterEqual(time.monotonic() - begin, 2)
+            self.assertEqual(broker.read(), "allocate")
+
+
+if __name__ == "__main__":
+    unittest.main()
