@@ -25,6 +25,7 @@ class StandInServer:
         self.sessions = {}  # id: {handle: array}
         self.calls = []  # (method, metadata as a dict)
         self.failure = None  # (code, message, contract.ErrorDetail or None): the answer to every call while set
+        self.after_put = None  # of a PutTensor that has worked: given the session's tensors, returns a failure or None
         self.chunk_bytes = 1 << 20  # of downloads
         self.checksum_error = 0  # what the checksums of downloads are wrong by
         self.answer = None  # bytes: the answer to Execute while set
@@ -128,12 +129,18 @@ class StandInServer:
     def PutTensor(self, requests, context):
         messages = [contract.PutTensorRequest.FromString(request) for request in requests]
         header, data = messages[0].header, b""
+        if header.handle in self.sessions[header.session]:
+            detail = contract.ErrorDetail(reason="HANDLE_DUPLICATE")
+            self._abort(context, grpc.StatusCode.FAILED_PRECONDITION, f"there is a tensor {header.handle}", detail)
         for chunk in (message.chunk for message in messages[1:]):
             assert (chunk.offset, chunk.crc32c) == (len(data), crc32c.crc32c(chunk.data))
             data += chunk.data
         assert header.order == contract.ROW_MAJOR
         array = np.frombuffer(data, dtypes.from_wire(header.dtype).numpy).reshape(tuple(header.shape))
         self.sessions[header.session][header.handle] = array
+        failure = self.after_put and self.after_put(self.sessions[header.session])
+        if failure:
+            self._abort(context, *failure)
         return contract.PutTensorResponse(handle=header.handle, byte_count=len(data)).SerializeToString()
 
     def GetTensor(self, request, context):

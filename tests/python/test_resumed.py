@@ -4,11 +4,14 @@ import os
 import tempfile
 import unittest
 
+import grpc
 import numpy as np
 
 from breaking_proxy import BreakingProxy
 from server_test import ServerTest
+from stand_in_server import StandInServer
 import tensord as td
+from tensord import contract, dtypes, resumed, transfer
 
 MIB = 1 << 20
 
@@ -45,6 +48,75 @@ class Resumed(ServerTest):
             self.assertLess(proxy.connections, 5)
             session.client = self.client
             np.testing.assert_array_equal(remote.fetch(), np.zeros(MIB))
+
+    def test_what_stayed_of_an_upload_that_was_refused_in_the_middle_is_taken_away(self):
+        with self.client.session() as session:
+            bools = np.zeros(3 * MIB, np.uint8)
+            bools[2 * MIB + 5] = 2
+            with self.assertRaises(td.InvalidArgument) as caught:
+                self.put(session, "t", bools.view(bool))
+            self.assertEqual(caught.exception.reason, "DATA_INVALID")
+            # Of what is there as another type this would be a refusal.
+            self.put(session, "t", np.ones(3, np.float32))
+
+    def put(self, session, handle, array):
+        header, data = transfer.put_header(session.id, handle, array, dtypes.as_dtype(array.dtype))
+        self.client.upload(header, data, 120)
+
+
+class LostAnswers(unittest.TestCase):
+    """Uploads that were sent to the last byte, and whose answer never came."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.server = StandInServer(os.path.join(folder.name, "s"))
+        self.addCleanup(self.server.close)
+        client = td.Client(self.server.target, timeout=30)
+        self.addCleanup(client.close)
+        self.session = client.session()
+
+    def lose(self, change=lambda kept: None):
+        """The answer to a PutTensor is lost, after `change` of the session's tensors."""
+
+        def after_put(kept):
+            change(kept)
+            return grpc.StatusCode.UNAVAILABLE, "connection reset"  # what gRPC says where a connection breaks
+
+        self.server.after_put = after_put
+
+    def test_the_same_tensor_there_is_success(self):
+        for array in (np.arange(300_000.0), np.float32(3), np.zeros((0, 3)), np.array([[1 + 2j, np.nan]])):
+            self.lose()
+            remote = self.session.put(array)
+            np.testing.assert_array_equal(remote.fetch(), array)
+
+    def test_another_tensor_there_is_the_refusal(self):
+        array = np.arange(300_000.0)
+        last = array.copy()
+        last[-1] = 0
+        for other in (last, array.view(np.int64), array.reshape(3, -1), array[:-1], np.zeros(0)):
+            self.lose(lambda kept: kept.update({handle: other for handle in kept}))
+            with self.assertRaises(td.FailedPrecondition) as caught:
+                self.session.put(array)
+            self.assertEqual(caught.exception.reason, "HANDLE_DUPLICATE")
+
+
+class CleanUp(unittest.TestCase):
+    def test_goes_on_until_the_server_has_noticed_that_the_upload_is_over(self):
+        incomplete = td.FailedPrecondition("is being uploaded by another call", reason="HANDLE_INCOMPLETE")
+        answers = [td.DeadlineExceeded("late"), incomplete, incomplete, td.InvalidArgument("ended after 0 of 8 bytes")]
+        header, data = transfer.put_header("s", "t", np.zeros(1), dtypes.as_dtype("float64"))
+        calls = []
+
+        def call(messages, timeout):
+            first = contract.PutTensorRequest.FromString(next(messages))
+            calls.append((first.header.resumable, len(list(messages))))
+            raise answers.pop(0)
+
+        with self.assertRaises(td.DeadlineExceeded):
+            resumed.upload(call, None, header, data, 60)
+        self.assertEqual(calls, [(True, 1), (False, 0), (False, 0), (False, 0)])
 
 
 if __name__ == "__main__":

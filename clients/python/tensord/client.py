@@ -1,5 +1,6 @@
 """The connection to a server."""
 
+import contextlib
 import os
 import tempfile
 import threading
@@ -357,17 +358,25 @@ class Client:
 
     def upload(self, header, data, timeout):
         """Sends the bytes of a tensor by PutTensor, by several calls where the connection breaks."""
-        timeout = self.timeout if timeout is None else timeout
-        resumed.upload(lambda m, left: self._call("PutTensor", m, left, kind="stream_unary"), header, data, timeout)
+
+        def call(messages, left):
+            return self._call("PutTensor", messages, left, kind="stream_unary")
+
+        with self._readable_answers():
+            resumed.upload(call, self._get_tensor, header, data, self.timeout if timeout is None else timeout)
 
     def download(self, request, timeout):
         """The array of a GetTensorRequest, by several calls where the connection breaks."""
+        with self._readable_answers():
+            return resumed.download(self._get_tensor, request, self.timeout if timeout is None else timeout)
 
-        def call(message, left, read):
-            self._call("GetTensor", message, left, kind="unary_stream", read=read)
+    def _get_tensor(self, message, left, read):
+        self._call("GetTensor", message, left, kind="unary_stream", read=read)
 
+    @contextlib.contextmanager
+    def _readable_answers(self):
         try:
-            return resumed.download(call, request, self.timeout if timeout is None else timeout)
+            yield
         except transfer.BrokenTransfer as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
 

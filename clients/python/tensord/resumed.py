@@ -3,6 +3,8 @@
 import random
 import time
 
+import numpy as np
+
 from tensord import contract, errors, transfer
 
 ATTEMPTS = 6  # in a row that brought nothing, the first included
@@ -38,8 +40,9 @@ def _is_broken(failure):
     return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why
 
 
-def upload(call, header, data, timeout):
-    """Uploads bytes under a handle that nobody else uses. call(messages, timeout): a call of PutTensor."""
+def upload(call, fetch, header, data, timeout):
+    """Uploads bytes under a handle. call(messages, timeout): a call of PutTensor; fetch: of GetTensor, as in
+    download."""
     header.resumable = True
     attempts = _Attempts(timeout)
     begin, asks, was_sent = 0, False, False
@@ -49,7 +52,9 @@ def upload(call, header, data, timeout):
             arrived = contract.PutTensorResponse.FromString(call(iter(messages), attempts.left())).byte_count
         except errors.Error as failure:
             if asks and was_sent and failure.reason == "HANDLE_DUPLICATE":
-                return  # only the answer was lost
+                if _is_there(fetch, header, data, attempts.left()):
+                    return  # only the answer was lost
+                raise
             # The server may not have noticed yet that the call before is over.
             goes_on = _is_broken(failure) or failure.reason == "CHECKSUM_MISMATCH"
             if not goes_on and not (asks and failure.reason == "HANDLE_INCOMPLETE"):
@@ -69,26 +74,45 @@ def upload(call, header, data, timeout):
         begin, asks = arrived, False
 
 
+def _is_there(fetch, header, data, timeout):
+    """Whether the tensor under the handle is this one; another was there all the time otherwise."""
+    request = contract.GetTensorRequest(session=header.session, handle=header.handle, order=header.order)
+    there = _gather(fetch, request, timeout)
+    same_type = there.header.dtype == header.dtype and list(there.header.shape) == list(header.shape)
+    return same_type and np.array_equal(there.take().reshape(-1).view(np.uint8), np.frombuffer(data, np.uint8))
+
+
 def _clean_up(call, header, failure):
     """Takes away what arrived of an upload that ended in the middle: one that is not resumable and stops early does."""
     if not isinstance(failure, (errors.DeadlineExceeded, errors.Cancelled)) and failure.reason != "DATA_INVALID":
         return
     header.resumable = False
-    try:
-        call(iter(transfer.PutMessages(header, b"", 0, 0)), _CLEAN_UP)
-    except errors.Error:
-        pass
+    attempts = _Attempts(_CLEAN_UP)
+    while True:
+        try:
+            call(iter(transfer.PutMessages(header, b"", 0, 0)), attempts.left())
+        except errors.Error as answer:
+            # The server may not have noticed yet that the upload is over.
+            if answer.reason == "HANDLE_INCOMPLETE" and attempts.pause():
+                continue
+        return
 
 
 def download(call, request, timeout):
     """The array that a contract.GetTensorRequest asks for. call(request, timeout, read): a call of GetTensor."""
+    return _gather(call, request, timeout).take()
+
+
+def _gather(call, request, timeout):
+    """A Gathering of all bytes."""
     gathering = transfer.Gathering()
     attempts = _Attempts(timeout)
     while True:
         begin = request.offset = gathering.arrived
         try:
             call(request.SerializeToString(), attempts.left(), gathering.add)
-            return gathering.take()
+            gathering.take()
+            return gathering
         except (errors.Unavailable, transfer.WrongChecksum) as failure:
             if isinstance(failure, errors.Error) and not _is_broken(failure):
                 raise

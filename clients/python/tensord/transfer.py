@@ -54,7 +54,8 @@ class Gathering:
 
     def __init__(self):
         self.arrived = 0  # bytes
-        self._header = self._array = self._flat = None
+        self.header = None  # of the contract.GetTensorResponse that came first
+        self._first = self._array = self._flat = None
 
     def add(self, messages):
         """Takes the contract.GetTensorResponses of a download, given as bytes."""
@@ -78,9 +79,10 @@ class Gathering:
 
     def _begin(self, message):
         if self._array is None:
-            self._array, self._flat = _empty(contract.GetTensorResponse.FromString(message))
-            self._header = message
-        elif message != self._header:
+            response = contract.GetTensorResponse.FromString(message)
+            self._array, self._flat = _empty(response)
+            self.header, self._first = response.header, message
+        elif message != self._first:
             raise BrokenTransfer("the tensor became another one while it was downloaded")
 
 
