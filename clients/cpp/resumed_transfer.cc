@@ -97,9 +97,14 @@ class Upload {
   // An upload that is not resumable, and ends early, takes what there is of one with it. One of somebody else, or a
   // tensor, stays.
   void GiveUp() {
-    const std::unique_ptr<grpc::ClientContext> context = make_context_(absl::Now() + kCleanUp);
     header_.set_resumable(false);
-    SendTensor(stub_, *context, header_, tensor_, 0, 0);
+    const absl::Time deadline = absl::Now() + kCleanUp;
+    RetryBackoff backoff;
+    // Another time where the server has not noticed yet that the upload is over.
+    do {
+      const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
+      if (ReasonOf(SendTensor(stub_, *context, header_, tensor_, 0, 0).status) != "HANDLE_INCOMPLETE") return;
+    } while (Pause(backoff, deadline));
   }
 
   grpc::GenericStub& stub_;

@@ -100,6 +100,22 @@ TEST_F(ResumedTransferTest, WhatTheServerRefusesIsNotTriedAgain) {
   EXPECT_EQ(proxy_->connections(), 1);
 }
 
+TEST_F(ResumedTransferTest, WhatStayedOfAnUploadThatWasRefusedInTheMiddleIsTakenAway) {
+  const auto client = Behind({});
+  std::vector<uint8_t> bytes(static_cast<size_t>(3 * kMiB), 1);
+  const std::shared_ptr<char> memory(reinterpret_cast<char*>(bytes.data()), [](char*) {});
+  const auto bools =
+      HostTensor::FromBuffer(client::DType::kBool, {3 * kMiB}, client::MemoryOrder::kRowMajor, memory, bytes.size());
+  ASSERT_TRUE(bools.ok()) << bools.status();
+  bytes[static_cast<size_t>(2 * kMiB + 5)] = 2;  // which the client would have refused before
+  const absl::Status put = client->PutTensor(session_->id(), "t", *bools);
+  ASSERT_TRUE(client::GetErrorDetail(put).has_value()) << put;
+  EXPECT_EQ(client::GetErrorDetail(put)->reason, "DATA_INVALID");
+  const HostTensor other = RandomTensor(1000);
+  EXPECT_TRUE(client->PutTensor(session_->id(), "t", other).ok());
+  ExpectSame(client->GetTensor(session_->id(), "t"), other);
+}
+
 TEST(RetryBackoffTest, PausesGrowAndAttemptsEnd) {
   client::RetryBackoff backoff;
   const absl::Time now = absl::Now();

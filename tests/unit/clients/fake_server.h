@@ -60,6 +60,9 @@ class FakeServer : private v1::Compute::Service {
   std::function<grpc::Status()> refuse = [] { return grpc::Status::OK; };
   std::function<grpc::Status(const v1::ExecuteRequest&, const grpc::ServerContext&)> refuse_execute =
       [](const auto&, const auto&) { return grpc::Status::OK; };
+  std::function<grpc::Status(grpc::ServerContext*, grpc::ServerReader<v1::PutTensorRequest>*, v1::PutTensorResponse*)>
+      put_tensor;
+  std::function<grpc::Status(const v1::GetTensorRequest&, grpc::ServerWriter<v1::GetTensorResponse>*)> get_tensor;
   v1::ServerInfo info;
   std::string explain_text = "one segment";
   // The last request of each kind; read after its call returned.
@@ -116,6 +119,16 @@ class FakeServer : private v1::Compute::Service {
     *response = info;
     if (!request->capabilities()) response->clear_capabilities();
     return refuse();
+  }
+
+  grpc::Status PutTensor(grpc::ServerContext* context, grpc::ServerReader<v1::PutTensorRequest>* reader,
+                         v1::PutTensorResponse* response) override {
+    return put_tensor(context, reader, response);
+  }
+
+  grpc::Status GetTensor(grpc::ServerContext*, const v1::GetTensorRequest* request,
+                         grpc::ServerWriter<v1::GetTensorResponse>* writer) override {
+    return get_tensor(*request, writer);
   }
 
   void Keep(const grpc::ServerContext& context) {

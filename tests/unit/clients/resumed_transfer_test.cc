@@ -1,0 +1,134 @@
+// What an upload makes of answers that were lost, and of an end in the middle. The server is the test's.
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/cpp/client.h"
+#include "clients/cpp/error_detail.h"
+#include "gtest/gtest.h"
+#include "proto/checksum/crc32c.h"
+#include "tests/unit/clients/fake_server.h"
+
+namespace tensord::client {
+namespace {
+
+using Reader = grpc::ServerReader<v1::PutTensorRequest>;
+
+grpc::Status Refused(const std::string& reason) {
+  v1::ErrorDetail detail;
+  detail.set_reason(reason);
+  // FakeServer writes lengths of two bytes.
+  detail.set_node(std::string(130, 'n'));
+  return FakeServer::Refusal(grpc::StatusCode::FAILED_PRECONDITION, "refused", detail);
+}
+
+HostTensor Floats(std::vector<float> values, std::vector<int64_t> shape) {
+  return *HostTensor::FromVector(values, std::move(shape));
+}
+
+// A server that has one tensor: the answer to its upload is lost, and it refuses the next.
+class LostAnswerTest : public ::testing::Test {
+ protected:
+  LostAnswerTest() {
+    server_.put_tensor = [this](grpc::ServerContext*, Reader* reader, v1::PutTensorResponse*) {
+      v1::PutTensorRequest request;
+      int chunks = -1;
+      while (reader->Read(&request)) ++chunks;
+      // UNAVAILABLE without a reason is what gRPC says where a connection breaks.
+      return chunks > 0 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken") : Refused("HANDLE_DUPLICATE");
+    };
+    server_.get_tensor = [this](const v1::GetTensorRequest& request,
+                                grpc::ServerWriter<v1::GetTensorResponse>* writer) {
+      EXPECT_EQ(request.handle(), "t");
+      ++downloads_;
+      v1::GetTensorResponse message;
+      message.mutable_header()->set_dtype(dtype_);
+      message.mutable_header()->mutable_shape()->Assign(there_.shape().begin(), there_.shape().end());
+      message.mutable_header()->set_order(request.order());
+      writer->Write(message);
+      v1::GetTensorResponse::Chunk& chunk = *message.mutable_chunk();
+      chunk.set_data(std::string(there_.bytes(), there_.size_bytes()));
+      chunk.set_crc32c(Crc32c(chunk.data()));
+      writer->Write(message);
+      return grpc::Status::OK;
+    };
+  }
+
+  absl::Status Put(const HostTensor& tensor) {
+    const auto client = Client::Connect({.target = server_.target(), .deadline = absl::Minutes(1)});
+    return client.ok() ? (*client)->PutTensor("s", "t", tensor) : client.status();
+  }
+  void ExpectRefusal(const HostTensor& tensor) {
+    const absl::Status put = Put(tensor);
+    ASSERT_TRUE(GetErrorDetail(put).has_value()) << put;
+    EXPECT_EQ(GetErrorDetail(put)->reason, "HANDLE_DUPLICATE");
+    EXPECT_EQ(downloads_, 1);
+  }
+
+  HostTensor there_ = Floats({1, 2, 3, 4}, {2, 2});
+  v1::DType dtype_ = v1::DTYPE_F32;
+  int downloads_ = 0;
+  FakeServer server_;
+};
+
+TEST_F(LostAnswerTest, TheSameTensorThereIsSuccess) {
+  const absl::Status put = Put(there_);
+  EXPECT_TRUE(put.ok()) << put;
+  EXPECT_EQ(downloads_, 1);
+}
+
+TEST_F(LostAnswerTest, OtherBytesThereAreTheRefusal) { ExpectRefusal(Floats({1, 2, 3, 5}, {2, 2})); }
+
+TEST_F(LostAnswerTest, AnotherShapeThereIsTheRefusal) { ExpectRefusal(Floats({1, 2, 3, 4}, {4})); }
+
+TEST_F(LostAnswerTest, AnotherTypeThereIsTheRefusal) {
+  dtype_ = v1::DTYPE_I32;
+  ExpectRefusal(there_);
+}
+
+TEST_F(LostAnswerTest, ATensorThatWasThereBeforeIsTheRefusalWithoutALook) {
+  server_.put_tensor = [](grpc::ServerContext*, Reader*, v1::PutTensorResponse*) {
+    return Refused("HANDLE_DUPLICATE");
+  };
+  const absl::Status put = Put(there_);
+  ASSERT_TRUE(GetErrorDetail(put).has_value()) << put;
+  EXPECT_EQ(GetErrorDetail(put)->reason, "HANDLE_DUPLICATE");
+  EXPECT_EQ(downloads_, 0);
+}
+
+TEST(GivenUpUploadTest, IsTakenAwayOnceTheServerHasNoticedThatItIsOver) {
+  FakeServer server;
+  std::mutex mutex;
+  std::vector<std::string> calls;
+  std::promise<void> is_away;
+  server.put_tensor = [&](grpc::ServerContext* context, Reader* reader, v1::PutTensorResponse*) {
+    v1::PutTensorRequest request;
+    reader->Read(&request);
+    const bool is_resumable = request.header().resumable();
+    if (is_resumable) {
+      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));  // until the client's deadline
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    calls.push_back((is_resumable ? "resumable " : "not ") + request.header().handle());
+    if (is_resumable) return grpc::Status::CANCELLED;
+    int chunks = 0;
+    while (reader->Read(&request)) ++chunks;
+    EXPECT_EQ(chunks, 0);
+    const bool knows = std::count(calls.begin(), calls.end(), "not t") > 1;
+    if (knows) is_away.set_value();
+    return Refused(knows ? "DATA_LENGTH_MISMATCH" : "HANDLE_INCOMPLETE");
+  };
+  const auto client = Client::Connect({.target = server.target(), .deadline = absl::Milliseconds(100)});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Status put = (*client)->PutTensor("s", "t", Floats({1, 2}, {2}));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(put)) << put;
+  EXPECT_EQ(is_away.get_future().wait_for(std::chrono::seconds(0)), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace tensord::client
