@@ -58,13 +58,14 @@ void BreakingProxy::Serve(int client, int64_t budget) {
   if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     int64_t left = budget;
     bool goes_on = true;
-    while (goes_on && left > 0 && !ends_) {
+    while (goes_on && left > 0 && !ends_ && !breaks_) {
       pollfd waits[] = {{.fd = client, .events = POLLIN, .revents = 0}, {.fd = server, .events = POLLIN, .revents = 0}};
       if (poll(waits, 2, kPollMs) <= 0) continue;
       if (waits[0].revents != 0) goes_on = Move(client, server, &left);
-      if (goes_on && left > 0 && waits[1].revents != 0) goes_on = Move(server, client, &left);
+      if (goes_on && left > 0 && waits[1].revents != 0) goes_on = Move(server, is_mute_ ? -1 : client, &left);
     }
   }
+  if (breaks_.exchange(false)) is_mute_ = false;
   close(server);
 }
 
@@ -72,7 +73,7 @@ bool BreakingProxy::Move(int from, int to, int64_t* left) {
   char bytes[1 << 16];
   const ssize_t got = read(from, bytes, static_cast<size_t>(std::min<int64_t>(sizeof(bytes), *left)));
   if (got <= 0) return false;
-  for (ssize_t at = 0; at < got;) {
+  for (ssize_t at = 0; to >= 0 && at < got;) {
     const ssize_t written = send(to, bytes + at, static_cast<size_t>(got - at), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written < 0) {
       // The other end may be waiting for room as well, for what it sent to be read: it is read when this has room.

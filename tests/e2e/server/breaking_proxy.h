@@ -19,6 +19,10 @@ class BreakingProxy {
   BreakingProxy(const BreakingProxy&) = delete;
   BreakingProxy& operator=(const BreakingProxy&) = delete;
 
+  // From now on nothing that the server says comes through, until Break() ends the connection.
+  void Mute() { is_mute_ = true; }
+  void Break() { breaks_ = true; }
+
   int connections() const { return connections_; }
   // Bytes that went through, both ways and over all connections.
   int64_t bytes() const { return bytes_; }
@@ -26,13 +30,14 @@ class BreakingProxy {
  private:
   void Run();
   void Serve(int client, int64_t budget);
-  // False: one end is closed, or the proxy is to end.
+  // To no end: the bytes are lost. False: one end is closed, or the proxy is to end.
   bool Move(int from, int to, int64_t* left);
 
   const std::string path_, server_path_;
   const std::vector<int64_t> budgets_;
   int listener_ = -1;
   std::atomic<bool> ends_ = false;
+  std::atomic<bool> is_mute_ = false, breaks_ = false;
   std::atomic<int> connections_ = 0;
   std::atomic<int64_t> bytes_ = 0;
   std::thread thread_;

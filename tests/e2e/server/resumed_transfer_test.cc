@@ -1,5 +1,6 @@
 // Clients whose connection breaks in the middle of a tensor, and what they make of it.
 #include <cstring>
+#include <future>
 #include <memory>
 #include <optional>
 #include <random>
@@ -98,6 +99,34 @@ TEST_F(ResumedTransferTest, WhatTheServerRefusesIsNotTriedAgain) {
   EXPECT_EQ(client::GetErrorDetail(nobody)->reason, "SESSION_UNKNOWN");
   EXPECT_EQ(client::GetErrorDetail(client->GetTensor(session_->id(), "x").status())->reason, "HANDLE_UNKNOWN");
   EXPECT_EQ(proxy_->connections(), 1);
+}
+
+TEST_F(ResumedTransferTest, AnAnswerThatIsLostIsAskedForAgain) {
+  const HostTensor tensor = RandomTensor(1000), other = *HostTensor::FromVector(std::vector<float>(1000, 3), {1000});
+  const auto client = Behind({});
+  const auto direct = Client::Connect({.target = server_.target()});
+  ASSERT_TRUE(direct.ok());
+  for (const bool is_replaced : {false, true}) {
+    const std::string handle = is_replaced ? "replaced" : "kept";
+    ASSERT_TRUE(client->GetServerInfo().ok());  // connected
+    proxy_->Mute();
+    auto put = std::async(std::launch::async, [&] { return client->PutTensor(session_->id(), handle, tensor); });
+    while (!(*direct)->GetTensor(session_->id(), handle).ok()) absl::SleepFor(absl::Milliseconds(1));
+    if (is_replaced) {
+      session_->Delete(std::vector<std::string>{handle});
+      ASSERT_TRUE((*direct)->PutTensor(session_->id(), handle, other).ok());
+    }
+    proxy_->Break();
+    const absl::Status status = put.get();
+    if (is_replaced) {
+      ASSERT_TRUE(client::GetErrorDetail(status).has_value()) << status;
+      EXPECT_EQ(client::GetErrorDetail(status)->reason, "HANDLE_DUPLICATE");
+    } else {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    ExpectSame((*direct)->GetTensor(session_->id(), handle), is_replaced ? other : tensor);
+  }
+  EXPECT_EQ(proxy_->connections(), 3);
 }
 
 TEST_F(ResumedTransferTest, WhatStayedOfAnUploadThatWasRefusedInTheMiddleIsTakenAway) {
