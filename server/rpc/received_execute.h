@@ -28,9 +28,9 @@ struct ReceivedExecute {
 };
 
 // Reads a request from the slices in which gRPC received it, which are then freed: a payload is copied once, into the
-// pool's memory, a large one by several threads, and protobuf reads the rest. Takes exactly the messages that protobuf takes, and gives them the same
-// meaning. MALFORMED_MESSAGE, UNSUPPORTED_REQUEST as ParseMessage; LIMIT_EXCEEDED for a payload beyond tensor_bytes,
-// before memory is taken for any; OUT_OF_MEMORY.
+// pool's memory, a large one by several threads, and protobuf reads the rest. Takes exactly the messages that protobuf
+// takes, and gives them the same meaning. MALFORMED_MESSAGE, UNSUPPORTED_REQUEST as ParseMessage; LIMIT_EXCEEDED for a
+// payload beyond tensor_bytes, before memory is taken for any; OUT_OF_MEMORY.
 absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const codec::GraphLimits& limits,
                                                HostBufferPool* pool, const ParallelFor& parallel_for);
 
