@@ -73,13 +73,20 @@ def clients(load):
 
 def overload(load):
     run, = load.run(f"--workload={ONE_CORE}", f"--overload={OVERLOAD:g}", f"--duration={SECONDS:g}s")
+    # The peak was found before. A shared machine changes its speed from one minute to the next: it is the mean of what
+    # was possible before and after.
+    after, = load.run(f"--workload={ONE_CORE}", "--concurrency=%d" % run["peak_concurrency"],
+                      f"--duration={SECONDS / 4:g}s")
+    peaks = [run["peak_goodput"], after["goodput"]]
+    ratio = run["goodput"] / statistics.mean(peaks)
     refusals = run["refusals_ms"]
-    print("%-20s goodput %.3f of the peak (limit %.1f), %d refused in p50 %.3f ms, p99 %.3f ms (limit %.0f), most "
-          "memory %.0f MiB" % ("load_overload", run["goodput_ratio"], LEAST_GOODPUT, run["refused"], refusals["p50"],
-                        refusals["p99"], LARGEST_REFUSAL_MS, load.peak_mib()))
+    print("%-20s goodput %.1f/s, %.3f of the peak (%.1f/s before, %.1f/s after; limit %.1f), %d refused in p50 %.3f ms, "
+          "p99 %.3f ms (limit %.0f), most memory %.0f MiB" %
+          ("load_overload", run["goodput"], ratio, *peaks, LEAST_GOODPUT, run["refused"], refusals["p50"],
+           refusals["p99"], LARGEST_REFUSAL_MS, load.peak_mib()))
     # Where nothing was refused, nothing is known of how soon that is.
-    met = run["goodput_ratio"] >= LEAST_GOODPUT and run["refused"] > 0 and refusals["p99"] <= LARGEST_REFUSAL_MS
-    return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=run["goodput_ratio"], refused=run["refused"],
+    met = ratio >= LEAST_GOODPUT and run["refused"] > 0 and refusals["p99"] <= LARGEST_REFUSAL_MS
+    return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=ratio, refused=run["refused"],
                 refusal_p99_ms=refusals["p99"], peak_mib=load.peak_mib())], met
 
 
