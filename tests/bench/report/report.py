@@ -194,6 +194,11 @@ def sections_of(path):
     return {part.split("\n", 1)[0].strip(): part.split("\n", 1)[1].strip() for part in parts}
 
 
+def behind(rows):
+    """Those that a peer does faster."""
+    return [row for row in rows if any(ratio_of(row, n) < 1 for n in row["peers"])]
+
+
 def shortfalls(rows, notes):
     lines = []
     for workload in dict.fromkeys(row["workload"] for row in rows):
@@ -281,7 +286,7 @@ def write(measured, folder):
     if rows:
         parts.append("## Compile times\n\nMilliseconds: ours to a program that can run; of a peer its first run, which is where "
                      "it compiles.\n\n" + compile_table([row for row in rows if row["threads"] == fewest]))
-        missed = shortfalls(rows, notes)
+        missed = shortfalls(rows + behind(ops), notes)
         parts.append("## Where it falls short\n\n" + (missed or "Nowhere.\n"))
     with open(os.path.join(folder, "report.md"), "w") as f:
         f.write("\n".join(parts))
