@@ -47,25 +47,31 @@ void BreakingProxy::Run() {
     const int client = accept(listener_, nullptr, nullptr);
     if (client < 0) continue;
     const size_t number = static_cast<size_t>(connections_++);
-    Serve(client, number < budgets_.size() ? budgets_[number] : std::numeric_limits<int64_t>::max());
-    close(client);
+    const int64_t budget = number < budgets_.size() ? budgets_[number] : std::numeric_limits<int64_t>::max();
+    ++open_;
+    serving_.emplace_back([this, client, budget] {
+      Serve(client, budget);
+      close(client);
+      --open_;
+    });
   }
+  for (std::thread& serving : serving_) serving.join();
 }
 
 void BreakingProxy::Serve(int client, int64_t budget) {
+  const int era = era_;
   const sockaddr_un address = AddressOf(server_path_);
   const int server = socket(AF_UNIX, SOCK_STREAM, 0);
   if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     int64_t left = budget;
     bool goes_on = true;
-    while (goes_on && left > 0 && !ends_ && !breaks_) {
+    while (goes_on && left > 0 && !ends_ && era_ == era) {
       pollfd waits[] = {{.fd = client, .events = POLLIN, .revents = 0}, {.fd = server, .events = POLLIN, .revents = 0}};
       if (poll(waits, 2, kPollMs) <= 0) continue;
       if (waits[0].revents != 0) goes_on = Move(client, server, &left);
-      if (goes_on && left > 0 && waits[1].revents != 0) goes_on = Move(server, is_mute_ ? -1 : client, &left);
+      if (goes_on && left > 0 && waits[1].revents != 0) goes_on = Move(server, muted_ == era ? -1 : client, &left);
     }
   }
-  if (breaks_.exchange(false)) is_mute_ = false;
   close(server);
 }
 

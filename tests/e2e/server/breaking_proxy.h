@@ -10,8 +10,8 @@
 namespace tensord {
 
 // A unix socket in front of a server's, which hands bytes through both ways, and breaks connections: the first when
-// budgets[0] bytes have gone through, the second at budgets[1], and so on; those that come later stay. One connection
-// at a time. Ends with its destructor.
+// budgets[0] bytes have gone through, the second at budgets[1], and so on; those that come later stay. Ends with its
+// destructor.
 class BreakingProxy {
  public:
   BreakingProxy(const std::string& path, std::string server_path, std::vector<int64_t> budgets);
@@ -19,11 +19,12 @@ class BreakingProxy {
   BreakingProxy(const BreakingProxy&) = delete;
   BreakingProxy& operator=(const BreakingProxy&) = delete;
 
-  // From now on nothing that the server says comes through, until Break() ends the connection.
-  void Mute() { is_mute_ = true; }
-  void Break() { breaks_ = true; }
+  // From now on nothing that the server says comes through, until Break() ends the connections there are.
+  void Mute() { muted_ = era_.load(); }
+  void Break() { ++era_; }
 
   int connections() const { return connections_; }
+  int open_connections() const { return open_; }
   // Bytes that went through, both ways and over all connections.
   int64_t bytes() const { return bytes_; }
 
@@ -37,10 +38,11 @@ class BreakingProxy {
   const std::vector<int64_t> budgets_;
   int listener_ = -1;
   std::atomic<bool> ends_ = false;
-  std::atomic<bool> is_mute_ = false, breaks_ = false;
-  std::atomic<int> connections_ = 0;
+  std::atomic<int> era_ = 0, muted_ = -1;  // an era ends when its connections are broken
+  std::atomic<int> connections_ = 0, open_ = 0;
   std::atomic<int64_t> bytes_ = 0;
   std::thread thread_;
+  std::vector<std::thread> serving_;  // a connection each
 };
 
 }  // namespace tensord
