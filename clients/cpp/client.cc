@@ -13,6 +13,7 @@
 #include "clients/cpp/health.h"
 #include "clients/cpp/resumed_transfer.h"
 #include "clients/cpp/shared_call.h"
+#include "clients/cpp/upload_connection.h"
 #include "grpc/grpc.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -78,11 +79,12 @@ grpc::Status CallWithBytes(grpc::GenericStub& stub, grpc::ClientContext& context
 }  // namespace
 
 struct Client::Stubs {
-  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-      : compute(v1::Compute::NewStub(channel)), generic(channel) {}
+  Stubs(const std::shared_ptr<grpc::Channel>& channel, absl::string_view plain_target)
+      : compute(v1::Compute::NewStub(channel)), generic(channel), uploads(plain_target) {}
 
   std::unique_ptr<v1::Compute::Stub> compute;
   grpc::GenericStub generic;
+  UploadConnection uploads;
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
@@ -90,14 +92,15 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
   // polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   if (options.target.empty()) options.target = DefaultTarget();
-  if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
+  const bool is_plain = options.credentials == nullptr;
+  if (is_plain) options.credentials = grpc::InsecureChannelCredentials();
   const grpc::ChannelArguments arguments = TunedChannelArguments();
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
   if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
     return absl::UnavailableError(
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }
-  auto stubs = std::make_unique<Stubs>(channel);
+  auto stubs = std::make_unique<Stubs>(channel, is_plain ? options.target : "");
   std::unique_ptr<Client> client(new Client(std::move(options), std::move(stubs)));
   if (client->options_.shared_memory) client->FindSharedMemory();
   return client;
@@ -273,8 +276,8 @@ absl::Status Client::PutTensor(const std::string& session, const std::string& ha
   header.set_session(session);
   header.set_handle(handle);
   header.set_device(options.device);
-  return UploadTensor(stubs_->generic, ContextsOf(options_), DeadlineOf(options_, options.deadline), std::move(header),
-                      tensor);
+  return UploadTensor(stubs_->generic, stubs_->uploads, ContextsOf(options_), DeadlineOf(options_, options.deadline),
+                      std::move(header), tensor);
 }
 
 absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const std::string& handle,

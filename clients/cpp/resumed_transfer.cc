@@ -16,6 +16,9 @@ namespace {
 
 constexpr absl::Duration kCleanUp = absl::Seconds(1);
 
+// From here on a connection of its own, if it has to be made, costs less than it saves.
+constexpr size_t kLargeBytes = size_t{8} << 20;
+
 std::string ReasonOf(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = GetErrorDetail(status);
   return detail.has_value() ? detail->reason : "";
@@ -34,9 +37,14 @@ bool Pause(RetryBackoff& backoff, absl::Time deadline) {
 // One upload, as the calls before left it.
 class Upload {
  public:
-  Upload(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
+  Upload(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context, absl::Time deadline,
          v1::PutTensorRequest::Header header, const HostTensor& tensor)
-      : stub_(stub), make_context_(make_context), deadline_(deadline), header_(std::move(header)), tensor_(tensor) {}
+      : stub_(stub),
+        large_(large),
+        make_context_(make_context),
+        deadline_(deadline),
+        header_(std::move(header)),
+        tensor_(tensor) {}
 
   absl::Status Run() {
     const size_t size = tensor_.size_bytes();
@@ -65,7 +73,14 @@ class Upload {
   SentTensor Send(size_t begin, size_t end, absl::Time deadline) {
     const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
     header_.set_resumable(true);
-    return SendTensor(stub_, *context, header_, tensor_, begin, end);
+    SentTensor sent;
+    const auto send = [&](grpc::GenericStub& stub) { sent = SendTensor(stub, *context, header_, tensor_, begin, end); };
+    if (end - begin < kLargeBytes) {
+      send(stub_);
+    } else {
+      large_.Call(stub_, send);
+    }
+    return sent;
   }
 
   static bool MayGoOn(const absl::Status& status, bool asks) {
@@ -108,6 +123,7 @@ class Upload {
   }
 
   grpc::GenericStub& stub_;
+  UploadConnection& large_;
   const MakeContext& make_context_;
   const absl::Time deadline_;
   v1::PutTensorRequest::Header header_;
@@ -119,9 +135,9 @@ class Upload {
 
 }  // namespace
 
-absl::Status UploadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
-                          v1::PutTensorRequest::Header header, const HostTensor& tensor) {
-  return Upload(stub, make_context, deadline, std::move(header), tensor).Run();
+absl::Status UploadTensor(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context,
+                          absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor) {
+  return Upload(stub, large, make_context, deadline, std::move(header), tensor).Run();
 }
 
 absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/upload_connection.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tensord/v1/compute.pb.h"
@@ -21,10 +22,11 @@ using MakeContext = std::function<std::unique_ptr<grpc::ClientContext>(absl::Tim
 // harm, is followed by another that goes on at the byte that the other end has, after a pause (RetryBackoff). All of
 // them have one deadline. They block; what fails for another reason, or too often in a row, is the last call's status.
 
-// An upload that fails for good leaves nothing on a server that can still be told so; elsewhere what arrived stays
-// under the handle until it is uploaded again or deleted, or the session ends.
-absl::Status UploadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
-                          v1::PutTensorRequest::Header header, const HostTensor& tensor);
+// What is large goes by the connection for such. An upload that fails for good leaves nothing on a server that can
+// still be told so; elsewhere what arrived stays under the handle until it is uploaded again or deleted, or the session
+// ends.
+absl::Status UploadTensor(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context,
+                          absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor);
 
 absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,
                                           v1::GetTensorRequest request);

@@ -25,7 +25,6 @@
 #include "clients/cpp/channel_arguments.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/execute_wire.h"
-#include "clients/cpp/tensor_transfer.h"
 #include "engine/base/allocator_tuning.h"
 #include "server/rpc/shared_slice.h"
 #include "tensord/v1/compute.grpc.pb.h"
@@ -112,8 +111,9 @@ struct Ours {
   std::unique_ptr<v1::Compute::Stub> compute;
   std::string session;
   client::HostTensor tensor;
-  std::string take, give;                  // fingerprints: of what answers with the first element, and with all
-  std::string sum;                         // of what adds all up: nothing but reading
+  std::string take, give;  // fingerprints: of what answers with the first element, and with all
+  std::string sum;         // of what adds all up: nothing but reading
+  std::unique_ptr<client::Client> by_messages;
   std::unique_ptr<client::Client> client;  // with shared memory
   client::HostTensor shared;               // the tensor there
 };
@@ -170,6 +170,9 @@ Ours Connect(const std::string& address, const std::shared_ptr<std::string>& byt
   ours.take = Compile(channel, GraphOf(elements, /*whole=*/false));
   ours.give = Compile(channel, GraphOf(elements, /*whole=*/true));
   ours.sum = Compile(channel, SumOf(elements));
+  auto by_messages = client::Client::Connect({.target = address});
+  if (!by_messages.ok()) Die(by_messages.status().ToString());
+  ours.by_messages = *std::move(by_messages);
   auto client = client::Client::Connect({.target = address, .shared_memory = true});
   if (!client.ok() || (*client)->shared_memory() == nullptr) Die("there is no shared memory");
   ours.client = *std::move(client);
@@ -185,12 +188,7 @@ Ours Connect(const std::string& address, const std::shared_ptr<std::string>& byt
 }
 
 bool Put(Ours& ours, const std::string& handle) {
-  v1::PutTensorRequest::Header header;
-  header.set_session(ours.session);
-  header.set_handle(handle);
-  grpc::ClientContext context;
-  const absl::Status sent =
-      client::SendTensor(*ours.stub, context, std::move(header), ours.tensor, 0, ours.tensor.size_bytes()).status;
+  const absl::Status sent = ours.by_messages->PutTensor(ours.session, handle, ours.tensor);
   if (!sent.ok()) std::fprintf(stderr, "S4: %s\n", std::string(sent.message()).c_str());
   return sent.ok();
 }
@@ -252,14 +250,10 @@ Contestant ExecuteDownload(Ours& ours) {
 }
 
 Contestant GetDownload(Ours& ours) {
-  return {"get", [&ours] {
-            v1::GetTensorRequest request;
-            request.set_session(ours.session);
-            request.set_handle("down");
-            grpc::ClientContext context;
-            client::TensorGathering gathering;
-            if (!client::ReceiveTensor(*ours.stub, context, request, &gathering).ok()) return false;
-            const auto received = gathering.Take();
+  client::ExecuteOptions options;
+  options.order = client::MemoryOrder::kColumnMajor;
+  return {"get", [&ours, options] {
+            const auto received = ours.by_messages->GetTensor(ours.session, "down", options);
             return received.ok() && received->size_bytes() == ours.tensor.size_bytes();
           }};
 }

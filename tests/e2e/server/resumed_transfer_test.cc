@@ -55,7 +55,8 @@ class ResumedTransferTest : public ::testing::Test {
 
 TEST_F(ResumedTransferTest, AnUploadGoesOnAtTheByteThatTheServerHas) {
   const HostTensor tensor = RandomTensor(8 * kMiB);  // 32 MiB
-  const auto client = Behind({24 * kMiB, kMiB / 2, 3 * kMiB});
+  // By a connection of its own while much is left. What is there is asked for by the first.
+  const auto client = Behind({kMiB, 4 * kMiB, 22 * kMiB});
   const absl::Status put = client->PutTensor(session_->id(), "t", tensor);
   ASSERT_TRUE(put.ok()) << put;
   EXPECT_EQ(proxy_->connections(), 4);
@@ -63,6 +64,24 @@ TEST_F(ResumedTransferTest, AnUploadGoesOnAtTheByteThatTheServerHas) {
   const auto direct = Client::Connect({.target = server_.target()});
   ASSERT_TRUE(direct.ok());
   ExpectSame((*direct)->GetTensor(session_->id(), "t"), tensor);
+}
+
+TEST_F(ResumedTransferTest, LargeUploadsHaveAConnectionThatIsKept) {
+  const HostTensor tensor = RandomTensor(3 * kMiB);
+  const auto client = Behind({});
+  const auto put = [&](const std::string& handle) {
+    const absl::Status status = client->PutTensor(session_->id(), handle, tensor);
+    EXPECT_TRUE(status.ok()) << status;
+  };
+  put("1");
+  put("2");
+  EXPECT_EQ(proxy_->connections(), 2);
+  proxy_->Break();
+  while (proxy_->open_connections() > 0) absl::SleepFor(absl::Milliseconds(1));
+  while (!client->GetServerInfo().ok()) absl::SleepFor(absl::Milliseconds(1));
+  put("3");
+  put("4");
+  EXPECT_EQ(proxy_->connections(), 4);
 }
 
 TEST_F(ResumedTransferTest, ADownloadGoesOnAtTheByteThatTheClientHas) {
