@@ -47,6 +47,8 @@ int64_t StreamedResultBytes() {
   return bytes;
 }
 
+bool FitsLastCache(int64_t touched_bytes) { return touched_bytes <= MachineCacheSizes().last_level / 8 * 9; }
+
 void StreamCopy(const void* src, void* dst, int64_t bytes) { HWY_DYNAMIC_DISPATCH(Copy)(src, dst, bytes); }
 
 void FlushStreamed() { hwy::FlushStream(); }

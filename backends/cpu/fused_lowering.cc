@@ -180,6 +180,14 @@ int32_t FusedLowering::AddPlace(FusedPlace::Kind kind, int64_t element_bytes, in
   return static_cast<int32_t>(plan_->places.size()) - 1;
 }
 
+int64_t FusedLowering::TouchedBytes(const MicroAccess& access, DType dtype) const {
+  int64_t bytes = SizeOf(dtype);
+  for (size_t d = 0; d < program_.axes.size(); ++d) {
+    if (access.strides[d] != 0) bytes *= program_.axes[d].size;
+  }
+  return bytes;
+}
+
 int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand,
                                  int32_t result) {
   FusedAccess added{.level = level, .dtype = dtype, .operand = operand, .result = result, .access = access};
@@ -208,6 +216,7 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
     added.is_linear = true;
   }
   if (added.is_fetched) plan_->fetched_bytes += SizeOf(dtype);
+  if (operand >= 0 || result >= 0) plan_->touched_bytes += TouchedBytes(access, dtype);
   plan_->accesses.push_back(std::move(added));
   return static_cast<int32_t>(plan_->accesses.size()) - 1;
 }

@@ -38,6 +38,7 @@ class FusedLowering {
   int32_t ResultThatKeeps(int32_t value, int32_t reader) const;
 
   int32_t AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements);
+  int64_t TouchedBytes(const MicroAccess& access, DType dtype) const;
   int32_t AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand, int32_t result);
   FusedAccess::Crossing CrossingOf(const Walk& walk, bool tail) const;
   bool NeedsBuffer(const FusedAccess& access) const;

@@ -185,6 +185,7 @@ struct FusedPlan {
   int64_t tile_elements = 0;
   int64_t point_picoseconds = 0;         // an estimate, of all stages
   int64_t fetched_bytes = 0;             // of a point, of the operands that are too big for the cache
+  int64_t touched_bytes = 0;             // of all operands and results
   std::vector<int32_t> moving_accesses;  // those that lie elsewhere in each group
   // Where groups are small: the accesses of which the next group's are fetched while a group runs, instead of the next
   // tile's, and lines a step.

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/strided_copy_loops.h"
+#include "backends/cpu/thread_pool.h"
 
 namespace tensord::cpu {
 namespace {
@@ -45,11 +46,12 @@ FusedTask::FusedTask(const FusedPlan& plan, const KernelArgs& args, char* memory
     const bool is_constant = place.kind == FusedPlace::Kind::kConstant;
     at_[p] = (is_constant ? const_cast<char*>(plan.constants.data()) : memory) + place.offset;
   }
+  const bool leaves_to_cache = args.pool->threads() > 1 && FitsLastCache(plan.touched_bytes);
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
     const FusedAccess& access = plan.accesses[i];
     AccessState* const state = new (accesses_ + i) AccessState();
     PlaceAccess(i, 0);
-    if (!access.may_stream) continue;
+    if (!access.may_stream || leaves_to_cache) continue;
     void* const result = args.results[static_cast<size_t>(access.result)];
     state->streams = std::find(args.operands.begin(), args.operands.end(), result) == args.operands.end();
     streams_ = streams_ || state->streams;

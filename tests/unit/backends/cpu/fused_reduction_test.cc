@@ -255,23 +255,25 @@ TEST(FusedReductionTest, SumsAreAccurate) {
   }
 }
 
+// By one thread, and by several where all that is touched does not fit the cache.
 TEST(FusedReductionTest, ResultsTooBigForTheCacheAreStreamed) {
-  const int64_t n = StreamedResultBytes() / SizeOf(DType::kF32) + 777;
-  MicroBuilder b({Kept(n)});
-  const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
-  const int32_t twice = b.Binary(CoreOp::kAdd, x, x);
-  b.Result(twice);
-  b.Result(b.Compare(CompareDirection::kLt, b.Binary(CoreOp::kMultiply, twice, x), b.Unary(CoreOp::kAbs, twice)));
-  const MicroProgram program = b.Build();
-  const std::vector<Literal> tensors = Tensors(program, Values::kEdges);
-  const std::vector<std::string> apart = Fused(program).Run(tensors, 2);
-  EXPECT_TRUE(Fused(program).Run(tensors, 1) == apart);
-  for (size_t i = 0; i < static_cast<size_t>(n); i += 101) {
-    float got = 0;
-    std::memcpy(&got, apart[0].data() + i * sizeof(float), sizeof(float));
-    const float value = tensors[0].values<float>()[i];
-    ASSERT_TRUE(Agree(got, value + value, 0)) << i;
-    ASSERT_EQ(apart[1][i] != 0, (value + value) * value < std::abs(value + value)) << i;
+  for (const int64_t n : {StreamedResultBytes() / SizeOf(DType::kF32) + 777, StreamedResultBytes() / 2 + 777}) {
+    MicroBuilder b({Kept(n)});
+    const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
+    const int32_t twice = b.Binary(CoreOp::kAdd, x, x);
+    b.Result(twice);
+    b.Result(b.Compare(CompareDirection::kLt, b.Binary(CoreOp::kMultiply, twice, x), b.Unary(CoreOp::kAbs, twice)));
+    const MicroProgram program = b.Build();
+    const std::vector<Literal> tensors = Tensors(program, Values::kEdges);
+    const std::vector<std::string> apart = Fused(program).Run(tensors, 2);
+    EXPECT_TRUE(Fused(program).Run(tensors, 1) == apart);
+    for (size_t i = 0; i < static_cast<size_t>(n); i += 101) {
+      float got = 0;
+      std::memcpy(&got, apart[0].data() + i * sizeof(float), sizeof(float));
+      const float value = tensors[0].values<float>()[i];
+      ASSERT_TRUE(Agree(got, value + value, 0)) << i;
+      ASSERT_EQ(apart[1][i] != 0, (value + value) * value < std::abs(value + value)) << i;
+    }
   }
 }
 
