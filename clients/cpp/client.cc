@@ -13,6 +13,7 @@
 #include "clients/cpp/health.h"
 #include "clients/cpp/resumed_transfer.h"
 #include "clients/cpp/shared_call.h"
+#include "clients/cpp/shared_transfer.h"
 #include "clients/cpp/upload_connection.h"
 #include "grpc/grpc.h"
 #include "grpcpp/channel.h"
@@ -117,7 +118,9 @@ void Client::FindSharedMemory() {
   }
   absl::StatusOr<std::shared_ptr<SharedMemory>> memory =
       SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization), deadline);
-  if (memory.ok()) shared_memory_ = *std::move(memory);
+  if (!memory.ok()) return;
+  shared_memory_ = *std::move(memory);
+  if (info->shared_memory().transfers()) transfer_memory_ = shared_memory_;
 }
 
 Client::Client(ConnectOptions options, std::unique_ptr<Stubs> stubs)
@@ -178,13 +181,11 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
                                               const ExecuteOptions& options) {
   request.set_priority(options.priority);
   request.set_profile(options.profile);
-  absl::StatusOr<ExecuteReply> reply = SendExecute(request, arguments, options, shared_memory_);
-  if (!reply.ok() && shared_memory_ != nullptr) {
-    const std::optional<ErrorDetail> detail = GetErrorDetail(reply.status());
-    if (detail.has_value() && detail->reason == "REGION_UNKNOWN") {  // refused before the run
-      shared_memory_->SetLost();
-      reply = SendExecute(request, arguments, options, nullptr);
-    }
+  const absl::Time deadline = DeadlineOf(options_, options.deadline);
+  absl::StatusOr<ExecuteReply> reply = SendExecute(request, arguments, options, deadline, shared_memory_);
+  if (!reply.ok() && shared_memory_ != nullptr && ReasonOf(reply.status()) == "REGION_UNKNOWN") {
+    shared_memory_->SetLost();  // what was refused has not run
+    reply = SendExecute(request, arguments, options, deadline, nullptr);
   }
   if (!reply.ok()) return reply.status();
   return ExecuteResult{.outputs = std::move(reply->outputs), .stats = std::move(reply->stats)};
@@ -192,10 +193,10 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
 
 absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& request,
                                                  absl::Span<const HostTensor> arguments, const ExecuteOptions& options,
-                                                 const std::shared_ptr<SharedMemory>& memory) {
+                                                 absl::Time deadline, const std::shared_ptr<SharedMemory>& memory) {
   const std::string& fingerprint = request.fingerprint();
   const bool learns = memory != nullptr && !fingerprint.empty();
-  const absl::Time now = absl::Now(), deadline = DeadlineOf(options_, options.deadline);
+  const absl::Time now = absl::Now();
   // Half of the time at most: where no memory comes, the tensors still go in messages.
   SharedCall shared(memory, arguments, learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>(),
                     now + (deadline - now) / 2);
@@ -276,8 +277,13 @@ absl::Status Client::PutTensor(const std::string& session, const std::string& ha
   header.set_session(session);
   header.set_handle(handle);
   header.set_device(options.device);
-  return UploadTensor(stubs_->generic, stubs_->uploads, ContextsOf(options_), DeadlineOf(options_, options.deadline),
-                      std::move(header), tensor);
+  const MakeContext make_context = ContextsOf(options_);
+  const absl::Time deadline = DeadlineOf(options_, options.deadline);
+  const SharedUpload shared =
+      UploadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, header, tensor);
+  if (shared.outcome.has_value()) return *shared.outcome;
+  return UploadTensor(stubs_->generic, stubs_->uploads, make_context, deadline, std::move(header), tensor,
+                      shared.was_sent);
 }
 
 absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const std::string& handle,
@@ -286,8 +292,12 @@ absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const s
   request.set_session(session);
   request.set_handle(handle);
   request.set_order(ToWire(options.order));
-  return DownloadTensor(stubs_->generic, ContextsOf(options_), DeadlineOf(options_, options.deadline),
-                        std::move(request));
+  const MakeContext make_context = ContextsOf(options_);
+  const absl::Time deadline = DeadlineOf(options_, options.deadline);
+  std::optional<absl::StatusOr<HostTensor>> shared =
+      DownloadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, request);
+  if (shared.has_value()) return *std::move(shared);
+  return DownloadTensor(stubs_->generic, make_context, deadline, std::move(request));
 }
 
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {

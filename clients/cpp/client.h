@@ -31,7 +31,7 @@ struct ConnectOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   // Sent with each call, for example an authorization token. Keys are lower-case.
   std::vector<std::pair<std::string, std::string>> metadata;
-  // Large tensors of Execute go through memory that client and server share, where the server offers some to this
+  // Large tensors go through memory that client and server share, where the server offers some to this
   // process; elsewhere in messages, as ever.
   bool shared_memory = false;
 };
@@ -83,8 +83,9 @@ class Client {
   // nothing has named it for as long as the lease. A lease of zero is the server's default.
   absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
   absl::Status CloseSession(const std::string& session);
-  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory. Where the connection
-  // breaks they go on from the byte that the other end has, by another call, within the deadline.
+  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory, or through shared
+  // memory. Where the connection breaks they go on from the byte that the other end has, by another call, within the
+  // deadline.
   absl::Status PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
                          const ExecuteOptions& options = {});
   absl::StatusOr<HostTensor> GetTensor(const std::string& session, const std::string& handle,
@@ -111,11 +112,13 @@ class Client {
   // Connects to the server's shared memory, where there is some.
   void FindSharedMemory();
   absl::StatusOr<ExecuteReply> SendExecute(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments,
-                                           const ExecuteOptions& options, const std::shared_ptr<SharedMemory>& memory);
+                                           const ExecuteOptions& options, absl::Time deadline,
+                                           const std::shared_ptr<SharedMemory>& memory);
 
   ConnectOptions options_;
   std::unique_ptr<Stubs> stubs_;
   std::shared_ptr<SharedMemory> shared_memory_;
+  std::shared_ptr<SharedMemory> transfer_memory_;  // the same where PutTensor and GetTensor use it too; or null
   ResultSizes result_sizes_;
 };
 

@@ -50,6 +50,11 @@ std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status) {
   return detail;
 }
 
+std::string ReasonOf(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
+  return detail.has_value() ? detail->reason : "";
+}
+
 absl::Status ToAbslStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());

@@ -24,6 +24,8 @@ struct ErrorDetail {
 
 // The detail of a status that a Client returned; none where the server sent none, or the call never reached one.
 std::optional<ErrorDetail> GetErrorDetail(const absl::Status& status);
+// Its reason; empty where there is no detail.
+std::string ReasonOf(const absl::Status& status);
 
 // The outcome of a call as an absl::Status that carries the server's detail, for GetErrorDetail.
 absl::Status ToAbslStatus(const grpc::Status& status);

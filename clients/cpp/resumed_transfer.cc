@@ -19,14 +19,6 @@ constexpr absl::Duration kCleanUp = absl::Seconds(1);
 // From here on a connection of its own, if it has to be made, costs less than it saves.
 constexpr size_t kLargeBytes = size_t{8} << 20;
 
-std::string ReasonOf(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
-  return detail.has_value() ? detail->reason : "";
-}
-
-// The connection broke, or there is none at the moment; a server that refuses says why.
-bool IsBroken(const absl::Status& status) { return absl::IsUnavailable(status) && ReasonOf(status).empty(); }
-
 // False: there is to be no other attempt.
 bool Pause(RetryBackoff& backoff, absl::Time deadline) {
   const std::optional<absl::Duration> pause = backoff.Next(absl::Now(), deadline);
@@ -38,13 +30,14 @@ bool Pause(RetryBackoff& backoff, absl::Time deadline) {
 class Upload {
  public:
   Upload(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context, absl::Time deadline,
-         v1::PutTensorRequest::Header header, const HostTensor& tensor)
+         v1::PutTensorRequest::Header header, const HostTensor& tensor, bool was_sent)
       : stub_(stub),
         large_(large),
         make_context_(make_context),
         deadline_(deadline),
         header_(std::move(header)),
-        tensor_(tensor) {}
+        tensor_(tensor),
+        was_sent_(was_sent) {}
 
   absl::Status Run() {
     const size_t size = tensor_.size_bytes();
@@ -58,8 +51,8 @@ class Upload {
         asks = false;
         continue;
       }
-      if (asks && was_sent_ && ReasonOf(sent.status) == "HANDLE_DUPLICATE") return CheckThere(sent.status);
-      if (!MayGoOn(sent.status, asks)) {
+      if (was_sent_ && ReasonOf(sent.status) == "HANDLE_DUPLICATE") return CheckThere(sent.status);
+      if (!MayGoOn(sent.status, asks || was_sent_)) {
         if (LeavesSome(sent.status)) GiveUp();
         return sent.status;
       }
@@ -83,10 +76,11 @@ class Upload {
     return sent;
   }
 
-  static bool MayGoOn(const absl::Status& status, bool asks) {
+  // `is_other`: not the first call.
+  static bool MayGoOn(const absl::Status& status, bool is_other) {
     const std::string reason = ReasonOf(status);
     // The server has not noticed yet that the call before is over.
-    if (asks && reason == "HANDLE_INCOMPLETE") return true;
+    if (is_other && reason == "HANDLE_INCOMPLETE") return true;
     return IsBroken(status) || reason == "CHECKSUM_MISMATCH";
   }
 
@@ -129,15 +123,18 @@ class Upload {
   v1::PutTensorRequest::Header header_;
   const HostTensor& tensor_;
   RetryBackoff backoff_;
-  size_t begin_ = 0;       // those before are there
-  bool was_sent_ = false;  // to the last byte, by a call whose answer never came
+  size_t begin_ = 0;  // those before are there
+  bool was_sent_;     // to the last byte, by a call whose answer never came
 };
 
 }  // namespace
 
+bool IsBroken(const absl::Status& status) { return absl::IsUnavailable(status) && ReasonOf(status).empty(); }
+
 absl::Status UploadTensor(grpc::GenericStub& stub, UploadConnection& large, const MakeContext& make_context,
-                          absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor) {
-  return Upload(stub, large, make_context, deadline, std::move(header), tensor).Run();
+                          absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor,
+                          bool was_sent) {
+  return Upload(stub, large, make_context, deadline, std::move(header), tensor, was_sent).Run();
 }
 
 absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeContext& make_context, absl::Time deadline,

@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace tensord::client {
-namespace {
-
-// Below it a message is as fast.
-constexpr size_t kSharedFrom = size_t{64} << 10;
-
-}  // namespace
 
 SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
                        absl::Span<const size_t> result_bytes, absl::Time deadline)

@@ -17,6 +17,9 @@
 
 namespace tensord::client {
 
+// Smaller tensors go in messages, which are as fast.
+inline constexpr size_t kSharedFrom = size_t{64} << 10;
+
 // Where bytes lie in memory that client and server share.
 struct SharedPlace {
   std::string region;

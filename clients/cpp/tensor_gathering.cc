@@ -35,7 +35,13 @@ absl::Status TensorGathering::Begin(const v1::GetTensorResponse::Header& header)
   for (const int64_t dim : shape) {
     if (dim < 0 || __builtin_mul_overflow(size, static_cast<uint64_t>(dim), &size)) return Malformed();
   }
-  bytes_.reset(new (std::nothrow) char[size], std::default_delete<char[]>());
+  if (header.has_shared()) {
+    if (space_.bytes == nullptr || size > space_.size_bytes) return Malformed();
+    bytes_ = space_.bytes;
+    arrived_ = size;
+  } else {
+    bytes_.reset(new (std::nothrow) char[size], std::default_delete<char[]>());
+  }
   if (bytes_ == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes"));
   dtype_ = dtype;
   shape_ = std::move(shape);

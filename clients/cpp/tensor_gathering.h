@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/shared_memory.h"
 #include "clients/cpp/wire_cursor.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "tensord/v1/compute.pb.h"
@@ -18,6 +20,9 @@ namespace tensord::client {
 // header and goes on where the one before broke off. Thread-compatible. INTERNAL for what is no answer of a server.
 class TensorGathering {
  public:
+  // `space`: in shared memory, where all of it may be instead of in chunks.
+  explicit TensorGathering(ResultSpace space = {}) : space_(std::move(space)) {}
+
   // ABORTED where it is not the header of the calls before; the tensor is another one then.
   absl::Status Begin(const v1::GetTensorResponse::Header& header);
   // Each byte is copied once, out of gRPC's buffers. `between` is called after each of the steps that this takes.
@@ -25,6 +30,8 @@ class TensorGathering {
   absl::Status Add(const grpc::ByteBuffer& message, absl::FunctionRef<void()> between);
   // Those before are there.
   uint64_t arrived() const { return arrived_; }
+  // Of all of it, once it has begun.
+  uint64_t size() const { return size_; }
   // Once all are.
   absl::StatusOr<HostTensor> Take();
 
@@ -34,6 +41,7 @@ class TensorGathering {
   // The next bytes go where they belong. Their checksum.
   uint32_t Copy(WireCursor* cursor, uint64_t size, absl::FunctionRef<void()> between);
 
+  const ResultSpace space_;
   bool has_begun_ = false;
   DType dtype_ = DType::kF32;
   Shape shape_;

@@ -32,7 +32,10 @@ void HandleGetServerInfo(UnaryCall* call) {
   const ServiceParts& parts = call->parts();
   v1::ServerInfo info;
   info.set_version(parts.version);
-  if (!parts.shared_memory_socket.empty()) info.mutable_shared_memory()->set_socket(parts.shared_memory_socket);
+  if (!parts.shared_memory_socket.empty()) {
+    info.mutable_shared_memory()->set_socket(parts.shared_memory_socket);
+    info.mutable_shared_memory()->set_transfers(true);
+  }
   const bool ready = parts.gate->snapshot().state == ServingState::kServing;
   for (const auto& executor : parts.executors->all()) AddDevice(*executor, ready, &info);
   for (const auto& executor : parts.executors->all()) AddFamilies(*executor->backend(), *parts.registry, &info);

@@ -10,10 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "proto/codec/known_fields.h"
+#include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/served_call.h"
+#include "server/rpc/shared_results.h"
+#include "server/rpc/spread_copy.h"
 #include "server/rpc/tensor_part.h"
 #include "server/sessions/session_store.h"
 #include "tensord/v1/compute.pb.h"
@@ -21,12 +25,14 @@
 namespace tensord::server {
 namespace {
 
-grpc::ByteBuffer EncodeHeader(const ResidentType& type) {
+// `shared`: where the data is, or null.
+grpc::ByteBuffer EncodeHeader(const ResidentType& type, const v1::SharedSpace* shared) {
   v1::GetTensorResponse message;
   v1::GetTensorResponse::Header* header = message.mutable_header();
   header->set_dtype(codec::EncodeDType(type.type.dtype));
   header->mutable_shape()->Assign(type.type.shape.begin(), type.type.shape.end());
   header->set_order(static_cast<v1::MemoryOrder>(type.order));
+  if (shared != nullptr) *header->mutable_shared() = *shared;
   const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }
@@ -80,6 +86,10 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   absl::Status Claim(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(ParseMessage(bytes, &request_));
     ASSIGN_OR_RETURN(session_, call_.parts().sessions->Find(call_.caller().tenant, request_.session()));
+    if (request_.has_shared()) {
+      RETURN_IF_ERROR(codec::CheckKnownFields(request_.shared()));
+      ASSIGN_OR_RETURN(shared_, FindShared(call_.parts().regions, call_.caller().tenant, request_.shared()));
+    }
     HandleRequest wanted;
     wanted.uses.push_back({.handle = request_.handle()});
     ASSIGN_OR_RETURN(claim_, session_->Claim(std::move(wanted)));
@@ -97,7 +107,12 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       return Refuse(Refusal::kChunkInvalid, absl::StrCat("the offset is not in the tensor, which has ",
                                                          tensor_.type.num_bytes(), " bytes: ", position_));
     }
-    if (order != tensor_.type.order && tensor_.type.type.rank() > 1) {
+    const bool is_reordered = order != tensor_.type.order && tensor_.type.type.rank() > 1;
+    if (request_.has_shared()) {
+      RETURN_IF_ERROR(Place(is_reordered));
+    } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
+      position_ = tensor_.type.num_bytes();  // the header alone
+    } else if (is_reordered) {
       ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
       tensor_ = std::move(other.tensor);
       charge_ = std::move(other.charge);
@@ -106,10 +121,32 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     return absl::OkStatus();
   }
 
+  // All of the tensor, into shared memory.
+  absl::Status Place(bool is_reordered) {
+    const int64_t size = tensor_.type.num_bytes();
+    if (position_ != 0) {
+      return Refuse(Refusal::kChunkInvalid,
+                    absl::StrCat("all of a tensor goes into shared memory: the offset is 0 there, not ", position_));
+    }
+    if (size > shared_.size_bytes) {
+      return Refuse(Refusal::kRegionRange, absl::StrCat("the place in shared memory has ", shared_.size_bytes,
+                                                        " bytes, and the tensor has ", size));
+    }
+    const char* const from = static_cast<const char*>(tensor_.bytes.get());
+    if (is_reordered) {
+      codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
+    } else {
+      SpreadCopy({from, static_cast<size_t>(size)}, shared_.bytes, call_.parts().parallel_for);
+    }
+    request_.mutable_shared()->set_byte_count(size);  // for the header
+    position_ = size;
+    return absl::OkStatus();
+  }
+
   void WriteNext() {
     session_->Renew();
     if (!written_) {
-      message_ = EncodeHeader(tensor_.type);
+      message_ = EncodeHeader(tensor_.type, request_.has_shared() ? &request_.shared() : nullptr);
     } else {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
       const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
@@ -129,6 +166,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   SessionPtr session_;
   HandleClaim claim_;
   ResidentTensor tensor_;
+  SharedPart shared_;     // where all goes, if anywhere
   MemoryCharge charge_;   // of a copy
   int64_t position_ = 0;  // of the next chunk
   bool written_ = false;  // the header

@@ -10,9 +10,10 @@
 namespace tensord::server {
 
 // A call of GetTensor: a header, then the tensor's bytes from an offset on, in chunks that are slices over its memory.
-// One that a request in progress is to make is waited for. The next chunk is made when the transport has taken the one
-// before, so a slow client costs no memory; each renews the session's lease. What was begun goes on where the handle is
-// deleted meanwhile. The parts outlive the call, which owns itself.
+// Or all of it goes into a place in shared memory, and the header says so. One that a request in progress is to make is
+// waited for. The next chunk is made when the transport has taken the one before, so a slow client costs no memory;
+// each renews the session's lease. What was begun goes on where the handle is deleted meanwhile. The parts outlive the
+// call, which owns itself.
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGetTensor(const ServiceParts& parts,
                                                            grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request);

@@ -11,6 +11,8 @@
 #include "proto/codec/tensor_codec.h"
 #include "server/rpc/read_ahead.h"
 #include "server/rpc/served_call.h"
+#include "server/rpc/shared_results.h"
+#include "server/rpc/spread_copy.h"
 #include "server/rpc/tensor_part.h"
 #include "server/sessions/session_store.h"
 #include "tensord/v1/compute.pb.h"
@@ -97,18 +99,46 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
                                                parts.graph_limits));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(header.device()));
     call_.record().device = executor->device();
+    SharedPart shared;  // held while it is copied, also where the client takes it back
+    if (header.has_shared()) {
+      ASSIGN_OR_RETURN(shared, FindData(header.shared(), tensor.num_bytes));
+    }
     is_bool_ = tensor.type.dtype == DType::kBool;
     is_resumable_ = header.resumable();
     const ResidentType type = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
     ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend()));
     session_ = std::move(session);
+    return header.has_shared() ? TakeShared(shared) : absl::OkStatus();
+  }
+
+  absl::StatusOr<SharedPart> FindData(const v1::SharedSpace& space, int64_t num_bytes) {
+    ASSIGN_OR_RETURN(SharedPart part, FindShared(call_.parts().regions, call_.caller().tenant, space));
+    if (part.size_bytes == num_bytes) return part;
+    return Refuse(Refusal::kDataLengthMismatch, absl::StrCat("the place in shared memory has ", part.size_bytes,
+                                                             " bytes, and the tensor has ", num_bytes));
+  }
+
+  // Whatever an earlier call left is written over.
+  absl::Status TakeShared(const SharedPart& part) {
+    upload_.Rewind(0);
+    SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(), call_.parts().parallel_for);
+    // Only now: what is checked is what stays.
+    RETURN_IF_ERROR(CheckData(upload_.bytes(), part.size_bytes));
+    upload_.Advance(part.size_bytes);
+    has_data_ = true;
+    call_.record().stages.End(Stage::kDecode);
     return absl::OkStatus();
+  }
+
+  absl::Status CheckData(const char* data, int64_t size) const {
+    if (!is_bool_ || codec::IsBoolData({data, static_cast<size_t>(size)})) return absl::OkStatus();
+    return Refuse(Refusal::kDataInvalid, "a BOOL tensor holds a byte other than 0 and 1; send x != 0");
   }
 
   // The first chunk of a call says where it goes on; the others follow.
   absl::Status CheckPlace() const {
     const int64_t due = upload_.arrived();
-    const bool may_go_back = !has_chunks_ && part_.offset() >= 0 && part_.offset() < due;
+    const bool may_go_back = !has_data_ && part_.offset() >= 0 && part_.offset() < due;
     if (part_.offset() != due && !may_go_back) {
       return Refuse(Refusal::kChunkInvalid, absl::StrCat("a chunk does not begin where the one before ended: at ",
                                                          part_.offset(), ", not ", due));
@@ -127,15 +157,13 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status TakeChunk() {
     RETURN_IF_ERROR(CheckPlace());
     if (part_.offset() != upload_.arrived()) upload_.Rewind(part_.offset());
-    has_chunks_ = true;
+    has_data_ = true;
     char* const to = upload_.bytes() + upload_.arrived();
     if (!part_.CopyTo(to)) {
       return Refuse(Refusal::kChecksumMismatch,
                     absl::StrCat("the chunk at ", part_.offset(), " is not what its checksum says; send it again"));
     }
-    if (is_bool_ && !codec::IsBoolData({to, static_cast<size_t>(part_.size())})) {
-      return Refuse(Refusal::kDataInvalid, "a BOOL tensor holds a byte other than 0 and 1; send x != 0");
-    }
+    RETURN_IF_ERROR(CheckData(to, part_.size()));
     upload_.Advance(part_.size());
     call_.record().stages.End(Stage::kDecode);
     return absl::OkStatus();
@@ -176,7 +204,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   TensorUpload upload_;
   bool is_bool_ = false;
   bool is_resumable_ = false;
-  bool has_chunks_ = false;
+  bool has_data_ = false;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/base/streaming_copy.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/slice_reader.h"
+#include "server/rpc/spread_copy.h"
 #include "server/rpc/wire_bytes.h"
 
 namespace tensord::server {
@@ -19,9 +20,6 @@ using Pieces = std::vector<absl::string_view>;
 
 // Below this protobuf's own copy costs no more than a buffer.
 constexpr int64_t kGatherFrom = 4096;
-// A copy that is worth several threads, and what each takes at a time.
-constexpr int64_t kSpreadFrom = int64_t{8} << 20;
-constexpr size_t kShareBytes = size_t{1} << 20;
 // Protobuf's own bound on lengths lies a little below 2 GiB; what is near it is left to protobuf.
 constexpr int64_t kMostWalked = std::numeric_limits<int32_t>::max() - 4096;
 

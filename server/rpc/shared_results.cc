@@ -18,16 +18,19 @@ absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::str
   return regions->Find(tenant, region, offset, size_bytes);
 }
 
+absl::StatusOr<SharedPart> FindShared(const RegionStore* regions, const std::string& tenant,
+                                      const v1::SharedSpace& space) {
+  return FindShared(regions, tenant, space.region(), space.offset(), space.byte_count());
+}
+
 absl::StatusOr<SharedResults> SharedResults::Find(const v1::ExecuteRequest& request, const RegionStore* regions,
                                                   const std::string& tenant) {
   SharedResults found;
   for (int i = 0; i < request.results_size(); ++i) {
     const v1::ResultOption& option = request.results(i);
     if (!option.has_shared() || !IsSent(option)) continue;
-    const v1::SharedSpace& space = option.shared();
     found.parts_.resize(static_cast<size_t>(i) + 1);
-    ASSIGN_OR_RETURN(found.parts_.back(),
-                     FindShared(regions, tenant, space.region(), space.offset(), space.byte_count()));
+    ASSIGN_OR_RETURN(found.parts_.back(), FindShared(regions, tenant, option.shared()));
   }
   return found;
 }

@@ -52,7 +52,10 @@ absl::Status TensorPart::Read(grpc::ByteBuffer* bytes) {
   }
   pieces_.clear();
   RETURN_IF_ERROR(ParseMessage(bytes, &message_));
-  if (message_.has_header()) return codec::CheckKnownFields(message_.header());
+  if (message_.has_header()) {
+    if (message_.header().has_shared()) RETURN_IF_ERROR(codec::CheckKnownFields(message_.header().shared()));
+    return codec::CheckKnownFields(message_.header());
+  }
   if (!message_.has_chunk()) {
     return Refuse(Refusal::kMalformedMessage, "a message of an upload is neither a header nor a chunk");
   }

@@ -54,12 +54,16 @@ TEST(TensorPartTest, MutatedMessagesMeanWhatProtobufSays) {
   Put header;
   header.mutable_header()->set_session("s");
   header.mutable_header()->add_shape(300);
+  Put shared = header;
+  shared.mutable_header()->mutable_shared()->set_region("r");
+  shared.mutable_header()->mutable_shared()->set_offset(64);
+  shared.mutable_header()->mutable_shared()->set_byte_count(300);
   const std::string seeds[] = {ChunkOf(70'000, std::string(300, 'd')).SerializeAsString(), header.SerializeAsString(),
-                               ChunkOf(0, "").SerializeAsString()};
+                               ChunkOf(0, "").SerializeAsString(), shared.SerializeAsString()};
   TensorPart part;
   for (int i = 0; i < 6000; ++i) {
-    std::string bytes = seeds[below(3)];
-    if (below(5) == 0) bytes += seeds[below(3)];
+    std::string bytes = seeds[below(4)];
+    if (below(5) == 0) bytes += seeds[below(4)];
     for (size_t changes = below(3); changes > 0 && !bytes.empty(); --changes) {
       const size_t at = below(std::min<size_t>(bytes.size(), 24));
       if (below(3) == 0) {
