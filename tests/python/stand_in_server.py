@@ -28,6 +28,7 @@ class StandInServer:
         self.after_put = None  # of a PutTensor that has worked: given the session's tensors, returns a failure or None
         self.chunk_bytes = 1 << 20  # of downloads
         self.checksum_error = 0  # what the checksums of downloads are wrong by
+        self.info = contract.ServerInfo(version="0.0.1")
         self.answer = None  # bytes: the answer to Execute while set
         self.hold = threading.Event()  # Execute waits for it
         self.hold.set()
@@ -172,7 +173,7 @@ class StandInServer:
         return contract.ExplainResponse(text=f"{message.WhichOneof('program')}").SerializeToString()
 
     def GetServerInfo(self, request, context):
-        return contract.ServerInfo(version="0.0.1").SerializeToString()
+        return self.info.SerializeToString()
 
     def Check(self, request, context):
         return b"\x08\x01"

@@ -9,8 +9,9 @@ import time
 import grpc
 import numpy as np
 
-from tensord import contract, dtypes, errors, resumed, transfer, wire
+from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
 from tensord.access import Access, is_local
+from tensord.deadline import Deadline
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import SharedCall, SharedMemory
 
@@ -108,8 +109,8 @@ class Client:
     server shows as td.Unavailable in the first call. Owns its channel: close it, or use it in a `with`.
     timeout is the deadline of every call, in seconds, None for none; each call may name its own. credentials
     (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call. access, a td.Access, sets both
-    from files and a token; without it the environment does. shared_memory: large arrays of calls go through memory that
-    client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
+    from files and a token; without it the environment does. shared_memory: large arrays of calls and sessions go through
+    memory that client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
     """
 
     def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
@@ -128,6 +129,7 @@ class Client:
         self._calls = {}
         self._lock = threading.Lock()
         self._wants_memory, self._memory, self._memory_lock = shared_memory, None, threading.Lock()
+        self._shares_transfers = False  # PutTensor and GetTensor use it too
 
     def __enter__(self):
         return self
@@ -157,8 +159,9 @@ class Client:
             return None  # the path would be one of this machine, and nobody knows who listens there
         authorization = dict(self._metadata).get("authorization", "")
         try:
-            path = self.server_info().shared_memory.socket
-            return SharedMemory(path, authorization) if path else None
+            offer = self.server_info().shared_memory
+            self._shares_transfers = offer.transfers
+            return SharedMemory(offer.socket, authorization) if offer.socket else None
         except (OSError, errors.PermissionDenied):
             return None
 
@@ -214,11 +217,10 @@ class Client:
         """
         alignment = alignment or wire.ResponseAlignment()
         memory = self.shared_memory
-        call_begin, timeout = time.monotonic(), self.timeout if timeout is None else timeout
+        deadline = self._deadline(timeout)
         shared = None
         if memory and not memory.lost:
-            # Half of the time at most: where no memory comes, the arrays still go in messages.
-            shared = SharedCall(memory, alignment.result_bytes, timeout and timeout / 2)
+            shared = SharedCall(memory, alignment.result_bytes, deadline.half())
         request_id = alignment.request_id()
         handles = [session.new_handle() if kept else "" for kept in keep]
         request = self.encode_run(
@@ -235,8 +237,7 @@ class Client:
         )
         begin = time.perf_counter()
         try:
-            left = timeout and max(timeout - (time.monotonic() - call_begin), 0.001)
-            response = self._call("Execute", request, left)
+            response = self._call("Execute", request, deadline.left())
         except BaseException as failure:
             if not shared:
                 raise
@@ -246,7 +247,7 @@ class Client:
             memory.lost = True  # another server: what it refused has not run
             options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
             return self.execute(
-                program, arguments, timeout=timeout, session=session, keep=keep, alignment=alignment, **options
+                program, arguments, timeout=deadline.left(), session=session, keep=keep, alignment=alignment, **options
             )
         round_trip_time = time.perf_counter() - begin
         try:
@@ -357,18 +358,32 @@ class Client:
         return errors.from_rpc(failure, self.target) if isinstance(failure, grpc.RpcError) else failure
 
     def upload(self, header, data, timeout):
-        """Sends the bytes of a tensor by PutTensor, by several calls where the connection breaks."""
+        """Sends the bytes of a tensor by PutTensor, through shared memory or by several calls where the connection breaks."""
 
         def call(messages, left):
             return self._call("PutTensor", messages, left, kind="stream_unary")
 
+        deadline, memory, was_sent = self._deadline(timeout), self._transfer_memory(), False
         with self._readable_answers():
-            resumed.upload(call, self._get_tensor, header, data, self.timeout if timeout is None else timeout)
+            if memory:
+                done, was_sent = shared_transfer.upload(call, memory, header, data, deadline)
+                if done:
+                    return
+            resumed.upload(call, self._get_tensor, header, data, deadline.left(), was_sent)
 
-    def download(self, request, timeout):
-        """The array of a GetTensorRequest, by several calls where the connection breaks."""
+    def download(self, request, nbytes, timeout):
+        """The array of a GetTensorRequest, which has that many bytes, by several calls where the connection breaks."""
+        deadline, memory = self._deadline(timeout), self._transfer_memory()
         with self._readable_answers():
-            return resumed.download(self._get_tensor, request, self.timeout if timeout is None else timeout)
+            array = memory and shared_transfer.download(self._get_tensor, memory, request, nbytes, deadline)
+            return resumed.download(self._get_tensor, request, deadline.left()) if array is None else array
+
+    def _transfer_memory(self):
+        memory = self.shared_memory
+        return memory if memory and self._shares_transfers and not memory.lost else None
+
+    def _deadline(self, timeout):
+        return Deadline(self.timeout if timeout is None else timeout)
 
     def _get_tensor(self, message, left, read):
         self._call("GetTensor", message, left, kind="unary_stream", read=read)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from tensord import contract, errors, transfer
+from tensord.deadline import Deadline
 
 ATTEMPTS = 6  # in a row that brought nothing, the first included
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds; each is twice the one before, spread by a fifth
@@ -16,48 +17,47 @@ class _Attempts:
     """The calls of one transfer, which have one deadline."""
 
     def __init__(self, timeout):
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._deadline = Deadline(timeout)
+        self.left = self._deadline.left
         self.progress()
 
     def progress(self):
         self._count, self._pause = 0, FIRST_PAUSE
-
-    def left(self):
-        return None if self._end is None else max(self._end - time.monotonic(), 0.001)
 
     def pause(self):
         """Waits for the next attempt; False where there is to be none."""
         self._count += 1
         pause = self._pause * random.uniform(0.8, 1.2)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        if self._count >= ATTEMPTS or (self._end is not None and time.monotonic() + pause >= self._end):
+        if self._count >= ATTEMPTS or self._deadline.is_before(pause):
             return False
         time.sleep(pause)
         return True
 
 
-def _is_broken(failure):
+def is_broken(failure):
+    """Whether the connection broke, or there is none at the moment."""
     return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why
 
 
-def upload(call, fetch, header, data, timeout):
+def upload(call, fetch, header, data, timeout, was_sent=False):
     """Uploads bytes under a handle. call(messages, timeout): a call of PutTensor; fetch: of GetTensor, as in
-    download."""
+    download. was_sent: by a call before, all of it, whose answer never came."""
     header.resumable = True
     attempts = _Attempts(timeout)
-    begin, asks, was_sent = 0, False, False
+    begin, asks = 0, False
     while True:
         messages = transfer.PutMessages(header, data, begin, begin if asks else len(data))
         try:
             arrived = contract.PutTensorResponse.FromString(call(iter(messages), attempts.left())).byte_count
         except errors.Error as failure:
-            if asks and was_sent and failure.reason == "HANDLE_DUPLICATE":
+            if was_sent and failure.reason == "HANDLE_DUPLICATE":
                 if _is_there(fetch, header, data, attempts.left()):
                     return  # only the answer was lost
                 raise
             # The server may not have noticed yet that the call before is over.
-            goes_on = _is_broken(failure) or failure.reason == "CHECKSUM_MISMATCH"
-            if not goes_on and not (asks and failure.reason == "HANDLE_INCOMPLETE"):
+            goes_on = is_broken(failure) or failure.reason == "CHECKSUM_MISMATCH"
+            if not goes_on and not ((asks or was_sent) and failure.reason == "HANDLE_INCOMPLETE"):
                 _clean_up(call, header, failure)
                 raise
             was_sent = was_sent or (not asks and messages.are_sent)
@@ -114,7 +114,7 @@ def _gather(call, request, timeout):
             gathering.take()
             return gathering
         except (errors.Unavailable, transfer.WrongChecksum) as failure:
-            if isinstance(failure, errors.Error) and not _is_broken(failure):
+            if isinstance(failure, errors.Error) and not is_broken(failure):
                 raise
             if gathering.arrived > begin:
                 attempts.progress()

@@ -1,6 +1,7 @@
 """Tensors that stay on the server between calls."""
 
 import itertools
+import math
 
 import numpy as np
 
@@ -163,4 +164,4 @@ class Session:
             raise ValueError(f"{remote!r} was deleted or donated")
         remote.wait()
         request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
-        return self.client.download(request, timeout)
+        return self.client.download(request, remote.dtype.itemsize * math.prod(remote.shape), timeout)

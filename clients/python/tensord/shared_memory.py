@@ -252,15 +252,20 @@ class SharedCall:
         if isinstance(typed, wire.Handle) or typed[0].nbytes < SHARED_FROM:
             return typed
         array, dtype = typed
+        place = self.place_of(array)
+        return typed if place is None else wire.Shared(*place, array.shape, dtype)
+
+    def place_of(self, array):
+        """(region, offset) of a C-contiguous array, or of a copy of it; None where there is no memory to be had."""
         place = self._memory.place_of(array)
         if place is None:
             block = self._block(array.nbytes)
             if block is None:
-                return typed
+                return None
             block.array(array.dtype, array.size)[...] = array.reshape(-1)
             self._copies.append(block)
             place = block.region, 0
-        return wire.Shared(*place, array.shape, dtype)
+        return place
 
     def space_of(self, index):
         """The contract.SharedSpace of a result, or None."""

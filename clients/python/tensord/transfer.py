@@ -1,5 +1,7 @@
 """Messages of PutTensor and GetTensor: tensors of any size, in chunks with checksums."""
 
+import math
+
 import numpy as np
 
 from tensord import contract, dtypes, wire
@@ -52,7 +54,9 @@ class WrongChecksum(BrokenTransfer):
 class Gathering:
     """An array whose chunks come one after the other, in one download or in several that each go on."""
 
-    def __init__(self):
+    def __init__(self, space=None):
+        """space: the Block of shared memory that all of it may be in, instead of in chunks."""
+        self._space = space
         self.arrived = 0  # bytes
         self.header = None  # of the contract.GetTensorResponse that came first
         self._first = self._array = self._flat = None
@@ -80,18 +84,27 @@ class Gathering:
     def _begin(self, message):
         if self._array is None:
             response = contract.GetTensorResponse.FromString(message)
-            self._array, self._flat = _empty(response)
+            is_there = response.header.HasField("shared")
+            self._array, self._flat = _empty(response, self._space if is_there else None)
             self.header, self._first = response.header, message
+            self.arrived = self._flat.size if is_there else 0
         elif message != self._first:
             raise BrokenTransfer("the tensor became another one while it was downloaded")
 
 
-def _empty(message):
+def _empty(message, space):
     if not message.HasField("header"):
         raise BrokenTransfer("the download begins without a header")
     header = message.header
     order = "C" if header.order == contract.ROW_MAJOR else "F"
-    array = np.empty(tuple(header.shape), dtypes.from_wire(header.dtype).numpy, order=order)
+    dtype, shape = dtypes.from_wire(header.dtype).numpy, tuple(header.shape)
+    if header.HasField("shared"):
+        count = math.prod(shape)
+        if space is None or count * dtype.itemsize > space.size:
+            raise BrokenTransfer("a tensor in shared memory that was not asked for")
+        array = space.array(dtype, count).reshape(shape, order=order)
+    else:
+        array = np.empty(shape, dtype, order=order)
     return array, array.reshape(-1, order="A").view(np.uint8)
 
 
