@@ -1,9 +1,9 @@
-// S4, big tensors: 64 MiB to the server and back, over a unix socket and over TCP, by Execute, PutTensor with
-// GetTensor, and shared memory. Each way is compared with an ordinary protobuf message, and both together with the echo
-// of a server that hands gRPC's slices through without looking at them. They are called in turns, and are compared
-// within each round, because a shared machine changes its speed between rounds. Every client ends with the tensor's
-// bytes in one piece. Servers have a process of their own; that of the ordinary client and server leaves the allocator
-// and gRPC as they come, the others have the same settings. Exit status 1 below a bar.
+// S4, big tensors: 64 MiB to the server and back, over a unix socket and over TCP, by Execute and by PutTensor with
+// GetTensor, both in messages and through shared memory. Each way is compared with an ordinary protobuf message, and
+// both together with the echo of a server that hands gRPC's slices through without looking at them. They are called in
+// turns, and are compared within each round, because a shared machine changes its speed between rounds. Every client
+// ends with the tensor's bytes in one piece. Servers have a process of their own; that of the ordinary client and
+// server leaves the allocator and gRPC as they come, the others have the same settings. Exit status 1 below a bar.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
@@ -222,9 +222,9 @@ Contestant SharedDownload(Ours& ours) {
           }};
 }
 
-Contestant PutUpload(Ours& ours) {
-  // What the call before left there.
-  const auto forget = [&ours] {
+// What an upload before left there.
+std::function<void()> DeleteUpload(Ours& ours) {
+  return [&ours] {
     v1::DeleteTensorsRequest request;
     request.set_session(ours.session);
     request.add_handles("up");
@@ -232,7 +232,16 @@ Contestant PutUpload(Ours& ours) {
     v1::DeleteTensorsResponse response;
     if (!ours.compute->DeleteTensors(&context, request, &response).ok()) Die("the tensor cannot be deleted");
   };
-  return {.name = "put", .call = [&ours] { return Put(ours, "up"); }, .prepare = forget};
+}
+
+Contestant PutUpload(Ours& ours) {
+  return {.name = "put", .call = [&ours] { return Put(ours, "up"); }, .prepare = DeleteUpload(ours)};
+}
+
+// A tensor that lies in shared memory, or is copied there first.
+Contestant SharedPutUpload(Ours& ours, const std::string& name, const client::HostTensor& tensor) {
+  const auto put = [&ours, &tensor] { return ours.client->PutTensor(ours.session, "up", tensor).ok(); };
+  return {.name = name, .call = put, .prepare = DeleteUpload(ours)};
 }
 
 Contestant ExecuteDownload(Ours& ours) {
@@ -254,6 +263,15 @@ Contestant GetDownload(Ours& ours) {
   options.order = client::MemoryOrder::kColumnMajor;
   return {"get", [&ours, options] {
             const auto received = ours.by_messages->GetTensor(ours.session, "down", options);
+            return received.ok() && received->size_bytes() == ours.tensor.size_bytes();
+          }};
+}
+
+Contestant SharedGetDownload(Ours& ours) {
+  return {"get_shared", [&ours] {
+            client::ExecuteOptions options;
+            options.order = client::MemoryOrder::kColumnMajor;
+            const auto received = ours.client->GetTensor(ours.session, "down", options);
             return received.ok() && received->size_bytes() == ours.tensor.size_bytes();
           }};
 }
@@ -311,7 +329,7 @@ void ReportWay(const std::string& way, const std::vector<Contestant>& contestant
     const Contestant& ours = contestants[i];
     const double ours_ms = Median(ours.times_ms), ratio = Ratio(ours.times_ms, message.times_ms);
     const double of_raw = Ratio(ours.times_ms, raw.times_ms);
-    std::printf("S4 %-14s %-8s%8.2f ms   %.2f times a message (bar %.1f)   %.2f of raw\n", way.c_str(),
+    std::printf("S4 %-14s %-14s%8.2f ms   %.2f times a message (bar %.1f)   %.2f of raw\n", way.c_str(),
                 ours.name.c_str(), ours_ms, ratio, kFasterThanMessage, of_raw);
     Judge(way + " " + ours.name, ratio, kFasterThanMessage, figures);
     figures->rows.push_back(absl::StrFormat(
@@ -325,7 +343,7 @@ void ReportEcho(const std::string& transport, const std::string& name, const Con
                 const std::vector<double>& raw_ms, Figures* figures) {
   const std::vector<double> ours_ms = Sum(up.times_ms, down.times_ms);
   const double of_raw = Ratio(ours_ms, raw_ms);
-  std::printf("S4 %-14s %-8s%8.2f ms   %.2f of a raw echo's %.2f ms (bar %.1f)\n", (transport + " echo").c_str(),
+  std::printf("S4 %-14s %-14s%8.2f ms   %.2f of a raw echo's %.2f ms (bar %.1f)\n", (transport + " echo").c_str(),
               name.c_str(), Median(ours_ms), of_raw, Median(raw_ms), kOfEcho);
   Judge(transport + " echo " + name, of_raw, kOfEcho, figures);
   figures->rows.push_back(absl::StrFormat(
@@ -352,18 +370,21 @@ void Compare(const std::string& transport, const MeasuredServers::Addresses& ser
                                      ExecuteUpload(ours),
                                      PutUpload(ours),
                                      SharedUpload(ours, "shared", ours.shared),
-                                     SharedUpload(ours, "copied", ours.tensor)};
+                                     SharedPutUpload(ours, "put_shared", ours.shared),
+                                     SharedUpload(ours, "copied", ours.tensor),
+                                     SharedPutUpload(ours, "put_copied", ours.tensor)};
   std::vector<Contestant> downloads = {{"message", [&] { return ordinary.Download(); }, {}},
                                        RawDownload(channel, bytes->size()),
                                        ExecuteDownload(ours),
                                        GetDownload(ours),
-                                       SharedDownload(ours)};
+                                       SharedDownload(ours),
+                                       SharedGetDownload(ours)};
   Run(uploads, options.rounds);
   Run(downloads, options.rounds);
   ReportWay(transport + "_upload", uploads, static_cast<double>(options.mebibytes), figures);
   ReportWay(transport + "_download", downloads, static_cast<double>(options.mebibytes), figures);
   const std::vector<double> raw_ms = Sum(uploads[1].times_ms, downloads[1].times_ms);
-  const char* const pairs[] = {"execute", "put_get", "shared"};
+  const char* const pairs[] = {"execute", "put_get", "shared", "put_get_shared"};
   for (size_t i = 0; i < std::size(pairs); ++i) {
     ReportEcho(transport, pairs[i], uploads[i + 2], downloads[i + 2], raw_ms, figures);
   }
