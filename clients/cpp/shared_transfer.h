@@ -28,7 +28,7 @@ SharedUpload UploadShared(SharedMemory* memory, grpc::GenericStub& stub, const M
                           absl::Time deadline, v1::PutTensorRequest::Header header, const HostTensor& tensor);
 
 // The tensor then lies in shared memory, unless it is small. One call asks how large it is, and brings it where it is
-// small. None: in messages.
+// at most half a MiB. None: in messages.
 std::optional<absl::StatusOr<HostTensor>> DownloadShared(SharedMemory* memory, grpc::GenericStub& stub,
                                                          const MakeContext& make_context, absl::Time deadline,
                                                          v1::GetTensorRequest request);

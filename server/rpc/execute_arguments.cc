@@ -1,7 +1,6 @@
 #include "server/rpc/execute_arguments.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "proto/codec/tensor_codec.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/shared_results.h"
+#include "server/rpc/spread_copy.h"
 
 namespace tensord::server {
 namespace {
@@ -92,7 +92,7 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
   if (is_reordered) {
     codec::ReverseOrder(header.type, header.order, part.bytes, to);
   } else {
-    std::memcpy(to, part.bytes, static_cast<size_t>(header.num_bytes));
+    SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.parallel_for);
   }
   // Only now: what is checked is what is computed with.
   RETURN_IF_ERROR(codec::CheckTensorData(header, {to, static_cast<size_t>(header.num_bytes)}));

@@ -217,7 +217,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
         outcome->results, received_->message.results(),
         EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()),
-        shared_.Write(outcome->results));
+        shared_.Write(outcome->results, request_->parts().parallel_for));
     if (!response.ok()) return Fail(response.status());
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.

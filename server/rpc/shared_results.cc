@@ -1,12 +1,12 @@
 #include "server/rpc/shared_results.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/execute_response.h"
+#include "server/rpc/spread_copy.h"
 
 namespace tensord::server {
 
@@ -35,12 +35,13 @@ absl::StatusOr<SharedResults> SharedResults::Find(const v1::ExecuteRequest& requ
   return found;
 }
 
-std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results) const {
+std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for) const {
   std::vector<bool> placed(parts_.empty() ? 0 : results.size(), false);
   for (size_t i = 0; i < std::min(parts_.size(), results.size()); ++i) {
     const int64_t bytes = results[i].type.num_bytes();
     if (parts_[i].region == nullptr || bytes == 0 || bytes > parts_[i].size_bytes) continue;
-    std::memcpy(parts_[i].bytes, results[i].bytes.get(), static_cast<size_t>(bytes));
+    const char* const from = static_cast<const char*>(results[i].bytes.get());
+    SpreadCopy({from, static_cast<size_t>(bytes)}, parts_[i].bytes, parallel_for);
     placed[i] = true;
   }
   return placed;

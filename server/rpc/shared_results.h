@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/exec/parallel_for.h"
 #include "engine/runtime/run.h"
 #include "server/shared_memory/region_store.h"
 #include "tensord/v1/compute.pb.h"
@@ -21,7 +22,7 @@ class SharedResults {
                                             const std::string& tenant);
 
   // Copies the results that are to be sent and fit there. By result: whether it is there now; empty: none is.
-  std::vector<bool> Write(absl::Span<const HostTensor> results) const;
+  std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for) const;
 
  private:
   std::vector<SharedPart> parts_;  // by result, no region where none is wanted; or empty

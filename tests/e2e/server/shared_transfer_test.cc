@@ -464,10 +464,43 @@ TEST_F(SharedTransferTest, TheClientTellsWhatTheServerRefuses) {
   EXPECT_FALSE((*client)->shared_memory()->is_lost());
 }
 
+TEST_F(SharedTransferTest, AnAnswerThatIsLostIsAskedForInMessages) {
+  InProcessServer& server = Start();
+  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor other = *HostTensor::FromVector(std::vector<float>(1000, 3), {1000});
+  const std::string proxy_path = server.socket_path() + "-proxy";
+  BreakingProxy proxy(proxy_path, server.socket_path(), {});
+  const auto client = Client::Connect({.target = "unix:" + proxy_path, .shared_memory = true});
+  const auto direct = Client::Connect({.target = server.target()});
+  ASSERT_TRUE(client.ok() && direct.ok());
+  for (const bool is_replaced : {false, true}) {
+    const std::string handle = is_replaced ? "replaced" : "kept";
+    ASSERT_TRUE((*client)->GetServerInfo().ok());  // connected
+    proxy.Mute();
+    auto put = std::async(std::launch::async, [&] { return (*client)->PutTensor(session_->id(), handle, tensor); });
+    ASSERT_TRUE(WaitFor([&] { return session_->Find(handle).ok(); }));
+    EXPECT_GT(server.parts().regions->stats().regions, 0) << "it went through shared memory";
+    if (is_replaced) {
+      session_->Delete(std::vector<std::string>{handle});
+      ASSERT_TRUE((*direct)->PutTensor(session_->id(), handle, other).ok());
+    }
+    proxy.Break();
+    const absl::Status status = put.get();
+    EXPECT_EQ(client::ReasonOf(status), is_replaced ? "HANDLE_DUPLICATE" : "") << status;
+    EXPECT_EQ(status.ok(), !is_replaced) << status;
+    ExpectSame((*direct)->GetTensor(session_->id(), handle), is_replaced ? other : tensor);
+    if (!is_replaced) {
+      const auto memory = (*client)->shared_memory();
+      ASSERT_NE(memory, nullptr);
+      EXPECT_FALSE(memory->is_lost());
+    }
+  }
+}
+
 // Wherever it breaks: before the request, before the answer, or between two calls.
 TEST_F(SharedTransferTest, AConnectionThatBreaksCostsNoTensor) {
   InProcessServer& server = Start();
-  const HostTensor tensor = RandomTensor(256 << 10);
+  const HostTensor tensor = RandomTensor(kMiB);
   int by_memory = 0;
   for (int64_t budget = 400; budget < 4000; budget += 120) {
     const std::string proxy_path = server.socket_path() + "-proxy";
