@@ -145,8 +145,9 @@ absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeCon
     const uint64_t begin = gathering.arrived();
     request.set_offset(static_cast<int64_t>(begin));
     const std::unique_ptr<grpc::ClientContext> context = make_context(deadline);
-    const absl::Status received = ReceiveTensor(stub, *context, request, &gathering);
-    if (received.ok()) return gathering.Take();
+    absl::Status received = ReceiveTensor(stub, *context, request, &gathering);
+    if (received.ok() && gathering.is_complete()) return gathering.Take();
+    if (received.ok()) received = AnswerLost();
     if (!IsBroken(received) && !absl::IsDataLoss(received)) return received;
     if (gathering.arrived() > begin) backoff.Progress();
     if (!Pause(backoff, deadline)) return received;

@@ -15,7 +15,7 @@ namespace tensord::client {
 namespace {
 
 // A download is asked for its size first: up to here that call brings the tensor too, which is as fast as another call.
-constexpr int64_t kMostInMessages = int64_t{512} << 10;
+constexpr uint64_t kMostInMessages = uint64_t{512} << 10;
 
 // Half of the time at most: where no memory comes, the tensor still goes in messages.
 absl::StatusOr<std::shared_ptr<char>> Allocate(SharedMemory& memory, size_t size_bytes, absl::Time deadline) {
@@ -86,11 +86,12 @@ std::optional<absl::StatusOr<HostTensor>> DownloadShared(SharedMemory* memory, g
     if (is_changed || IsForMessages(status, *memory)) return std::nullopt;
     return status;
   };
-  request.set_most_bytes(kMostInMessages);
+  request.set_most_bytes(static_cast<int64_t>(kMostInMessages));
   TensorGathering first;
   const absl::Status told = receive(&first);
   if (!told.ok()) return failure(told);
-  if (first.arrived() == first.size()) return first.Take();
+  if (first.is_complete()) return first.Take();
+  if (first.size() <= kMostInMessages) return std::nullopt;  // the rest was lost
 
   const size_t size = first.size();
   const absl::StatusOr<std::shared_ptr<char>> block = Allocate(*memory, size, deadline);

@@ -100,7 +100,7 @@ absl::Status TensorGathering::Add(const grpc::ByteBuffer& message, absl::Functio
 }
 
 absl::StatusOr<HostTensor> TensorGathering::Take() {
-  if (!has_begun_ || arrived_ != size_) return Malformed();
+  if (!is_complete()) return Malformed();
   return HostTensor::FromBuffer(dtype_, std::move(shape_), order_, std::move(bytes_), size_);
 }
 

@@ -32,6 +32,7 @@ class TensorGathering {
   uint64_t arrived() const { return arrived_; }
   // Of all of it, once it has begun.
   uint64_t size() const { return size_; }
+  bool is_complete() const { return has_begun_ && arrived_ == size_; }
   // Once all are.
   absl::StatusOr<HostTensor> Take();
 

@@ -101,6 +101,8 @@ bool ParseBytes(const grpc::ByteBuffer& bytes, google::protobuf::Message* messag
 
 }  // namespace
 
+absl::Status AnswerLost() { return absl::UnavailableError("the connection broke, and the answer was lost with it"); }
+
 SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
                       const HostTensor& tensor, size_t begin, size_t end) {
   header.set_dtype(ToWire(tensor.dtype()));
@@ -128,7 +130,11 @@ SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1:
   sent.status = stream.Finish();
   v1::PutTensorResponse response;
   if (!sent.status.ok()) return sent;
-  if (!is_answered || !ParseBytes(bytes, &response) || response.byte_count() < 0) {
+  if (!is_answered) {
+    sent.status = AnswerLost();
+    return sent;
+  }
+  if (!ParseBytes(bytes, &response) || response.byte_count() < 0) {
     sent.status = absl::InternalError("the server's answer is no PutTensorResponse");
     return sent;
   }
@@ -164,7 +170,7 @@ absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context
   const absl::Status ended = stream.Finish();
   if (!gathered.ok()) return gathered;
   if (!ended.ok()) return ended;
-  return has_header ? absl::OkStatus() : TensorGathering::Malformed();
+  return has_header ? absl::OkStatus() : AnswerLost();
 }
 
 }  // namespace tensord::client

@@ -21,6 +21,10 @@ struct SentTensor {
   bool is_sent = false;  // all that was to be sent was given to the transport
 };
 
+// Of a call that ended well and without all of its answer: gRPC lets go of messages that nobody has read yet where the
+// connection breaks behind them.
+absl::Status AnswerLost();
+
 // A call of PutTensor with the tensor's bytes [begin, end). Dtype, shape and order of the header are the tensor's. Its
 // memory is sent as it is, without a copy. Without any bytes it asks how many the server has.
 SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,

@@ -3,6 +3,7 @@
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 import grpc
 import numpy as np
@@ -12,6 +13,7 @@ from server_test import ServerTest
 from stand_in_server import StandInServer
 import tensord as td
 from tensord import contract, dtypes, resumed, transfer
+from tensord.crc32c import crc32c
 
 MIB = 1 << 20
 
@@ -100,6 +102,46 @@ class LostAnswers(unittest.TestCase):
             with self.assertRaises(td.FailedPrecondition) as caught:
                 self.session.put(array)
             self.assertEqual(caught.exception.reason, "HANDLE_DUPLICATE")
+
+
+class LostMessages(unittest.TestCase):
+    """Calls that end well without all of their answer, which gRPC may have let go of."""
+
+    def test_downloads_go_on(self):
+        array = np.arange(3000, dtype=np.uint8).view(bool)
+        first = contract.GetTensorResponse()
+        first.header.dtype, first.header.order = dtypes.as_dtype("bool").wire, contract.ROW_MAJOR
+        first.header.shape.append(3000)
+        data = array.view(np.uint8).tobytes()
+        offsets, lengths = [], [-1, 0, 1000, 3000]
+
+        def call(message, timeout, read):
+            offset = contract.GetTensorRequest.FromString(message).offset
+            offsets.append(offset)
+            messages = [first.SerializeToString()]
+            end = lengths[len(offsets) - 1]
+            for at in range(offset, end, 1000):
+                chunk = contract.GetTensorResponse()
+                chunk.chunk.offset, chunk.chunk.data = at, data[at : at + 1000]
+                chunk.chunk.crc32c = crc32c(chunk.chunk.data)
+                messages.append(chunk.SerializeToString())
+            read(iter(messages if end >= 0 else []))
+
+        with unittest.mock.patch.object(resumed, "FIRST_PAUSE", 0.001):
+            there = resumed.download(call, contract.GetTensorRequest(), 60)
+            self.assertEqual(there.tobytes(), data)
+            self.assertEqual(offsets, [0, 0, 0, 1000])
+            lengths[:] = [-1] * (4 + resumed.ATTEMPTS)
+            with self.assertRaises(transfer.EndedEarly):
+                resumed.download(call, contract.GetTensorRequest(), 60)
+        self.assertEqual(len(offsets), 4 + resumed.ATTEMPTS)
+
+    def test_an_answer_is_not_there(self):
+        client = td.Client("unix:/does/not/exist")
+        self.addCleanup(client.close)
+        client._calls["/tensord.v1.Compute/Explain"] = lambda *_, **__: None
+        with self.assertRaisesRegex(td.Unavailable, "answer was lost"):
+            client.explain("f" * 64)
 
 
 class CleanUp(unittest.TestCase):

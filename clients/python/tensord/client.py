@@ -404,6 +404,8 @@ class Client:
             answer = call(
                 request, timeout=self.timeout if timeout is None else timeout, metadata=self._metadata or None
             )
+            if answer is None:  # as transfer.EndedEarly
+                raise errors.Unavailable(f"the connection to {self.target} broke, and the answer was lost with it")
             return read(answer) if read else answer
         except grpc.RpcError as failure:
             raise errors.from_rpc(failure, self.target) from None

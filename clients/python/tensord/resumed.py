@@ -113,7 +113,7 @@ def _gather(call, request, timeout):
             call(request.SerializeToString(), attempts.left(), gathering.add)
             gathering.take()
             return gathering
-        except (errors.Unavailable, transfer.WrongChecksum) as failure:
+        except (errors.Unavailable, transfer.WrongChecksum, transfer.EndedEarly) as failure:
             if isinstance(failure, errors.Error) and not is_broken(failure):
                 raise
             if gathering.arrived > begin:

@@ -55,7 +55,7 @@ def download(call, memory, request, nbytes, deadline):
 def _is_for_messages(failure, memory):
     """Whether a call that failed so leaves it to messages."""
     if not isinstance(failure, errors.Error):
-        return isinstance(failure, transfer.WrongChecksum)
+        return isinstance(failure, (transfer.WrongChecksum, transfer.EndedEarly))
     if failure.reason == "REGION_UNKNOWN":
         memory.lost = True
     # Another server, perhaps an older one, has taken the place of the one that offered it; or the tensor has grown.

@@ -51,6 +51,11 @@ class WrongChecksum(BrokenTransfer):
     """A chunk came to harm on its way."""
 
 
+class EndedEarly(BrokenTransfer):
+    """A call that ended well and without all of its answer: gRPC lets go of messages that nobody has read yet where the
+    connection breaks behind them."""
+
+
 class Gathering:
     """An array whose chunks come one after the other, in one download or in several that each go on."""
 
@@ -64,7 +69,10 @@ class Gathering:
     def add(self, messages):
         """Takes the contract.GetTensorResponses of a download, given as bytes."""
         messages = iter(messages)
-        self._begin(next(messages, b""))
+        first = next(messages, None)
+        if first is None:
+            raise EndedEarly("the download ended before it began")
+        self._begin(first)
         for message in messages:
             offset, checksum, data = _read_chunk(message)
             if offset != self.arrived or len(data) > self._flat.size - self.arrived:
@@ -78,7 +86,7 @@ class Gathering:
     def take(self):
         """The array, once it is there."""
         if self._array is None or self.arrived != self._flat.size:
-            raise BrokenTransfer(f"the download ended after {self.arrived} bytes")
+            raise EndedEarly(f"the download ended after {self.arrived} bytes")
         return self._array
 
     def _begin(self, message):

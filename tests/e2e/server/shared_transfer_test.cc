@@ -19,6 +19,7 @@
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/unit/clients/fake_server.h"
 
 namespace tensord {
 namespace {
@@ -462,6 +463,57 @@ TEST_F(SharedTransferTest, TheClientTellsWhatTheServerRefuses) {
   EXPECT_EQ(reason((*client)->PutTensor("none", "t", tensor)), "SESSION_UNKNOWN");
   EXPECT_EQ(reason((*client)->GetTensor(session_->id(), "none").status()), "HANDLE_UNKNOWN");
   EXPECT_FALSE((*client)->shared_memory()->is_lost());
+}
+
+// A server that has the memory of another one and `transfers` as it is given, knows nothing of places in it, and sees
+// to it that no message has any unless it says so.
+void ExpectMessages(const std::string& socket, bool transfers) {
+  client::FakeServer old;
+  old.info.mutable_shared_memory()->set_socket(socket);
+  old.info.mutable_shared_memory()->set_transfers(transfers);
+  v1::ErrorDetail unsupported;
+  unsupported.set_reason("UNSUPPORTED_REQUEST");
+  unsupported.set_node(std::string(130, 'n'));  // FakeServer writes lengths of two bytes
+  const grpc::Status refusal =
+      client::FakeServer::Refusal(grpc::StatusCode::UNIMPLEMENTED, "what is field 8", unsupported);
+  int refused = 0;
+  v1::GetTensorResponse header, chunk;
+  old.put_tensor = [&](grpc::ServerContext*, grpc::ServerReader<Put>* reader, v1::PutTensorResponse* response) {
+    Put message;
+    reader->Read(&message);
+    refused += message.header().has_shared();
+    if (message.header().has_shared()) return refusal;
+    header.mutable_header()->set_dtype(message.header().dtype());
+    *header.mutable_header()->mutable_shape() = message.header().shape();
+    header.mutable_header()->set_order(message.header().order());
+    reader->Read(&message);
+    *chunk.mutable_chunk()->mutable_data() = message.chunk().data();
+    chunk.mutable_chunk()->set_crc32c(message.chunk().crc32c());
+    response->set_byte_count(static_cast<int64_t>(message.chunk().data().size()));
+    return grpc::Status::OK;
+  };
+  old.get_tensor = [&](const v1::GetTensorRequest& request, grpc::ServerWriter<v1::GetTensorResponse>* writer) {
+    refused += request.most_bytes() > 0;
+    if (request.most_bytes() > 0) return refusal;
+    writer->Write(header);
+    writer->Write(chunk);
+    return grpc::Status::OK;
+  };
+  const auto client = Client::Connect({.target = old.target(), .shared_memory = true});
+  ASSERT_TRUE(client.ok()) << client.status();
+  ASSERT_NE((*client)->shared_memory(), nullptr);
+  const HostTensor tensor = RandomTensor(kMiB);
+  const absl::Status put = (*client)->PutTensor("s", "t", tensor);
+  EXPECT_TRUE(put.ok()) << put;
+  ExpectSame((*client)->GetTensor("s", "t"), tensor);
+  EXPECT_EQ(refused, transfers ? 2 : 0);
+}
+
+TEST_F(SharedTransferTest, OlderServersGetMessages) {
+  Start();
+  ExpectMessages(path(), /*transfers=*/false);
+  // One that has taken the place of a newer one.
+  ExpectMessages(path(), /*transfers=*/true);
 }
 
 TEST_F(SharedTransferTest, AnAnswerThatIsLostIsAskedForInMessages) {

@@ -101,6 +101,33 @@ TEST_F(LostAnswerTest, ATensorThatWasThereBeforeIsTheRefusalWithoutALook) {
   EXPECT_EQ(downloads_, 0);
 }
 
+// As gRPC shows an answer whose messages it has let go of.
+TEST(LostMessagesTest, ADownloadGoesOnAfterACallThatEndedWellAndEarly) {
+  FakeServer server;
+  const std::string bytes(3000, 'b');
+  int calls = 0;
+  server.get_tensor = [&](const v1::GetTensorRequest& request, grpc::ServerWriter<v1::GetTensorResponse>* writer) {
+    v1::GetTensorResponse message;
+    message.mutable_header()->set_dtype(v1::DTYPE_F32);
+    message.mutable_header()->add_shape(750);
+    // Nothing, the header, a chunk, the rest.
+    if (++calls > 1) writer->Write(message);
+    for (int64_t at = request.offset(); calls > 2 && at < (calls == 3 ? 1000 : 3000); at += 1000) {
+      message.mutable_chunk()->set_offset(at);
+      message.mutable_chunk()->set_data(bytes.substr(static_cast<size_t>(at), 1000));
+      message.mutable_chunk()->set_crc32c(Crc32c(message.chunk().data()));
+      writer->Write(message);
+    }
+    return grpc::Status::OK;
+  };
+  const auto client = Client::Connect({.target = server.target(), .deadline = absl::Minutes(1)});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto got = (*client)->GetTensor("s", "t");
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(std::string(got->bytes(), got->size_bytes()), bytes);
+  EXPECT_EQ(calls, 4);
+}
+
 TEST(GivenUpUploadTest, IsTakenAwayOnceTheServerHasNoticedThatItIsOver) {
   FakeServer server;
   std::mutex mutex;
