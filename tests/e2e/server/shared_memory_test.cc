@@ -320,6 +320,39 @@ TEST_F(SharedMemoryTest, WhatIsKeptIsNotWhatTheClientWritesTo) {
   EXPECT_THAT(session.Get("x"), ElementsAre(1, 1, 1, 1));
 }
 
+TEST_F(SharedMemoryTest, StreamsUseItToo) {
+  InProcessServer& server = Start();
+  BrokerSocket broker(path());
+  const BrokerSocket::Region region = broker.Take(4 * kMiB);
+  grpc::ClientContext context;
+  const auto stream = server.stub().ExecuteStream(&context);
+  const int64_t count = 1 << 16;
+  const auto ask = [&](uint64_t id, const std::string& name) {
+    v1::ExecuteRequest request = Double();
+    request.set_request_id(id);
+    AddShared(&request, region, 0, v1::DTYPE_F32, {count});
+    request.mutable_arguments(0)->mutable_shared()->set_region(name);
+    WantIn(&request, region, 2 * kMiB, 4 * count);
+    v1::ExecuteResponse response;
+    EXPECT_TRUE(stream->Write(request));
+    EXPECT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.request_id(), id);
+    return response;
+  };
+  for (uint64_t id = 1; id <= 3; ++id) {
+    std::fill_n(region.As<float>(), count, static_cast<float>(id));
+    const v1::ExecuteResponse response = ask(id, region.id());
+    ASSERT_FALSE(response.has_error()) << response.error().message();
+    EXPECT_EQ(response.results(0).shared().offset(), 2 * kMiB);
+    EXPECT_EQ(response.results(0).tensor().data(), "");
+    EXPECT_EQ(region.As<float>(2 * kMiB)[count - 1], 2 * static_cast<float>(id));
+  }
+  EXPECT_EQ(ask(4, "another").error().detail().reason(), "REGION_UNKNOWN");
+  EXPECT_FALSE(ask(5, region.id()).has_error()) << "the stream goes on";
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(SharedMemoryTest, AServerThatDrainsGivesNoMoreAndFinishesWhatUsesIt) {
   InProcessServer& server = Start();
   BrokerSocket broker(path());
