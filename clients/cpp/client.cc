@@ -1,5 +1,6 @@
 #include "clients/cpp/client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -181,25 +182,44 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
                                               const ExecuteOptions& options) {
   request.set_priority(options.priority);
   request.set_profile(options.profile);
-  const absl::Time deadline = DeadlineOf(options_, options.deadline);
-  absl::StatusOr<ExecuteReply> reply = SendExecute(request, arguments, options, deadline, shared_memory_);
-  if (!reply.ok() && shared_memory_ != nullptr && ReasonOf(reply.status()) == "REGION_UNKNOWN") {
-    shared_memory_->SetLost();  // what was refused has not run
-    reply = SendExecute(request, arguments, options, deadline, nullptr);
-  }
-  if (!reply.ok()) return reply.status();
-  return ExecuteResult{.outputs = std::move(reply->outputs), .stats = std::move(reply->stats)};
+  absl::StatusOr<ExecuteAnswer> answer = Run(request, ToArguments(arguments), {}, options);
+  if (!answer.ok()) return answer.status();
+  ExecuteResult result = {.stats = std::move(answer->stats)};
+  for (ExecuteOutput& output : answer->outputs) result.outputs.push_back(*std::move(output.tensor));
+  return result;
 }
 
-absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& request,
-                                                 absl::Span<const HostTensor> arguments, const ExecuteOptions& options,
-                                                 absl::Time deadline, const std::shared_ptr<SharedMemory>& memory) {
+absl::StatusOr<ExecuteAnswer> Client::Execute(const ExecuteCall& call) {
+  const absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
+  if (!request.ok()) return request.status();
+  return Run(*request, call.arguments, call.results, call.options);
+}
+
+absl::StatusOr<ExecuteAnswer> Client::Run(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+                                          absl::Span<const ResultPlan> plans, const ExecuteOptions& options) {
+  const absl::Time deadline = DeadlineOf(options_, options.deadline);
+  absl::StatusOr<ExecuteAnswer> answer = SendExecute(request, arguments, plans, options, deadline, shared_memory_);
+  if (!answer.ok() && shared_memory_ != nullptr && ReasonOf(answer.status()) == "REGION_UNKNOWN") {
+    shared_memory_->SetLost();  // what was refused has not run
+    answer = SendExecute(request, arguments, plans, options, deadline, nullptr);
+  }
+  return answer;
+}
+
+absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,
+                                                  absl::Span<const Argument> arguments,
+                                                  absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
+                                                  absl::Time deadline, const std::shared_ptr<SharedMemory>& memory) {
   const std::string& fingerprint = request.fingerprint();
   const bool learns = memory != nullptr && !fingerprint.empty();
+  std::vector<size_t> sizes = learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>();
+  std::vector<size_t> expected = sizes;
+  for (size_t i = 0; i < std::min(expected.size(), plans.size()); ++i) {
+    if (!plans[i].is_returned()) expected[i] = 0;
+  }
   const absl::Time now = absl::Now();
   // Half of the time at most: where no memory comes, the tensors still go in messages.
-  SharedCall shared(memory, arguments, learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>(),
-                    now + (deadline - now) / 2);
+  SharedCall shared(memory, arguments, expected, now + (deadline - now) / 2);
   absl::StatusOr<grpc::ByteBuffer> message;
   if (shared.spaces().empty()) {
     message = EncodeExecuteRequest(request, arguments, shared.places());
@@ -214,20 +234,22 @@ absl::StatusOr<ExecuteReply> Client::SendExecute(const v1::ExecuteRequest& reque
   PrepareContext(options_, deadline, &context);
   grpc::ByteBuffer response;
   const grpc::Status status = CallWithBytes(stubs_->generic, context, kExecuteMethod, *message, &response);
-  absl::StatusOr<ExecuteReply> reply;
+  absl::StatusOr<ExecuteAnswer> answer;
   if (status.ok()) {
-    reply = DecodeExecuteResponse(response, options.order, shared.spaces());
+    answer = DecodeExecuteResponse(response, options.order, plans, shared.spaces());
   } else {
-    reply = ToAbslStatus(status);
+    answer = ToAbslStatus(status);
   }
-  if (!reply.ok()) {
+  if (!answer.ok()) {
     shared.Forget();
   } else if (learns) {
-    std::vector<size_t> sizes;
-    for (const HostTensor& output : reply->outputs) sizes.push_back(output.size_bytes());
+    sizes.resize(answer->outputs.size());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (answer->outputs[i].tensor.has_value()) sizes[i] = answer->outputs[i].tensor->size_bytes();
+    }
     result_sizes_.Learn(fingerprint, std::move(sizes));
   }
-  return reply;
+  return answer;
 }
 
 absl::StatusOr<ExecuteResult> Client::Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
@@ -300,6 +322,19 @@ absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const s
   return DownloadTensor(stubs_->generic, make_context, deadline, std::move(request));
 }
 
+absl::StatusOr<std::vector<std::string>> Client::DeleteTensors(const std::string& session,
+                                                               absl::Span<const std::string> handles) {
+  v1::DeleteTensorsRequest request;
+  request.set_session(session);
+  request.mutable_handles()->Assign(handles.begin(), handles.end());
+  grpc::ClientContext context;
+  PrepareContext(options_, std::nullopt, &context);
+  v1::DeleteTensorsResponse response;
+  const grpc::Status status = stubs_->compute->DeleteTensors(&context, request, &response);
+  if (!status.ok()) return ToAbslStatus(status);
+  return std::vector<std::string>(response.missing().begin(), response.missing().end());
+}
+
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
   v1::GetServerInfoRequest request;
   request.set_capabilities(with_capabilities);
@@ -320,14 +355,6 @@ absl::StatusOr<Health> Client::CheckHealth(absl::string_view service) {
   if (status.error_code() == grpc::StatusCode::NOT_FOUND) return Health::kServiceUnknown;
   if (!status.ok()) return ToAbslStatus(status);
   return DecodeHealthResponse(response);
-}
-
-v1::CompileOptions ToCompileOptions(const ExecuteOptions& options) {
-  v1::CompileOptions result;
-  result.set_device(options.device);
-  for (const std::string& pass : options.disabled_passes) result.add_disabled_passes(pass);
-  result.set_order(ToWire(options.order));
-  return result;
 }
 
 }  // namespace tensord::client

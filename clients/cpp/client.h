@@ -11,6 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "clients/cpp/argument.h"
+#include "clients/cpp/execute_answer.h"
+#include "clients/cpp/execute_call.h"
+#include "clients/cpp/execute_options.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/result_sizes.h"
@@ -36,23 +40,10 @@ struct ConnectOptions {
   bool shared_memory = false;
 };
 
-struct ExecuteOptions {
-  // Where a graph runs. An execution by fingerprint keeps what the program was compiled with.
-  std::string device;
-  std::vector<std::string> disabled_passes;
-  // Order in which results come back. By fingerprint: the order that the program was compiled with.
-  MemoryOrder order = MemoryOrder::kRowMajor;
-  int32_t priority = 0;
-  bool profile = false;
-  std::optional<absl::Duration> deadline;
-};
-
 struct ExecuteResult {
   std::vector<HostTensor> outputs;  // in the order of the program's outputs
   v1::ExecutionStats stats;
 };
-
-struct ExecuteReply;
 
 // A connection to one server. Thread-safe; calls block. A failed call is the server's canonical code and message, with
 // GetErrorDetail for what the server knows beyond them.
@@ -78,6 +69,8 @@ class Client {
   // Runs a compiled program. FAILED_PRECONDITION where the server has dropped it since: compile again.
   absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
+  // Runs either, with tensors that a session keeps among the arguments, and results that stay there.
+  absl::StatusOr<ExecuteAnswer> Execute(const ExecuteCall& call);
 
   // A session, which keeps tensors on the server under handles of the client's choice until it is closed, or until
   // nothing has named it for as long as the lease. A lease of zero is the server's default.
@@ -90,6 +83,9 @@ class Client {
                          const ExecuteOptions& options = {});
   absl::StatusOr<HostTensor> GetTensor(const std::string& session, const std::string& handle,
                                        const ExecuteOptions& options = {});
+  // Frees tensors of the session. The handles that were none.
+  absl::StatusOr<std::vector<std::string>> DeleteTensors(const std::string& session,
+                                                         absl::Span<const std::string> handles);
 
   absl::StatusOr<v1::ServerInfo> GetServerInfo(bool with_capabilities = false);
   // What grpc.health.v1 says of a service; empty: of the server. A service that the server does not know is
@@ -108,12 +104,15 @@ class Client {
   absl::StatusOr<std::string> Explain(const v1::ExplainRequest& request, const ExecuteOptions& options);
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
+  // Through shared memory where there is some.
+  absl::StatusOr<ExecuteAnswer> Run(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+                                    absl::Span<const ResultPlan> plans, const ExecuteOptions& options);
 
   // Connects to the server's shared memory, where there is some.
   void FindSharedMemory();
-  absl::StatusOr<ExecuteReply> SendExecute(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments,
-                                           const ExecuteOptions& options, absl::Time deadline,
-                                           const std::shared_ptr<SharedMemory>& memory);
+  absl::StatusOr<ExecuteAnswer> SendExecute(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+                                            absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
+                                            absl::Time deadline, const std::shared_ptr<SharedMemory>& memory);
 
   ConnectOptions options_;
   std::unique_ptr<Stubs> stubs_;
@@ -121,9 +120,6 @@ class Client {
   std::shared_ptr<SharedMemory> transfer_memory_;  // the same where PutTensor and GetTensor use it too; or null
   ResultSizes result_sizes_;
 };
-
-// The options as the wire has them.
-v1::CompileOptions ToCompileOptions(const ExecuteOptions& options);
 
 }  // namespace tensord::client
 

@@ -5,7 +5,6 @@
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/unknown_field_set.h"
-#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 namespace {
@@ -61,6 +60,14 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
   if (std::optional<std::string> detail = FindDetail(status.error_details())) {
     result.SetPayload(kDetailTypeUrl, absl::Cord(*std::move(detail)));
   }
+  return result;
+}
+
+absl::Status ToAbslStatus(const v1::Error& error) {
+  const absl::StatusCode code =
+      error.code() == 0 ? absl::StatusCode::kUnknown : static_cast<absl::StatusCode>(error.code());
+  absl::Status result(code, error.message());
+  if (error.has_detail()) result.SetPayload(kDetailTypeUrl, absl::Cord(error.detail().SerializeAsString()));
   return result;
 }
 

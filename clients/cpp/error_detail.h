@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/status.h"
+#include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
 
@@ -29,6 +30,9 @@ std::string ReasonOf(const absl::Status& status);
 
 // The outcome of a call as an absl::Status that carries the server's detail, for GetErrorDetail.
 absl::Status ToAbslStatus(const grpc::Status& status);
+
+// The same of an error that came in a message. Never OK.
+absl::Status ToAbslStatus(const v1::Error& error);
 
 }  // namespace tensord::client
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/error_detail.h"
 #include "clients/cpp/wire_cursor.h"
 #include "clients/cpp/wire_writer.h"
 
@@ -18,6 +19,22 @@ constexpr uint64_t kMaxMessageBytes = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMaxHeaderBytes = std::numeric_limits<int>::max();
 // Below this a copy costs less than a slice with an owner.
 constexpr size_t kCopiedPayloadBytes = 4096;
+
+// One Argument of an ExecuteRequest.
+std::string WithTag(const v1::Argument& argument) {
+  const std::string bytes = argument.SerializeAsString();
+  std::string result;
+  AppendLengthDelimitedTag(v1::ExecuteRequest::kArgumentsFieldNumber, &result);
+  AppendVarint(bytes.size(), &result);
+  return result + bytes;
+}
+
+// One that names a tensor of the session.
+std::string HandleArgument(const Argument& argument) {
+  v1::Argument wire;
+  argument.is_donated() ? wire.set_donated_handle(argument.handle()) : wire.set_handle(argument.handle());
+  return WithTag(wire);
+}
 
 // Everything of one Argument but its payload.
 std::string ArgumentHeader(const HostTensor& tensor) {
@@ -50,11 +67,7 @@ std::string SharedArgument(const HostTensor& tensor, const SharedPlace& place) {
   shared->set_order(ToWire(tensor.order()));
   shared->set_region(place.region);
   shared->set_offset(place.offset);
-  const std::string bytes = argument.SerializeAsString();
-  std::string result;
-  AppendLengthDelimitedTag(v1::ExecuteRequest::kArgumentsFieldNumber, &result);
-  AppendVarint(bytes.size(), &result);
-  return result + bytes;
+  return WithTag(argument);
 }
 
 // How many bytes of `request` protobuf writes after the arguments.
@@ -153,7 +166,7 @@ bool ReadResult(WireCursor& cursor, uint64_t end, const ResultSpace& space, Wire
   return cursor.position() == end;
 }
 
-absl::StatusOr<HostTensor> ToHostTensor(WireTensor wire, MemoryOrder default_order) {
+absl::StatusOr<ExecuteOutput> ToOutput(WireTensor wire, MemoryOrder default_order, bool is_returned) {
   if (!wire.is_present) return absl::InternalError("the server sent a result without a tensor");
   if (wire.dtype > INT32_MAX || !IsKnownDType(static_cast<int>(wire.dtype))) {
     return absl::InternalError(absl::StrCat("the server sent a dtype that this client does not know: ", wire.dtype));
@@ -166,17 +179,25 @@ absl::StatusOr<HostTensor> ToHostTensor(WireTensor wire, MemoryOrder default_ord
   } else if (wire.order != v1::MEMORY_ORDER_UNSPECIFIED) {
     return absl::InternalError(absl::StrCat("the server sent an order that this client does not know: ", wire.order));
   }
-  absl::StatusOr<HostTensor> tensor = HostTensor::FromBuffer(static_cast<DType>(wire.dtype), std::move(wire.shape),
-                                                             order, std::move(wire.data), wire.size_bytes);
+  ExecuteOutput output = {.dtype = static_cast<DType>(wire.dtype), .shape = std::move(wire.shape), .order = order};
+  if (!is_returned) {
+    for (const int64_t dim : output.shape) {
+      if (dim < 0) return absl::InternalError(absl::StrCat("the server sent a result with a size of ", dim));
+    }
+    return output;
+  }
+  absl::StatusOr<HostTensor> tensor =
+      HostTensor::FromBuffer(output.dtype, output.shape, order, std::move(wire.data), wire.size_bytes);
   if (!tensor.ok())
     return absl::InternalError(absl::StrCat("the server sent a bad result: ", tensor.status().message()));
-  return tensor;
+  output.tensor = *std::move(tensor);
+  return output;
 }
 
 }  // namespace
 
 absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& request,
-                                                      absl::Span<const HostTensor> arguments,
+                                                      absl::Span<const Argument> arguments,
                                                       absl::Span<const std::optional<SharedPlace>> places) {
   const size_t fields_bytes = request.ByteSizeLong();
   if (fields_bytes > kMaxHeaderBytes) {
@@ -191,7 +212,13 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& 
   slices.reserve(2 * arguments.size() + 1);
   std::string header = fields.substr(0, size_before_arguments);
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const HostTensor& tensor = arguments[i];
+    if (arguments[i].tensor() == nullptr) {
+      const std::string argument = HandleArgument(arguments[i]);
+      message_bytes += argument.size();
+      header += argument;
+      continue;
+    }
+    const HostTensor& tensor = *arguments[i].tensor();
     if (!places.empty() && places[i].has_value()) {
       const std::string argument = SharedArgument(tensor, *places[i]);
       message_bytes += argument.size();
@@ -218,11 +245,12 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteRequest(const v1::ExecuteRequest& 
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order,
-                                                   absl::Span<const ResultSpace> spaces) {
+absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& response, MemoryOrder default_order,
+                                                    absl::Span<const ResultPlan> plans,
+                                                    absl::Span<const ResultSpace> spaces) {
   std::optional<WireCursor> cursor = WireCursor::Open(response);
   if (!cursor.has_value()) return Malformed();
-  ExecuteReply reply;
+  ExecuteAnswer answer;
   while (cursor->position() < cursor->size()) {
     WireCursor::Tag tag;
     if (!cursor->ReadTag(&tag)) return Malformed();
@@ -236,19 +264,45 @@ absl::StatusOr<ExecuteReply> DecodeExecuteResponse(const grpc::ByteBuffer& respo
     if (!cursor->ReadLength(cursor->size(), &end)) return Malformed();
     if (is_stats) {
       std::string stats;
-      if (!cursor->ReadString(end - cursor->position(), &stats) || !reply.stats.MergeFromString(stats)) {
+      if (!cursor->ReadString(end - cursor->position(), &stats) || !answer.stats.MergeFromString(stats)) {
         return Malformed();
       }
       continue;
     }
     WireTensor wire;
-    const size_t index = reply.outputs.size();
+    const size_t index = answer.outputs.size();
     if (!ReadResult(*cursor, end, index < spaces.size() ? spaces[index] : ResultSpace(), &wire)) return Malformed();
-    absl::StatusOr<HostTensor> output = ToHostTensor(std::move(wire), default_order);
+    const bool is_returned = index >= plans.size() || plans[index].is_returned();
+    absl::StatusOr<ExecuteOutput> output = ToOutput(std::move(wire), default_order, is_returned);
     if (!output.ok()) return output.status();
-    reply.outputs.push_back(*std::move(output));
+    answer.outputs.push_back(*std::move(output));
   }
-  return reply;
+  return answer;
+}
+
+absl::StatusOr<ResponseHead> ReadResponseHead(const grpc::ByteBuffer& response) {
+  std::optional<WireCursor> cursor = WireCursor::Open(response);
+  if (!cursor.has_value()) return Malformed();
+  ResponseHead head;
+  v1::Error error;
+  while (cursor->position() < cursor->size()) {
+    WireCursor::Tag tag;
+    if (!cursor->ReadTag(&tag)) return Malformed();
+    if (tag.number == v1::ExecuteResponse::kRequestIdFieldNumber && tag.wire_type == WireCursor::kVarint) {
+      if (!cursor->ReadVarint(&head.request_id)) return Malformed();
+    } else if (tag.number == v1::ExecuteResponse::kErrorFieldNumber && tag.wire_type == WireCursor::kLengthDelimited) {
+      uint64_t end;
+      std::string bytes;
+      if (!cursor->ReadLength(cursor->size(), &end) || !cursor->ReadString(end - cursor->position(), &bytes) ||
+          !error.MergeFromString(bytes)) {
+        return Malformed();
+      }
+      head.error = ToAbslStatus(error);
+    } else if (!cursor->SkipField(tag, cursor->size())) {
+      return Malformed();
+    }
+  }
+  return head;
 }
 
 }  // namespace tensord::client

@@ -5,14 +5,14 @@
 
 namespace tensord::client {
 
-SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
+SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Argument> arguments,
                        absl::Span<const size_t> result_bytes, absl::Time deadline)
     : memory_(std::move(memory)) {
   if (memory_ == nullptr || memory_->is_lost()) return;
   places_.resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const HostTensor& tensor = arguments[i];
-    if (tensor.size_bytes() < kSharedFrom) continue;
+    if (arguments[i].tensor() == nullptr || arguments[i].tensor()->size_bytes() < kSharedFrom) continue;
+    const HostTensor& tensor = *arguments[i].tensor();
     places_[i] = memory_->Find(tensor.bytes(), tensor.size_bytes());
     if (places_[i].has_value()) continue;
     absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes(), deadline);

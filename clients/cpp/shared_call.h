@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "clients/cpp/host_tensor.h"
+#include "clients/cpp/argument.h"
 #include "clients/cpp/shared_memory.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -19,7 +19,7 @@ namespace tensord::client {
 // messages. Without memory everything does. Confined to the call.
 class SharedCall {
  public:
-  SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const HostTensor> arguments,
+  SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Argument> arguments,
              absl::Span<const size_t> result_bytes, absl::Time deadline);
 
   // By argument; empty: none.

@@ -13,7 +13,8 @@ absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload&
   v1::ExecuteRequest request;
   request.set_fingerprint(compiled->program().fingerprint());
   request.set_priority(options.priority);
-  absl::StatusOr<grpc::ByteBuffer> message = client::EncodeExecuteRequest(request, workload.arguments);
+  absl::StatusOr<grpc::ByteBuffer> message =
+      client::EncodeExecuteRequest(request, client::ToArguments(workload.arguments));
   if (!message.ok()) return message.status();
   return PreparedWorkload{.name = workload.name, .weight = weight, .request = *std::move(message)};
 }

@@ -197,7 +197,7 @@ Contestant ExecuteUpload(Ours& ours) {
   return {"execute", [&ours] {
             v1::ExecuteRequest request;
             request.set_fingerprint(ours.take);
-            const auto message = client::EncodeExecuteRequest(request, {&ours.tensor, 1});
+            const auto message = client::EncodeExecuteRequest(request, {ours.tensor});
             grpc::ByteBuffer response;
             return message.ok() && CallBytes(*ours.stub, *message, &response);
           }};
@@ -254,7 +254,7 @@ Contestant ExecuteDownload(Ours& ours) {
             grpc::ByteBuffer response;
             if (!message.ok() || !CallBytes(*ours.stub, *message, &response)) return false;
             const auto reply = client::DecodeExecuteResponse(response, client::MemoryOrder::kColumnMajor);
-            return reply.ok() && reply->outputs.at(0).size_bytes() == ours.tensor.size_bytes();
+            return reply.ok() && reply->outputs.at(0).tensor->size_bytes() == ours.tensor.size_bytes();
           }};
 }
 

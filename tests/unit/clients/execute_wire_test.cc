@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "clients/cpp/error_detail.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
 
 namespace tensord::client {
@@ -59,7 +61,7 @@ v1::ExecuteRequest SampleRequest() {
 TEST(EncodeExecuteRequest, WritesTheBytesThatProtobufWrites) {
   v1::ExecuteRequest request = SampleRequest();
   const std::vector<HostTensor> tensors = SampleTensors();
-  const std::string bytes = Bytes(*EncodeExecuteRequest(request, tensors));
+  const std::string bytes = Bytes(*EncodeExecuteRequest(request, ToArguments(tensors)));
   for (const HostTensor& tensor : tensors) *request.add_arguments()->mutable_tensor() = ToWireTensor(tensor);
   EXPECT_TRUE(bytes == request.SerializeAsString());
 }
@@ -72,6 +74,18 @@ TEST(EncodeExecuteRequest, WritesTheBytesThatProtobufWritesOfAGraph) {
   const std::string without_arguments = Bytes(*EncodeExecuteRequest(request, {}));
   EXPECT_TRUE(without_arguments == request.SerializeAsString());
   EXPECT_EQ(EncodeExecuteRequest(v1::ExecuteRequest(), {})->Length(), 0u);
+}
+
+TEST(EncodeExecuteRequest, WritesTheBytesThatProtobufWritesOfHandles) {
+  v1::ExecuteRequest request = SampleRequest();
+  const HostTensor tensor = SampleTensors()[1];
+  const std::string bytes = Bytes(*EncodeExecuteRequest(
+      request, {Argument::Handle("weights"), tensor, Argument::Donated("state"), Argument::Handle("")}));
+  request.add_arguments()->set_handle("weights");
+  *request.add_arguments()->mutable_tensor() = ToWireTensor(tensor);
+  request.add_arguments()->set_donated_handle("state");
+  request.add_arguments()->set_handle("");
+  EXPECT_TRUE(bytes == request.SerializeAsString());
 }
 
 TEST(EncodeExecuteRequest, RefersToPayloadsAndKeepsThemAlive) {
@@ -113,7 +127,7 @@ TEST(DecodeExecuteResponse, ReadsWhatProtobufWritesHoweverItIsSliced) {
     ASSERT_TRUE(reply.ok()) << reply.status();
     ASSERT_EQ(reply->outputs.size(), 5u);
     for (int i = 0; i < 5; ++i) {
-      EXPECT_EQ(ToWireTensor(reply->outputs[static_cast<size_t>(i)]).SerializeAsString(),
+      EXPECT_EQ(ToWireTensor(*reply->outputs[static_cast<size_t>(i)].tensor).SerializeAsString(),
                 response.results(i).tensor().SerializeAsString());
     }
     EXPECT_EQ(reply->stats.SerializeAsString(), response.stats().SerializeAsString());
@@ -128,9 +142,83 @@ TEST(DecodeExecuteResponse, ReadsUnpackedShapesUnknownFieldsAndAnyFieldOrder) {
   const auto reply = DecodeExecuteResponse(InSlicesOf(2, response), MemoryOrder::kColumnMajor);
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->outputs.size(), 1u);
-  EXPECT_THAT(reply->outputs[0].shape(), ElementsAre(1, 1));
-  EXPECT_THAT(*reply->outputs[0].Values<int32_t>(), ElementsAre(5));
-  EXPECT_EQ(reply->outputs[0].order(), MemoryOrder::kColumnMajor);
+  EXPECT_THAT(reply->outputs[0].shape, ElementsAre(1, 1));
+  EXPECT_THAT(*reply->outputs[0].tensor->Values<int32_t>(), ElementsAre(5));
+  EXPECT_EQ(reply->outputs[0].order, MemoryOrder::kColumnMajor);
+}
+
+TEST(DecodeExecuteResponse, ReturnsWhatThePlansSay) {
+  v1::ExecuteResponse response = SampleResponse();
+  response.mutable_results(0)->mutable_tensor()->clear_data();
+  response.mutable_results(2)->mutable_tensor()->clear_data();
+  const auto answer =
+      DecodeExecuteResponse(InSlicesOf(64, response.SerializeAsString()), MemoryOrder::kRowMajor,
+                            {ResultPlan::Keep("kept"), ResultPlan::Both("both"), ResultPlan::Discard()});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::vector<HostTensor> tensors = SampleTensors();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const ExecuteOutput& output = answer->outputs[i];
+    EXPECT_EQ(output.tensor.has_value(), i != 0 && i != 2) << i;
+    EXPECT_EQ(output.dtype, tensors[i].dtype());
+    EXPECT_EQ(output.shape, tensors[i].shape());
+    EXPECT_EQ(output.order, tensors[i].order());
+  }
+  response.mutable_results(2)->mutable_tensor()->set_shape(0, -3);
+  EXPECT_FALSE(DecodeExecuteResponse(InSlicesOf(64, response.SerializeAsString()), MemoryOrder::kRowMajor,
+                                     {ResultPlan::Keep("kept"), ResultPlan::Both("both"), ResultPlan::Discard()})
+                   .ok());
+}
+
+v1::ExecuteResponse SampleError() {
+  v1::ExecuteResponse response;
+  response.set_request_id(1234567);
+  response.mutable_error()->set_code(9);
+  response.mutable_error()->set_message("no such handle");
+  response.mutable_error()->mutable_detail()->set_reason("HANDLE_UNKNOWN");
+  return response;
+}
+
+TEST(ReadResponseHead, ReadsWhatProtobufWritesHoweverItIsSliced) {
+  for (const size_t slice_bytes : {size_t{1}, size_t{7}, size_t{4096}}) {
+    const auto good = ReadResponseHead(InSlicesOf(slice_bytes, SampleResponse().SerializeAsString()));
+    ASSERT_TRUE(good.ok()) << good.status();
+    EXPECT_EQ(good->request_id, 77u);
+    EXPECT_TRUE(good->error.ok());
+    const auto bad = ReadResponseHead(InSlicesOf(slice_bytes, SampleError().SerializeAsString()));
+    ASSERT_TRUE(bad.ok()) << bad.status();
+    EXPECT_EQ(bad->request_id, 1234567u);
+    EXPECT_EQ(bad->error.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(bad->error.message(), "no such handle");
+    EXPECT_EQ(GetErrorDetail(bad->error)->reason, "HANDLE_UNKNOWN");
+  }
+}
+
+TEST(ReadResponseHead, AnErrorIsOneWhateverItsCode) {
+  for (const int code : {0, -1, 17, 1 << 30}) {
+    v1::ExecuteResponse response = SampleError();
+    response.mutable_error()->set_code(code);
+    const auto head = ReadResponseHead(InSlicesOf(64, response.SerializeAsString()));
+    ASSERT_TRUE(head.ok());
+    EXPECT_EQ(head->error.code(), absl::StatusCode::kUnknown) << code;
+  }
+}
+
+TEST(ReadResponseHead, RefusesEveryTruncationAndSurvivesEveryChangedByte) {
+  const std::string bytes = SampleError().SerializeAsString();
+  const size_t id_ends = 4;  // where the response would be whole
+  for (size_t size = 1; size < bytes.size(); ++size) {
+    const auto head = ReadResponseHead(InSlicesOf(5, bytes.substr(0, size)));
+    EXPECT_EQ(head.ok(), size == id_ends) << size;
+  }
+  const google::protobuf::LogSilencer silencer;  // text that is no UTF-8
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int value = 0; value < 256; ++value) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(value);
+      const auto head = ReadResponseHead(InSlicesOf(7, changed));
+      EXPECT_TRUE(head.ok() || absl::IsInternal(head.status()));
+    }
+  }
 }
 
 TEST(DecodeExecuteResponse, RefusesEveryTruncation) {

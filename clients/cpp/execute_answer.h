@@ -1,0 +1,27 @@
+#ifndef TENSORD_CLIENTS_CPP_EXECUTE_ANSWER_H_
+#define TENSORD_CLIENTS_CPP_EXECUTE_ANSWER_H_
+
+#include <optional>
+#include <vector>
+
+#include "clients/cpp/host_tensor.h"
+#include "tensord/v1/compute.pb.h"
+
+namespace tensord::client {
+
+// One result of an ExecuteCall. Its type is known whatever became of it.
+struct ExecuteOutput {
+  DType dtype = DType::kF32;
+  Shape shape;
+  MemoryOrder order = MemoryOrder::kRowMajor;
+  std::optional<HostTensor> tensor;  // where the plan was to return it
+};
+
+struct ExecuteAnswer {
+  std::vector<ExecuteOutput> outputs;  // in the order of the program's outputs
+  v1::ExecutionStats stats;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_EXECUTE_ANSWER_H_
