@@ -206,6 +206,12 @@ absl::StatusOr<ExecuteAnswer> Client::Run(const v1::ExecuteRequest& request, abs
   return answer;
 }
 
+std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  PrepareContext(options_, options.deadline, context.get());
+  return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session));
+}
+
 absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,
                                                   absl::Span<const Argument> arguments,
                                                   absl::Span<const ResultPlan> plans, const ExecuteOptions& options,

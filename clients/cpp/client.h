@@ -17,6 +17,7 @@
 #include "clients/cpp/execute_options.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/host_tensor.h"
+#include "clients/cpp/pipeline.h"
 #include "clients/cpp/result_sizes.h"
 #include "clients/cpp/shared_memory.h"
 #include "grpcpp/security/credentials.h"
@@ -71,6 +72,10 @@ class Client {
                                         const ExecuteOptions& options = {});
   // Runs either, with tensors that a session keeps among the arguments, and results that stay there.
   absl::StatusOr<ExecuteAnswer> Execute(const ExecuteCall& call);
+
+  // Calls that follow each other without waiting. Returns at once; where there is no connection the first answer says
+  // so.
+  std::unique_ptr<Pipeline> OpenPipeline(PipelineOptions options = {});
 
   // A session, which keeps tensors on the server under handles of the client's choice until it is closed, or until
   // nothing has named it for as long as the lease. A lease of zero is the server's default.

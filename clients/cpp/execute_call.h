@@ -13,7 +13,7 @@
 
 namespace tensord::client {
 
-// One execution: what runs, on what, and what becomes of its results. For Client::Execute. A
+// One execution: what runs, on what, and what becomes of its results. For Client::Execute and Pipeline::Submit. A
 // value.
 //
 //   ExecuteCall step{.fingerprint = program.fingerprint(),

@@ -16,6 +16,7 @@
 #include "clients/cpp/gather_scatter.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/indexing.h"
+#include "clients/cpp/pipeline.h"
 #include "clients/cpp/reduction.h"
 #include "clients/cpp/result_plan.h"
 #include "clients/cpp/run_time_sizes.h"

@@ -63,6 +63,8 @@ class FakeServer : private v1::Compute::Service {
   std::function<grpc::Status(grpc::ServerContext*, grpc::ServerReader<v1::PutTensorRequest>*, v1::PutTensorResponse*)>
       put_tensor;
   std::function<grpc::Status(const v1::GetTensorRequest&, grpc::ServerWriter<v1::GetTensorResponse>*)> get_tensor;
+  using ExecuteStreamEnd = grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>;
+  std::function<grpc::Status(ExecuteStreamEnd*)> execute_stream;
   v1::ServerInfo info;
   std::string explain_text = "one segment";
   // The last request of each kind; read after its call returned.
@@ -129,6 +131,11 @@ class FakeServer : private v1::Compute::Service {
   grpc::Status GetTensor(grpc::ServerContext*, const v1::GetTensorRequest* request,
                          grpc::ServerWriter<v1::GetTensorResponse>* writer) override {
     return get_tensor(*request, writer);
+  }
+
+  grpc::Status ExecuteStream(grpc::ServerContext* context, ExecuteStreamEnd* stream) override {
+    Keep(*context);
+    return execute_stream(stream);
   }
 
   void Keep(const grpc::ServerContext& context) {

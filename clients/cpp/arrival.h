@@ -1,0 +1,55 @@
+#ifndef TENSORD_CLIENTS_CPP_ARRIVAL_H_
+#define TENSORD_CLIENTS_CPP_ARRIVAL_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cpp/dtype.h"
+#include "clients/cpp/execute_answer.h"
+#include "clients/cpp/first_failure.h"
+#include "clients/cpp/result_plan.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace tensord::client {
+
+// Where the answer to one call of a pipeline arrives. The pipeline fills it, once; a PendingAnswer takes the answer
+// out, or is not interested: a failure of which nobody wants to know is told to `unseen`. Thread-safe.
+class Arrival {
+ public:
+  Arrival(uint64_t id, std::vector<ResultPlan> plans, MemoryOrder order, std::shared_ptr<FirstFailure> unseen)
+      : id_(id), plans_(std::move(plans)), order_(order), unseen_(std::move(unseen)) {}
+
+  // An ExecuteResponse without an error. It is read by who waits for it: the pipeline's thread has others to receive.
+  void Deliver(grpc::ByteBuffer response);
+  void Fail(absl::Status failure);
+
+  // False: it has not arrived by then.
+  bool WaitUntil(absl::Time deadline);
+  absl::StatusOr<ExecuteAnswer> Wait();
+  // Nobody will wait any more.
+  void Drop();
+
+ private:
+  const uint64_t id_;
+  const std::vector<ResultPlan> plans_;
+  const MemoryOrder order_;
+  const std::shared_ptr<FirstFailure> unseen_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  bool is_seen_ = false;
+  bool is_dropped_ = false;
+  std::optional<grpc::ByteBuffer> response_;  // until it is read
+  std::optional<absl::StatusOr<ExecuteAnswer>> answer_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_ARRIVAL_H_

@@ -1,0 +1,187 @@
+#include "clients/cpp/pipeline.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/error_detail.h"
+#include "clients/cpp/execute_wire.h"
+
+namespace tensord::client {
+namespace {
+
+// The same, and what came before.
+absl::Status WithContext(const absl::Status& status, const std::string& context) {
+  absl::Status result(status.code(), absl::StrCat(context, ": ", status.message()));
+  status.ForEachPayload(
+      [&result](absl::string_view type_url, const absl::Cord& payload) { result.SetPayload(type_url, payload); });
+  return result;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
+                   std::string session)
+    : target_(std::move(target)),
+      session_(std::move(session)),
+      context_(std::move(context)),
+      unseen_(std::make_shared<FirstFailure>()),
+      call_(stub.PrepareCall(context_.get(), kExecuteStreamMethod, &queue_)),
+      thread_([this] { Drive(); }) {}
+
+Pipeline::~Pipeline() {
+  Cancel();
+  thread_.join();
+}
+
+absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
+  if (call.options.deadline.has_value()) {
+    return absl::InvalidArgumentError("a call of a pipeline has no deadline of its own; set PipelineOptions::deadline");
+  }
+  absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
+  if (!request.ok()) return request.status();
+  if (request->session().empty()) request->set_session(session_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    request->set_request_id(++last_id_);
+  }
+  const uint64_t id = request->request_id();
+  absl::StatusOr<grpc::ByteBuffer> message = EncodeExecuteRequest(*request, call.arguments);
+  if (!message.ok()) return message.status();
+  auto arrival = std::make_shared<Arrival>(id, call.results, call.options.order, unseen_);
+
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return is_over_ || is_closing_ || HasRoom(); });
+  if (is_over_ && !end_.ok()) return end_;
+  if (is_over_ || is_closing_) return absl::FailedPreconditionError("the pipeline was finished");
+  unanswered_.emplace(id, arrival);
+  unsent_bytes_ += message->Length();
+  unsent_.push_back(*std::move(message));
+  WriteNext(std::move(lock));
+  return PendingAnswer(std::move(arrival));
+}
+
+absl::Status Pipeline::Finish() {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    is_closing_ = true;
+    changed_.notify_all();
+    WriteNext(std::move(lock));
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return is_over_; });
+  return end_.ok() ? unseen_->Get() : end_;
+}
+
+bool Pipeline::HasRoom() const { return unsent_.size() < kMostUnsent && unsent_bytes_ < kMostUnsentBytes; }
+
+void Pipeline::WriteNext(std::unique_lock<std::mutex> lock) {
+  if (is_writing_ || !can_write_ || is_over_) return;
+  if (!unsent_.empty()) {
+    is_writing_ = has_sent_ = true;
+    const grpc::ByteBuffer message = unsent_.front();
+    lock.unlock();  // the transport may send it on this thread
+    call_->Write(message, TagOf(Step::kWrite));
+  } else if (is_closing_ && !is_half_closed_) {
+    is_writing_ = is_half_closed_ = true;
+    lock.unlock();
+    call_->WritesDone(TagOf(Step::kWrite));
+  }
+}
+
+void Pipeline::Drive() {
+  grpc::ByteBuffer incoming;
+  grpc::Status status;
+  const auto receive = [this, &incoming] { call_->Read(&incoming, TagOf(Step::kRead)); };
+  const auto ask_why = [this, &status] { call_->Finish(&status, TagOf(Step::kEnd)); };
+  call_->StartCall(TagOf(Step::kStart));
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+    switch (static_cast<Step>(reinterpret_cast<uintptr_t>(tag))) {
+      case Step::kStart:
+        ok ? receive() : ask_why();
+        Wrote(ok);
+        break;
+      case Step::kRead: {
+        if (!ok) {
+          ask_why();
+          break;
+        }
+        grpc::ByteBuffer response;
+        response.Swap(&incoming);
+        receive();  // comes while this one is looked at
+        Take(std::move(response));
+        break;
+      }
+      case Step::kWrite:
+        Wrote(ok);
+        break;
+      case Step::kEnd:
+        End(status);
+        break;
+    }
+  }
+}
+
+void Pipeline::Take(grpc::ByteBuffer response) {
+  if (!broken_.ok()) return;
+  absl::StatusOr<ResponseHead> head = ReadResponseHead(response);
+  std::shared_ptr<Arrival> arrival;
+  if (head.ok()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = unanswered_.find(head->request_id);
+    if (found != unanswered_.end()) {
+      arrival = std::move(found->second);
+      unanswered_.erase(found);
+    }
+  }
+  if (arrival == nullptr) {
+    broken_ = head.ok() ? absl::InternalError(absl::StrCat(
+                              "the server answered a call that it had not, or had answered: ", head->request_id))
+                        : head.status();
+    return context_->TryCancel();
+  }
+  if (head->error.ok()) {
+    arrival->Deliver(std::move(response));
+  } else {
+    arrival->Fail(std::move(head->error));
+  }
+}
+
+void Pipeline::Wrote(bool ok) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (has_sent_) {
+    unsent_bytes_ -= unsent_.front().Length();
+    unsent_.pop_front();
+    has_sent_ = false;
+    changed_.notify_all();
+  }
+  is_writing_ = false;
+  can_write_ = can_write_ && ok;
+  if (is_over_) return queue_.Shutdown();
+  WriteNext(std::move(lock));
+}
+
+void Pipeline::End(const grpc::Status& status) {
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Arrival>> left;
+  absl::Status end = broken_.ok() ? ToAbslStatus(status) : broken_;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    left = std::move(unanswered_);
+    unanswered_.clear();
+    unsent_.clear();
+    has_sent_ = false;
+    if (end.ok() && !(is_half_closed_ && left.empty())) end = absl::UnavailableError("the server ended the stream");
+    if (!end.ok()) {
+      end =
+          WithContext(end, absl::StrCat("the pipeline to ", target_, " ended with ", left.size(), " calls unanswered"));
+    }
+    end_ = end;
+    is_over_ = true;
+    if (!is_writing_) queue_.Shutdown();
+    changed_.notify_all();
+  }
+  for (const auto& [id, arrival] : left) arrival->Fail(end);
+}
+
+}  // namespace tensord::client

@@ -1,0 +1,117 @@
+#ifndef TENSORD_CLIENTS_CPP_PIPELINE_H_
+#define TENSORD_CLIENTS_CPP_PIPELINE_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cpp/arrival.h"
+#include "clients/cpp/execute_call.h"
+#include "clients/cpp/first_failure.h"
+#include "clients/cpp/pending_answer.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace tensord::client {
+
+struct PipelineOptions {
+  // That of calls which name none.
+  std::string session;
+  // Of all calls together, from now on. None: the client's.
+  std::optional<absl::Duration> deadline;
+};
+
+// Calls that follow each other over one stream without a round trip between them: one may use what an earlier one keeps
+// before that has run. Answers come as they are ready. Made by Client::OpenPipeline; the client may go before it.
+//
+//   std::unique_ptr<Pipeline> pipeline = client->OpenPipeline({.session = session.id()});
+//   for (const HostTensor& batch : batches) {
+//     const auto loss = pipeline->Submit({.fingerprint = step,
+//                                         .arguments = {Argument::Donated("state"), batch},
+//                                         .results = {ResultPlan::Keep("state"), ResultPlan::Discard()}});
+//     if (!loss.ok()) return loss.status();
+//   }
+//   return pipeline->Finish();
+//
+// A call that fails fails its own answer, and, with HANDLE_POISONED, those that use what it was to keep. Where the
+// stream breaks, all that is unanswered fails with its status, and some of it may have run. Answers are received
+// whether somebody waits for them or not, and stay in memory until then, so that the server is never held up.
+//
+//   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
+//
+// Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server.
+class Pipeline {
+ public:
+  Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
+           std::string session);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  // Sends a call; those of one thread go in their order. Waits while as many as kMostUnsent, or as many bytes, are on
+  // their way out because the server takes no more. Refuses what cannot be sent, with INVALID_ARGUMENT: also a deadline
+  // of its own, as the stream's is that of all. FAILED_PRECONDITION after Finish; what the stream ended with after
+  // that.
+  absl::StatusOr<PendingAnswer> Submit(const ExecuteCall& call);
+
+  // Waits until all is answered and ends the stream. What the stream ended with, if not well; then the failure of the
+  // earliest call whose PendingAnswer is gone and was not waited for. May be called again.
+  absl::Status Finish();
+
+  // Gives up what is unanswered: CANCELLED. Returns at once.
+  void Cancel() { context_->TryCancel(); }
+
+  // Calls, and bytes of them, that may wait to be taken by the server; one call may be as large as it likes.
+  static constexpr size_t kMostUnsent = 64;
+  static constexpr size_t kMostUnsentBytes = size_t{32} << 20;
+
+ private:
+  enum class Step : uintptr_t { kStart, kRead, kWrite, kEnd };
+  static void* TagOf(Step step) { return reinterpret_cast<void*>(step); }
+
+  // The thread: all of what gRPC says.
+  void Drive();
+  void Take(grpc::ByteBuffer response);
+  void Wrote(bool ok);
+  void End(const grpc::Status& status);
+  // Writes what is next, unless a write is under way. Releases the lock for that.
+  void WriteNext(std::unique_lock<std::mutex> lock);
+  bool HasRoom() const;
+
+  const std::string target_, session_;
+  const std::unique_ptr<grpc::ClientContext> context_;
+  const std::shared_ptr<FirstFailure> unseen_;
+  grpc::CompletionQueue queue_;
+  const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  absl::Status broken_;  // what the server sent that is no answer; the thread's own
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t last_id_ = 0;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Arrival>> unanswered_;
+  std::deque<grpc::ByteBuffer> unsent_;  // in front the one that is being written
+  size_t unsent_bytes_ = 0;
+  bool is_writing_ = true;  // as long as the call has not begun
+  bool has_sent_ = false;   // the write that is under way is the front of `unsent_`
+  bool can_write_ = true;
+  bool is_closing_ = false;
+  bool is_half_closed_ = false;
+  bool is_over_ = false;
+  absl::Status end_;  // of what is over
+  std::thread thread_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_PIPELINE_H_

@@ -1,0 +1,150 @@
+// Pipelines and servers that are none.
+#include "clients/cpp/pipeline.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clients/cpp/client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/clients/fake_server.h"
+
+namespace tensord::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Pipeline> Open(ConnectOptions options = {}) {
+    options.target = server_.target();
+    const auto client = Client::Connect(std::move(options));
+    EXPECT_TRUE(client.ok()) << client.status();
+    return (*client)->OpenPipeline({.session = "s"});
+  }
+  // Answers each request as the function says, until it is to end.
+  void Serve(std::function<bool(const v1::ExecuteRequest&, v1::ExecuteResponse*)> answer) {
+    server_.execute_stream = [answer](FakeServer::ExecuteStreamEnd* stream) {
+      v1::ExecuteRequest request;
+      while (stream->Read(&request)) {
+        v1::ExecuteResponse response;
+        if (!answer(request, &response)) return grpc::Status::OK;
+        stream->Write(response);
+      }
+      return grpc::Status::OK;
+    };
+  }
+
+  FakeServer server_;
+};
+
+TEST_F(PipelineTest, SendsWhatTheCallSays) {
+  std::vector<v1::ExecuteRequest> requests;
+  Serve([&requests](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    requests.push_back(request);
+    response->set_request_id(request.request_id());
+    return true;
+  });
+  const auto pipeline = Open({.metadata = {{"authorization", "Bearer x"}}});
+  v1::Graph graph;
+  graph.set_name("g");
+  ASSERT_TRUE(pipeline
+                  ->Submit({.fingerprint = "f",
+                            .arguments = {Argument::Donated("a"), HostTensor::Scalar(1.0f)},
+                            .results = {ResultPlan::Both("b"), ResultPlan::Discard()},
+                            .options = {.device = "cpu", .priority = 3, .profile = true}})
+                  .ok());
+  ASSERT_TRUE(pipeline->Submit({.graph = &graph, .session = "other", .options = {.device = "cpu"}}).ok());
+  ASSERT_TRUE(pipeline->Finish().ok());
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_NE(requests[0].request_id(), requests[1].request_id());
+  EXPECT_EQ(requests[0].fingerprint(), "f");
+  EXPECT_EQ(requests[0].arguments(0).donated_handle(), "a");
+  EXPECT_EQ(requests[0].arguments(1).tensor().data().size(), 4u);
+  EXPECT_EQ(requests[0].results(0).delivery(), v1::ResultOption::DELIVERY_BOTH);
+  EXPECT_EQ(requests[0].results(0).handle(), "b");
+  EXPECT_EQ(requests[0].results(1).delivery(), v1::ResultOption::DELIVERY_DISCARD);
+  EXPECT_EQ(requests[0].session(), "s");
+  EXPECT_EQ(requests[0].priority(), 3);
+  EXPECT_TRUE(requests[0].profile());
+  EXPECT_FALSE(requests[0].has_options());
+  EXPECT_EQ(requests[1].graph().name(), "g");
+  EXPECT_EQ(requests[1].options().device(), "cpu");
+  EXPECT_EQ(requests[1].session(), "other");
+  EXPECT_THAT(server_.metadata, ::testing::Contains(Pair("authorization", "Bearer x")));
+}
+
+TEST_F(PipelineTest, AnAnswerToNoCallEndsIt) {
+  Serve([](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    response->set_request_id(request.request_id() + 100);
+    return true;
+  });
+  const auto pipeline = Open();
+  auto pending = pipeline->Submit({.fingerprint = "f"});
+  ASSERT_TRUE(pending.ok());
+  EXPECT_EQ(pending->Wait().status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(pending->Wait().status().message()), HasSubstr("answered a call that it had not"));
+  EXPECT_EQ(pipeline->Finish().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(PipelineTest, ABadResultFailsItsCallAlone) {
+  Serve([](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    response->set_request_id(request.request_id());
+    v1::Tensor* tensor = response->add_results()->mutable_tensor();
+    tensor->set_dtype(v1::DTYPE_F32);
+    tensor->set_data(request.fingerprint());
+    return true;
+  });
+  const auto pipeline = Open();
+  auto bad = pipeline->Submit({.fingerprint = "short"});
+  auto good = pipeline->Submit({.fingerprint = "four"});
+  ASSERT_TRUE(bad.ok() && good.ok());
+  EXPECT_EQ(bad->Wait().status().code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(good->Wait().ok());
+  EXPECT_TRUE(pipeline->Finish().ok());
+}
+
+TEST_F(PipelineTest, AStreamThatEndsWithoutAnAnswerFailsWhatIsLeft) {
+  Serve([](const v1::ExecuteRequest& request, v1::ExecuteResponse* response) {
+    response->set_request_id(request.request_id());
+    return request.fingerprint() != "last";
+  });
+  const auto pipeline = Open();
+  auto first = pipeline->Submit({.fingerprint = "f"});
+  auto last = pipeline->Submit({.fingerprint = "last"});
+  ASSERT_TRUE(first.ok() && last.ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(last->Wait().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(last->Wait().status().message()), HasSubstr("1 calls unanswered: the server ended"));
+  EXPECT_EQ(pipeline->Submit({.fingerprint = "f"}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pipeline->Finish().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(PipelineTest, AnswersMayComeInAnyOrder) {
+  server_.execute_stream = [](FakeServer::ExecuteStreamEnd* stream) {
+    std::vector<uint64_t> ids;
+    for (v1::ExecuteRequest request; stream->Read(&request);) ids.push_back(request.request_id());
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+      v1::ExecuteResponse response;
+      response.set_request_id(*id);
+      response.mutable_stats()->set_peak_bytes(static_cast<int64_t>(*id));
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  };
+  const auto pipeline = Open();
+  std::vector<PendingAnswer> pending;
+  for (int i = 0; i < 20; ++i) pending.push_back(*pipeline->Submit({.fingerprint = "f"}));
+  EXPECT_FALSE(pending[19].WaitUntil(absl::Now() + absl::Milliseconds(1)));
+  ASSERT_TRUE(pipeline->Finish().ok());
+  for (size_t i = 0; i < pending.size(); ++i) {
+    ASSERT_TRUE(pending[i].WaitUntil(absl::InfinitePast()));
+    EXPECT_EQ(pending[i].Wait()->stats.peak_bytes(), static_cast<int64_t>(i + 1));
+  }
+}
+
+}  // namespace
+}  // namespace tensord::client
