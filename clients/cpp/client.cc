@@ -111,7 +111,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
 void Client::FindSharedMemory() {
   if (!IsLocal(options_.target)) return;  // the path would be one of this machine, and nobody knows who listens there
   const absl::Time deadline = absl::Now() + options_.connect_timeout;
-  const absl::StatusOr<v1::ServerInfo> info = GetServerInfo();
+  const absl::StatusOr<v1::ServerInfo> info =
+      AskForInfo(/*with_capabilities=*/false, std::min(deadline, DeadlineOf(options_, std::nullopt)));
   if (!info.ok() || !info->has_shared_memory()) return;
   std::string authorization;
   for (const auto& [key, value] : options_.metadata) {
@@ -342,10 +343,14 @@ absl::StatusOr<std::vector<std::string>> Client::DeleteTensors(const std::string
 }
 
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
+  return AskForInfo(with_capabilities, DeadlineOf(options_, std::nullopt));
+}
+
+absl::StatusOr<v1::ServerInfo> Client::AskForInfo(bool with_capabilities, absl::Time deadline) {
   v1::GetServerInfoRequest request;
   request.set_capabilities(with_capabilities);
   grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
+  PrepareContext(options_, deadline, &context);
   v1::ServerInfo info;
   const grpc::Status status = stubs_->compute->GetServerInfo(&context, request, &info);
   if (!status.ok()) return ToAbslStatus(status);

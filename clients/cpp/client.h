@@ -28,7 +28,7 @@ namespace tensord::client {
 struct ConnectOptions {
   // As gRPC spells it: "unix:/path", "host:port". Empty: DefaultTarget().
   std::string target;
-  // How long Connect waits for the server to answer.
+  // How long Connect waits for the server to answer, and after that for its shared memory.
   absl::Duration connect_timeout = absl::Seconds(5);
   // Applies to each call that names no deadline of its own; none: calls wait as long as the server works.
   std::optional<absl::Duration> deadline;
@@ -113,6 +113,7 @@ class Client {
   absl::StatusOr<ExecuteAnswer> Run(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
                                     absl::Span<const ResultPlan> plans, const ExecuteOptions& options);
 
+  absl::StatusOr<v1::ServerInfo> AskForInfo(bool with_capabilities, absl::Time deadline);
   // Connects to the server's shared memory, where there is some.
   void FindSharedMemory();
   absl::StatusOr<ExecuteAnswer> SendExecute(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,

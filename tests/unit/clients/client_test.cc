@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,6 +31,21 @@ TEST(Client, ConnectSaysWhereNobodyAnswers) {
       Client::Connect({.target = "unix:/nowhere/tensord.sock", .connect_timeout = absl::Milliseconds(50)});
   EXPECT_EQ(client.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(client.status().message()), HasSubstr("unix:/nowhere/tensord.sock"));
+}
+
+TEST(Client, ConnectWaitsForSharedMemoryNoLongerThanForTheServer) {
+  FakeServer server;
+  std::promise<void> released;
+  server.refuse = [wait = released.get_future().share()] {
+    wait.wait();
+    return grpc::Status::OK;
+  };
+  const auto client =
+      Client::Connect({.target = server.target(), .connect_timeout = absl::Seconds(1), .shared_memory = true});
+  released.set_value();
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ((*client)->shared_memory(), nullptr);
+  EXPECT_TRUE((*client)->GetServerInfo().ok());
 }
 
 TEST(Client, ExecutesAGraphAndReturnsTensors) {
