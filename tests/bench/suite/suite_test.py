@@ -44,6 +44,26 @@ class SuiteTest(unittest.TestCase):
                 self.assertIn("### " + workload, text)
             self.assertIn("| jax | 1 | 0.50 | 14 | 14 |", text)
 
+    def test_what_is_behind_is_reported_with_its_reason(self):
+        sys.path.insert(0, os.path.join(os.path.dirname(RUN), "report"))
+        import report
+
+        def row(workload, peer_ms, threads=1):
+            return {"workload": workload, "threads": threads, "ours_ms": 1.0, "ns_per_element": 1.0, "limit": "functions",
+                    "limit_ms": 0.1, "share": 0.1, "ours_compile_ms": 1.0, "peers": {"jax": peer_ms},
+                    "peers_first_run_ms": {}}
+
+        measured = {"workloads": [row("G01", 2.0), row("G01b_sqrt_f32", 0.5), row("G01b_sqrt_f32", 0.25, threads=2),
+                                  row("G01b_exp_f32", 2.0), row("G01b_exp_f64", 0.75), row("G01b_log_f64", 1.0)]}
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "shortfalls.md"), "w", encoding="utf-8") as f:
+                f.write("# Reasons\n\n## G01b_sqrt\n\nRoots wait for the divider.\n\n## G01b_exp_f32\n\nIt is not behind.\n")
+            report.write(measured, folder)
+            with open(os.path.join(folder, "report.md"), encoding="utf-8") as f:
+                section = f.read().split("## Where it falls short\n\n")[1]
+        self.assertEqual(section, "### G01b_sqrt_f32\n\n1 thread: jax 0.50; 2 threads: jax 0.25.\n\nRoots wait for the divider.\n\n"
+                                  "### G01b_exp_f64\n\n1 thread: jax 0.75.\n")
+
     def test_memory_of_networks(self):
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         import suite
