@@ -6,10 +6,10 @@
 
 namespace tensord::client {
 
-void Arrival::Deliver(grpc::ByteBuffer response) {
+void Arrival::Deliver(grpc::ByteBuffer* response) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_dropped_) return;
-  response_ = std::move(response);
+  response_.emplace().Swap(response);
   arrived_.notify_all();
 }
 

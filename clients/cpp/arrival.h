@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,8 +27,9 @@ class Arrival {
   Arrival(uint64_t id, std::vector<ResultPlan> plans, MemoryOrder order, std::shared_ptr<FirstFailure> unseen)
       : id_(id), plans_(std::move(plans)), order_(order), unseen_(std::move(unseen)) {}
 
-  // An ExecuteResponse without an error. It is read by who waits for it: the pipeline's thread has others to receive.
-  void Deliver(grpc::ByteBuffer response);
+  // Takes an ExecuteResponse without an error. It is read by who waits for it: the pipeline's thread has others to
+  // receive.
+  void Deliver(grpc::ByteBuffer* response);
   void Fail(absl::Status failure);
 
   // False: it has not arrived by then.

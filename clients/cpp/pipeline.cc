@@ -55,7 +55,7 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
   if (is_over_ || is_closing_) return absl::FailedPreconditionError("the pipeline was finished");
   unanswered_.emplace(id, arrival);
   unsent_bytes_ += message->Length();
-  unsent_.push_back(*std::move(message));
+  unsent_.push_back(*message);
   WriteNext(std::move(lock));
   return PendingAnswer(std::move(arrival));
 }
@@ -110,7 +110,7 @@ void Pipeline::Drive() {
         grpc::ByteBuffer response;
         response.Swap(&incoming);
         receive();  // comes while this one is looked at
-        Take(std::move(response));
+        Take(&response);
         break;
       }
       case Step::kWrite:
@@ -123,9 +123,9 @@ void Pipeline::Drive() {
   }
 }
 
-void Pipeline::Take(grpc::ByteBuffer response) {
+void Pipeline::Take(grpc::ByteBuffer* response) {
   if (!broken_.ok()) return;
-  absl::StatusOr<ResponseHead> head = ReadResponseHead(response);
+  absl::StatusOr<ResponseHead> head = ReadResponseHead(*response);
   std::shared_ptr<Arrival> arrival;
   if (head.ok()) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -142,7 +142,7 @@ void Pipeline::Take(grpc::ByteBuffer response) {
     return context_->TryCancel();
   }
   if (head->error.ok()) {
-    arrival->Deliver(std::move(response));
+    arrival->Deliver(response);
   } else {
     arrival->Fail(std::move(head->error));
   }

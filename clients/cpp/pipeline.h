@@ -82,7 +82,7 @@ class Pipeline {
 
   // The thread: all of what gRPC says.
   void Drive();
-  void Take(grpc::ByteBuffer response);
+  void Take(grpc::ByteBuffer* response);
   void Wrote(bool ok);
   void End(const grpc::Status& status);
   // Writes what is next, unless a write is under way. Releases the lock for that.
