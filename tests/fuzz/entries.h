@@ -27,6 +27,10 @@ void FuzzEinsum(absl::string_view text);
 // from any slices as protobuf does.
 void FuzzReceivedExecute(absl::string_view bytes);
 
+// A tensord.v1.ExecuteResponse as wire bytes, of one call or of a stream. The C++ client must read from any slices what
+// protobuf reads, as far as it understands it.
+void FuzzExecuteResponse(absl::string_view bytes);
+
 // Packets for the broker of shared memory, each behind a byte with its length, of one connection. Every one is
 // answered, limits hold, and nothing is left of the connection.
 void FuzzBrokerPackets(absl::string_view bytes);

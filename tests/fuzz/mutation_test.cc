@@ -11,6 +11,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/codec/graph_codec.h"
+#include "tensord/v1/compute.pb.h"
 #include "tests/fuzz/entries.h"
 #include "tests/testlib/golden.h"
 #include "tests/testlib/random_graph.h"
@@ -149,6 +150,26 @@ TEST(MutationTest, RequestsSurvive) {
       argument + Field(5, Field(2, "handle")) + argument,
       Field(3, Field(1, "graph")) + argument + Field(3, Field(1, "again")) + Field(4, Field(1, "cpu"))};
   RunMutants(seeds, &FuzzReceivedExecute, 7, 2'000);
+}
+
+TEST(MutationTest, ResponsesSurvive) {
+  v1::ExecuteResponse full, error;
+  full.set_request_id(300);
+  for (const int64_t size : {0, 2, 3}) {
+    v1::Tensor* tensor = full.add_results()->mutable_tensor();
+    tensor->set_dtype(v1::DTYPE_F32);
+    tensor->add_shape(size);
+    tensor->add_shape(2);
+    tensor->set_order(size == 2 ? v1::MEMORY_ORDER_COLUMN_MAJOR : v1::MEMORY_ORDER_UNSPECIFIED);
+    tensor->set_data(std::string(static_cast<size_t>(size * 8), 'x'));
+  }
+  full.mutable_results(1)->set_handle("kept");
+  full.mutable_stats()->set_device("cpu:0");
+  error.set_request_id(7);
+  error.mutable_error()->set_code(9);
+  error.mutable_error()->set_message("no such handle");
+  error.mutable_error()->mutable_detail()->set_reason("HANDLE_UNKNOWN");
+  RunMutants({full.SerializeAsString(), error.SerializeAsString()}, &FuzzExecuteResponse, 10, 20'000);
 }
 
 TEST(MutationTest, FilesOfCallersSurvive) {
