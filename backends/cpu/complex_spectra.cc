@@ -38,10 +38,15 @@ template <typename R>
 ComplexEigh<R>::ComplexEigh(int64_t n) : n_(n), product_(ComplexTimesReal<R>(n, n)) {
   C* const none = nullptr;
   work_size_ = std::max(lapack::Hetrd(n, none, nullptr, nullptr, none, none, 0), lapack::Ungtr(n, none, none, none, 0));
+  int64_t work_bytes = std::max(work_size_ * static_cast<int64_t>(sizeof(C)), product_.scratch_bytes());
+  if (Tridiagonalization<C>::Suits(n)) {
+    tridiagonalization_.emplace(n);
+    work_bytes = std::max(work_bytes, tridiagonalization_->scratch_bytes());
+  }
   a_ = layout_.Add<C>(n * n);
   beside_ = layout_.Add<R>(n);
   tau_ = layout_.Add<C>(n);
-  work_ = layout_.Add<char>(std::max(work_size_ * static_cast<int64_t>(sizeof(C)), product_.scratch_bytes()));
+  work_ = layout_.Add<char>(work_bytes);
   real_vectors_ = layout_.Add<R>(n * n);
   real_work_ = layout_.Add<R>(1 + 4 * n + n * n);
   integers_ = layout_.Add<lapack_int>(3 + 5 * n);
@@ -52,7 +57,11 @@ int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, Th
   C *const reduced = At<C>(scratch, a_), *const tau = At<C>(scratch, tau_), *const work = At<C>(scratch, work_);
   R *const beside = At<R>(scratch, beside_), *const real_vectors = At<R>(scratch, real_vectors_);
   CopyLower(a, n_, 0, n_, n_, reduced);
-  if (const int64_t info = lapack::Hetrd(n_, reduced, values, beside, tau, work, work_size_); info != 0) return info;
+  if (tridiagonalization_.has_value()) {
+    tridiagonalization_->Run(reduced, values, beside, tau, scratch + work_, pool);
+  } else if (const int64_t info = lapack::Hetrd(n_, reduced, values, beside, tau, work, work_size_); info != 0) {
+    return info;
+  }
   int64_t infos[2] = {};
   pool.ParallelFor(2, [&](int64_t task) {
     infos[task] = task == 0 ? lapack::Ungtr(n_, reduced, tau, work, work_size_)

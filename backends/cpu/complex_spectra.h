@@ -3,9 +3,11 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/plain_product.h"
+#include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
 
@@ -30,6 +32,7 @@ class ComplexEigh {
 
  private:
   int64_t n_;
+  std::optional<Tridiagonalization<C>> tridiagonalization_;  // else LAPACK's
   PlainProduct product_;
   int64_t work_size_ = 0;
   ScratchLayout layout_;

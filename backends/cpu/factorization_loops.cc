@@ -216,61 +216,10 @@ void SolveLower(int64_t n, const T* l, const T* inverses, int64_t width, T* b) {
   for (; at < width; at += lanes) SolveColumns<1>(n, l, inverses, width, b + at);
 }
 
-template <int kColumns, typename T>
-HWY_NOINLINE void AddSymmetricColumns(int64_t n, int64_t j, const T* HWY_RESTRICT a, int64_t leading,
-                                      const T* HWY_RESTRICT x, T* HWY_RESTRICT y) {
-  const Tag<T> d;
-  using V = hn::Vec<Tag<T>>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const T* const columns = a + j * leading;
-  T dots[kColumns] = {};
-  V factors[kColumns], sums[kColumns];
-  for (int c = 0; c < kColumns; ++c) {
-    factors[c] = hn::Set(d, x[j + c]);
-    sums[c] = hn::Zero(d);
-    for (int r = c; r < kColumns; ++r) {
-      const T entry = columns[c * leading + j + r];
-      y[j + r] += entry * x[j + c];
-      if (r > c) dots[c] += entry * x[j + r];
-    }
-  }
-  int64_t i = j + kColumns;
-  for (; i + lanes <= n; i += lanes) {
-    const V other = hn::LoadU(d, x + i);
-    V sum = hn::LoadU(d, y + i);
-    HWY_UNROLL(4)
-    for (int c = 0; c < kColumns; ++c) {
-      const V entry = hn::LoadU(d, columns + c * leading + i);
-      sum = hn::MulAdd(entry, factors[c], sum);
-      sums[c] = hn::MulAdd(entry, other, sums[c]);
-    }
-    hn::StoreU(sum, d, y + i);
-  }
-  for (; i < n; ++i) {
-    for (int c = 0; c < kColumns; ++c) {
-      const T entry = columns[c * leading + i];
-      y[i] += entry * x[j + c];
-      dots[c] += entry * x[i];
-    }
-  }
-  for (int c = 0; c < kColumns; ++c) y[j + c] += hn::GetLane(hn::SumOfLanes(d, sums[c])) + dots[c];
-}
-
-template <typename T>
-void AddSymmetric(int64_t n, int64_t begin, int64_t end, const T* a, int64_t leading, const T* x, T* y) {
-  int64_t j = begin;
-  for (; j + 4 <= end; j += 4) AddSymmetricColumns<4>(n, j, a, leading, x, y);
-  for (; j < end; ++j) AddSymmetricColumns<1>(n, j, a, leading, x, y);
-}
-
 }  // namespace
 
-FactorizationLoops<float> BestFactorizationLoopsF32() {
-  return {FactorNarrow<float>, SolveLower<float>, AddSymmetric<float>};
-}
-FactorizationLoops<double> BestFactorizationLoopsF64() {
-  return {FactorNarrow<double>, SolveLower<double>, AddSymmetric<double>};
-}
+FactorizationLoops<float> BestFactorizationLoopsF32() { return {FactorNarrow<float>, SolveLower<float>}; }
+FactorizationLoops<double> BestFactorizationLoopsF64() { return {FactorNarrow<double>, SolveLower<double>}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tensord::cpu

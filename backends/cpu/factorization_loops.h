@@ -17,9 +17,6 @@ struct FactorizationLoops {
   // Solves L·X = B in place of B. L, lower triangular, and B have their rows side by side: L's lie n apart, B's are
   // `width` long, a multiple of 16, and lie as far apart. `inverses` of L's diagonal; null where it is all ones.
   void (*solve)(int64_t n, const T* l, const T* inverses, int64_t width, T* b);
-  // y += A·x of what columns `begin` to `end` of a symmetric n×n matrix's lower triangle stand for, on both sides of
-  // the diagonal. Each number is read once.
-  void (*add_symmetric)(int64_t n, int64_t begin, int64_t end, const T* a, int64_t leading, const T* x, T* y);
 };
 
 template <typename T>

@@ -7,6 +7,17 @@
 
 namespace tensord::cpu::lapack {
 
+// The reflector that leaves alpha of (alpha, x) alone, of n numbers; a real alpha.
+#define TENSORD_LAPACK_REFLECTOR(T, p)                                     \
+  inline void Larfg(int64_t n, T* alpha, T* x, T* tau) {                   \
+    LAPACKE_##p##larfg_work(static_cast<lapack_int>(n), alpha, x, 1, tau); \
+  }
+TENSORD_LAPACK_REFLECTOR(float, s)
+TENSORD_LAPACK_REFLECTOR(double, d)
+TENSORD_LAPACK_REFLECTOR(Complex64, c)
+TENSORD_LAPACK_REFLECTOR(Complex128, z)
+#undef TENSORD_LAPACK_REFLECTOR
+
 // Of real matrices. The reduction to a tridiagonal matrix; the reflectors stay in a.
 #define TENSORD_LAPACK_STEPS(T, p)                                                                                 \
   inline int64_t Sytrd(int64_t n, T* a, T* diagonal, T* beside, T* tau, T* work, int64_t work_size) {              \
@@ -14,10 +25,6 @@ namespace tensord::cpu::lapack {
     return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                 \
       return LAPACKE_##p##sytrd_work(LAPACK_COL_MAJOR, 'L', size, a, size, diagonal, beside, tau, w, lwork);       \
     });                                                                                                            \
-  }                                                                                                                \
-  /* The reflector that leaves alpha of (alpha, x) alone, of n numbers. */                                         \
-  inline void Larfg(int64_t n, T* alpha, T* x, T* tau) {                                                           \
-    LAPACKE_##p##larfg_work(static_cast<lapack_int>(n), alpha, x, 1, tau);                                         \
   }                                                                                                                \
   /* Eigenvectors of a tridiagonal matrix. work: 1 + 4n + n^2, integers: 3 + 5n. */                                \
   inline int64_t Stedc(int64_t n, T* diagonal, T* beside, T* vectors, T* work, lapack_int* integers) {             \
