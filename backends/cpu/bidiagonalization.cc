@@ -5,14 +5,17 @@
 
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/lapack_steps.h"
+#include "backends/cpu/number_parts.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPanelColumns = 32;
-constexpr int64_t kParts = 4;                  // of a product with a vector, as tasks
-constexpr int64_t kShared = int64_t{1} << 14;  // elements of a matrix whose product with a vector is shared
+constexpr int64_t kParts = 4;  // of a product with a vector, as tasks
+// Elements of a matrix whose product with a vector is shared.
+template <typename T>
+constexpr int64_t kShared = (int64_t{1} << 14) / kNumberParts<T> / kNumberParts<T>;
 
 // y += A·x for m×k A.
 template <typename T>
@@ -30,7 +33,7 @@ void Product(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T* x
                      a + begin * step, of_rows ? x : x + begin, 1, into, 1);
   };
   const bool rows_are_dense = strides.row_stride != 1;
-  if (m * k < kShared) return part(0, m, true, y);
+  if (m * k < kShared<T>) return part(0, m, true, y);
   const int64_t lines = rows_are_dense ? m : k;
   const int64_t block = (lines + kParts - 1) / kParts;
   pool.ParallelForBlocks(lines, block, [&](int64_t begin, int64_t end) {
@@ -44,10 +47,20 @@ void Product(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T* x
   }
 }
 
+// Of real numbers they themselves.
+template <typename T>
+const T* Conjugates(const T* x, int64_t count, T* into) {
+  if (!lapack::kIsComplex<T>) return x;
+  std::transform(x, x + count, into, Conjugate<T>);
+  return into;
+}
+
 }  // namespace
 
-// Of the panel. With V's and U's columns the reflectors from the left and from the right, the matrix that is to come is
-// A + V·(-Y)^T + (-X)·U^T; the products' columns alternate: from_left has v, -x, v, -x, …, from_right -y, u, -y, u, ….
+// Of the panel. With V's and U's columns the reflectors from the left and from the right as they are stored, the matrix
+// that is to come is A + V·(-Y)^T + (-X)·U^T; the products' columns alternate: from_left has v, -x, v, -x, …,
+// from_right -y, u, -y, u, …. Nothing in these products is conjugated: the complex reflectors of rows are stored as
+// conjugates, 1 - tau·conj(u)·u^T, where m >= n; where the matrix is taken as its transpose, those of its columns are.
 template <typename T>
 struct Bidiagonalization<T>::Work {
   T* from_left;
@@ -55,13 +68,33 @@ struct Bidiagonalization<T>::Work {
   int64_t rows;  // of from_left
   int64_t columns;
   T* line;
+  T* conjugated;
   T* parts;
   T* projected;
-  T* diagonal;
-  T* beside;
+  R* diagonal;
+  R* beside;
   T* left_tau;
   T* right_tau;
 };
+
+template <typename T>
+typename Bidiagonalization<T>::Panel Bidiagonalization<T>::MakePanel(int64_t first) const {
+  constexpr int64_t kReals = kNumberParts<T>;
+  Panel panel{.first = first, .columns = std::min(kPanelColumns, columns_ - first)};
+  const int64_t left = rows_ - first, right = columns_ - first;  // lengths of what is from there
+  const int64_t rows = left - panel.columns, columns = right - panel.columns;
+  if (columns == 0) return panel;
+  // Complex factors are copied first, without the panel's own rows and columns.
+  const int64_t a_length = is_upper_ ? left : right, b_length = is_upper_ ? right : left;
+  const int64_t m = is_upper_ ? rows : columns, n = is_upper_ ? columns : rows;
+  panel.update = PlainProduct(kDTypeOf<R>, {.m = kReals * m,
+                                            .n = n,
+                                            .k = 2 * panel.columns * kReals,
+                                            .a = {.row_stride = 1, .column_stride = kReals == 1 ? a_length : 2 * m},
+                                            .b = {.row_stride = kReals == 1 ? b_length : n, .column_stride = 1},
+                                            .c_column_stride = kReals * (is_upper_ ? rows_ : columns_)});
+  return panel;
+}
 
 template <typename T>
 Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
@@ -72,19 +105,8 @@ Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
                          : MatrixStrides{.row_stride = m, .column_stride = 1}) {
   int64_t product_bytes = 0;
   for (int64_t first = 0; first < columns_; first += kPanelColumns) {
-    Panel panel{.first = first, .columns = std::min(kPanelColumns, columns_ - first)};
-    const int64_t rows = rows_ - first, columns = columns_ - first;
-    const int64_t rows_left = rows - panel.columns, columns_left = columns - panel.columns;
-    if (columns_left > 0) {
-      panel.update = PlainProduct(kDTypeOf<T>, {.m = is_upper_ ? rows_left : columns_left,
-                                                .n = is_upper_ ? columns_left : rows_left,
-                                                .k = 2 * panel.columns,
-                                                .a = {.row_stride = 1, .column_stride = is_upper_ ? rows : columns},
-                                                .b = {.row_stride = is_upper_ ? columns : rows, .column_stride = 1},
-                                                .c_column_stride = m});
-      product_bytes = std::max(product_bytes, panel.update.scratch_bytes());
-    }
-    panels_.push_back(std::move(panel));
+    panels_.push_back(MakePanel(first));
+    product_bytes = std::max(product_bytes, panels_.back().update.scratch_bytes());
   }
   from_left_ = layout_.Add<T>(rows_ * 2 * kPanelColumns);
   from_right_ = layout_.Add<T>(columns_ * 2 * kPanelColumns);
@@ -92,6 +114,10 @@ Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
   parts_ = layout_.Add<T>(kParts * rows_);
   projected_ = layout_.Add<T>(2 * kPanelColumns);
   products_ = layout_.Add<char>(product_bytes);
+  if (!lapack::kIsComplex<T>) return;
+  conjugated_ = layout_.Add<T>(rows_);
+  with_i_ = layout_.Add<T>(m * 4 * kPanelColumns);
+  apart_ = layout_.Add<T>(n * 2 * kPanelColumns);
 }
 
 template <typename T>
@@ -101,13 +127,17 @@ void Bidiagonalization<T>::ReduceColumn(const Panel& panel, int64_t i, T* a, con
   const MatrixStrides left_transposed{.row_stride = work.rows, .column_stride = 1};
   const MatrixStrides right{.row_stride = 1, .column_stride = work.columns};
   T* const corner = a + i * (strides_.row_stride + strides_.column_stride);
+  // Rows of the given matrix are those whose reflectors are made of conjugates.
+  const auto sort = [&](T x) { return is_upper_ ? x : Conjugate(x); };
 
   for (int64_t j = 0; j < rows; ++j) work.line[j] = corner[j * strides_.row_stride];
   AddProduct(rows, known, work.from_left + i, left, work.from_right + i, work.columns, work.line);
   T& tau = work.left_tau[panel.first + i];
+  std::transform(work.line, work.line + rows, work.line, sort);
   lapack::Larfg(rows, work.line, work.line + 1, &tau);
+  std::transform(work.line, work.line + rows, work.line, sort);
   for (int64_t j = 0; j < rows; ++j) corner[j * strides_.row_stride] = work.line[j];
-  work.diagonal[panel.first + i] = work.line[0];
+  work.diagonal[panel.first + i] = std::real(work.line[0]);
 
   T* const v = work.from_left + known * work.rows;
   std::fill_n(v, i, T(0));
@@ -115,12 +145,15 @@ void Bidiagonalization<T>::ReduceColumn(const Panel& panel, int64_t i, T* a, con
   std::copy_n(work.line + 1, rows - 1, v + i + 1);
   T* const y = work.from_right + known * work.columns + i + 1;
   if (columns == 0) return;
+  const T* const conjugates = Conjugates(v + i, rows, work.conjugated);
   Product(columns, rows, corner + strides_.column_stride,
-          {.row_stride = strides_.column_stride, .column_stride = strides_.row_stride}, v + i, y, work.parts, pool);
+          {.row_stride = strides_.column_stride, .column_stride = strides_.row_stride}, conjugates, y, work.parts,
+          pool);
   std::fill_n(work.projected, known, T(0));
-  AddProduct(known, rows, work.from_left + i, left_transposed, v + i, 1, work.projected);
+  AddProduct(known, rows, work.from_left + i, left_transposed, conjugates, 1, work.projected);
   AddProduct(columns, known, work.from_right + i + 1, right, work.projected, 1, y);
-  for (int64_t j = 0; j < columns; ++j) y[j] *= -tau;
+  const T scale = -(is_upper_ ? Conjugate(tau) : tau);
+  for (int64_t j = 0; j < columns; ++j) y[j] = Multiply(y[j], scale);
 }
 
 template <typename T>
@@ -130,28 +163,58 @@ void Bidiagonalization<T>::ReduceRow(const Panel& panel, int64_t i, T* a, const 
   const MatrixStrides right{.row_stride = 1, .column_stride = work.columns};
   const MatrixStrides right_transposed{.row_stride = work.columns, .column_stride = 1};
   T* const first = a + i * strides_.row_stride + (i + 1) * strides_.column_stride;
+  const auto sort = [&](T x) { return is_upper_ ? Conjugate(x) : x; };
 
   for (int64_t j = 0; j < columns; ++j) work.line[j] = first[j * strides_.column_stride];
   AddProduct(columns, known, work.from_right + i + 1, right, work.from_left + i, work.rows, work.line);
   T& tau = work.right_tau[panel.first + i];
+  std::transform(work.line, work.line + columns, work.line, sort);
   lapack::Larfg(columns, work.line, work.line + 1, &tau);
+  std::transform(work.line, work.line + columns, work.line, sort);
   for (int64_t j = 0; j < columns; ++j) first[j * strides_.column_stride] = work.line[j];
-  work.beside[panel.first + i] = work.line[0];
+  work.beside[panel.first + i] = std::real(work.line[0]);
 
   T* const u = work.from_right + known * work.columns;
   std::fill_n(u, i + 1, T(0));
   u[i + 1] = 1;
   std::copy_n(work.line + 1, columns - 1, u + i + 2);
   T* const x = work.from_left + known * work.rows + i + 1;
-  Product(rows, columns, first + strides_.row_stride, strides_, u + i + 1, x, work.parts, pool);
+  const T* const conjugates = Conjugates(u + i + 1, columns, work.conjugated);
+  Product(rows, columns, first + strides_.row_stride, strides_, conjugates, x, work.parts, pool);
   std::fill_n(work.projected, known, T(0));
-  AddProduct(known, columns, work.from_right + i + 1, right_transposed, u + i + 1, 1, work.projected);
+  AddProduct(known, columns, work.from_right + i + 1, right_transposed, conjugates, 1, work.projected);
   AddProduct(rows, known, work.from_left + i + 1, left, work.projected, 1, x);
-  for (int64_t j = 0; j < rows; ++j) x[j] *= -tau;
+  const T scale = -(is_upper_ ? tau : Conjugate(tau));
+  for (int64_t j = 0; j < rows; ++j) x[j] = Multiply(x[j], scale);
 }
 
 template <typename T>
-void Bidiagonalization<T>::Run(T* a, T* diagonal, T* beside, T* column_tau, T* row_tau, char* scratch,
+void Bidiagonalization<T>::Update(const Panel& panel, T* a, const Work& work, char* scratch, ThreadPool& pool) const {
+  const T *const left = work.from_left + panel.columns, *const right = work.from_right + panel.columns;
+  const T *lhs = is_upper_ ? left : right, *rhs = is_upper_ ? right : left;
+  if constexpr (lapack::kIsComplex<T>) {
+    const int64_t lhs_step = is_upper_ ? work.rows : work.columns, rhs_step = is_upper_ ? work.columns : work.rows;
+    const int64_t m = lhs_step - panel.columns, n = rhs_step - panel.columns;
+    T* const with_i = reinterpret_cast<T*>(scratch + with_i_);
+    R* const apart = reinterpret_cast<R*>(scratch + apart_);
+    pool.ParallelForBlocks(2 * panel.columns, 8, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        std::copy_n(lhs + k * lhs_step, m, with_i + 2 * k * m);
+        AddColumnTimesI(with_i + 2 * k * m, m);
+        for (int64_t j = 0; j < n; ++j) {
+          apart[2 * k * n + j] = rhs[k * rhs_step + j].real();
+          apart[(2 * k + 1) * n + j] = rhs[k * rhs_step + j].imag();
+        }
+      }
+    });
+    panel.update.Run(with_i, apart, a, scratch + products_, /*accumulates=*/true, pool);
+  } else {
+    panel.update.Run(lhs, rhs, a, scratch + products_, /*accumulates=*/true, pool);
+  }
+}
+
+template <typename T>
+void Bidiagonalization<T>::Run(T* a, R* diagonal, R* beside, T* column_tau, T* row_tau, char* scratch,
                                ThreadPool& pool) const {
   const auto at = [&](int64_t place) { return reinterpret_cast<T*>(scratch + place); };
   Work work{.from_left = at(from_left_),
@@ -159,6 +222,7 @@ void Bidiagonalization<T>::Run(T* a, T* diagonal, T* beside, T* column_tau, T* r
             .rows = 0,
             .columns = 0,
             .line = at(line_),
+            .conjugated = at(conjugated_),
             .parts = at(parts_),
             .projected = at(projected_),
             .diagonal = diagonal,
@@ -168,21 +232,20 @@ void Bidiagonalization<T>::Run(T* a, T* diagonal, T* beside, T* column_tau, T* r
   for (const Panel& panel : panels_) {
     work.rows = rows_ - panel.first;
     work.columns = columns_ - panel.first;
-    T* const corner = a + panel.first * (strides_.row_stride + strides_.column_stride);
+    const int64_t step = strides_.row_stride + strides_.column_stride;
+    T* const corner = a + panel.first * step;
     for (int64_t i = 0; i < panel.columns; ++i) {
       ReduceColumn(panel, i, corner, work, pool);
       if (i + 1 < work.columns) ReduceRow(panel, i, corner, work, pool);
     }
-    if (panel.columns == work.columns) break;
-    const T *const left = work.from_left + panel.columns, *const right = work.from_right + panel.columns;
-    panel.update.Run(is_upper_ ? left : right, is_upper_ ? right : left,
-                     corner + panel.columns * (strides_.row_stride + strides_.column_stride), scratch + products_,
-                     /*accumulates=*/true, pool);
+    if (panel.columns < work.columns) Update(panel, corner + panel.columns * step, work, scratch, pool);
   }
   work.right_tau[columns_ - 1] = 0;  // no reflector from the right is left for the last column
 }
 
 template class Bidiagonalization<float>;
 template class Bidiagonalization<double>;
+template class Bidiagonalization<std::complex<float>>;
+template class Bidiagonalization<std::complex<double>>;
 
 }  // namespace tensord::cpu

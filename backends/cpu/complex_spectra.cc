@@ -84,7 +84,7 @@ bool ComplexSvd<R>::Suits(int64_t m, int64_t n) {
 
 template <typename R>
 ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
-    : m_(m), n_(n), k_(std::min(m, n)), u_columns_(full ? m : k_), vh_rows_(full ? n : k_) {
+    : m_(m), n_(n), k_(std::min(m, n)), u_columns_(full ? m : k_), vh_rows_(full ? n : k_), bidiagonalization_(m, n) {
   left_ = ComplexTimesReal<R>(m, k_);
   // All real parts, then all imaginary ones.
   right_ = PlainProduct(kDTypeOf<R>, {.m = k_,
@@ -94,7 +94,6 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
                                       .b = {.row_stride = 1, .column_stride = k_},
                                       .c_column_stride = k_});
   C* const none = nullptr;
-  reduce_size_ = lapack::Gebrd(m, n, none, nullptr, nullptr, none, none, none, 0);
   q_size_ = lapack::UngbrQ(m, n, u_columns_, none, none, none, 0);
   p_size_ = lapack::UngbrP(m, n, vh_rows_, none, none, none, 0);
   q_ = layout_.Add<C>(m * std::max(n, u_columns_));  // A is reduced there
@@ -104,7 +103,7 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
   row_tau_ = layout_.Add<C>(k_);
   real_u_ = layout_.Add<R>(k_ * k_);
   real_vh_ = layout_.Add<R>(k_ * k_);
-  q_work_ = layout_.Add<C>(std::max(reduce_size_, q_size_));
+  q_work_ = layout_.Add<char>(std::max(bidiagonalization_.scratch_bytes(), q_size_ * static_cast<int64_t>(sizeof(C))));
   p_work_ = layout_.Add<C>(p_size_);
   // When the vectors of two diagonals are there: the parts of P^H.
   real_work_ = layout_.Add<R>(std::max(3 * k_ * k_ + 4 * k_, 2 * k_ * n));
@@ -149,11 +148,7 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
   R *const beside = At<R>(scratch, beside_), *const real_u = At<R>(scratch, real_u_),
            *const real_vh = At<R>(scratch, real_vh_);
   std::copy_n(a, m_ * n_, q);
-  if (const int64_t info =
-          lapack::Gebrd(m_, n_, q, s, beside, column_tau, row_tau, At<C>(scratch, q_work_), reduce_size_);
-      info != 0) {
-    return info;
-  }
+  bidiagonalization_.Run(q, s, beside, column_tau, row_tau, scratch + q_work_, pool);
   for (int64_t j = 0; j < n_; ++j) std::copy_n(q + j * m_, k_, p + j * vh_rows_);
   int64_t infos[3] = {};
   pool.ParallelFor(3, [&](int64_t task) {

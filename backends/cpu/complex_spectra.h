@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/plain_product.h"
 #include "backends/cpu/tridiagonalization.h"
@@ -57,8 +58,9 @@ class ComplexSvd {
 
   int64_t m_, n_, k_;
   int64_t u_columns_, vh_rows_;
+  Bidiagonalization<C> bidiagonalization_;
   PlainProduct left_, right_;
-  int64_t reduce_size_ = 0, q_size_ = 0, p_size_ = 0;
+  int64_t q_size_ = 0, p_size_ = 0;
   ScratchLayout layout_;
   int64_t q_ = 0, p_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0;
   int64_t real_u_ = 0, real_vh_ = 0;

@@ -48,40 +48,32 @@ TENSORD_LAPACK_STEPS(double, d)
 
 // Of complex ones: the reductions, whose results are real, and the unitary matrices that their reflectors make.
 // Those of an m×n matrix are Q (m×columns) and P^H (rows×n), which take the place of the reflectors.
-#define TENSORD_LAPACK_COMPLEX_STEPS(T, p)                                                                          \
-  inline int64_t Hetrd(int64_t n, T* a, Real<T>* diagonal, Real<T>* beside, T* tau, T* work, int64_t work_size) {   \
-    const lapack_int size = static_cast<lapack_int>(n);                                                             \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                  \
-      return LAPACKE_##p##hetrd_work(LAPACK_COL_MAJOR, 'L', size, a, size, diagonal, beside, tau, w, lwork);        \
-    });                                                                                                             \
-  }                                                                                                                 \
-  inline int64_t Ungtr(int64_t n, T* a, const T* tau, T* work, int64_t work_size) {                                 \
-    const lapack_int size = static_cast<lapack_int>(n);                                                             \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                  \
-      return LAPACKE_##p##ungtr_work(LAPACK_COL_MAJOR, 'L', size, a, size, tau, w, lwork);                          \
-    });                                                                                                             \
-  }                                                                                                                 \
-  inline int64_t Gebrd(int64_t m, int64_t n, T* a, Real<T>* diagonal, Real<T>* beside, T* column_tau, T* row_tau,   \
-                       T* work, int64_t work_size) {                                                                \
-    const lapack_int rows = static_cast<lapack_int>(m);                                                             \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                  \
-      return LAPACKE_##p##gebrd_work(LAPACK_COL_MAJOR, rows, static_cast<lapack_int>(n), a, rows, diagonal, beside, \
-                                     column_tau, row_tau, w, lwork);                                                \
-    });                                                                                                             \
-  }                                                                                                                 \
-  inline int64_t UngbrQ(int64_t m, int64_t n, int64_t columns, T* a, const T* tau, T* work, int64_t work_size) {    \
-    const lapack_int rows = static_cast<lapack_int>(m);                                                             \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                  \
-      return LAPACKE_##p##ungbr_work(LAPACK_COL_MAJOR, 'Q', rows, static_cast<lapack_int>(columns),                 \
-                                     static_cast<lapack_int>(n), a, rows, tau, w, lwork);                           \
-    });                                                                                                             \
-  }                                                                                                                 \
-  inline int64_t UngbrP(int64_t m, int64_t n, int64_t rows, T* a, const T* tau, T* work, int64_t work_size) {       \
-    const lapack_int size = static_cast<lapack_int>(rows);                                                          \
-    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                  \
-      return LAPACKE_##p##ungbr_work(LAPACK_COL_MAJOR, 'P', size, static_cast<lapack_int>(n),                       \
-                                     static_cast<lapack_int>(m), a, size, tau, w, lwork);                           \
-    });                                                                                                             \
+#define TENSORD_LAPACK_COMPLEX_STEPS(T, p)                                                                        \
+  inline int64_t Hetrd(int64_t n, T* a, Real<T>* diagonal, Real<T>* beside, T* tau, T* work, int64_t work_size) { \
+    const lapack_int size = static_cast<lapack_int>(n);                                                           \
+    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                \
+      return LAPACKE_##p##hetrd_work(LAPACK_COL_MAJOR, 'L', size, a, size, diagonal, beside, tau, w, lwork);      \
+    });                                                                                                           \
+  }                                                                                                               \
+  inline int64_t Ungtr(int64_t n, T* a, const T* tau, T* work, int64_t work_size) {                               \
+    const lapack_int size = static_cast<lapack_int>(n);                                                           \
+    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                \
+      return LAPACKE_##p##ungtr_work(LAPACK_COL_MAJOR, 'L', size, a, size, tau, w, lwork);                        \
+    });                                                                                                           \
+  }                                                                                                               \
+  inline int64_t UngbrQ(int64_t m, int64_t n, int64_t columns, T* a, const T* tau, T* work, int64_t work_size) {  \
+    const lapack_int rows = static_cast<lapack_int>(m);                                                           \
+    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                \
+      return LAPACKE_##p##ungbr_work(LAPACK_COL_MAJOR, 'Q', rows, static_cast<lapack_int>(columns),               \
+                                     static_cast<lapack_int>(n), a, rows, tau, w, lwork);                         \
+    });                                                                                                           \
+  }                                                                                                               \
+  inline int64_t UngbrP(int64_t m, int64_t n, int64_t rows, T* a, const T* tau, T* work, int64_t work_size) {     \
+    const lapack_int size = static_cast<lapack_int>(rows);                                                        \
+    return WithWork(work, work_size, [&](T* w, lapack_int lwork) {                                                \
+      return LAPACKE_##p##ungbr_work(LAPACK_COL_MAJOR, 'P', size, static_cast<lapack_int>(n),                     \
+                                     static_cast<lapack_int>(m), a, size, tau, w, lwork);                         \
+    });                                                                                                           \
   }
 TENSORD_LAPACK_COMPLEX_STEPS(Complex64, c)
 TENSORD_LAPACK_COMPLEX_STEPS(Complex128, z)

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include "backends/cpu/gemm.h"
 #include "backends/cpu/lapack.h"
 #include "gtest/gtest.h"
 
@@ -37,6 +39,7 @@ Reduced<T> Reduce(std::vector<T> a, int64_t n, int threads) {
   reduced.beside.resize(size - 1);
   std::vector<char> scratch(static_cast<size_t>(tridiagonalization.scratch_bytes() + 64), '\xff');
   char* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+  UseSerialBlas();  // as the backend does
   ThreadPool pool(threads);
   tridiagonalization.Run(reduced.a.data(), reduced.diagonal.data(), reduced.beside.data(), reduced.tau.data(), aligned,
                          pool);
