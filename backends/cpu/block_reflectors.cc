@@ -1,56 +1,70 @@
 #include "backends/cpu/block_reflectors.h"
 
 #include <algorithm>
+#include <complex>
 
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/number_parts.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kBlock = 64;        // parts of reflectors
 constexpr int64_t kLeastLength = 96;  // below it LAPACK's calls cost less
+
+// What numbers consist of, and of how many of them.
+DType PartOf(DType dtype) {
+  if (!kComplexes.Contains(dtype)) return dtype;
+  return dtype == DType::kC64 ? DType::kF32 : DType::kF64;
+}
+int64_t PartsOf(DType dtype) { return kComplexes.Contains(dtype) ? 2 : 1; }
 
 // V of a block as a dense matrix: zeros above its diagonal of ones.
 template <typename T>
 void CopyDense(const T* v, int64_t leading, bool in_rows, int64_t length, int64_t count, T* dense) {
   for (int64_t j = 0; j < count; ++j) {
-    T* const column = dense + j * length;
+    T* const column = dense + j * length * kNumberParts<T>;
     std::fill_n(column, j, T(0));
     column[j] = 1;
     if (in_rows) {
-      for (int64_t i = j + 1; i < length; ++i) column[i] = v[i * leading + j];
+      for (int64_t i = j + 1; i < length; ++i) column[i] = Conjugate(v[i * leading + j]);
     } else {
       std::copy(v + j * leading + j + 1, v + j * leading + length, column + j + 1);
     }
+    AddColumnTimesI(column, length);
   }
 }
 
 // -T, or its transpose, of the products of the reflectors with each other.
 template <typename T>
 void MakeTriangle(const T* gram, const T* tau, int64_t count, bool transposed, T* triangle) {
-  const int64_t row_step = transposed ? count : 1, column_step = transposed ? 1 : count;
-  std::fill_n(triangle, count * count, T(0));
+  const int64_t row_step = transposed ? count : 1, column_step = transposed ? 1 : count * kNumberParts<T>;
+  std::fill_n(triangle, count * count * kNumberParts<T>, T(0));
   for (int64_t j = 0; j < count; ++j) {
     // T's column j above the diagonal is -tau_j times T's first j columns times gram's column j; `triangle` holds -T.
     for (int64_t i = 0; i < j; ++i) {
       T sum = 0;
-      for (int64_t k = i; k < j; ++k) sum += triangle[i * row_step + k * column_step] * gram[j * count + k];
-      triangle[i * row_step + j * column_step] = -tau[j] * sum;
+      for (int64_t k = i; k < j; ++k) {
+        sum += Multiply(triangle[i * row_step + k * column_step], gram[j * count + k]);
+      }
+      triangle[i * row_step + j * column_step] = Multiply(-tau[j], sum);
     }
     triangle[j * (row_step + column_step)] = -tau[j];
+    AddColumnTimesI(triangle + j * column_step, count);
   }
 }
 
 }  // namespace
 
 bool BlockReflectors::Suits(DType dtype, int64_t length, int64_t count) {
-  return GetGemmTiles(dtype).rows > 0 && length >= kLeastLength && count >= kBlock;
+  return GetGemmTiles(PartOf(dtype)).rows > 0 && length >= kLeastLength && count >= kBlock / PartsOf(dtype);
 }
 
 BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape) {
+  const int64_t parts = PartsOf(dtype);
   int64_t product_bytes = 0;
-  for (int64_t first = 0; first < shape.count; first += kBlock) {
+  for (int64_t first = 0; first < shape.count; first += kBlock / parts) {
     blocks_.push_back(MakeBlock(dtype, first));
     const Block& block = blocks_.back();
     for (const PlainProduct* product : {&block.gram, &block.project, &block.turn, &block.add}) {
@@ -59,10 +73,10 @@ BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape
   }
   ScratchLayout layout;
   const int64_t bytes = SizeOf(dtype);
-  const int64_t most = std::min(kBlock, shape.count);
-  dense_place_ = layout.Add<char>(shape.length * most * bytes);
+  const int64_t most = std::min(kBlock / parts, shape.count);
+  dense_place_ = layout.Add<char>(shape.length * most * parts * bytes);
   gram_place_ = layout.Add<char>(most * most * bytes);
-  triangle_place_ = layout.Add<char>(most * most * bytes);
+  triangle_place_ = layout.Add<char>(most * most * parts * bytes);
   projected_place_ = layout.Add<char>(most * shape.others * bytes);
   turned_place_ = layout.Add<char>(most * shape.others * bytes);
   products_place_ = layout.Add<char>(product_bytes);
@@ -70,24 +84,28 @@ BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape
 }
 
 BlockReflectors::Block BlockReflectors::MakeBlock(DType dtype, int64_t first) const {
-  Block block{.first = first, .count = std::min(kBlock, shape_.count - first)};
-  const int64_t length = shape_.length - first, count = block.count;
+  const int64_t parts = PartsOf(dtype);
+  const DType part = PartOf(dtype);
+  Block block{.first = first, .count = std::min(kBlock / parts, shape_.count - first)};
+  const int64_t length = parts * (shape_.length - first), count = parts * block.count;
   const MatrixStrides dense{.row_stride = 1, .column_stride = length};
   const MatrixStrides dense_transposed{.row_stride = length, .column_stride = 1};
+  const MatrixStrides without_i{.row_stride = 1, .column_stride = parts * length};
   const MatrixStrides triangle{.row_stride = 1, .column_stride = count};
-  const MatrixStrides c{.row_stride = 1, .column_stride = shape_.c_leading};
+  const MatrixStrides c{.row_stride = 1, .column_stride = parts * shape_.c_leading};
   block.gram = PlainProduct(
-      dtype, {.m = count, .n = count, .k = length, .a = dense_transposed, .b = dense, .c_column_stride = count});
+      part,
+      {.m = count, .n = block.count, .k = length, .a = dense_transposed, .b = without_i, .c_column_stride = count});
   if (shape_.side == Side::kLeft) {
     // Before the block the identity's first columns have zeros where the block works.
     const int64_t others = shape_.starts_as_identity ? shape_.others - first : shape_.others;
     const MatrixStrides projected{.row_stride = 1, .column_stride = count};
     block.project = PlainProduct(
-        dtype, {.m = count, .n = others, .k = length, .a = dense_transposed, .b = c, .c_column_stride = count});
+        part, {.m = count, .n = others, .k = length, .a = dense_transposed, .b = c, .c_column_stride = count});
     block.turn = PlainProduct(
-        dtype, {.m = count, .n = others, .k = count, .a = triangle, .b = projected, .c_column_stride = count});
+        part, {.m = count, .n = others, .k = count, .a = triangle, .b = projected, .c_column_stride = count});
     block.add = PlainProduct(
-        dtype, {.m = length, .n = others, .k = count, .a = dense, .b = projected, .c_column_stride = shape_.c_leading});
+        part, {.m = length, .n = others, .k = count, .a = dense, .b = projected, .c_column_stride = c.column_stride});
     return block;
   }
   const MatrixStrides projected{.row_stride = 1, .column_stride = shape_.others};
@@ -147,5 +165,9 @@ void BlockReflectors::Apply(const T* v, const T* tau, T* c, char* scratch, Threa
 
 template void BlockReflectors::Apply(const float*, const float*, float*, char*, ThreadPool&) const;
 template void BlockReflectors::Apply(const double*, const double*, double*, char*, ThreadPool&) const;
+template void BlockReflectors::Apply(const std::complex<float>*, const std::complex<float>*, std::complex<float>*,
+                                     char*, ThreadPool&) const;
+template void BlockReflectors::Apply(const std::complex<double>*, const std::complex<double>*, std::complex<double>*,
+                                     char*, ThreadPool&) const;
 
 }  // namespace tensord::cpu

@@ -8,23 +8,24 @@
 
 namespace tensord::cpu {
 
-// Products with the orthogonal matrix Q = H_0·H_1·… of Householder reflectors as LAPACK's factorizations leave them,
-// real ones: H_i = 1 - tau_i·v·v^T, where v has zeros before element i and a one there. Blocks of reflectors become
-// 1 - V·T·V^T [Schreiber and Van Loan, A storage-efficient WY representation for products of Householder
+// Products with the unitary matrix Q = H_0·H_1·… of Householder reflectors as LAPACK's factorizations leave them:
+// H_i = 1 - tau_i·v·v^H, where v has zeros before element i and a one there. Blocks of reflectors become
+// 1 - V·T·V^H [Schreiber and Van Loan, A storage-efficient WY representation for products of Householder
 // transformations, 1989], so that nearly all work is products of matrices, which run on all threads: LAPACK's own
-// routines take narrower blocks and one thread.
+// routines take narrower blocks and one thread. The products of complex numbers are those of real matrices, where a
+// column of V is two: itself and times i.
 //
 // Immutable after construction, so thread-safe. Apply does not allocate and cannot fail.
 class BlockReflectors {
  public:
-  enum class Side { kLeft, kRight };  // C := Q·C, or C := C·Q^T
+  enum class Side { kLeft, kRight };  // C := Q·C, or, for real numbers, C := C·Q^T
   struct Shape {
     int64_t length = 0;  // of the reflectors: rows of C (left) or columns (right)
     int64_t count = 0;
     int64_t others = 0;  // the other size of C
     Side side = Side::kLeft;
-    bool transposes = false;          // Q^T·C, left only
-    bool stored_in_rows = false;      // V's columns are rows where it lies
+    bool transposes = false;          // Q^T·C of real numbers, left only
+    bool stored_in_rows = false;      // V's columns are rows where it lies, conjugated
     bool starts_as_identity = false;  // C is the first columns of the identity, left only
     // C is where V lies: columns of V become those of the identity when they have been read. Only with that.
     bool lies_in_v = false;
@@ -32,7 +33,7 @@ class BlockReflectors {
     int64_t c_leading = 0;
   };
 
-  // Whether this is the faster way: the machine has loops for the dtype, F32 or F64, and the sizes are worth it.
+  // Whether this is the faster way: the machine has loops for the dtype or its parts, and the sizes are worth it.
   static bool Suits(DType dtype, int64_t length, int64_t count);
 
   BlockReflectors() = default;
@@ -48,8 +49,8 @@ class BlockReflectors {
   struct Block {
     int64_t first = 0;
     int64_t count = 0;
-    PlainProduct gram;     // V^T·V
-    PlainProduct project;  // V^T·C, or C·V
+    PlainProduct gram;     // V^H·V
+    PlainProduct project;  // V^H·C, or C·V
     PlainProduct turn;     // -T times that, or that times -T^T
     PlainProduct add;      // C += V times that, or that times V^T
   };

@@ -3,17 +3,17 @@
 
 #include <complex>
 #include <cstdint>
-#include <optional>
 
 #include "backends/cpu/bidiagonalization.h"
+#include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/plain_product.h"
 #include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
 
-// Decompositions of one large matrix of C64 or C128, R the dtype of its parts. LAPACK's reduction leaves a real matrix
-// of two diagonals; while one thread finds its vectors, others make the unitary matrices out of the reflectors. The
+// Decompositions of one large matrix of C64 or C128, R the dtype of its parts. The reduction leaves a real matrix of
+// two diagonals; while one thread finds its vectors, others make the unitary matrices out of the reflectors. The
 // vectors of the whole are products of the two, of which one factor is real: half of the multiplications of complex
 // products, as products of real matrices on all threads.
 //
@@ -33,11 +33,11 @@ class ComplexEigh {
 
  private:
   int64_t n_;
-  std::optional<Tridiagonalization<C>> tridiagonalization_;  // else LAPACK's
+  Tridiagonalization<C> tridiagonalization_;
+  BlockReflectors reflectors_;
   PlainProduct product_;
-  int64_t work_size_ = 0;
   ScratchLayout layout_;
-  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
+  int64_t q_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
   int64_t real_vectors_ = 0, real_work_ = 0, integers_ = 0;
 };
 
@@ -58,9 +58,10 @@ class ComplexSvd {
 
   int64_t m_, n_, k_;
   int64_t u_columns_, vh_rows_;
+  int64_t column_skip_, row_skip_;  // the first rows, or columns, that reflectors leave alone
   Bidiagonalization<C> bidiagonalization_;
+  BlockReflectors q_reflectors_, p_reflectors_;
   PlainProduct left_, right_;
-  int64_t q_size_ = 0, p_size_ = 0;
   ScratchLayout layout_;
   int64_t q_ = 0, p_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0;
   int64_t real_u_ = 0, real_vh_ = 0;
