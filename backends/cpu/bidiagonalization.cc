@@ -11,7 +11,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPanelColumns = 32;
+template <typename T>
+constexpr int64_t kPanelColumns = 32 / kNumberParts<T>;
 constexpr int64_t kParts = 4;  // of a product with a vector, as tasks
 // Elements of a matrix whose product with a vector is shared.
 template <typename T>
@@ -80,7 +81,7 @@ struct Bidiagonalization<T>::Work {
 template <typename T>
 typename Bidiagonalization<T>::Panel Bidiagonalization<T>::MakePanel(int64_t first) const {
   constexpr int64_t kReals = kNumberParts<T>;
-  Panel panel{.first = first, .columns = std::min(kPanelColumns, columns_ - first)};
+  Panel panel{.first = first, .columns = std::min(kPanelColumns<T>, columns_ - first)};
   const int64_t left = rows_ - first, right = columns_ - first;  // lengths of what is from there
   const int64_t rows = left - panel.columns, columns = right - panel.columns;
   if (columns == 0) return panel;
@@ -104,20 +105,20 @@ Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
       strides_(is_upper_ ? MatrixStrides{.row_stride = 1, .column_stride = m}
                          : MatrixStrides{.row_stride = m, .column_stride = 1}) {
   int64_t product_bytes = 0;
-  for (int64_t first = 0; first < columns_; first += kPanelColumns) {
+  for (int64_t first = 0; first < columns_; first += kPanelColumns<T>) {
     panels_.push_back(MakePanel(first));
     product_bytes = std::max(product_bytes, panels_.back().update.scratch_bytes());
   }
-  from_left_ = layout_.Add<T>(rows_ * 2 * kPanelColumns);
-  from_right_ = layout_.Add<T>(columns_ * 2 * kPanelColumns);
+  from_left_ = layout_.Add<T>(rows_ * 2 * kPanelColumns<T>);
+  from_right_ = layout_.Add<T>(columns_ * 2 * kPanelColumns<T>);
   line_ = layout_.Add<T>(rows_);
   parts_ = layout_.Add<T>(kParts * rows_);
-  projected_ = layout_.Add<T>(2 * kPanelColumns);
+  projected_ = layout_.Add<T>(2 * kPanelColumns<T>);
   products_ = layout_.Add<char>(product_bytes);
   if (!lapack::kIsComplex<T>) return;
   conjugated_ = layout_.Add<T>(rows_);
-  with_i_ = layout_.Add<T>(m * 4 * kPanelColumns);
-  apart_ = layout_.Add<T>(n * 2 * kPanelColumns);
+  with_i_ = layout_.Add<T>(m * 4 * kPanelColumns<T>);
+  apart_ = layout_.Add<T>(n * 2 * kPanelColumns<T>);
 }
 
 template <typename T>
