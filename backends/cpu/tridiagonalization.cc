@@ -68,13 +68,13 @@ void Tridiagonalization<T>::Multiply(int64_t first, const T* a, const T* v, T* p
   const T* const corner = a + first * (n_ + 1);
   if (rows < kShared<T>) {
     std::fill_n(w, rows, T(0));
-    return loops_.add_hermitian(rows, 0, rows, corner, n_, v, w);
+    return loops_.add_hermitian(rows, 0, rows, corner, corner - a, n_, v, w);
   }
   pool.ParallelFor(kParts, [&](int64_t part) {
     const int64_t begin = PartBegin(rows, part);
     T* const into = parts + part * n_;
     std::fill(into + begin, into + rows, T(0));
-    loops_.add_hermitian(rows, begin, PartBegin(rows, part + 1), corner, n_, v, into);
+    loops_.add_hermitian(rows, begin, PartBegin(rows, part + 1), corner, corner - a, n_, v, into);
   });
   std::copy_n(parts, rows, w);
   for (int64_t part = 1; part < kParts; ++part) {

@@ -28,7 +28,7 @@ class Tridiagonalization {
   explicit Tridiagonalization(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
   // As LAPACK's sytrd and hetrd leave them: reflectors below the diagonal, of which the ones are not stored, n - 1 of
-  // `beside` and `tau`. What is above the diagonal is undefined afterwards.
+  // `beside` and `tau`. What is above the diagonal is undefined afterwards. `a` is aligned to 64, or products are slower.
   void Run(T* a, R* diagonal, R* beside, T* tau, char* scratch, ThreadPool& pool) const;
 
  private:

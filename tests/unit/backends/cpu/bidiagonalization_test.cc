@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/lapack.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord::cpu {
 namespace {
@@ -105,6 +106,13 @@ TYPED_TEST(BidiagonalizationTest, GivesTheMatrixBack) {
       if (more > 0) ExpectReduces(RandomMatrix<TypeParam>(n, n + more), n, n + more);
     }
   }
+}
+
+TYPED_TEST(BidiagonalizationTest, OnEachInstructionSet) {
+  ForEachInstructionSet([](const char*) {
+    ExpectReduces(RandomMatrix<TypeParam>(129, 100), 129, 100);
+    ExpectReduces(RandomMatrix<TypeParam>(100, 129), 100, 129);
+  });
 }
 
 // A column or a row that has nothing to reflect has a tau of zero.

@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/lapack.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/instruction_sets.h"
 
 namespace tensord::cpu {
 namespace {
@@ -113,6 +114,13 @@ TYPED_TEST(TridiagonalizationTest, GivesTheMatrixBack) {
   for (const int64_t n : {32, 33, 64, 65, 127, 128, 129, 130, 160, 161, 257, 300}) {
     if (Tridiagonalization<TypeParam>::Suits(n)) ExpectReduces(RandomMatrix<TypeParam>(n), n);
   }
+}
+
+TYPED_TEST(TridiagonalizationTest, OnEachInstructionSet) {
+  constexpr int64_t kSize = 129;
+  ForEachInstructionSet([](const char*) {
+    if (Tridiagonalization<TypeParam>::Suits(kSize)) ExpectReduces(RandomMatrix<TypeParam>(kSize), kSize);
+  });
 }
 
 // A column that has nothing to reflect has a tau of zero.
