@@ -25,23 +25,33 @@ void AddProduct(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T
   BlasMatrixVector(kDTypeOf<T>, m, k, strides, /*conjugates=*/false, /*accumulates=*/true, a, x, x_step, y, 1);
 }
 
+// A matrix with dense columns, or dense rows, of what is reduced, which begins `offset` elements before it.
+template <typename T>
+struct Rest {
+  int64_t m, k;
+  const T* a;
+  int64_t offset;
+  MatrixStrides strides;
+};
+
 // y = A·x. The parts that are tasks lie apart in memory: columns or rows, whichever are dense.
 template <typename T>
-void Product(int64_t m, int64_t k, const T* a, MatrixStrides strides, const T* x, T* y, T* parts, ThreadPool& pool) {
-  const auto part = [&](int64_t begin, int64_t end, bool of_rows, T* into) {
-    const int64_t step = of_rows ? strides.row_stride : strides.column_stride;
-    BlasMatrixVector(kDTypeOf<T>, of_rows ? end - begin : m, of_rows ? k : end - begin, strides, false, false,
-                     a + begin * step, of_rows ? x : x + begin, 1, into, 1);
+void Product(const ReductionLoops<T>& loops, const Rest<T>& rest, const T* x, T* y, T* parts, ThreadPool& pool) {
+  const bool rows_are_dense = rest.strides.row_stride != 1;
+  const int64_t m = rest.m, leading = rows_are_dense ? rest.strides.row_stride : rest.strides.column_stride;
+  const int64_t lines = rows_are_dense ? m : rest.k;
+  const int64_t block = m * rest.k < kShared<T> ? lines : (lines + kParts - 1) / kParts;
+  const auto part = [&](int64_t begin, int64_t end) {
+    const T* const a = rest.a + begin * leading;
+    const int64_t offset = rest.offset + begin * leading;
+    if (rows_are_dense) return loops.multiply_transposed(rest.k, end - begin, a, offset, leading, x, y + begin);
+    T* const into = begin == 0 ? y : parts + begin / block * m;
+    std::fill_n(into, m, T(0));
+    loops.add_product(m, end - begin, a, offset, leading, x + begin, into);
   };
-  const bool rows_are_dense = strides.row_stride != 1;
-  if (m * k < kShared<T>) return part(0, m, true, y);
-  const int64_t lines = rows_are_dense ? m : k;
-  const int64_t block = (lines + kParts - 1) / kParts;
-  pool.ParallelForBlocks(lines, block, [&](int64_t begin, int64_t end) {
-    part(begin, end, rows_are_dense, rows_are_dense ? y + begin : parts + begin / block * m);
-  });
+  if (block == lines) return part(0, lines);
+  pool.ParallelForBlocks(lines, block, part);
   if (rows_are_dense) return;
-  std::copy_n(parts, m, y);
   for (int64_t begin = block; begin < lines; begin += block) {
     const T* const more = parts + begin / block * m;
     for (int64_t i = 0; i < m; ++i) y[i] += more[i];
@@ -64,6 +74,7 @@ const T* Conjugates(const T* x, int64_t count, T* into) {
 // conjugates, 1 - tau·conj(u)·u^T, where m >= n; where the matrix is taken as its transpose, those of its columns are.
 template <typename T>
 struct Bidiagonalization<T>::Work {
+  const T* matrix;
   T* from_left;
   T* from_right;
   int64_t rows;  // of from_left
@@ -99,7 +110,8 @@ typename Bidiagonalization<T>::Panel Bidiagonalization<T>::MakePanel(int64_t fir
 
 template <typename T>
 Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
-    : is_upper_(m >= n),
+    : loops_(GetReductionLoops<T>()),
+      is_upper_(m >= n),
       rows_(std::max(m, n)),
       columns_(std::min(m, n)),
       strides_(is_upper_ ? MatrixStrides{.row_stride = 1, .column_stride = m}
@@ -147,9 +159,13 @@ void Bidiagonalization<T>::ReduceColumn(const Panel& panel, int64_t i, T* a, con
   T* const y = work.from_right + known * work.columns + i + 1;
   if (columns == 0) return;
   const T* const conjugates = Conjugates(v + i, rows, work.conjugated);
-  Product(columns, rows, corner + strides_.column_stride,
-          {.row_stride = strides_.column_stride, .column_stride = strides_.row_stride}, conjugates, y, work.parts,
-          pool);
+  Product(loops_,
+          {.m = columns,
+           .k = rows,
+           .a = corner + strides_.column_stride,
+           .offset = corner + strides_.column_stride - work.matrix,
+           .strides = {.row_stride = strides_.column_stride, .column_stride = strides_.row_stride}},
+          conjugates, y, work.parts, pool);
   std::fill_n(work.projected, known, T(0));
   AddProduct(known, rows, work.from_left + i, left_transposed, conjugates, 1, work.projected);
   AddProduct(columns, known, work.from_right + i + 1, right, work.projected, 1, y);
@@ -181,7 +197,13 @@ void Bidiagonalization<T>::ReduceRow(const Panel& panel, int64_t i, T* a, const 
   std::copy_n(work.line + 1, columns - 1, u + i + 2);
   T* const x = work.from_left + known * work.rows + i + 1;
   const T* const conjugates = Conjugates(u + i + 1, columns, work.conjugated);
-  Product(rows, columns, first + strides_.row_stride, strides_, conjugates, x, work.parts, pool);
+  Product(loops_,
+          {.m = rows,
+           .k = columns,
+           .a = first + strides_.row_stride,
+           .offset = first + strides_.row_stride - work.matrix,
+           .strides = strides_},
+          conjugates, x, work.parts, pool);
   std::fill_n(work.projected, known, T(0));
   AddProduct(known, columns, work.from_right + i + 1, right_transposed, conjugates, 1, work.projected);
   AddProduct(rows, known, work.from_left + i + 1, left, work.projected, 1, x);
@@ -218,7 +240,8 @@ template <typename T>
 void Bidiagonalization<T>::Run(T* a, R* diagonal, R* beside, T* column_tau, T* row_tau, char* scratch,
                                ThreadPool& pool) const {
   const auto at = [&](int64_t place) { return reinterpret_cast<T*>(scratch + place); };
-  Work work{.from_left = at(from_left_),
+  Work work{.matrix = a,
+            .from_left = at(from_left_),
             .from_right = at(from_right_),
             .rows = 0,
             .columns = 0,

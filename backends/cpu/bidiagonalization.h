@@ -8,6 +8,7 @@
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/plain_product.h"
+#include "backends/cpu/reduction_loops.h"
 
 namespace tensord::cpu {
 
@@ -30,7 +31,8 @@ class Bidiagonalization {
   Bidiagonalization(int64_t m, int64_t n);
 
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // `a` is dense. `diagonal` and the two tau have min(m, n) elements, `beside` one fewer. `scratch` is aligned to 64.
+  // `a` is dense. `diagonal` and the two tau have min(m, n) elements, `beside` one fewer. `scratch` is aligned to 64,
+  // and `a`, or products are slower.
   void Run(T* a, R* diagonal, R* beside, T* column_tau, T* row_tau, char* scratch, ThreadPool& pool) const;
 
  private:
@@ -47,6 +49,7 @@ class Bidiagonalization {
   void ReduceRow(const Panel& panel, int64_t i, T* a, const Work& work, ThreadPool& pool) const;
   void Update(const Panel& panel, T* a, const Work& work, char* scratch, ThreadPool& pool) const;
 
+  ReductionLoops<T> loops_{};
   bool is_upper_ = true;
   // Of the matrix with at least as many rows as columns: the given one or its transpose.
   int64_t rows_ = 0, columns_ = 0;

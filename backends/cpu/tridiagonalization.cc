@@ -54,7 +54,7 @@ bool Tridiagonalization<T>::Suits(int64_t n) {
 
 template <typename T>
 Tridiagonalization<T>::Tridiagonalization(int64_t n)
-    : n_(n), tiles_(GetGemmTiles(kDTypeOf<R>)), loops_(GetHermitianLoops<T>()) {
+    : n_(n), tiles_(GetGemmTiles(kDTypeOf<R>)), loops_(GetReductionLoops<T>()) {
   factors_ = layout_.Add<T>(n * kUpdatePanelColumns);
   line_ = layout_.Add<T>(2 * kPanelColumns<T>);
   parts_ = layout_.Add<T>(kParts * n);

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "backends/cpu/gemm_tiles.h"
-#include "backends/cpu/hermitian_loops.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/reduction_loops.h"
 
 namespace tensord::cpu {
 
@@ -28,7 +28,8 @@ class Tridiagonalization {
   explicit Tridiagonalization(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
   // As LAPACK's sytrd and hetrd leave them: reflectors below the diagonal, of which the ones are not stored, n - 1 of
-  // `beside` and `tau`. What is above the diagonal is undefined afterwards. `a` is aligned to 64, or products are slower.
+  // `beside` and `tau`. What is above the diagonal is undefined afterwards. `a` is aligned to 64, or products are
+  // slower.
   void Run(T* a, R* diagonal, R* beside, T* tau, char* scratch, ThreadPool& pool) const;
 
  private:
@@ -48,7 +49,7 @@ class Tridiagonalization {
 
   int64_t n_;
   GemmTiles tiles_;
-  HermitianLoops<T> loops_;
+  ReductionLoops<T> loops_;
   ScratchLayout layout_;
   int64_t factors_ = 0, line_ = 0, parts_ = 0, projected_ = 0;
 };
