@@ -240,7 +240,10 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
   grpc::ClientContext context;
   PrepareContext(options_, deadline, &context);
   grpc::ByteBuffer response;
-  const grpc::Status status = CallWithBytes(stubs_->generic, context, kExecuteMethod, *message, &response);
+  grpc::Status status;
+  stubs_->uploads.Call(message->Length(), stubs_->generic, [&](grpc::GenericStub& stub) {
+    status = CallWithBytes(stub, context, kExecuteMethod, *message, &response);
+  });
   absl::StatusOr<ExecuteAnswer> answer;
   if (status.ok()) {
     answer = DecodeExecuteResponse(response, options.order, plans, shared.spaces());

@@ -16,6 +16,8 @@ namespace {
 
 // That much is under way while the server reads. The kernel gives what it allows.
 constexpr int kSocketBytes = 1 << 20;
+// From here on a connection, if it has to be made, costs less than it saves.
+constexpr size_t kLargeBytes = size_t{8} << 20;
 
 // Empty: the target is no path of a unix socket, or one that gRPC would decode first.
 std::string PathOf(absl::string_view target) {
@@ -62,9 +64,11 @@ void UploadConnection::Connect() {
   stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomInsecureChannelFromFd(path_, connected, arguments));
 }
 
-void UploadConnection::Call(grpc::GenericStub& otherwise, absl::FunctionRef<void(grpc::GenericStub&)> call) {
+void UploadConnection::Call(size_t bytes, grpc::GenericStub& otherwise,
+                            absl::FunctionRef<void(grpc::GenericStub&)> call) {
+  if (path_.empty() || bytes < kLargeBytes) return call(otherwise);
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (path_.empty() || !lock.owns_lock()) return call(otherwise);
+  if (!lock.owns_lock()) return call(otherwise);
   if (!IsThere()) Connect();
   call(stub_ == nullptr ? otherwise : *stub_);
 }

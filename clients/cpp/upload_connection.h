@@ -1,6 +1,7 @@
 #ifndef TENSORD_CLIENTS_CPP_UPLOAD_CONNECTION_H_
 #define TENSORD_CLIENTS_CPP_UPLOAD_CONNECTION_H_
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,8 +26,9 @@ class UploadConnection {
   UploadConnection(const UploadConnection&) = delete;
   UploadConnection& operator=(const UploadConnection&) = delete;
 
-  // Makes the call, once: by the connection where nobody else does and the server takes it, else by `otherwise`.
-  void Call(grpc::GenericStub& otherwise, absl::FunctionRef<void(grpc::GenericStub&)> call);
+  // Makes a call that sends so many bytes, once: by the connection where that is much, nobody else does and the server
+  // takes it, else by `otherwise`.
+  void Call(size_t bytes, grpc::GenericStub& otherwise, absl::FunctionRef<void(grpc::GenericStub&)> call);
 
  private:
   bool IsThere() const;

@@ -27,7 +27,7 @@
 #include "clients/cpp/execute_wire.h"
 #include "engine/base/allocator_tuning.h"
 #include "server/rpc/shared_slice.h"
-#include "tensord/v1/compute.grpc.pb.h"
+#include "tensord/v1/compute.pb.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
 #include "tests/bench/s4/measured_servers.h"
@@ -107,8 +107,6 @@ Contestant RawDownload(const std::shared_ptr<grpc::Channel>& channel, size_t siz
 
 // A client of the server, and a tensor on both sides.
 struct Ours {
-  std::shared_ptr<grpc::GenericStub> stub;
-  std::unique_ptr<v1::Compute::Stub> compute;
   std::string session;
   client::HostTensor tensor;
   std::string take, give;  // fingerprints: of what answers with the first element, and with all
@@ -149,33 +147,26 @@ v1::Graph SumOf(int64_t elements) {
   return graph;
 }
 
-std::string Compile(const std::shared_ptr<grpc::Channel>& channel, const v1::Graph& graph) {
-  grpc::ClientContext context;
-  v1::CompileRequest request;
-  *request.mutable_graph() = graph;
-  v1::CompileResponse response;
-  const grpc::Status status = v1::Compute::NewStub(channel)->Compile(&context, request, &response);
-  if (!status.ok()) Die("the graph was refused: " + status.error_message());
-  return response.program().fingerprint();
+std::string Compile(client::Client& client, const v1::Graph& graph) {
+  const auto compiled = client.Compile(graph);
+  if (!compiled.ok()) Die("the graph was refused: " + compiled.status().ToString());
+  return compiled->program().fingerprint();
 }
 
 Ours Connect(const std::string& address, const std::shared_ptr<std::string>& bytes) {
   Ours ours;
-  const auto channel = Dial(address);
-  ours.stub = std::make_shared<grpc::GenericStub>(channel);
-  ours.compute = v1::Compute::NewStub(channel);
   const int64_t elements = static_cast<int64_t>(bytes->size() / sizeof(float));
   ours.tensor = *client::HostTensor::FromBuffer(client::DType::kF32, {elements}, client::MemoryOrder::kColumnMajor,
                                                 std::shared_ptr<const char>(bytes, bytes->data()), bytes->size());
-  ours.take = Compile(channel, GraphOf(elements, /*whole=*/false));
-  ours.give = Compile(channel, GraphOf(elements, /*whole=*/true));
-  ours.sum = Compile(channel, SumOf(elements));
   auto by_messages = client::Client::Connect({.target = address});
   if (!by_messages.ok()) Die(by_messages.status().ToString());
   ours.by_messages = *std::move(by_messages);
   auto client = client::Client::Connect({.target = address, .shared_memory = true});
   if (!client.ok() || (*client)->shared_memory() == nullptr) Die("there is no shared memory");
   ours.client = *std::move(client);
+  ours.take = Compile(*ours.client, GraphOf(elements, /*whole=*/false));
+  ours.give = Compile(*ours.client, GraphOf(elements, /*whole=*/true));
+  ours.sum = Compile(*ours.client, SumOf(elements));
   const auto session = ours.client->OpenSession();
   if (!session.ok()) Die(session.status().ToString());
   ours.session = session->id();
@@ -187,29 +178,22 @@ Ours Connect(const std::string& address, const std::shared_ptr<std::string>& byt
   return ours;
 }
 
+bool Check(const absl::Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "S4: %s\n", std::string(status.message()).c_str());
+  return status.ok();
+}
+
 bool Put(Ours& ours, const std::string& handle) {
-  const absl::Status sent = ours.by_messages->PutTensor(ours.session, handle, ours.tensor);
-  if (!sent.ok()) std::fprintf(stderr, "S4: %s\n", std::string(sent.message()).c_str());
-  return sent.ok();
+  return Check(ours.by_messages->PutTensor(ours.session, handle, ours.tensor));
 }
 
 Contestant ExecuteUpload(Ours& ours) {
-  return {"execute", [&ours] {
-            v1::ExecuteRequest request;
-            request.set_fingerprint(ours.take);
-            const auto message = client::EncodeExecuteRequest(request, {ours.tensor});
-            grpc::ByteBuffer response;
-            return message.ok() && CallBytes(*ours.stub, *message, &response);
-          }};
+  return {"execute", [&ours] { return Check(ours.by_messages->Execute(ours.take, {&ours.tensor, 1}).status()); }};
 }
 
 // The same answer, from the sum of a tensor that lies in shared memory, or is copied there first.
 Contestant SharedUpload(Ours& ours, const std::string& name, const client::HostTensor& tensor) {
-  return {name, [&ours, &tensor] {
-            const auto result = ours.client->Execute(ours.sum, {&tensor, 1});
-            if (!result.ok()) std::fprintf(stderr, "S4: %s\n", std::string(result.status().message()).c_str());
-            return result.ok();
-          }};
+  return {name, [&ours, &tensor] { return Check(ours.client->Execute(ours.sum, {&tensor, 1}).status()); }};
 }
 
 // All of a tensor that lies in shared memory, as a result that does too: a copy each way.
@@ -225,12 +209,8 @@ Contestant SharedDownload(Ours& ours) {
 // What an upload before left there.
 std::function<void()> DeleteUpload(Ours& ours) {
   return [&ours] {
-    v1::DeleteTensorsRequest request;
-    request.set_session(ours.session);
-    request.add_handles("up");
-    grpc::ClientContext context;
-    v1::DeleteTensorsResponse response;
-    if (!ours.compute->DeleteTensors(&context, request, &response).ok()) Die("the tensor cannot be deleted");
+    const std::string handle = "up";
+    if (!Check(ours.client->DeleteTensors(ours.session, {&handle, 1}).status())) Die("the tensor cannot be deleted");
   };
 }
 
@@ -245,16 +225,12 @@ Contestant SharedPutUpload(Ours& ours, const std::string& name, const client::Ho
 }
 
 Contestant ExecuteDownload(Ours& ours) {
-  return {"execute", [&ours] {
-            v1::ExecuteRequest request;
-            request.set_fingerprint(ours.give);
-            request.add_arguments()->set_handle("down");
-            request.set_session(ours.session);
-            const auto message = client::EncodeExecuteRequest(request, {});
-            grpc::ByteBuffer response;
-            if (!message.ok() || !CallBytes(*ours.stub, *message, &response)) return false;
-            const auto reply = client::DecodeExecuteResponse(response, client::MemoryOrder::kColumnMajor);
-            return reply.ok() && reply->outputs.at(0).tensor->size_bytes() == ours.tensor.size_bytes();
+  client::ExecuteCall call{
+      .fingerprint = ours.give, .arguments = {client::Argument::Handle("down")}, .session = ours.session};
+  call.options.order = client::MemoryOrder::kColumnMajor;
+  return {"execute", [&ours, call] {
+            const auto answer = ours.by_messages->Execute(call);
+            return answer.ok() && answer->outputs.at(0).tensor->size_bytes() == ours.tensor.size_bytes();
           }};
 }
 

@@ -17,10 +17,12 @@ namespace {
 
 class UploadConnectionTest : public ::testing::Test {
  protected:
+  static constexpr size_t kLarge = size_t{8} << 20;
+
   // Whether a call goes by a connection of its own.
-  bool Serves(UploadConnection& connection) {
+  bool Serves(UploadConnection& connection, size_t bytes = kLarge) {
     bool serves = false;
-    connection.Call(ordinary_, [&](grpc::GenericStub& stub) { serves = &stub != &ordinary_; });
+    connection.Call(bytes, ordinary_, [&](grpc::GenericStub& stub) { serves = &stub != &ordinary_; });
     return serves;
   }
 
@@ -43,9 +45,10 @@ TEST_F(UploadConnectionTest, ServesUnixSocketsWithAPath) {
   }
 }
 
-TEST_F(UploadConnectionTest, ServesOneAtATime) {
+TEST_F(UploadConnectionTest, ServesOneLargeCallAtATime) {
   UploadConnection connection(server_.target());
-  connection.Call(ordinary_, [&](grpc::GenericStub&) {
+  EXPECT_FALSE(Serves(connection, kLarge - 1));
+  connection.Call(kLarge, ordinary_, [&](grpc::GenericStub&) {
     EXPECT_FALSE(std::async(std::launch::async, [&] { return Serves(connection); }).get());
   });
   EXPECT_TRUE(Serves(connection));
