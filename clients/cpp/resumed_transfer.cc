@@ -1,10 +1,12 @@
 #include "clients/cpp/resumed_transfer.h"
 
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/retry_backoff.h"
@@ -16,8 +18,8 @@ namespace {
 
 constexpr absl::Duration kCleanUp = absl::Seconds(1);
 
-// From here on a connection of its own, if it has to be made, costs less than it saves.
-constexpr size_t kLargeBytes = size_t{8} << 20;
+// Of an upload: bytes that another one left under the handle are not gone on with.
+uint64_t NewId() { return absl::Uniform<uint64_t>(absl::IntervalClosed, absl::BitGen(), 1, UINT64_MAX); }
 
 // False: there is to be no other attempt.
 bool Pause(RetryBackoff& backoff, absl::Time deadline) {
@@ -37,7 +39,9 @@ class Upload {
         deadline_(deadline),
         header_(std::move(header)),
         tensor_(tensor),
-        was_sent_(was_sent) {}
+        was_sent_(was_sent) {
+    header_.set_upload_id(NewId());
+  }
 
   absl::Status Run() {
     const size_t size = tensor_.size_bytes();
@@ -67,12 +71,8 @@ class Upload {
     const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
     header_.set_resumable(true);
     SentTensor sent;
-    const auto send = [&](grpc::GenericStub& stub) { sent = SendTensor(stub, *context, header_, tensor_, begin, end); };
-    if (end - begin < kLargeBytes) {
-      send(stub_);
-    } else {
-      large_.Call(stub_, send);
-    }
+    large_.Call(end - begin, stub_,
+                [&](grpc::GenericStub& stub) { sent = SendTensor(stub, *context, header_, tensor_, begin, end); });
     return sent;
   }
 

@@ -28,7 +28,8 @@ absl::Status TensorGathering::Begin(const v1::GetTensorResponse::Header& header)
   const MemoryOrder order =
       header.order() == v1::MEMORY_ORDER_ROW_MAJOR ? MemoryOrder::kRowMajor : MemoryOrder::kColumnMajor;
   if (has_begun_) {
-    if (dtype == dtype_ && shape == shape_ && order == order_) return absl::OkStatus();
+    const bool is_same = dtype == dtype_ && shape == shape_ && order == order_ && header.version() == version_;
+    if (is_same) return absl::OkStatus();
     return absl::AbortedError("the tensor became another one while it was downloaded");
   }
   uint64_t size = static_cast<uint64_t>(SizeInBytes(dtype));
@@ -46,6 +47,7 @@ absl::Status TensorGathering::Begin(const v1::GetTensorResponse::Header& header)
   dtype_ = dtype;
   shape_ = std::move(shape);
   order_ = order;
+  version_ = header.version();
   size_ = size;
   has_begun_ = true;
   return absl::OkStatus();

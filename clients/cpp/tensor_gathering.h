@@ -47,6 +47,7 @@ class TensorGathering {
   DType dtype_ = DType::kF32;
   Shape shape_;
   MemoryOrder order_ = MemoryOrder::kColumnMajor;
+  uint64_t version_ = 0;
   std::shared_ptr<char> bytes_;
   uint64_t size_ = 0;
   uint64_t arrived_ = 0;

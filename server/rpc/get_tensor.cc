@@ -26,12 +26,14 @@ namespace tensord::server {
 namespace {
 
 // `shared`: where the data is, or null.
-grpc::ByteBuffer EncodeHeader(const ResidentType& type, const v1::SharedSpace* shared) {
+grpc::ByteBuffer EncodeHeader(const ResidentTensor& tensor, const v1::SharedSpace* shared) {
+  const ResidentType& type = tensor.type;
   v1::GetTensorResponse message;
   v1::GetTensorResponse::Header* header = message.mutable_header();
   header->set_dtype(codec::EncodeDType(type.type.dtype));
   header->mutable_shape()->Assign(type.type.shape.begin(), type.type.shape.end());
   header->set_order(static_cast<v1::MemoryOrder>(type.order));
+  header->set_version(tensor.version);
   if (shared != nullptr) *header->mutable_shared() = *shared;
   const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
@@ -146,7 +148,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void WriteNext() {
     session_->Renew();
     if (!written_) {
-      message_ = EncodeHeader(tensor_.type, request_.has_shared() ? &request_.shared() : nullptr);
+      message_ = EncodeHeader(tensor_, request_.has_shared() ? &request_.shared() : nullptr);
     } else {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
       const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;

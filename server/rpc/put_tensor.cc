@@ -106,7 +106,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     is_bool_ = tensor.type.dtype == DType::kBool;
     is_resumable_ = header.resumable();
     const ResidentType type = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
-    ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend()));
+    ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend(), header.upload_id()));
     session_ = std::move(session);
     return header.has_shared() ? TakeShared(shared) : absl::OkStatus();
   }

@@ -26,6 +26,7 @@ struct ResidentType {
 struct ResidentTensor {
   ResidentType type;
   std::shared_ptr<const void> bytes;
+  uint64_t version = 0;  // no other tensor's, also under the same handle
 };
 
 // The memory of a resident tensor, with what it is charged as. Several handles may name it: those of a result that is

@@ -182,8 +182,8 @@ void Session::PoisonLocked(const HandleRequest& request, const absl::Status& cau
   }
 }
 
-absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, const ResidentType& type,
-                                                  Backend* backend) {
+absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, const ResidentType& type, Backend* backend,
+                                                  uint64_t id) {
   TensorUpload upload;
   upload.session_ = shared_from_this();
   upload.handle_ = handle;
@@ -198,7 +198,7 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
         return Refuse(Refusal::kHandleDuplicate, absl::StrCat("\"", PrintableName(handle), "\" is being uploaded as ",
                                                               ToString(begun.type), " in another form than this"));
       }
-      const auto taken = found->second->TakeWriter();
+      const auto taken = found->second->TakeWriter(id);
       if (!taken.has_value()) return IncompleteHandle(handle, "is being uploaded by another call");
       upload.slot_ = found->second;
       upload.memory_ = taken->memory;
@@ -208,7 +208,7 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
     }
     RETURN_IF_ERROR(CheckFree(handle));
     RETURN_IF_ERROR(CheckRoom(1));
-    upload.slot_ = TensorSlot::ForUpload(type);
+    upload.slot_ = TensorSlot::ForUpload(type, id);
     table_.emplace(handle, upload.slot_);
   }
   // Not under the lock: the device may take its time.

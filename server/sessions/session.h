@@ -70,10 +70,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // For a request that is refused before it claims anything: its results are poisoned.
   void Poison(const HandleRequest& request, const absl::Status& cause);
 
-  // Begins an upload, or goes on with one of the same type that was broken off. Its bytes are charged before they are
+  // Begins an upload, or goes on with one of the same type, and the same id of its client's (0: any), that was broken
+  // off; of one with another id nothing counts. Its bytes are charged before they are
   // allocated. NAME_INVALID, HANDLE_DUPLICATE where there is another tensor, HANDLE_INCOMPLETE where somebody else is
   // still writing it, LIMIT_EXCEEDED, OUT_OF_MEMORY.
-  absl::StatusOr<TensorUpload> StartUpload(const std::string& handle, const ResidentType& type, Backend* backend);
+  absl::StatusOr<TensorUpload> StartUpload(const std::string& handle, const ResidentType& type, Backend* backend,
+                                           uint64_t id = 0);
   // How much of an upload has arrived: all, where it is complete. HANDLE_UNKNOWN.
   absl::StatusOr<int64_t> ArrivedBytes(absl::string_view handle) const;
 

@@ -1,8 +1,20 @@
 #include "server/sessions/tensor_slot.h"
 
+#include <atomic>
 #include <utility>
 
 namespace tensord::server {
+namespace {
+
+uint64_t NextVersion() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+TensorSlot::TensorSlot(State state, ResidentType type, uint64_t upload_id)
+    : version_(NextVersion()), state_(state), type_(std::move(type)), upload_{.id = upload_id} {}
 
 TensorSlot::State TensorSlot::state() const {
   MutexLock lock(&mutex_);
@@ -22,7 +34,7 @@ absl::Status TensorSlot::cause() const {
 std::optional<ResidentTensor> TensorSlot::Read() const {
   MutexLock lock(&mutex_);
   if (state_ != State::kReady) return std::nullopt;
-  return ResidentTensor{.type = type_, .bytes = ResidentMemory::Read(memory_)};
+  return ResidentTensor{.type = type_, .bytes = ResidentMemory::Read(memory_), .version = version_};
 }
 
 std::shared_ptr<ResidentMemory> TensorSlot::memory() const {
@@ -76,10 +88,14 @@ void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes) 
   upload_.bytes = bytes;
 }
 
-std::optional<TensorSlot::Upload> TensorSlot::TakeWriter() {
+std::optional<TensorSlot::Upload> TensorSlot::TakeWriter(uint64_t id) {
   MutexLock lock(&mutex_);
   if (state_ != State::kUploading || upload_.has_writer) return std::nullopt;
   upload_.has_writer = true;
+  if (id != 0 && id != upload_.id) {
+    upload_.id = id;
+    upload_.arrived = 0;
+  }
   return upload_;
 }
 

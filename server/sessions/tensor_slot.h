@@ -32,16 +32,17 @@ class TensorSlot {
     std::shared_ptr<ResidentMemory> memory;
     char* bytes = nullptr;  // in `memory`; null until that is allocated
     int64_t arrived = 0;
+    uint64_t id = 0;  // the client's, of what has arrived
     bool has_writer = true;
   };
 
   static std::shared_ptr<TensorSlot> Promise() {
     return std::make_shared<TensorSlot>(State::kPromised, ResidentType());
   }
-  static std::shared_ptr<TensorSlot> ForUpload(ResidentType type) {
-    return std::make_shared<TensorSlot>(State::kUploading, std::move(type));
+  static std::shared_ptr<TensorSlot> ForUpload(ResidentType type, uint64_t id) {
+    return std::make_shared<TensorSlot>(State::kUploading, std::move(type), id);
   }
-  TensorSlot(State state, ResidentType type) : state_(state), type_(std::move(type)) {}
+  TensorSlot(State state, ResidentType type, uint64_t upload_id = 0);
 
   State state() const;
   // Of one that is ready or being uploaded.
@@ -67,8 +68,9 @@ class TensorSlot {
 
   // ---- Uploads ----
   void SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes);
-  // Nothing where there is a writer already. At most one at a time.
-  std::optional<Upload> TakeWriter();
+  // Nothing where there is a writer already. At most one at a time. What came with another id counts as not arrived; 0
+  // takes any.
+  std::optional<Upload> TakeWriter(uint64_t id);
   void ReturnWriter();
   void SetArrived(int64_t bytes);
   int64_t arrived() const;
@@ -77,6 +79,7 @@ class TensorSlot {
  private:
   Waiters Settle(State state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const uint64_t version_;  // no other slot's
   mutable Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_);
   ResidentType type_ ABSL_GUARDED_BY(mutex_);

@@ -144,6 +144,27 @@ class LostMessages(unittest.TestCase):
             client.explain("f" * 64)
 
 
+class UploadId(unittest.TestCase):
+    def test_is_that_of_all_calls_of_an_upload_and_of_no_other(self):
+        header, data = transfer.put_header("s", "t", np.zeros(1), dtypes.as_dtype("float64"))
+        ids, answers = [], []
+
+        def call(messages, timeout):
+            ids.append(contract.PutTensorRequest.FromString(next(messages)).header.upload_id)
+            list(messages)
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return contract.PutTensorResponse(byte_count=answer).SerializeToString()
+
+        with unittest.mock.patch.object(resumed, "FIRST_PAUSE", 0.001):
+            for _ in range(2):
+                answers[:] = [td.Unavailable("broken"), 0, 8]
+                resumed.upload(call, None, header, data, 60)
+        self.assertTrue(all(ids))
+        self.assertEqual((len(set(ids[:3])), len(set(ids[3:])), len(set(ids))), (1, 1, 2))
+
+
 class CleanUp(unittest.TestCase):
     def test_goes_on_until_the_server_has_noticed_that_the_upload_is_over(self):
         incomplete = td.FailedPrecondition("is being uploaded by another call", reason="HANDLE_INCOMPLETE")

@@ -43,7 +43,7 @@ def is_broken(failure):
 def upload(call, fetch, header, data, timeout, was_sent=False):
     """Uploads bytes under a handle. call(messages, timeout): a call of PutTensor; fetch: of GetTensor, as in
     download. was_sent: by a call before, all of it, whose answer never came."""
-    header.resumable = True
+    header.resumable, header.upload_id = True, random.randrange(1, 1 << 64)  # what another upload left is not gone on with
     attempts = _Attempts(timeout)
     begin, asks = 0, False
     while True:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -331,6 +332,41 @@ TEST_F(TensorStreamTest, ABrokenUploadGoesOn) {
   ASSERT_TRUE(rest.Finish().ok());
   EXPECT_EQ(rest.response().byte_count(), 4 * kMiB);
   EXPECT_TRUE(BytesOf("t") == bytes);
+}
+
+TEST_F(TensorStreamTest, WhatAnotherUploadLeftIsNotGoneOnWith) {
+  Put header = ResumableBytes("t", 2000);
+  header.mutable_header()->set_upload_id(1);
+  const auto arrived_after = [&](const std::string& bytes) {
+    Upload upload(server_);
+    upload.Send(header);
+    if (!bytes.empty()) upload.Send(ChunkOf(0, bytes));
+    EXPECT_TRUE(upload.Finish().ok());
+    return upload.response().byte_count();
+  };
+  EXPECT_EQ(arrived_after(std::string(1000, 'x')), 1000);
+  EXPECT_EQ(arrived_after(""), 1000);
+  header.mutable_header()->set_upload_id(2);
+  EXPECT_EQ(arrived_after(""), 0);
+  ExpectRefused({header, ChunkOf(1000, "x")}, grpc::StatusCode::INVALID_ARGUMENT, "CHUNK_INVALID");
+  EXPECT_EQ(arrived_after(std::string(2000, 'y')), 2000);
+  EXPECT_EQ(BytesOf("t"), std::string(2000, 'y'));
+}
+
+TEST_F(TensorStreamTest, AnotherTensorUnderTheHandleHasAnotherVersion) {
+  std::set<uint64_t> versions;
+  for (int round = 0; round < 3; ++round) {
+    PutAll(Bytes("t", 2), "ab");
+    v1::GetTensorRequest request = GetRequest("t");
+    const uint64_t version = Get(server_, request).header.version();
+    EXPECT_NE(version, 0u);
+    request.set_offset(1);
+    request.set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+    EXPECT_EQ(Get(server_, request).header.version(), version);
+    versions.insert(version);
+    session_->Delete(std::vector<std::string>{"t"});
+  }
+  EXPECT_EQ(versions.size(), 3u);
 }
 
 TEST_F(TensorStreamTest, AnUploadThatIsNotResumableEndsAnUnfinishedOne) {

@@ -4,6 +4,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +127,53 @@ TEST(LostMessagesTest, ADownloadGoesOnAfterACallThatEndedWellAndEarly) {
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(std::string(got->bytes(), got->size_bytes()), bytes);
   EXPECT_EQ(calls, 4);
+}
+
+TEST(UploadIdTest, IsThatOfAllItsCallsAndOfNoOther) {
+  FakeServer server;
+  std::vector<uint64_t> ids;
+  server.put_tensor = [&ids](grpc::ServerContext*, Reader* reader, v1::PutTensorResponse* response) {
+    v1::PutTensorRequest request;
+    reader->Read(&request);
+    ids.push_back(request.header().upload_id());
+    while (reader->Read(&request)) response->set_byte_count(8);
+    return ids.size() < 3 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken") : grpc::Status::OK;
+  };
+  const auto client = Client::Connect({.target = server.target(), .deadline = absl::Minutes(1)});
+  ASSERT_TRUE(client.ok()) << client.status();
+  for (int upload = 0; upload < 2; ++upload) {
+    const absl::Status put = (*client)->PutTensor("s", "t", Floats({1, 2}, {2}));
+    EXPECT_TRUE(put.ok()) << put;
+  }
+  // The third asks what there is, and hears: nothing.
+  ASSERT_EQ(ids.size(), 5u);
+  EXPECT_NE(ids[0], 0u);
+  EXPECT_EQ(std::set<uint64_t>(ids.begin(), ids.begin() + 4).size(), 1u);
+  EXPECT_NE(ids[4], ids[0]);
+}
+
+TEST(ChangedDownloadTest, IsAborted) {
+  FakeServer server;
+  uint64_t version = 0;
+  server.get_tensor = [&version](const v1::GetTensorRequest& request,
+                                 grpc::ServerWriter<v1::GetTensorResponse>* writer) {
+    v1::GetTensorResponse message;
+    message.mutable_header()->set_dtype(v1::DTYPE_F32);
+    message.mutable_header()->add_shape(2);
+    message.mutable_header()->set_order(request.order());
+    message.mutable_header()->set_version(++version);
+    writer->Write(message);
+    v1::GetTensorResponse::Chunk& chunk = *message.mutable_chunk();
+    chunk.set_offset(request.offset());
+    chunk.set_data("abcd");
+    chunk.set_crc32c(Crc32c("abcd"));
+    writer->Write(message);
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken");
+  };
+  const auto client = Client::Connect({.target = server.target(), .deadline = absl::Minutes(1)});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::StatusOr<HostTensor> got = (*client)->GetTensor("s", "t");
+  EXPECT_TRUE(absl::IsAborted(got.status())) << got.status();
 }
 
 TEST(GivenUpUploadTest, IsTakenAwayOnceTheServerHasNoticedThatItIsOver) {

@@ -265,6 +265,27 @@ TEST_F(SessionStoreTest, AnUploadGoesOnWhereItWasBrokenOff) {
   EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(4), backend_.get())), "HANDLE_DUPLICATE");
 }
 
+TEST_F(SessionStoreTest, OfAnUploadWithAnotherIdNothingHasArrived) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  const auto begin = [&](uint64_t id) {
+    TensorUpload upload = *session->StartUpload("x", Floats(4), backend_.get(), id);
+    const int64_t arrived = upload.arrived();
+    upload.Rewind(0);
+    upload.Advance(8);
+    return arrived;
+  };
+  EXPECT_EQ(begin(7), 0);
+  EXPECT_EQ(begin(7), 8);
+  EXPECT_EQ(begin(0), 8) << "goes on with any";
+  EXPECT_EQ(begin(7), 8);
+  EXPECT_EQ(begin(8), 0);
+  EXPECT_EQ(begin(7), 0);
+  session->Delete(std::vector<std::string>{"x"});
+  EXPECT_EQ(begin(0), 0);
+  EXPECT_EQ(begin(7), 0);
+}
+
 TEST_F(SessionStoreTest, AnUploadThatIsDroppedDeletedOrClosedLeavesNothing) {
   SessionStore store({});
   const SessionPtr session = Open(store);
