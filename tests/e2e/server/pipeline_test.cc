@@ -110,6 +110,7 @@ TEST_F(PipelineTest, ALoopWithoutRoundTrips) {
   ASSERT_TRUE(client_->PutTensor(session_, "state", Floats(5, 0)).ok());
   const auto pipeline = Open();
   std::vector<PendingAnswer> sums;
+  sums.reserve(300);
   for (int i = 0; i < 300; ++i) {
     sums.push_back(Submit(*pipeline, {.fingerprint = step_,
                                       .arguments = {Argument::Donated("state"), Floats(5, 1)},
@@ -212,6 +213,7 @@ TEST_F(PipelineTest, LargeTensorsBothWays) {
   Start();
   const auto pipeline = Open();
   std::vector<PendingAnswer> pending;
+  pending.reserve(4);
   for (int i = 0; i < 4; ++i) {
     pending.push_back(Submit(*pipeline, Twice(Floats(static_cast<size_t>(3 * kMiB), static_cast<float>(i)))));
   }
@@ -291,6 +293,7 @@ TEST_F(PipelineTest, ItsEndCancelsWhatIsUnanswered) {
     BlockedExecutor blocked(*server_);
     auto pipeline = Open();
     std::vector<PendingAnswer> pending;
+    pending.reserve(10);
     for (int i = 0; i < 10; ++i) pending.push_back(Submit(*pipeline, Sum()));
     EXPECT_TRUE(WaitFor([&] { return server_->executor().stats().queued > 0; }));
     pipeline.reset();
@@ -377,6 +380,7 @@ TEST_F(PipelineTest, ThreadsShareOne) {
   Start();
   const auto pipeline = Open();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       const std::string name = "state" + std::to_string(t);

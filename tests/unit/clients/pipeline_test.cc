@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clients/cpp/client.h"
@@ -27,7 +28,7 @@ class PipelineTest : public ::testing::Test {
   }
   // Answers each request as the function says, until it is to end.
   void Serve(std::function<bool(const v1::ExecuteRequest&, v1::ExecuteResponse*)> answer) {
-    server_.execute_stream = [answer](FakeServer::ExecuteStreamEnd* stream) {
+    server_.execute_stream = [answer = std::move(answer)](FakeServer::ExecuteStreamEnd* stream) {
       v1::ExecuteRequest request;
       while (stream->Read(&request)) {
         v1::ExecuteResponse response;
@@ -137,6 +138,7 @@ TEST_F(PipelineTest, AnswersMayComeInAnyOrder) {
   };
   const auto pipeline = Open();
   std::vector<PendingAnswer> pending;
+  pending.reserve(20);
   for (int i = 0; i < 20; ++i) pending.push_back(*pipeline->Submit({.fingerprint = "f"}));
   EXPECT_FALSE(pending[19].WaitUntil(absl::Now() + absl::Milliseconds(1)));
   ASSERT_TRUE(pipeline->Finish().ok());
