@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -14,7 +15,7 @@ import checkout  # noqa: F401  finds the package
 from server_process import ServerProcess
 import tensord as td
 from tensord import contract
-from tensord.shared_memory import SharedMemory
+from tensord.shared_memory import MOST_WAIT, SharedMemory
 
 SHORT = 0.05
 
@@ -117,6 +118,17 @@ class SilentBrokerTest(unittest.TestCase):
             self.assertEqual(result[7], 4)
             self.assertGreaterEqual(time.monotonic() - begin, 2)
             self.assertEqual(broker.read(), "allocate")
+
+
+class SilentServerTest(unittest.TestCase):
+    def test_memory_is_not_asked_for_forever(self):
+        for timeout, wait in ((None, MOST_WAIT), (3, 3), (1e9, MOST_WAIT)):
+            client = td.Client("unix:/does/not/exist", timeout=timeout, shared_memory=True)
+            self.addCleanup(client.close)
+            with unittest.mock.patch.object(client, "server_info", side_effect=td.DeadlineExceeded("late")) as asked:
+                self.assertIsNone(client.shared_memory)
+                self.assertIsNone(client.shared_memory)
+            asked.assert_called_once_with(timeout=wait)
 
 
 if __name__ == "__main__":

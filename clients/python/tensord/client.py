@@ -13,7 +13,7 @@ from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer
 from tensord.access import Access, is_local
 from tensord.deadline import Deadline
 from tensord.session import Donation, RemoteArray, Session, remote_of
-from tensord.shared_memory import SharedCall, SharedMemory
+from tensord.shared_memory import MOST_WAIT, SharedCall, SharedMemory
 
 _SERVICE = "/tensord.v1.Compute/"
 # For messages of many megabytes; gRPC's own frames are made for small ones.
@@ -158,11 +158,12 @@ class Client:
         if not is_local(self.target):
             return None  # the path would be one of this machine, and nobody knows who listens there
         authorization = dict(self._metadata).get("authorization", "")
+        wait = MOST_WAIT if self.timeout is None else min(self.timeout, MOST_WAIT)
         try:
-            offer = self.server_info().shared_memory
+            offer = self.server_info(timeout=wait).shared_memory
             self._shares_transfers = offer.transfers
             return SharedMemory(offer.socket, authorization) if offer.socket else None
-        except (OSError, errors.PermissionDenied):
+        except (OSError, errors.PermissionDenied, errors.DeadlineExceeded):
             return None
 
     # ---- Programs ----
