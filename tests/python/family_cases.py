@@ -266,6 +266,8 @@ _EINSUM = [
          lambda *x: td.einsum(*[part for i, one in enumerate(x) for part in (one, [i, i + 1])], [60, 0]),
          lambda *x: np.linalg.multi_dot(x).T, *[reals(2, 2) for _ in range(60)], tolerance=1e-8),  # fmt: skip
     both("einsum_dtype", lambda p, x: p.einsum("ij->j", x, dtype=np.float64), integers(3, 4, dtype=np.int32)),
+    both("einsum_many_trues", lambda p, x, y: (p.einsum("i,j,k->", x, x, x), p.einsum("i,i->", y, y)),
+         np.ones(2048, bool), np.ones(1 << 20, bool)),  # fmt: skip
     same("einsum_of_numpy", lambda x: (np.einsum("ij,ij->i", x, np.ones((3, 4))), np.einsum("ij->ji", x)), reals(3, 4)),
 ]
 

@@ -39,18 +39,12 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     chosen = _order_of(optimize, len(values))
     arrays = _of_one_type(values, dtype, casting)
     labels, output = _labelled_axes(terms, output, arrays)
-    boolean = arrays[0].dtype.is_bool
-    if boolean:  # or of ands: counted in int32
-        arrays = [array.builder.convert(array, dtypes.int32) for array in arrays]
     sizes = _sizes_of(labels, arrays)
     shape = tuple(sizes[label] for label in output)
     labels, arrays = zip(*(_without_repeated_ones(*pair, sizes) for pair in zip(labels, arrays)))
     attributes = {**_notation(labels, output, separators), **chosen}
     (result,) = arrays[0].builder.extension(_MESSAGE, attributes, arrays, [(arrays[0].dtype, shape)])
-    if not boolean:
-        return result
-    zero = result.builder.broadcast_in_dim(result.builder.constant(0, result.dtype), result.shape, [])
-    return result.builder.compare("NE", result, zero)
+    return result
 
 
 # ---- Reading: a term is a list of labels, which are letters or numbers, and of Ellipsis ----
