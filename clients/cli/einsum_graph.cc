@@ -1,6 +1,7 @@
 #include "clients/cli/einsum_graph.h"
 
 #include <map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -9,20 +10,39 @@
 #include "absl/strings/str_replace.h"
 
 namespace tensord::cli {
+namespace {
+
+// The characters of UTF-8, in bytes. Sorted they are in the order of their numbers.
+std::vector<absl::string_view> CharactersOf(absl::string_view text) {
+  std::vector<absl::string_view> characters;
+  for (size_t i = 0; i < text.size();) {
+    size_t length = 1;
+    while (i + length < text.size() && (static_cast<unsigned char>(text[i + length]) & 0xC0) == 0x80) ++length;
+    characters.push_back(text.substr(i, length));
+    i += length;
+  }
+  return characters;
+}
+
+// Whether a character stands between labels. All others count as labels: the server says which of them are none.
+bool IsPunctuation(absl::string_view character) {
+  return absl::StrContains("(),.->", character) || absl::ascii_isspace(static_cast<unsigned char>(character[0]));
+}
+
+}  // namespace
 
 std::string WithOutput(absl::string_view equation) {
   std::string text = absl::StrReplaceAll(equation, {{" ", ""}});
   if (absl::StrContains(text, "->")) return text;
-  std::map<char, int> count;
-  for (const char c : text) {
-    if (absl::ascii_isalpha(static_cast<unsigned char>(c))) ++count[c];
+  std::map<absl::string_view, int> count;
+  for (const absl::string_view character : CharactersOf(text)) {
+    if (!IsPunctuation(character)) ++count[character];
   }
-  const bool has_ellipsis = absl::StrContains(text, "...");
-  absl::StrAppend(&text, "->", has_ellipsis ? "..." : "");
+  std::string output = absl::StrContains(text, "...") ? "..." : "";
   for (const auto& [label, times] : count) {
-    if (times == 1) text += label;
+    if (times == 1) absl::StrAppend(&output, label);
   }
-  return text;
+  return absl::StrCat(text, "->", output);
 }
 
 absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name) {

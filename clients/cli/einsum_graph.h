@@ -15,7 +15,7 @@
 namespace tensord::cli {
 
 // The equation without spaces and with an output: where it has none, the labels that occur once in the order of the
-// alphabet, behind the axes of an ellipsis, as in NumPy.
+// alphabet (of Unicode), behind the axes of an ellipsis, as in NumPy.
 std::string WithOutput(absl::string_view equation);
 
 // "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.

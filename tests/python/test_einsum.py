@@ -23,6 +23,8 @@ class Einsum(unittest.TestCase):
             ("jB, Ba", "jB,Ba->aj"),
             ("(ij),jk->ki", "(ij),jk->ki"),
             ("i3,3й->йi", "iZ,ZY->Yi"),
+            ("αβ,βγ", "ZY,YX->ZX"),
+            ("21,1α", "ZY,YX->ZX"),
         ):
             self.assertEqual(sent(lambda x, y: td.einsum(subscripts, x, y), A, B).equation, equation)
         self.assertEqual(sent(lambda x, y: td.einsum(x, [26, 1], y, [1, 2]), A, B).equation, "Ab,bc->cA")
@@ -64,6 +66,9 @@ class Einsum(unittest.TestCase):
             (ValueError, lambda x, y: td.einsum("i-,-k->ik", x, y)),
             (ValueError, lambda x, y: td.einsum("i\t,jk->ik", x, y)),
             (ValueError, lambda x, y: td.einsum("i.j,jk", x, y)),
+            (ValueError, lambda x, y: td.einsum("i*,*k", x, y)),
+            (ValueError, lambda x, y: td.einsum("i_,_k->ik", x, y)),
+            (ValueError, lambda x, y: td.einsum("i\u2003,\u2003k->ik", x, y)),
             (ValueError, lambda x, y: td.einsum("...j...,jk", x, y)),
             (ValueError, lambda x, y: td.einsum("...j,jk->k", x, y)),
             (ValueError, lambda x, y: td.einsum("(ij,jk->ik", x, y)),

@@ -27,8 +27,8 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     """The sum of products that subscripts name: einsum("ij,jk->ik", a, b), or by lists, einsum(a, [0, 1], b, [1, 2]).
 
     Without an output its axes are the labels that occur once, in the order of the alphabet. Beyond NumPy, parentheses fix
-    the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; any sign may be a label,
-    and any number in lists. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of
+    the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; digits and letters of all
+    alphabets are labels, and any number in lists. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of
     steps as NumPy and opt_einsum write them; or a pair of one of these and the most elements that an intermediate may have.
     """
     if out is not None:
@@ -110,7 +110,7 @@ def _read_equation(equation):
 def _read_term(text, equation):
     before, dots, after = text.partition("...")
     for sign in before + after:
-        if sign in ".->" or sign.isspace():
+        if not (sign.isalnum() if sign.isascii() else sign.isprintable()):
             raise ValueError(f"einsum: {sign!r} of {equation!r} is no label")
     return [*before, *([Ellipsis] if dots else []), *after]
 

@@ -23,6 +23,15 @@ TEST(EinsumGraphTest, AnOutputThatIsNotWrittenIsNumPys) {
   EXPECT_EQ(WithOutput(""), "->");
 }
 
+TEST(EinsumGraphTest, LabelsOfAnOutputAreCharactersOfAnyAlphabet) {
+  EXPECT_EQ(WithOutput("αβ,βγ"), "αβ,βγ->αγ");
+  EXPECT_EQ(WithOutput("γb,ba,𝐱"), "γb,ba,𝐱->aγ𝐱");
+  EXPECT_EQ(WithOutput("12,23"), "12,23->13");
+  EXPECT_EQ(WithOutput("a1\t(й...)"), "a1\t(й...)->...1aй");
+  EXPECT_EQ(WithOutput("i*,j"), "i*,j->*ij");  // for the server to refuse
+  EXPECT_EQ(WithOutput("\xCE,\xCE\xB1\xB1\x80"), "\xCE,\xCE\xB1\xB1\x80->\xCE\xCE\xB1\xB1\x80");
+}
+
 TEST(EinsumGraphTest, OptimizersHaveNames) {
   EXPECT_EQ(*ParseOptimizer("auto"), einsum::v1::Einsum::OPTIMIZER_AUTO);
   EXPECT_EQ(*ParseOptimizer("greedy"), einsum::v1::Einsum::OPTIMIZER_GREEDY);
