@@ -248,7 +248,7 @@ _SHAPING = [
     both("vstack_hstack", lambda p, x, y: (p.vstack([x, y]), p.hstack([x, y])), Y, reals(6)),
     both("split", lambda p, x: list(p.split(x, 3, axis=1)) + list(p.split(x, [1, 4], axis=1)), X),
     both("flip", lambda p, x: (p.flip(x, 1), p.flip(x, (0, 1))), X),
-    both("roll", lambda p, x: (p.roll(x, 2, 1), p.roll(x, -7), p.roll(x, (1, 2), (0, 1))), X),
+    both("roll", lambda p, x: (p.roll(x, 2, 1), p.roll(x, -7), p.roll(x, (1, 2), (0, 1)), p.roll(x, (1, 9), 0)), X),
     both("tile", lambda p, x: (p.tile(x, 2), p.tile(x, (3, 1, 2))), X),
     both("repeat", lambda p, x: (p.repeat(x, 2), p.repeat(x, 3, axis=0)), X),
     both("pad", lambda p, x: (p.pad(x, 1), p.pad(x, ((0, 2), (1, 0)), constant_values=7)), X),

@@ -224,6 +224,8 @@ class Refusals(unittest.TestCase):
     def test_functions(self):
         self.refused(TypeError, "'clip' or 'wrap'", lambda x, i: td.take(x, i, mode="raise"))
         self.refused(ValueError, "mode", lambda x, i: td.take(x, i, mode="fill"))
+        self.refused(ValueError, "2 shifts for 3 axes", lambda x, i: td.roll(x, (1, 2), (0, 1, 0)))
+        self.refused(TypeError, "", lambda x, i: td.roll(x, 1.5, 0))
         self.refused(ValueError, "rank 1 for an array of rank 2", lambda x, i: td.take_along_axis(x, i[0], 0))
         self.refused(ValueError, "do not broadcast", lambda x, i: td.take_along_axis(x, i, 0))
         self.refused(TypeError, "use td.put_along_axis", lambda x, i: np.put_along_axis(x, i, 0, 0))

@@ -96,6 +96,35 @@ class Functions(ServerTest):
             for key, one in zip(keys, program(x), strict=True):
                 np.testing.assert_array_equal(one, x[key], str(key))
 
+    def test_symbolic_rolls(self):
+        if "gather_dynamic_slice_sizes" not in operations_of(self.client):
+            self.skipTest("the server takes no windows of symbolic size")
+
+        def functions(p):
+            yield from (p.fft.fftshift, p.fft.ifftshift, lambda x: p.roll(x, x.shape[0] * 3 - 2))
+            yield lambda x: p.roll(x, 2 - x.shape[0] // 2)
+            yield from (lambda x, shift=shift: p.roll(x, shift) for shift in (0, 1, -1, 7, -7, -16))
+
+        program = self.compile(lambda x: [function(x) for function in functions(td)], td.spec("n"))
+        for n in (0, 1, 2, 3, 5, 8):
+            x = np.arange(float(n))
+            for place, (function, one) in enumerate(zip(functions(np), program(x), strict=True)):
+                np.testing.assert_array_equal(one, function(x), f"{place} of {n}")
+
+        def matrices(p, x):
+            return p.fft.fftshift(x), p.fft.ifftshift(x, 1), p.roll(x, 5), p.roll(x, (1, 2), 0), p.roll(x, 1, (0, 1))
+
+        x = np.arange(15.0).reshape(3, 5)
+        program = self.compile(lambda x: matrices(td, x), td.spec(("n", "m")))
+        for one, other in zip(program(x), matrices(np, x), strict=True):
+            np.testing.assert_array_equal(one, other)
+        program = self.compile(lambda x, y: td.roll(x, y.shape[0], 1), td.spec((3, 5)), td.spec("n"))
+        for n in (0, 1, 5, 7):
+            np.testing.assert_array_equal(program(x, np.zeros(n)), np.roll(x, n, 1))
+        program = self.compile(lambda x, n: td.fft.fftshift(x[:n]), td.spec(5), td.spec((), "int64"))
+        for n in range(6):
+            np.testing.assert_array_equal(program(np.arange(5.0), np.int64(n)), np.fft.fftshift(np.arange(5.0)[:n]))
+
     def test_windows_that_do_not_fit_are_errors(self):
         if not {"gather", "gather_dynamic_slice_sizes"} <= operations_of(self.client):
             self.skipTest("the server does not gather")

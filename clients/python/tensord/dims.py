@@ -197,6 +197,23 @@ def maximum(left, right):
     return max(left, right) if is_static(left) and is_static(right) else _call("max", left, right)
 
 
+def remainder(dividend, divisor):
+    """dividend mod divisor of two sizes; 0 where the divisor turns out to be 0."""
+    if is_static(dividend) and is_static(divisor):
+        return dividend % divisor if divisor else 0
+    divisor = maximum(divisor, 1)
+    return dividend - divisor * (dividend // divisor)
+
+
+def signed_parts(number):
+    """(positive, negative): sizes whose difference is an integer or a Dim, of which terms may be negative."""
+    if is_static(number):
+        number = operator.index(number)
+        return max(number, 0), max(-number, 0)
+    positive = _simplified({monomial: factor for monomial, factor in number._terms.items() if factor > 0})
+    return positive, positive - number
+
+
 def exact_quotient(dividend, divisor):
     """dividend / divisor where that is a whole size for every value of the symbols, else None."""
     if is_static(dividend) and is_static(divisor):

@@ -207,19 +207,27 @@ def roll(x, shift, axis=None):
     x = as_array(x)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
-    if not hasattr(axis, "__index__"):
-        shifts = [shift] * len(axis) if hasattr(shift, "__index__") else shift
-        for one_shift, one_axis in zip(shifts, axis):
-            x = roll(x, one_shift, one_axis)
+    if not hasattr(axis, "__index__") or not hasattr(shift, "__index__"):
+        shifts = (shift,) if hasattr(shift, "__index__") else tuple(shift)
+        axes = (axis,) if hasattr(axis, "__index__") else tuple(axis)
+        if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+            raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+        count = builtins.max(len(shifts), len(axes)) if shifts and axes else 0
+        for place in range(count):
+            x = roll(x, shifts[place % len(shifts)], axes[place % len(axes)])
         return x
     axis = normalized_axis(axis, x.ndim)
     size = x.shape[axis]
-    if dims.is_static(size):
-        shift = shift % size if size else 0
-    if shift == 0:
-        return x
+    # To the right and then to the left: sizes are not negative.
+    right, left = (dims.remainder(part, size) for part in dims.signed_parts(shift))
+    x = x if right == 0 else _exchanged(x, size - right, axis)
+    return x if left == 0 else _exchanged(x, left, axis)
+
+
+def _exchanged(x, place, axis):
+    """x with what stands before a place of an axis behind what stands from there on."""
     every = (slice(None),) * axis
-    return concatenate([x[every + (slice(-shift, None),)], x[every + (slice(None, -shift),)]], axis)
+    return concatenate([x[every + (slice(place, None),)], x[every + (slice(None, place),)]], axis)
 
 
 def tile(x, reps):
