@@ -198,6 +198,36 @@ _LINALG = [
     Case("matrix_rank_rtol", lambda a: td.linalg.matrix_rank(a, rtol=0.5), lambda a: np.linalg.matrix_rank(a, 0.5),
          np.diag([1.0, 0.6, 0.4])),  # fmt: skip
     same("pinv_rcond", lambda a: np.linalg.pinv(a, 1e-3), np.diag([1.0, 1e-4, 2.0])),
+    both(
+        "pinv_rcond_of_each_matrix",
+        lambda p, a, b: (
+            p.linalg.pinv(a, np.array([0.3, 1e-9])), p.linalg.pinv(a, [0.9]), p.linalg.pinv(b, rcond=np.array([1e-9])),
+            p.linalg.pinv(b[:, :0], np.array([0.1])),
+        ),
+        np.stack([reals(4, 3), reals(4, 3)]), complexes(1, 3, 5), tolerance=1e-10,
+    ),  # fmt: skip
+    Case("pinv_rcond_of_a_value", lambda a, c: td.linalg.pinv(a, c), lambda a, c: np.linalg.pinv(a, c),
+         np.diag([1.0, 1e-4, 2.0]), np.float64(1e-3)),  # fmt: skip
+    both(
+        "matrix_rank_tol_of_each_matrix",
+        lambda p, a: (p.linalg.matrix_rank(A=a, tol=np.array([0.5, 0.1])), p.linalg.matrix_rank(a, [0.5])),
+        np.stack([np.diag([1.0, 0.6, 0.4]), np.diag([0.3, 0.2, 0.05])]),
+    ),
+    Case("matrix_rank_rtol_of_each_matrix", lambda a: td.linalg.matrix_rank(a, rtol=np.array([0.5, 0.1])),
+         lambda a: np.array([2, 3]), np.stack([np.diag([2.0, 1.2, 0.8]), np.diag([0.3, 0.2, 0.05])])),  # fmt: skip
+    Case(
+        "diagonal_trace_cross_of_the_last_axes",
+        lambda a, x, y: (
+            td.linalg.diagonal(a), td.linalg.diagonal(a, offset=-1), td.linalg.trace(a), td.linalg.trace(a, offset=2),
+            td.linalg.trace(a, dtype=np.float32), td.linalg.cross(x, y), td.linalg.cross(x.T, y.T, axis=0),
+            td.linalg.cross(x, y[0]),
+        ),
+        lambda a, x, y: (
+            np.diagonal(a, 0, 1, 2), np.diagonal(a, -1, 1, 2), np.trace(a, 0, 1, 2), np.trace(a, 2, 1, 2),
+            np.trace(a, 0, 1, 2, np.float32), np.cross(x, y), np.cross(x.T, y.T, axis=0), np.cross(x, y[0]),
+        ),
+        reals(2, 3, 4), complexes(5, 3), reals(5, 3),
+    ),  # fmt: skip
 ]
 
 
@@ -277,6 +307,17 @@ _FFT = [
         lambda x: (np.fft.fft(x), np.fft.ifft(x, axis=0), np.fft.fft(x, 4), np.fft.fft(x, 9, norm="ortho")),
         complexes(3, 6),
     ),
+    both(
+        "fft_names_of_arguments",
+        lambda p, x, y: (
+            *(getattr(p.fft, name)(a=x, n=5, axis=0, norm="ortho") for name in ("fft", "ifft", "irfft", "hfft")),
+            *(getattr(p.fft, name)(a=x, s=(5, 4), axes=(0, 1), norm="ortho")
+              for name in ("fft2", "ifft2", "irfft2", "fftn", "ifftn", "irfftn")),
+            *(getattr(p.fft, name)(a=y, n=np.int64(5)) for name in ("rfft", "ihfft")),
+            *(getattr(p.fft, name)(a=y, s=(5, 4)) for name in ("rfft2", "rfftn")),
+        ),
+        complexes(3, 6), reals(3, 6),
+    ),  # fmt: skip
     same("fft_real", lambda x: (np.fft.fft(x), np.fft.ifft(x, norm="forward")), reals(7)),
     same(
         "rfft",

@@ -5,6 +5,7 @@ import unittest
 import checkout  # noqa: F401
 import numpy as np
 import tensord as td
+from tensord import contract, errors
 
 SQUARE, TALL = td.spec((3, 3)), td.spec((4, 3))
 
@@ -21,7 +22,7 @@ class Mistakes(unittest.TestCase):
             (ValueError, lambda a, b: linalg.solve(a, b)),
             (ValueError, lambda a, b: linalg.lstsq(b, a)),
             (TypeError, lambda a, b: linalg.lstsq(a, a, rcond=a[0, 0])),
-            (TypeError, lambda a, b: linalg.pinv(a, a[0, 0])),
+            (ValueError, lambda a, b: linalg.pinv(a, np.ones(2), rtol=1e-3)),
             (ValueError, lambda a, b: linalg.pinv(a, 1e-3, rtol=1e-3)),
             (ValueError, lambda a, b: linalg.matrix_rank(a, 1e-3, rtol=1e-3)),
             (TypeError, lambda a, b: linalg.matrix_power(a, 2.0)),
@@ -38,6 +39,10 @@ class Mistakes(unittest.TestCase):
             (ValueError, lambda a, b: linalg.norm(a[None], axis=(0, 1, 2))),
             (ValueError, lambda a, b: linalg.matrix_norm(a[0])),
             (ValueError, lambda a, b: linalg.cond(a, "max")),
+            (ValueError, lambda a, b: linalg.trace(a[0])),
+            (ValueError, lambda a, b: linalg.diagonal(a[0])),
+            (ValueError, lambda a, b: linalg.cross(a, b[:, :2])),
+            (TypeError, lambda a, b: linalg.cross(x1=a, x2=a)),
         ):  # fmt: skip
             with self.subTest(call.__code__.co_firstlineno), self.assertRaises(error) as context:
                 td.make_graph(call, SQUARE, TALL)
@@ -46,6 +51,18 @@ class Mistakes(unittest.TestCase):
     def test_fft(self):
         for error, call in (
             (ValueError, lambda x: td.fft.fft(x, 0)),
+            (ValueError, lambda x: td.fft.fft(x, -1)),
+            (ValueError, lambda x: td.fft.irfft(x, -1)),
+            (ValueError, lambda x: td.fft.ihfft(x, -1)),
+            (ValueError, lambda x: td.fft.hfft(x, -1)),
+            (TypeError, lambda x: td.fft.fft(x, 5.0)),
+            (TypeError, lambda x: td.fft.fft(x, x[0, 0])),
+            (TypeError, lambda x: td.fft.fftn(x, (5.0, 4))),
+            (IndexError, lambda x: td.fft.rfftn(x, axes=())),
+            (IndexError, lambda x: td.fft.irfftn(x, axes=())),
+            (IndexError, lambda x: td.fft.irfft2(x, axes=())),
+            (IndexError, lambda x: td.fft.rfftn(x[0, 0])),
+            (IndexError, lambda x: td.fft.irfftn(x[0, 0])),
             (ValueError, lambda x: td.fft.fft2(x, s=(3,))),
             (ValueError, lambda x: td.fft.fft(x, norm="both")),
             (ValueError, lambda x: td.fft.fft(x, axis=2)),
@@ -72,6 +89,14 @@ class Mistakes(unittest.TestCase):
             ["SVDResult('U', 'S', 'Vh')", "QRResult('Q', 'R')", "EighResult('eigenvalues', 'eigenvectors')",
              "EigResult('eigenvalues', 'eigenvectors')", "SlogdetResult('sign', 'logabsdet')"],
         )  # fmt: skip
+
+    def test_what_matrices_refuse_is_one_class(self):
+        for reason in ("MATRIX_SINGULAR", "MATRIX_NOT_POSITIVE_DEFINITE", "NO_CONVERGENCE"):
+            error = errors.make_error("FAILED_PRECONDITION", "why", contract.ErrorDetail(reason=reason))
+            self.assertIsInstance(error, td.linalg.LinAlgError)
+            self.assertEqual((error.code, error.reason), ("FAILED_PRECONDITION", reason))
+        other = errors.make_error("FAILED_PRECONDITION", "why", contract.ErrorDetail(reason="UNKNOWN_PROGRAM"))
+        self.assertIs(type(other), td.FailedPrecondition)
 
     def test_frequencies_of_a_symbolic_size(self):
         traced = td.make_graph(lambda x: (td.fft.fftfreq(x.shape[0]), td.fft.rfftfreq(x.shape[0], 0.5)), td.spec("n"))

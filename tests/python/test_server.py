@@ -135,6 +135,22 @@ class Functions(ServerTest):
                 with self.subTest(str(key)), self.assertRaises(td.InvalidArgument):
                     program(np.ones((1, 4)))
 
+    def test_matrices_without_an_answer_are_errors(self):
+        singular = np.zeros((3, 3))
+        for reason, function, x in (
+            ("MATRIX_SINGULAR", td.linalg.inv, singular),
+            ("MATRIX_SINGULAR", lambda a: td.linalg.solve(a, a), singular),
+            ("MATRIX_NOT_POSITIVE_DEFINITE", td.linalg.cholesky, -np.eye(3)),
+        ):
+            with self.subTest(reason), self.assertRaises(td.linalg.LinAlgError) as context:
+                td.evaluate(function, x, client=self.client)
+            self.assertEqual(context.exception.reason, reason)
+            self.assertIsInstance(context.exception, td.FailedPrecondition)
+            self.assertIsInstance(context.exception, np.linalg.LinAlgError)
+        with self.assertRaises(td.Error) as context:
+            self.client.execute("0" * 64, [])
+        self.assertNotIsInstance(context.exception, td.linalg.LinAlgError)
+
     def test_large_tensors_cross_whole(self):
         x = np.random.default_rng(3).standard_normal((1024, 2048))
         np.testing.assert_array_equal(td.evaluate(lambda x: x.T, x, client=self.client), x.T)

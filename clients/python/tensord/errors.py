@@ -1,6 +1,7 @@
 """Exceptions: what the server refused, with the reason that programs can rely on."""
 
 import grpc
+import numpy as np
 
 from tensord import contract
 
@@ -61,6 +62,10 @@ class FailedPrecondition(Error):
     """The server does not know the program, session or handle."""
 
     code = "FAILED_PRECONDITION"
+
+
+class LinAlgError(FailedPrecondition, np.linalg.LinAlgError):
+    """A matrix has no such inverse or factorization, or an iteration for it did not converge."""
 
 
 class ResourceExhausted(Error):
@@ -134,6 +139,8 @@ _BY_CODE = {
         Internal,
     )
 }
+# Refusals that have a class of their own.
+_BY_REASON = dict.fromkeys(("MATRIX_SINGULAR", "MATRIX_NOT_POSITIVE_DEFINITE", "NO_CONVERGENCE"), LinAlgError)
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -146,7 +153,8 @@ def make_error(code_name, message, detail=None):
             facts.update(limit_value=detail.limit_value, actual_value=detail.actual_value)
         if detail.HasField("retry_after"):
             facts["retry_after"] = detail.retry_after.seconds + detail.retry_after.nanos * 1e-9
-    return _BY_CODE.get(code_name, Error)(message, code=code_name, **facts)
+    kind = _BY_REASON.get(facts.get("reason")) or _BY_CODE.get(code_name, Error)
+    return kind(message, code=code_name, **facts)
 
 
 def from_wire(error):

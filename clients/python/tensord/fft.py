@@ -3,6 +3,8 @@
 Computed in float32 and complex64 or in float64 and complex128: integers in float64, 16-bit floats in float32.
 """
 
+import operator
+
 from tensord import arithmetic, creation, dims, dtypes, logic, shaping
 from tensord.lifting import as_array, normalized_axis
 
@@ -23,7 +25,9 @@ def _transform(kind, x, lengths, axes, norm):
         axes = range(x.ndim) if lengths is None else range(x.ndim - len(lengths), x.ndim)
     axes = [normalized_axis(axis, x.ndim) for axis in axes]
     if not axes:
-        return x if kind == "rfft" else x.builder.convert(x, dtypes.complex_of(x.dtype))
+        if kind in ("rfft", "irfft"):
+            raise IndexError(f"{kind}n halves the last of its axes, and has none")
+        return x.builder.convert(x, dtypes.complex_of(x.dtype))
     lengths = [] if lengths is None else _full_lengths(kind, lengths, axes, x.shape)
     shape = list(x.shape)
     last = len(axes) - 1
@@ -51,7 +55,7 @@ def _full_lengths(kind, lengths, axes, shape):
         raise ValueError(f"{len(lengths)} lengths for axes {axes}: one length an axis")
     result = []
     for place, (length, axis) in enumerate(zip(lengths, axes)):
-        length = length.__index__()
+        length = operator.index(length)
         if length == -1:
             length = 2 * (shape[axis] - 1) if kind == "irfft" and place == len(axes) - 1 else shape[axis]
             if not dims.is_static(length):
@@ -62,64 +66,70 @@ def _full_lengths(kind, lengths, axes, shape):
     return result
 
 
-def fft(x, n=None, axis=-1, norm=None):
-    return _transform("fft", x, n if n is None else [n], [axis], norm)
+def _along_one(kind, a, n, axis, norm):
+    if n is not None and operator.index(n) < 1:
+        raise ValueError(f"{kind}: the length is positive, not {n}")
+    return _transform(kind, a, n if n is None else [n], [axis], norm)
 
 
-def ifft(x, n=None, axis=-1, norm=None):
-    return _transform("ifft", x, n if n is None else [n], [axis], norm)
+def fft(a, n=None, axis=-1, norm=None):
+    return _along_one("fft", a, n, axis, norm)
 
 
-def rfft(x, n=None, axis=-1, norm=None):
+def ifft(a, n=None, axis=-1, norm=None):
+    return _along_one("ifft", a, n, axis, norm)
+
+
+def rfft(a, n=None, axis=-1, norm=None):
     """The transform of real numbers: the half that is not redundant."""
-    return _transform("rfft", x, n if n is None else [n], [axis], norm)
+    return _along_one("rfft", a, n, axis, norm)
 
 
-def irfft(x, n=None, axis=-1, norm=None):
+def irfft(a, n=None, axis=-1, norm=None):
     """The inverse of rfft; n is the length of the result, 2 * (m - 1) by default."""
-    return _transform("irfft", x, n if n is None else [n], [axis], norm)
+    return _along_one("irfft", a, n, axis, norm)
 
 
-def fft2(x, s=None, axes=(-2, -1), norm=None):
-    return _transform("fft", x, s, axes, norm)
+def fft2(a, s=None, axes=(-2, -1), norm=None):
+    return _transform("fft", a, s, axes, norm)
 
 
-def ifft2(x, s=None, axes=(-2, -1), norm=None):
-    return _transform("ifft", x, s, axes, norm)
+def ifft2(a, s=None, axes=(-2, -1), norm=None):
+    return _transform("ifft", a, s, axes, norm)
 
 
-def rfft2(x, s=None, axes=(-2, -1), norm=None):
-    return _transform("rfft", x, s, axes, norm)
+def rfft2(a, s=None, axes=(-2, -1), norm=None):
+    return _transform("rfft", a, s, axes, norm)
 
 
-def irfft2(x, s=None, axes=(-2, -1), norm=None):
-    return _transform("irfft", x, s, axes, norm)
+def irfft2(a, s=None, axes=(-2, -1), norm=None):
+    return _transform("irfft", a, s, axes, norm)
 
 
-def fftn(x, s=None, axes=None, norm=None):
-    return _transform("fft", x, s, axes, norm)
+def fftn(a, s=None, axes=None, norm=None):
+    return _transform("fft", a, s, axes, norm)
 
 
-def ifftn(x, s=None, axes=None, norm=None):
-    return _transform("ifft", x, s, axes, norm)
+def ifftn(a, s=None, axes=None, norm=None):
+    return _transform("ifft", a, s, axes, norm)
 
 
-def rfftn(x, s=None, axes=None, norm=None):
-    return _transform("rfft", x, s, axes, norm)
+def rfftn(a, s=None, axes=None, norm=None):
+    return _transform("rfft", a, s, axes, norm)
 
 
-def irfftn(x, s=None, axes=None, norm=None):
-    return _transform("irfft", x, s, axes, norm)
+def irfftn(a, s=None, axes=None, norm=None):
+    return _transform("irfft", a, s, axes, norm)
 
 
-def hfft(x, n=None, axis=-1, norm=None):
+def hfft(a, n=None, axis=-1, norm=None):
     """The transform, which is real, of n numbers with Hermitian symmetry; n is 2 * (m - 1) by default."""
-    return irfft(logic.conj(x), n, axis, _OPPOSITE.get(norm, norm))
+    return irfft(logic.conj(a), n, axis, _OPPOSITE.get(norm, norm))
 
 
-def ihfft(x, n=None, axis=-1, norm=None):
+def ihfft(a, n=None, axis=-1, norm=None):
     """The inverse of hfft."""
-    return logic.conj(rfft(x, n, axis, _OPPOSITE.get(norm, norm)))
+    return logic.conj(rfft(a, n, axis, _OPPOSITE.get(norm, norm)))
 
 
 def fftfreq(n, d=1.0):

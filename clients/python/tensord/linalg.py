@@ -1,14 +1,16 @@
 """Linear algebra on the last two axes, with numpy.linalg's names and meaning; needs a server with the family linalg.
 
 Computed in float32, float64, complex64 or complex128: integers in float64, 16-bit floats in float32. Signs and phases
-of vectors are the server's LAPACK's. What has no solution (a singular matrix) fails the run and names the matrix.
+of vectors are the server's LAPACK's. What has no solution (a singular matrix) fails the run with LinAlgError, which names
+the matrix.
 """
 
 import collections
 
-from tensord import creation, dtypes, shaping
+from tensord import arithmetic, creation, diagonals, dtypes, shaping
 from tensord.contraction import matmul, outer, tensordot, vecdot  # noqa: F401
 from tensord.einstein_sum import einsum
+from tensord.errors import LinAlgError  # noqa: F401
 from tensord.factorizations import (  # noqa: F401
     EighResult,
     EigResult,
@@ -53,6 +55,35 @@ def slogdet(a):
     """(sign, log|det|); (0, -inf) for singular matrices."""
     m = Matrices("slogdet", a, square=True)
     return SlogdetResult(*m.run("SignLogDeterminant", (m.dtype, ()), (dtypes.real_of(m.dtype), ())))
+
+
+def diagonal(x, /, *, offset=0):
+    """The diagonals of the matrices in the last two axes."""
+    return diagonals.diagonal(_stack("diagonal", x), offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sums of the diagonals of the matrices in the last two axes."""
+    return diagonals.trace(_stack("trace", x), offset, -2, -1, dtype)
+
+
+def _stack(name, x):
+    x = as_array(x)
+    if x.ndim < 2:
+        raise ValueError(f"{name} needs an array of rank 2 or more, not {x.ndim}")
+    return x
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross products of vectors of three numbers, which stand along an axis."""
+    a, b = (shaping.moveaxis(x, axis, -1) for x in (x1, x2))
+    if (a.shape[-1], b.shape[-1]) != (3, 3):
+        raise ValueError(f"cross: vectors have 3 numbers, and these {a.shape[-1]} and {b.shape[-1]}")
+    parts = []
+    for i, j in ((1, 2), (2, 0), (0, 1)):
+        first, second = arithmetic.multiply(a[..., i], b[..., j]), arithmetic.multiply(a[..., j], b[..., i])
+        parts.append(arithmetic.subtract(first, second))
+    return shaping.moveaxis(shaping.stack(parts, -1), -1, axis)
 
 
 def matrix_power(a, n):

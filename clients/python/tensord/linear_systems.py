@@ -5,9 +5,9 @@ import numpy as np
 from tensord import arithmetic, creation, dims, dtypes, logic, reductions, shaping
 from tensord.array import Array
 from tensord.contraction import matmul
-from tensord.factorizations import svdvals
+from tensord.factorizations import svd, svdvals
 from tensord.lifting import as_array, broadcast_shapes, normalized_axes, show
-from tensord.matrices import Matrices
+from tensord.matrices import Matrices, adjoint
 
 
 def solve(a, b):
@@ -60,11 +60,15 @@ def inv(a):
 def pinv(a, rcond=None, hermitian=False, *, rtol=None):
     """The pseudo-inverse; singular values up to rcond (or rtol) times the largest count as zero, by default eps * max(m, n).
 
-    `hermitian` changes nothing."""
+    rcond may be an array, which has one number for each matrix of a stack. `hermitian` changes nothing."""
     if rcond is not None and rtol is not None:
         raise ValueError("pinv takes rcond or rtol, which mean the same, and not both")
+    cutoff = _number_or_array(rcond if rtol is None else rtol)
+    if isinstance(cutoff, Array):
+        u, inverses, vh = _inverted(a, cutoff)
+        return matmul(adjoint(vh), arithmetic.multiply(shaping.expand_dims(inverses, -1), adjoint(u)))
     m = Matrices("pinv", a)
-    (inverse,) = m.run("PseudoInverse", (m.dtype, (m.columns, m.rows)), **_cutoff("pinv", rcond if rtol is None else rtol))
+    (inverse,) = m.run("PseudoInverse", (m.dtype, (m.columns, m.rows)), **_attribute(cutoff))
     return inverse
 
 
@@ -82,7 +86,9 @@ def lstsq(a, b, rcond=None):
     _check_rows("lstsq", a, b, rows_of=-2)
     if rcond is not None and not isinstance(rcond, Array) and rcond < 0:
         rcond = np.finfo(m.dtype.numpy).eps
-    cutoff = _cutoff("lstsq", rcond)
+    if isinstance(rcond, Array):
+        raise TypeError("lstsq: the cutoff is a Python number, it becomes part of the program")
+    cutoff = _attribute(_number_or_array(rcond))
     (x,) = m.run("LeastSquares", (m.dtype, (m.columns, b.shape[-1])), **cutoff)
     (rank,) = Matrices("lstsq", a).run("MatrixRank", (dtypes.int64, ()), **cutoff)
     if dims.is_static(m.rows) and dims.is_static(m.columns) and m.rows <= m.columns:
@@ -92,28 +98,52 @@ def lstsq(a, b, rcond=None):
     return (shaping.squeeze(x, -1) if vector else x), residuals, rank, svdvals(a)
 
 
-def matrix_rank(a, tol=None, hermitian=False, *, rtol=None):
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     """How many singular values exceed tol, or rtol times the largest one, by default eps * max(m, n) times that.
 
-    `hermitian` changes nothing."""
+    tol and rtol may be arrays, which have one number for each matrix of a stack. `hermitian` changes nothing."""
     if tol is not None and rtol is not None:
         raise ValueError("matrix_rank takes tol or rtol and not both")
-    a = as_array(a)
+    a = as_array(A)
     if a.ndim < 2:
         return reductions.any(a).astype(dtypes.int64)
-    if tol is not None:
-        tol = as_array(tol)
-        above = logic.greater(svdvals(a), shaping.expand_dims(tol, -1) if tol.ndim else tol)
+    cutoff = _number_or_array(rtol)
+    if tol is not None or isinstance(cutoff, Array):
+        values = svdvals(a)
+        above = _above(values, cutoff) if tol is None else logic.greater(values, _for_each_matrix(tol))
         return reductions.count_nonzero(above, axis=-1)
     m = Matrices("matrix_rank", a)
-    (rank,) = m.run("MatrixRank", (dtypes.int64, ()), **_cutoff("matrix_rank", rtol))
+    (rank,) = m.run("MatrixRank", (dtypes.int64, ()), **_attribute(cutoff))
     return rank
 
 
-def _cutoff(name, value):
-    if isinstance(value, Array):
-        raise TypeError(f"{name}: the cutoff is a Python number, it becomes part of the program")
-    return {} if value is None else {"relative_cutoff": float(value)}
+def _number_or_array(cutoff):
+    """None, a float, or an Array where the cutoff is traced or has axes."""
+    if cutoff is None or isinstance(cutoff, Array):
+        return cutoff
+    return as_array(cutoff) if np.ndim(cutoff) else float(cutoff)
+
+
+def _attribute(cutoff):
+    return {} if cutoff is None else {"relative_cutoff": cutoff}
+
+
+def _for_each_matrix(numbers):
+    """Numbers for the matrices of a stack, with an axis for their singular values."""
+    return shaping.expand_dims(numbers, -1) if isinstance(numbers, Array) or np.ndim(numbers) else numbers
+
+
+def _above(values, cutoff):
+    """Which singular values exceed cutoff, a number or an Array of one for each matrix, times the largest one."""
+    if values.shape[-1] == 0:
+        return logic.greater(values, 0)
+    return logic.greater(values, arithmetic.multiply(_for_each_matrix(cutoff), reductions.max(values, -1, True)))
+
+
+def _inverted(a, cutoff):
+    """U, Vh and between them the inverses of the singular values above the cutoff, and 0 for the others."""
+    u, values, vh = svd(a, full_matrices=False)
+    return u, logic.where(_above(values, cutoff), arithmetic.reciprocal(values), as_array(0, values.dtype)), vh
 
 
 def tensorsolve(a, b, axes=None):
