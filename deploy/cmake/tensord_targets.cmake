@@ -70,6 +70,7 @@ function(tensord_family_plugin name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   target_compile_definitions(${name} PRIVATE TENSORD_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE protobuf::libprotobuf absl::status absl::statusor absl::strings)
+  add_dependencies(${name} tensord_plugin_interface)
   if(ARG_PROTOS)
     protobuf_generate(TARGET ${name} LANGUAGE cpp PROTOS ${ARG_PROTOS} IMPORT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}
                       PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/families/plugin_interface.h"  // made by the build
 #include "engine/ir/op_def.h"
 
 // The build system says which version this is: the server's own, and for a plugin that of the tree it is compiled in.
@@ -15,7 +16,7 @@ namespace tensord {
 
 inline constexpr uint64_t kFamilyPluginMagic = 0x74656e736f726446;
 // Counts the changes after which a plugin that is not compiled anew would be misunderstood.
-inline constexpr uint32_t kFamilyPluginAbi = 1;
+inline constexpr uint32_t kFamilyPluginAbi = 2;
 inline constexpr char kFamilyPluginBuild[] = "tensord " TENSORD_VERSION " by the compiler " __VERSION__;
 inline constexpr char kFamilyPluginSymbol[] = "tensord_family_plugin_v1";
 
@@ -37,6 +38,7 @@ struct FamilyPlugin {
   uint64_t magic = kFamilyPluginMagic;
   uint32_t abi = kFamilyPluginAbi;
   const char* build = kFamilyPluginBuild;
+  const char* interface = kFamilyPluginInterface;
   // What the ABI number stands for.
   const char* family = nullptr;
   const OpDef* ops = nullptr;

@@ -79,6 +79,12 @@ absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl
     return Wrong(absl::StrCat("it was made for \"", build, "\", and this server is \"", kFamilyPluginBuild,
                               "\"; compile it again"));
   }
+  const absl::string_view interface = plugin.interface == nullptr ? "" : plugin.interface;
+  if (interface != kFamilyPluginInterface) {
+    return Wrong(absl::StrCat("it was compiled against other headers of tensord (their hash is \"", interface,
+                              "\") than this server (\"", kFamilyPluginInterface,
+                              "\"); compile it again, with this server's headers"));
+  }
   const absl::string_view family = plugin.family == nullptr ? "" : plugin.family;
   if (family.empty() || plugin.num_ops == 0 || plugin.ops == nullptr)
     return Wrong("it has no family, or one without ops");

@@ -3,7 +3,18 @@
 
 namespace {
 
-enum Flaw { kNoSymbol, kNothing, kOtherMagic, kOtherAbi, kOtherBuild, kNoOps, kKnownOp, kNoKernel, kNoMessage };
+enum Flaw {
+  kNoSymbol,
+  kNothing,
+  kOtherMagic,
+  kOtherAbi,
+  kOtherBuild,
+  kOtherHeaders,
+  kNoOps,
+  kKnownOp,
+  kNoKernel,
+  kNoMessage
+};
 
 absl::StatusOr<tensord::ResultTypes> InferCopy(tensord::InferContext& context) {
   return tensord::ResultTypes{context.operand(0)};
@@ -33,6 +44,7 @@ const tensord::FamilyPlugin* tensord_family_plugin_v1() {
       .magic = FLAW == kOtherMagic ? 1 : tensord::kFamilyPluginMagic,
       .abi = FLAW == kOtherAbi ? 99 : tensord::kFamilyPluginAbi,
       .build = FLAW == kOtherBuild ? "tensord 0.0.1" : tensord::kFamilyPluginBuild,
+      .interface = FLAW == kOtherHeaders ? "0123456789abcdef" : tensord::kFamilyPluginInterface,
       .family = "bad",
       .ops = &kCopy,
       .num_ops = FLAW == kNoOps ? 0 : 1,

@@ -145,6 +145,9 @@ TEST_F(PluginTest, APluginOfAnotherBuildEndsTheStart) {
   ExpectRefused({Setting(PluginPath("bad_plugin_kOtherAbi"))}, "it has version 99 of the plugins' interface");
   ExpectRefused({Setting(PluginPath("bad_plugin_kOtherBuild"))},
                 "it was made for \"tensord 0.0.1\", and this server is");
+  ExpectRefused(
+      {Setting(PluginPath("bad_plugin_kOtherHeaders"))},
+      "it was compiled against other headers of tensord (their hash is \"0123456789abcdef\") than this server");
 }
 
 TEST_F(PluginTest, OpsThatAreNotSoundEndTheStart) {

@@ -1,0 +1,54 @@
+# cmake -DSOURCE=… -DHEADER=… -DDEPFILE=… -P hash_plugin_interface.cmake: writes HEADER with a hash of the headers that a
+# plugin is compiled against, and DEPFILE with their names. Both ends of families.plugins carry it: a plugin and the server.
+cmake_minimum_required(VERSION 3.25)
+
+# What docs/adding-a-family.md lets a plugin include; with them counts every header of the project that they include.
+set(pending
+    backends/cpu/family_kernels.h
+    backends/cpu/thread_pool.h
+    engine/base/refusal.h
+    engine/base/status_macros.h
+    engine/families/family_plugin.h
+    engine/ir/graph_builder.h
+    engine/tensor/literal.h)
+
+set(headers "")
+while(pending)
+  list(POP_FRONT pending header)
+  # What the build makes, HEADER among it, is no file of the sources.
+  if(header IN_LIST headers OR NOT EXISTS ${SOURCE}/${header})
+    continue()
+  endif()
+  list(APPEND headers ${header})
+  file(STRINGS ${SOURCE}/${header} includes REGEX "^ *# *include \"")
+  list(TRANSFORM includes REPLACE "^[^\"]*\"([^\"]*)\".*$" "\\1")
+  list(APPEND pending ${includes})
+endwhile()
+
+list(SORT headers)
+set(hashes "")
+set(paths "")
+foreach(header IN LISTS headers)
+  file(SHA256 ${SOURCE}/${header} hash)
+  string(APPEND hashes "${header} ${hash}\n")
+  string(REPLACE " " "\\ " path ${SOURCE}/${header})
+  string(APPEND paths " \\\n  ${path}")
+endforeach()
+string(SHA256 hash "${hashes}")
+string(SUBSTRING ${hash} 0 16 hash)
+# Written only where it changes, so that nothing else is compiled again.
+file(CONFIGURE OUTPUT ${HEADER} @ONLY CONTENT "// Made by deploy/cmake/hash_plugin_interface.cmake.
+#ifndef TENSORD_ENGINE_FAMILIES_PLUGIN_INTERFACE_H_
+#define TENSORD_ENGINE_FAMILIES_PLUGIN_INTERFACE_H_
+
+namespace tensord {
+
+// Of the headers that a plugin is compiled against.
+inline constexpr char kFamilyPluginInterface[] = \"@hash@\";
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FAMILIES_PLUGIN_INTERFACE_H_
+")
+string(REPLACE " " "\\ " target ${HEADER})
+file(WRITE ${DEPFILE} "${target}:${paths}\n")
