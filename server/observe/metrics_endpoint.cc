@@ -1,6 +1,7 @@
 #include "server/observe/metrics_endpoint.h"
 
-#include <prometheus/exposer.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
 #include <exception>
 #include <utility>
@@ -8,34 +9,76 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
+#include "server/http/tcp_listener.h"
 
 namespace tensord::server {
+namespace {
 
-MetricsEndpoint::MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, std::string address)
-    : exposer_(std::move(exposer)), address_(std::move(address)) {}
+constexpr absl::string_view kPath = "/metrics";
 
-MetricsEndpoint::~MetricsEndpoint() = default;
+using Collectables = std::vector<std::weak_ptr<prometheus::Collectable>>;
+
+// An IPv6 address, which has colons, is in brackets; nothing else has any.
+bool IsHost(absl::string_view host) {
+  const bool in_brackets = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
+  return !host.empty() && in_brackets == absl::StrContains(host, ':') &&
+         host.find_first_of("[],+ ") == absl::string_view::npos;
+}
+
+absl::StatusOr<TcpListener> ListenAt(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  const absl::string_view host = address.substr(0, colon);
+  int port = 0;
+  if (colon == absl::string_view::npos || !IsHost(host) || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("--metrics takes host:port, not \"", address, "\""));
+  }
+  absl::StatusOr<TcpListener> listener = TcpListener::Open(host == "localhost" ? "127.0.0.1" : host, port);
+  if (listener.ok()) return listener;
+  return absl::UnavailableError(absl::StrCat("cannot serve metrics at ", address, ": ", listener.status().message()));
+}
+
+HttpResponse PageOf(const Collectables& collectables) {
+  std::vector<prometheus::MetricFamily> families;
+  for (const auto& source : collectables) {
+    const std::shared_ptr<prometheus::Collectable> alive = source.lock();
+    if (alive == nullptr) continue;
+    for (prometheus::MetricFamily& family : alive->Collect()) families.push_back(std::move(family));
+  }
+  HttpResponse page;
+  page.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  page.body = prometheus::TextSerializer().Serialize(families);
+  return page;
+}
+
+HttpResponse Answer(const HttpRequest& request, const Collectables& collectables) {
+  if (request.path != kPath) return HttpRefusal(404, absl::StrCat("the metrics are at ", kPath));
+  if (request.method != "GET") {
+    HttpResponse refusal = HttpRefusal(405, absl::StrCat(kPath, " is there for GET and HEAD"));
+    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    return refusal;
+  }
+  try {
+    return PageOf(collectables);
+  } catch (const std::exception& error) {  // of the library
+    return HttpRefusal(500, absl::StrCat("the metrics cannot be collected: ", error.what()));
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  // The HTTP library takes a list of ports with flags in one string, so nothing but an address may reach it.
-  if (colon == absl::string_view::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 0 || port > 65535 || address.find_first_of(",+ ") != absl::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("--metrics takes host:port, not \"", address, "\""));
-  }
-  const std::string host =
-      address.substr(0, colon) == "localhost" ? "127.0.0.1" : std::string(address.substr(0, colon));
-  try {
-    auto exposer = std::make_unique<prometheus::Exposer>(absl::StrCat(host, ":", port));
-    for (const auto& collectable : collectables) exposer->RegisterCollectable(collectable);
-    const std::vector<int> ports = exposer->GetListeningPorts();
-    std::string bound = absl::StrCat(host, ":", ports.empty() ? port : ports.front());
-    return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(exposer), std::move(bound)));
-  } catch (const std::exception& error) {
-    return absl::UnavailableError(absl::StrCat("cannot serve metrics at ", address, ": ", error.what()));
-  }
+  ASSIGN_OR_RETURN(TcpListener listener, ListenAt(address));
+  Collectables sources(collectables.begin(), collectables.end());
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
+                   HttpServer::Start(std::move(listener), HttpServer::Options(),
+                                     [sources = std::move(sources)](const HttpRequest& request) {
+                                       return Answer(request, sources);
+                                     }));
+  return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));
 }
 
 }  // namespace tensord::server

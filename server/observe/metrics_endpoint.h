@@ -9,30 +9,25 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-
-namespace prometheus {
-class Exposer;
-}
+#include "server/http/http_server.h"
 
 namespace tensord::server {
 
-// Serves /metrics over HTTP from threads of its own, as long as it lives. Thread-safe.
+// Serves /metrics over HTTP from a thread of its own, as long as it lives. Thread-safe.
 class MetricsEndpoint {
  public:
   // `address` is host:port, port 0 for a free one. INVALID_ARGUMENT where it is no such address, UNAVAILABLE where it
   // is taken. A collectable may go before the endpoint does.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
-  ~MetricsEndpoint();
 
   // With the port that it got.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_->listener().address(); }
 
  private:
-  MetricsEndpoint(std::unique_ptr<prometheus::Exposer> exposer, std::string address);
+  explicit MetricsEndpoint(std::unique_ptr<HttpServer> server) : server_(std::move(server)) {}
 
-  std::unique_ptr<prometheus::Exposer> exposer_;
-  const std::string address_;
+  const std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace tensord::server

@@ -38,6 +38,9 @@ void FuzzBrokerPackets(absl::string_view bytes);
 // The file of callers. What is refused is refused by its line.
 void FuzzIdentityTable(absl::string_view text);
 
+// The head of a request of HTTP. It is understood the same in whichever pieces it comes.
+void FuzzHttpRequest(absl::string_view bytes);
+
 // The values of traceparent and tracestate.
 void FuzzTraceContext(absl::string_view text);
 

@@ -179,6 +179,13 @@ TEST(MutationTest, FilesOfCallersSurvive) {
              &FuzzIdentityTable, 8, 5'000);
 }
 
+TEST(MutationTest, RequestsOfHttpSurvive) {
+  RunMutants({"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "\r\nHEAD http://a/metrics?b HTTP/1.0\n\nrest",
+              "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+              "GET /" + std::string(8192, 'x')},
+             &FuzzHttpRequest, 11, 1'000);
+}
+
 TEST(MutationTest, TraceContextsSurvive) {
   RunMutants({"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
               "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more",

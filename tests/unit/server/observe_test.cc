@@ -24,7 +24,6 @@
 #include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/observe/metrics_endpoint.h"
 #include "server/observe/metrics_page.h"
 #include "server/observe/process_metrics.h"
 #include "server/observe/segment_metrics.h"
@@ -264,20 +263,6 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_limit{limit=\"cpu.queue_length\"} 7"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_bytes 4096"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_refusals_total{reason=\"limit\"} 7"));
-}
-
-TEST(MetricsEndpointTest, RefusesWhatIsNoAddress) {
-  for (const char* wrong : {"", "80", ":80", "host:", "host:99999", "127.0.0.1:0,127.0.0.1:1", "host:-1"}) {
-    EXPECT_EQ(MetricsEndpoint::Start(wrong, {}).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
-  }
-}
-
-TEST(MetricsEndpointTest, BindsAFreePortAndKeepsIt) {
-  const auto first = MetricsEndpoint::Start("127.0.0.1:0", {});
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_THAT((*first)->address(), HasSubstr("127.0.0.1:"));
-  EXPECT_THAT((*first)->address(), Not(HasSubstr(":0")));
-  EXPECT_EQ(MetricsEndpoint::Start((*first)->address(), {}).status().code(), absl::StatusCode::kUnavailable);
 }
 
 class LogTest : public ::testing::Test {

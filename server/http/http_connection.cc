@@ -1,0 +1,69 @@
+#include "server/http/http_connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tensord::server {
+namespace {
+
+// So long a client that has its answer may take to hang up.
+constexpr std::chrono::seconds kTimeToHangUp{1};
+
+// Nothing can be read or written right now, or the call was interrupted: poll tells when to try again.
+bool IsToTryAgain() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+HttpConnection::~HttpConnection() { close(descriptor_); }
+
+short HttpConnection::events() const { return state_ == State::kWriting ? POLLOUT : POLLIN; }
+
+bool HttpConnection::Advance(const Answer& answer) {
+  switch (state_) {
+    case State::kReading:
+      return Read(answer);
+    case State::kWriting:
+      return Write();
+    case State::kEnding:
+      return Discard();
+  }
+  return false;
+}
+
+bool HttpConnection::Read(const Answer& answer) {
+  char buffer[4096];
+  const ssize_t count = recv(descriptor_, buffer, sizeof(buffer), 0);
+  if (count < 0) return IsToTryAgain();
+  if (count == 0 && received_.empty()) return false;  // came to see whether somebody listens
+  received_.append(buffer, static_cast<size_t>(count));
+  answer_ = answer(received_, count == 0);
+  if (answer_.empty()) return count != 0;
+  received_.clear();
+  state_ = State::kWriting;
+  return Write();
+}
+
+bool HttpConnection::Write() {
+  while (written_ < answer_.size()) {
+    const ssize_t count = send(descriptor_, answer_.data() + written_, answer_.size() - written_, MSG_NOSIGNAL);
+    if (count < 0) return IsToTryAgain();
+    written_ += static_cast<size_t>(count);
+  }
+  // Closed with bytes of the client unread, TCP would take back what the client has not read of the answer.
+  if (shutdown(descriptor_, SHUT_WR) != 0) return false;
+  state_ = State::kEnding;
+  deadline_ = std::min(deadline_, Clock::now() + kTimeToHangUp);
+  return true;
+}
+
+bool HttpConnection::Discard() {
+  char buffer[16384];
+  const ssize_t count = recv(descriptor_, buffer, sizeof(buffer), 0);
+  return count > 0 || (count < 0 && IsToTryAgain());
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,51 @@
+#ifndef TENSORD_SERVER_HTTP_HTTP_CONNECTION_H_
+#define TENSORD_SERVER_HTTP_HTTP_CONNECTION_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tensord::server {
+
+// One connection of an HTTP server: reads a request, writes the answer, and waits for the client to hang up. Owns its
+// socket. Used by one thread, which it never blocks.
+class HttpConnection {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // The answer to all that has come so far; empty while more must come. `is_whole`: no more will come.
+  using Answer = std::function<std::string(absl::string_view received, bool is_whole)>;
+
+  // Takes the socket, which must not block.
+  HttpConnection(int descriptor, Clock::time_point deadline) : descriptor_(descriptor), deadline_(deadline) {}
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  Clock::time_point deadline() const { return deadline_; }
+  // What poll is to wait for.
+  short events() const;
+  // Does what the socket allows at once; whether the connection goes on.
+  bool Advance(const Answer& answer);
+
+ private:
+  enum class State { kReading, kWriting, kEnding };
+
+  bool Read(const Answer& answer);
+  bool Write();
+  bool Discard();
+
+  const int descriptor_;
+  Clock::time_point deadline_;
+  State state_ = State::kReading;
+  std::string received_;
+  std::string answer_;
+  size_t written_ = 0;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_HTTP_HTTP_CONNECTION_H_

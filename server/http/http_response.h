@@ -1,0 +1,29 @@
+#ifndef TENSORD_SERVER_HTTP_HTTP_RESPONSE_H_
+#define TENSORD_SERVER_HTTP_HTTP_RESPONSE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tensord::server {
+
+// What a request is answered; the connection ends with it.
+struct HttpResponse {
+  int code = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // further ones; none is from a client
+};
+
+// The answer to what is refused: its code and why, as a line of text.
+HttpResponse HttpRefusal(int code, absl::string_view why);
+
+// The bytes of it. An answer to HEAD has the length of its body and not the body.
+std::string EncodeHttpResponse(const HttpResponse& response, bool with_body, absl::Time date);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_HTTP_HTTP_RESPONSE_H_
