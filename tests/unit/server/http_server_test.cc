@@ -185,7 +185,7 @@ TEST(HttpServerTest, WaitsForDescriptorsAtRest) {
     client->Send(kGet);
     const clock_t before = std::clock();
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 4) << "it tries again all the time";
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20) << "it tries again all the time";
     earlier.Send(kGet);
     EXPECT_THAT(earlier.Receive(), EndsWith("GET /page\n")) << "who is in is served";
   }
