@@ -30,8 +30,9 @@ absl::StatusOr<Arguments> Arguments::Parse(absl::Span<const FlagSpec> flags, abs
       break;
     }
     if (!absl::StartsWith(word, "--")) {
-      // "-" alone is a name for standard input, as usual; other single dashes are slips.
-      if (word.size() > 1 && word[0] == '-') return absl::InvalidArgumentError(absl::StrCat("unknown flag: ", word));
+      // "-" alone is a name for standard input, as usual, and "->" begins an equation; other single dashes are slips.
+      const bool is_slip = word.size() > 1 && word[0] == '-' && word[1] != '>';
+      if (is_slip) return absl::InvalidArgumentError(absl::StrCat("unknown flag: ", word));
       arguments.positional_.push_back(word);
       continue;
     }

@@ -24,7 +24,8 @@ struct FlagSpec {
 };
 
 // The words after a command's name, read by its flags: "--name=value", "--name value", "--name" where the flag takes no
-// value, "-o value" for a flag with a letter, and anything else is positional, as is everything after "--".
+// value, "-o value" for a flag with a letter, and anything else is positional (also "-" and what begins with "->"), as
+// is everything after "--".
 class Arguments {
  public:
   // INVALID_ARGUMENT names the flag that is unknown, lacks its value, has one that it does not take, or is given twice.

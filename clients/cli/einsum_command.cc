@@ -103,7 +103,8 @@ Command EinsumCommand() {
       .details =
           "EQUATION is Einstein's notation: \"ij,jk->ik\" multiplies two matrices, one file each. \"...\" stands\n"
           "for axes without labels, parentheses fix the order of contraction: \"(ij,jk),kl->il\". Without an arrow\n"
-          "the result has the labels that occur once, in the order of the alphabet.\n",
+          "the result has the labels that occur once, in the order of the alphabet. Operands of several dtypes are\n"
+          "converted to the one that NumPy's promotion gives.\n",
       .flags = std::move(flags),
       .run = &Einsum};
 }

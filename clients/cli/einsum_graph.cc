@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "clients/cli/dtype_promotion.h"
 
 namespace tensord::cli {
 namespace {
@@ -57,16 +58,26 @@ absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view n
 v1::Graph EinsumGraph(const einsum::v1::Einsum& einsum, absl::Span<const client::HostTensor> operands) {
   v1::Graph graph;
   graph.set_name("einsum");
-  v1::Node& node = *graph.add_nodes();
-  node.set_name("einsum");
-  node.mutable_extension()->mutable_op()->PackFrom(einsum);
+  client::DType dtype = client::DType::kBool;
+  for (const client::HostTensor& operand : operands) dtype = PromotedDType(dtype, operand.dtype());
+  std::vector<std::string> values;
   for (const client::HostTensor& operand : operands) {
     v1::GraphInput& input = *graph.add_inputs();
     input.set_name(absl::StrCat("operand", graph.inputs_size() - 1));
     input.mutable_type()->set_dtype(client::ToWire(operand.dtype()));
     for (const int64_t size : operand.shape()) input.mutable_type()->add_shape()->set_size(size);
+    values.push_back(input.name());
+    if (operand.dtype() == dtype) continue;
+    v1::Node& node = *graph.add_nodes();
+    node.set_name(absl::StrCat("converted", graph.inputs_size() - 1));
     node.add_inputs(input.name());
+    node.mutable_convert()->set_dtype(client::ToWire(dtype));
+    values.back() = node.name();
   }
+  v1::Node& node = *graph.add_nodes();
+  node.set_name("einsum");
+  node.mutable_extension()->mutable_op()->PackFrom(einsum);
+  for (const std::string& value : values) node.add_inputs(value);
   v1::GraphOutput& output = *graph.add_outputs();
   output.set_name("result");
   output.set_value(node.name());

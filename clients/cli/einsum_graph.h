@@ -21,8 +21,8 @@ std::string WithOutput(absl::string_view equation);
 // "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.
 absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name);
 
-// The graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their sizes; its
-// output is "result".
+// The graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their sizes;
+// those of other dtypes are converted to the one that NumPy's promotion gives. Its output is "result".
 v1::Graph EinsumGraph(const einsum::v1::Einsum& einsum, absl::Span<const client::HostTensor> operands);
 
 }  // namespace tensord::cli

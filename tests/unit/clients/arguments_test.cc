@@ -56,6 +56,11 @@ TEST(Arguments, DashesEndTheFlagsAndOneDashIsAName) {
   EXPECT_EQ(Parse({"--target="})->Value("target"), "");
 }
 
+TEST(Arguments, AnArrowIsNoFlag) {
+  EXPECT_THAT(Parse({"->", "->ij"})->positional(), ElementsAre("->", "->ij"));
+  EXPECT_THAT(Why({"-->"}), HasSubstr("unknown flag: -->"));
+}
+
 TEST(Arguments, ErrorsNameTheFlag) {
   EXPECT_EQ(Why({"--tagret=x"}), "unknown flag: --tagret");
   EXPECT_EQ(Why({"-j"}), "unknown flag: -j");

@@ -44,17 +44,33 @@ TEST(EinsumGraphTest, OperandsAreInputsOfTheirSizes) {
   einsum::v1::Einsum einsum;
   einsum.set_equation("ij,j->i");
   const client::HostTensor matrix = *client::HostTensor::FromVector(std::vector<std::complex<double>>(6), {2, 3});
-  const v1::Graph graph = EinsumGraph(einsum, {matrix, client::HostTensor::Scalar(1.0F)});
+  const v1::Graph graph = EinsumGraph(einsum, {matrix, client::HostTensor::Scalar(std::complex<double>(1))});
   ASSERT_EQ(graph.inputs_size(), 2);
   EXPECT_EQ(graph.inputs(0).type().dtype(), v1::DTYPE_C128);
   ASSERT_EQ(graph.inputs(0).type().shape_size(), 2);
   EXPECT_EQ(graph.inputs(0).type().shape(1).size(), 3);
   EXPECT_EQ(graph.inputs(1).type().shape_size(), 0);
+  ASSERT_EQ(graph.nodes_size(), 1);
   EXPECT_THAT(graph.nodes(0).inputs(), ElementsAre("operand0", "operand1"));
   einsum::v1::Einsum sent;
   ASSERT_TRUE(graph.nodes(0).extension().op().UnpackTo(&sent));
   EXPECT_EQ(sent.equation(), "ij,j->i");
   EXPECT_EQ(graph.outputs(0).value(), graph.nodes(0).name());
+}
+
+TEST(EinsumGraphTest, OperandsOfOtherDTypesAreConverted) {
+  const v1::Graph graph = EinsumGraph(
+      einsum::v1::Einsum(),
+      {client::HostTensor::Scalar(1.0F), client::HostTensor::Scalar(2.0), client::HostTensor::Scalar<int64_t>(3)});
+  ASSERT_EQ(graph.nodes_size(), 3);
+  EXPECT_EQ(graph.inputs(0).type().dtype(), v1::DTYPE_F32);
+  EXPECT_EQ(graph.inputs(2).type().dtype(), v1::DTYPE_I64);
+  EXPECT_THAT(graph.nodes(0).inputs(), ElementsAre("operand0"));
+  EXPECT_EQ(graph.nodes(0).convert().dtype(), v1::DTYPE_F64);
+  EXPECT_THAT(graph.nodes(1).inputs(), ElementsAre("operand2"));
+  EXPECT_EQ(graph.nodes(1).convert().dtype(), v1::DTYPE_F64);
+  EXPECT_THAT(graph.nodes(2).inputs(), ElementsAre("converted0", "operand1", "converted2"));
+  EXPECT_EQ(graph.outputs(0).value(), "einsum");
 }
 
 }  // namespace
