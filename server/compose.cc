@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fft_transforms.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/status_macros.h"
@@ -136,12 +137,23 @@ SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config, const
           }};
 }
 
+absl::Span<const cpu::FamilyKernel> CpuTableOf(const DeviceKernels& kernels) {
+  return absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count);
+}
+
 std::vector<absl::Span<const cpu::FamilyKernel>> CpuKernelsOf(const ServerFamilies& families) {
   std::vector<absl::Span<const cpu::FamilyKernel>> tables;
-  for (const DeviceKernels& kernels : families.KernelsOf("cpu")) {
-    tables.push_back(absl::MakeConstSpan(static_cast<const cpu::FamilyKernel*>(kernels.table), kernels.count));
-  }
+  for (const DeviceKernels& kernels : families.KernelsOf("cpu")) tables.push_back(CpuTableOf(kernels));
   return tables;
+}
+
+// Whether the CPU, which every server has, can run each op of the plugin.
+absl::Status AuditCpuKernels(const FamilyPlugin& plugin) {
+  absl::Span<const cpu::FamilyKernel> table;
+  for (const DeviceKernels& kernels : absl::MakeConstSpan(plugin.kernels, plugin.num_kernels)) {
+    if (absl::string_view(kernels.device_kind) == "cpu") table = CpuTableOf(kernels);
+  }
+  return cpu::AuditFamilyKernels(table, absl::MakeConstSpan(plugin.ops, plugin.num_ops));
 }
 
 // The threads are as nice as the thread that makes them.
@@ -263,7 +275,7 @@ ServerParts::~ServerParts() {
 
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
-  ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config));
+  ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config, AuditCpuKernels));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
       .entries = config.flight_recorder().entries(), .slow = absl::Milliseconds(config.flight_recorder().slow_ms())});
   parts->log = std::make_unique<Log>(Log::Options{.level = LogLevelFromName(config.log().level()),

@@ -10,27 +10,32 @@
 namespace tensord::server {
 namespace {
 
+absl::Status Unloadable(absl::string_view path, const absl::Status& why) {
+  if (why.ok()) return why;
+  return absl::InvalidArgumentError(absl::StrCat("the plugin ", path, " cannot be loaded: ", why.message()));
+}
+
 // Whether each op's message is linked in, and has a field for every attribute.
 absl::Status CheckMessages(absl::string_view path, absl::Span<const OpDef> ops) {
   for (const OpDef& op : ops) {
     const auto message = codec::NewExtension(op);
     const absl::Status fits =
         message.ok() ? codec::FieldsOf(op, *(*message)->GetDescriptor()).status() : message.status();
-    if (!fits.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("the plugin ", path, " cannot be loaded: ", fits.message()));
-    }
+    RETURN_IF_ERROR(Unloadable(path, fits));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const ServerFamilies>> ServerFamilies::Load(const ServerConfig& config) {
+absl::StatusOr<std::unique_ptr<const ServerFamilies>> ServerFamilies::Load(
+    const ServerConfig& config, absl::FunctionRef<absl::Status(const FamilyPlugin&)> audit_kernels) {
   std::unique_ptr<ServerFamilies> families(new ServerFamilies());
   families->families_.assign(AllFamilies().begin(), AllFamilies().end());
   for (const std::string& path : config.families().plugins()) {
     ASSIGN_OR_RETURN(const FamilyPlugin* const plugin, LoadFamilyPlugin(path, families->families_));
     const absl::Span<const OpDef> ops(plugin->ops, plugin->num_ops);
+    RETURN_IF_ERROR(Unloadable(path, audit_kernels(*plugin)));
     RETURN_IF_ERROR(CheckMessages(path, ops));
     families->families_.push_back(ops);
     families->plugins_.push_back(plugin);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -23,8 +25,10 @@ namespace tensord::server {
 // Immutable, so thread-safe.
 class ServerFamilies {
  public:
-  // INVALID_ARGUMENT, with the path, where a plugin cannot be used.
-  static absl::StatusOr<std::unique_ptr<const ServerFamilies>> Load(const ServerConfig& config);
+  // INVALID_ARGUMENT, with the path, where a plugin cannot be used. `audit_kernels` knows what a backend's tables are,
+  // and says what is wrong with a plugin's.
+  static absl::StatusOr<std::unique_ptr<const ServerFamilies>> Load(
+      const ServerConfig& config, absl::FunctionRef<absl::Status(const FamilyPlugin&)> audit_kernels);
 
   const OpRegistry& registry() const { return *registry_; }
   // The plugins' kernels for a kind of device: "cpu".

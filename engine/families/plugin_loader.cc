@@ -2,17 +2,20 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/family_plugin.h"
 
 namespace tensord {
 namespace {
+
+// All that there are, also those that this build has no backend of.
+constexpr absl::string_view kDeviceKinds[] = {"cpu", "cuda"};
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
@@ -66,6 +69,22 @@ absl::Status AuditOp(const OpDef& op, absl::string_view family, size_t index) {
   return AuditAttributes(op);
 }
 
+// One table a kind of device. What is in it only the backend can read.
+absl::Status AuditTables(absl::Span<const DeviceKernels> tables) {
+  absl::flat_hash_set<absl::string_view> kinds;
+  for (const DeviceKernels& table : tables) {
+    const absl::string_view kind = table.device_kind == nullptr ? "" : table.device_kind;
+    if (!absl::c_linear_search(kDeviceKinds, kind)) {
+      return Wrong(absl::StrCat("it has kernels for devices of the kind \"", kind, "\"; there are ",
+                                absl::StrJoin(kDeviceKinds, " and ")));
+    }
+    if (!kinds.insert(kind).second) return Wrong(absl::StrCat("it has two tables of kernels for ", kind));
+    if (table.table == nullptr && table.count > 0)
+      return Wrong(absl::StrCat("its kernels for ", kind, " have no table"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl::Span<const OpDef>> known) {
@@ -96,15 +115,12 @@ absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl
     for (const OpDef& op : other) names.insert(op.name);
   }
   const absl::Span<const OpDef> ops(plugin.ops, plugin.num_ops);
+  if (plugin.kernels == nullptr && plugin.num_kernels > 0) return Wrong("it says that it has kernels, and has none");
   const absl::Span<const DeviceKernels> kernels(plugin.kernels, plugin.num_kernels);
-  const bool has_kernels =
-      std::any_of(kernels.begin(), kernels.end(), [](const DeviceKernels& k) { return k.count > 0; });
+  RETURN_IF_ERROR(AuditTables(kernels));
   for (size_t i = 0; i < ops.size(); ++i) {
     RETURN_IF_ERROR(AuditOp(ops[i], family, i));
     if (!names.insert(ops[i].name).second) return Wrong(absl::StrCat("there is an op ", ops[i].name, " already"));
-    if (!ops[i].expand.has() && !has_kernels) {
-      return Wrong(absl::StrCat("the op ", ops[i].name, " is not expanded, and no device has kernels of it"));
-    }
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
 // Plugins that a server must not start with, one for each FLAW that CMake compiles this with.
+#include "backends/cpu/family_kernels.h"
 #include "engine/families/family_plugin.h"
 
 namespace {
@@ -13,6 +14,13 @@ enum Flaw {
   kNoOps,
   kKnownOp,
   kNoKernel,
+  kOtherDevice,
+  kNoDevice,
+  kNoTable,
+  kKernelOfOther,
+  kKernelTwice,
+  kKernelUnmade,
+  kOnlyOnCuda,
   kNoMessage
 };
 
@@ -34,7 +42,28 @@ constexpr tensord::OpDef kCopy = {.family = "bad",
                                   .refusals = tensord::RefusalTable::None("everything can be given back"),
                                   .reference = tensord::Facet<tensord::ReferenceRule>::None("never run"),
                                   .permute = tensord::Facet<tensord::PermuteRule>::None("never run")};
-constexpr tensord::DeviceKernels kKernels = {.device_kind = "cpu", .table = &kCopy, .count = 1};
+
+absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeNothing(const tensord::BoundInstruction&) {
+  return absl::UnimplementedError("never run");
+}
+
+constexpr tensord::cpu::FamilyKernel kTable[] = {{.op = FLAW == kKernelOfOther ? "bad.v1.Copi" : "bad.v1.Copy",
+                                                  .make = FLAW == kKernelUnmade ? nullptr : &MakeNothing},
+                                                 {.op = "bad.v1.Copy", .make = &MakeNothing}};
+constexpr const char* DeviceKind() {
+  switch (FLAW) {
+    case kOtherDevice:
+      return "cpuu";
+    case kNoDevice:
+      return nullptr;
+    case kOnlyOnCuda:
+      return "cuda";
+    default:
+      return "cpu";
+  }
+}
+constexpr tensord::DeviceKernels kKernels = {
+    .device_kind = DeviceKind(), .table = FLAW == kNoTable ? nullptr : kTable, .count = FLAW == kKernelTwice ? 2 : 1};
 
 }  // namespace
 

@@ -153,10 +153,23 @@ TEST_F(PluginTest, APluginOfAnotherBuildEndsTheStart) {
 TEST_F(PluginTest, OpsThatAreNotSoundEndTheStart) {
   ExpectRefused({Setting(PluginPath("bad_plugin_kNoOps"))}, "it has no family, or one without ops");
   ExpectRefused({Setting(PluginPath("bad_plugin_kKnownOp"))}, "there is an op tensord.fft.v1.Fft already");
-  ExpectRefused({Setting(PluginPath("bad_plugin_kNoKernel"))}, "no device has kernels of it");
   ExpectRefused({Setting(PluginPath("bad_plugin_kNoMessage"))}, "the operation \"bad.v1.Copy\" has no message");
   ExpectRefused({Setting(PluginPath("sample_plugin")), Setting(PluginPath("sample_plugin"))},
                 "there is a family \"sample\" already");
+}
+
+TEST_F(PluginTest, KernelsThatAreNotTheOpsEndTheStart) {
+  const auto expect = [](const std::string& flaw, const std::string& why) {
+    ExpectRefused({Setting(PluginPath("bad_plugin_" + flaw))}, why);
+  };
+  expect("kNoKernel", "the op bad.v1.Copy is not expanded, and no device of this server has a kernel of it");
+  expect("kOnlyOnCuda", "the op bad.v1.Copy is not expanded, and no device of this server has a kernel of it");
+  expect("kOtherDevice", "it has kernels for devices of the kind \"cpuu\"; there are cpu and cuda");
+  expect("kNoDevice", "it has kernels for devices of the kind \"\"; there are cpu and cuda");
+  expect("kNoTable", "its kernels for cpu have no table");
+  expect("kKernelOfOther", "it has a CPU kernel of \"bad.v1.Copi\", which is no op of its family");
+  expect("kKernelTwice", "the op bad.v1.Copy has two CPU kernels");
+  expect("kKernelUnmade", "the CPU kernel of the op bad.v1.Copy has no function that makes it");
 }
 
 }  // namespace
