@@ -12,9 +12,10 @@
 namespace tensord::cpu {
 namespace {
 
-// What tables and scratch are bounded with; a length with a large prime factor needs several times its own memory.
+// Of complex numbers that can be split into columns and rows. Others are a convolution over twice as many, which must
+// be split.
 constexpr int64_t kMaxLength = int64_t{1} << 28;
-constexpr int64_t kMaxAwkwardLength = int64_t{1} << 24;
+constexpr int64_t kMaxAwkwardLength = int64_t{1} << 27;
 // A task in vectors has some lines of that many numbers, all in the second-level cache.
 constexpr int64_t kMaxLaneLength = int64_t{1} << 14;
 constexpr int64_t kMaxAwkwardLaneLength = int64_t{1} << 12;
@@ -281,7 +282,10 @@ bool UsesLanes(const FftLineTask& task) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const FftLineTask& task) {
-  const int64_t limit = Splits(task.is_double, task.length) ? kMaxLength : kMaxAwkwardLength;
+  // Real numbers of an even length are half as many complex ones.
+  const bool packs = task.form != FftForm::kComplex && task.length % 2 == 0;
+  const bool splits = Splits(task.is_double, packs ? task.length / 2 : task.length);
+  const int64_t limit = splits || packs ? kMaxLength : kMaxAwkwardLength;
   if (task.length > limit) {
     return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu transforms up to ", limit,
                                                               " elements of such a length, and has ", task.length));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/fft_lanes/fft_roots.h"
 #include "backends/cpu/fft_transforms.h"
 
 namespace tensord::cpu {
@@ -28,42 +27,30 @@ int64_t LargestPrime(int64_t n) {
   return std::max(largest, n);
 }
 
-// The shortest length of at least `least` whose factors are small and whose halves fill vectors.
+// The shortest length of at least `least`, which is 2^28 at most, whose factors are small and whose halves fill
+// vectors.
 template <typename T>
 int64_t PaddedLength(int64_t least) {
-  int64_t best = int64_t{1} << 62;
+  int64_t best = kMaxFactor * kMaxFactor;
   for (int64_t odd : {1, 3, 5, 7, 9, 15, 21, 25, 27}) {
     int64_t n = odd;
-    while (n < least || !FftSplit<T>(n).has_value()) n *= 2;
-    best = std::min(best, n);
+    while (n <= kMaxFactor * kMaxFactor && (n < least || !FftSplit<T>(n).has_value())) n *= 2;
+    if (n <= kMaxFactor * kMaxFactor) best = std::min(best, n);
   }
   return best;
 }
 
-template <typename T>
-std::shared_ptr<const FftChirp<T>> MakeChirp(int64_t n, int64_t padded, const FftSplitTransform& split) {
-  FftChirp<T> tables{.padded = padded};
-  const FftRoots roots(2 * n);
-  std::vector<FftNumber<T>> conjugate(static_cast<size_t>(padded));
-  for (int64_t j = 0; j < n; ++j) {
-    const FftRoot w = roots.At(j * j % (2 * n));
-    const FftNumber<T> value{static_cast<T>(w.r), static_cast<T>(w.i)};
-    tables.chirp.push_back({value.r, -value.i});
-    conjugate[static_cast<size_t>(j)] = value;
-    if (j > 0) conjugate[static_cast<size_t>(padded - j)] = value;
-  }
-  tables.filter.resize(static_cast<size_t>(padded));
-  std::vector<char> memory(static_cast<size_t>(Aligned(split.middle_bytes()) + split.task_bytes() + 64));
-  char* const middle = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
-  char* const scratch = middle + Aligned(split.middle_bytes());
-  const FftLines line{.in = conjugate.data(),
-                      .out = tables.filter.data(),
-                      .in_length = padded,
-                      .out_length = padded,
-                      .scale = 1 / static_cast<double>(padded)};
-  split.RunColumns(line, 0, split.column_groups(), middle, scratch);
-  split.RunRows(line, 0, split.row_groups(), middle, scratch);
-  return std::make_shared<const FftChirp<T>>(std::move(tables));
+// `scratch` is the middle, and then a slot for each of the tasks'.
+void RunSplit(const FftSplitTransform& split, const FftLines& line, char* scratch, const FftTasks& tasks) {
+  char* const middle = scratch;
+  char* const slots = middle + Aligned(split.middle_bytes());
+  const int64_t slot_bytes = Aligned(split.task_bytes());
+  tasks.For(split.column_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
+    split.RunColumns(line, begin, end, middle, slots + slot * slot_bytes);
+  });
+  tasks.For(split.row_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
+    split.RunRows(line, begin, end, middle, slots + slot * slot_bytes);
+  });
 }
 
 }  // namespace
@@ -90,7 +77,37 @@ std::optional<std::pair<int64_t, int64_t>> FftSplit(int64_t length) {
 }
 
 template <typename T>
-FftLongTransform<T>::FftLongTransform(int64_t length) : n_(length) {
+FftChirp<T>::FftChirp(int64_t n, int64_t padded, const FftSplitTransform& split) : FftChirp(n, padded) {
+  filter_.resize(static_cast<size_t>(padded));
+  std::vector<char> memory(static_cast<size_t>(Aligned(split.middle_bytes()) + split.task_bytes() + 64));
+  char* const scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  MakeFilter(split, filter_.data(), scratch, FftTasks(nullptr));
+  std::vector<FftNumber<T>> chirp;
+  chirp.reserve(static_cast<size_t>(n));
+  for (int64_t j = 0; j < n; ++j) chirp.push_back(Computed(j));
+  chirp_ = std::move(chirp);
+}
+
+template <typename T>
+void FftChirp<T>::MakeFilter(const FftSplitTransform& split, FftNumber<T>* filter, char* scratch,
+                             const FftTasks& tasks) const {
+  tasks.For(padded_, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t j = begin; j < end; ++j) {
+      const int64_t distance = std::min(j, padded_ - j);  // the filter is even, over a circle
+      const FftNumber<T> value = distance < n_ ? At(distance) : FftNumber<T>{0, 0};
+      filter[j] = {value.r, -value.i};
+    }
+  });
+  const FftLines line{.in = filter,
+                      .out = filter,
+                      .in_length = padded_,
+                      .out_length = padded_,
+                      .scale = 1 / static_cast<double>(padded_)};
+  RunSplit(split, line, scratch, tasks);
+}
+
+template <typename T>
+FftLongTransform<T>::FftLongTransform(int64_t length, int64_t max_chirp_table) : n_(length) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
   FftTransforms& transforms = FftTransforms::OfProcess();
   if (const auto split = FftSplit<T>(length); split.has_value()) {
@@ -101,45 +118,46 @@ FftLongTransform<T>::FftLongTransform(int64_t length) : n_(length) {
   const int64_t padded = PaddedLength<T>(2 * length - 1);
   split_sizes_ = *FftSplit<T>(padded);
   split_ = transforms.Split(is_double, split_sizes_.first, split_sizes_.second);
+  if (length > max_chirp_table) {
+    chirp_ = std::make_shared<const FftChirp<T>>(length, padded);
+    return;
+  }
   chirp_ = transforms.Get<FftChirp<T>>(absl::StrCat(BestFftLanes().name, " chirp ", is_double, " ", length),
-                                       [&] { return MakeChirp<T>(length, padded, *split_); });
+                                       [&] { return std::make_shared<const FftChirp<T>>(length, padded, *split_); });
 }
 
 template <typename T>
 int64_t FftLongTransform<T>::scratch_bytes(int64_t slots) const {
-  const int64_t padded = chirp_ == nullptr ? 0 : chirp_->padded * static_cast<int64_t>(sizeof(FftNumber<T>));
-  return Aligned(padded) + Aligned(split_->middle_bytes()) + slots * Aligned(split_->task_bytes());
+  int64_t padded = 0;
+  if (chirp_ != nullptr) padded = Aligned(chirp_->padded() * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  if (chirp_ != nullptr && chirp_->filter() == nullptr) padded *= 2;
+  return padded + Aligned(split_->middle_bytes()) + slots * Aligned(split_->task_bytes());
 }
 
 template <typename T>
 void FftLongTransform<T>::Run(const FftLines& line, char* scratch, const FftTasks& tasks) const {
   if (chirp_ == nullptr) {
-    RunSplit(line, scratch, tasks);
+    RunSplit(*split_, line, scratch, tasks);
   } else {
     RunChirped(line, scratch, tasks);
   }
-}
-
-template <typename T>
-void FftLongTransform<T>::RunSplit(const FftLines& line, char* scratch, const FftTasks& tasks) const {
-  char* const middle = scratch;
-  char* const slots = middle + Aligned(split_->middle_bytes());
-  const int64_t slot_bytes = Aligned(split_->task_bytes());
-  tasks.For(split_->column_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
-    split_->RunColumns(line, begin, end, middle, slots + slot * slot_bytes);
-  });
-  tasks.For(split_->row_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
-    split_->RunRows(line, begin, end, middle, slots + slot * slot_bytes);
-  });
 }
 
 // Leo Bluestein, A linear filtering approach to the computation of the discrete Fourier transform, 1970. The inverse is
 // the conjugate of the transform of the conjugate.
 template <typename T>
 void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const FftTasks& tasks) const {
-  const int64_t m = chirp_->padded;
+  const int64_t m = chirp_->padded();
   FftNumber<T>* const padded = reinterpret_cast<FftNumber<T>*>(scratch);
-  char* const rest = scratch + Aligned(m * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  const int64_t padded_bytes = Aligned(m * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  char* rest = scratch + padded_bytes;
+  const FftNumber<T>* filter = chirp_->filter();
+  if (filter == nullptr) {
+    FftNumber<T>* const made = reinterpret_cast<FftNumber<T>*>(rest);
+    rest += padded_bytes;
+    chirp_->MakeFilter(*split_, made, rest, tasks);
+    filter = made;
+  }
   const T sign = line.forward ? 1 : -1;
   const int64_t given = std::min(n_, line.in_length);
   tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
@@ -148,20 +166,20 @@ void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const 
       if (j < given && line.real_in) value.r = static_cast<const T*>(line.in)[j];
       if (j < given && !line.real_in) value = static_cast<const FftNumber<T>*>(line.in)[j];
       value.i *= sign;
-      padded[j] = j < given ? value * chirp_->chirp[static_cast<size_t>(j)] : FftNumber<T>{0, 0};
+      padded[j] = j < given ? value * chirp_->At(j) : FftNumber<T>{0, 0};
     }
   });
   FftLines within{.in = padded, .out = padded, .in_length = m, .out_length = m};
-  RunSplit(within, rest, tasks);
+  RunSplit(*split_, within, rest, tasks);
   tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t k = begin; k < end; ++k) padded[k] = padded[k] * chirp_->filter[static_cast<size_t>(k)];
+    for (int64_t k = begin; k < end; ++k) padded[k] = padded[k] * filter[k];
   });
   within.forward = false;
-  RunSplit(within, rest, tasks);
+  RunSplit(*split_, within, rest, tasks);
   const T scale = static_cast<T>(line.scale);
   tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t k = begin; k < end; ++k) {
-      const FftNumber<T> value = padded[k] * chirp_->chirp[static_cast<size_t>(k)];
+      const FftNumber<T> value = padded[k] * chirp_->At(k);
       static_cast<FftNumber<T>*>(line.out)[k] = {value.r * scale, value.i * scale * sign};
     }
   });
@@ -169,6 +187,8 @@ void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const 
 
 template std::optional<std::pair<int64_t, int64_t>> FftSplit<float>(int64_t);
 template std::optional<std::pair<int64_t, int64_t>> FftSplit<double>(int64_t);
+template class FftChirp<float>;
+template class FftChirp<double>;
 template class FftLongTransform<float>;
 template class FftLongTransform<double>;
 

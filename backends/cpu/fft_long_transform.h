@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "backends/cpu/fft_lanes/fft_lanes.h"
+#include "backends/cpu/fft_lanes/fft_roots.h"
 #include "backends/cpu/task_slots.h"
 
 namespace tensord::cpu {
@@ -43,21 +44,48 @@ template <typename T>
 std::optional<std::pair<int64_t, int64_t>> FftSplit(int64_t length);
 
 // What Bluestein's algorithm needs to write a transform of any length as a convolution: of `padded` elements, which
-// can be split.
+// can be split. Up to some length it is tables; of longer lines it is made in scratch, which is counted and refused
+// like all memory of a run, by every run.
 template <typename T>
-struct FftChirp {
-  int64_t padded = 0;
-  std::vector<FftNumber<T>> chirp;   // exp(-πi j²/n)
-  std::vector<FftNumber<T>> filter;  // the transform of its conjugate over `padded`
-  int64_t table_bytes() const { return static_cast<int64_t>((chirp.size() + filter.size()) * sizeof(FftNumber<T>)); }
+class FftChirp {
+ public:
+  // Without tables.
+  FftChirp(int64_t n, int64_t padded) : n_(n), padded_(padded), roots_(2 * n) {}
+  FftChirp(int64_t n, int64_t padded, const FftSplitTransform& split);
+
+  int64_t padded() const { return padded_; }
+  // exp(-πi j²/n)
+  FftNumber<T> At(int64_t j) const { return chirp_.empty() ? Computed(j) : chirp_[static_cast<size_t>(j)]; }
+  // The transform of the conjugate over `padded`, divided by that; null where there are no tables.
+  const FftNumber<T>* filter() const { return filter_.empty() ? nullptr : filter_.data(); }
+  // Makes it of that many elements. `scratch` is that of the split.
+  void MakeFilter(const FftSplitTransform& split, FftNumber<T>* filter, char* scratch, const FftTasks& tasks) const;
+  int64_t table_bytes() const {
+    return roots_.bytes() + static_cast<int64_t>((chirp_.size() + filter_.size()) * sizeof(FftNumber<T>));
+  }
+
+ private:
+  FftNumber<T> Computed(int64_t j) const {
+    const FftRoot w = roots_.At(j * j % (2 * n_));
+    return {static_cast<T>(w.r), static_cast<T>(-w.i)};
+  }
+
+  int64_t n_;
+  int64_t padded_;
+  FftRoots roots_;
+  std::vector<FftNumber<T>> chirp_;
+  std::vector<FftNumber<T>> filter_;
 };
+
+// A longer line, which cannot be split, has no tables.
+inline constexpr int64_t kMaxChirpTable = int64_t{1} << 22;
 
 // The complex transform of one line of numbers that lie together, of which the parts may be done on several threads.
 // Immutable and shared by threads.
 template <typename T>
 class FftLongTransform {
  public:
-  explicit FftLongTransform(int64_t length);
+  explicit FftLongTransform(int64_t length, int64_t max_chirp_table = kMaxChirpTable);
 
   bool is_chirped() const { return chirp_ != nullptr; }
   std::pair<int64_t, int64_t> split() const { return split_sizes_; }
@@ -66,7 +94,6 @@ class FftLongTransform {
   void Run(const FftLines& line, char* scratch, const FftTasks& tasks) const;
 
  private:
-  void RunSplit(const FftLines& line, char* scratch, const FftTasks& tasks) const;
   void RunChirped(const FftLines& line, char* scratch, const FftTasks& tasks) const;
 
   const int64_t n_;

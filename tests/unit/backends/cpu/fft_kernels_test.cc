@@ -8,6 +8,7 @@
 #include <random>
 
 #include "backends/cpu/fft_line_step.h"
+#include "backends/cpu/fft_long_transform.h"
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/refusal.h"
 #include "engine/families/fft/fft_ops.h"
@@ -286,13 +287,71 @@ TEST(FftKernelTest, ThereAndBack) {
   }
 }
 
-TEST(FftKernelTest, RefusesWhatIsTooLong) {
-  FftLineTask task{.length = (int64_t{1} << 24) + 43, .lines = {.in_length = 1, .out_length = 1}, .num_lines = 1};
-  const absl::Status awkward = FftLineStep::Create(task).status();
+// A line of a large prime length, without tables and with them.
+template <typename T>
+void ExpectTheSameWithoutTables(int64_t n) {
+  std::vector<std::complex<T>> line(static_cast<size_t>(n)), expected(line.size()), actual(line.size());
+  FillRandom(absl::MakeSpan(line));
+  const auto run = [&](const FftLongTransform<T>& transform, bool forward, std::vector<std::complex<T>>& into) {
+    ThreadPool pool(3);
+    std::vector<char> storage(static_cast<size_t>(transform.scratch_bytes(FftTasks::Slots())) + 64);
+    char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+    transform.Run({.in = line.data(), .out = into.data(), .in_length = n, .out_length = n, .forward = forward}, scratch,
+                  FftTasks(&pool));
+  };
+  const FftLongTransform<T> with(n), without(n, 0);
+  ASSERT_TRUE(with.is_chirped() && without.is_chirped());
+  EXPECT_GT(without.scratch_bytes(1), with.scratch_bytes(1));
+  for (const bool forward : {true, false}) {
+    run(with, forward, expected);
+    run(without, forward, actual);
+    EXPECT_EQ(actual, expected) << n << (forward ? " forward" : " back");
+  }
+}
+
+TEST(FftKernelTest, LongLinesNeedNoTables) {
+  for (const int64_t n : {4099, 40009}) {
+    ExpectTheSameWithoutTables<float>(n);
+    ExpectTheSameWithoutTables<double>(n);
+  }
+}
+
+TEST(FftKernelTest, AVeryLongPrimeLength) {
+  const int64_t n = 16'777'259;
+  const std::pair<int64_t, double> elements[] = {{1, 0.5}, {n / 3, -1}, {n - 1, 0.75}};
+  Literal operand = *Literal::Create({DType::kF32, {n}});
+  for (const auto& [at, value] : elements) {
+    operand.mutable_values<float>()[static_cast<size_t>(at)] = static_cast<float>(value);
+  }
+  const Literal actual = RunFft(AttributesOf({.kind = FftKind::kRfft, .axes = {0}}), operand, 2);
+  ASSERT_EQ(actual.shape()[0], n / 2 + 1);
+  for (int64_t k = 0; k <= n / 2; k += 9973) {
+    std::complex<double> expected = 0;
+    for (const auto& [at, value] : elements) {
+      const double turn = -2 * std::acos(-1.0) * static_cast<double>(at * k % n) / static_cast<double>(n);
+      expected += value * std::complex<double>(std::cos(turn), std::sin(turn));
+    }
+    const std::complex<double> bin(actual.values<std::complex<float>>()[static_cast<size_t>(k)]);
+    ASSERT_LE(std::abs(bin - expected), 2e-6) << k;
+  }
+}
+
+TEST(FftKernelTest, TheLongestLengths) {
+  const auto status = [](FftForm form, int64_t length) {
+    const FftLineTask task{.form = form, .length = length, .lines = {.in_length = 1, .out_length = 1}, .num_lines = 1};
+    return FftLineStep::Create(task).status();
+  };
+  constexpr int64_t kPrime = 134'217'689, kNextPrime = 134'217'757;  // beside 2^27
+  EXPECT_TRUE(status(FftForm::kComplex, kPrime).ok());
+  EXPECT_TRUE(status(FftForm::kRealToHalf, kPrime).ok());
+  EXPECT_TRUE(status(FftForm::kRealToHalf, 2 * kPrime).ok());
+  EXPECT_TRUE(status(FftForm::kComplex, int64_t{1} << 28).ok());
+  const absl::Status awkward = status(FftForm::kComplex, kNextPrime);
   ASSERT_TRUE(DetailOf(awkward).has_value());
   EXPECT_EQ(DetailOf(awkward)->reason, "UNSUPPORTED_ON_DEVICE") << awkward;
-  task.length = int64_t{1} << 30;
-  EXPECT_EQ(FftLineStep::Create(task).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status(FftForm::kRealToHalf, kNextPrime).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status(FftForm::kRealToHalf, 2 * kNextPrime).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status(FftForm::kComplex, int64_t{1} << 30).code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(FftTransformsTest, SharesTablesUpToItsBound) {
