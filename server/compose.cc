@@ -218,7 +218,10 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& conf
   return ProgramStore::Open({.folder = config.program_cache().disk_path(),
                              .max_bytes = config.program_cache().disk_bytes(),
                              .registry = &parts.families->registry(),
-                             .uses = uses});
+                             .uses = uses,
+                             .warn = [log = parts.log.get()](absl::string_view event, const std::string& message) {
+                               log->Event(LogLevel::kWarning, event, message);
+                             }});
 }
 
 // By the names that refusals give them.

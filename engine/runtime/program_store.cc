@@ -59,10 +59,19 @@ absl::Status FolderError(const std::string& folder, absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("the folder of programs, ", folder, ", ", what));
 }
 
+// What is not could never have been written by a store.
+bool IsEntry(const struct stat& info) { return S_ISREG(info.st_mode) && info.st_size <= kMaxEntryBytes; }
+
+// A link is looked at itself.
+bool Look(int folder, const std::string& name, struct stat* info) {
+  return fstatat(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 bool WriteAll(int file, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = EIO;
     if (written <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(written));
   }
@@ -165,10 +174,13 @@ void ProgramStore::Put(Graph graph, CompileSettings settings, const Fingerprint&
 
 absl::StatusOr<StoredProgram> ProgramStore::Load(const Fingerprint& fingerprint) {
   const std::string name = EntryName(fingerprint);
-  const absl::Status none =
-      Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
-                                                     "\"; compile the graph again and repeat the call"));
-  if (!Contains(fingerprint)) return none;
+  const auto refuse = [&](absl::string_view what) {
+    return Refuse(Refusal::kProgramNotFound, absl::StrCat(what, "; compile the graph again and repeat the call"));
+  };
+  struct stat info {};
+  if (!Look(folder_, name, &info) || S_ISDIR(info.st_mode)) {
+    return refuse(absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(), "\""));
+  }
   std::string bytes;
   StoredProgram program;
   EntryDamage damage = Read(name, &bytes);
@@ -183,15 +195,18 @@ absl::StatusOr<StoredProgram> ProgramStore::Load(const Fingerprint& fingerprint)
   }
   // What the system cannot read just now may be whole.
   const bool removed = damage != EntryDamage::kIo && unlinkat(folder_, name.c_str(), 0) == 0;
-  MutexLock lock(&mutex_);
-  ++stats_.load_errors[static_cast<size_t>(damage)];
-  if (removed) CountRemovedLocked(static_cast<int64_t>(bytes.size()));
-  return none;
+  {
+    MutexLock lock(&mutex_);
+    ++stats_.load_errors[static_cast<size_t>(damage)];
+    if (removed && IsEntry(info)) CountRemovedLocked(static_cast<int64_t>(info.st_size));
+  }
+  return refuse(absl::StrCat("the entry on disk of the program \"", fingerprint.ToHex(),
+                             "\" cannot be used: ", Describe(damage), removed ? ", so it is removed" : ""));
 }
 
 bool ProgramStore::Contains(const Fingerprint& fingerprint) const {
   struct stat info {};
-  return fstatat(folder_, EntryName(fingerprint).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  return Look(folder_, EntryName(fingerprint), &info) && IsEntry(info);
 }
 
 std::vector<Fingerprint> ProgramStore::List() const {
@@ -206,8 +221,8 @@ std::vector<Fingerprint> ProgramStore::List() const {
 bool ProgramStore::Remove(const Fingerprint& fingerprint) {
   const std::string name = EntryName(fingerprint);
   struct stat info {};
-  if (fstatat(folder_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  if (unlinkat(folder_, name.c_str(), 0) != 0) return false;
+  if (!Look(folder_, name, &info) || unlinkat(folder_, name.c_str(), 0) != 0) return false;
+  if (!IsEntry(info)) return false;
   MutexLock lock(&mutex_);
   CountRemovedLocked(static_cast<int64_t>(info.st_size));
   return true;
@@ -234,18 +249,22 @@ EntryDamage ProgramStore::Read(const std::string& name, std::string* bytes) cons
   if (!file.ok()) return errno == ELOOP ? EntryDamage::kFormat : EntryDamage::kIo;
   struct stat info {};
   if (fstat(file.number(), &info) != 0) return EntryDamage::kIo;
-  if (!S_ISREG(info.st_mode) || info.st_size > kMaxEntryBytes) return EntryDamage::kFormat;
+  if (!IsEntry(info)) return EntryDamage::kFormat;
   bytes->resize(static_cast<size_t>(info.st_size));
   return ReadAll(file.number(), bytes) ? EntryDamage::kNone : EntryDamage::kIo;
 }
 
-std::vector<ProgramStore::File> ProgramStore::Scan() const {
+std::vector<ProgramStore::File> ProgramStore::Scan(std::vector<std::string>* damaged) const {
   std::vector<File> files;
   ForEachName(folder_, [&](std::string name) {
     if (!absl::EndsWith(name, kEntryEnding)) return;
     const auto fingerprint = Fingerprint::FromHex(absl::StripSuffix(name, kEntryEnding));
     struct stat info {};
-    if (!fingerprint.has_value() || fstatat(folder_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (!fingerprint.has_value() || !Look(folder_, name, &info) || S_ISDIR(info.st_mode)) return;
+    if (!IsEntry(info)) {
+      if (damaged != nullptr) damaged->push_back(std::move(name));
+      return;
+    }
     files.push_back({.name = std::move(name),
                      .fingerprint = *fingerprint,
                      .bytes = static_cast<int64_t>(info.st_size),
@@ -264,7 +283,9 @@ void ProgramStore::RemoveLeftovers() {
 }
 
 void ProgramStore::Trim() {
-  std::vector<File> files = Scan();
+  std::vector<std::string> damaged;
+  std::vector<File> files = Scan(&damaged);
+  RemoveDamaged(damaged);
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
   int64_t bytes = 0, entries = static_cast<int64_t>(files.size()), evictions = 0;
   for (const File& file : files) bytes += file.bytes;
@@ -282,6 +303,22 @@ void ProgramStore::Trim() {
   stats_.bytes = bytes;
   stats_.entries = entries;
   stats_.evictions += evictions;
+}
+
+void ProgramStore::RemoveDamaged(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (unlinkat(folder_, name.c_str(), 0) != 0) continue;
+    {
+      MutexLock lock(&mutex_);
+      ++stats_.load_errors[static_cast<size_t>(EntryDamage::kFormat)];
+    }
+    Warn("program store damaged", absl::StrCat(options_.folder, "/", name, " is no file, or larger than ",
+                                               kMaxEntryBytes, " bytes, as no program is, so it is removed"));
+  }
+}
+
+void ProgramStore::Warn(absl::string_view event, const std::string& message) const {
+  if (options_.warn) options_.warn(event, message);
 }
 
 void ProgramStore::WriteLoop() {
@@ -341,6 +378,7 @@ void ProgramStore::Write(const Pending& pending) {
     return;
   }
   const bool written = WriteFile(name, bytes);
+  TellOfWrite(written, written ? 0 : errno);
   bool too_much = false;
   {
     MutexLock lock(&mutex_);
@@ -356,6 +394,19 @@ void ProgramStore::Write(const Pending& pending) {
   if (++written_since_scan_ >= kWritesBetweenScans || too_much) Trim();
 }
 
+void ProgramStore::TellOfWrite(bool written, int error) {
+  if (written && failed_writes_ > 0) {
+    Warn("program store writes again",
+         absl::StrCat("programs are written to ", options_.folder, " again; ", failed_writes_, " were not"));
+  }
+  if (written) {
+    failed_writes_ = 0;
+  } else if (failed_writes_++ == 0) {
+    Warn("program store cannot write", absl::StrCat("a program cannot be written to ", options_.folder, ": ",
+                                                    std::strerror(error), "; another line tells when one can again"));
+  }
+}
+
 bool ProgramStore::WriteFile(const std::string& name, const std::string& bytes) {
   const std::string unfinished = UnfinishedName();
   const Descriptor file(openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -363,7 +414,9 @@ bool ProgramStore::WriteFile(const std::string& name, const std::string& bytes) 
   const bool in_place = flock(file.number(), LOCK_EX | LOCK_NB) == 0 && WriteAll(file.number(), bytes) &&
                         fsync(file.number()) == 0 && renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0;
   if (!in_place) {
+    const int error = errno;
     unlinkat(folder_, unfinished.c_str(), 0);
+    errno = error;
     return false;
   }
   fsync(folder_);  // the name; without it the entry is only missing after a crash of the machine

@@ -22,7 +22,8 @@ namespace tensord {
 // Programs in a folder, one file each, so that a server which starts again has them: bounded in bytes, the least
 // recently used goes first. Files are written by a thread of low priority, beside their place, made durable, and then
 // renamed into it; a reader sees all of an entry or nothing. An entry that is damaged or foreign is deleted and
-// counted, never used. Several servers may share a folder. Nothing that the disk does fails a request: what cannot be
+// counted, never used; what is no file, or larger than any entry, is neither followed nor read, and a folder with an
+// entry's name stays. Several servers may share a folder. Nothing that the disk does fails a request: what cannot be
 // written is counted and left out. Thread-safe; the destructor writes what waits, for a while.
 class ProgramStore {
  public:
@@ -37,6 +38,9 @@ class ProgramStore {
     const OpRegistry* registry = nullptr;           // must outlive the store
     std::function<std::vector<Use>()> uses;         // since it was last asked; none: only reads and writes are uses
     absl::Duration uses_period = absl::Minutes(1);  // how often it is asked, and once at the end
+    // Told what an operator should know: that damage was removed, and of writes that fail the first, and the first that
+    // does not fail any more. On the thread that opens the store or on the one that writes, one at a time; may be none.
+    std::function<void(absl::string_view event, const std::string& message)> warn;
     // Programs that are not written yet: so many, with so many bytes of constants. What waits at the end may take so
     // long.
     size_t max_waiting = 4096;
@@ -63,7 +67,7 @@ class ProgramStore {
 
   // Writes the program some time, unless it is there. Never blocks. `graph` has no inferred types.
   void Put(Graph graph, CompileSettings settings, const Fingerprint& fingerprint);
-  // Reads the program. PROGRAM_NOT_FOUND where there is none that can be used.
+  // Reads the program. PROGRAM_NOT_FOUND where there is none that can be used, which says what is wrong with one.
   absl::StatusOr<StoredProgram> Load(const Fingerprint& fingerprint);
   bool Contains(const Fingerprint& fingerprint) const;
   // All of them, the most recently used first.
@@ -94,10 +98,14 @@ class ProgramStore {
   void WriteLoop();
   void WriteUses();
   void Write(const Pending& pending);
-  // All bytes into a new file, durable and under its name. False where the system refuses.
+  // All bytes into a new file, durable and under its name. False where the system refuses; errno says why.
   bool WriteFile(const std::string& name, const std::string& bytes);
   EntryDamage Read(const std::string& name, std::string* bytes) const;
-  std::vector<File> Scan() const;
+  void TellOfWrite(bool written, int error);
+  void Warn(absl::string_view event, const std::string& message) const;
+  // The entries; `damaged`, where it is wanted, gets the names of what should be one and cannot be.
+  std::vector<File> Scan(std::vector<std::string>* damaged = nullptr) const;
+  void RemoveDamaged(const std::vector<std::string>& names);
   void RemoveLeftovers();
   // Of an entry that this server may not have known.
   void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,6 +123,7 @@ class ProgramStore {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Stats stats_ ABSL_GUARDED_BY(mutex_);
   int64_t written_since_scan_ = 0;  // confined to the writer
+  int64_t failed_writes_ = 0;       // since one succeeded; confined to the writer
   std::thread writer_;              // last: it uses everything above
 };
 

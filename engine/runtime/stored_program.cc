@@ -104,6 +104,28 @@ absl::string_view Name(EntryDamage damage) {
   return "io";
 }
 
+absl::string_view Describe(EntryDamage damage) {
+  switch (damage) {
+    case EntryDamage::kNone:
+      return "it is whole";
+    case EntryDamage::kTruncated:
+      return "it is cut off";
+    case EntryDamage::kFormat:
+      return "it is no program, or of a format that this version does not know";
+    case EntryDamage::kChecksum:
+      return "its bytes are not what was written";
+    case EntryDamage::kVersion:
+      return "it is of another compiler";
+    case EntryDamage::kContent:
+      return "its graph cannot be read";
+    case EntryDamage::kKey:
+      return "it is another program than its name says";
+    case EntryDamage::kIo:
+      break;
+  }
+  return "the system cannot read it";
+}
+
 std::string EncodeStoredProgram(const Graph& graph, const CompileSettings& settings, const Fingerprint& fingerprint) {
   std::string fields;
   AppendText(kCompilerVersion, &fields);

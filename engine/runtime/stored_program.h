@@ -43,6 +43,8 @@ enum class EntryDamage : uint8_t {
 };
 inline constexpr size_t kNumEntryDamages = 8;
 absl::string_view Name(EntryDamage damage);
+// For people: "it is of another compiler".
+absl::string_view Describe(EntryDamage damage);
 
 // Larger ones are neither written nor read.
 inline constexpr int64_t kMaxEntryBytes = int64_t{64} << 20;

@@ -26,8 +26,11 @@
 namespace tensord {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 Graph GraphOf(int number) {
   return ParsedGraph(absl::StrCat("graph \"g\" {\n  %x = input : f32[", number, "]\n  output \"y\" = %x\n}\n"));
@@ -130,7 +133,9 @@ TEST_F(ProgramStoreTest, DamageIsDeletedAndCounted) {
     SCOPED_TRACE(Name(damage));
     folder_.Write(name, bytes);
     const int64_t counted = store->stats().load_errors[static_cast<size_t>(damage)];
-    EXPECT_EQ(DetailOf(store->Load(FingerprintOf(1)).status())->reason, "PROGRAM_NOT_FOUND");
+    const absl::Status status = store->Load(FingerprintOf(1)).status();
+    EXPECT_EQ(DetailOf(status)->reason, "PROGRAM_NOT_FOUND");
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(Describe(damage)))) << "not that there is none";
     EXPECT_EQ(store->stats().load_errors[static_cast<size_t>(damage)], counted + 1);
     EXPECT_FALSE(store->Contains(FingerprintOf(1)));
     Put(store.get(), 1);
@@ -158,6 +163,79 @@ TEST_F(ProgramStoreTest, WhatIsNoFileIsNoEntry) {
   EXPECT_THAT(folder_.Names(), ElementsAre("p"));
 }
 
+// A file of many bytes takes no room on disk where nothing is written into it.
+TEST_F(ProgramStoreTest, WhatCannotBeAnEntryCountsAsDamageAndNotAsBytes) {
+  int64_t bytes = 0;
+  {
+    const auto store = Open();
+    for (int i = 1; i <= 3; ++i) Put(store.get(), i);
+    bytes = store->stats().bytes;
+  }
+  const auto lay = [this] {
+    folder_.Write("p/" + NameOf(4), "");
+    std::filesystem::resize_file(folder_.Of("p/" + NameOf(4)), uintmax_t{1} << 40);
+    ASSERT_EQ(symlink("/etc/passwd", folder_.Of("p/" + NameOf(5)).c_str()), 0);
+  };
+  lay();
+  std::filesystem::create_directory(folder_.Of("p/" + NameOf(6)));
+  std::vector<std::string> warnings;
+  const auto warn = [&warnings](absl::string_view event, const std::string& message) {
+    EXPECT_EQ(event, "program store damaged");
+    warnings.push_back(message);
+  };
+  auto store = ProgramStore::Open({.folder = path_, .max_bytes = 1 << 20, .registry = &FamilyRegistry(), .warn = warn});
+  ASSERT_TRUE(store.ok());
+  const size_t format = static_cast<size_t>(EntryDamage::kFormat);
+  EXPECT_EQ((*store)->stats().entries, 3);
+  EXPECT_EQ((*store)->stats().bytes, bytes);
+  EXPECT_EQ((*store)->stats().evictions, 0);
+  EXPECT_EQ((*store)->stats().load_errors[format], 2);
+  EXPECT_THAT(warnings, UnorderedElementsAre(HasSubstr(NameOf(4)), HasSubstr(NameOf(5))));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_.Of("p/" + NameOf(5)))));
+  EXPECT_FALSE(std::filesystem::exists(folder_.Of("p/" + NameOf(4))));
+  // What comes later is found by who asks for it.
+  lay();
+  EXPECT_EQ((*store)->List().size(), 3u);
+  EXPECT_FALSE((*store)->Contains(FingerprintOf(4)));
+  EXPECT_FALSE((*store)->Load(FingerprintOf(4)).ok());
+  EXPECT_FALSE((*store)->Remove(FingerprintOf(5)));
+  EXPECT_EQ((*store)->stats().load_errors[format], 3);
+  for (int i = 4; i <= 5; ++i) EXPECT_FALSE(std::filesystem::exists(folder_.Of("p/" + NameOf(i)))) << i;
+  // A folder is somebody's.
+  EXPECT_FALSE((*store)->Contains(FingerprintOf(6)));
+  EXPECT_FALSE((*store)->Load(FingerprintOf(6)).ok());
+  EXPECT_FALSE((*store)->Remove(FingerprintOf(6)));
+  EXPECT_EQ((*store)->stats().load_errors[format], 3);
+  EXPECT_TRUE(std::filesystem::is_directory(folder_.Of("p/" + NameOf(6))));
+  EXPECT_EQ((*store)->stats().entries, 3);
+  EXPECT_EQ((*store)->stats().bytes, bytes);
+}
+
+TEST_F(ProgramStoreTest, ARunOfFailedWritesIsToldOnceAndItsEndToo) {
+  std::vector<std::string> warnings;  // by the writer, which nobody else is while nothing waits
+  auto store = ProgramStore::Open({.folder = path_,
+                                   .max_bytes = 1 << 20,
+                                   .registry = &FamilyRegistry(),
+                                   .warn = [&warnings](absl::string_view event, const std::string& message) {
+                                     warnings.push_back(absl::StrCat(event, ": ", message));
+                                   }});
+  ASSERT_TRUE(store.ok());
+  for (const int i : {1, 2}) std::filesystem::create_directory(folder_.Of("p/" + NameOf(i)));
+  Put(store->get(), 1);
+  Put(store->get(), 2);
+  Put(store->get(), 1);
+  EXPECT_EQ((*store)->stats().write_errors, 3);
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("program store cannot write"), HasSubstr(path_),
+                                          HasSubstr("Is a directory"))));
+  Put(store->get(), 3);
+  Put(store->get(), 4);
+  EXPECT_EQ((*store)->stats().written, 2);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[1], AllOf(HasSubstr("program store writes again"), HasSubstr("3 were not")));
+  Put(store->get(), 2);
+  EXPECT_EQ(warnings.size(), 3u) << "another run";
+}
+
 TEST_F(ProgramStoreTest, LeftoversOfKilledServersGo) {
   Open();
   folder_.Write("p/0123456789abcdef.unfinished", "half");
@@ -167,7 +245,7 @@ TEST_F(ProgramStoreTest, LeftoversOfKilledServersGo) {
   Open();
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, testing::UnorderedElementsAre("aa.unfinished", "somebody's notes"));
+  EXPECT_THAT(names, UnorderedElementsAre("aa.unfinished", "somebody's notes"));
   close(living);
   Open();
   EXPECT_FALSE(std::filesystem::exists(folder_.Of("p/aa.unfinished")));
