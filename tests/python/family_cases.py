@@ -20,6 +20,11 @@ def _lstsq(a, b, rcond):
     return x, np.reshape(residuals, (1,) if b.ndim == 1 else residuals.shape), np.int64(rank), values
 
 
+def _lstsq_by_pinv(a, b, rcond):
+    x, values = np.linalg.pinv(a, rcond) @ b, np.linalg.svd(a, compute_uv=False)
+    return x, (abs(b - a @ x) ** 2).sum(0), np.sum(values > rcond * values[0]), values
+
+
 _LINALG = [
     same("cholesky", lambda a: np.linalg.cholesky(a), SPD, tolerance=1e-10),
     same("cholesky_batch", lambda a: np.linalg.cholesky(a @ _h(a)), BATCH + 1j * reals(2, 4, 4), tolerance=1e-10),
@@ -132,6 +137,23 @@ _LINALG = [
         reals(3, 2),
         tolerance=1e-10,
     ),
+    Case(
+        "lstsq_of_stacks",
+        lambda a, b: td.linalg.lstsq(a, b, rcond=0.3),
+        lambda a, b: tuple(np.stack(part) for part in zip(*(_lstsq_by_pinv(*one, 0.3) for one in zip(a, b)))),
+        complexes(2, 5, 3),
+        reals(2, 5, 2),
+        tolerance=1e-10,
+    ),
+    Case(
+        "lstsq_float32",
+        lambda a, b: (*td.linalg.lstsq(a, b)[:1], *td.linalg.lstsq(a, b)[2:]),
+        lambda a, b: (lambda x, _, rank, values: (x, rank, values))(*_lstsq(a, b, 3 * np.finfo("f4").eps)),
+        np.diag([1, 1, 1e-8]).astype("f4"),
+        reals(3, 2, dtype="f4"),
+    ),
+    Case("lstsq_of_no_columns", lambda a, b: td.linalg.lstsq(a, b), lambda a, b: _lstsq(a, b, None),
+         np.zeros((3, 0)), reals(3, 2)),  # fmt: skip
     both(
         "norms",
         lambda p, a: tuple(

@@ -98,6 +98,11 @@ class Mistakes(unittest.TestCase):
         other = errors.make_error("FAILED_PRECONDITION", "why", contract.ErrorDetail(reason="UNKNOWN_PROGRAM"))
         self.assertIs(type(other), td.FailedPrecondition)
 
+    def test_lstsq_decomposes_once(self):
+        graph = td.make_graph(td.linalg.lstsq, TALL, td.spec(4)).graph
+        operations = [node.extension.op.type_url.rpartition(".")[2] for node in graph.nodes if node.HasField("extension")]
+        self.assertEqual(operations, ["Svd"])
+
     def test_frequencies_of_a_symbolic_size(self):
         traced = td.make_graph(lambda x: (td.fft.fftfreq(x.shape[0]), td.fft.rfftfreq(x.shape[0], 0.5)), td.spec("n"))
         self.assertEqual(len(traced.output_specs[0].shape), 1)

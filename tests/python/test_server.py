@@ -135,6 +135,17 @@ class Functions(ServerTest):
                 with self.subTest(str(key)), self.assertRaises(td.InvalidArgument):
                     program(np.ones((1, 4)))
 
+    def test_least_squares_of_symbolic_sizes(self):
+        program = self.compile(td.linalg.lstsq, td.spec(("m", "n"), "float32"), td.spec("m"))
+        for rows, columns in ((5, 2), (2, 5), (3, 3)):
+            random = np.random.default_rng(rows)
+            a, b = random.uniform(size=(rows, columns)).astype(np.float32), random.uniform(size=rows)
+            expected = np.linalg.lstsq(a, b, rcond=None)
+            x, _, rank, values = program(a, b)
+            np.testing.assert_allclose(x, expected[0], rtol=1e-9)
+            self.assertEqual((rank, values.dtype), (expected[2], np.float64))
+            np.testing.assert_allclose(values, expected[3], rtol=1e-9)
+
     def test_matrices_without_an_answer_are_errors(self):
         singular = np.zeros((3, 3))
         for reason, function, x in (

@@ -65,7 +65,8 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None):
         raise ValueError("pinv takes rcond or rtol, which mean the same, and not both")
     cutoff = _number_or_array(rcond if rtol is None else rtol)
     if isinstance(cutoff, Array):
-        u, inverses, vh = _inverted(a, cutoff)
+        u, values, vh = svd(a, full_matrices=False)
+        inverses = _inverses(values, _above(values, cutoff))
         return matmul(adjoint(vh), arithmetic.multiply(shaping.expand_dims(inverses, -1), adjoint(u)))
     m = Matrices("pinv", a)
     (inverse,) = m.run("PseudoInverse", (m.dtype, (m.columns, m.rows)), **_attribute(cutoff))
@@ -84,18 +85,31 @@ def lstsq(a, b, rcond=None):
     a, b = _one_batch(a, shaping.expand_dims(b, 1) if vector else b)
     m = Matrices("lstsq", a, b)
     _check_rows("lstsq", a, b, rows_of=-2)
-    if rcond is not None and not isinstance(rcond, Array) and rcond < 0:
-        rcond = np.finfo(m.dtype.numpy).eps
     if isinstance(rcond, Array):
         raise TypeError("lstsq: the cutoff is a Python number, it becomes part of the program")
-    cutoff = _attribute(_number_or_array(rcond))
-    (x,) = m.run("LeastSquares", (m.dtype, (m.columns, b.shape[-1])), **cutoff)
-    (rank,) = Matrices("lstsq", a).run("MatrixRank", (dtypes.int64, ()), **cutoff)
+    a, b = (array.builder.convert(array, m.dtype) for array in (a, b))
+    # Solution, rank and singular values are those of one decomposition.
+    u, values, vh = svd(a, full_matrices=False)
+    above = _above(values, _relative_cutoff(rcond, m))
+    projected = arithmetic.multiply(shaping.expand_dims(_inverses(values, above), -1), matmul(adjoint(u), b))
+    x = matmul(adjoint(vh), projected)
+    rank = reductions.count_nonzero(above, axis=-1)
     if dims.is_static(m.rows) and dims.is_static(m.columns) and m.rows <= m.columns:
         residuals = creation.zeros(m.batch + (0,), dtypes.real_of(m.dtype))
     else:
         residuals = reductions.sum(arithmetic.square(arithmetic.abs(arithmetic.subtract(b, matmul(a, x)))), -2)
-    return (shaping.squeeze(x, -1) if vector else x), residuals, rank, svdvals(a)
+    return (shaping.squeeze(x, -1) if vector else x), residuals, rank, values
+
+
+def _relative_cutoff(rcond, m):
+    """What lstsq's rcond means for matrices of a size and dtype."""
+    epsilon = float(np.finfo(m.dtype.numpy).eps)
+    if rcond is not None:
+        return float(rcond) if rcond >= 0 else epsilon
+    larger = dims.maximum(m.rows, m.columns)
+    if dims.is_static(larger):
+        return epsilon * larger
+    return arithmetic.multiply(as_array(larger, dtypes.real_of(m.dtype)), epsilon)
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
@@ -140,10 +154,9 @@ def _above(values, cutoff):
     return logic.greater(values, arithmetic.multiply(_for_each_matrix(cutoff), reductions.max(values, -1, True)))
 
 
-def _inverted(a, cutoff):
-    """U, Vh and between them the inverses of the singular values above the cutoff, and 0 for the others."""
-    u, values, vh = svd(a, full_matrices=False)
-    return u, logic.where(_above(values, cutoff), arithmetic.reciprocal(values), as_array(0, values.dtype)), vh
+def _inverses(values, above):
+    """Of the singular values that are above the cutoff; 0 for the others."""
+    return logic.where(above, arithmetic.reciprocal(values), as_array(0, values.dtype))
 
 
 def tensorsolve(a, b, axes=None):
