@@ -1,7 +1,5 @@
 #include "backends/cpu/cpu_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -24,6 +22,7 @@
 #include "backends/cpu/product_epilogue.h"
 #include "backends/cpu/product_join.h"
 #include "backends/cpu/thread_pool.h"
+#include "engine/base/control_group.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/host_buffer_pool.h"
@@ -33,15 +32,6 @@ namespace {
 
 using cpu::Kernel;
 using cpu::ThreadPool;
-
-// Physical memory, or what the container may use where that is less.
-int64_t MachineMemoryBytes() {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  std::ifstream limit("/sys/fs/cgroup/memory.max");  // absent, or "max", where there is none
-  int64_t container = 0;
-  if (limit >> container && container > 0) bytes = std::min(bytes, container);
-  return bytes;
-}
 
 std::string ProcessorModel() {
   std::ifstream info("/proc/cpuinfo");
@@ -224,7 +214,7 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
       : model_(ProcessorModel()),
-        memory_bytes_(MachineMemoryBytes()),
+        memory_bytes_(UsableMemoryBytes()),
         memory_(HostBufferPool::Create(
             options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
         jit_(JitOptionsOf(options.jit)),

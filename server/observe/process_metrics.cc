@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/base/control_group.h"
 #include "server/observe/metric_sample.h"
 
 namespace tensord::server {
@@ -52,18 +52,9 @@ double MaxDescriptors() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-// The least of its group's limit and those above it.
 double ControlGroupLimit() {
-  double least = kInfinity;
-  std::string group(LineAfter(TextOf("/proc/self/cgroup"), "0::"));
-  while (true) {
-    const std::string text = TextOf(absl::StrCat("/sys/fs/cgroup", group == "/" ? "" : group, "/memory.max"));
-    double bytes = 0;
-    if (absl::SimpleAtod(absl::StripSuffix(text, "\n"), &bytes) && bytes < least) least = bytes;
-    const size_t slash = group.rfind('/');
-    if (slash == std::string::npos || group == "/") return least;
-    group.resize(slash == 0 ? 1 : slash);
-  }
+  const std::optional<int64_t> bytes = ControlGroupMemoryBytes();
+  return bytes.has_value() ? static_cast<double>(*bytes) : kInfinity;
 }
 
 }  // namespace
