@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/base/control_group.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -285,7 +287,7 @@ void ThreadPool::WorkerLoop(int worker) {
 }
 
 std::unique_ptr<ThreadPool> MakeThreadPool(int threads) {
-  return std::make_unique<ThreadPool>(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency()));
+  return std::make_unique<ThreadPool>(threads > 0 ? threads : UsableProcessors());
 }
 
 }  // namespace tensord::cpu

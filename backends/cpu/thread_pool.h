@@ -121,7 +121,7 @@ class ThreadPool {
   std::unique_ptr<Worker[]> workers_;
 };
 
-// 0 `threads`: one a core.
+// 0 `threads`: one for each processor that the process may use, by its affinity and its control groups' share of time.
 std::unique_ptr<ThreadPool> MakeThreadPool(int threads);
 
 }  // namespace tensord::cpu

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/control_group.h"
 #include "gtest/gtest.h"
 
 namespace tensord::cpu {
@@ -21,6 +22,19 @@ TEST(ThreadPoolTest, CountsTheCaller) {
   EXPECT_EQ(ThreadPool(4).threads(), 4);
   EXPECT_EQ(ThreadPool(0).threads(), 1);
   EXPECT_EQ(ThreadPool(-3).threads(), 1);
+}
+
+// Of what control groups leave: ControlGroupTest.
+TEST(ThreadPoolTest, ByDefaultThereIsOneForEachUsableProcessor) {
+  EXPECT_EQ(MakeThreadPool(0)->threads(), UsableProcessors());
+  EXPECT_EQ(MakeThreadPool(3)->threads(), 3);
+  std::thread([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(MakeThreadPool(0)->threads(), 1) << "more than one is there, but not for this thread";
+  }).join();
 }
 
 TEST(ThreadPoolTest, RunsEachTaskOnce) {
