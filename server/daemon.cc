@@ -5,8 +5,10 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -84,9 +86,16 @@ absl::StatusOr<std::optional<ListenAddress>> ParseSharedMemoryAddress(const Serv
   return address;
 }
 
+// Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
+// below: it is refused alone.
+int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
+  return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
+}
+
 void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
-  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits.metadata_bytes()));
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                              static_cast<int>(MostMetadataOfAConnection(limits.metadata_bytes())));
 }
 
 absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {

@@ -46,6 +46,13 @@ bool IsRequestId(absl::string_view id) {
          std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
+int64_t MetadataBytes(const grpc::CallbackServerContext& context) {
+  constexpr size_t kOfAnEntry = 32;  // RFC 9113, section 6.5.2
+  size_t bytes = 0;
+  for (const auto& [name, value] : context.client_metadata()) bytes += name.size() + value.size() + kOfAnEntry;
+  return static_cast<int64_t>(bytes);
+}
+
 void ReadCallMetadata(const grpc::CallbackServerContext& context, RequestRecord* record) {
   const Metadata& metadata = context.client_metadata();
   const std::optional<absl::string_view> id = OnlyValue(metadata, kRequestIdKey);

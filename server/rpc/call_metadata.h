@@ -3,6 +3,8 @@
 
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 #include "server/observe/call_ids.h"
 #include "server/observe/request_record.h"
@@ -18,6 +20,9 @@ inline constexpr char kTracestateKey[] = "tracestate";
 
 // What a client may choose as its request id: 1 to 128 printable ASCII characters without spaces.
 bool IsRequestId(absl::string_view id);
+
+// Of all names and values, as HTTP/2 counts them.
+int64_t MetadataBytes(const grpc::CallbackServerContext& context);
 
 // Takes the request id, or makes one, and the trace that the call belongs to. What is malformed is as if it were
 // absent, and so is what comes twice.

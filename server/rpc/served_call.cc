@@ -34,12 +34,19 @@ absl::Status ServedCall::Enter(int64_t request_bytes) {
   RETURN_IF_ERROR(admitted);
   admitted_ = true;
   record_.tenant = caller_.tenant;
+  RETURN_IF_ERROR(CheckMetadata());
   const absl::Status entered = EnterRequest(request_bytes);
   record_.stages.End(Stage::kAdmit);
   RETURN_IF_ERROR(entered);
   entered_ = true;
   entered_bytes_ = request_bytes;
   return absl::OkStatus();
+}
+
+absl::Status ServedCall::CheckMetadata() const {
+  const int64_t size = MetadataBytes(*context_);
+  const int64_t most = parts_.metadata_bytes;
+  return size <= most ? absl::OkStatus() : RefuseLimit("metadata_bytes", most, size, "bytes of the call's metadata");
 }
 
 absl::Status ServedCall::AdmitAgain() {

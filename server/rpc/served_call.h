@@ -48,6 +48,8 @@ class ServedCall {
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 
  private:
+  absl::Status CheckMetadata() const;
+
   const ServiceParts& parts_;
   grpc::CallbackServerContext* const context_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -282,19 +283,57 @@ TEST(ListenTest, BeyondThisMachineNeedsTls) {
   EXPECT_TRUE(server::Daemon::Check(config).ok()) << server::Daemon::Check(config);
 }
 
+grpc::Status AskWithMetadata(v1::Compute::Stub& stub, size_t bytes) {
+  grpc::ClientContext context;
+  context.AddMetadata("filler", std::string(bytes, 'x'));
+  v1::ServerInfo info;
+  return stub.GetServerInfo(&context, v1::GetServerInfoRequest(), &info);
+}
+
 TEST(MetadataTest, IsBounded) {
   InProcessServer server({"limits.metadata_bytes=4096"});
-  // On a connection of its own: gRPC may close one that brings too much.
-  const auto call = [&](size_t bytes) {
-    const auto stub = v1::Compute::NewStub(server.Dial());
-    grpc::ClientContext context;
-    context.AddMetadata("filler", std::string(bytes, 'x'));
-    v1::ServerInfo info;
-    return stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).error_code();
-  };
-  EXPECT_EQ(call(2000), grpc::StatusCode::OK);
-  EXPECT_EQ(call(8000), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(call(2000), grpc::StatusCode::OK) << "others are served as before";
+  EXPECT_TRUE(AskWithMetadata(server.stub(), 2000).ok());
+  const grpc::Status refused = AskWithMetadata(server.stub(), 4096);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(refused).reason(), "LIMIT_EXCEEDED") << refused.error_message();
+  EXPECT_EQ(DetailOf(refused).limit(), "metadata_bytes");
+  EXPECT_GE(DetailOf(refused).actual_value(), 4096 + 6 + 32) << "names and values, and what HTTP/2 counts of each";
+  EXPECT_TRUE(AskWithMetadata(server.stub(), 2000).ok());
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_rpc_handled_total", "RESOURCE_EXHAUSTED") == 1; }));
+}
+
+TEST(MetadataTest, IsBoundedOfEveryKindOfCall) {
+  InProcessServer server({"limits.metadata_bytes=4096"});
+  v1::Compute::Stub& stub = server.stub();
+  const auto fill = [](grpc::ClientContext* context) { context->AddMetadata("filler", std::string(5000, 'x')); };
+  grpc::ClientContext unary, upload, download, stream;
+  for (grpc::ClientContext* context : {&unary, &upload, &download, &stream}) fill(context);
+  v1::ExecuteResponse executed;
+  EXPECT_EQ(DetailOf(stub.Execute(&unary, v1::ExecuteRequest(), &executed)).limit(), "metadata_bytes");
+  v1::PutTensorResponse put;
+  EXPECT_EQ(DetailOf(stub.PutTensor(&upload, &put)->Finish()).limit(), "metadata_bytes");
+  EXPECT_EQ(DetailOf(stub.GetTensor(&download, v1::GetTensorRequest())->Finish()).limit(), "metadata_bytes");
+  EXPECT_EQ(DetailOf(stub.ExecuteStream(&stream)->Finish()).limit(), "metadata_bytes");
+}
+
+TEST(MetadataTest, TooMuchOfItEndsNoOtherCall) {
+  InProcessServer server;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&server, i] {
+      for (size_t n = 0; n < 25; ++n) {
+        const grpc::Status large = AskWithMetadata(server.stub(), 17000 + 100 * n + static_cast<size_t>(i));
+        EXPECT_EQ(DetailOf(large).limit(), "metadata_bytes") << large.error_message();
+      }
+    });
+    callers.emplace_back([&server] {
+      for (int n = 0; n < 50; ++n) {
+        const grpc::Status small = AskWithMetadata(server.stub(), 10);
+        EXPECT_TRUE(small.ok()) << small.error_message();
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
 }
 
 }  // namespace
