@@ -1,5 +1,6 @@
 #include "server/config/config_file.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
@@ -16,6 +18,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "server/config/json_fields.h"
 #include "server/config/regular_file.h"
 
 namespace tensord::server {
@@ -39,12 +42,12 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string message_;
 };
 
-absl::Status WrongValue(const FieldDescriptor& field, absl::string_view value, absl::string_view expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("setting ", std::string(field.name()), " takes ", expected, ", not \"", value, "\""));
+absl::Status WrongValue(absl::string_view path, absl::string_view value, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat("setting ", path, " takes ", expected, ", not \"", value, "\""));
 }
 
-absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::string_view value) {
+absl::Status SetScalar(absl::string_view path, absl::string_view value, const FieldDescriptor& field,
+                       Message* message) {
   const Reflection& reflection = *message->GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
@@ -56,19 +59,19 @@ absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::str
       return absl::OkStatus();
     case FieldDescriptor::CPPTYPE_BOOL: {
       bool parsed = false;
-      if (!absl::SimpleAtob(value, &parsed)) return WrongValue(field, value, "true or false");
+      if (!absl::SimpleAtob(value, &parsed)) return WrongValue(path, value, "true or false");
       reflection.SetBool(message, &field, parsed);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_INT32: {
       int32_t parsed = 0;
-      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(field, value, "a whole number");
+      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(path, value, "a whole number");
       reflection.SetInt32(message, &field, parsed);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_INT64: {
       int64_t parsed = 0;
-      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(field, value, "a whole number");
+      if (!absl::SimpleAtoi(value, &parsed)) return WrongValue(path, value, "a whole number");
       if (field.is_repeated()) {
         reflection.AddInt64(message, &field, parsed);
       } else {
@@ -78,12 +81,12 @@ absl::Status SetScalar(Message* message, const FieldDescriptor& field, absl::str
     }
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       double parsed = 0;
-      if (!absl::SimpleAtod(value, &parsed)) return WrongValue(field, value, "a number");
+      if (!absl::SimpleAtod(value, &parsed)) return WrongValue(path, value, "a number");
       reflection.SetDouble(message, &field, parsed);
       return absl::OkStatus();
     }
     default:
-      return WrongValue(field, value, "fields of its own, for example " + field.full_name() + ".NAME");
+      return WrongValue(path, value, absl::StrCat("fields of its own, for example ", path, ".NAME"));
   }
 }
 
@@ -174,6 +177,7 @@ absl::Status MergeConfigText(absl::string_view text, ServerConfig* config) {
     const auto status = google::protobuf::util::JsonStringToMessage(std::string(content), &parsed,
                                                                     google::protobuf::util::JsonParseOptions());
     if (!status.ok()) return absl::InvalidArgumentError(status.message().ToString());
+    RETURN_IF_ERROR(CheckFieldsAreOnce(content));
   } else {
     TextFormat::Parser parser;
     FirstError error;
@@ -208,9 +212,11 @@ absl::Status SetConfigField(absl::string_view assignment, ServerConfig* config) 
       return absl::InvalidArgumentError(
           absl::StrCat("there is no setting ", parts.first, "; --print-default-config shows all"));
     }
-    if (i + 1 == path.size()) return SetScalar(message, *field, parts.second);
+    if (i + 1 == path.size()) return SetScalar(parts.first, parts.second, *field, message);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-      return absl::InvalidArgumentError(absl::StrCat("setting ", path[i], " has no fields, in ", parts.first));
+      return absl::InvalidArgumentError(
+          absl::StrCat("setting ", absl::StrJoin(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i) + 1, "."),
+                       " has no fields, in ", parts.first));
     }
     message = message->GetReflection()->MutableMessage(message, field);
   }

@@ -37,6 +37,33 @@ TEST(ConfigTest, RefusesWhatDoesNotExist) {
   EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ConfigTest, RefusesAFieldThatIsThereTwice) {
+  const auto merged = [](const std::string& text) {
+    ServerConfig config;
+    return MessageOf(MergeConfigText(text, &config));
+  };
+  EXPECT_THAT(merged("limits { rank: 3 rank: 4 }"), HasSubstr("rank"));
+  EXPECT_THAT(merged(R"({"limits": {"rank": 3, "name_bytes": 9, "rank": 4}})"), HasSubstr("limits.rank"));
+  EXPECT_THAT(merged(R"({"limits": {"rank": 3}, "cpu": {"threads": 1}, "limits": {}})"), HasSubstr("limits"));
+  EXPECT_THAT(merged(R"({"limits": {"name_bytes": 3, "nameBytes": 4}})"), HasSubstr("limits.nameBytes"));
+  EXPECT_THAT(merged(R"({"limits": {"rank": 3, "r\u0061nk": 4}})"), HasSubstr("limits."));
+  EXPECT_THAT(merged(R"({limits: {rank: 3, 'rank': 4}})"), HasSubstr("limits.rank")) << "protobuf takes these too";
+  EXPECT_THAT(merged(R"({"listen": ["unix:/a"], "listen": ["unix:/b"]})"), HasSubstr("listen"));
+  EXPECT_EQ(merged(R"({"listen": ["{\"rank\": 1, \"rank\": 2}", "x\\"], "limits": {"rank": 1}, "metrics": "a:1"})"),
+            "");
+  EXPECT_EQ(merged(R"({"cpu": {"threads": 1}, "compiler": {"threads": 2}, "shared_memory": {"uids": [1, 1]}})"), "");
+}
+
+TEST(ConfigTest, NamesTheWholeSettingWhoseValueIsWrong) {
+  ServerConfig config;
+  EXPECT_THAT(MessageOf(SetConfigField("limits.message_bytes=4k", &config)),
+              HasSubstr("setting limits.message_bytes takes a whole number, not \"4k\""));
+  EXPECT_THAT(MessageOf(SetConfigField("reflection=maybe", &config)), HasSubstr("setting reflection takes"));
+  EXPECT_THAT(MessageOf(SetConfigField("limits=3", &config)),
+              HasSubstr("setting limits takes fields of its own, for example limits.NAME"));
+  EXPECT_THAT(MessageOf(SetConfigField("limits.rank.x=3", &config)), HasSubstr("setting limits.rank has no fields"));
+}
+
 TEST(ConfigTest, ReadsFilesWholeOrNotAtAll) {
   const PrivateFolder folder;
   ServerConfig config;
