@@ -1,11 +1,14 @@
 #include "server/lifecycle/listen_address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -51,11 +54,16 @@ absl::Status MakePrivateFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
+// "127.0.0.1", and no name that begins so.
+bool IsLoopback(const std::string& host) {
+  constexpr uint32_t kNetwork = 127;
+  in_addr address{};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == kNetwork;
+}
+
 }  // namespace
 
-bool ListenAddress::is_local() const {
-  return is_unix() || host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
-}
+bool ListenAddress::is_local() const { return is_unix() || host == "localhost" || host == "[::1]" || IsLoopback(host); }
 
 std::string ListenAddress::ToString() const {
   return is_unix() ? absl::StrCat("unix:", socket_path) : absl::StrCat(host, ":", port);

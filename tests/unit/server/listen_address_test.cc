@@ -60,7 +60,8 @@ TEST(ListenAddressTest, KnowsWhatOtherMachinesReach) {
   for (const char* local : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.1.2.3:1", "[::1]:1"}) {
     EXPECT_TRUE(ParseListenAddress(local)->is_local()) << local;
   }
-  for (const char* open : {"0.0.0.0:1", "[::]:1", "192.0.2.1:1", "example.org:1"}) {
+  for (const char* open : {"0.0.0.0:1", "[::]:1", "192.0.2.1:1", "example.org:1", "127.example.org:1", "127.0.0.1.:1",
+                           "127.:1", "127.0.0.256:1"}) {
     EXPECT_FALSE(ParseListenAddress(open)->is_local()) << open;
   }
 }
