@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,13 +17,12 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "server/config/config_file.h"
-#include "server/identity/identity_policy.h"
-#include "server/identity/tls_material.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
-#include "server/tracing/tracer_options.h"
+#include "server/server_addresses.h"
+#include "server/server_families.h"
+#include "server/start_check.h"
 
 namespace tensord::server {
 namespace {
@@ -47,45 +45,6 @@ class SocketMode {
   const mode_t before_;
 };
 
-// As written; none: the default is meant.
-absl::StatusOr<std::vector<ListenAddress>> ParseAddresses(const ServerConfig& config) {
-  std::vector<ListenAddress> addresses;
-  for (const std::string& text : config.listen()) {
-    ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
-    if (!address.is_local() && config.tls().certificate().empty() && !config.allow_insecure_listen()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(text,
-                       " can be reached from other machines, and connections are not encrypted; set tls.certificate "
-                       "and tls.key, put a TLS proxy in front, or spell it out with --allow-insecure-listen"));
-    }
-    addresses.push_back(std::move(address));
-  }
-  return addresses;
-}
-
-// None: there is to be none.
-absl::StatusOr<std::optional<ListenAddress>> ParseAdminAddress(const ServerConfig& config) {
-  const std::string& text = config.admin().listen();
-  if (text.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
-  if (!address.is_local()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("setting admin.listen is a socket or an address of this machine, not ", text));
-  }
-  return address;
-}
-
-// None: no memory is shared.
-absl::StatusOr<std::optional<ListenAddress>> ParseSharedMemoryAddress(const ServerConfig& config) {
-  const std::string& text = config.shared_memory().listen();
-  if (text.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(text));
-  if (!address.is_unix()) {
-    return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.listen is a socket, unix:/path, not ", text));
-  }
-  return address;
-}
-
 // Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
 // below: it is refused alone.
 int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
@@ -105,13 +64,6 @@ absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
   return absl::OkStatus();
 }
 
-// Where memory is counted strictly, what a client gave back of a region may be gone when the server writes there.
-bool CanShareMemory() {
-  std::ifstream file("/proc/sys/vm/overcommit_memory");
-  int mode = 0;
-  return !(file >> mode) || mode != 2;
-}
-
 absl::Status CannotListen(const std::string& addresses) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
@@ -120,13 +72,8 @@ absl::Status CannotListen(const std::string& addresses) {
 }  // namespace
 
 absl::Status Daemon::Check(const ServerConfig& config) {
-  RETURN_IF_ERROR(ValidateConfig(config));
-  RETURN_IF_ERROR(ParseAdminAddress(config).status());
-  RETURN_IF_ERROR(ParseSharedMemoryAddress(config).status());
-  RETURN_IF_ERROR(LoadIdentityPolicy(config).status());
-  if (!config.tls().certificate().empty()) RETURN_IF_ERROR(LoadTlsMaterial(config.tls(), absl::Now()).status());
-  if (!config.tracing().endpoint().empty()) RETURN_IF_ERROR(LoadTracerOptions(config.tracing(), Version()).status());
-  return ParseAddresses(config).status();
+  RETURN_IF_ERROR(CheckStart(config));
+  return ServerFamilies::Load(config).status();
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
@@ -141,10 +88,11 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   // polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   std::unique_ptr<Daemon> daemon(new Daemon(config));
-  ASSIGN_OR_RETURN(daemon->addresses_, ParseAddresses(config));
-  if (daemon->addresses_.empty()) {
+  ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config));
+  daemon->addresses_ = std::move(addresses.calls);
+  if (config.listen().empty()) {
     ASSIGN_OR_RETURN(ListenAddress address, DefaultListenAddress());
-    daemon->addresses_.push_back(std::move(address));
+    daemon->addresses_ = {std::move(address)};
   }
   RETURN_IF_ERROR(PrepareSocketPaths(daemon->addresses_));  // before anything that takes long
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
@@ -175,8 +123,8 @@ absl::Status Daemon::Listen() {
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());
-  ASSIGN_OR_RETURN(std::optional<ListenAddress> shared_memory, ParseSharedMemoryAddress(config_));
-  RETURN_IF_ERROR(ShareMemory(std::move(shared_memory)));
+  ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config_));
+  RETURN_IF_ERROR(ShareMemory(std::move(addresses.shared_memory)));
   std::vector<int> ports(addresses_.size(), 0);
   for (size_t i = 0; i < addresses_.size(); ++i) {
     builder.AddListeningPort(addresses_[i].ToString(), CredentialsFor(addresses_[i]), &ports[i]);
@@ -226,7 +174,8 @@ absl::Status Daemon::BeginToServe() {
 }
 
 absl::Status Daemon::ListenForOperators() {
-  ASSIGN_OR_RETURN(std::optional<ListenAddress> address, ParseAdminAddress(config_));
+  ASSIGN_OR_RETURN(const ServerAddresses addresses, ParseServerAddresses(config_));
+  std::optional<ListenAddress> address = addresses.admin;
   if (!address.has_value()) return absl::OkStatus();
   if (address->is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
   grpc::ServerBuilder builder;
@@ -249,11 +198,6 @@ absl::Status Daemon::ListenForOperators() {
 
 absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
   if (!address.has_value()) return absl::OkStatus();
-  if (!CanShareMemory()) {
-    return absl::FailedPreconditionError(
-        "setting shared_memory.listen: with vm.overcommit_memory=2 the system may refuse memory that is mapped, which "
-        "would end the server; set it to 0 or 1, or share none");
-  }
   RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
   const ServerConfig::SharedMemory& config = config_.shared_memory();
   MemoryBroker::Options options{.path = address->socket_path, .uids = {}, .max_connections = config.connections()};

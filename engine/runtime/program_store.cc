@@ -21,6 +21,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/ir/parser.h"
+#include "engine/runtime/program_folder.h"
 
 namespace tensord {
 namespace {
@@ -53,10 +54,6 @@ std::string EntryName(const Fingerprint& fingerprint) { return absl::StrCat(fing
 std::string UnfinishedName() {
   std::random_device random;
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8), kUnfinishedEnding);
-}
-
-absl::Status FolderError(const std::string& folder, absl::string_view what) {
-  return absl::UnavailableError(absl::StrCat("the folder of programs, ", folder, ", ", what));
 }
 
 // What is not could never have been written by a store.
@@ -126,14 +123,14 @@ void ForEachName(int folder, Function&& each) {
 absl::StatusOr<std::unique_ptr<ProgramStore>> ProgramStore::Open(Options options) {
   const std::string& path = options.folder;
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return FolderError(path, absl::StrCat("cannot be made: ", std::strerror(errno)));
+    return ProgramFolderError(path, absl::StrCat("cannot be made: ", std::strerror(errno)));
   }
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) return FolderError(path, absl::StrCat("cannot be opened: ", std::strerror(errno)));
+  if (folder < 0) return ProgramFolderError(path, absl::StrCat("cannot be opened: ", std::strerror(errno)));
   struct stat info {};
-  if (fstat(folder, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+  if (fstat(folder, &info) != 0 || !IsPrivateFolder(info)) {
     close(folder);
-    return FolderError(path, "must belong to the server's user, and nobody else may enter it; chmod 0700");
+    return ProgramFolderError(path, kFolderNotPrivate);
   }
   std::unique_ptr<ProgramStore> store(new ProgramStore(std::move(options), folder));
   store->RemoveLeftovers();

@@ -161,6 +161,16 @@ absl::Status CheckAccess(const ServerConfig& config) {
   return absl::OkStatus();
 }
 
+// A default that nobody set is only shortened.
+absl::Status CheckLeases(const ServerConfig::Sessions& sessions) {
+  if (!sessions.has_default_lease_ms() || sessions.default_lease_ms() <= sessions.max_lease_ms()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("setting sessions.default_lease_ms, ", sessions.default_lease_ms(),
+                                                 ", is at most sessions.max_lease_ms, which is ",
+                                                 sessions.max_lease_ms()));
+}
+
 struct Range {
   absl::string_view path;
   int64_t value;
@@ -315,6 +325,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       return absl::InvalidArgumentError(absl::StrCat("setting shared_memory.uids has no number of a user: ", uid));
     }
   }
+  RETURN_IF_ERROR(CheckLeases(config.sessions()));
   RETURN_IF_ERROR(CheckAccess(config));
   const double ratio = config.tracing().sample_ratio();
   if (!(ratio >= 0 && ratio <= 1)) {

@@ -9,13 +9,13 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/lifecycle/default_socket.h"
 
 namespace tensord::server {
 namespace {
@@ -99,14 +99,9 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 }
 
 absl::StatusOr<ListenAddress> DefaultListenAddress() {
-  ListenAddress address;
-  const char* runtime_folder = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime_folder != nullptr && *runtime_folder != '\0') {
-    return ParseListenAddress(absl::StrCat("unix:", runtime_folder, "/tensord.sock"));
-  }
-  const std::string folder = absl::StrCat("/tmp/tensord-", getuid());
-  RETURN_IF_ERROR(MakePrivateFolder(folder));
-  return ParseListenAddress(absl::StrCat("unix:", folder, "/tensord.sock"));
+  const DefaultSocket socket = DefaultSocketOfUser();
+  if (socket.is_private_folder) RETURN_IF_ERROR(MakePrivateFolder(socket.folder));
+  return ParseListenAddress(socket.address());
 }
 
 absl::Status PrepareSocketPath(const std::string& path) {

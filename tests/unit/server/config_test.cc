@@ -1,6 +1,7 @@
 #include "server/config/config_file.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -125,6 +126,19 @@ TEST(ConfigTest, ValidatesRangesAndNames) {
 }
 
 // A limit of the codec that cannot be configured would be one that no operator can raise.
+TEST(ConfigTest, ALeaseByDefaultFitsTheLongest) {
+  const auto check = [](const std::vector<std::string>& settings) {
+    ServerConfig config;
+    for (const std::string& setting : settings) EXPECT_TRUE(SetConfigField(setting, &config).ok());
+    return std::string(ValidateConfig(config).message());
+  };
+  EXPECT_EQ(check({"sessions.default_lease_ms=9", "sessions.max_lease_ms=8"}),
+            "setting sessions.default_lease_ms, 9, is at most sessions.max_lease_ms, which is 8");
+  EXPECT_EQ(check({"sessions.default_lease_ms=8", "sessions.max_lease_ms=8"}), "");
+  EXPECT_EQ(check({"sessions.max_lease_ms=8"}), "") << "shortens the default";
+  EXPECT_NE(check({"sessions.default_lease_ms=86400001"}), "");
+}
+
 TEST(ConfigTest, EveryGraphLimitIsASetting) {
   for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
     ServerConfig config;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/lifecycle/same_place.h"
 
 namespace tensord::server {
 namespace {
@@ -64,6 +65,37 @@ TEST(ListenAddressTest, KnowsWhatOtherMachinesReach) {
                            "127.:1", "127.0.0.256:1"}) {
     EXPECT_FALSE(ParseListenAddress(open)->is_local()) << open;
   }
+}
+
+bool AreSame(const std::string& a, const std::string& b) {
+  const bool same = IsSamePlace(*ParseListenAddress(a), *ParseListenAddress(b));
+  EXPECT_EQ(same, IsSamePlace(*ParseListenAddress(b), *ParseListenAddress(a))) << a << ", " << b;
+  return same;
+}
+
+TEST(ListenAddressTest, KnowsWhatIsThePlaceOfAnother) {
+  EXPECT_TRUE(AreSame("127.0.0.1:7", "127.0.0.1:7"));
+  EXPECT_TRUE(AreSame("localhost:7", "127.0.0.1:7"));
+  EXPECT_TRUE(AreSame("localhost:7", "[::1]:7"));
+  EXPECT_TRUE(AreSame("0.0.0.0:7", "192.0.2.1:7"));
+  EXPECT_TRUE(AreSame("[::]:7", "127.0.0.1:7"));
+  EXPECT_TRUE(AreSame("[::1]:7", "[0:0::1]:7"));
+  EXPECT_TRUE(AreSame("name:7", "name:7"));
+  EXPECT_FALSE(AreSame("127.0.0.1:7", "127.0.0.1:8"));
+  EXPECT_FALSE(AreSame("127.0.0.1:0", "127.0.0.1:0")) << "each gets a free one";
+  EXPECT_FALSE(AreSame("127.0.0.1:7", "127.0.0.2:7"));
+  EXPECT_FALSE(AreSame("127.0.0.1:7", "[::1]:7"));
+  EXPECT_FALSE(AreSame("127.0.0.1:7", "unix:/7"));
+  EXPECT_TRUE(AreSame("unix:/a/s", "unix:///a/b/../s"));
+  EXPECT_FALSE(AreSame("unix:/a/s", "unix:/a/t"));
+}
+
+TEST_F(SocketFolder, LinksLeadToTheSamePlace) {
+  const std::string link = folder_ + "/link";
+  ASSERT_EQ(symlink(folder_.c_str(), link.c_str()), 0);
+  EXPECT_TRUE(AreSame("unix:" + path_, "unix:" + link + "/s"));
+  EXPECT_FALSE(AreSame("unix:" + path_, "unix:" + link + "/t"));
+  unlink(link.c_str());
 }
 
 TEST_F(SocketFolder, AFreePathStaysFree) { EXPECT_TRUE(PrepareSocketPath(path_).ok()); }

@@ -1,0 +1,27 @@
+#ifndef TENSORD_SERVER_SERVER_ADDRESSES_H_
+#define TENSORD_SERVER_SERVER_ADDRESSES_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/config/server_config.pb.h"
+#include "server/lifecycle/listen_address.h"
+
+namespace tensord::server {
+
+// Where one server listens, and for whom. A value.
+struct ServerAddresses {
+  std::vector<ListenAddress> calls;            // the default's place where none is set
+  std::optional<ListenAddress> admin;          // none: there is no such listener; likewise below
+  std::optional<ListenAddress> metrics;        // TCP
+  std::optional<ListenAddress> shared_memory;  // a unix socket
+};
+
+// INVALID_ARGUMENT, with the settings and their values, where one is no address that its listener takes, one of `calls`
+// is beyond this machine without TLS that was not allowed, or where two are the same. Makes nothing.
+absl::StatusOr<ServerAddresses> ParseServerAddresses(const ServerConfig& config);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_SERVER_ADDRESSES_H_
