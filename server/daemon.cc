@@ -272,6 +272,10 @@ void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
     TellReload(ReloadCause::kSignal, absl::OkStatus(),
                changed.empty() ? "no setting has changed" : "changed: " + changed);
   };
+  // What a restart would refuse, also of the settings that take one, is told now.
+  const std::shared_ptr<const TlsMaterial> tls = parts_->tls == nullptr ? nullptr : parts_->tls->material();
+  const absl::Status checked = CheckStart(*next, tls.get());
+  if (!checked.ok()) return TellReload(ReloadCause::kSignal, checked, "");
   const absl::StatusOr<Reloader::Outcome> outcome = reloader_->Reload(*next, tell);
   if (!outcome.ok()) return TellReload(ReloadCause::kSignal, outcome.status(), "");
   if (outcome->need_restart.empty()) return;

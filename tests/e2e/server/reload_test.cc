@@ -84,6 +84,28 @@ TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
   EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError)) << "nothing of it was taken";
 }
 
+TEST(ReloadTest, WhatARestartWouldRefuseIsRefused) {
+  InProcessServer server({"log.level=error"});
+  const server::ServerConfig running = server.daemon().config();
+  const std::vector<std::vector<std::string>> wrong = {{"tls.certificate=/does/not/exist", "tls.key=/nor/this"},
+                                                       {"admin.listen=nonsense"},
+                                                       {"admin.listen=" + server.target()},
+                                                       {"metrics=127.0.0.1"},
+                                                       {"warm_up.graphs=/does/not/exist.json"},
+                                                       {"families.plugins=/does/not/exist.so"},
+                                                       {"program_cache.disk_path=/does/not/exist/programs"},
+                                                       {"tracing.endpoint=nonsense"}};
+  for (std::vector<std::string> settings : wrong) {
+    SCOPED_TRACE(settings[0]);
+    const double refused = Reloads(server, "signal", "refused");
+    settings.push_back("log.level=off");
+    server.daemon().Reload(Changed(running, settings));
+    EXPECT_EQ(Reloads(server, "signal", "refused"), refused + 1);
+    EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError)) << "nothing of it was taken";
+  }
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 0);
+}
+
 std::string ReasonOfRun(InProcessServer& server) {
   v1::ExecuteResponse response;
   const v1::ExecuteRequest request = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
