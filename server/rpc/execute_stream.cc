@@ -165,6 +165,11 @@ void ExecuteStream::OnCancel() {
 }
 
 void ExecuteStream::OnDone() {
+  // A message beyond the transport's limit, or a connection that is cut, looks as if the client had sent all; that it
+  // did not get this end is known only now.
+  if (call_.cancel()->cancelled() && call_.record().code == absl::StatusCode::kOk) {
+    call_.record().Refused(Refuse(Refusal::kCancelled, "the client did not get the end of the stream"));
+  }
   call_.Ended();
   const std::shared_ptr<ExecuteStream> last = std::move(self_);
 }

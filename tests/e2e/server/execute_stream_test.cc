@@ -365,6 +365,21 @@ TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
   EXPECT_TRUE(pipeline.Finish().ok());
 }
 
+// gRPC refuses it, and the server knows no more than that its client got another end than its own.
+TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItForTheRecordToo) {
+  InProcessServer server({"limits.message_bytes=4096"});
+  Pipeline pipeline(server.stub());
+  pipeline.Send(SumOfOnes(), 1);
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
+  ASSERT_GT(LongRequest().ByteSizeLong(), 4096u);
+  pipeline.Send(LongRequest(), 2);
+  EXPECT_EQ(pipeline.Receive().request_id(), 0u);
+  EXPECT_EQ(pipeline.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  server.WaitUntilIdle();
+  EXPECT_EQ(server.Metric("tensord_rpc_handled_total", "CANCELLED"), 1);
+  EXPECT_EQ(server.Metric("tensord_rpc_handled_total", "OK"), -1) << "no other call was made";
+}
+
 TEST(ExecuteStreamTest, BytesThatAreNoRequestEndIt) {
   InProcessServer server;
   RawStream stream(server.Dial(), "tensord.v1.Compute/ExecuteStream");
