@@ -365,6 +365,8 @@ TEST(SessionTest, LeasesAreAsAskedForAndEnd) {
   EXPECT_EQ(lease(90, 0), "90");
   EXPECT_EQ(lease(int64_t{1} << 30, 0), "120");
   EXPECT_EQ(lease(1, -1), "MALFORMED_MESSAGE");
+  EXPECT_EQ(lease(-1, 0), "MALFORMED_MESSAGE");
+  EXPECT_EQ(lease(0, -5), "MALFORMED_MESSAGE");
   EXPECT_EQ(lease(0, 1000000), "0");
   EXPECT_TRUE(WaitFor([&] { return server.parts().sessions->stats().expired == 1; })) << "that of a millisecond";
   EXPECT_EQ(server.parts().sessions->stats().sessions, 3);
