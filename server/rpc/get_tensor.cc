@@ -1,6 +1,7 @@
 #include "server/rpc/get_tensor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
+#include "server/lifecycle/stall_alarm.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/served_call.h"
@@ -43,7 +45,7 @@ grpc::ByteBuffer EncodeHeader(const ResidentTensor& tensor, const v1::SharedSpac
 class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   GetTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context)
-      : call_(parts, RpcMethod::kGetTensor, context) {}
+      : call_(parts, RpcMethod::kGetTensor, context), context_(context) {}
 
   void Start(grpc::ByteBuffer* request) {
     // The chunks are slices of the tensor's own memory, or of a copy that is charged.
@@ -68,6 +70,11 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
   void OnCancel() override { call_.Cancelled(); }
   void OnDone() override {
+    if (stall_ != nullptr && stall_->End()) {
+      call_.record().Refused(Refuse(Refusal::kDeadlineExceeded,
+                                    "the client took nothing more of the download; without a deadline of its own it "
+                                    "has limits.default_deadline_ms from message to message"));
+    }
     call_.Ended();
     delete this;
   }
@@ -120,7 +127,16 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       charge_ = std::move(other.charge);
     }
     tensor_.type.order = order;
+    WatchProgress();
     return absl::OkStatus();
+  }
+
+  // Until the end is sent too. What the client does not take may not keep the tensor's memory for ever.
+  void WatchProgress() {
+    // The client's own is kept by gRPC.
+    if (context_->deadline() != std::chrono::system_clock::time_point::max()) return;
+    stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+                                          [context = context_] { context->TryCancel(); });
   }
 
   // All of the tensor, into shared memory.
@@ -158,12 +174,15 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     written_ = true;
     call_.record().sent_bytes += static_cast<int64_t>(message_.Length());
     call_.record().stages.End(Stage::kEncode);
+    if (stall_ != nullptr) stall_->Progress();
     StartWrite(&message_);
   }
 
   void End(const absl::Status& status) { Finish(call_.Outcome(status)); }
 
   ServedCall call_;
+  grpc::CallbackServerContext* const context_;
+  std::shared_ptr<StallAlarm> stall_;  // null: not sending yet, or the client has a deadline
   v1::GetTensorRequest request_;
   SessionPtr session_;
   HandleClaim claim_;

@@ -427,6 +427,24 @@ TEST_F(TensorStreamTest, ADownloadEndsWhenItsClientCancels) {
   EXPECT_TRUE(NothingIsLeft(server_));
 }
 
+class ShortDeadlineTest : public TensorStreamTest {
+ protected:
+  ShortDeadlineTest() : TensorStreamTest({"limits.default_deadline_ms=50"}) {}
+};
+
+TEST_F(ShortDeadlineTest, ADownloadThatNobodyReadsEnds) {
+  PutAll(Bytes("t", 32 * kMiB), RandomBytes(32 * kMiB, 9));
+  grpc::ClientContext context;
+  const auto reader = server_.stub().GetTensor(&context, GetRequest("t"));
+  v1::GetTensorResponse message;
+  EXPECT_TRUE(WaitFor([&] { return server_.Metric("tensord_rpc_handled_total", "DEADLINE_EXCEEDED") == 1; }));
+  EXPECT_TRUE(session_->Delete({{"t"}}).empty());
+  EXPECT_TRUE(NothingIsLeft(server_)) << "while the client still has its call";
+  while (reader->Read(&message)) {
+  }
+  EXPECT_FALSE(reader->Finish().ok());
+}
+
 TEST_F(TensorStreamTest, ADeletedTensorIsDownloadedToItsEnd) {
   const std::string bytes = RandomBytes(32 * kMiB, 8);
   PutAll(Bytes("t", 32 * kMiB), bytes);

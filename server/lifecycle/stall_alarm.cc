@@ -1,0 +1,43 @@
+#include "server/lifecycle/stall_alarm.h"
+
+#include <utility>
+
+namespace tensord::server {
+
+StallAlarm::StallAlarm(Alarms* alarms, absl::Duration limit, std::function<void()> ring, Clock clock)
+    : alarms_(alarms), limit_(limit), ring_(std::move(ring)), clock_(std::move(clock)) {}
+
+void StallAlarm::SetLocked() {
+  alarm_ = alarms_->Set(progress_ + limit_, [self = shared_from_this()] { self->Due(); });
+}
+
+void StallAlarm::Progress() {
+  MutexLock lock(&mutex_);
+  progress_ = clock_();
+  // One that is set looks when it is due, which costs less than to set it anew each time.
+  if (!alarm_.has_value() && !ended_) SetLocked();
+}
+
+void StallAlarm::Due() {
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    if (clock_() < progress_ + limit_) return SetLocked();
+    ringing_ = true;
+    has_rung_ = true;
+  }
+  ring_();
+  MutexLock lock(&mutex_);
+  ringing_ = false;
+  changed_.SignalAll();
+}
+
+bool StallAlarm::End() {
+  MutexLock lock(&mutex_);
+  ended_ = true;
+  if (alarm_.has_value()) alarms_->Drop(*alarm_);
+  while (ringing_) changed_.Wait(&mutex_);
+  return has_rung_;
+}
+
+}  // namespace tensord::server
