@@ -63,6 +63,9 @@ absl::StatusOr<IdentityTable> IdentityTable::Parse(absl::string_view text) {
 absl::StatusOr<IdentityTable> IdentityTable::Load(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadPrivateFile(path, FileSecrecy::kSecret));
   absl::StatusOr<IdentityTable> table = Parse(text);
+  if (table.ok() && table->size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": names no caller; whoever is to call has a line"));
+  }
   if (table.ok()) return table;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", table.status().message()));
 }

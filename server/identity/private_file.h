@@ -14,7 +14,7 @@ enum class FileSecrecy {
 };
 
 // The content of a small file whose writers the server must trust. INVALID_ARGUMENT, with the path, where it cannot be
-// read, is no file, is large, where its group or others may write it, or where others may read what is secret.
+// read, is no file, is empty or large, where its group or others may write it, or where others may read what is secret.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path, FileSecrecy secrecy);
 
 }  // namespace tensord::server

@@ -158,6 +158,24 @@ TEST(ReloadTest, CallersComeAndGo) {
   EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
 }
 
+// Whoever writes the file in place empties it first.
+TEST(ReloadTest, AFileWithoutCallersLocksNobodyOut) {
+  const PrivateFolder folder;
+  const std::string path = folder.Write("callers", LineOf("a", "token-a"));
+  InProcessServer server({"listen=127.0.0.1:0", "identity.file=" + path, "reload.check_files_ms=5"});
+  folder.Write("callers", "");
+  EXPECT_TRUE(WaitFor([&] { return Reloads(server, "file", "refused") == 1; }));
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::OK);
+  folder.Write("callers", "# to be filled\n");
+  EXPECT_TRUE(WaitFor([&] { return Reloads(server, "file", "refused") == 2; }));
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::OK);
+  server.daemon().Reload(server.daemon().config());
+  EXPECT_EQ(Reloads(server, "signal", "refused"), 1);
+  EXPECT_EQ(AskWith(server, "token-a"), grpc::StatusCode::OK);
+  folder.Write("callers", LineOf("b", "token-b"));
+  EXPECT_TRUE(WaitFor([&] { return AskWith(server, "token-b") == grpc::StatusCode::OK; }));
+}
+
 // A call that was let in is decided again at its next message.
 TEST(ReloadTest, OpenStreamsEndWithTheirCallers) {
   const PrivateFolder folder;

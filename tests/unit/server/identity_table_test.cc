@@ -95,6 +95,8 @@ TEST(IdentityTableTest, FilesArePrivate) {
   EXPECT_THAT(MessageOf(IdentityTable::Load(folder.PathOf("none"))), HasSubstr("cannot be read"));
   EXPECT_THAT(MessageOf(IdentityTable::Load("/dev/null")), HasSubstr("is no file"));
   EXPECT_THAT(MessageOf(IdentityTable::Load(folder.Write("callers", "a b", 0600))), HasSubstr("callers: line 1"));
+  EXPECT_THAT(MessageOf(IdentityTable::Load(folder.Write("callers", ""))), HasSubstr("callers: is empty"));
+  EXPECT_THAT(MessageOf(IdentityTable::Load(folder.Write("callers", "# a\n"))), HasSubstr("callers: names no caller"));
   EXPECT_THAT(MessageOf(IdentityTable::Load(folder.Write("callers", std::string(5 << 20, '#')))), HasSubstr("larger"));
 }
 

@@ -72,7 +72,9 @@ TEST_F(TlsMaterialTest, RefusesKeysOfOthersAndOpenOnes) {
 
 TEST_F(TlsMaterialTest, RefusesWhatIsNoCertificate) {
   const std::string good = ca_.Issue().certificate;
-  for (const std::string& wrong : {std::string(), std::string("hello"), good.substr(0, good.size() / 2)}) {
+  folder_.Write("server.pem", "", 0644);
+  EXPECT_THAT(Refusal(), HasSubstr("server.pem: is empty"));
+  for (const std::string& wrong : {std::string("hello"), good.substr(0, good.size() / 2)}) {
     folder_.Write("server.pem", wrong, 0644);
     EXPECT_THAT(Refusal(), AllOf(HasSubstr("server.pem"), HasSubstr("no certificate"))) << wrong;
   }
@@ -84,6 +86,8 @@ TEST_F(TlsMaterialTest, RefusesWhatIsNoCertificate) {
 
 TEST_F(TlsMaterialTest, RefusesAWrongClientCa) {
   folder_.Write("clients.pem", "", 0644);
+  EXPECT_THAT(Refusal(), HasSubstr("clients.pem: is empty"));
+  folder_.Write("clients.pem", "none", 0644);
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("clients.pem"), HasSubstr("no certificate")));
   settings_.set_client_ca(folder_.PathOf("absent"));
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("absent"), HasSubstr("cannot be read")));
