@@ -13,7 +13,7 @@ namespace tensord::cli {
 std::vector<FlagSpec> ConnectionFlags() {
   return {{.name = "target",
            .placeholder = "ADDRESS",
-           .help = "Server, \"unix:/path\" or \"host:port\"; default the user's own socket"},
+           .help = "Server, \"unix:/path\" or \"host:port\"; default TENSORD_TARGET, or the user's own socket"},
           {.name = "tls", .help = "Connect by TLS; --ca, --certificate and TENSORD_TLS=1 mean it too"},
           {.name = "ca", .placeholder = "FILE", .help = "Who signs the server's certificate; or TENSORD_CA_FILE"},
           {.name = "certificate", .placeholder = "FILE", .help = "To show the server; or TENSORD_CERTIFICATE_FILE"},

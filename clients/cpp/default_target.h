@@ -5,8 +5,8 @@
 
 namespace tensord::client {
 
-// Where a server of this user listens unless it was told otherwise: "unix:$XDG_RUNTIME_DIR/tensord.sock", or
-// "unix:/tmp/tensord-<uid>/tensord.sock" where that variable is unset or empty.
+// $TENSORD_TARGET; or where a server of this user listens by default, which is "unix:$XDG_RUNTIME_DIR/tensord.sock", or
+// "unix:/tmp/tensord-<uid>/tensord.sock". A variable that is unset or empty says nothing.
 std::string DefaultTarget();
 
 }  // namespace tensord::client

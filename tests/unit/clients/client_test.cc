@@ -201,5 +201,16 @@ TEST(DefaultTarget, IsTheUsersRuntimeFolder) {
   if (before != nullptr) setenv("XDG_RUNTIME_DIR", kept.c_str(), 1);
 }
 
+TEST(DefaultTarget, IsWhatTheEnvironmentNames) {
+  const char* const before = std::getenv("TENSORD_TARGET");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TENSORD_TARGET", "host:7", 1);
+  EXPECT_EQ(DefaultTarget(), "host:7");
+  setenv("TENSORD_TARGET", "", 1);
+  EXPECT_THAT(DefaultTarget(), testing::StartsWith("unix:"));
+  unsetenv("TENSORD_TARGET");
+  if (before != nullptr) setenv("TENSORD_TARGET", kept.c_str(), 1);
+}
+
 }  // namespace
 }  // namespace tensord::client
