@@ -46,6 +46,8 @@ absl::StatusOr<Arguments> Arguments::Parse(absl::Span<const FlagSpec> flags, abs
       if (equals != std::string::npos) return absl::InvalidArgumentError(absl::StrCat("flag takes no value: ", word));
     } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
+    } else if (flag->placeholder.front() == '[') {
+      // What follows is a word of its own.
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {

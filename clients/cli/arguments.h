@@ -17,7 +17,7 @@ namespace tensord::cli {
 // A flag that a command takes.
 struct FlagSpec {
   std::string name;         // without the dashes
-  std::string placeholder;  // what its value is, for the help text; empty: the flag takes none
+  std::string placeholder;  // what its value is, for the help text; empty: none; "[FILE]": it may be left out
   std::string help;
   bool is_repeatable = false;
   char letter = 0;  // 'o' where "-o value" is short for "--output=value"

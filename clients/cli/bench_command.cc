@@ -1,4 +1,6 @@
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +27,9 @@ struct Mix {
 // Runs, and what is to be said of them.
 class Bench {
  public:
-  Bench(const BenchFlagValues& values, Console& console) : values_(values), console_(console) {}
+  // `file` gets the report as JSON too; it may be null.
+  Bench(const BenchFlagValues& values, Console& console, Console* file)
+      : values_(values), console_(console), file_(file) {}
 
   // Until the first that cannot start, or an interruption.
   absl::Status RunAll(client::Client& client, std::vector<BenchMix> mixes) {
@@ -45,6 +49,7 @@ class Bench {
       missed->add_values()->set_string_value(line);
       console_.Complain(line);
     }
+    if (file_ != nullptr) ran.ok() ? file_->PrintJson(json_) : file_->Fail(ran, json_);
     if (!ran.ok()) return console_.Fail(ran, std::move(json_));
     if (console_.is_json()) console_.PrintJson(json_);
     return missed_.empty() && !is_interrupted_ ? kExitOk : kExitFailed;
@@ -112,16 +117,14 @@ class Bench {
   void Note(BenchRun run) {
     run.connections = values_.plan.connections;
     is_interrupted_ = run.result.is_interrupted;
-    if (console_.is_json()) {
-      *(*json_.mutable_fields())["runs"].mutable_list_value()->add_values()->mutable_struct_value() = RunJson(run);
-    } else {
-      console_.out() << RunText(run) << std::flush;
-    }
+    AddRunJson(RunJson(run), &json_);
+    if (!console_.is_json()) console_.out() << RunText(run) << std::flush;
     for (std::string& line : MissedGates(run, values_.gates)) missed_.push_back(std::move(line));
   }
 
   const BenchFlagValues& values_;
   Console& console_;
+  Console* const file_;
   google::protobuf::Struct json_;
   std::vector<std::string> missed_;
   bool is_interrupted_ = false;
@@ -136,11 +139,24 @@ int RunBench(const Arguments& arguments, Console& console) {
   if (!names.ok()) return console.Usage("bench", names.message());
   absl::StatusOr<std::vector<BenchMix>> mixes = MakeBenchMixes(*values, *files);
   if (!mixes.ok()) return console.Fail(mixes.status());
+  // Before the load: a report that cannot be written is not worth waiting for.
+  const std::string path = arguments.Value("json").value_or("");
+  std::ofstream file;
+  std::ostringstream said;  // a failure stands on the console already
+  Console report(file, said);
+  report.set_json(true);
+  if (!path.empty()) {
+    console.set_json(false);
+    file.open(path);
+    if (!file) return console.Fail(absl::InvalidArgumentError(absl::StrCat("cannot write ", path)));
+  }
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values->plan.connection);
   if (!client.ok()) return console.Fail(client.status());
   const Interrupt interrupt;
-  Bench bench(*values, console);
-  return bench.Report(bench.RunAll(**client, *std::move(mixes)));
+  Bench bench(*values, console, path.empty() ? nullptr : &report);
+  const int status = bench.Report(bench.RunAll(**client, *std::move(mixes)));
+  if (!path.empty() && !file.flush()) return console.Fail(absl::DataLossError(absl::StrCat("cannot write ", path)));
+  return status;
 }
 
 }  // namespace

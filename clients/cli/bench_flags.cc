@@ -213,7 +213,13 @@ std::vector<FlagSpec> BenchFlags() {
       {.name = "min-goodput",
        .placeholder = "RATIO",
        .help = "The same where an overload's goodput is less of the peak"}};
-  for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : ConnectionFlags()) {
+    if (flag.name == "json") {
+      flag.placeholder = "[FILE]";
+      flag.help = "Print the result as JSON, or write it to FILE beside the text";
+    }
+    flags.push_back(std::move(flag));
+  }
   return flags;
 }
 

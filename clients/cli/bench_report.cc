@@ -93,6 +93,21 @@ void SetWorkload(const WorkloadResult& result, Fields& fields) {
   }
 }
 
+// What is asked of every run, under the names that other load generators have for it.
+void SetSummary(const BenchRun& run, Fields& fields) {
+  const load::LoadResult& result = run.result;
+  const WorkloadResult total = result.Total();
+  const double seconds = absl::ToDoubleSeconds(result.measured);
+  const int64_t errors = total.refused() + total.failed();
+  const int64_t requests = total.ok + errors + total.cancelled + total.disconnected + total.unfinished;
+  fields["requests_per_second"].set_number_value(seconds > 0 ? static_cast<double>(requests) / seconds : 0);
+  fields["goodput_per_second"].set_number_value(result.goodput());
+  fields["peak_per_second"].set_number_value(run.overload.has_value() ? run.overload->peak_goodput : result.goodput());
+  fields["p50_ms"].set_number_value(Milliseconds(total.latency.Quantile(0.5)));
+  fields["p99_ms"].set_number_value(Milliseconds(total.latency.Quantile(0.99)));
+  SetCount(fields, "errors", errors);
+}
+
 }  // namespace
 
 std::string RunTitle(const BenchRun& run) {
@@ -155,6 +170,7 @@ google::protobuf::Struct RunJson(const BenchRun& run) {
     fields["goodput_ratio"].set_number_value(run.overload->goodput_ratio);
   }
   SetWorkload(result.Total(), fields);
+  SetSummary(run, fields);
   auto* workloads = fields["workloads"].mutable_list_value();
   for (const WorkloadResult& workload : result.workloads) {
     Fields& entry = *workloads->add_values()->mutable_struct_value()->mutable_fields();
@@ -162,6 +178,17 @@ google::protobuf::Struct RunJson(const BenchRun& run) {
     SetWorkload(workload, entry);
   }
   return json;
+}
+
+void AddRunJson(const google::protobuf::Struct& run, google::protobuf::Struct* json) {
+  Fields& fields = *json->mutable_fields();
+  const double peak_before = fields["peak_per_second"].number_value();
+  for (const char* name :
+       {"requests_per_second", "goodput_per_second", "peak_per_second", "p50_ms", "p99_ms", "errors"}) {
+    fields[name] = run.fields().at(name);
+  }
+  if (fields["peak_per_second"].number_value() < peak_before) fields["peak_per_second"].set_number_value(peak_before);
+  *fields["runs"].mutable_list_value()->add_values()->mutable_struct_value() = run;
 }
 
 std::vector<std::string> MissedGates(const BenchRun& run, const BenchGates& gates) {

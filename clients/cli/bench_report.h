@@ -36,6 +36,8 @@ std::string RunTitle(const BenchRun& run);
 std::string RunText(const BenchRun& run);
 // The same for programs; times in milliseconds.
 google::protobuf::Struct RunJson(const BenchRun& run);
+// Adds one to a report's `runs`. The report itself has the summary of the last, and the highest peak of all.
+void AddRunJson(const google::protobuf::Struct& run, google::protobuf::Struct* json);
 
 // Why the run is not what was asked for: no call succeeded, or a gate is missed; a line each.
 std::vector<std::string> MissedGates(const BenchRun& run, const BenchGates& gates);

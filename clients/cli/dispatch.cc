@@ -34,14 +34,20 @@ std::string GeneralHelp(const std::vector<Command>& commands) {
   return text;
 }
 
+// "=FILE", or "[=FILE]" where that may be left out.
+std::string ValueForm(const FlagSpec& flag) {
+  if (flag.placeholder.empty()) return "";
+  if (flag.placeholder.front() == '[') return absl::StrCat("[=", flag.placeholder.substr(1));
+  return absl::StrCat("=", flag.placeholder);
+}
+
 std::string CommandHelp(const Command& command) {
   std::string text =
       absl::StrCat(command.summary, "\n\nUsage: tensordctl ", command.name, command.operands.empty() ? "" : " ",
                    command.operands, " [FLAG…]\n\n", command.details, command.details.empty() ? "" : "\n", "Flags:\n");
   for (const FlagSpec& flag : command.flags) {
     const std::string letter = flag.letter == 0 ? "" : absl::StrCat("-", std::string(1, flag.letter), ", ");
-    const std::string form =
-        absl::StrCat(letter, "--", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder);
+    const std::string form = absl::StrCat(letter, "--", flag.name, ValueForm(flag));
     absl::StrAppendFormat(&text, "  %-*s %s%s\n", kFlagColumn, form, flag.help,
                           flag.is_repeatable ? " (repeatable)" : "");
   }

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -242,6 +244,35 @@ TEST_F(BenchTest, MissedGateIsItsExitStatus) {
   EXPECT_THAT(missed.err, HasSubstr("the p99 of latency is "));
   server_.refuse = [] { return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no"); };
   EXPECT_EQ(Bench({}).status, kExitFailed);
+}
+
+TEST_F(BenchTest, AFileGetsTheReportWithASummary) {
+  const std::string path = testing::TempDir() + "/bench_report_" + std::to_string(getpid()) + ".json";
+  const Outcome outcome = Bench({"--json=" + path, "--duration=50ms", "--warmup=0s", "--concurrency=1,2"});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("closed loop of 2 on 1 connection")) << "the text is printed as ever";
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::remove(path.c_str());
+  google::protobuf::Struct json;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &json).ok()) << text;
+  const auto& runs = Field(json.fields(), "runs").list_value();
+  ASSERT_EQ(runs.values_size(), 2);
+  const Fields& last = runs.values(1).struct_value().fields();
+  for (const char* name : {"requests_per_second", "goodput_per_second", "p50_ms", "p99_ms", "errors"}) {
+    EXPECT_EQ(Number(json.fields(), name), Number(last, name)) << name;
+  }
+  EXPECT_GT(Number(last, "goodput_per_second"), 0);
+  EXPECT_GE(Number(last, "requests_per_second"), Number(last, "goodput_per_second"));
+  EXPECT_EQ(Number(last, "p99_ms"), Time(last, "latency_ms", "p99"));
+  EXPECT_EQ(Number(last, "errors"), 0);
+  EXPECT_EQ(
+      Number(json.fields(), "peak_per_second"),
+      std::max(Number(runs.values(0).struct_value().fields(), "peak_per_second"), Number(last, "peak_per_second")));
+
+  const Outcome nowhere = Bench({"--json=/does/not/exist/report.json", "--duration=1h"});
+  EXPECT_EQ(nowhere.status, kExitFailed);
+  EXPECT_THAT(nowhere.err, HasSubstr("cannot write /does/not/exist/report.json"));
 }
 
 TEST_F(BenchTest, FailureLeavesTheRunsBeforeIt) {
