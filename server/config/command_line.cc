@@ -24,6 +24,8 @@ constexpr Flag kFlags[] = {
     {"allow-insecure-listen", "",
      "let --listen name an address beyond this machine without TLS; connections are not encrypted then"},
     {"metrics", "HOST:PORT", "serve Prometheus metrics at http://HOST:PORT/metrics"},
+    {"admin", "ADDRESS", "serve tensord.v1.Admin for operators at unix:/path or host:port; as --set=admin.listen"},
+    {"cache-dir", "DIR", "keep compiled programs in DIR too; as --set=program_cache.disk_path"},
     {"config", "FILE", "read settings from FILE, JSON or protobuf text"},
     {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated"},
     {"log-level", "LEVEL", "debug, info, warning, error or off"},
@@ -83,6 +85,10 @@ absl::Status Apply(const GivenFlag& given, CommandLine* line) {
     line->config.set_allow_insecure_listen(true);
   } else if (name == "metrics") {
     line->config.set_metrics(given.value);
+  } else if (name == "admin") {
+    line->config.mutable_admin()->set_listen(given.value);
+  } else if (name == "cache-dir") {
+    line->config.mutable_program_cache()->set_disk_path(given.value);
   } else if (name == "set") {
     return SetConfigField(given.value, &line->config);
   } else if (name == "log-level") {

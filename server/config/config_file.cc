@@ -199,7 +199,10 @@ absl::Status MergeConfigText(absl::string_view text, ServerConfig* config) {
 }
 
 absl::Status MergeConfigFile(const std::string& path, ServerConfig* config) {
-  ASSIGN_OR_RETURN(const RegularFile file, ReadRegularFile(path));
+  const absl::StatusOr<RegularFile> read = ReadRegularFile(path);
+  // Whatever is wrong with it, the file that was named cannot be used.
+  if (!read.ok()) return absl::InvalidArgumentError(read.status().message());
+  const RegularFile& file = *read;
   // Whoever writes it in place empties it first. Taken as a configuration that would put every setting back.
   if (file.content.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is empty; a configuration without settings has a comment"));

@@ -132,7 +132,8 @@ TEST_F(ProcessTest, ChecksAConfiguration) {
   EXPECT_EQ(check("cpu { executors: 0 }"), 2);
   EXPECT_EQ(check("listen: \"0.0.0.0:1\""), 2);
   unlink(path.c_str());
-  EXPECT_NE(Process({"--config=" + path, "--check-config"}).Wait(), 0);
+  EXPECT_EQ(Process({"--config=" + path, "--check-config"}).Wait(), 2) << "no file is a wrong one";
+  EXPECT_EQ(Process({"--config=" + path}).Wait(), 2);
 
   std::ofstream(path) << Process({"--print-default-config"}).Rest();
   EXPECT_EQ(Process({"--config=" + path, "--check-config"}).Wait(), 0) << "the printed defaults are a configuration";

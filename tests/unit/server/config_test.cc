@@ -35,7 +35,7 @@ TEST(ConfigTest, RefusesWhatDoesNotExist) {
   EXPECT_THAT(MessageOf(SetConfigField("metrics.port=3", &config)), HasSubstr("metrics"));
   EXPECT_THAT(MessageOf(SetConfigField("limits.rank", &config)), HasSubstr("path=value"));
   EXPECT_THAT(MessageOf(SetConfigField("=3", &config)), HasSubstr("no setting"));
-  EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(MergeConfigFile("/does/not/exist", &config).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ConfigTest, RefusesAFieldThatIsThereTwice) {
@@ -167,6 +167,16 @@ TEST(CommandLineTest, FlagsWinOverDefaults) {
   EXPECT_EQ(line->config.limits().rank(), 4);
   EXPECT_EQ(line->config.log().level(), "warning");
   EXPECT_TRUE(line->config.allow_insecure_listen());
+}
+
+TEST(CommandLineTest, FlagsThatStandForSettings) {
+  const auto line = ParseCommandLine({"--admin=unix:/a", "--cache-dir", "/var/cache/tensord"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->config.admin().listen(), "unix:/a");
+  EXPECT_EQ(line->config.program_cache().disk_path(), "/var/cache/tensord");
+  EXPECT_FALSE(ParseCommandLine({"--admin=127.0.0.1:0"}).ok()) << "checked as the setting is";
+  EXPECT_THAT(HelpText(), HasSubstr("--admin=ADDRESS"));
+  EXPECT_THAT(HelpText(), HasSubstr("--cache-dir=DIR"));
 }
 
 TEST(CommandLineTest, RefusesWhatIsWrong) {
