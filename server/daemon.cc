@@ -64,6 +64,11 @@ absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
   return absl::OkStatus();
 }
 
+// As last reloaded; `reloader` is null before the server was ready.
+ServerConfig::Drain DrainOf(const ServerConfig& started, const Reloader* reloader) {
+  return reloader == nullptr ? started.drain() : reloader->running().drain();
+}
+
 absl::Status CannotListen(const std::string& addresses) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
@@ -330,7 +335,8 @@ void Daemon::RunUntilStopped() {
 }
 
 void Daemon::WaitOutGrace() {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(config_.drain().grace_ms());
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(DrainOf(config_, reloader_.get()).grace_ms());
   MutexLock lock(&mutex_);
   while (!hurry_ && requested_.WaitUntil(&mutex_, until)) {
   }
@@ -345,7 +351,8 @@ void Daemon::Stop() {
     was_ready = is_ready_;
   }
   if (health_ == nullptr) return;  // it never listened
-  const int64_t grace_ms = was_ready ? config_.drain().grace_ms() : 0;
+  const ServerConfig::Drain drain = DrainOf(config_, was_ready ? reloader_.get() : nullptr);
+  const int64_t grace_ms = was_ready ? drain.grace_ms() : 0;
   parts_->log->Event(LogLevel::kInfo, "stopping",
                      absl::StrCat("health says NOT_SERVING; calls are still taken for ", grace_ms, " ms"));
   notifier_.Stopping("ends the calls in progress");
@@ -354,7 +361,7 @@ void Daemon::Stop() {
   parts_->gate->MoveTo(ServingState::kDraining);
   parts_->profiler->Stop();  // a call in progress that would go on for as long as it was asked to
   parts_->log->Event(LogLevel::kInfo, "draining", "the server takes no new calls and ends those in progress");
-  absl::Duration timeout = absl::Milliseconds(config_.drain().timeout_ms());
+  absl::Duration timeout = absl::Milliseconds(drain.timeout_ms());
   {
     MutexLock lock(&mutex_);
     timeout = drain_timeout_.value_or(timeout);

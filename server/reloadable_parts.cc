@@ -79,6 +79,8 @@ std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
       TakesValues({"scheduling.max_priority", "scheduling.ageing_ms", "scheduling.tenant_queue_percent",
                    "scheduling.tenant_requests_per_second", "scheduling.tenant_burst", "scheduling.max_wait_ms"},
                   [parts](const ServerConfig& config) { TakeScheduling(config, parts); }),
+      // The daemon asks for them when it stops.
+      TakesValues({"drain.grace_ms", "drain.timeout_ms"}, [](const ServerConfig&) {}),
       {{"identity.file", "identity.required", "identity.trust_unix_sockets"},
        [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); },
        /*reads_files=*/true},

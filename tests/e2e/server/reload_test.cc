@@ -139,6 +139,26 @@ TEST(ReloadTest, SchedulingChangesWithoutARestart) {
   EXPECT_EQ(Reloads(server, "signal", "ok"), 3);
 }
 
+// With the times it was started with this would take two hours.
+TEST(ReloadTest, TheEndKeepsToNewTimes) {
+  InProcessServer server({"cpu.executors=1", "drain.grace_ms=3600000", "drain.timeout_ms=3600000"});
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  server.daemon().Reload(Changed(server.daemon().config(), {"drain.grace_ms=0", "drain.timeout_ms=1"}));
+  EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
+  BlockedExecutor blocked(server);
+  std::thread in_progress([&] {
+    v1::ExecuteResponse response;
+    EXPECT_FALSE(Execute(server.stub(), warm, &response).ok());
+  });
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+  server.RequestStop();
+  in_progress.join();
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 0; }));
+  blocked.Release();
+  server.WaitUntilStopped();
+}
+
 TEST(ReloadTest, CallersComeAndGo) {
   const PrivateFolder folder;
   const std::string path = folder.Write("callers", LineOf("a", "token-a"));
