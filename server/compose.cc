@@ -14,7 +14,10 @@
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/thread_niceness.h"
+#include "engine/families/einsum/einsum_lowering.h"
+#include "engine/families/einsum/optimal_path.h"
 #include "engine/families/family_plugin.h"
+#include "engine/ir/inference.h"
 #include "server/config/config_file.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
@@ -97,6 +100,11 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"shared_memory.tenant_regions", config.shared_memory().tenant_regions()},
       {"shared_memory.regions", RegionStore::kMostRegions},
       {"shared_memory.connections", config.shared_memory().connections()},
+      {"value_rank", kMaxRank},
+      {"expression_parts", kMaxExpressionParts},
+      {"einsum_operands", kMaxEinsumOperands},
+      {"einsum_incidences", kMaxEinsumIncidences},
+      {"einsum_optimal_operands", OptimalSearch::kMaxTensors},
   };
 }
 

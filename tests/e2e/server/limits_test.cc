@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensord/einsum/v1/einsum.pb.h"
 #include "tensord/v1/admin.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
@@ -160,6 +161,45 @@ v1::ErrorDetail ProfileWhileAnotherIsTaken(InProcessServer& server) {
   return Profile(server, 1, 99);
 }
 
+v1::ErrorDetail CompileDetail(InProcessServer& server, const v1::Graph& graph) {
+  v1::CompileRequest request;
+  *request.mutable_graph() = graph;
+  v1::CompileResponse response;
+  return DetailOf(Compile(server.stub(), request, &response));
+}
+
+// Outer products of tensors of rank 16, which is as much as an input has.
+v1::ErrorDetail CompileHighRank(InProcessServer& server) {
+  v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 } }
+    nodes { name: "a" inputs: "x" inputs: "x" dot_general {} }
+    nodes { name: "b" inputs: "a" inputs: "a" dot_general {} }
+    nodes { name: "c" inputs: "b" inputs: "x" dot_general {} }
+    outputs { name: "y" value: "c" })");
+  for (int i = 0; i < 16; ++i) graph.mutable_inputs(0)->mutable_type()->add_shape()->set_size(1);
+  return CompileDetail(server, graph);
+}
+
+// The sum of the products of that many operands, which all are one matrix, and have the same labels or each its own.
+v1::ErrorDetail CompileEinsum(InProcessServer& server, int operands, bool same_labels,
+                              einsum::v1::Einsum::Optimizer optimizer = einsum::v1::Einsum::OPTIMIZER_AUTO) {
+  v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 1 } shape { size: 1 } } }
+    nodes { name: "y" }
+    outputs { name: "y" value: "y" })");
+  einsum::v1::Einsum einsum;
+  for (int i = 0; i < operands; ++i) {
+    graph.mutable_nodes(0)->add_inputs("x");
+    einsum::v1::Einsum::Labels* const labels = einsum.add_operands();
+    labels->add_labels(same_labels ? 0 : 2 * i);
+    labels->add_labels(same_labels ? 1 : 2 * i + 1);
+  }
+  einsum.mutable_output();
+  einsum.set_optimizer(optimizer);
+  graph.mutable_nodes(0)->mutable_extension()->mutable_op()->PackFrom(einsum);
+  return CompileDetail(server, graph);
+}
+
 // Another limit: the settings, what goes beyond it, and what the refusal says.
 struct OtherCase {
   std::string limit;
@@ -175,6 +215,21 @@ std::vector<OtherCase> OtherCases() {
       {"compiler.queue_length", {"compiler.threads=1", "compiler.queue_length=1"}, &CompileBehindOthers, 1, 2},
       {"cpu.memory_bytes", {"cpu.memory_bytes=100"}, &RunSum, 100, 0},
       {"cpu.queue_length", {"cpu.executors=1", "cpu.queue_length=1"}, &RunOneMore, 1, 2},
+      {"einsum_incidences",
+       {},
+       [](InProcessServer& server) { return CompileEinsum(server, 16'384, false); },
+       int64_t{1} << 28,
+       int64_t{1} << 29},
+      {"einsum_operands",
+       {},
+       [](InProcessServer& server) { return CompileEinsum(server, 16'385, true); },
+       16'384,
+       16'385},
+      {"einsum_optimal_operands",
+       {},
+       [](InProcessServer& server) { return CompileEinsum(server, 17, true, einsum::v1::Einsum::OPTIMIZER_OPTIMAL); },
+       16,
+       17},
       {"in_flight_bytes", {"cpu.executors=1", "limits.in_flight_bytes=1024"}, &RunManyBytes, 1024, 0},
       {"metadata_bytes", {"limits.metadata_bytes=1024"}, &CallWithMuchMetadata, 1024, 0},
       {"profile_ms", {}, [](InProcessServer& server) { return Profile(server, 61, 99); }, 60'000, 61'000},
@@ -190,6 +245,7 @@ std::vector<OtherCase> OtherCases() {
       {"sessions.handles", {"sessions.handles=1"}, &KeepTwo, 1, 2},
       {"sessions.tenant_bytes", {"sessions.tenant_bytes=4"}, &KeepTwo, 4, 8},
       {"sessions.tenant_count", {"sessions.tenant_count=1"}, &OpenTwoSessions, 1, 2},
+      {"value_rank", {}, &CompileHighRank, 64, 80},
   };
 }
 
@@ -197,6 +253,7 @@ std::vector<OtherCase> OtherCases() {
 std::map<std::string, std::string> OtherLimits() {
   return {
       {"default_deadline_ms", "a default, no bound"},
+      {"expression_parts", "InferenceLimitsTest"},
       {"message_bytes", "gRPC itself refuses, which knows no detail: ExecuteTest"},
       {"program_cache.bytes", "makes room by forgetting"},
       {"program_cache.disk_bytes", "makes room by forgetting"},
