@@ -284,9 +284,13 @@ ServerParts::~ServerParts() {
   alarms.reset();
 }
 
+absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config) {
+  return ServerFamilies::Load(config, AuditCpuKernels);
+}
+
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
   auto parts = std::make_unique<ServerParts>();
-  ASSIGN_OR_RETURN(parts->families, ServerFamilies::Load(config, AuditCpuKernels));
+  ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
       .entries = config.flight_recorder().entries(), .slow = absl::Milliseconds(config.flight_recorder().slow_ms())});
   parts->log = std::make_unique<Log>(Log::Options{.level = LogLevelFromName(config.log().level()),

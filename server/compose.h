@@ -93,6 +93,9 @@ struct ServerParts {
   std::unique_ptr<grpc::Service> channelz_service;
 };
 
+// The families of a server, with their plugins audited. INVALID_ARGUMENT where a plugin cannot be used.
+absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
+
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
 // named here and nowhere else. INVALID_ARGUMENT where a plugin, the file of callers or a certificate cannot be used.
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config);

@@ -21,7 +21,6 @@
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
 #include "server/server_addresses.h"
-#include "server/server_families.h"
 #include "server/start_check.h"
 
 namespace tensord::server {
@@ -78,7 +77,7 @@ absl::Status CannotListen(const std::string& addresses) {
 
 absl::Status Daemon::Check(const ServerConfig& config) {
   RETURN_IF_ERROR(CheckStart(config));
-  return ServerFamilies::Load(config).status();
+  return LoadFamilies(config).status();
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
