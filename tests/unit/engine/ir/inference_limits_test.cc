@@ -49,5 +49,14 @@ TEST(InferenceLimitsTest, PlainSymbolsInManyNodes) {
   EXPECT_TRUE(InferTypes(&graph).ok());
 }
 
+TEST(InferenceLimitsTest, TooLongATextIsNotRead) {
+  const absl::Status status = ParseGraph(std::string(kMaxGraphTextBytes + 1, ' '), CoreRegistry()).status();
+  const RefusalDetail detail = DetailOf(status).value_or(RefusalDetail{});
+  EXPECT_EQ(detail.reason, "LIMIT_EXCEEDED") << status;
+  EXPECT_EQ(detail.limit, "graph_text_bytes");
+  EXPECT_EQ(detail.limit_value, static_cast<int64_t>(kMaxGraphTextBytes));
+  EXPECT_EQ(detail.actual_value, detail.limit_value + 1);
+}
+
 }  // namespace
 }  // namespace tensord
