@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<ListenAddress>> ParseAdmin(const std::string& text)
 absl::StatusOr<std::optional<ListenAddress>> ParseMetrics(const std::string& text) {
   if (text.empty()) return std::nullopt;
   absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
-  // The HTTP library takes a list of ports with flags in one string.
+  // As MetricsEndpoint takes it, which has one host and one port.
   if (!address.ok() || address->is_unix() || text.find_first_of(",+ ") != std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat("setting metrics is host:port, not \"", text, "\""));
   }
