@@ -1,8 +1,6 @@
 """Arrays in memory that the client shares with a real server. Needs TENSORD_BINARY; skipped without."""
 
 import gc
-import os
-import tempfile
 import threading
 import unittest
 
@@ -10,31 +8,13 @@ import numpy as np
 
 import checkout  # noqa: F401  finds the package
 from server_process import ServerProcess
+from shared_memory_test_case import SharedMemoryTestCase, double
 import tensord as td
 from tensord import errors
 from tensord.shared_memory import SharedMemory
 
 
-def double(x):
-    return x + x
-
-
-class SharedMemoryTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="tensord-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.socket = os.path.join(folder.name, "memory")
-        cls.server = ServerProcess(
-            f"--set=shared_memory.listen=unix:{cls.socket}", "--set=shared_memory.region_bytes=16777216"
-        )
-        cls.addClassCleanup(cls.server.stop)
-
-    def setUp(self):
-        self.client = td.Client(self.server.target, timeout=120, shared_memory=True)
-        self.addCleanup(self.client.close)
-        self.memory = self.client.shared_memory
-
+class SharedMemoryTest(SharedMemoryTestCase):
     def check_doubled(self, x, y):
         np.testing.assert_array_equal(y, np.asarray(x) + np.asarray(x))
 

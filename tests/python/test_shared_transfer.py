@@ -1,40 +1,22 @@
 """Tensors of sessions through memory that the client shares with a real server. Needs TENSORD_BINARY; skipped without."""
 
 import os
-import tempfile
 import unittest
 from unittest import mock
 
 import numpy as np
 
 import checkout  # noqa: F401  finds the package
-from server_process import ServerProcess
+from shared_memory_test_case import SharedMemoryTestCase, double
 from stand_in_server import StandInServer
 import tensord as td
 from tensord import contract, dtypes, errors, resumed, transfer
 from tensord.shared_memory import SharedMemory
 
 
-def double(x):
-    return x + x
-
-
-class SharedTransferTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="tensord-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = folder.name
-        cls.socket = os.path.join(folder.name, "memory")
-        cls.server = ServerProcess(
-            f"--set=shared_memory.listen=unix:{cls.socket}", "--set=shared_memory.region_bytes=16777216"
-        )
-        cls.addClassCleanup(cls.server.stop)
-
+class SharedTransferTest(SharedMemoryTestCase):
     def setUp(self):
-        self.client = td.Client(self.server.target, timeout=120, shared_memory=True)
-        self.addCleanup(self.client.close)
-        self.memory = self.client.shared_memory
+        super().setUp()
         self.session = self.client.session()
         self.addCleanup(self.session.close)
 
@@ -49,12 +31,6 @@ class SharedTransferTest(unittest.TestCase):
     def check_same(self, there, array):
         self.assertEqual((there.dtype, there.shape), (array.dtype, array.shape))
         self.assertEqual(there.tobytes(), array.tobytes())
-
-    def lose_regions(self, block_of):
-        """The region of that array is one that the server does not know, as a new one would not."""
-        address = block_of.__array_interface__["data"][0]
-        region, *rest = self.memory._used[address]
-        self.memory._used[address] = ("f" * len(region), *rest)
 
     def test_tensors_come_and_go_there(self):
         went_in_messages = self.in_messages()
