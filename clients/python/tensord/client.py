@@ -240,12 +240,8 @@ class Client:
         try:
             response = self._call("Execute", request, deadline.left())
         except BaseException as failure:
-            if not shared:
+            if not shared or not shared.failed(getattr(failure, "reason", "")):
                 raise
-            shared.forget()
-            if not isinstance(failure, errors.FailedPrecondition) or failure.reason != "REGION_UNKNOWN":
-                raise
-            memory.lost = True  # another server: what it refused has not run
             options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
             return self.execute(
                 program, arguments, timeout=deadline.left(), session=session, keep=keep, alignment=alignment, **options
@@ -279,7 +275,7 @@ class Client:
         shared=None,
     ):
         """Bytes of the request; `handles` names the results to keep, "" for others. In a pipeline, what it donates is
-        gone at once."""
+        gone at once. shared: the SharedCall of what does not go in the request."""
         typed = [_typed(argument, session, pipeline) for argument in arguments]
         if shared:
             typed = [shared.argument(one) for one in typed]

@@ -7,6 +7,8 @@ import threading
 import time
 
 from tensord import contract, errors, wire
+from tensord.deadline import Deadline
+from tensord.shared_memory import SharedCall
 
 _MOST_WAITING = 64
 _LOOK_SECONDS = 0.1
@@ -25,6 +27,9 @@ class Pipeline:
     A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
     HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
     tell it by. A program that the server has forgotten is not compiled again here.
+
+    Where the client has shared memory large arguments and results lie there: an argument that does so already is read
+    there when its run's turn comes, and must not change until that has its answer.
     """
 
     def __init__(self, session, timeout=None):
@@ -36,6 +41,8 @@ class Pipeline:
         self._closed = False
         self._ended = threading.Event()
         self._requests = queue.Queue(_MOST_WAITING)
+        self._memory = session.client.shared_memory
+        self._deadline = Deadline(timeout)
         self._call = session.client.stream("ExecuteStream", iter(self._requests.get, None), timeout)
         self._reader = threading.Thread(target=self._read, name="tensord-pipeline", daemon=True)
         self._reader.start()
@@ -57,10 +64,11 @@ class Pipeline:
         Cancelled where the stream has ended.
         """
         arguments, kept = program.prepare(args, keep)
+        shared = self._share(program, kept)
         with self._lock:  # requests go out in the order of their ids
             if self._closed or self._ended.is_set():
                 raise self._failure or errors.Cancelled("the pipeline is closed")
-            run = _Run(self, next(self._ids), program, kept)
+            run = _Run(self, next(self._ids), program, kept, shared)
             request = self.session.client.encode_run(
                 program.fingerprint,
                 arguments,
@@ -70,6 +78,7 @@ class Pipeline:
                 priority=priority,
                 profile=profile,
                 pipeline=self,
+                shared=shared,
             )
             self._runs[run.id] = run
             self._send(request)
@@ -85,6 +94,15 @@ class Pipeline:
         self._reader.join()
         if self._failure is not None:
             raise self._failure
+
+    def _share(self, program, kept):
+        """What of a run goes through shared memory, or None. Nothing does once the memory's server has gone: what a stream
+        has refused cannot be said again in messages, since other runs follow it."""
+        if not self._memory or self._memory.has_gone():
+            return None
+        expected = program.expected_bytes()
+        kept = list(kept) + [False] * (len(expected) - len(kept))
+        return SharedCall(self._memory, [0 if one else size for one, size in zip(kept, expected)], self._deadline.half())
 
     def _send(self, request):
         while not self._ended.is_set():
@@ -116,12 +134,13 @@ class Pipeline:
     def _answer(self, response):
         try:
             request_id = wire.request_id_of(response)
-            payloads, stats, error = wire.decode_execute_response(response)
+            run = self._runs.get(request_id)
+            if run is None:
+                raise errors.DataLoss(f"the server answered request {request_id}, which is not in flight")
+            payloads, stats, error = wire.decode_execute_response(response, run.spaces())
         except wire.MalformedResponse as failure:
             raise errors.DataLoss(f"the server sent an unreadable answer: {failure}") from None
-        run = self._runs.pop(request_id, None)
-        if run is None:
-            raise errors.DataLoss(f"the server answered request {request_id}, which is not in flight")
+        del self._runs[request_id]
         if error is None:
             try:
                 run.finish(payloads, stats)
@@ -138,13 +157,14 @@ class Pipeline:
 class _Run:
     """One run on its way: what the caller has of its results, and how they come to be."""
 
-    def __init__(self, pipeline, run_id, program, kept):
+    def __init__(self, pipeline, run_id, program, kept, shared):
         session = pipeline.session
         specs = program.output_specs
         kept = list(kept) + [False] * (len(specs) - len(kept))
         self.id, self.pipeline, self._program = run_id, pipeline, program
         self.handles = [session.new_handle() if one else "" for one in kept]
         self._begin = time.perf_counter()
+        self._shared = shared  # a SharedCall until it is answered, or None
         self._answered = threading.Event()
         self._results = [
             session.promise(handle, spec, self) if handle else concurrent.futures.Future()
@@ -161,6 +181,10 @@ class _Run:
         """Returns when the server has answered."""
         self._answered.wait()
 
+    def spaces(self):
+        """Where results may be, by result."""
+        return self._shared.spaces if self._shared else ()
+
     def finish(self, payloads, stats):
         for result, handle, payload in zip(self._results, self.handles, payloads):
             if handle:
@@ -171,10 +195,15 @@ class _Run:
                 result.set_exception(errors.DataLoss("the server sent a result without data"))
             else:
                 result.set_result(wire.aligned(payload.array))
-        self._program.note_run(stats, time.perf_counter() - self._begin)
+        sizes = tuple(0 if one is None or one.array is None else one.array.nbytes for one in payloads)
+        self._program.note_run(stats, time.perf_counter() - self._begin, sizes)
+        self._shared = None
         self._answered.set()
 
     def fail(self, failure):
+        if self._shared:
+            self._shared.failed(getattr(failure, "reason", ""))
+            self._shared = None
         for future in self.futures:
             if not future.done():
                 future.set_exception(failure)

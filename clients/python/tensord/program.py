@@ -1,6 +1,7 @@
 """Tracing a function into a graph, compiling it, and calling it with NumPy arrays."""
 
 import inspect
+import math
 import threading
 
 import numpy as np
@@ -23,6 +24,12 @@ class Spec:
 
     def __repr__(self):
         return f"spec({show(self.shape)}, {self.dtype})"
+
+    @property
+    def nbytes(self):
+        """Of an array of this type; 0 where a symbol decides."""
+        static = all(dims.is_static(size) for size in self.shape)
+        return self.dtype.itemsize * math.prod(self.shape) if static else 0
 
     def __eq__(self, other):
         return isinstance(other, Spec) and (self.shape, self.dtype) == (other.shape, other.dtype)
@@ -252,9 +259,17 @@ class CompiledProgram:
         """Results in the structure that the function returned."""
         return self._traced.unflatten_results(results)
 
-    def note_run(self, message, round_trip_time):
-        """A pipeline's run has ended, of which the server says this (a contract.ExecutionStats)."""
+    def note_run(self, message, round_trip_time, result_bytes):
+        """A pipeline's run has ended, of which the server says this (a contract.ExecutionStats), with results of so many
+        bytes, 0 for those that did not come."""
+        if any(result_bytes):
+            self._alignment.result_bytes = result_bytes
         self._count(Stats(message, round_trip_time))
+
+    def expected_bytes(self):
+        """How large each result will probably be: as the last one that came, else as its type says. 0: unknown."""
+        last = self._alignment.result_bytes or [0] * len(self.output_specs)
+        return [bytes_then or spec.nbytes for bytes_then, spec in zip(last, self.output_specs)]
 
     def _count(self, stats):
         with self._lock:

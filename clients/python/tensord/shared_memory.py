@@ -116,6 +116,15 @@ class SharedMemory:
         self._used[address] = (region, size)
         return Block(self, region, memory, address, size)
 
+    def has_gone(self):
+        """Whether the server that made it has closed the connection, and with it the regions; it is lost then."""
+        if not self.lost:
+            hung_up = select.poll()
+            hung_up.register(self._socket, 0)
+            if hung_up.poll(0):
+                self.lost = True
+        return self.lost
+
     def give_back(self, block):
         """Of a block that nobody has any more."""
         with self._lock:
@@ -244,6 +253,7 @@ class SharedCall:
 
     def __init__(self, memory, result_bytes, timeout=None):
         self._memory, self._copies = memory, []
+        self._arrays = []  # those that are read where they lie, and must stay there
         self._end = _end(timeout)
         self.spaces = [self._block(size) if size >= SHARED_FROM else None for size in result_bytes]
 
@@ -253,6 +263,7 @@ class SharedCall:
             return typed
         array, dtype = typed
         place = self.place_of(array)
+        self._arrays.append(array)
         return typed if place is None else wire.Shared(*place, array.shape, dtype)
 
     def place_of(self, array):
@@ -272,8 +283,17 @@ class SharedCall:
         block = self.spaces[index] if index < len(self.spaces) else None
         return block and contract.SharedSpace(region=block.region, byte_count=block.size)
 
+    def failed(self, reason):
+        """With that reason of the server's, or "": a run may still go on, and nothing of the call's memory is used for
+        anything else. Whether it is right to say the same in messages: nothing has run."""
+        self.forget()
+        is_unknown = reason == "REGION_UNKNOWN"
+        if is_unknown:
+            self._memory.lost = True  # another server
+        return is_unknown
+
     def forget(self):
-        """The call failed, and a run may still go on: nothing of its memory is used for anything else."""
+        """A run may still go on: nothing of its memory is used for anything else."""
         for block in self._copies + self.spaces:
             if block is not None:
                 block.forgotten = True
