@@ -178,9 +178,9 @@ ParallelFor ThreadsOf(cpu::ThreadPool* pool) {
   return [pool](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) { pool->ParallelFor(tasks, fn); };
 }
 
-CollectedMetrics::Tables FftTables() {
-  const cpu::FftTransforms::Stats stats = cpu::FftTransforms::OfProcess().stats();
-  return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses};
+CollectedMetrics::Tables TablesOf(const cpu::FftTransforms& transforms) {
+  const cpu::FftTransforms::Stats stats = transforms.stats();
+  return {.bytes = stats.bytes, .hits = stats.hits, .misses = stats.misses, .evictions = stats.evictions};
 }
 
 CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
@@ -256,7 +256,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .store = parts->store.get(),
       .log = parts->log.get(),
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
-      .fft_tables = &FftTables,
+      .fft_tables = [transforms = parts->fft_transforms.get()] { return TablesOf(*transforms); },
       .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
       .shared = [parts] { return SharedOf(parts->regions.get(), *parts->broker_refusals); },
       .limits = [service_parts = &parts->service_parts] { return LimitsOf(*service_parts); }};
@@ -303,7 +303,9 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
 
   parts->executors = std::make_unique<ExecutorPool>();
   parts->pool = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
+  parts->fft_transforms = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
   const CpuBackendOptions cpu = {.pool = parts->pool.get(),
+                                 .fft_transforms = parts->fft_transforms.get(),
                                  .pool_bytes = config.cpu().pool_bytes(),
                                  .jit = CpuUseNamed(config.cpu().jit()),
                                  .epilogues = CpuUseNamed(config.cpu().epilogues()),

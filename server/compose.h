@@ -37,6 +37,7 @@
 #include "server/tracing/tracer.h"
 
 namespace tensord::cpu {
+class FftTransforms;
 class ThreadPool;
 }  // namespace tensord::cpu
 
@@ -64,7 +65,8 @@ struct ServerParts {
   std::unique_ptr<FlightRecorder> recorder;
   std::unique_ptr<Log> log;
   std::unique_ptr<Alarms> alarms = std::make_unique<Alarms>();
-  std::unique_ptr<cpu::ThreadPool> pool;  // of the CPU backend, and of work beside it
+  std::unique_ptr<cpu::ThreadPool> pool;               // of the CPU backend, and of work beside it
+  std::unique_ptr<cpu::FftTransforms> fft_transforms;  // of the CPU backend
   std::vector<std::unique_ptr<Backend>> backends;
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it

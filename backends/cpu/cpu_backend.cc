@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/blocked_chain.h"
 #include "backends/cpu/chain_plan.h"
+#include "backends/cpu/fft_transforms.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/kernel.h"
@@ -48,7 +49,7 @@ class CpuProgram final : public PreparedSession {
     std::unique_ptr<Kernel> kernel;
     absl::InlinedVector<Slot, 3> operands;
     absl::InlinedVector<Slot, 1> results;
-    bool checks = false;  // ask before it whether the run is still wanted
+    bool checks = false;             // ask before it whether the run is still wanted
     const OpDef* op = nullptr;
     std::string node;  // of an extension, which may fail
     // That start here; their steps have no kernel of their own.
@@ -222,7 +223,9 @@ class CpuBackend final : public Backend {
         chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
                                                      : cpu::ChainLimits{.block_bytes = options.chain_block_bytes}),
         own_pool_(options.pool == nullptr ? cpu::MakeThreadPool(options.threads) : nullptr),
-        pool_(options.pool == nullptr ? *own_pool_ : *options.pool) {
+        pool_(options.pool == nullptr ? *own_pool_ : *options.pool),
+        own_fft_transforms_(options.fft_transforms == nullptr ? std::make_unique<cpu::FftTransforms>() : nullptr),
+        caches_({.fft = options.fft_transforms == nullptr ? own_fft_transforms_.get() : options.fft_transforms}) {
     cpu::UseSerialBlas();
     for (absl::Span<const cpu::FamilyKernel> table : options.family_kernels) {
       for (const cpu::FamilyKernel& kernel : table) family_kernels_.emplace(kernel.op, kernel.make);
@@ -238,7 +241,8 @@ class CpuBackend final : public Backend {
 
   absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const override {
     const DType first = operands.empty() ? result : operands[0];
-    if (FactoryOf(op) != nullptr && op.dtypes.Contains(first)) return absl::OkStatus();
+    if ((cpu::FactoryOf(op) != nullptr || FamilyFactoryOf(op) != nullptr) && op.dtypes.Contains(first))
+      return absl::OkStatus();
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("the device cpu cannot run ", op.name, " on ", Name(first)));
   }
@@ -259,15 +263,7 @@ class CpuBackend final : public Backend {
       }
       const SegmentInstruction& instruction = segments[position];
       const BoundInstruction& bound = instruction.bound;
-      cpu::MakeKernel* const make = FactoryOf(*bound.op);
-      absl::StatusOr<std::unique_ptr<Kernel>> kernel = nullptr;
-      if (make == nullptr) {
-        kernel = Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
-      } else if (bound.micro != nullptr) {
-        kernel = cpu::MakeFusedKernel(bound, jit_);
-      } else {
-        kernel = make(bound);
-      }
+      absl::StatusOr<std::unique_ptr<Kernel>> kernel = MakeKernelOf(bound);
       if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, bound.op->name);
       int64_t bytes = 0;
       for (const ConcreteType& operand : bound.operands) bytes += std::min<int64_t>(operand.num_bytes(), 1 << 30);
@@ -317,8 +313,8 @@ class CpuBackend final : public Backend {
     // A product and its epilogue alone go over the result as often as a chain, and pack operands once.
     const size_t length = plan->segments.size();
     if (length == cpu::ProductEpilogue::kNumSegments && AppendProduct(segments, program)) return length;
-    absl::StatusOr<cpu::BlockedChain> chain = cpu::BlockedChain::Create(
-        *plan, segments, [this](const OpDef& op) { return FactoryOf(op); }, jit_, pool_.threads());
+    absl::StatusOr<cpu::BlockedChain> chain =
+        cpu::BlockedChain::Create(*plan, segments, &cpu::FactoryOf, jit_, pool_.threads());
     if (!chain.ok()) return 0;
     program->Append(*std::move(chain), std::move(plan->passing));
     return length;
@@ -332,9 +328,17 @@ class CpuBackend final : public Backend {
     return true;
   }
 
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const BoundInstruction& bound) const {
+    if (bound.micro != nullptr) return cpu::MakeFusedKernel(bound, jit_);
+    if (cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op); make != nullptr) return make(bound);
+    if (cpu::MakeFamilyKernel* const make = FamilyFactoryOf(*bound.op); make != nullptr) return make(bound, caches_);
+    return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
+  }
+
   // nullptr where there is none.
-  cpu::MakeKernel* FactoryOf(const OpDef& op) const {
-    if (cpu::MakeKernel* const built_in = cpu::FactoryOf(op); built_in != nullptr) return built_in;
+  cpu::MakeFamilyKernel* FamilyFactoryOf(const OpDef& op) const {
+    if (op.op_class != OpClass::kExtension) return nullptr;
+    if (cpu::MakeFamilyKernel* const built_in = cpu::FamilyFactoryOf(op); built_in != nullptr) return built_in;
     const auto it = family_kernels_.find(op.name);
     return it == family_kernels_.end() ? nullptr : it->second;
   }
@@ -345,9 +349,11 @@ class CpuBackend final : public Backend {
   const cpu::JitOptions jit_;
   const cpu::EpilogueUse epilogues_;
   const cpu::ChainLimits chain_limits_;
-  absl::flat_hash_map<absl::string_view, cpu::MakeKernel*> family_kernels_;  // of families that are not built in
+  absl::flat_hash_map<absl::string_view, cpu::MakeFamilyKernel*> family_kernels_;  // of families that are not built in
   const std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool& pool_;
+  const std::unique_ptr<cpu::FftTransforms> own_fft_transforms_;
+  const cpu::FamilyCaches caches_;
 };
 
 }  // namespace

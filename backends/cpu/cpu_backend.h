@@ -13,6 +13,7 @@
 namespace tensord {
 
 namespace cpu {
+class FftTransforms;
 class ThreadPool;
 }  // namespace cpu
 
@@ -28,6 +29,8 @@ CpuUse CpuUseNamed(absl::string_view name);
 struct CpuBackendOptions {
   // What kernels share. It outlives the backend; null: a pool of its own, of so many `threads`.
   cpu::ThreadPool* pool = nullptr;
+  // Tables that kernels of Fourier transforms share. They outlive the backend; null: some of its own.
+  cpu::FftTransforms* fft_transforms = nullptr;
   int threads = 0;                        // the caller included; 0: one a core
   int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
   int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse

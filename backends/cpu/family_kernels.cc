@@ -12,7 +12,7 @@
 namespace tensord::cpu {
 namespace {
 
-using Factories = absl::flat_hash_map<absl::string_view, MakeKernel*>;
+using Factories = absl::flat_hash_map<absl::string_view, MakeFamilyKernel*>;
 
 // The tables of the families that are built in.
 const Factories& BuiltIn() {
@@ -29,7 +29,7 @@ const Factories& BuiltIn() {
 
 }  // namespace
 
-MakeKernel* FamilyFactoryOf(const OpDef& op) {
+MakeFamilyKernel* FamilyFactoryOf(const OpDef& op) {
   const auto it = BuiltIn().find(op.name);
   return it == BuiltIn().end() ? nullptr : it->second;
 }

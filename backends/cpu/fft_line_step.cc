@@ -33,10 +33,10 @@ int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class LaneStep final : public FftLineStep {
  public:
-  explicit LaneStep(const FftLineTask& task)
+  LaneStep(const FftLineTask& task, FftTransforms& transforms)
       : task_(task),
         lanes_(BestFftLanes().lanes(task.is_double)),
-        transform_(FftTransforms::OfProcess().Lanes(task.is_double, task.form, task.length)) {}
+        transform_(transforms.Lanes(task.is_double, task.form, task.length)) {}
 
   int64_t scratch_bytes() const override { return FftTasks::Slots() * Aligned(transform_->task_bytes()); }
 
@@ -69,16 +69,16 @@ class LongStep final : public FftLineStep {
  public:
   using Number = FftNumber<T>;
 
-  explicit LongStep(const FftLineTask& task)
+  LongStep(const FftLineTask& task, FftTransforms& transforms)
       : task_(task),
         packs_(task.form != FftForm::kComplex && task.length % 2 == 0),
         spreads_(task.length >= kSpreadLength || task.num_lines == 1),
         core_length_(packs_ ? task.length / 2 : task.length),
         lies_in_result_(LiesInResult(task, packs_)),
-        core_(core_length_) {
+        core_(core_length_, transforms) {
     if (packs_) {
-      roots_ = FftTransforms::OfProcess().Get<Roots>(absl::StrCat("roots ", task.length),
-                                                     [&] { return std::make_shared<const Roots>(task.length); });
+      roots_ = transforms.Get<Roots>(absl::StrCat("roots ", task.length),
+                                     [&] { return std::make_shared<const Roots>(task.length); });
     }
   }
 
@@ -281,7 +281,8 @@ bool UsesLanes(const FftLineTask& task) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const FftLineTask& task) {
+absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const FftLineTask& task,
+                                                                       FftTransforms& transforms) {
   // Real numbers of an even length are half as many complex ones.
   const bool packs = task.form != FftForm::kComplex && task.length % 2 == 0;
   const bool splits = Splits(task.is_double, packs ? task.length / 2 : task.length);
@@ -290,9 +291,9 @@ absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const Fft
     return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu transforms up to ", limit,
                                                               " elements of such a length, and has ", task.length));
   }
-  if (UsesLanes(task)) return std::make_unique<const LaneStep>(task);
-  if (task.is_double) return std::make_unique<const LongStep<double>>(task);
-  return std::make_unique<const LongStep<float>>(task);
+  if (UsesLanes(task)) return std::make_unique<const LaneStep>(task, transforms);
+  if (task.is_double) return std::make_unique<const LongStep<double>>(task, transforms);
+  return std::make_unique<const LongStep<float>>(task, transforms);
 }
 
 }  // namespace tensord::cpu

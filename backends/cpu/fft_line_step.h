@@ -10,6 +10,7 @@
 
 namespace tensord::cpu {
 
+class FftTransforms;
 class ThreadPool;
 
 // What is to be transformed along one axis of a tensor.
@@ -26,8 +27,8 @@ struct FftLineTask {
 // length as half as many complex numbers. Immutable; its tables are shared with other steps.
 class FftLineStep {
  public:
-  // UNSUPPORTED_ON_DEVICE where the line is too long.
-  static absl::StatusOr<std::unique_ptr<const FftLineStep>> Create(const FftLineTask& task);
+  // UNSUPPORTED_ON_DEVICE where the line is too long. Takes its tables from there, and keeps them itself.
+  static absl::StatusOr<std::unique_ptr<const FftLineStep>> Create(const FftLineTask& task, FftTransforms& transforms);
   virtual ~FftLineStep() = default;
 
   virtual int64_t scratch_bytes() const = 0;

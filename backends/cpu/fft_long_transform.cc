@@ -107,9 +107,8 @@ void FftChirp<T>::MakeFilter(const FftSplitTransform& split, FftNumber<T>* filte
 }
 
 template <typename T>
-FftLongTransform<T>::FftLongTransform(int64_t length, int64_t max_chirp_table) : n_(length) {
+FftLongTransform<T>::FftLongTransform(int64_t length, FftTransforms& transforms, int64_t max_chirp_table) : n_(length) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
-  FftTransforms& transforms = FftTransforms::OfProcess();
   if (const auto split = FftSplit<T>(length); split.has_value()) {
     split_sizes_ = *split;
     split_ = transforms.Split(is_double, split->first, split->second);

@@ -14,6 +14,8 @@
 
 namespace tensord::cpu {
 
+class FftTransforms;
+
 // Work in parts: on the threads of a pool, each with a slot of scratch of its own, or one part on the caller.
 class FftTasks {
  public:
@@ -85,7 +87,7 @@ inline constexpr int64_t kMaxChirpTable = int64_t{1} << 22;
 template <typename T>
 class FftLongTransform {
  public:
-  explicit FftLongTransform(int64_t length, int64_t max_chirp_table = kMaxChirpTable);
+  FftLongTransform(int64_t length, FftTransforms& transforms, int64_t max_chirp_table = kMaxChirpTable);
 
   bool is_chirped() const { return chirp_ != nullptr; }
   std::pair<int64_t, int64_t> split() const { return split_sizes_; }

@@ -7,11 +7,6 @@
 #include "hwy/targets.h"
 
 namespace tensord::cpu {
-namespace {
-
-constexpr int64_t kProcessLimitBytes = int64_t{64} << 20;
-
-}  // namespace
 
 const FftLanes& BestFftLanes() {
 #if TENSORD_HAS_X86_FFT_LANES
@@ -20,11 +15,6 @@ const FftLanes& BestFftLanes() {
   if ((targets & HWY_AVX2) != 0) return tensord_fft_lanes_avx2;
 #endif
   return tensord_fft_lanes_baseline;
-}
-
-FftTransforms& FftTransforms::OfProcess() {
-  static FftTransforms* const transforms = new FftTransforms(kProcessLimitBytes);
-  return *transforms;
 }
 
 std::shared_ptr<const FftLaneTransform> FftTransforms::Lanes(bool is_double, FftForm form, int64_t length) {
@@ -74,6 +64,7 @@ void FftTransforms::DropOldest() {
     return a.second.last_use < b.second.last_use;
   });
   --stats_.tables;
+  ++stats_.evictions;
   stats_.bytes -= oldest->second.made.bytes;
   entries_.erase(oldest);
 }

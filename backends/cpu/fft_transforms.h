@@ -17,13 +17,12 @@ namespace tensord::cpu {
 const FftLanes& BestFftLanes();
 
 // Tables of transforms, shared by the kernels that use them, and kept for the next ones up to a number of bytes: the
-// least recently used go first. Thread-safe.
+// least recently used go first, and live on in the kernels that use them. Thread-safe.
 class FftTransforms {
  public:
-  explicit FftTransforms(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  static constexpr int64_t kDefaultLimitBytes = int64_t{64} << 20;
 
-  // The one of the process.
-  static FftTransforms& OfProcess();
+  explicit FftTransforms(int64_t limit_bytes = kDefaultLimitBytes) : limit_bytes_(limit_bytes) {}
 
   std::shared_ptr<const FftLaneTransform> Lanes(bool is_double, FftForm form, int64_t length);
   std::shared_ptr<const FftSplitTransform> Split(bool is_double, int64_t n1, int64_t n2);
@@ -42,6 +41,7 @@ class FftTransforms {
     int64_t bytes = 0;
     int64_t hits = 0;
     int64_t misses = 0;
+    int64_t evictions = 0;
   };
   Stats stats() const;
 

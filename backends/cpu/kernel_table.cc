@@ -6,7 +6,6 @@
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/dynamic_slice_kernels.h"
 #include "backends/cpu/elementwise_kernels.h"
-#include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gather_kernels.h"
 #include "backends/cpu/layout_kernels.h"
@@ -87,7 +86,6 @@ constexpr std::array<MakeKernel*, kNumCoreOps> kTable = Table();
 MakeKernel* FactoryOf(const OpDef& op) {
   if (IsFused(op)) return &MakeFusedKernel;
   if (IsAffineDot(op)) return &MakeAffineDotKernel;
-  if (op.op_class == OpClass::kExtension) return FamilyFactoryOf(op);
   if (op.index >= kNumCoreOps || &op != &CoreOps()[op.index]) return nullptr;
   return kTable[op.index];
 }

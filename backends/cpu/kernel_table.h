@@ -6,8 +6,8 @@
 
 namespace tensord::cpu {
 
-// How the CPU makes a kernel of an op of the core or of a family that is built in: nullptr where it has none. Every
-// core op has an entry, which is checked when the table is compiled.
+// How the CPU makes a kernel of an op of the core, or of what passes make of those: nullptr for others. Every core op
+// has an entry, which is checked when the table is compiled.
 MakeKernel* FactoryOf(const OpDef& op);
 
 }  // namespace tensord::cpu

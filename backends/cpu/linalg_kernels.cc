@@ -64,7 +64,7 @@ absl::Status CheckSizes(const BoundInstruction& instruction) {
 }
 
 template <MakeKernel* make>
-absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction) {
+absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction, const FamilyCaches&) {
   UseSerialBlas();
   for (const ConcreteType& operand : instruction.operands) {
     if (operand.num_elements() == 0) return std::make_unique<EmptyMatricesKernel>(instruction);

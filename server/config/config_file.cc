@@ -258,6 +258,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"cpu.threads", config.cpu().threads(), 0, 1024},
       {"cpu.queue_length", config.cpu().queue_length(), 1, kUnlimited},
       {"cpu.pool_bytes", config.cpu().pool_bytes(), 0, kUnlimited},
+      {"cpu.fft_table_bytes", config.cpu().fft_table_bytes(), 0, kUnlimited},
       {"cpu.niceness", config.cpu().niceness(), 0, 19},
       {"cpu.memory_bytes", config.cpu().memory_bytes(), 0, kUnlimited},
       {"cpu.chain_block_bytes", config.cpu().chain_block_bytes(), -1, kUnlimited},

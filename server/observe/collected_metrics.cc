@@ -151,6 +151,7 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
 
 [[gnu::noinline]] void AddTables(const CollectedMetrics::Tables& fft, Families* families) {
   AddNumber(Metric::fft_table_bytes, fft.bytes, families);
+  AddNumber(Metric::fft_table_evictions, fft.evictions, families);
   std::vector<Sample> lookups;
   lookups.push_back(Result("hit", fft.hits));
   lookups.push_back(Result("miss", fft.misses));

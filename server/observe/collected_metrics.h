@@ -29,11 +29,12 @@ class CollectedMetrics : public prometheus::Collectable {
     bool draining = false;
     int64_t in_flight_bytes = 0;
   };
-  // Tables that kernels share: of a family, in the process.
+  // Tables that kernels of a family share.
   struct Tables {
     int64_t bytes = 0;
     int64_t hits = 0;
     int64_t misses = 0;
+    int64_t evictions = 0;
   };
   // What clients keep on the server.
   struct Resident {

@@ -43,7 +43,8 @@ constexpr tensord::OpDef kCopy = {.family = "bad",
                                   .reference = tensord::Facet<tensord::ReferenceRule>::None("never run"),
                                   .permute = tensord::Facet<tensord::PermuteRule>::None("never run")};
 
-absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeNothing(const tensord::BoundInstruction&) {
+absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeNothing(const tensord::BoundInstruction&,
+                                                                  const tensord::cpu::FamilyCaches&) {
   return absl::UnimplementedError("never run");
 }
 

@@ -55,7 +55,8 @@ class RollKernel final : public tensord::cpu::Kernel {
   const size_t bytes_;
 };
 
-absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeRollKernel(const tensord::BoundInstruction& instruction) {
+absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeRollKernel(const tensord::BoundInstruction& instruction,
+                                                                     const tensord::cpu::FamilyCaches&) {
   const ConcreteType& operand = instruction.operands[0];
   const size_t split = SplitOf(instruction.attrs->Int("places"), operand.shape[0]);
   return std::make_unique<RollKernel>(split * static_cast<size_t>(SizeOf(operand.dtype)),

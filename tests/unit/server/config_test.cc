@@ -107,6 +107,7 @@ TEST(ConfigTest, ValidatesRangesAndNames) {
                             "cpu.memory_bytes=-1",
                             "cpu.niceness=20",
                             "cpu.chain_block_bytes=-2",
+                            "cpu.fft_table_bytes=-1",
                             "compiler.niceness=-1",
                             "scheduling.max_priority=3",
                             "scheduling.ageing_ms=0",

@@ -235,7 +235,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .compile_pool = &pool,
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
-       .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2}; },
+       .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
            [] {
              return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}};
@@ -260,6 +260,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_EQ(exported, declared);
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_limit{limit=\"cpu.queue_length\"} 7"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_bytes 4096"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_refusals_total{reason=\"limit\"} 7"));

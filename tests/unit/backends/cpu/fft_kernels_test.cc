@@ -74,6 +74,12 @@ Literal RandomValues(DType dtype, const Ints& shape) {
   return literal;
 }
 
+// Of all tests but those that have their own.
+FftTransforms& Transforms() {
+  static FftTransforms* const transforms = new FftTransforms();
+  return *transforms;
+}
+
 Literal RunFft(const Attributes& attrs, const Literal& operand, int threads) {
   const ConcreteType type = ResultType(attrs, operand.type());
   Literal result = *Literal::Create(type);
@@ -81,7 +87,7 @@ Literal RunFft(const Attributes& attrs, const Literal& operand, int threads) {
   BoundInstruction bound{.op = &FftOps()[0], .attrs = &attrs};
   bound.operands.push_back(operand.type());
   bound.results.push_back(type);
-  const absl::StatusOr<std::unique_ptr<Kernel>> kernel = FftKernels()[0].make(bound);
+  const absl::StatusOr<std::unique_ptr<Kernel>> kernel = FftKernels()[0].make(bound, {.fft = &Transforms()});
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   if (!kernel.ok()) return result;
   std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64);
@@ -299,7 +305,7 @@ void ExpectTheSameWithoutTables(int64_t n) {
     transform.Run({.in = line.data(), .out = into.data(), .in_length = n, .out_length = n, .forward = forward}, scratch,
                   FftTasks(&pool));
   };
-  const FftLongTransform<T> with(n), without(n, 0);
+  const FftLongTransform<T> with(n, Transforms()), without(n, Transforms(), 0);
   ASSERT_TRUE(with.is_chirped() && without.is_chirped());
   EXPECT_GT(without.scratch_bytes(1), with.scratch_bytes(1));
   for (const bool forward : {true, false}) {
@@ -339,7 +345,7 @@ TEST(FftKernelTest, AVeryLongPrimeLength) {
 TEST(FftKernelTest, TheLongestLengths) {
   const auto status = [](FftForm form, int64_t length) {
     const FftLineTask task{.form = form, .length = length, .lines = {.in_length = 1, .out_length = 1}, .num_lines = 1};
-    return FftLineStep::Create(task).status();
+    return FftLineStep::Create(task, Transforms()).status();
   };
   constexpr int64_t kPrime = 134'217'689, kNextPrime = 134'217'757;  // beside 2^27
   EXPECT_TRUE(status(FftForm::kComplex, kPrime).ok());
@@ -362,10 +368,52 @@ TEST(FftTransformsTest, SharesTablesUpToItsBound) {
   EXPECT_EQ(transforms.stats().tables, 2);
   EXPECT_EQ(transforms.stats().hits, 1);
   EXPECT_EQ(transforms.stats().misses, 2);
+  EXPECT_EQ(transforms.stats().evictions, 0);
   for (int64_t n = 500; n < 700; ++n) transforms.Lanes(true, FftForm::kComplex, n);
   EXPECT_LE(transforms.stats().bytes, 100'000);
   EXPECT_GT(transforms.stats().bytes, 50'000);
+  EXPECT_EQ(transforms.stats().evictions, transforms.stats().misses - transforms.stats().tables);
   EXPECT_NE(transforms.Lanes(true, FftForm::kComplex, 1000), first) << "the oldest goes first";
+}
+
+// A kernel of each way of transforming, before and after its tables were dropped.
+TEST(FftTransformsTest, AKernelKeepsTheTablesThatItUses) {
+  for (const int64_t n : {48, 4096, 4099, 6000}) {
+    FftTransforms transforms(int64_t{4} << 20);
+    const Attributes attrs = AttributesOf({.kind = FftKind::kRfft, .axes = {0}});
+    const Literal operand = RandomValues(DType::kF64, {n});
+    const ConcreteType type = ResultType(attrs, operand.type());
+    BoundInstruction bound{.op = &FftOps()[0], .attrs = &attrs};
+    bound.operands.push_back(operand.type());
+    bound.results.push_back(type);
+    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = FftKernels()[0].make(bound, {.fft = &transforms});
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const int64_t tables = transforms.stats().tables;
+    EXPECT_GT(tables, 0) << n;
+    std::vector<char> storage(static_cast<size_t>((*kernel)->scratch_bytes()) + 64);
+    char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
+    ThreadPool pool(2);
+    const auto run = [&] {
+      Literal result = *Literal::Create(type);
+      const void* const operands[] = {operand.bytes().data()};
+      void* const results[] = {result.mutable_data()};
+      (*kernel)->Run({.operands = operands, .results = results, .scratch = scratch, .pool = &pool});
+      return result;
+    };
+    const Literal before = run();
+    for (int64_t other = 100; transforms.stats().evictions < tables; ++other) {
+      transforms.Lanes(true, FftForm::kComplex, other);
+    }
+    EXPECT_TRUE(run() == before) << n;
+  }
+}
+
+TEST(FftTransformsTest, WithoutRoomNothingIsKept) {
+  FftTransforms transforms(0);
+  EXPECT_NE(transforms.Lanes(true, FftForm::kComplex, 100), transforms.Lanes(true, FftForm::kComplex, 100));
+  EXPECT_EQ(transforms.stats().tables, 0);
+  EXPECT_EQ(transforms.stats().bytes, 0);
+  EXPECT_EQ(transforms.stats().misses, 2);
 }
 
 }  // namespace

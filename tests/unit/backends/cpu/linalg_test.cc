@@ -13,7 +13,7 @@
 namespace tensord::cpu {
 namespace {
 
-MakeKernel* FactoryOf(LinalgOp op) {
+MakeFamilyKernel* FactoryOf(LinalgOp op) {
   for (const FamilyKernel& kernel : LinalgKernels()) {
     if (kernel.op == Def(op).name) return kernel.make;
   }
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threa
     memory.emplace_back(type.num_bytes());
   }
   for (const GuardedMemory& result : memory) addresses.push_back(result.address());
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound);
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound, {});
   if (!kernel.ok()) return kernel.status();
   const GuardedMemory scratch((*kernel)->scratch_bytes()), workspace((*kernel)->workspace_bytes());
   std::vector<const void*> operands;
@@ -330,7 +330,7 @@ TEST(LinalgKernelTest, SizesBeyondLapackAreRefused) {
     bound.attrs = &attrs;
     bound.operands.push_back({DType::kF64, shape});
     bound.results.push_back({DType::kF64, {std::min(shape[0], shape[1])}});
-    const absl::Status status = FactoryOf(LinalgOp::kSvdValues)(bound).status();
+    const absl::Status status = FactoryOf(LinalgOp::kSvdValues)(bound, {}).status();
     EXPECT_EQ(DetailOf(status).value_or(RefusalDetail{}).reason, "UNSUPPORTED_ON_DEVICE") << status;
   }
 }
