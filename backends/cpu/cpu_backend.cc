@@ -50,8 +50,8 @@ class CpuProgram final : public PreparedSession {
     absl::InlinedVector<Slot, 3> operands;
     absl::InlinedVector<Slot, 1> results;
     bool checks = false;             // ask before it whether the run is still wanted
-    const OpDef* op = nullptr;
-    std::string node;  // of an extension, which may fail
+    std::string node;                // of an extension, which may fail
+    const OpDef* written = nullptr;  // by the client there
     // That start here; their steps have no kernel of their own.
     std::unique_ptr<const cpu::BlockedChain> chain;
     std::unique_ptr<const cpu::ProductEpilogue> product;
@@ -201,7 +201,7 @@ class CpuSession final : public BackendSession {
                         .failure = &failure,
                         .workspace = workspace});
       times.End();
-      if (ABSL_PREDICT_FALSE(!failure.ok())) return WithNode(failure, step.node, step.op->name);
+      if (ABSL_PREDICT_FALSE(!failure.ok())) return WithNode(failure, step.node, step.written->name);
     }
     return absl::OkStatus();
   }
@@ -264,15 +264,15 @@ class CpuBackend final : public Backend {
       const SegmentInstruction& instruction = segments[position];
       const BoundInstruction& bound = instruction.bound;
       absl::StatusOr<std::unique_ptr<Kernel>> kernel = MakeKernelOf(bound);
-      if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, bound.op->name);
+      if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, instruction.written->name);
       int64_t bytes = 0;
       for (const ConcreteType& operand : bound.operands) bytes += std::min<int64_t>(operand.num_bytes(), 1 << 30);
       for (const ConcreteType& result : bound.results) bytes += std::min<int64_t>(result.num_bytes(), 1 << 30);
       program->Append({.kernel = *std::move(kernel),
                        .operands = {instruction.operands.begin(), instruction.operands.end()},
                        .results = {instruction.results.begin(), instruction.results.end()},
-                       .op = bound.op,
-                       .node = bound.op->op_class == OpClass::kExtension ? std::string(instruction.node) : ""},
+                       .node = bound.op->op_class == OpClass::kExtension ? std::string(instruction.node) : "",
+                       .written = instruction.written},
                       bytes);
     }
     return program;

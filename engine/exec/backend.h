@@ -27,7 +27,9 @@ struct SegmentInstruction {
   BoundInstruction bound;
   absl::Span<const Slot> operands;
   absl::Span<const Slot> results;
-  absl::string_view node;  // for refusals
+  // For refusals: the node that it computes, and the op that the client gave that node.
+  absl::string_view node;
+  const OpDef* written = nullptr;
   // By result: how many instructions read it, whether they are run or views; an output counts as one.
   std::vector<int32_t> num_readers;
 };

@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& progra
   for (const ExecInstruction& instruction : program.instructions) {
     for (Slot slot : instruction.results) {
       absl::StatusOr<ConcreteType> type = binding.Resolve(program.slot_types[static_cast<size_t>(slot)]);
-      if (!type.ok()) return WithNode(type.status(), instruction.node, instruction.op->name);
+      if (!type.ok()) return WithNode(type.status(), instruction.node, instruction.written_op().name);
       types[static_cast<size_t>(slot)] = *std::move(type);
     }
   }
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(cons
     const ExecInstruction& instruction = program.instructions[i];
     if (instruction.body == nullptr) continue;
     absl::StatusOr<std::unique_ptr<const MicroProgram>> micro = BindBody(instruction, binding);
-    if (!micro.ok()) return WithNode(micro.status(), instruction.node, instruction.op->name);
+    if (!micro.ok()) return WithNode(micro.status(), instruction.node, instruction.written_op().name);
     micro_programs[i] = *std::move(micro);
   }
   return micro_programs;
@@ -83,7 +83,8 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
         .bound = {.op = instruction.op, .attrs = &instruction.attrs, .micro = micro_programs[i].get()},
         .operands = instruction.operands,
         .results = instruction.results,
-        .node = instruction.node});
+        .node = instruction.node,
+        .written = &instruction.written_op()});
     for (Slot slot : instruction.operands) segment.bound.operands.push_back(types[static_cast<size_t>(slot)]);
     for (Slot slot : instruction.results) {
       segment.bound.results.push_back(types[static_cast<size_t>(slot)]);

@@ -26,6 +26,10 @@ struct ExecInstruction {
   absl::InlinedVector<bool, 3> last_use;
   std::string node;                   // name of the graph's node that it computes
   std::shared_ptr<const Graph> body;  // of a fused instruction
+  const OpDef* written = nullptr;     // the op that the client gave that node; null: nobody has looked
+
+  // What refusals call it.
+  const OpDef& written_op() const { return written == nullptr ? *op : *written; }
 };
 
 struct ProgramConstant {

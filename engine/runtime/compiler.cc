@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
@@ -32,7 +33,7 @@ absl::Status CheckSupport(const ExecProgram& program, const Backend& backend) {
     for (Slot slot : instruction.operands) operands.push_back(program.slot_types[static_cast<size_t>(slot)].dtype);
     const DType result = program.slot_types[static_cast<size_t>(instruction.results[0])].dtype;
     RETURN_IF_ERROR(
-        WithNode(backend.Supports(*instruction.op, operands, result), instruction.node, instruction.op->name));
+        WithNode(backend.Supports(*instruction.op, operands, result), instruction.node, instruction.written_op().name));
   }
   return absl::OkStatus();
 }
@@ -55,6 +56,29 @@ void DropUndecidedGuards(ExecProgram* program) {
     return is_undecided(guard.guard.lhs) || is_undecided(guard.guard.rhs);
   });
 }
+
+// The ops of a graph by their nodes' names. What a node becomes, by expansion or by passes, keeps its name, so that
+// refusals that come later still speak of what the client wrote.
+class WrittenOps {
+ public:
+  explicit WrittenOps(const Graph& graph) {
+    ops_.reserve(graph.nodes().size());
+    for (const Node& node : graph.nodes()) ops_.emplace(node.name, node.op);
+  }
+
+  void Note(ExecProgram* program) const {
+    for (ExecInstruction& instruction : program->instructions) instruction.written = Find(instruction.node);
+  }
+
+ private:
+  // Null for what is no node's, as what stands between the client's order and the program's.
+  const OpDef* Find(const std::string& node) const {
+    const auto it = ops_.find(node);
+    return it == ops_.end() ? nullptr : it->second;
+  }
+
+  absl::flat_hash_map<std::string, const OpDef*> ops_;
+};
 
 // Whether some op would be made into something better if the sizes of the arguments were known.
 bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
@@ -114,6 +138,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
       return Compile(std::move(sized), settings, fingerprint, backend);
     };
   }
+  const WrittenOps written(graph);
   RETURN_IF_ERROR(ExpandFamilies(&graph));
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
@@ -127,6 +152,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   DropUndecidedGuards(&program);
   program.passes = std::move(passes);
   RunProgramPasses(selection, &program);
+  written.Note(&program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
   CompiledProgram::Identity identity = {
       .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};

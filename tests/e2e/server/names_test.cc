@@ -66,6 +66,24 @@ TEST(NamesTest, ARefusalNamesTheNodeOfTheGraphThatWasSent) {
   EXPECT_THAT(status.error_message(), Not(HasSubstr("first")));
 }
 
+TEST(NamesTest, ARefusalNamesTheOpThatWasSentAndNotWhatItIsMadeOf) {
+  InProcessServer server;
+  const v1::Graph graph = GraphOf(R"(
+    inputs { name: "a" type { dtype: DTYPE_F32 shape { size: 2 } shape { size: 2 } shape { symbol: "b" } } }
+    nodes { name: "inverse" inputs: "a" extension { op { type_url: "type.googleapis.com/tensord.linalg.v1.Inverse" } } }
+    outputs { name: "inverse" value: "inverse" })");
+  v1::ExecuteResponse response;
+  // Two matrices, of which the second has rows of ones.
+  const v1::Tensor matrices = FloatTensor({1, 0, 0, 1, 1, 1, 1, 1}, {2, 2, 2});
+  const grpc::Status status = Execute(server.stub(), RequestOf(graph, {matrices}), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(DetailOf(status).reason(), "MATRIX_SINGULAR") << status.error_message();
+  EXPECT_EQ(DetailOf(status).node(), "inverse");
+  EXPECT_EQ(DetailOf(status).op(), "tensord.linalg.v1.Inverse");
+  EXPECT_THAT(status.error_message(), HasSubstr("batch index [1] is singular: pivot 2"));
+  EXPECT_THAT(status.error_message(), HasSubstr("LAPACK's info is 2"));
+}
+
 TEST(NamesTest, AnExplanationNamesTheNodesOfTheGraphThatWasSent) {
   InProcessServer server;
   const auto explain = [&server](const v1::Graph& graph) {
