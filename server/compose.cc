@@ -253,6 +253,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .executors = parts->executors.get(),
       .cache = parts->cache.get(),
       .compile_pool = parts->compile_pool.get(),
+      .bindings = parts->bindings.stats.get(),
       .store = parts->store.get(),
       .log = parts->log.get(),
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
@@ -315,6 +316,9 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
                                                       config.compiler().niceness());
+  parts->bindings = {.max_sets = config.program_cache().size_sets(),
+                     .max_bytes = config.program_cache().size_set_bytes(),
+                     .stats = std::make_shared<BindingStats>()};
   parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions(), parts->executors.get()));
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
@@ -363,6 +367,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .max_priority = config.scheduling().max_priority(),
                           .stream_requests = config.sessions().stream_requests(),
                           .stream_bytes = config.sessions().stream_bytes(),
+                          .bindings = parts->bindings,
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
                           .print_and_parse = config.testing().print_and_parse(),

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/exec/backend.h"
+#include "engine/exec/binding_stats.h"
 #include "engine/exec/host_buffer_pool.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
@@ -68,6 +69,7 @@ struct ServerParts {
   std::unique_ptr<cpu::ThreadPool> pool;               // of the CPU backend, and of work beside it
   std::unique_ptr<cpu::FftTransforms> fft_transforms;  // of the CPU backend
   std::vector<std::unique_ptr<Backend>> backends;
+  BindingOptions bindings;  // of all programs
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it
   std::unique_ptr<CompilePool> compile_pool;

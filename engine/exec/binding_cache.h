@@ -1,14 +1,23 @@
 #ifndef TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 #define TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
+#include "engine/base/refusal.h"
+#include "engine/exec/awaited_result.h"
+#include "engine/exec/backend.h"
+#include "engine/exec/binding_stats.h"
 #include "engine/exec/bound_program.h"
 
 namespace tensord {
@@ -20,49 +29,166 @@ struct BindingKey {
   friend bool operator==(const BindingKey&, const BindingKey&) = default;
 };
 
-// What one program became for the sizes that were used last, kMaxBindings of them: `Bound` is a pointer to something
-// shared. Thread-safe.
+// What one program became for the sizes that were used last: `Bound` is a pointer to something shared. Who asks for
+// sizes that another is making something for shares that; nobody waits for what others make for other sizes. What
+// `make` refuses is told to all who asked, and not kept. Thread-safe; who asks or makes keeps it alive.
 template <typename Bound>
 class BindingCache {
  public:
-  static constexpr size_t kMaxBindings = 16;
-
   using Make = std::function<absl::StatusOr<Bound>()>;
-  // What `make` refuses is not kept. Two threads may make one binding, and either serves.
-  absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make) {
-    {
-      MutexLock lock(&mutex_);
-      for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
-        if (!(it->key == key)) continue;
-        bindings_.splice(bindings_.begin(), bindings_, it);
-        return it->bound;
-      }
-    }
-    absl::StatusOr<Bound> bound = make();
-    if (!bound.ok()) return bound;
-    MutexLock lock(&mutex_);
-    bindings_.push_front({.key = key, .bound = *bound});
-    if (bindings_.size() > kMaxBindings) bindings_.pop_back();
-    return bound;
+  using Done = std::function<void(const absl::StatusOr<Bound>&)>;
+  // Has the work done on another thread, or refuses to.
+  using Submit = std::function<absl::Status(std::function<void()> work)>;
+  using Measure = int64_t (*)(const Bound&);
+
+  // `measure` gives the bytes of one that is kept; null: they are not counted. Who is counted nowhere has no kind.
+  BindingCache(const BindingOptions& options, SizedKind kind, Measure measure = nullptr)
+      : options_(options), kind_(kind), measure_(measure) {}
+  ~BindingCache() {
+    if (options_.stats != nullptr) options_.stats->AddKept(kind_, -static_cast<int64_t>(bindings_.size()), -bytes_);
   }
 
-  // The sum of measure(bound) over what is kept.
-  template <typename Measure>
-  int64_t SumOf(const Measure& measure) const {
+  // Null where it is not here.
+  Bound Find(const BindingKey& key) {
     MutexLock lock(&mutex_);
-    int64_t sum = 0;
-    for (const Binding& binding : bindings_) sum += measure(binding.bound);
-    return sum;
+    return FindLocked(key);
+  }
+
+  // Makes it on this thread where it is not here. Where it waits for another who makes it, it ends early with what
+  // `check` refuses, which is asked every now and then; null: it waits.
+  absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make, const RunCheck& check = nullptr) {
+    std::shared_ptr<AwaitedResult<Bound>> awaited;
+    FlightPtr flight;
+    {
+      MutexLock lock(&mutex_);
+      if (Bound found = FindLocked(key); found != nullptr) return found;
+      if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
+        awaited = std::make_shared<AwaitedResult<Bound>>();
+        joined->waiting.push_back([awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
+        Count(BindingStats::kJoined);
+      } else {
+        flight = BeginLocked(key);
+      }
+    }
+    if (awaited != nullptr) return awaited->Wait(check);
+    return MakeAndLand(flight, make);
+  }
+
+  // The same without waiting, and made where `submit` does it: `done` is called once, before this returns where it is
+  // here or `submit` refuses, else by who makes it.
+  void FindOrSubmit(const BindingKey& key, const Submit& submit, Make make, Done done) {
+    absl::StatusOr<Bound> answer = Bound();
+    {
+      MutexLock lock(&mutex_);
+      answer = FindLocked(key);
+      if (*answer == nullptr) {
+        if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
+          joined->waiting.push_back(std::move(done));
+          return Count(BindingStats::kJoined);
+        }
+        const FlightPtr flight = BeginLocked(key);
+        flight->waiting.push_back(std::move(done));
+        // Locked, so that nobody joins what is refused.
+        absl::Status submitted = submit([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
+        if (submitted.ok()) return;
+        done = std::move(flight->waiting.front());
+        flights_.erase(std::find(flights_.begin(), flights_.end(), flight));
+        Count(BindingStats::kRefused);
+        answer = std::move(submitted);
+      }
+    }
+    done(answer);
+  }
+
+  int64_t bytes() const {
+    MutexLock lock(&mutex_);
+    return bytes_;
   }
 
  private:
   struct Binding {
     BindingKey key;
     Bound bound;
+    int64_t bytes = 0;
   };
+  struct Flight {
+    BindingKey key;
+    std::vector<Done> waiting;
+  };
+  using FlightPtr = std::shared_ptr<Flight>;
 
+  void Count(BindingStats::Event event) const {
+    if (options_.stats != nullptr) options_.stats->Count(kind_, event);
+  }
+
+  Bound FindLocked(const BindingKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
+      if (!(it->key == key)) continue;
+      bindings_.splice(bindings_.begin(), bindings_, it);
+      Count(BindingStats::kFound);
+      return it->bound;
+    }
+    return nullptr;
+  }
+
+  FlightPtr FlightOf(const BindingKey& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const FlightPtr& flight : flights_) {
+      if (flight->key == key) return flight;
+    }
+    return nullptr;
+  }
+
+  FlightPtr BeginLocked(const BindingKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    flights_.push_back(std::make_shared<Flight>(Flight{.key = key, .waiting = {}}));
+    return flights_.back();
+  }
+
+  absl::StatusOr<Bound> MakeAndLand(const FlightPtr& flight, const Make& make) {
+    const absl::StatusOr<Bound> bound = [&make]() -> absl::StatusOr<Bound> {
+      try {
+        return make();
+      } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
+        return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
+      }
+    }();
+    std::list<Binding> evicted;  // destroyed without the lock
+    std::vector<Done> waiting;
+    {
+      MutexLock lock(&mutex_);
+      waiting = std::move(flight->waiting);
+      flights_.erase(std::find(flights_.begin(), flights_.end(), flight));
+      if (bound.ok()) evicted = KeepLocked(flight->key, *bound);
+    }
+    Count(bound.ok() ? BindingStats::kMade : BindingStats::kRefused);
+    for (const Done& done : waiting) done(bound);
+    return bound;
+  }
+
+  // What had to go for it.
+  std::list<Binding> KeepLocked(const BindingKey& key, const Bound& bound) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const int64_t before = bytes_, bytes = measure_ == nullptr ? 0 : measure_(bound);
+    bindings_.push_front({.key = key, .bound = bound, .bytes = bytes});
+    bytes_ += bytes;
+    std::list<Binding> evicted;
+    while (bindings_.size() > 1 &&
+           (static_cast<int64_t>(bindings_.size()) > options_.max_sets || bytes_ > options_.max_bytes)) {
+      bytes_ -= bindings_.back().bytes;
+      evicted.splice(evicted.end(), bindings_, std::prev(bindings_.end()));
+      Count(BindingStats::kEvicted);
+    }
+    if (options_.stats != nullptr) {
+      options_.stats->AddKept(kind_, 1 - static_cast<int64_t>(evicted.size()), bytes_ - before);
+    }
+    return evicted;
+  }
+
+  const BindingOptions options_;
+  const SizedKind kind_;
+  const Measure measure_;
   mutable Mutex mutex_;
   std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  std::vector<FlightPtr> flights_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;

@@ -79,9 +79,8 @@ class StagedProgram::Execution {
 
   absl::Status RunStage(const Stage& stage) {
     for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
-    ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, [&] {
-      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_);
-    }));
+    const auto bind = [&] { return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_); };
+    ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, bind, check_));
     std::vector<BufferPtr> arguments;
     int64_t argument_bytes = 0;
     for (Slot slot : stage.part.inputs) {
@@ -115,7 +114,8 @@ class StagedProgram::Execution {
   int64_t peak_bytes_ = 0;
 };
 
-StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {
+StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings)
+    : program_(program), backend_(backend) {
   std::vector<size_t> last_stage(program.slot_types.size());
   std::vector<bool> is_wanted(program.slot_types.size());  // by the caller, or by the host to decide a size
   std::vector<ProgramStage> parts = SplitIntoStages(program);
@@ -125,7 +125,7 @@ StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend) : pro
       last_stage[At(size.size)] = s;
       is_wanted[At(size.size)] = true;
     }
-    stages_.push_back(std::make_unique<Stage>());
+    stages_.push_back(std::make_unique<Stage>(bindings));
     stages_.back()->part = std::move(parts[s]);
   }
   std::vector<bool> is_output(program.slot_types.size());

@@ -29,7 +29,7 @@ struct ProgramResults {
 // Immutable but for its caches of bindings, so thread-safe. The program and the backend must outlive it.
 class StagedProgram {
  public:
-  StagedProgram(const ExecProgram& program, Backend* backend);
+  StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings);
 
   // Of all stages together.
   size_t num_segments() const;
@@ -46,6 +46,7 @@ class StagedProgram {
  private:
   class Execution;
   struct Stage {
+    explicit Stage(const BindingOptions& options) : bindings(options, SizedKind::kStage) {}
     ProgramStage part;
     std::vector<Slot> released;                // values that no later stage and no output reads
     absl::InlinedVector<bool, 16> may_donate;  // by input: it is released

@@ -1,8 +1,10 @@
 #include "engine/runtime/compiled_program.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/run_time_size.h"
@@ -32,18 +34,42 @@ bool Same(absl::Span<const ConcreteType> a, absl::Span<const ConcreteType> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
+BindingKey KeyOf(absl::Span<const ConcreteType> arguments) {
+  return {.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
+}
+
+// What is known of times is small, and not counted.
+BindingOptions Uncounted(BindingOptions options) {
+  options.stats = nullptr;
+  return options;
+}
+
+int64_t BytesOf(const CompiledProgramPtr& program) { return program->size_bytes(); }
+
 }  // namespace
 
+CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend* backend,
+                                 const BindingOptions& bindings, CompileSized compile_sized)
+    : program_(std::move(program)),
+      identity_(std::move(identity)),
+      backend_(backend),
+      binding_options_(bindings),
+      compile_sized_(std::move(compile_sized)),
+      run_count_(std::make_shared<std::atomic<int64_t>>(0)),
+      bindings_(binding_options_, SizedKind::kBinding),
+      programs_for_sizes_(binding_options_, SizedKind::kProgram, &BytesOf),
+      times_for_sizes_(Uncounted(binding_options_), SizedKind::kBinding) {}
+
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, Identity identity, Backend* backend,
-                                                           CompileForSizes compile_for_sizes) {
+                                                           const BindingOptions& bindings, CompileSized compile_sized) {
   std::shared_ptr<CompiledProgram> compiled(
-      new CompiledProgram(std::move(program), std::move(identity), backend, std::move(compile_for_sizes)));
+      new CompiledProgram(std::move(program), std::move(identity), backend, bindings, std::move(compile_sized)));
   compiled->own_bytes_ = compiled->program_.size_bytes();
   for (const std::string& name : compiled->names()) {
     compiled->own_bytes_ += static_cast<int64_t>(sizeof(std::string) + name.size());
   }
   if (HasRunTimeSizes(compiled->program_)) {
-    compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend);
+    compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend, bindings);
   } else if (compiled->program_.is_static()) {
     for (size_t i = 0; i < compiled->program_.inputs.size(); ++i) {
       compiled->static_arguments_.push_back(ToConcreteType(compiled->program_.slot_types[i]));
@@ -58,8 +84,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
 
 std::shared_ptr<CompiledProgram::SizedTime> CompiledProgram::TimeFor(absl::Span<const ConcreteType> arguments) const {
   if (staged_ != nullptr || arguments.empty()) return nullptr;
-  const BindingKey key = {.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
-  return *times_for_sizes_.FindOrMake(key, [] { return std::make_shared<SizedTime>(); });
+  return *times_for_sizes_.FindOrMake(KeyOf(arguments), [] { return std::make_shared<SizedTime>(); });
 }
 
 absl::Duration CompiledProgram::expected_time(absl::Span<const ConcreteType> arguments) const {
@@ -80,42 +105,70 @@ void CompiledProgram::DoubtRunTime(absl::Span<const ConcreteType> arguments) con
   if (sized != nullptr) sized->mean.Doubt();
 }
 
-absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(
-    absl::Span<const ConcreteType> arguments) const {
+absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::Span<const ConcreteType> arguments,
+                                                                          const RunCheck& check) const {
   if (static_binding_ != nullptr && Same(arguments, static_arguments_)) return static_binding_;
-  BindingKey key{.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
-  return bindings_.FindOrMake(key, [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
+  const auto bind = [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
     return BoundProgram::Create(program_, backend_, sizes);
-  });
+  };
+  return bindings_.FindOrMake(KeyOf(arguments), bind, check);
 }
 
-absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const ConcreteType> arguments) const {
-  const BindingKey key{.arguments = {arguments.begin(), arguments.end()}, .run_time_sizes = {}};
-  return programs_for_sizes_.FindOrMake(key, [&]() -> absl::StatusOr<CompiledProgramPtr> {
-    ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
-    // The graph of those sizes may have no such guard: what a size stands for may depend on which of them are 1.
-    for (const ProgramGuard& guard : program_.guards) {
-      if (DependsOnRun(guard.guard.lhs) || DependsOnRun(guard.guard.rhs)) continue;
-      RETURN_IF_ERROR(WithNode(sizes.Check(guard.guard), guard.node, guard.op));
-    }
-    return compile_for_sizes_(sizes);
-  });
+absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<const ConcreteType> arguments) const {
+  ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
+  // The graph of those sizes may have no such guard: what a size stands for may depend on which of them are 1.
+  for (const ProgramGuard& guard : program_.guards) {
+    if (DependsOnRun(guard.guard.lhs) || DependsOnRun(guard.guard.rhs)) continue;
+    RETURN_IF_ERROR(WithNode(sizes.Check(guard.guard), guard.node, guard.op));
+  }
+  ASSIGN_OR_RETURN(CompiledProgramPtr program, compile_sized_(sizes));
+  program->run_count_ = run_count_;
+  return program;
+}
+
+absl::StatusOr<CompiledProgramPtr> CompiledProgram::ForSizes(absl::Span<const ConcreteType> arguments,
+                                                             const RunCheck& check) const {
+  return programs_for_sizes_.FindOrMake(
+      KeyOf(arguments), [&] { return MakeForSizes(arguments); }, check);
+}
+
+CompiledProgramPtr CompiledProgram::FindForSizes(absl::Span<const ConcreteType> arguments) const {
+  return programs_for_sizes_.Find(KeyOf(arguments));
+}
+
+void CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool,
+                                      SizedDone done) const {
+  BindingKey key = KeyOf(arguments);
+  const auto time = std::make_shared<absl::Duration>();
+  const auto submit = [pool](std::function<void()> work) {
+    return pool->Submit(std::move(work)) ? absl::OkStatus() : pool->RefuseFull();
+  };
+  // Those who asked may be gone by then, and so may the cache that this program is from.
+  const auto make = [self = shared_from_this(), types = key.arguments, time] {
+    const absl::Time start = absl::Now();
+    absl::StatusOr<CompiledProgramPtr> program = self->MakeForSizes(types);
+    *time = absl::Now() - start;
+    return program;
+  };
+  programs_for_sizes_.FindOrSubmit(
+      key, submit, make,
+      [done = std::move(done), time](const absl::StatusOr<CompiledProgramPtr>& program) { done(program, *time); });
 }
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                     RunTimes* times, absl::Span<const bool> donated) const {
-  run_count_.fetch_add(1, std::memory_order_relaxed);
-  if (compile_for_sizes_ != nullptr) {
-    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types));
+  if (is_compiled_for_sizes()) {
+    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types, check));
     const size_t earlier = times == nullptr ? 0 : times->parts.size();
     absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated);
     for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
     return results;
   }
+  run_count_->fetch_add(1, std::memory_order_relaxed);
   if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types, check));
   ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
   ProgramResults results{.peak_bytes = bound->peak_bytes(*plan)};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
@@ -128,11 +181,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
   return results;
 }
 
-int64_t CompiledProgram::size_bytes() const {
-  if (compile_for_sizes_ == nullptr) return own_bytes_;
-  return own_bytes_ +
-         programs_for_sizes_.SumOf([](const CompiledProgramPtr& program) { return program->size_bytes(); });
-}
+int64_t CompiledProgram::size_bytes() const { return own_bytes_ + programs_for_sizes_.bytes(); }
 
 int64_t CompiledProgram::segment_count() const {
   if (static_binding_ != nullptr) return static_cast<int64_t>(static_binding_->num_segments());
@@ -149,17 +198,18 @@ std::optional<int64_t> CompiledProgram::static_peak_bytes() const {
   return static_binding_->peak_bytes(static_binding_->plan());
 }
 
-absl::StatusOr<int64_t> CompiledProgram::PeakBytes(absl::Span<const ConcreteType> arguments) const {
-  if (compile_for_sizes_ != nullptr) {
-    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(arguments));
-    return program->PeakBytes(arguments);
+absl::StatusOr<int64_t> CompiledProgram::PeakBytes(absl::Span<const ConcreteType> arguments,
+                                                   const RunCheck& check) const {
+  if (is_compiled_for_sizes()) {
+    ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(arguments, check));
+    return program->PeakBytes(arguments, check);
   }
   if (staged_ != nullptr) {
     int64_t bytes = 0;
     for (const ConcreteType& type : arguments) bytes += type.num_bytes();
     return bytes;
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(arguments));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(arguments, check));
   return bound->peak_bytes(bound->plan());
 }
 

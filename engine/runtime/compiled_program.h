@@ -16,6 +16,7 @@
 #include "engine/exec/binding_cache.h"
 #include "engine/exec/bound_program.h"
 #include "engine/exec/staged_program.h"
+#include "engine/runtime/compile_pool.h"
 #include "engine/runtime/mean_time.h"
 
 namespace tensord {
@@ -26,20 +27,26 @@ using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;
 // A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
 // is made when it is compiled, those of others on first use and kept as BindingCache does. Shared; thread-safe. The
 // backend must outlive it.
-class CompiledProgram {
+//
+// A program that is compiled for sizes is run by another for each set of them: who must not compile on the thread that
+// runs asks for that first, with FindForSizes or CompileForSizes, and runs what it gets.
+class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
  public:
   // A program of the same graph for arguments of these types alone.
-  using CompileForSizes = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
+  using CompileSized = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
+  // The time of compiling is zero for all but the one who caused it.
+  using SizedDone = std::function<void(absl::StatusOr<CompiledProgramPtr>, absl::Duration compile_time)>;
 
   struct Identity {
     Fingerprint fingerprint;
     std::string device;              // "cpu:0"
     std::vector<std::string> names;  // NamesOf the graph that was compiled
   };
-  // Refused where a program without symbols cannot be bound. With `compile_for_sizes` each set of sizes is run by a
+  // Refused where a program without symbols cannot be bound. With `compile_sized` each set of sizes is run by a
   // program of its own, made on first use and kept as bindings are.
   static absl::StatusOr<CompiledProgramPtr> Create(ExecProgram program, Identity identity, Backend* backend,
-                                                   CompileForSizes compile_for_sizes = nullptr);
+                                                   const BindingOptions& bindings = {},
+                                                   CompileSized compile_sized = nullptr);
 
   const ExecProgram& program() const { return program_; }
   const Fingerprint& fingerprint() const { return identity_.fingerprint; }
@@ -54,17 +61,26 @@ class CompiledProgram {
                                      const RunCheck& check, RunTimes* times = nullptr,
                                      absl::Span<const bool> donated = {}) const;
 
-  // The binding of a program whose sizes the arguments decide.
-  absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments) const;
+  // The binding of a program whose sizes the arguments decide. Where another makes it, ends early with what `check`
+  // refuses.
+  absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
+                                                           const RunCheck& check = nullptr) const;
+
+  // Of a program that is compiled for sizes, the one for arguments of these types; null where it is not here.
+  CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
+  // The same, compiled on the pool, once for all who ask. Calls `done` once: before it returns where the program is
+  // there, or the pool refuses, else from the pool. Refuses what the guards and the compiler refuse; QUEUE_FULL. The
+  // pool must outlive what it is given.
+  void CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool, SizedDone done) const;
 
   // Absent where symbols decide.
   std::optional<int64_t> temporary_bytes() const;
   // Device memory of one run, arguments and results included, that uses up none of its arguments. Absent where symbols
   // decide.
   std::optional<int64_t> static_peak_bytes() const;
-  // The same for these arguments, for which the program is bound. Of a program some of whose sizes the run decides only
-  // the arguments, which is all that is known.
-  absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments) const;
+  // The same for these arguments, for which the program is bound, as Bind does. Of a program some of whose sizes the
+  // run decides only the arguments, which is all that is known.
+  absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments, const RunCheck& check = nullptr) const;
   // What a run with these arguments takes lately, kept for the sizes that were asked for last, as bindings are. Zero:
   // unknown, because there was none, because the run itself decides sizes, or because the arguments are not known yet.
   absl::Duration expected_time(absl::Span<const ConcreteType> arguments) const;
@@ -78,9 +94,9 @@ class CompiledProgram {
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
   // Whether sizes decide which instructions are run, not only how.
-  bool is_compiled_for_sizes() const { return compile_for_sizes_ != nullptr; }
-  // Runs that were begun.
-  int64_t run_count() const { return run_count_.load(std::memory_order_relaxed); }
+  bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
+  // Runs that were begun, of programs for its sizes too.
+  int64_t run_count() const { return run_count_->load(std::memory_order_relaxed); }
   // Kernels of one run.
   int64_t segment_count() const;
   // With the programs that are kept for sets of sizes, which come and go with runs.
@@ -90,13 +106,12 @@ class CompiledProgram {
   const StagedProgram* staged() const { return staged_.get(); }
 
  private:
-  CompiledProgram(ExecProgram program, Identity identity, Backend* backend, CompileForSizes compile_for_sizes)
-      : program_(std::move(program)),
-        identity_(std::move(identity)),
-        backend_(backend),
-        compile_for_sizes_(std::move(compile_for_sizes)) {}
+  CompiledProgram(ExecProgram program, Identity identity, Backend* backend, const BindingOptions& bindings,
+                  CompileSized compile_sized);
 
-  absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments) const;
+  // Compiled here where it is not there.
+  absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
+  absl::StatusOr<CompiledProgramPtr> MakeForSizes(absl::Span<const ConcreteType> arguments) const;
 
   // Of the runs with one set of sizes.
   struct SizedTime {
@@ -109,14 +124,15 @@ class CompiledProgram {
   const ExecProgram program_;
   const Identity identity_;
   Backend* const backend_;
-  const CompileForSizes compile_for_sizes_;
+  const BindingOptions binding_options_;
+  const CompileSized compile_sized_;
   bool is_tiny_ = false;                                // constant after Create
   int64_t own_bytes_ = 0;                               // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
   mutable MeanTime run_time_;
-  mutable std::atomic<int64_t> run_count_{0};
+  mutable std::shared_ptr<std::atomic<int64_t>> run_count_;  // constant once the program is handed out
   mutable BoundProgramCache bindings_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
   mutable BindingCache<std::shared_ptr<SizedTime>> times_for_sizes_;

@@ -115,7 +115,7 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
 }
 
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
-                                           Backend* backend) {
+                                           Backend* backend, const BindingOptions& bindings) {
   std::vector<std::string> names = NamesOf(graph);
   ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
   const std::vector<GraphInput> inputs = graph.inputs();
@@ -130,12 +130,12 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
     program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
   }
 
-  CompiledProgram::CompileForSizes compile_for_sizes;
+  CompiledProgram::CompileSized compile_sized;
   if (IsPlannedBySize(graph, live)) {
-    compile_for_sizes = [graph, settings, fingerprint,
-                         backend](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
+    compile_sized = [graph, settings, fingerprint, backend,
+                     bindings](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
       ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));
-      return Compile(std::move(sized), settings, fingerprint, backend);
+      return Compile(std::move(sized), settings, fingerprint, backend, bindings);
     };
   }
   const WrittenOps written(graph);
@@ -156,7 +156,7 @@ absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& s
   RETURN_IF_ERROR(CheckSupport(program, *backend));
   CompiledProgram::Identity identity = {
       .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};
-  return CompiledProgram::Create(std::move(program), std::move(identity), backend, std::move(compile_for_sizes));
+  return CompiledProgram::Create(std::move(program), std::move(identity), backend, bindings, std::move(compile_sized));
 }
 
 }  // namespace tensord

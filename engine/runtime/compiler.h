@@ -31,8 +31,9 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings);
 
 // Graph (types not yet inferred) → program: verification, passes, lowering, the backend's consent to every instruction,
 // binding. Refusals name the node. Pure, so thread-safe; takes time in proportion to the graph.
+// `bindings` says how much the program keeps for sets of sizes.
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
-                                           Backend* backend);
+                                           Backend* backend, const BindingOptions& bindings = {});
 
 }  // namespace tensord
 

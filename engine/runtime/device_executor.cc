@@ -279,7 +279,8 @@ std::optional<QueuedRun> DeviceExecutor::TakeNext() {
 }
 
 absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
-  ASSIGN_OR_RETURN(const int64_t peak_bytes, run->request.program->PeakBytes(TypesOf(run->request)));
+  const RunCheck check = [run] { return CheckWanted(run->request); };
+  ASSIGN_OR_RETURN(const int64_t peak_bytes, run->request.program->PeakBytes(TypesOf(run->request), check));
   const int64_t bytes = BytesBeside(run->request, peak_bytes);
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckMemoryLocked(bytes));

@@ -245,6 +245,7 @@ bool RequiresIdentity(const ServerConfig& config) {
 absl::Status ValidateConfig(const ServerConfig& config) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
   constexpr int64_t kLongestMs = int64_t{365} * 24 * 3600 * 1000;
+  constexpr int64_t kMostSizeSets = 1024;      // which are looked at one after the other
   constexpr int64_t kMostPerSecond = 1000000;  // a token's interval is a microsecond then
   std::vector<Range> ranges = {
       {"limits.message_bytes", config.limits().message_bytes(), 1024, std::numeric_limits<int32_t>::max()},
@@ -285,6 +286,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"sessions.stream_bytes", config.sessions().stream_bytes(), 1, kUnlimited},
       {"program_cache.disk_bytes", config.program_cache().disk_bytes(), 0, kUnlimited},
       {"program_cache.restore_ms", config.program_cache().restore_ms(), 0, kLongestMs},
+      {"program_cache.size_sets", config.program_cache().size_sets(), 1, kMostSizeSets},
+      {"program_cache.size_set_bytes", config.program_cache().size_set_bytes(), 0, kUnlimited},
       {"program_cache.negative_ms", config.program_cache().negative_ms(), 0, kLongestMs},
       {"shared_memory.region_bytes", config.shared_memory().region_bytes(), 0, kUnlimited},
       {"shared_memory.tenant_bytes", config.shared_memory().tenant_bytes(), 0, kUnlimited},

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,24 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   AddFamily(Metric::program_cache_writes, std::move(writes), families);
 }
 
+[[gnu::noinline]] void AddBindings(const BindingStats& bindings, Families* families) {
+  constexpr const char* kResults[] = {"found", "made", "joined", "refused"};
+  std::vector<Sample> lookups, evictions, entries;
+  for (size_t k = 0; k < kNumSizedKinds; ++k) {
+    const BindingStats::Counts counts = bindings.counts(static_cast<SizedKind>(k));
+    const std::string kind(kSizedKindNames[k]);
+    for (size_t i = 0; i < std::size(kResults); ++i) {
+      lookups.push_back({{{"kind", kind}, {"result", kResults[i]}}, static_cast<double>(counts.events[i])});
+    }
+    evictions.push_back({{{"kind", kind}}, static_cast<double>(counts.events[BindingStats::kEvicted])});
+    entries.push_back({{{"kind", kind}}, static_cast<double>(counts.entries)});
+  }
+  AddNumber(Metric::binding_bytes, bindings.counts(SizedKind::kProgram).bytes, families);
+  AddFamily(Metric::binding_entries, std::move(entries), families);
+  AddFamily(Metric::binding_evictions, std::move(evictions), families);
+  AddFamily(Metric::binding_lookups, std::move(lookups), families);
+}
+
 [[gnu::noinline]] void AddDevices(const ExecutorPool& executors, const CollectedMetrics::Resident& resident,
                                   Families* families) {
   std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, tensors, resident_bytes;
@@ -171,6 +190,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddBuild(sources_.version, &families);
   AddCompilations(cache, sources_.compile_pool->stats(), &families);
   AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
+  AddBindings(*sources_.bindings, &families);
   AddDevices(*sources_.executors, sources_.resident(), &families);
   AddShared(sources_.shared(), &families);
   AddAdmission(sources_.admission(), &families);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/exec/binding_stats.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
@@ -57,6 +58,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const ExecutorPool* executors;
     const ProgramCache* cache;
     const CompilePool* compile_pool;
+    const BindingStats* bindings;
     const ProgramStore* store;  // may be null
     const Log* log;
     std::function<Admission()> admission;

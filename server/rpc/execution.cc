@@ -181,13 +181,57 @@ class Execution : public std::enable_shared_from_this<Execution> {
     absl::StatusOr<RunRequest> run = MakeRun();
     stages().End(Stage::kDecode);
     if (!run.ok()) return Fail(renaming_.Of(run.status()));
+    if (program_->is_compiled_for_sizes()) return CompileForSizes(*std::move(run));
+    Start(*std::move(run));
+  }
+
+  // Goes on when there is a program for the sizes of the arguments: no executor is to compile.
+  void CompileForSizes(RunRequest run) {
+    std::vector<ConcreteType> types;
+    for (const HostTensor& argument : run.arguments) types.push_back(argument.type);
+    if (CompiledProgramPtr sized = program_->FindForSizes(types); sized != nullptr) {
+      run.program = std::move(sized);
+      return Start(std::move(run));
+    }
+    struct Waiting {
+      std::shared_ptr<Execution> self;
+      RunRequest run;
+    };
+    const auto wait = std::make_shared<RequestWait>(*request_);
+    const auto waiting = std::make_shared<Waiting>(Waiting{shared_from_this(), std::move(run)});  // for who ends it
+    program_->CompileForSizes(types, request_->parts().compile_pool,
+                              [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
+                                if (!wait->End()) return;
+                                Waiting taken = std::move(*waiting);
+                                const std::shared_ptr<Execution> self = std::move(taken.self);
+                                self->EndCompilation(compile_time);
+                                self->request_->Continue([&] {
+                                  if (!sized.ok()) return self->Fail(self->renaming_.Of(sized.status()));
+                                  taken.run.program = *std::move(sized);
+                                  self->Start(std::move(taken.run));
+                                });
+                              });
+    wait->Watch([waiting](const absl::Status& status) {
+      const Waiting taken = std::move(*waiting);
+      taken.self->EndCompilation(absl::ZeroDuration());
+      taken.self->request_->Continue([&] { taken.self->Fail(status); });
+    });
+  }
+
+  // `time`: of it all what this very call compiled.
+  void EndCompilation(absl::Duration time) {
+    if (time > absl::ZeroDuration()) return stages().EndWith(Stage::kLookup, Stage::kCompile, time);
+    stages().End(Stage::kLookup);
+  }
+
+  void Start(RunRequest run) {
     submitted_ = true;
-    if (program_->is_tiny()) {
-      absl::StatusOr<RunOutcome> outcome = RunProgram(*run, absl::ZeroDuration());
-      run->arguments.clear();
+    if (run.program->is_tiny()) {
+      absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
+      run.arguments.clear();
       return Respond(std::move(outcome));
     }
-    const absl::Status submitted = Submit(*std::move(run));
+    const absl::Status submitted = Submit(std::move(run));
     if (!submitted.ok()) {
       submitted_ = false;
       Fail(renaming_.Of(submitted));

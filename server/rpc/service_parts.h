@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/exec/binding_stats.h"
 #include "engine/exec/host_buffer_pool.h"
 #include "engine/exec/parallel_for.h"
 #include "engine/ir/op_registry.h"
@@ -68,6 +69,7 @@ struct ServiceParts {
   LiveInt64 max_priority;                    // that a request gets
   int64_t stream_requests = 0;               // in flight of one ExecuteStream
   int64_t stream_bytes = 0;                  // of them
+  BindingOptions bindings;                   // of every program
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise
   bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form

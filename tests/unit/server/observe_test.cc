@@ -227,12 +227,17 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   CompilePool pool(1, 1);
   const SegmentTimes times;
   const ProgramCache cache({.max_bytes = 1}, &pool);
+  BindingStats bindings;
+  bindings.Count(SizedKind::kProgram, BindingStats::kJoined);
+  bindings.Count(SizedKind::kStage, BindingStats::kEvicted);
+  bindings.AddKept(SizedKind::kProgram, 2, 300);
   Log log({.level = LogLevel::kOff});
   const CollectedMetrics collected(
       {.version = "1",
        .executors = &executors,
        .cache = &cache,
        .compile_pool = &pool,
+       .bindings = &bindings,
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
@@ -261,6 +266,11 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
+  EXPECT_THAT(Text(collected.Collect()),
+              HasSubstr("tensord_binding_lookups_total{kind=\"program\",result=\"joined\"} 1"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_binding_evictions_total{kind=\"stage\"} 1"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_binding_entries{kind=\"program\"} 2"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_binding_bytes 300"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_limit{limit=\"cpu.queue_length\"} 7"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_bytes 4096"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_shared_memory_refusals_total{reason=\"limit\"} 7"));

@@ -362,8 +362,8 @@ TEST(BoundProgram, ABindingIsKeptWhileItIsUsed) {
     return *program->Bind(std::vector<ConcreteType>{{.dtype = DType::kF32, .shape = {n}}});
   };
   const std::shared_ptr<const BoundProgram> often = bind(1), once = bind(2);
-  for (size_t n = 3; n < 3 + BoundProgramCache::kMaxBindings; ++n) {
-    bind(static_cast<int64_t>(n));
+  for (int64_t n = 3; n < 3 + BindingOptions().max_sets; ++n) {
+    bind(n);
     EXPECT_EQ(bind(1), often);
   }
   EXPECT_NE(bind(2), once);

@@ -50,11 +50,12 @@ constexpr OpDef kPick[] = {{.family = "example",
                             .permute = Facet<PermuteRule>::None("a test's"),
                             .expand = &ExpandPick}};
 
-absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_major, Backend* backend) {
+absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_major, Backend* backend,
+                                               const BindingOptions& bindings = {}) {
   const absl::Span<const OpDef> families[] = {CoreOps(), kPick};
   static const OpRegistry* const registry = new OpRegistry(families);
   ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, *registry));
-  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend);
+  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend, bindings);
 }
 
 constexpr absl::string_view kSymbolic = R"(graph "g" {
@@ -107,7 +108,7 @@ TEST(PlannedBySize, MoreSetsOfSizesThanAreKept) {
   const auto program = CompileText(kSymbolic, false, &backend);
   ASSERT_TRUE(program.ok()) << program.status();
   RunTimes times;  // speaks of programs that are forgotten by then
-  for (int64_t n = 1; n <= 3 * static_cast<int64_t>(BoundProgramCache::kMaxBindings); ++n) {
+  for (int64_t n = 1; n <= 3 * BindingOptions().max_sets; ++n) {
     const ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
     const absl::StatusOr<float> first = FirstOf(**program, &backend, type, type, &times);
     ASSERT_TRUE(first.ok()) << first.status();
@@ -161,6 +162,95 @@ TEST(PlannedBySize, SizesThatDoNotFitAreRefused) {
   EXPECT_EQ(DetailOf(unequal).value_or(RefusalDetail{}).node, "picked");
   const absl::Status mismatch = FirstOf(**program, &backend, other_dtype, three).status();
   EXPECT_EQ(DetailOf(mismatch).value_or(RefusalDetail{}).reason, "ARGUMENT_MISMATCH") << mismatch;
+}
+
+std::vector<ConcreteType> TypesOf(int64_t n) {
+  const ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
+  return {type, type};
+}
+
+TEST(PlannedBySize, ThePoolCompilesOnceForAllWhoAsk) {
+  HiddenMemoryBackend backend;
+  const auto stats = std::make_shared<BindingStats>();
+  const auto program = CompileText(kSymbolic, false, &backend, {.stats = stats});
+  ASSERT_TRUE(program.ok()) << program.status();
+  Inbox<std::pair<CompiledProgramPtr, absl::Duration>> inbox;
+  const auto take = [&inbox](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration time) {
+    EXPECT_TRUE(sized.ok()) << sized.status();
+    inbox.Put({sized.value_or(nullptr), time});
+  };
+  Event begun, go;
+  CompilePool pool(1, 10);
+  ASSERT_TRUE(pool.Submit([&] {
+    begun.Set();
+    go.Wait();
+  }));
+  begun.Wait();
+  EXPECT_EQ((*program)->FindForSizes(TypesOf(30)), nullptr);
+  for (int i = 0; i < 3; ++i) (*program)->CompileForSizes(TypesOf(30), &pool, take);
+  EXPECT_EQ(pool.stats().queued, 1);
+  EXPECT_EQ(inbox.size(), 0u);
+  go.Set();
+  const auto got = inbox.WaitFor(3);
+  EXPECT_GT(got[0].second, absl::ZeroDuration());
+  for (size_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(got[i].first, got[0].first);
+    EXPECT_EQ(got[i].second, absl::ZeroDuration()) << "the others compiled nothing";
+  }
+  EXPECT_EQ((*program)->FindForSizes(TypesOf(30)), got[0].first);
+  EXPECT_EQ(got[0].first->program().instructions[0].op->name, "multiply");
+  EXPECT_TRUE(got[0].first->static_peak_bytes().has_value());
+  const BindingStats::Counts counts = stats->counts(SizedKind::kProgram);
+  EXPECT_EQ(counts.events[BindingStats::kMade], 1);
+  EXPECT_EQ(counts.events[BindingStats::kJoined], 2);
+  EXPECT_EQ(counts.entries, 1);
+  EXPECT_EQ(counts.bytes, got[0].first->size_bytes());
+  // A run of it is one of the program's.
+  const ConcreteType type = TypesOf(30)[0];
+  const absl::StatusOr<float> first = FirstOf(*got[0].first, &backend, type, type);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*first, 15);
+  EXPECT_EQ((*program)->run_count(), 1);
+}
+
+TEST(PlannedBySize, WhatThePoolRefusesAndWhatTheSizesAre) {
+  HiddenMemoryBackend backend;
+  const auto program = CompileText(kSymbolic, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  Inbox<absl::Status> inbox;
+  const auto take = [&inbox](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration) { inbox.Put(sized.status()); };
+  Event begun, go;
+  CompilePool pool(1, 1);
+  ASSERT_TRUE(pool.Submit([&] {
+    begun.Set();
+    go.Wait();
+  }));
+  begun.Wait();
+  const std::vector<ConcreteType> unequal = {TypesOf(3)[0], TypesOf(4)[0]};
+  (*program)->CompileForSizes(unequal, &pool, take);
+  (*program)->CompileForSizes(TypesOf(5), &pool, take);
+  EXPECT_EQ(DetailOf(inbox.WaitFor(1)[0])->reason, "QUEUE_FULL");
+  go.Set();
+  const RefusalDetail detail = *DetailOf(inbox.WaitFor(2)[1]);
+  EXPECT_EQ(detail.reason, "SHAPE_MISMATCH");
+  EXPECT_EQ(detail.node, "picked");
+}
+
+// Who asked may have given up, and the cache may have dropped the program.
+TEST(PlannedBySize, AProgramLivesUntilItsSizesAreCompiled) {
+  HiddenMemoryBackend backend;
+  auto program = CompileText(kSymbolic, false, &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  Event go, done;
+  CompilePool pool(1, 10);
+  ASSERT_TRUE(pool.Submit([&go] { go.Wait(); }));
+  (*program)->CompileForSizes(TypesOf(5), &pool, [&done](const auto& sized, absl::Duration) {
+    EXPECT_TRUE(sized.ok()) << sized.status();
+    done.Set();
+  });
+  *program = nullptr;
+  go.Set();
+  done.Wait();
 }
 
 TEST(PlannedBySize, KnownSizesNeedNoSecondPlan) {
