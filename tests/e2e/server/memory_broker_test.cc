@@ -19,14 +19,11 @@
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
 #include "server/shared_memory/broker_client.h"
-#include "tests/e2e/server/broker_socket.h"
-#include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/shared_memory_fixture.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 TEST(RegionStoreTest, RegionsOfAllTenantsAreCounted) {
   server::RegionStore store({.regions = 2});
@@ -47,22 +44,12 @@ TEST(BrokerRefusalTest, TheServersOwnFaultIsNotTheClients) {
   EXPECT_EQ(server::KindOf(Refuse(Refusal::kRateLimited, "too often")), BrokerRefusal::kLimit);
 }
 
-class MemoryBrokerTest : public ::testing::Test {
+class MemoryBrokerTest : public SharedMemoryFixture {
  protected:
-  std::string path() const { return folder_.path() + "/m"; }
-  InProcessServer& Start(std::vector<std::string> settings = {}) {
-    settings.push_back("shared_memory.listen=unix:" + path());
-    server_ = std::make_unique<InProcessServer>(settings);
-    return *server_;
-  }
-  server::RegionStore::Stats Stats() { return server_->parts().regions->stats(); }
   bool NothingIsLeft() {
     return WaitFor([&] { return Stats().regions == 0 && Stats().bytes == 0; });
   }
   double Refused(const std::string& reason) { return server_->Metric("tensord_shared_memory_refusals_total", reason); }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<InProcessServer> server_;
 };
 
 TEST_F(MemoryBrokerTest, ARegionIsZeroedAndItsSizeIsSealed) {

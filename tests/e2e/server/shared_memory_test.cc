@@ -14,33 +14,14 @@
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/server/broker_socket.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/e2e/server/shared_memory_fixture.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr int64_t kMiB = int64_t{1} << 20;
-
-void AddShared(v1::ExecuteRequest* request, const BrokerSocket::Region& region, int64_t offset, v1::DType dtype,
-               const std::vector<int64_t>& shape, v1::MemoryOrder order = v1::MEMORY_ORDER_UNSPECIFIED) {
-  v1::SharedTensor* tensor = request->add_arguments()->mutable_shared();
-  tensor->set_dtype(dtype);
-  tensor->mutable_shape()->Assign(shape.begin(), shape.end());
-  tensor->set_order(order);
-  tensor->set_region(region.id());
-  tensor->set_offset(offset);
-}
-
-void WantIn(v1::ExecuteRequest* request, const BrokerSocket::Region& region, int64_t offset, int64_t byte_count) {
-  v1::SharedSpace* space = request->add_results()->mutable_shared();
-  space->set_region(region.id());
-  space->set_offset(offset);
-  space->set_byte_count(byte_count);
-}
 
 // x of that type and y = x[indices].
 v1::Graph GatherGraph() {
@@ -52,14 +33,8 @@ v1::Graph GatherGraph() {
     outputs { name: "y" value: "y" })");
 }
 
-class SharedMemoryTest : public ::testing::Test {
+class SharedMemoryTest : public SharedMemoryFixture {
  protected:
-  std::string path() const { return folder_.path() + "/m"; }
-  InProcessServer& Start(std::vector<std::string> settings = {}) {
-    settings.push_back("shared_memory.listen=unix:" + path());
-    server_ = std::make_unique<InProcessServer>(settings);
-    return *server_;
-  }
   // The reason of the refusal, or "OK".
   std::string Run(const v1::ExecuteRequest& request, v1::ExecuteResponse* response = nullptr) {
     v1::ExecuteResponse unused;
@@ -70,9 +45,6 @@ class SharedMemoryTest : public ::testing::Test {
     *request.mutable_graph() = DoubleGraph();
     return request;
   }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<InProcessServer> server_;
 };
 
 TEST_F(SharedMemoryTest, IsOffByDefault) {
@@ -307,13 +279,7 @@ TEST_F(SharedMemoryTest, WhatIsKeptIsNotWhatTheClientWritesTo) {
   std::fill_n(region.As<float>(), 4, 1.0f);
   AddShared(&request, region, 0, v1::DTYPE_F32, {4});
   Keep(&request, "x", v1::ResultOption::DELIVERY_BOTH);
-  *request.mutable_results(0)->mutable_shared() = [&] {
-    v1::SharedSpace space;
-    space.set_region(region.id());
-    space.set_offset(64);
-    space.set_byte_count(64);
-    return space;
-  }();
+  *request.mutable_results(0)->mutable_shared() = Space(region, 64, 64);
   ASSERT_EQ(session.Run(request), "OK");
   EXPECT_EQ(region.As<float>(64)[3], 1.0f);
   std::fill_n(region.As<float>(), 32, 9.0f);

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "clients/cpp/client.h"
@@ -15,8 +16,8 @@
 #include "engine/base/fingerprint.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/breaking_proxy.h"
-#include "tests/e2e/server/broker_socket.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/e2e/server/shared_memory_fixture.h"
 #include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/private_folder.h"
 #include "tests/unit/clients/fake_server.h"
@@ -28,21 +29,11 @@ using client::Client;
 using client::HostTensor;
 using Put = v1::PutTensorRequest;
 
-constexpr int64_t kMiB = int64_t{1} << 20;
-
 std::string RandomBytes(int64_t size) {
   std::mt19937_64 random(static_cast<uint64_t>(size));
   std::string bytes(static_cast<size_t>(size), '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
   return bytes;
-}
-
-v1::SharedSpace Space(const BrokerSocket::Region& region, int64_t offset, int64_t byte_count) {
-  v1::SharedSpace space;
-  space.set_region(region.id());
-  space.set_offset(offset);
-  space.set_byte_count(byte_count);
-  return space;
 }
 
 void Authorize(grpc::ClientContext* context, const std::string& token) {
@@ -55,12 +46,10 @@ struct Download {
   std::string bytes;  // of chunks
 };
 
-class SharedTransferTest : public ::testing::Test {
+class SharedTransferTest : public SharedMemoryFixture {
  protected:
-  std::string path() const { return folder_.path() + "/m"; }
   InProcessServer& Start(std::vector<std::string> settings = {}) {
-    settings.push_back("shared_memory.listen=unix:" + path());
-    server_ = std::make_unique<InProcessServer>(settings);
+    SharedMemoryFixture::Start(std::move(settings));
     session_ = *server_->parts().sessions->Open("default", absl::ZeroDuration());
     return *server_;
   }
@@ -113,8 +102,6 @@ class SharedTransferTest : public ::testing::Test {
   // What comes in chunks.
   std::string BytesOf(const std::string& handle) { return Get(GetRequest(handle)).bytes; }
 
-  TemporaryFolder folder_;
-  std::unique_ptr<InProcessServer> server_;
   server::SessionPtr session_;
 };
 
