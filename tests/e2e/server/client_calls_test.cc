@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/testlib/client_values.h"
 
 namespace tensord {
 namespace {
@@ -19,15 +19,6 @@ using client::HostTensor;
 using client::ResultPlan;
 using ::testing::Each;
 using ::testing::ElementsAre;
-
-HostTensor Floats(size_t count, float value) {
-  return *HostTensor::FromVector(std::vector<float>(count, value), {static_cast<int64_t>(count)});
-}
-
-std::string ReasonOf(const absl::Status& status) {
-  const auto detail = client::GetErrorDetail(status);
-  return detail.has_value() ? detail->reason : std::string(status.ToString());
-}
 
 // y = x + x and z = x * x on f32[n].
 v1::Graph TwoResults() {

@@ -1,7 +1,4 @@
 // Start, health, metrics and the orderly end.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/observe/metrics.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/raw_stream.h"
+#include "tests/testlib/tcp_client.h"
 
 namespace tensord {
 namespace {
@@ -248,26 +245,6 @@ TEST(ListenTest, OtherMachinesMustBeAllowed) {
   EXPECT_FALSE(Daemon::Check(ConfigOf({"listen=nonsense"})).ok());
 }
 
-// The body of an HTTP answer.
-std::string HttpGet(const std::string& address, const std::string& path) {
-  int port = 0;
-  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
-  EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
-  std::string answer;
-  char buffer[4096];
-  for (ssize_t count; (count = read(fd, buffer, sizeof(buffer))) > 0;)
-    answer.append(buffer, static_cast<size_t>(count));
-  close(fd);
-  return answer;
-}
-
 TEST(MetricsTest, PrometheusReadsThem) {
   InProcessServer server({"metrics=127.0.0.1:0"});
   v1::ExecuteResponse response;
@@ -277,7 +254,7 @@ TEST(MetricsTest, PrometheusReadsThem) {
   v1::CompileResponse compiled;
   EXPECT_FALSE(Compile(server.stub(), v1::CompileRequest(), &compiled).ok());
   server.WaitUntilIdle();
-  const std::string text = HttpGet(server.daemon().metrics_address(), "/metrics");
+  const std::string text = TcpClient(server.daemon().metrics_address()).Ask("GET /metrics HTTP/1.0\r\n\r\n");
   EXPECT_THAT(text, HasSubstr("200 OK"));
   for (const server::MetricInfo& info : server::AllMetrics()) {
     EXPECT_THAT(text, HasSubstr("# HELP " + std::string(info.name) + " ")) << "absent";

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "clients/cpp/client.h"
-#include "clients/cpp/error_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/testlib/client_values.h"
 
 namespace tensord {
 namespace {
@@ -30,15 +30,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
-
-HostTensor Floats(size_t count, float value) {
-  return *HostTensor::FromVector(std::vector<float>(count, value), {static_cast<int64_t>(count)});
-}
-
-std::string ReasonOf(const absl::Status& status) {
-  const auto detail = client::GetErrorDetail(status);
-  return detail.has_value() ? detail->reason : std::string(status.ToString());
-}
 
 // state + x, which is kept, and the sum of that, on f32[n].
 v1::Graph Step() {
