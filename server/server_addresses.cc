@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "server/lifecycle/default_socket.h"
 #include "server/lifecycle/same_place.h"
+#include "server/observe/metrics_endpoint.h"
 
 namespace tensord::server {
 namespace {
@@ -43,12 +44,8 @@ absl::StatusOr<std::optional<ListenAddress>> ParseAdmin(const std::string& text)
 
 absl::StatusOr<std::optional<ListenAddress>> ParseMetrics(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
-  // As MetricsEndpoint takes it, which has one host and one port.
-  if (!address.ok() || address->is_unix() || text.find_first_of(",+ ") != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("setting metrics is host:port, not \"", text, "\""));
-  }
-  return *std::move(address);
+  ASSIGN_OR_RETURN(MetricsEndpoint::Address address, MetricsEndpoint::ParseAddress(text));
+  return ListenAddress{.socket_path = "", .host = std::move(address.host), .port = address.port};
 }
 
 absl::StatusOr<std::optional<ListenAddress>> ParseSharedMemory(const std::string& text) {

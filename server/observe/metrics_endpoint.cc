@@ -28,14 +28,9 @@ bool IsHost(absl::string_view host) {
 }
 
 absl::StatusOr<TcpListener> ListenAt(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  const absl::string_view host = address.substr(0, colon);
-  int port = 0;
-  if (colon == absl::string_view::npos || !IsHost(host) || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("--metrics takes host:port, not \"", address, "\""));
-  }
-  absl::StatusOr<TcpListener> listener = TcpListener::Open(host == "localhost" ? "127.0.0.1" : host, port);
+  ASSIGN_OR_RETURN(const MetricsEndpoint::Address parsed, MetricsEndpoint::ParseAddress(address));
+  absl::StatusOr<TcpListener> listener =
+      TcpListener::Open(parsed.host == "localhost" ? "127.0.0.1" : parsed.host, parsed.port);
   if (listener.ok()) return listener;
   return absl::UnavailableError(absl::StrCat("cannot serve metrics at ", address, ": ", listener.status().message()));
 }
@@ -68,6 +63,17 @@ HttpResponse Answer(const HttpRequest& request, const Collectables& collectables
 }
 
 }  // namespace
+
+absl::StatusOr<MetricsEndpoint::Address> MetricsEndpoint::ParseAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  const absl::string_view host = text.substr(0, colon);
+  int port = 0;
+  if (colon == absl::string_view::npos || !IsHost(host) || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("setting metrics is host:port, not \"", text, "\""));
+  }
+  return Address{.host = std::string(host), .port = port};
+}
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {

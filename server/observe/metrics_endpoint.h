@@ -16,8 +16,14 @@ namespace tensord::server {
 // Serves /metrics over HTTP from a thread of its own, as long as it lives. Thread-safe.
 class MetricsEndpoint {
  public:
-  // `address` is host:port, port 0 for a free one. INVALID_ARGUMENT where it is no such address, UNAVAILABLE where it
-  // is taken. A collectable may go before the endpoint does.
+  struct Address {
+    std::string host;  // an IPv6 address is in brackets
+    int port = 0;      // 0: a free one
+  };
+  // INVALID_ARGUMENT for what is not one host and one port, host:port.
+  static absl::StatusOr<Address> ParseAddress(absl::string_view text);
+
+  // What ParseAddress refuses; UNAVAILABLE where the address is taken. A collectable may go before the endpoint does.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
 
