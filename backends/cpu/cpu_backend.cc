@@ -234,7 +234,8 @@ class CpuBackend final : public Backend {
 
   absl::string_view kind() const override { return "cpu"; }
   DeviceDescription Describe() const override {
-    return {.model = model_, .memory_bytes = memory_bytes_, .computes_on_caller = true};
+    return {
+        .model = model_, .memory_bytes = memory_bytes_, .computes_on_caller = true, .computes_in_host_memory = true};
   }
 
   MemoryStats Memory() const override { return memory_->stats(); }

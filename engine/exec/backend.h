@@ -89,6 +89,8 @@ struct DeviceDescription {
   int64_t memory_bytes = 0;
   // A session computes on the thread that calls it, and never waits for anything else.
   bool computes_on_caller = false;
+  // Its buffers are memory of the host: a session reads and writes what anybody else has there as well.
+  bool computes_in_host_memory = false;
 };
 
 // What drives one device: says what it can run, prepares sessions, owns the device's memory. Thread-safe. Never moves

@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(bound->Prepare());
-  ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}));
+  ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
@@ -155,40 +155,56 @@ absl::Status BoundProgram::Prepare() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::MakePlan(absl::Span<const bool> donated) const {
+absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::MakePlan(absl::Span<const bool> donated,
+                                                                         absl::Span<const bool> destinations) const {
   ASSIGN_OR_RETURN(BufferPlan plan, PlanBuffers({.program = program_,
                                                  .slot_types = slot_types_,
                                                  .views = views_,
                                                  .micro_programs = micro_programs_,
                                                  .scratch_bytes = scratch_bytes_,
                                                  .chains = chains_,
-                                                 .donated = donated}));
+                                                 .donated = donated,
+                                                 .destinations = destinations}));
   return std::make_shared<const BufferPlan>(std::move(plan));
 }
 
-absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Span<const bool> donated) const {
-  if (!program_.knows_last_uses || std::find(donated.begin(), donated.end(), true) == donated.end()) return plan_;
+absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Span<const bool> donated,
+                                                                        absl::Span<const bool> destinations) const {
+  const auto has_any = [](absl::Span<const bool> flags) {
+    return std::find(flags.begin(), flags.end(), true) != flags.end();
+  };
+  if (!program_.knows_last_uses || !has_any(donated)) donated = {};
+  if (!has_any(destinations)) destinations = {};
+  if (donated.empty() && destinations.empty()) return plan_;
   {
     MutexLock lock(&mutex_);
-    for (size_t i = donation_plans_.size(); i-- > 0;) {
-      if (absl::MakeConstSpan(donation_plans_[i].donated) != donated) continue;
-      std::rotate(donation_plans_.begin() + static_cast<ptrdiff_t>(i),
-                  donation_plans_.begin() + static_cast<ptrdiff_t>(i) + 1, donation_plans_.end());
-      return donation_plans_.back().plan;
+    for (size_t i = other_plans_.size(); i-- > 0;) {
+      if (absl::MakeConstSpan(other_plans_[i].donated) != donated) continue;
+      if (absl::MakeConstSpan(other_plans_[i].destinations) != destinations) continue;
+      std::rotate(other_plans_.begin() + static_cast<ptrdiff_t>(i),
+                  other_plans_.begin() + static_cast<ptrdiff_t>(i) + 1, other_plans_.end());
+      return other_plans_.back().plan;
     }
   }
   // Two threads may make one plan, and either serves.
-  ASSIGN_OR_RETURN(std::shared_ptr<const BufferPlan> plan, MakePlan(donated));
+  ASSIGN_OR_RETURN(std::shared_ptr<const BufferPlan> plan, MakePlan(donated, destinations));
+  // Temporaries that lie in a result's memory until it is there need some of their own beside a destination.
+  if (plan->peak_bytes > plan_->peak_bytes && !destinations.empty()) {
+    ASSIGN_OR_RETURN(plan, PlanFor(donated));
+  }
   MutexLock lock(&mutex_);
-  if (donation_plans_.size() == kMaxDonationPlans) donation_plans_.erase(donation_plans_.begin());
-  donation_plans_.push_back({.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()), .plan = plan});
+  if (other_plans_.size() == kMaxOtherPlans) other_plans_.erase(other_plans_.begin());
+  other_plans_.push_back({.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()),
+                          .destinations = absl::InlinedVector<bool, 4>(destinations.begin(), destinations.end()),
+                          .plan = plan});
   return plan;
 }
 
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                         absl::Span<SegmentTime> times, const BufferPlan* plan) const {
-  ASSIGN_OR_RETURN(const RunMemory memory,
-                   RunMemory::Allocate(plan == nullptr ? *plan_ : *plan, backend_, arguments, constants_));
+                                                         absl::Span<SegmentTime> times, const BufferPlan* plan,
+                                                         absl::Span<const BufferPtr> destinations) const {
+  ASSIGN_OR_RETURN(const RunMemory memory, RunMemory::Allocate(plan == nullptr ? *plan_ : *plan, backend_, arguments,
+                                                               constants_, destinations));
   RETURN_IF_ERROR(RunSessions(memory, check, times));
   return memory.Results();
 }

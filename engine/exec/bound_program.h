@@ -28,8 +28,8 @@ absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<con
 // made. Immutable but for plans that are made later, so thread-safe. The program and the backend must outlive it.
 class BoundProgram {
  public:
-  // Plans for donated arguments that are kept, those that were used last.
-  static constexpr size_t kMaxDonationPlans = 4;
+  // Plans for donated arguments and destinations that are kept, those that were used last.
+  static constexpr size_t kMaxOtherPlans = 4;
 
   // Refuses guards that do not hold, sizes that are negative or overflow, and what the backend cannot prepare; a
   // refusal names the node.
@@ -37,10 +37,13 @@ class BoundProgram {
                                                               const SizeBinding& binding);
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
-  // Of a run that writes over no argument.
+  // Of a run that writes over no argument, and makes the memory of its results.
   const BufferPlan& plan() const { return *plan_; }
-  // Of a run that may write over some: `donated` says which, by argument; empty: none. Made on first use.
-  absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated) const;
+  // Of a run that may write over some: `donated` says which, by argument; empty: none. `destinations`: for which
+  // outputs there is memory; it is used where that is harmless and takes no more of the device than plan(). Made on
+  // first use.
+  absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated,
+                                                            absl::Span<const bool> destinations = {}) const;
   // Device memory of one run beyond its arguments and results.
   int64_t temporary_bytes() const { return plan_->arena_bytes + workspace_bytes_; }
   // Of arguments, results, temporaries and what kernels need besides, together, by this plan.
@@ -67,16 +70,18 @@ class BoundProgram {
   // output, and share memory with each other, with arguments and with the program's constants where they are parts of
   // them. Ends early with what `check` refuses. `times` is empty, or has an entry a segment that is written. `plan` is
   // one of PlanFor, or null for plan(); the buffers of arguments that are donated must be writable, nobody else may
-  // read them any more, and no two may be the same memory.
+  // read them any more, and no two may be the same memory. `destinations` has a buffer, writable, of the output's size
+  // and aligned to kBufferAlignment, for each output for which the plan was to have one.
   absl::StatusOr<std::vector<BufferPtr>> Run(absl::Span<const BufferPtr> arguments, const RunCheck& check = nullptr,
-                                             absl::Span<SegmentTime> times = {},
-                                             const BufferPlan* plan = nullptr) const;
+                                             absl::Span<SegmentTime> times = {}, const BufferPlan* plan = nullptr,
+                                             absl::Span<const BufferPtr> destinations = {}) const;
 
  private:
   BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
 
   absl::Status Prepare();
-  absl::StatusOr<std::shared_ptr<const BufferPlan>> MakePlan(absl::Span<const bool> donated) const;
+  absl::StatusOr<std::shared_ptr<const BufferPlan>> MakePlan(absl::Span<const bool> donated,
+                                                             absl::Span<const bool> destinations) const;
   absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;
 
   const ExecProgram& program_;
@@ -92,12 +97,13 @@ class BoundProgram {
   std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;
 
-  struct DonationPlan {
+  struct OtherPlan {
     absl::InlinedVector<bool, 16> donated;
+    absl::InlinedVector<bool, 4> destinations;
     std::shared_ptr<const BufferPlan> plan;
   };
   mutable Mutex mutex_;
-  mutable std::vector<DonationPlan> donation_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
+  mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
 };
 
 }  // namespace tensord

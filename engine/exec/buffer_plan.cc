@@ -10,6 +10,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/exec/block_placement.h"
+#include "engine/exec/changing_memory.h"
 #include "engine/exec/overwrites.h"
 #include "engine/exec/sessions.h"
 
@@ -47,6 +48,7 @@ class Planner {
         moments_(request.program.instructions.size()),
         is_chained_(request.program.instructions.size()),
         is_unplaced_(request.slot_types.size()),
+        destination_of_(request.slot_types.size(), -1),
         places_(request.slot_types.size()) {
     std::iota(moments_.begin(), moments_.end(), 0);
     if (request.chains.empty()) return;
@@ -64,6 +66,7 @@ class Planner {
   // Nothing where a sum overflows.
   std::optional<BufferPlan> Plan() {
     AddLeaves();
+    FindDestinations();
     for (int32_t i = 0; i < end_; ++i) {
       if (request_.views[At(i)].has_value()) {
         ShareView(i, program_.instructions[At(i)]);
@@ -126,6 +129,29 @@ class Planner {
     }
   }
 
+  // Of the values whose memory is all of one output's, and of no other's.
+  void FindDestinations() {
+    if (request_.destinations.empty()) return;
+    std::vector<Slot> whole(places_.size(), -1);  // by slot: what an instruction computed, whose memory it is in
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const ExecInstruction& instruction = program_.instructions[i];
+      for (Slot slot : instruction.results) {
+        whole[At(slot)] = request_.views[i].has_value() ? whole[At(instruction.operands[0])] : slot;
+      }
+    }
+    std::vector<int32_t> num_outputs(places_.size());
+    for (const ProgramOutput& output : program_.outputs) {
+      if (whole[At(output.slot)] >= 0) ++num_outputs[At(whole[At(output.slot)])];
+    }
+    const std::vector<bool> may_change = ResultsThatMayChange(program_);
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      const Slot slot = whole[At(program_.outputs[i].slot)];
+      if (!request_.destinations[i] || slot < 0 || num_outputs[At(slot)] > 1 || !may_change[At(slot)]) continue;
+      const int64_t bytes = BytesOf(program_.outputs[i].slot);
+      if (bytes > 0 && bytes == BytesOf(slot)) destination_of_[At(slot)] = static_cast<int32_t>(i);
+    }
+  }
+
   void ShareView(int32_t i, const ExecInstruction& instruction) {
     const Place& whole = places_[At(instruction.operands[0])];
     const Slot result = instruction.results[0];
@@ -139,8 +165,9 @@ class Planner {
     const OverwritePairs allowed = MayOverwrite(instruction, micro);
     OverwritePairs pairs;
     if (!is_chained_[At(i)]) {
-      std::copy_if(allowed.begin(), allowed.end(), std::back_inserter(pairs),
-                   [&](const auto& pair) { return IsFree(i, instruction, allowed, pair); });
+      std::copy_if(allowed.begin(), allowed.end(), std::back_inserter(pairs), [&](const auto& pair) {
+        return destination_of_[At(instruction.results[At(pair.first)])] < 0 && IsFree(i, instruction, allowed, pair);
+      });
     }
     while (!pairs.empty()) {
       const auto [result, operand] = NextOverwrite(instruction, pairs);
@@ -157,7 +184,10 @@ class Planner {
     }
     for (Slot slot : instruction.results) {
       if (places_[At(slot)].storage >= 0 || is_unplaced_[At(slot)]) continue;
-      NewStorage(slot, {.home = {SlotHome::Kind::kArena}, .birth = moments_[At(i)], .may_change = true});
+      const int32_t destination = destination_of_[At(slot)];
+      const SlotHome home =
+          destination >= 0 ? SlotHome{SlotHome::Kind::kDestination, destination} : SlotHome{SlotHome::Kind::kArena};
+      NewStorage(slot, {.home = home, .birth = moments_[At(i)], .may_change = true});
     }
   }
 
@@ -303,6 +333,7 @@ class Planner {
   std::vector<int32_t> moments_;           // by instruction: its index, or that of the last one of its chain
   std::vector<bool> is_chained_;           // by instruction
   std::vector<bool> is_unplaced_;          // by slot
+  std::vector<int32_t> destination_of_;    // by slot: the output in whose destination it lies; -1: in none
   std::vector<Place> places_;              // by slot
   std::vector<Storage> storages_;          // the arguments' first
   std::vector<int32_t> taken_from_;        // by argument: since when an output lies there that is not in place
@@ -333,6 +364,9 @@ std::string ToString(const SlotHome& home) {
       break;
     case SlotHome::Kind::kResult:
       owner = "result";
+      break;
+    case SlotHome::Kind::kDestination:
+      owner = "destination";
       break;
   }
   std::string text = absl::StrCat(owner, " ", home.index);

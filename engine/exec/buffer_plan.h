@@ -19,9 +19,9 @@ namespace tensord {
 
 // Where a slot lives in one run.
 struct SlotHome {
-  enum class Kind : uint8_t { kNone, kArena, kArgument, kConstant, kResult };
+  enum class Kind : uint8_t { kNone, kArena, kArgument, kConstant, kResult, kDestination };
   Kind kind = Kind::kNone;  // kNone: nothing reads or writes the slot
-  int32_t index = 0;        // of the argument, the constant or the buffer that is made for results
+  int32_t index = 0;        // of the argument, the constant, the buffer that is made for results or the output
   int64_t offset = 0;       // in bytes, into that memory
   friend bool operator==(const SlotHome&, const SlotHome&) = default;
 };
@@ -38,7 +38,7 @@ struct BufferPlan {
   std::vector<int64_t> result_bytes;   // of the buffers that are made for results
   std::vector<SlotHome> scratch;       // by segment, kNone where it needs none; empty where none does
   int64_t arena_bytes = 0;
-  int64_t peak_bytes = 0;  // of arguments, results, temporaries and scratch together
+  int64_t peak_bytes = 0;  // of arguments, results, temporaries and scratch together, but for what has a destination
 };
 
 struct BufferPlanRequest {
@@ -49,6 +49,8 @@ struct BufferPlanRequest {
   absl::Span<const int64_t> scratch_bytes;                               // by segment; empty: none
   absl::Span<const SegmentChain> chains;                                 // by position of segments
   absl::Span<const bool> donated;  // by argument: the run may write over it; empty: none
+  // By output: there is memory of the caller's for it, which others may read and write meanwhile; empty: for none.
+  absl::Span<const bool> destinations;
 };
 
 // Plans the memory of a program whose sizes are known. A slot's memory is free from its last use on: for the results
@@ -58,10 +60,12 @@ struct BufferPlanRequest {
 // a temporary that lives in its segment alone; where its home is an argument, which may be aligned to less, it has room
 // to be aligned there.
 // What the segments of a chain read and write lives until all of them are through, and nothing is overwritten there.
-// SHAPE_OVERFLOW where the sum would not fit into 64 bits.
+// An output lies in its destination where that is harmless (ResultsThatMayChange) and no other output shares its
+// memory: nothing else is there at any time, and no argument is used up for it. SHAPE_OVERFLOW where the sum would not
+// fit into 64 bits.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 
-// "argument 0", "result 1 at 128", "temporary at 64"; "nowhere".
+// "argument 0", "result 1 at 128", "temporary at 64", "destination 2"; "nowhere".
 std::string ToString(const SlotHome& home);
 std::string ToString(const BufferPlan& plan);
 

@@ -19,11 +19,13 @@ void* AlignUp(char* address) {
 
 absl::StatusOr<RunMemory> RunMemory::Allocate(const BufferPlan& plan, Backend* backend,
                                               absl::Span<const BufferPtr> arguments,
-                                              absl::Span<const BufferPtr> constants) {
+                                              absl::Span<const BufferPtr> constants,
+                                              absl::Span<const BufferPtr> destinations) {
   RunMemory memory;
   memory.plan_ = &plan;
   memory.arguments_ = arguments;
   memory.constants_ = constants;
+  memory.destinations_ = destinations;
   memory.results_.reserve(plan.result_bytes.size());
   for (int64_t bytes : plan.result_bytes) {
     ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, backend->Allocate(bytes));
@@ -56,6 +58,8 @@ const BufferPtr& RunMemory::Owner(const SlotHome& home) const {
       return constants_[index];
     case SlotHome::Kind::kResult:
       return results_[index];
+    case SlotHome::Kind::kDestination:
+      return destinations_[index];
     case SlotHome::Kind::kNone:
     case SlotHome::Kind::kArena:
       break;

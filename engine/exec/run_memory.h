@@ -17,10 +17,11 @@ namespace tensord {
 // run's thread; what it allocated goes with it, but for the results.
 class RunMemory {
  public:
-  // Refused where the backend has no memory. The plan, the arguments and the constants must outlive it.
+  // Refused where the backend has no memory. The plan and what the spans hold must outlive it.
   static absl::StatusOr<RunMemory> Allocate(const BufferPlan& plan, Backend* backend,
                                             absl::Span<const BufferPtr> arguments,
-                                            absl::Span<const BufferPtr> constants);
+                                            absl::Span<const BufferPtr> constants,
+                                            absl::Span<const BufferPtr> destinations = {});
 
   absl::Span<void* const> slots() const { return slots_; }
   // By segment: null where it needs none; empty where none does.
@@ -35,6 +36,7 @@ class RunMemory {
   const BufferPlan* plan_ = nullptr;
   absl::Span<const BufferPtr> arguments_;
   absl::Span<const BufferPtr> constants_;
+  absl::Span<const BufferPtr> destinations_;  // by output; empty: the plan has none
   absl::InlinedVector<BufferPtr, 2> results_;
   BufferPtr arena_;
   absl::InlinedVector<void*, 64> slots_;

@@ -55,6 +55,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       backend_(backend),
       binding_options_(bindings),
       compile_sized_(std::move(compile_sized)),
+      takes_destinations_(backend->Describe().computes_in_host_memory),
       run_count_(std::make_shared<std::atomic<int64_t>>(0)),
       bindings_(binding_options_, SizedKind::kBinding),
       programs_for_sizes_(binding_options_, SizedKind::kProgram, &BytesOf),
@@ -158,21 +159,27 @@ void CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments, 
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                    RunTimes* times, absl::Span<const bool> donated) const {
+                                                    RunTimes* times, absl::Span<const bool> donated,
+                                                    absl::Span<const BufferPtr> destinations) const {
   if (is_compiled_for_sizes()) {
     ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types, check));
     const size_t earlier = times == nullptr ? 0 : times->parts.size();
-    absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated);
+    absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated, destinations);
     for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
     return results;
   }
   run_count_->fetch_add(1, std::memory_order_relaxed);
   if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types, check));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
+  absl::InlinedVector<bool, 4> fits(destinations.empty() ? 0 : program_.outputs.size());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    const ConcreteType& type = bound->slot_types()[static_cast<size_t>(program_.outputs[i].slot)];
+    fits[i] = destinations[i] != nullptr && type.num_bytes() <= destinations[i]->size_bytes();
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, fits));
   ProgramResults results{.peak_bytes = bound->peak_bytes(*plan)};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
-  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get()));
+  ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get(), destinations));
   if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured), .owner = nullptr});
   results.types.reserve(program_.outputs.size());
   for (const ProgramOutput& output : program_.outputs) {

@@ -56,10 +56,13 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
   // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
-  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers.
+  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `destinations`: by output, memory
+  // into which it may be computed, as BoundProgram::Run has it; null, and for those beyond: none. A result is there
+  // where its buffer has that address. None is where one is too small, or the run decides sizes.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
-                                     absl::Span<const bool> donated = {}) const;
+                                     absl::Span<const bool> donated = {},
+                                     absl::Span<const BufferPtr> destinations = {}) const;
 
   // The binding of a program whose sizes the arguments decide. Where another makes it, ends early with what `check`
   // refuses.
@@ -93,6 +96,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
   // that handing it to another thread would cost several times the run.
   bool is_tiny() const { return is_tiny_; }
+  // Whether its results may have destinations: the device computes in memory of the host.
+  bool takes_destinations() const { return takes_destinations_; }
   // Whether sizes decide which instructions are run, not only how.
   bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
   // Runs that were begun, of programs for its sizes too.
@@ -126,6 +131,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   Backend* const backend_;
   const BindingOptions binding_options_;
   const CompileSized compile_sized_;
+  const bool takes_destinations_;
   bool is_tiny_ = false;                                // constant after Create
   int64_t own_bytes_ = 0;                               // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create

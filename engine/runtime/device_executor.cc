@@ -359,6 +359,7 @@ void DeviceExecutor::WorkLoop() {
     Finish(*run, outcome.ok(), used);
     if (run->request.cancel != nullptr) run->request.cancel->Forget(run->listener);
     run->request.arguments.clear();  // whoever is told may have use for their memory
+    run->request.destinations.clear();
     run->request.done(std::move(outcome));
   }
 }

@@ -37,11 +37,21 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
     arguments.push_back(std::move(buffer));
     donated.push_back(argument.donated);
   }
+  std::vector<BufferPtr> destinations;
+  if (program.takes_destinations()) {
+    for (const HostSpace& space : request.destinations) {
+      destinations.push_back(space.bytes == nullptr
+                                 ? nullptr
+                                 : std::make_shared<const Buffer>(space.bytes.get(), space.size_bytes,
+                                                                  [owner = space.bytes](void*, int64_t) {}));
+    }
+  }
   RunTimes times;
   const bool is_sampled = request.segment_times != nullptr && request.segment_times->TimesThisRun();
-  ASSIGN_OR_RETURN(ProgramResults results, program.Run(
-                                               types, arguments, [&request] { return CheckWanted(request); },
-                                               request.profile || is_sampled ? &times : nullptr, donated));
+  ASSIGN_OR_RETURN(ProgramResults results,
+                   program.Run(
+                       types, arguments, [&request] { return CheckWanted(request); },
+                       request.profile || is_sampled ? &times : nullptr, donated, destinations));
 
   if (is_sampled) request.segment_times->Add(program.device(), times);
 

@@ -26,6 +26,13 @@ struct HostTensor {
   bool sole = false;  // of a result: nobody else has the memory that the bytes lie in
 };
 
+// Memory of the host into which a result may be computed, aligned to kBufferAlignment. Others may read and write there
+// meanwhile, which spoils that result and those of the same run that follow from it, and nothing else.
+struct HostSpace {
+  std::shared_ptr<void> bytes;  // null: there is none
+  int64_t size_bytes = 0;
+};
+
 struct RunOutcome {
   std::vector<HostTensor> results;  // in the order of the outputs
   absl::Duration queue_time;
@@ -37,6 +44,9 @@ struct RunOutcome {
 struct RunRequest {
   CompiledProgramPtr program;
   std::vector<HostTensor> arguments;
+  // By output, none overlapping another or an argument; those beyond have none. A result whose bytes are not there is
+  // to be copied: it is an argument or another output, or its device, its size or its kernel do not allow it.
+  std::vector<HostSpace> destinations;
   absl::Time deadline = absl::InfiniteFuture();
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;

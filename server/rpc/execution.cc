@@ -170,6 +170,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
                                                     request_->parts(), request_->caller().tenant, &copies_));
+    run.destinations = shared_.Destinations(message, run.arguments);
     if (claim_.session() != nullptr) {
       RETURN_IF_ERROR(kept_.Charge(*program_, run.arguments, claim_, absl::MakeConstSpan(writable_)));
       run.resident_bytes += kept_.charged_bytes();
@@ -229,6 +230,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (run.program->is_tiny()) {
       absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
       run.arguments.clear();
+      run.destinations.clear();
       return Respond(std::move(outcome));
     }
     const absl::Status submitted = Submit(std::move(run));

@@ -21,7 +21,12 @@ class SharedResults {
   static absl::StatusOr<SharedResults> Find(const v1::ExecuteRequest& request, const RegionStore* regions,
                                             const std::string& tenant);
 
-  // Copies the results that are to be sent and fit there. By result: whether it is there now; empty: none is.
+  // Where a run with these arguments may compute results, as RunRequest has it: not those that are kept as well, which
+  // the client could change ever after, nor into places that overlap others or an argument.
+  std::vector<HostSpace> Destinations(const v1::ExecuteRequest& request, absl::Span<const HostTensor> arguments) const;
+
+  // Copies the results that are to be sent and fit there, but for those that are there already. By result: whether it
+  // is there now; empty: none is.
   std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for) const;
 
  private:

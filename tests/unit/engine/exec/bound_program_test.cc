@@ -471,6 +471,71 @@ TEST(BoundProgram, AnOptimizerStepOnDonatedArgumentsNeedsNoNewMemory) {
   for (const BufferPtr& result : *results) EXPECT_THAT(arguments, testing::Contains(result->address()));
 }
 
+// Buffers for the outputs that the mask has, and null for the others.
+std::vector<BufferPtr> DestinationsOf(Backend* backend, const BoundProgram& bound, const ExecProgram& program,
+                                      absl::Span<const bool> mask) {
+  std::vector<BufferPtr> buffers;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    const size_t slot = static_cast<size_t>(program.outputs[i].slot);
+    buffers.push_back(mask[i] ? *backend->Allocate(bound.slot_types()[slot].num_bytes()) : nullptr);
+  }
+  return buffers;
+}
+
+// The results are the same wherever they are to go, also where arguments could be used up for them.
+TEST(BoundProgram, ResultsAreComputedIntoTheirDestinations) {
+  for (const Graph& graph : {AdamWGraph(64), SoftmaxGraph(8, 3), KvCacheStepGraph(4, 8, 2)}) {
+    SCOPED_TRACE(graph.name());
+    HiddenMemoryBackend backend;
+    const CompiledProgramPtr program = CompileGraph(graph, &backend);
+    const std::vector<ConcreteType> types = ArgumentTypes(*program);
+    const std::vector<Literal> literals = Arguments(types);
+    const auto bound = program->Bind(types);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const auto elsewhere = (*bound)->Run(Import(&backend, literals));
+    ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+    size_t there = 0;
+    for (uint32_t mask = 0; mask < 1u << elsewhere->size(); ++mask) {
+      absl::InlinedVector<bool, 4> wanted;
+      for (size_t i = 0; i < elsewhere->size(); ++i) wanted.push_back((mask >> i & 1) != 0);
+      for (const bool donates : {false, true}) {
+        const auto plan = (*bound)->PlanFor(absl::InlinedVector<bool, 16>(types.size(), donates), wanted);
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        const std::vector<BufferPtr> destinations =
+            DestinationsOf(&backend, **bound, program->program(), absl::MakeConstSpan(wanted));
+        const auto results = (*bound)->Run(Import(&backend, literals), nullptr, {}, plan->get(), destinations);
+        ASSERT_TRUE(results.ok()) << results.status();
+        for (size_t i = 0; i < results->size(); ++i) {
+          EXPECT_EQ(BytesOf(&backend, (*results)[i]), BytesOf(&backend, (*elsewhere)[i])) << i << " of mask " << mask;
+          there += wanted[i] && (*results)[i]->address() == destinations[i]->address() ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(there, 0u);
+  }
+}
+
+TEST(BoundProgram, ADestinationIsLeftAloneWhereItWouldTakeMoreOfTheDevice) {
+  HiddenMemoryBackend backend;
+  // The temporaries are larger than the result's memory allows when all of it is the caller's: %a and %b lie in it.
+  const CompiledProgramPtr program = CompileText(R"(graph "g" {
+    %x = input : f32[64]
+    %z = constant() {value = f32[] [0]}
+    %a = reverse(%x) {dimensions = [0]}
+    %b = pad(%a, %z) {edge_padding_low = [0], edge_padding_high = [64]}
+    %c = reverse(%b) {dimensions = [0]}
+    %y = pad(%c, %z) {edge_padding_low = [0], edge_padding_high = [64]}
+    output "y" = %y
+  })",
+                                                 &backend);
+  ASSERT_NE(program, nullptr);
+  const auto bound = program->Bind({{.dtype = DType::kF32, .shape = {64}}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const auto plan = (*bound)->PlanFor({}, {true});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LE((*plan)->peak_bytes, (*bound)->plan().peak_bytes);
+}
+
 TEST(BoundProgram, PlansForDonationsAreKeptWhileTheyAreUsed) {
   HiddenMemoryBackend backend;
   const CompiledProgramPtr program = CompileGraph(AdamWGraph(64), &backend);
@@ -488,6 +553,14 @@ TEST(BoundProgram, PlansForDonationsAreKeptWhileTheyAreUsed) {
     EXPECT_EQ(plan(0), often);
   }
   EXPECT_NE(plan(1), once);
+  const std::vector<std::shared_ptr<const BufferPlan>> plans = {
+      *(*bound)->PlanFor({}, {true, false, false}), *(*bound)->PlanFor({}, {false, true, false}),
+      *(*bound)->PlanFor({false, true, false, false, false}, {false, true, false})};
+  EXPECT_NE(plans[0], plans[1]);
+  EXPECT_NE(plans[1], plans[2]);
+  EXPECT_EQ(*(*bound)->PlanFor({}, {true, false, false}), plans[0]);
+  EXPECT_EQ(*(*bound)->PlanFor({}, {false, true, false}), plans[1]);
+  EXPECT_EQ((*bound)->PlanFor({}, {false, false, false})->get(), &(*bound)->plan());
 }
 
 TEST(BoundProgram, WithoutLastUsesNothingIsReused) {

@@ -75,14 +75,17 @@ Bound BindTo(const CompiledProgram& program, int64_t symbol) {
   return made;
 }
 
+// `has_destinations`: for each output there is one.
 absl::StatusOr<BufferPlan> PlanOf(const Bound& bound, const Donated& donated = {},
-                                  absl::Span<const int64_t> scratch_bytes = {}) {
+                                  absl::Span<const int64_t> scratch_bytes = {}, bool has_destinations = false) {
+  const Donated destinations(has_destinations ? bound.program.outputs.size() : 0, true);
   return PlanBuffers({.program = bound.program,
                       .slot_types = bound.types,
                       .views = bound.views,
                       .micro_programs = {},
                       .scratch_bytes = scratch_bytes,
-                      .donated = donated});
+                      .donated = donated,
+                      .destinations = destinations});
 }
 
 // What kernels might ask for, by segment: most of them nothing.
@@ -94,7 +97,8 @@ std::vector<int64_t> SomeScratch(const Bound& bound) {
 }
 
 // Runs a program on bytes that remember which slot wrote them. What an instruction or an output reads must be what was
-// written for it, so memory that two live values share shows. Scratch is written to before its segment and after.
+// written for it, so memory that two live values share shows. Scratch is written to before its segment and after. In a
+// destination lies its output from the first byte on, and nothing else ever does.
 class PlanSimulation {
  public:
   PlanSimulation(const Bound& bound, const Donated& donated, absl::Span<const int64_t> scratch_bytes,
@@ -169,6 +173,10 @@ class PlanSimulation {
       SpaceOf({SlotHome::Kind::kResult, static_cast<int32_t>(i)})
           .resize(static_cast<size_t>(plan_.result_bytes[i]), -1);
     }
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      SpaceOf({SlotHome::Kind::kDestination, static_cast<int32_t>(i)})
+          .resize(static_cast<size_t>(BytesOf(program_.outputs[i].slot)), -1);
+    }
     const auto leaf = [this](Slot slot, SlotHome::Kind kind, size_t position) {
       if (HomeOf(slot) != SlotHome{kind, static_cast<int32_t>(position)}) {
         Fail(absl::StrCat("the home of leaf %", slot, " is not its own"));
@@ -183,7 +191,7 @@ class PlanSimulation {
     if (plan_.scratch.size() != scratch_bytes_.size()) Fail("the scratch is not of every segment");
   }
 
-  bool MayWriteTo(const SlotHome& home) const {
+  bool MayHoldScratch(const SlotHome& home) const {
     return home.kind == SlotHome::Kind::kArena || home.kind == SlotHome::Kind::kResult ||
            (home.kind == SlotHome::Kind::kArgument && !donated_.empty() && donated_[static_cast<size_t>(home.index)]);
   }
@@ -194,7 +202,7 @@ class PlanSimulation {
     int64_t bytes = scratch_bytes_[segment];
     if (bytes == 0 && home.kind != SlotHome::Kind::kNone) return Fail("has scratch and needs none");
     if (bytes == 0) return;
-    if (!MayWriteTo(home)) return Fail("scratch is nowhere, or a leaf");
+    if (!MayHoldScratch(home)) return Fail("scratch is nowhere, a leaf or a destination");
     if (home.offset % kBufferAlignment != 0) return Fail("scratch is not aligned");
     if (home.kind == SlotHome::Kind::kArgument) bytes += kBufferAlignment - 1;  // to be aligned in there
     std::vector<int32_t>& space = SpaceOf(home);
@@ -253,7 +261,12 @@ class PlanSimulation {
 
   void Write(const ExecInstruction& instruction, Slot result) {
     const SlotHome& home = HomeOf(result);
-    if (!MayWriteTo(home)) return Fail("writes to a leaf");
+    const bool has_destination = home.kind == SlotHome::Kind::kDestination;
+    if (!has_destination && !MayHoldScratch(home)) return Fail("writes to a leaf");
+    if (has_destination &&
+        (home.offset != 0 || BytesOf(result) != static_cast<int64_t>(SpaceOf(home).size()) || SpaceOf(home)[0] != -1)) {
+      return Fail("a destination holds something else, too");
+    }
     if (home.offset % kBufferAlignment != 0) return Fail("a result is not aligned");
     owner_[result] = result;
     const OverwritePairs pairs = MayOverwrite(instruction, nullptr);
@@ -271,7 +284,8 @@ class PlanSimulation {
     std::vector<int32_t>& space = SpaceOf(home);
     if (end > static_cast<int64_t>(space.size())) return Fail("the result does not fit");
     std::fill(space.begin() + begin, space.begin() + end, result);
-    if (owner_[result] < static_cast<Slot>(program_.inputs.size())) return;  // in an argument's memory
+    if (has_destination || owner_[result] < static_cast<Slot>(program_.inputs.size()))
+      return;  // in the caller's memory
     const int64_t bytes = std::max(Aligned(end - begin), kBufferAlignment);
     lives_.try_emplace(owner_[result], Life{.bytes = bytes, .birth = now_}).first->second.death = now_;
   }
@@ -293,10 +307,11 @@ class PlanSimulation {
 };
 
 // Arena and results over the largest live set; 1 where there is neither.
-double CheckedRatio(const CompiledProgram& program, int64_t symbol, const Donated& donated = {}) {
+double CheckedRatio(const CompiledProgram& program, int64_t symbol, const Donated& donated = {},
+                    bool has_destinations = false) {
   const Bound bound = BindTo(program, symbol);
   const std::vector<int64_t> scratch = SomeScratch(bound);
-  const auto plan = PlanOf(bound, donated, scratch);
+  const auto plan = PlanOf(bound, donated, scratch, has_destinations);
   if (!plan.ok()) {
     ADD_FAILURE() << plan.status();
     return 1;
@@ -331,6 +346,8 @@ TEST(BufferPlan, NoLiveValueIsOverwritten) {
     Donated donated;
     for (size_t k = 0; k < program->program().inputs.size(); ++k) donated.push_back(random() % 2 == 0);
     CheckedRatio(*program, symbol, donated);
+    CheckedRatio(*program, symbol, {}, /*has_destinations=*/true);
+    CheckedRatio(*program, symbol, donated, /*has_destinations=*/true);
     ASSERT_FALSE(HasFailure());
     sum += ratio;
     worst = std::max(worst, ratio);
@@ -393,6 +410,34 @@ TEST(BufferPlan, AnElementwiseChainLivesInItsResult) {
   const auto plan = PlanOf(BindTo(*program, 1));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->arena_bytes, 0) << ToString(*plan);
+}
+
+TEST(BufferPlan, DestinationsAreForWhatIsComputedAndNoOthers) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(&backend, R"(graph "g" {
+    %x = input : f32[16]
+    %i = input : i32[16]
+    %a = exp(%x)
+    %b = sin(%a)
+    %c = reshape(%b) {shape = [4, 4]}
+    %s = slice(%a) {start_indices = [0], limit_indices = [8]}
+    %n = add(%i, %i)
+    %m = multiply(%n, %i)
+    output "alone" = %c
+    output "whole" = %a
+    output "part" = %s
+    output "argument" = %x
+    output "read again" = %n
+    output "integers" = %m
+  })");
+  ASSERT_NE(program, nullptr);
+  const auto plan = PlanOf(BindTo(*program, 1), {true, true}, {}, /*has_destinations=*/true);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<bool> there;
+  for (const PlannedOutput& output : plan->outputs) {
+    there.push_back(output.home.kind == SlotHome::Kind::kDestination);
+  }
+  EXPECT_EQ(there, (std::vector<bool>{true, false, false, false, false, true})) << ToString(*plan);
 }
 
 TEST(BufferPlan, WritesOverNothingThatIsReadAgain) {

@@ -1,5 +1,6 @@
-#ifndef TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
-#define TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
+// What a client may write over while a run uses it, and harm nobody but itself.
+#ifndef TENSORD_ENGINE_EXEC_CHANGING_MEMORY_H_
+#define TENSORD_ENGINE_EXEC_CHANGING_MEMORY_H_
 
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace tensord {
 // is read. What nobody has thought about is false.
 std::vector<bool> InputsThatMayChange(const ExecProgram& program);
 
+// By slot: the same of a value that an instruction computes, if its memory holds nothing else during the run. Its
+// kernel writes it, and reads nothing back but to compute with it; whatever else reads it must do as with an input, but
+// for what nothing reads: of that any dtype will do. It may be an output; a view of it is the same memory. False for
+// slots that no instruction computes.
+std::vector<bool> ResultsThatMayChange(const ExecProgram& program);
+
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_EXEC_CHANGING_INPUTS_H_
+#endif  // TENSORD_ENGINE_EXEC_CHANGING_MEMORY_H_
