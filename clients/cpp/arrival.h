@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,16 +17,27 @@
 #include "clients/cpp/execute_answer.h"
 #include "clients/cpp/first_failure.h"
 #include "clients/cpp/result_plan.h"
+#include "clients/cpp/result_sizes.h"
+#include "clients/cpp/shared_call.h"
 #include "grpcpp/support/byte_buffer.h"
 
 namespace tensord::client {
 
 // Where the answer to one call of a pipeline arrives. The pipeline fills it, once; a PendingAnswer takes the answer
-// out, or is not interested: a failure of which nobody wants to know is told to `unseen`. Thread-safe.
+// out, or is not interested: a failure of which nobody wants to know is told to `unseen`. Keeps what the call has in
+// shared memory until the server has answered, and the results there until they are taken out. Thread-safe.
 class Arrival {
  public:
-  Arrival(uint64_t id, std::vector<ResultPlan> plans, MemoryOrder order, std::shared_ptr<FirstFailure> unseen)
-      : id_(id), plans_(std::move(plans)), order_(order), unseen_(std::move(unseen)) {}
+  // Of a call without a program's fingerprint nothing is learnt.
+  struct Sharing {
+    std::unique_ptr<SharedCall> call;  // null: all of it goes in messages
+    std::shared_ptr<ResultSizes> sizes;
+    std::string fingerprint;
+  };
+
+  Arrival(uint64_t id, std::vector<ResultPlan> plans, MemoryOrder order, std::shared_ptr<FirstFailure> unseen,
+          Sharing sharing)
+      : id_(id), plans_(std::move(plans)), order_(order), unseen_(std::move(unseen)), sharing_(std::move(sharing)) {}
 
   // Takes an ExecuteResponse without an error. It is read by who waits for it: the pipeline's thread has others to
   // receive.
@@ -45,6 +57,7 @@ class Arrival {
   const std::shared_ptr<FirstFailure> unseen_;
 
   std::mutex mutex_;
+  Sharing sharing_;
   std::condition_variable arrived_;
   bool is_seen_ = false;
   bool is_dropped_ = false;

@@ -183,4 +183,9 @@ absl::Status BrokerConnection::Gone(const char* why) const {
   return absl::UnavailableError(absl::StrCat("no shared memory at ", path_, ": ", why));
 }
 
+bool BrokerConnection::HasHungUp() const {
+  pollfd hung_up = {.fd = socket_, .events = 0, .revents = 0};
+  return poll(&hung_up, 1, 0) > 0;
+}
+
 }  // namespace tensord::client

@@ -45,6 +45,8 @@ class BrokerConnection {
   absl::StatusOr<Region> Allocate(size_t size_bytes, absl::Time deadline);
   // Now, or after the request that is under way, or when the answer has come that is owed.
   void Free(const std::string& region);
+  // Whether the server has closed it; its regions are gone then.
+  bool HasHungUp() const;
 
  private:
   struct Answer {

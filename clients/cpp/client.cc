@@ -201,7 +201,7 @@ absl::StatusOr<ExecuteAnswer> Client::Run(const v1::ExecuteRequest& request, abs
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   absl::StatusOr<ExecuteAnswer> answer = SendExecute(request, arguments, plans, options, deadline, shared_memory_);
   if (!answer.ok() && shared_memory_ != nullptr && ReasonOf(answer.status()) == "REGION_UNKNOWN") {
-    shared_memory_->SetLost();  // what was refused has not run
+    // What was refused has not run.
     answer = SendExecute(request, arguments, plans, options, deadline, nullptr);
   }
   return answer;
@@ -210,23 +210,19 @@ absl::StatusOr<ExecuteAnswer> Client::Run(const v1::ExecuteRequest& request, abs
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
   auto context = std::make_unique<grpc::ClientContext>();
   PrepareContext(options_, options.deadline, context.get());
-  return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session));
+  Pipeline::Sharing sharing;
+  if (shared_memory_ != nullptr) {
+    sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = DeadlineOf(options_, options.deadline)};
+  }
+  return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session),
+                                    std::move(sharing));
 }
 
 absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,
                                                   absl::Span<const Argument> arguments,
                                                   absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
                                                   absl::Time deadline, const std::shared_ptr<SharedMemory>& memory) {
-  const std::string& fingerprint = request.fingerprint();
-  const bool learns = memory != nullptr && !fingerprint.empty();
-  std::vector<size_t> sizes = learns ? result_sizes_.Of(fingerprint) : std::vector<size_t>();
-  std::vector<size_t> expected = sizes;
-  for (size_t i = 0; i < std::min(expected.size(), plans.size()); ++i) {
-    if (!plans[i].is_returned()) expected[i] = 0;
-  }
-  const absl::Time now = absl::Now();
-  // Half of the time at most: where no memory comes, the tensors still go in messages.
-  SharedCall shared(memory, arguments, expected, now + (deadline - now) / 2);
+  SharedCall shared(memory, arguments, result_sizes_->Expected(request.fingerprint(), plans), deadline);
   absl::StatusOr<grpc::ByteBuffer> message;
   if (shared.spaces().empty()) {
     message = EncodeExecuteRequest(request, arguments, shared.places());
@@ -251,13 +247,9 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
     answer = ToAbslStatus(status);
   }
   if (!answer.ok()) {
-    shared.Forget();
-  } else if (learns) {
-    sizes.resize(answer->outputs.size());
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      if (answer->outputs[i].tensor.has_value()) sizes[i] = answer->outputs[i].tensor->size_bytes();
-    }
-    result_sizes_.Learn(fingerprint, std::move(sizes));
+    shared.Failed(answer.status());
+  } else if (memory != nullptr) {
+    result_sizes_->Learn(request.fingerprint(), *answer);
   }
   return answer;
 }

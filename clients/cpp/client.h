@@ -124,7 +124,7 @@ class Client {
   std::unique_ptr<Stubs> stubs_;
   std::shared_ptr<SharedMemory> shared_memory_;
   std::shared_ptr<SharedMemory> transfer_memory_;  // the same where PutTensor and GetTensor use it too; or null
-  ResultSizes result_sizes_;
+  const std::shared_ptr<ResultSizes> result_sizes_ = std::make_shared<ResultSizes>();  // pipelines have it too
 };
 
 }  // namespace tensord::client

@@ -20,9 +20,10 @@ absl::Status WithContext(const absl::Status& status, const std::string& context)
 }  // namespace
 
 Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-                   std::string session)
+                   std::string session, Sharing sharing)
     : target_(std::move(target)),
       session_(std::move(session)),
+      sharing_(std::move(sharing)),
       context_(std::move(context)),
       unseen_(std::make_shared<FirstFailure>()),
       call_(stub.PrepareCall(context_.get(), kExecuteStreamMethod, &queue_)),
@@ -45,9 +46,14 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
     request->set_request_id(++last_id_);
   }
   const uint64_t id = request->request_id();
-  absl::StatusOr<grpc::ByteBuffer> message = EncodeExecuteRequest(*request, call.arguments);
+  std::unique_ptr<SharedCall> shared = Share(call, &*request);
+  absl::StatusOr<grpc::ByteBuffer> message = shared == nullptr
+                                                 ? EncodeExecuteRequest(*request, call.arguments)
+                                                 : EncodeExecuteRequest(*request, call.arguments, shared->places());
   if (!message.ok()) return message.status();
-  auto arrival = std::make_shared<Arrival>(id, call.results, call.options.order, unseen_);
+  auto arrival = std::make_shared<Arrival>(
+      id, call.results, call.options.order, unseen_,
+      Arrival::Sharing{.call = std::move(shared), .sizes = sharing_.sizes, .fingerprint = call.fingerprint});
 
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return is_over_ || is_closing_ || HasRoom(); });
@@ -58,6 +64,14 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
   unsent_.push_back(*message);
   WriteNext(std::move(lock));
   return PendingAnswer(std::move(arrival));
+}
+
+std::unique_ptr<SharedCall> Pipeline::Share(const ExecuteCall& call, v1::ExecuteRequest* request) const {
+  if (sharing_.memory == nullptr || sharing_.memory->HasGone()) return nullptr;
+  auto shared = std::make_unique<SharedCall>(
+      sharing_.memory, call.arguments, sharing_.sizes->Expected(call.fingerprint, call.results), sharing_.deadline);
+  shared->SetSpaces(request);
+  return shared;
 }
 
 absl::Status Pipeline::Finish() {

@@ -19,6 +19,9 @@
 #include "clients/cpp/execute_call.h"
 #include "clients/cpp/first_failure.h"
 #include "clients/cpp/pending_answer.h"
+#include "clients/cpp/result_sizes.h"
+#include "clients/cpp/shared_call.h"
+#include "clients/cpp/shared_memory.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -48,13 +51,23 @@ struct PipelineOptions {
 // stream breaks, all that is unanswered fails with its status, and some of it may have run. Answers are received
 // whether somebody waits for them or not, and stay in memory until then, so that the server is never held up.
 //
+// Large tensors go through shared memory where the client has some. An argument that lies there is read when its call's
+// turn comes, and is not to be written to before that is answered.
+//
 //   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
 //
 // Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server.
 class Pipeline {
  public:
+  // Where large tensors lie: all as Client::Execute does it. Nothing, and they go in messages.
+  struct Sharing {
+    std::shared_ptr<SharedMemory> memory;
+    std::shared_ptr<ResultSizes> sizes;
+    absl::Time deadline = absl::InfiniteFuture();  // of the stream
+  };
+
   Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-           std::string session);
+           std::string session, Sharing sharing);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -88,8 +101,12 @@ class Pipeline {
   // Writes what is next, unless a write is under way. Releases the lock for that.
   void WriteNext(std::unique_lock<std::mutex> lock);
   bool HasRoom() const;
+  // What of a call goes through shared memory, for which it asks in the request. Null once the memory's server has
+  // gone: what a stream has refused cannot be said again in messages, since other calls follow it.
+  std::unique_ptr<SharedCall> Share(const ExecuteCall& call, v1::ExecuteRequest* request) const;
 
   const std::string target_, session_;
+  const Sharing sharing_;
   const std::unique_ptr<grpc::ClientContext> context_;
   const std::shared_ptr<FirstFailure> unseen_;
   grpc::CompletionQueue queue_;

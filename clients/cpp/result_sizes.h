@@ -1,28 +1,45 @@
 #ifndef TENSORD_CLIENTS_CPP_RESULT_SIZES_H_
 #define TENSORD_CLIENTS_CPP_RESULT_SIZES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "clients/cpp/execute_answer.h"
+#include "clients/cpp/result_plan.h"
 
 namespace tensord::client {
 
 // How large the results of programs were the last time, by fingerprint: the best guess for the next. Thread-safe.
 class ResultSizes {
  public:
-  std::vector<size_t> Of(const std::string& fingerprint) const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = sizes_.find(fingerprint);
-    return found == sizes_.end() ? std::vector<size_t>() : found->second;
+  // 0 for results that are not to be returned, or of which nothing is known.
+  std::vector<size_t> Expected(const std::string& fingerprint, absl::Span<const ResultPlan> plans) const {
+    std::vector<size_t> sizes;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = sizes_.find(fingerprint);
+      if (found != sizes_.end()) sizes = found->second;
+    }
+    for (size_t i = 0; i < std::min(sizes.size(), plans.size()); ++i) {
+      if (!plans[i].is_returned()) sizes[i] = 0;
+    }
+    return sizes;
   }
-  void Learn(const std::string& fingerprint, std::vector<size_t> sizes) {
+  // Of a graph without a fingerprint nothing is kept.
+  void Learn(const std::string& fingerprint, const ExecuteAnswer& answer) {
+    if (fingerprint.empty()) return;
     std::lock_guard<std::mutex> lock(mutex_);
-    if (sizes_.size() >= kMostPrograms) sizes_.clear();
-    sizes_[fingerprint] = std::move(sizes);
+    if (sizes_.size() >= kMostPrograms && !sizes_.contains(fingerprint)) sizes_.clear();
+    std::vector<size_t>& sizes = sizes_[fingerprint];
+    sizes.resize(answer.outputs.size());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (answer.outputs[i].tensor.has_value()) sizes[i] = answer.outputs[i].tensor->size_bytes();
+    }
   }
 
  private:

@@ -3,18 +3,26 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "clients/cpp/error_detail.h"
+
 namespace tensord::client {
 
 SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Argument> arguments,
                        absl::Span<const size_t> result_bytes, absl::Time deadline)
     : memory_(std::move(memory)) {
   if (memory_ == nullptr || memory_->is_lost()) return;
+  const absl::Time now = absl::Now();
+  deadline = now + (deadline - now) / 2;
   places_.resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].tensor() == nullptr || arguments[i].tensor()->size_bytes() < kSharedFrom) continue;
     const HostTensor& tensor = *arguments[i].tensor();
     places_[i] = memory_->Find(tensor.bytes(), tensor.size_bytes());
-    if (places_[i].has_value()) continue;
+    if (places_[i].has_value()) {
+      in_place_.push_back(tensor);
+      continue;
+    }
     absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes(), deadline);
     if (!copy.ok()) continue;
     std::memcpy(copy->get(), tensor.bytes(), tensor.size_bytes());
@@ -43,11 +51,17 @@ void SharedCall::SetSpaces(v1::ExecuteRequest* request) const {
   }
 }
 
-void SharedCall::Forget() {
+void SharedCall::ReleaseArguments() {
+  copies_.clear();
+  in_place_.clear();
+}
+
+void SharedCall::Failed(const absl::Status& failure) {
   for (const std::shared_ptr<char>& copy : copies_) memory_->Forget(copy.get());
   for (const ResultSpace& space : spaces_) {
     if (space.bytes != nullptr) memory_->Forget(space.bytes.get());
   }
+  if (memory_ != nullptr && ReasonOf(failure) == "REGION_UNKNOWN") memory_->SetLost();  // another server
 }
 
 }  // namespace tensord::client

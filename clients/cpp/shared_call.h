@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "clients/cpp/argument.h"
@@ -15,8 +16,8 @@
 namespace tensord::client {
 
 // What of one call goes through shared memory: large arguments, which are copied there where they do not lie there, and
-// places for results that are expected to be large. Where there is no memory to be had by the deadline they go in
-// messages. Without memory everything does. Confined to the call.
+// places for results that are expected to be large. Where there is no memory to be had in half of the time they go in
+// messages. Without memory everything does. Keeps all of it until the call is over. Confined to the call.
 class SharedCall {
  public:
   SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Argument> arguments,
@@ -28,13 +29,17 @@ class SharedCall {
   absl::Span<const ResultSpace> spaces() const { return spaces_; }
   // Asks for results there.
   void SetSpaces(v1::ExecuteRequest* request) const;
-  // The call failed, and a run may still go on: nothing of its memory is used for anything else.
-  void Forget();
+  // The server has answered: it does not read the arguments any more.
+  void ReleaseArguments();
+  // The call failed, and a run may still go on: nothing of its memory is used for anything else. With REGION_UNKNOWN
+  // the memory is lost.
+  void Failed(const absl::Status& failure);
 
  private:
   const std::shared_ptr<SharedMemory> memory_;  // null: there is none
   std::vector<std::optional<SharedPlace>> places_;
   std::vector<std::shared_ptr<char>> copies_;  // of arguments
+  std::vector<HostTensor> in_place_;           // arguments that lie there
   std::vector<ResultSpace> spaces_;
 };
 

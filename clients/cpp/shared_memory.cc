@@ -120,4 +120,11 @@ bool SharedMemory::is_lost() const {
   return is_lost_;
 }
 
+bool SharedMemory::HasGone() {
+  if (is_lost()) return true;
+  if (!connection_->HasHungUp()) return false;
+  SetLost();
+  return true;
+}
+
 }  // namespace tensord::client

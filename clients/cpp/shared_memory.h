@@ -60,6 +60,8 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   // The server does not know its regions any more: it was started again. From now on nothing is found or allocated.
   void SetLost();
   bool is_lost() const;
+  // Looks whether the server has closed the connection; then it is lost.
+  bool HasGone();
 
  private:
   struct Block {
