@@ -10,7 +10,9 @@ WORKDIR /src
 COPY deploy/dev/packages.txt deploy/dev/packages.sh deploy/dev/setup.sh deploy/dev/
 RUN bash deploy/dev/setup.sh build && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl \
+# Of the sources, for tensord_build_info: the repository is not in the image. docker build --build-arg GIT_REVISION=$(git rev-parse HEAD)
+ARG GIT_REVISION=unknown
+RUN TENSORD_GIT_REVISION=$GIT_REVISION ./dev build release tensord tensordctl && strip build/release/bin/tensord build/release/bin/tensordctl \
  && sed '/^#ifndef/,$d' build/sources/ducc0-*/src/ducc0/fft/fft1d_impl.h >build/ducc0.txt
 
 FROM ${BASE} AS runtime

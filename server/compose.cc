@@ -19,6 +19,7 @@
 #include "engine/families/family_plugin.h"
 #include "engine/ir/inference.h"
 #include "server/config/config_file.h"
+#include "server/git_revision.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
 #include "server/observe/collected_metrics.h"
@@ -30,6 +31,7 @@
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/tensor_part.h"
+#include "server/tenant_quotas.h"
 #include "server/tracing/tracer_options.h"
 
 namespace tensord::server {
@@ -185,9 +187,12 @@ CollectedMetrics::Tables TablesOf(const cpu::FftTransforms& transforms) {
 
 CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   const SessionStore::Stats stats = sessions.stats();
-  CollectedMetrics::Resident resident{.sessions = stats.sessions, .expired = stats.expired, .devices = {}};
+  CollectedMetrics::Resident resident{.sessions = stats.sessions, .expired = stats.expired, .devices = {}, .evictions = {}};
   for (const auto& [device, use] : stats.devices) {
     resident.devices[device] = {.tensors = use.tensors, .bytes = use.bytes};
+  }
+  for (size_t i = 0; i < kNumTensorEnds; ++i) {
+    resident.evictions[std::string(kTensorEndNames[i])] = stats.ends[i];
   }
   return resident;
 }
@@ -207,6 +212,7 @@ CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusa
     const RegionStore::Stats stats = regions->stats();
     shared.regions = stats.regions;
     shared.bytes = stats.bytes;
+    shared.out_of_memory = regions->out_of_memory();
   }
   const BrokerRefusals::Counts counts = refusals.counts();
   for (size_t i = 0; i < counts.size(); ++i) shared.refusals[kBrokerRefusalNames[i]] = counts[i];
@@ -250,16 +256,19 @@ CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
 std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
   CollectedMetrics::Sources sources{
       .version = std::string(Version()),
+      .git = std::string(GitRevision()),
       .executors = parts->executors.get(),
       .cache = parts->cache.get(),
       .compile_pool = parts->compile_pool.get(),
       .bindings = parts->bindings.stats.get(),
       .store = parts->store.get(),
+      .payloads = parts->payloads.get(),
       .log = parts->log.get(),
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
       .fft_tables = [transforms = parts->fft_transforms.get()] { return TablesOf(*transforms); },
       .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
       .shared = [parts] { return SharedOf(parts->regions.get(), *parts->broker_refusals); },
+      .quotas = [parts] { return TenantQuotasOf(*parts); },
       .limits = [service_parts = &parts->service_parts] { return LimitsOf(*service_parts); }};
   return std::make_shared<MetricsPage>(std::vector<std::shared_ptr<prometheus::Collectable>>{
       parts->metrics->registry(), std::make_shared<CollectedMetrics>(std::move(sources)),

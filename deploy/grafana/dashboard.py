@@ -39,7 +39,7 @@ ROWS = (
             "failed"),), "stat"),
         ("Execute, 99 of 100", "s", ((quantile(0.99, "tensord_rpc_duration_seconds", "method", 'method="Execute"'), "{{method}}"),), "stat"),
         ("Up since", "dateTimeFromNow", (("min(" + metric("process_start_time_seconds") + ") * 1000", "start"),), "stat"),
-        ("Versions", "none", ((total("version", metric("tensord_build_info")), "{{version}}"),), "stat"),
+        ("Versions", "none", ((total("version, git", metric("tensord_build_info")), "{{version}} {{git}}"),), "stat"),
     )),
     ("Calls", (
         ("Calls by method", "reqps", ((total("method", rate("tensord_rpc_handled_total")) + " > 0", "{{method}}"),)),
@@ -48,6 +48,7 @@ ROWS = (
         ("Bytes received and sent", "Bps", (
             (f"sum({rate('tensord_rpc_received_bytes_total')})", "received"),
             (f"sum({rate('tensord_rpc_sent_bytes_total')})", "sent"))),
+        ("Sizes of requests: 99 of 100, by method", "bytes", ((quantile(0.99, "tensord_rpc_request_size_bytes", "method"), "{{method}}"),)),
         ("Requests by tenant", "reqps", ((total("tenant", rate("tensord_tenant_requests_total")), "{{tenant}}"),)),
     )),
     ("Latency", (
@@ -63,27 +64,34 @@ ROWS = (
         ("Failed calls, by code", "reqps", ((total("code", rate("tensord_rpc_handled_total", 'code!="OK"')), "{{code}}"),)),
         ("Runs by outcome", "reqps", ((total("outcome", rate("tensord_execute_total")), "{{outcome}}"),)),
         ("Callers refused, by reason", "reqps", ((total("reason", rate("tensord_auth_refusals_total")), "{{reason}}"),)),
+        ("Refused for want of memory, by pool", "ops", ((total("device, pool", rate("tensord_out_of_memory_total")), "{{pool}} of {{device}}"),)),
+        ("Faults of devices, by kind", "ops", ((total("device, kind", rate("tensord_device_errors_total")), "{{device}}: {{kind}}"),)),
         ("Calls that clients left", "reqps", ((total("method", rate("tensord_rpc_cancelled_total")) + " > 0", "{{method}}"),)),
     )),
     ("Queue and devices", (
         ("Requests that wait, by class", "none", (
             (total("class", metric("tensord_queue_depth")), "{{class}}"),
             (limit("cpu.queue_length"), "limit"))),
+        ("Bytes of the requests that wait", "bytes", ((total("device", metric("tensord_queue_bytes")), "{{device}}"),)),
         ("Oldest request that waits", "s", (("max by (device) (" + metric("tensord_queue_oldest_age_seconds") + ")", "{{device}}"),)),
         ("Executors at work", "none", ((total("device", rate("tensord_executor_busy_seconds_total")), "{{device}}"),)),
+        ("Each executor at work", "percentunit", ((total("device, worker", rate("tensord_executor_busy_seconds_total")), "{{device}}, {{worker}}"),)),
+        ("Devices that work", "none", (("min by (device) (" + metric("tensord_device_up") + ")", "{{device}}"),)),
+        ("Segments run", "ops", ((total("device", rate("tensord_segment_launches_total")), "{{device}}"),)),
         ("Device time by tenant", "none", ((total("tenant", rate("tensord_tenant_device_seconds_total")), "{{tenant}}"),)),
         ("Processor time of the process", "none", ((total("instance", rate("process_cpu_seconds_total")), "{{instance}}"),)),
     )),
     ("Compilation and programs", (
         ("Programs asked for, by result", "reqps", ((total("result", rate("tensord_compile_requests_total")), "{{result}}"),)),
         ("Time of compilations", "s", (
-            (f"histogram_quantile(0.5, sum by (le) ({rate('tensord_compile_seconds_bucket')}))", "half"),
-            (f"histogram_quantile(0.99, sum by (le) ({rate('tensord_compile_seconds_bucket')}))", "99 of 100"))),
+            (quantile(0.5, "tensord_compile_seconds", "phase", 'phase=~"total|sizes"'), "half, {{phase}}"),
+            (quantile(0.99, "tensord_compile_seconds", "phase", 'phase=~"total|sizes"'), "99 of 100, {{phase}}"))),
+        ("Where compilations spend their time, by phase", "s", ((total("phase", rate("tensord_compile_seconds_sum", 'phase!~"total|sizes"')), "{{phase}}"),)),
         ("Compilations under way and waiting", "none", (
             (f"sum({metric('tensord_compile_in_flight')})", "under way"),
             (f"sum({metric('tensord_compile_queue_depth')})", "waiting"))),
         ("Bytes of programs, by tier", "bytes", ((total("tier", metric("tensord_program_cache_bytes")), "{{tier}}"),)),
-        ("Programs dropped, by tier", "ops", ((total("tier", rate("tensord_program_cache_evictions_total")), "{{tier}}"),)),
+        ("Programs dropped, by tier and reason", "ops", ((total("tier, reason", rate("tensord_program_cache_evictions_total")), "{{tier}}, {{reason}}"),)),
         ("Programs on disk that could not be used", "ops", ((total("reason", rate("tensord_program_cache_load_errors_total")), "{{reason}}"),)),
     )),
     ("Sessions", (
@@ -95,6 +103,10 @@ ROWS = (
         ("Bytes of clients' tensors", "bytes", (
             (total("device", metric("tensord_resident_bytes")), "{{device}}"),
             (limit("sessions.device_bytes"), "limit"))),
+        ("Tensors that went, by reason", "ops", ((total("reason", rate("tensord_tensor_evictions_total")), "{{reason}}"),)),
+        ("Bytes of tensors moved, by direction", "Bps", ((total("direction", rate("tensord_transfer_bytes_total")), "{{direction}}"),)),
+        ("Moves of tensors: 99 of 100, by direction", "s", ((quantile(0.99, "tensord_transfer_seconds", "direction"), "{{direction}}"),)),
+        ("What tenants have of what they may have", "percentunit", (("max by (tenant, resource) (" + metric("tensord_tenant_quota_ratio") + ") > 0", "{{tenant}}: {{resource}}"),)),
     )),
     ("Memory and process", (
         ("Memory of the process", "bytes", (

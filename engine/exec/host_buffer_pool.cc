@@ -76,18 +76,23 @@ void* HostBufferPool::AllocateBlock(int64_t bytes) {
   return AllocateFromSystem(bytes);
 }
 
+absl::Status HostBufferPool::RefuseLocked(int64_t size_bytes, int64_t in_use_bytes) {
+  ++stats_.refused;
+  return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use_bytes, " of ",
+                                                    limit_bytes_, " are in use; send less work at once"));
+}
+
 absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_bytes) {
-  const auto refuse = [&](int64_t in_use) {
-    return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use, " of ",
-                                                      limit_bytes_, " are in use; send less work at once"));
-  };
-  if (size_bytes > limit_bytes_ || size_bytes > kAddressSpace) return refuse(0);
+  if (size_bytes > limit_bytes_ || size_bytes > kAddressSpace) {
+    MutexLock lock(&mutex_);
+    return RefuseLocked(size_bytes, 0);
+  }
   const int size_class = ClassOf(size_bytes);
   const int64_t block_bytes = BytesOf(size_class);
   void* block = nullptr;
   {
     MutexLock lock(&mutex_);
-    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return refuse(stats_.in_use_bytes);
+    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes, stats_.in_use_bytes);
     stats_.in_use_bytes += block_bytes;
     stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
     std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
@@ -104,7 +109,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   if (block == nullptr) {
     MutexLock lock(&mutex_);
     stats_.in_use_bytes -= block_bytes;
-    return refuse(stats_.in_use_bytes);
+    return RefuseLocked(size_bytes, stats_.in_use_bytes);
   }
   return std::make_shared<Buffer>(block, size_bytes, [pool = self_.lock(), size_class](void* address, int64_t) {
     pool->Release(address, size_class);

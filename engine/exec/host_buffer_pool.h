@@ -39,6 +39,8 @@ class HostBufferPool {
   void Release(void* address, int size_class);
   // Null where the system has none.
   void* AllocateBlock(int64_t bytes);
+  // OUT_OF_MEMORY, counted.
+  absl::Status RefuseLocked(int64_t size_bytes, int64_t in_use_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives back what is more than may be kept.
   void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 

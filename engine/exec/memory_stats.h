@@ -13,6 +13,7 @@ struct MemoryStats {
   int64_t allocated = 0;   // blocks that came from the system
   int64_t reused = 0;      // blocks that were there
   int64_t trimmed = 0;     // free blocks that were given back
+  int64_t refused = 0;     // allocations for which there was no memory
 };
 
 }  // namespace tensord

@@ -40,7 +40,7 @@ class StagedProgram::Execution {
       RETURN_IF_ERROR(RunStage(*stage));
       for (Slot slot : stage->released) Drop(At(slot));
     }
-    ProgramResults results{.peak_bytes = peak_bytes_};
+    ProgramResults results{.peak_bytes = peak_bytes_, .segments = segments_};
     for (const ProgramOutput& output : staged_.program_.outputs) {
       const Value& value = values_[At(output.slot)];
       results.types.push_back(value.type);
@@ -95,6 +95,7 @@ class StagedProgram::Execution {
     ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
     std::vector<SegmentTime> times(times_ == nullptr ? 0 : bound->num_segments());
     ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times), plan.get()));
+    segments_ += static_cast<int64_t>(bound->num_segments());
     if (times_ != nullptr) times_->parts.push_back({.bound = bound, .times = std::move(times)});
     peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + plan->peak_bytes);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -112,6 +113,7 @@ class StagedProgram::Execution {
   std::vector<Value> values_;  // by slot of the program
   int64_t kept_bytes_ = 0;
   int64_t peak_bytes_ = 0;
+  int64_t segments_ = 0;
 };
 
 StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings)

@@ -20,6 +20,7 @@ struct ProgramResults {
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;
   int64_t peak_bytes = 0;  // of arguments, results and temporaries together
+  int64_t segments = 0;    // that ran
 };
 
 // A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the

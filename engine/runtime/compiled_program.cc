@@ -177,7 +177,8 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
     fits[i] = destinations[i] != nullptr && type.num_bytes() <= destinations[i]->size_bytes();
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, fits));
-  ProgramResults results{.peak_bytes = bound->peak_bytes(*plan)};
+  ProgramResults results{.peak_bytes = bound->peak_bytes(*plan),
+                         .segments = static_cast<int64_t>(bound->num_segments())};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());
   ASSIGN_OR_RETURN(results.buffers, bound->Run(arguments, check, absl::MakeSpan(measured), plan.get(), destinations));
   if (times != nullptr) times->parts.push_back({.bound = bound, .times = std::move(measured), .owner = nullptr});

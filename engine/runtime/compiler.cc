@@ -98,6 +98,62 @@ bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
   return false;
 }
 
+// `whole` is what the watch is told of all of it.
+absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, const CompileSettings& settings,
+                                             const Fingerprint& fingerprint, Backend* backend,
+                                             const BindingOptions& bindings, const CompileWatch& watch) {
+  PhaseClock clock(watch);
+  std::vector<std::string> names = NamesOf(graph);
+  ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
+  const std::vector<GraphInput> inputs = graph.inputs();
+  std::vector<TensorType> wire_outputs;
+  for (const GraphOutput& output : graph.outputs()) wire_outputs.push_back(graph.type(output.value));
+  std::vector<ProgramGuard> program_guards;
+  const std::vector<bool> live = LiveNodes(graph);
+  for (ShapeGuard& guard : guards) {
+    // What is not run decides nothing.
+    if (!live[static_cast<size_t>(guard.node)] && (DependsOnRun(guard.lhs) || DependsOnRun(guard.rhs))) continue;
+    const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
+    program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
+  }
+
+  CompiledProgram::CompileSized compile_sized;
+  if (IsPlannedBySize(graph, live)) {
+    compile_sized = [graph, settings, fingerprint, backend, bindings,
+                     watch](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
+      ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));
+      return CompileAs(CompilePhase::kSizes, std::move(sized), settings, fingerprint, backend, bindings, watch);
+    };
+  }
+  const WrittenOps written(graph);
+  clock.End(CompilePhase::kInfer);
+  RETURN_IF_ERROR(ExpandFamilies(&graph));
+  clock.End(CompilePhase::kExpand);
+  if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
+  const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
+  ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
+                   RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
+  clock.End(CompilePhase::kPasses);
+  ExecProgram program = LowerToProgram(graph);
+  program.inputs = inputs;
+  program.wire_outputs = std::move(wire_outputs);
+  program.row_major = settings.row_major;
+  program.guards = std::move(program_guards);
+  DropUndecidedGuards(&program);
+  program.passes = std::move(passes);
+  RunProgramPasses(selection, &program);
+  written.Note(&program);
+  RETURN_IF_ERROR(CheckSupport(program, *backend));
+  clock.End(CompilePhase::kLower);
+  CompiledProgram::Identity identity = {
+      .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};
+  ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
+                                                                        backend, bindings, std::move(compile_sized)));
+  clock.End(CompilePhase::kPrepare);
+  clock.EndAll(whole);
+  return compiled;
+}
+
 }  // namespace
 
 ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
@@ -115,48 +171,9 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
 }
 
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
-                                           Backend* backend, const BindingOptions& bindings) {
-  std::vector<std::string> names = NamesOf(graph);
-  ASSIGN_OR_RETURN(std::vector<ShapeGuard> guards, InferTypes(&graph));
-  const std::vector<GraphInput> inputs = graph.inputs();
-  std::vector<TensorType> wire_outputs;
-  for (const GraphOutput& output : graph.outputs()) wire_outputs.push_back(graph.type(output.value));
-  std::vector<ProgramGuard> program_guards;
-  const std::vector<bool> live = LiveNodes(graph);
-  for (ShapeGuard& guard : guards) {
-    // What is not run decides nothing.
-    if (!live[static_cast<size_t>(guard.node)] && (DependsOnRun(guard.lhs) || DependsOnRun(guard.rhs))) continue;
-    const Node& node = graph.nodes()[static_cast<size_t>(guard.node)];
-    program_guards.push_back({.guard = std::move(guard), .node = node.name, .op = std::string(node.op->name)});
-  }
-
-  CompiledProgram::CompileSized compile_sized;
-  if (IsPlannedBySize(graph, live)) {
-    compile_sized = [graph, settings, fingerprint, backend,
-                     bindings](const SizeBinding& sizes) -> absl::StatusOr<CompiledProgramPtr> {
-      ASSIGN_OR_RETURN(Graph sized, WithSizes(graph, sizes));
-      return Compile(std::move(sized), settings, fingerprint, backend, bindings);
-    };
-  }
-  const WrittenOps written(graph);
-  RETURN_IF_ERROR(ExpandFamilies(&graph));
-  if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
-  const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
-  ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
-                   RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
-  ExecProgram program = LowerToProgram(graph);
-  program.inputs = inputs;
-  program.wire_outputs = std::move(wire_outputs);
-  program.row_major = settings.row_major;
-  program.guards = std::move(program_guards);
-  DropUndecidedGuards(&program);
-  program.passes = std::move(passes);
-  RunProgramPasses(selection, &program);
-  written.Note(&program);
-  RETURN_IF_ERROR(CheckSupport(program, *backend));
-  CompiledProgram::Identity identity = {
-      .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};
-  return CompiledProgram::Create(std::move(program), std::move(identity), backend, bindings, std::move(compile_sized));
+                                           Backend* backend, const BindingOptions& bindings,
+                                           const CompileWatch& watch) {
+  return CompileAs(CompilePhase::kTotal, std::move(graph), settings, fingerprint, backend, bindings, watch);
 }
 
 }  // namespace tensord

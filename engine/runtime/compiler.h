@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/fingerprint.h"
 #include "engine/ir/graph.h"
+#include "engine/runtime/compile_watch.h"
 #include "engine/runtime/compiled_program.h"
 
 namespace tensord {
@@ -33,7 +34,8 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings);
 // binding. Refusals name the node. Pure, so thread-safe; takes time in proportion to the graph.
 // `bindings` says how much the program keeps for sets of sizes.
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
-                                           Backend* backend, const BindingOptions& bindings = {});
+                                           Backend* backend, const BindingOptions& bindings = {},
+                                           const CompileWatch& watch = nullptr);
 
 }  // namespace tensord
 

@@ -56,9 +56,10 @@ DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Optio
                .max_wait = options.max_wait,
                .ageing = options.ageing}),
       queue_({.ageing = options.ageing}) {
+  stats_.busy.resize(static_cast<size_t>(options.workers));
   watcher_ = std::thread([this] { WatchLoop(); });
   threads_.reserve(static_cast<size_t>(options.workers));
-  for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { WorkLoop(); });
+  for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this, i] { WorkLoop(static_cast<size_t>(i)); });
 }
 
 DeviceExecutor::~DeviceExecutor() { Stop(); }
@@ -84,8 +85,9 @@ void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {
   run.request.done(std::move(status));
 }
 
-absl::Status DeviceExecutor::CheckMemoryLocked(int64_t bytes) const {
+absl::Status DeviceExecutor::CheckMemoryLocked(int64_t bytes) {
   if (!IsBounded() || bytes <= options_.memory_bytes - resident_bytes_) return absl::OkStatus();
+  ++stats_.out_of_memory;
   const std::string limit = absl::StrCat(backend_->kind(), ".memory_bytes");
   if (resident_bytes_ == 0 || bytes > options_.memory_bytes) {
     return RefuseLimit(Refusal::kOutOfMemory, limit, options_.memory_bytes, bytes,
@@ -243,6 +245,8 @@ DeviceExecutor::Stats DeviceExecutor::stats() const {
   MutexLock lock(&mutex_);
   Stats stats = stats_;
   stats.queued = queue_.size();
+  stats.queued_bytes = queue_.argument_bytes();
+  stats.events = events_.counts();
   for (int level = 0; level < kNumPriorityClasses; ++level) {
     stats.queued_by_class[static_cast<size_t>(level)] = queue_.size_of(level);
   }
@@ -320,19 +324,24 @@ absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::T
   return RunProgram(run.request, start - run.since);
 }
 
-void DeviceExecutor::Finish(const QueuedRun& run, bool ok, absl::Duration used) {
+Shares DeviceExecutor::TenantShares() const {
+  MutexLock lock(&mutex_);
+  return SharesOf(queue_.tenants(), bounds_.max_queued_per_tenant);
+}
+
+void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used) {
   MutexLock lock(&mutex_);
   queue_.End(run, used);
   ends_.erase(run.id);
   --stats_.running;
   ++(ok ? stats_.completed : stats_.failed);
-  stats_.busy += used;
+  stats_.busy[worker] += used;
   if (!IsBounded()) return;
   stats_.promised_bytes -= run.bytes.value_or(0);
   wake_.SignalAll();
 }
 
-void DeviceExecutor::WorkLoop() {
+void DeviceExecutor::WorkLoop(size_t worker) {
   if (options_.niceness > 0) LowerThisThread(options_.niceness);
   while (std::optional<QueuedRun> run = TakeNext()) {
     const absl::Time start = absl::Now();
@@ -356,7 +365,7 @@ void DeviceExecutor::WorkLoop() {
       run->request.program->NoteRunTime(TypesOf(run->request), used);
       usual_.Add(used);
     }
-    Finish(*run, outcome.ok(), used);
+    Finish(*run, worker, outcome.ok(), used);
     if (run->request.cancel != nullptr) run->request.cancel->Forget(run->listener);
     run->request.arguments.clear();  // whoever is told may have use for their memory
     run->request.destinations.clear();

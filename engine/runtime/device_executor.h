@@ -14,7 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/shares.h"
 #include "engine/exec/backend.h"
+#include "engine/runtime/device_events.h"
 #include "engine/runtime/mean_time.h"
 #include "engine/runtime/run_queue.h"
 
@@ -52,8 +54,11 @@ class DeviceExecutor {
     int64_t running = 0;
     int64_t completed = 0;
     int64_t failed = 0;
-    int64_t promised_bytes = 0;  // to those that run; nothing is counted where memory is not bounded
-    absl::Duration busy;         // of all workers together
+    int64_t promised_bytes = 0;        // to those that run; nothing is counted where memory is not bounded
+    int64_t queued_bytes = 0;          // of the arguments of what waits
+    int64_t out_of_memory = 0;         // runs that were refused because they can have no room
+    std::vector<absl::Duration> busy;  // by worker
+    DeviceEvents::Counts events;
   };
 
   DeviceExecutor(std::string device, Backend* backend, const Options& options);
@@ -66,6 +71,8 @@ class DeviceExecutor {
   void Stop();
 
   const std::string& device() const { return device_; }
+  // For runs of the device's programs, here or where they were received.
+  DeviceEvents* events() { return &events_; }
   Backend* backend() const { return backend_; }
   int workers() const { return static_cast<int>(threads_.size()); }
 
@@ -80,14 +87,16 @@ class DeviceExecutor {
   // even alone is refused, also where it waits already.
   void AddResident(int64_t more);
   Stats stats() const;
+  // Of what runs of one tenant may wait.
+  Shares TenantShares() const;
 
  private:
-  void WorkLoop();
+  void WorkLoop(size_t worker);
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OUT_OF_MEMORY for what has no room beside what is resident.
-  absl::Status CheckMemoryLocked(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OUT_OF_MEMORY, counted, for what has no room beside what is resident.
+  absl::Status CheckMemoryLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Enqueue(uint64_t id, QueuedRun run);
   void Cancelled(uint64_t id);
   // Out of the queue, for the watching thread to answer.
@@ -103,13 +112,14 @@ class DeviceExecutor {
   // fit now.
   absl::StatusOr<bool> PromiseBound(QueuedRun* run);
   absl::StatusOr<RunOutcome> Execute(const QueuedRun& run, absl::Time start);
-  void Finish(const QueuedRun& run, bool ok, absl::Duration used);
+  void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
 
   const std::string device_;
   Backend* const backend_;
   const Options options_;
   std::atomic<uint64_t> last_id_{0};
+  DeviceEvents events_;
   MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;
   CondVar wake_;   // workers

@@ -271,6 +271,7 @@ int64_t ProgramCache::Evict(const Fingerprint& fingerprint) {
     EraseLocked(here);
     ++evicted;
   }
+  stats_.removed += evicted;
   return evicted;
 }
 
@@ -281,6 +282,7 @@ int64_t ProgramCache::EvictAll() {
   index_.clear();
   stats_.entries = 0;
   stats_.bytes = 0;
+  stats_.removed += evicted;
   return evicted;
 }
 

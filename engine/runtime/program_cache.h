@@ -58,7 +58,8 @@ class ProgramCache {
     int64_t compiled = 0;
     int64_t joined = 0;
     int64_t failed = 0;
-    int64_t evictions = 0;
+    int64_t evictions = 0;  // to make room
+    int64_t removed = 0;    // by Evict and EvictAll
     int64_t entries = 0;
     int64_t bytes = 0;
   };

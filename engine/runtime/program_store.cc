@@ -222,6 +222,7 @@ bool ProgramStore::Remove(const Fingerprint& fingerprint) {
   if (!IsEntry(info)) return false;
   MutexLock lock(&mutex_);
   CountRemovedLocked(static_cast<int64_t>(info.st_size));
+  ++stats_.removed;
   return true;
 }
 

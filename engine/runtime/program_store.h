@@ -52,7 +52,8 @@ class ProgramStore {
     int64_t bytes = 0;
     int64_t written = 0;
     int64_t loaded = 0;
-    int64_t evictions = 0;
+    int64_t evictions = 0;     // to make room
+    int64_t removed = 0;       // by Remove
     int64_t write_errors = 0;  // the system refused
     int64_t left_out = 0;      // too large, or too many waited
     std::array<int64_t, kNumEntryDamages> load_errors{};

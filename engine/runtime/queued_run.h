@@ -32,6 +32,11 @@ struct QueuedRun {
   absl::Status refusal;  // why it leaves the queue, where it is neither cancelled nor late
 
   bool is_known() const { return expected > absl::ZeroDuration(); }
+  int64_t argument_bytes() const {
+    int64_t bytes = 0;
+    for (const HostTensor& argument : request.arguments) bytes += argument.type.num_bytes();
+    return bytes;
+  }
 
   // Written by the queue.
   uint64_t id = 0;         // in the order of arrival

@@ -20,7 +20,10 @@ absl::Status CheckWanted(const RunRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
+namespace {
+
+// `segments` becomes how many ran, where the program did.
+absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duration queue_time, int64_t* segments) {
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
   if (request.started != nullptr) request.started->Mark(start);
@@ -53,6 +56,7 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
                        types, arguments, [&request] { return CheckWanted(request); },
                        request.profile || is_sampled ? &times : nullptr, donated, destinations));
 
+  *segments = results.segments;
   if (is_sampled) request.segment_times->Add(program.device(), times);
 
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
@@ -65,6 +69,21 @@ absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration 
   outcome.run_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
   if (request.profile) outcome.profile = MakeProfile(times, start);
   return outcome;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
+  int64_t segments = 0;
+  if (request.events == nullptr) return RunUncounted(request, queue_time, &segments);
+  try {
+    absl::StatusOr<RunOutcome> outcome = RunUncounted(request, queue_time, &segments);
+    request.events->RunEnded(outcome.status(), segments);
+    return outcome;
+  } catch (...) {  // a library ran out of memory; whoever called makes a refusal of it
+    request.events->RunEnded(absl::InternalError(""), 0);
+    throw;
+  }
 }
 
 }  // namespace tensord

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "engine/runtime/cancel_token.h"
 #include "engine/runtime/compiled_program.h"
+#include "engine/runtime/device_events.h"
 #include "engine/runtime/run_start.h"
 #include "engine/runtime/segment_times.h"
 
@@ -51,6 +52,7 @@ struct RunRequest {
   std::shared_ptr<const CancelToken> cancel;  // may be null
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
+  DeviceEvents* events = nullptr;         // that count the run; may be null
   std::string tenant;                     // who shares the device with others
   int32_t priority = 0;                   // higher runs first; engine/runtime/queued_run.h
   std::shared_ptr<RunStart> started;      // told when the run begins; may be null

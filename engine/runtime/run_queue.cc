@@ -40,6 +40,7 @@ void RunQueue::Insert(QueuedRun run) {
   if (kept.request.deadline != absl::InfiniteFuture()) deadlines_.emplace(kept.request.deadline, id);
   if (kept.level + 1 < kNumPriorityClasses) rising_.emplace(kept.rises_at, id);
   ++of_tenant_[kept.request.tenant];
+  argument_bytes_ += kept.argument_bytes();
 }
 
 QueuedRun RunQueue::Extract(Runs::iterator it) {
@@ -47,6 +48,7 @@ QueuedRun RunQueue::Extract(Runs::iterator it) {
   runs_.erase(it);
   deadlines_.erase({run.request.deadline, run.id});
   rising_.erase({run.rises_at, run.id});
+  argument_bytes_ -= run.argument_bytes();
   const auto count = of_tenant_.find(run.request.tenant);
   if (--count->second == 0) of_tenant_.erase(count);
   return run;

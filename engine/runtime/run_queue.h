@@ -59,6 +59,10 @@ class RunQueue {
   int64_t size() const { return static_cast<int64_t>(runs_.size()); }
   int64_t size_of(int level) const { return classes_[static_cast<size_t>(level)].size(); }
   int64_t size_of(const std::string& tenant) const;
+  // Of all runs together.
+  int64_t argument_bytes() const { return argument_bytes_; }
+  // How many runs of each tenant wait, of those that have some.
+  const absl::flat_hash_map<std::string, int64_t>& tenants() const { return of_tenant_; }
   // When the first of them expires, and since when the oldest waits; InfiniteFuture where there is none.
   absl::Time first_deadline() const;
   absl::Time oldest_since() const;
@@ -86,6 +90,7 @@ class RunQueue {
   std::set<At> deadlines_;
   std::set<At> rising_;  // all but those of the highest class
   absl::flat_hash_map<std::string, int64_t> of_tenant_;
+  int64_t argument_bytes_ = 0;
 };
 
 }  // namespace tensord

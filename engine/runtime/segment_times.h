@@ -26,8 +26,14 @@ class SegmentTimes {
   static constexpr size_t kMaxOps = 100;
   static constexpr char kOtherOps[] = "other";
   // Of 1 µs, 4 µs, … 16.8 s, and one for what takes longer.
+  static constexpr int64_t kFirstBoundUs = 1;
+  static constexpr int64_t kBoundFactor = 4;
   static constexpr size_t kNumBounds = 13;
-  static absl::Duration Bound(size_t i) { return absl::Microseconds(int64_t{1} << (2 * i)); }
+  static absl::Duration Bound(size_t i) {
+    int64_t bound_us = kFirstBoundUs;
+    for (size_t step = 0; step < i; ++step) bound_us *= kBoundFactor;
+    return absl::Microseconds(bound_us);
+  }
 
   struct Series {
     std::array<int64_t, kNumBounds + 1> counts{};  // not cumulative

@@ -1,6 +1,8 @@
 #include "server/admission/rate_limiter.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "engine/base/refusal.h"
 
@@ -43,6 +45,16 @@ absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
   }
   full_at = full_then;
   return absl::OkStatus();
+}
+
+Shares RateLimiter::TenantShares(absl::Time now) const {
+  MutexLock lock(&mutex_);
+  if (options_.per_second <= 0) return std::nullopt;
+  std::map<std::string, double> shares;
+  for (const auto& [tenant, full_at] : full_at_) {
+    if (full_at > now) shares[tenant] = absl::FDivDuration(std::min(full_at - now, depth_), depth_);
+  }
+  return shares;
 }
 
 int64_t RateLimiter::tenants() const {

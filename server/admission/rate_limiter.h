@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/shares.h"
 
 namespace tensord::server {
 
@@ -31,6 +32,8 @@ class RateLimiter {
   absl::Status Admit(const std::string& tenant, absl::Time now);
 
   int64_t tenants() const;  // that are remembered
+  // Of the requests that a tenant may send at once.
+  Shares TenantShares(absl::Time now) const;
 
  private:
   std::atomic<bool> bounds_{false};

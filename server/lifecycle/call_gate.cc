@@ -106,6 +106,11 @@ void CallGate::WakeWaiters() {
   changed_.SignalAll();
 }
 
+Shares CallGate::TenantShares() const {
+  MutexLock lock(&mutex_);
+  return SharesOf(bytes_of_tenant_, max_tenant_bytes_);
+}
+
 CallGate::Snapshot CallGate::snapshot() const {
   MutexLock lock(&mutex_);
   return inside_;

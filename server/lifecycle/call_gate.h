@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/shares.h"
 #include "server/lifecycle/serving_state.h"
 
 namespace tensord::server {
@@ -67,6 +68,8 @@ class CallGate {
   void WakeWaiters();
 
   Snapshot snapshot() const;
+  // Of the bytes that requests of one tenant may have.
+  Shares TenantShares() const;
 
  private:
   absl::Status AddLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,14 @@ Sample Result(const char* name, int64_t count) { return {{{"result", name}}, sta
 
 std::vector<Sample> Tiers(int64_t memory, int64_t disk) {
   return {{{{"tier", "memory"}}, static_cast<double>(memory)}, {{{"tier", "disk"}}, static_cast<double>(disk)}};
+}
+
+std::vector<Sample> Evictions(const ProgramCache::Stats& memory, const ProgramStore::Stats& disk) {
+  const auto sample = [](const char* tier, const char* reason, int64_t count) {
+    return Sample{{{"tier", tier}, {"reason", reason}}, static_cast<double>(count)};
+  };
+  return {sample("memory", "room", memory.evictions), sample("memory", "admin", memory.removed),
+          sample("disk", "room", disk.evictions), sample("disk", "admin", disk.removed)};
 }
 
 std::vector<Sample> LoadErrors(const ProgramStore::Stats& stats) {
@@ -82,7 +91,7 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
                                    Families* families) {
   AddFamily(Metric::program_cache_bytes, Tiers(cache.bytes, disk.bytes), families);
   AddFamily(Metric::program_cache_entries, Tiers(cache.entries, disk.entries), families);
-  AddFamily(Metric::program_cache_evictions, Tiers(cache.evictions, disk.evictions), families);
+  AddFamily(Metric::program_cache_evictions, Evictions(cache, disk), families);
   AddFamily(Metric::program_cache_load_errors, LoadErrors(disk), families);
   std::vector<Sample> writes;
   writes.push_back(Result("written", disk.written));
@@ -109,47 +118,100 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   AddFamily(Metric::binding_lookups, std::move(lookups), families);
 }
 
-[[gnu::noinline]] void AddDevices(const ExecutorPool& executors, const CollectedMetrics::Resident& resident,
-                                  Families* families) {
-  std::vector<Sample> depth, oldest, promised, busy, blocks, bytes, peak, tensors, resident_bytes;
-  for (const auto& executor : executors.all()) {
-    const DeviceExecutor::Stats stats = executor->stats();
-    const MemoryStats memory = executor->backend()->Memory();
-    const auto kept = resident.devices.find(executor->device());
-    const auto on_device = kept == resident.devices.end() ? CollectedMetrics::Resident::Device{} : kept->second;
-    const auto add = [&](double value, std::vector<Sample>* samples) {
-      samples->push_back({{{"device", executor->device()}}, value});
-    };
-    const auto add_labelled = [&](const char* label, absl::string_view value, int64_t number,
-                                  std::vector<Sample>* samples) {
-      samples->push_back({{{"device", executor->device()}, {label, std::string(value)}}, static_cast<double>(number)});
-    };
-    for (size_t level = 0; level < kNumPriorityClasses; ++level) {
-      add_labelled("class", kPriorityClassNames[level], stats.queued_by_class[level], &depth);
-    }
-    add(absl::ToDoubleSeconds(stats.oldest_wait), &oldest);
-    add(static_cast<double>(stats.promised_bytes), &promised);
-    add(absl::ToDoubleSeconds(stats.busy), &busy);
-    add_labelled("result", "allocated", memory.allocated, &blocks);
-    add_labelled("result", "reused", memory.reused, &blocks);
-    add_labelled("result", "trimmed", memory.trimmed, &blocks);
-    add_labelled("state", "in_use", memory.in_use_bytes, &bytes);
-    add_labelled("state", "free", memory.free_bytes, &bytes);
-    add(static_cast<double>(memory.peak_in_use_bytes), &peak);
-    add(static_cast<double>(on_device.tensors), &tensors);
-    add(static_cast<double>(on_device.bytes), &resident_bytes);
+// By device: what its executor, its memory and the tensors that clients keep there are at.
+class DeviceSamples {
+ public:
+  void Add(const DeviceExecutor& executor, const CollectedMetrics::Resident::Device& kept) {
+    device_ = executor.device();
+    AddExecutor(executor.stats());
+    AddMemory(executor.backend()->Memory());
+    Put(static_cast<double>(kept.tensors), &samples_[Metric::resident_tensors]);
+    Put(static_cast<double>(kept.bytes), &samples_[Metric::resident_bytes]);
   }
-  AddFamily(Metric::executor_busy, std::move(busy), families);
-  AddFamily(Metric::memory_blocks, std::move(blocks), families);
-  AddFamily(Metric::memory_bytes, std::move(bytes), families);
-  AddFamily(Metric::memory_peak_bytes, std::move(peak), families);
-  AddFamily(Metric::memory_promised_bytes, std::move(promised), families);
-  AddFamily(Metric::queue_depth, std::move(depth), families);
-  AddFamily(Metric::queue_oldest_age, std::move(oldest), families);
-  AddFamily(Metric::resident_bytes, std::move(resident_bytes), families);
-  AddFamily(Metric::resident_tensors, std::move(tensors), families);
+  // Of a pool that is no device's.
+  void AddOutOfMemory(absl::string_view pool, int64_t refused, const std::string& of) {
+    samples_[Metric::out_of_memory].push_back(
+        {{{"device", of}, {"pool", std::string(pool)}}, static_cast<double>(refused)});
+  }
+  // The samples are theirs afterwards. Families without a sample are there too.
+  void MoveTo(Families* families) {
+    for (auto& [metric, samples] : samples_) AddFamily(metric, std::move(samples), families);
+  }
+
+ private:
+  [[gnu::noinline]] void AddExecutor(const DeviceExecutor::Stats& stats) {
+    for (size_t level = 0; level < kNumPriorityClasses; ++level) {
+      PutLabelled("class", kPriorityClassNames[level], stats.queued_by_class[level], Metric::queue_depth);
+    }
+    Put(static_cast<double>(stats.queued_bytes), &samples_[Metric::queue_bytes]);
+    Put(absl::ToDoubleSeconds(stats.oldest_wait), &samples_[Metric::queue_oldest_age]);
+    Put(static_cast<double>(stats.promised_bytes), &samples_[Metric::memory_promised_bytes]);
+    for (size_t i = 0; i < stats.busy.size(); ++i) {
+      samples_[Metric::executor_busy].push_back(
+          {{{"device", device_}, {"worker", std::to_string(i)}}, absl::ToDoubleSeconds(stats.busy[i])});
+    }
+    AddOutOfMemory("runs", stats.out_of_memory, device_);
+    Put(static_cast<double>(stats.events.segments), &samples_[Metric::segment_launches]);
+    Put(stats.events.is_up ? 1 : 0, &samples_[Metric::device_up]);
+    for (size_t i = 0; i < kNumDeviceFaults; ++i) {
+      PutLabelled("kind", kDeviceFaultNames[i], stats.events.faults[i], Metric::device_errors);
+    }
+  }
+
+  [[gnu::noinline]] void AddMemory(const MemoryStats& memory) {
+    PutLabelled("result", "allocated", memory.allocated, Metric::memory_blocks);
+    PutLabelled("result", "reused", memory.reused, Metric::memory_blocks);
+    PutLabelled("result", "trimmed", memory.trimmed, Metric::memory_blocks);
+    PutLabelled("state", "in_use", memory.in_use_bytes, Metric::memory_bytes);
+    PutLabelled("state", "free", memory.free_bytes, Metric::memory_bytes);
+    Put(static_cast<double>(memory.peak_in_use_bytes), &samples_[Metric::memory_peak_bytes]);
+    AddOutOfMemory("tensors", memory.refused, device_);
+  }
+
+  void Put(double value, std::vector<Sample>* samples) const { samples->push_back({{{"device", device_}}, value}); }
+  void PutLabelled(const char* label, absl::string_view value, int64_t number, Metric metric) {
+    samples_[metric].push_back({{{"device", device_}, {label, std::string(value)}}, static_cast<double>(number)});
+  }
+
+  std::string device_;
+  // Also of a server without devices.
+  std::map<Metric, std::vector<Sample>> samples_ = {
+      {Metric::device_errors, {}},     {Metric::device_up, {}},         {Metric::executor_busy, {}},
+      {Metric::memory_blocks, {}},     {Metric::memory_bytes, {}},      {Metric::memory_peak_bytes, {}},
+      {Metric::memory_promised_bytes, {}}, {Metric::out_of_memory, {}}, {Metric::queue_bytes, {}},
+      {Metric::queue_depth, {}},       {Metric::queue_oldest_age, {}},  {Metric::resident_bytes, {}},
+      {Metric::resident_tensors, {}},  {Metric::segment_launches, {}}};
+};
+
+// `payloads` and `shared`: refusals of the host's pools.
+[[gnu::noinline]] void AddDevices(const ExecutorPool& executors, const CollectedMetrics::Resident& resident,
+                                  int64_t payloads, int64_t shared, Families* families) {
+  DeviceSamples samples;
+  for (const auto& executor : executors.all()) {
+    const auto kept = resident.devices.find(executor->device());
+    samples.Add(*executor, kept == resident.devices.end() ? CollectedMetrics::Resident::Device{} : kept->second);
+  }
+  samples.AddOutOfMemory("payloads", payloads, "host");
+  samples.AddOutOfMemory("shared", shared, "host");
+  samples.MoveTo(families);
+}
+
+[[gnu::noinline]] void AddSessions(const CollectedMetrics::Resident& resident, Families* families) {
   AddNumber(Metric::sessions, resident.sessions, families);
   AddNumber(Metric::sessions_expired, resident.expired, families);
+  std::vector<Sample> evictions;
+  for (const auto& [reason, count] : resident.evictions) {
+    evictions.push_back({{{"reason", reason}}, static_cast<double>(count)});
+  }
+  AddFamily(Metric::tensor_evictions, std::move(evictions), families);
+}
+
+[[gnu::noinline]] void AddQuotas(const CollectedMetrics::Quotas& quotas, Families* families) {
+  std::vector<Sample> samples;
+  for (const auto& [resource, shares] : quotas) {
+    for (const auto& [tenant, share] : shares) samples.push_back({{{"resource", resource}, {"tenant", tenant}}, share});
+  }
+  AddFamily(Metric::tenant_quota_ratio, std::move(samples), families);
 }
 
 [[gnu::noinline]] void AddShared(const CollectedMetrics::Shared& shared, Families* families) {
@@ -177,9 +239,9 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   AddFamily(Metric::fft_table_lookups, std::move(lookups), families);
 }
 
-[[gnu::noinline]] void AddBuild(const std::string& version, Families* families) {
-  AddFamily(Metric::build_info, {{{{"version", version}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}},
-            families);
+[[gnu::noinline]] void AddBuild(const std::string& version, const std::string& git, Families* families) {
+  AddFamily(Metric::build_info,
+            {{{{"version", version}, {"git", git}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}}, families);
 }
 
 }  // namespace
@@ -187,12 +249,16 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
 std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   const ProgramCache::Stats cache = sources_.cache->stats();
   Families families;
-  AddBuild(sources_.version, &families);
+  AddBuild(sources_.version, sources_.git, &families);
   AddCompilations(cache, sources_.compile_pool->stats(), &families);
   AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
   AddBindings(*sources_.bindings, &families);
-  AddDevices(*sources_.executors, sources_.resident(), &families);
-  AddShared(sources_.shared(), &families);
+  const Resident resident = sources_.resident();
+  const Shared shared = sources_.shared();
+  AddDevices(*sources_.executors, resident, sources_.payloads->stats().refused, shared.out_of_memory, &families);
+  AddSessions(resident, &families);
+  AddQuotas(sources_.quotas(), &families);
+  AddShared(shared, &families);
   AddAdmission(sources_.admission(), &families);
   AddTables(sources_.fft_tables(), &families);
   AddFamily(Metric::limit, LimitsNow(), &families);

@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "engine/exec/binding_stats.h"
+#include "engine/exec/host_buffer_pool.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
@@ -46,25 +47,32 @@ class CollectedMetrics : public prometheus::Collectable {
     int64_t sessions = 0;
     int64_t expired = 0;
     std::map<std::string, Device> devices;
+    std::map<std::string, int64_t> evictions;  // by reason
   };
   // Memory that is shared with clients.
   struct Shared {
     int64_t regions = 0;
     int64_t bytes = 0;
+    int64_t out_of_memory = 0;
     std::map<std::string, int64_t> refusals;  // by reason
   };
+  // How much of what they may have tenants have: by resource and tenant.
+  using Quotas = std::map<std::string, std::map<std::string, double>>;
   struct Sources {
     std::string version;
+    std::string git;  // revision of the sources
     const ExecutorPool* executors;
     const ProgramCache* cache;
     const CompilePool* compile_pool;
     const BindingStats* bindings;
     const ProgramStore* store;  // may be null
+    const HostBufferPool* payloads;
     const Log* log;
     std::function<Admission()> admission;
     std::function<Tables()> fft_tables;
     std::function<Resident()> resident;
     std::function<Shared()> shared;
+    std::function<Quotas()> quotas;
     std::function<std::vector<std::pair<std::string, int64_t>>()> limits;  // by name, those in force now
   };
 

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_OBSERVE_METRIC_FAMILY_H_
 
 #include <prometheus/family.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include <string>
@@ -15,6 +16,12 @@ template <typename T>
 prometheus::Family<T>& AddFamily(Metric index, prometheus::Registry& registry) {
   const MetricInfo& info = AllMetrics()[static_cast<size_t>(index)];
   return prometheus::detail::Builder<T>().Name(std::string(info.name)).Help(std::string(info.help)).Register(registry);
+}
+
+// A series of a histogram, with the buckets that metrics.def gives it.
+inline prometheus::Histogram& AddSeries(Metric index, const prometheus::Labels& labels,
+                                        prometheus::Family<prometheus::Histogram>& family) {
+  return family.Add(labels, BoundsOf(index));
 }
 
 }  // namespace tensord::server

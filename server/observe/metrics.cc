@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/runtime/segment_times.h"
 #include "server/observe/metric_family.h"
 
 namespace tensord::server {
@@ -16,23 +17,24 @@ constexpr absl::string_view FullName(absl::string_view name) {
 }
 
 constexpr MetricInfo kMetrics[] = {
-#define TENSORD_METRIC(member, type, name, help, ...) {FullName("tensord_" name), #type, help, "" __VA_ARGS__},
+#define TENSORD_METRIC(member, type, name, help, ...) {FullName("tensord_" name), #type, help, "" __VA_ARGS__, {}},
+#define TENSORD_HISTOGRAM(member, name, help, labels, first, factor, count) \
+  {FullName("tensord_" name), "histogram", help, labels, {first, factor, count}},
 #include "server/observe/metrics.def"
 #undef TENSORD_METRIC
 };
 
-// first, 2 first, 4 first, …
-prometheus::Histogram::BucketBoundaries Doubling(double first, int count) {
-  prometheus::Histogram::BucketBoundaries bounds;
-  for (int i = 0; i < count; ++i) bounds.push_back(first * static_cast<double>(int64_t{1} << i));
-  return bounds;
-}
-
-prometheus::Histogram::BucketBoundaries StageBounds() { return Doubling(10e-6, 21); }
-
 }  // namespace
 
 absl::Span<const MetricInfo> AllMetrics() { return kMetrics; }
+
+std::vector<double> BoundsOf(Metric histogram) {
+  const Buckets& buckets = kMetrics[static_cast<size_t>(histogram)].buckets;
+  std::vector<double> bounds;
+  double bound = buckets.first;
+  for (int i = 0; i < buckets.count; ++i, bound *= buckets.factor) bounds.push_back(bound);
+  return bounds;
+}
 
 Metrics::Metrics(absl::Span<const std::string> devices) {
   prometheus::Registry& registry = *registry_;
@@ -50,10 +52,24 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
     methods_[i].in_flight = &in_flight.Add(labels);
     methods_[i].received_bytes = &received.Add(labels);
     methods_[i].sent_bytes = &sent.Add(labels);
-    methods_[i].duration = &duration.Add(labels, Doubling(50e-6, 22));
+    methods_[i].duration = &AddSeries(Metric::rpc_duration_seconds, labels, duration);
   }
   stage_family_ = &AddFamily<prometheus::Histogram>(Metric::rpc_stage_seconds, registry);
-  compile_seconds_ = &AddFamily<prometheus::Histogram>(Metric::compile_seconds, registry).Add({}, Doubling(100e-6, 21));
+  request_size_family_ = &AddFamily<prometheus::Histogram>(Metric::rpc_request_size_bytes, registry);
+  auto& compile_seconds = AddFamily<prometheus::Histogram>(Metric::compile_seconds, registry);
+  for (size_t i = 0; i < kNumCompilePhases; ++i) {
+    compile_phases_[i] =
+        &AddSeries(Metric::compile_seconds, {{"phase", std::string(kCompilePhaseNames[i])}}, compile_seconds);
+  }
+  auto& transfer_bytes = AddFamily<prometheus::Counter>(Metric::transfer_bytes, registry);
+  auto& transfer_seconds = AddFamily<prometheus::Histogram>(Metric::transfer_seconds, registry);
+  auto& transfer_size = AddFamily<prometheus::Histogram>(Metric::transfer_size_bytes, registry);
+  for (size_t i = 0; i < kNumTransfers; ++i) {
+    const prometheus::Labels labels = {{"direction", std::string(kTransferNames[i])}};
+    transfers_[i] = {.bytes = &transfer_bytes.Add(labels),
+                     .seconds = &AddSeries(Metric::transfer_seconds, labels, transfer_seconds),
+                     .size = &AddSeries(Metric::transfer_size_bytes, labels, transfer_size)};
+  }
 
   auto& rejected = AddFamily<prometheus::Counter>(Metric::admission_rejected, registry);
   constexpr const char* kRejectionNames[kNumRejections] = {"queue_full",           "bytes",   "rate", "memory",
@@ -70,8 +86,8 @@ Metrics::Metrics(absl::Span<const std::string> devices) {
       series.outcomes[static_cast<size_t>(i)] = &execute.Add({{"device", device}, {"outcome", kOutcomeNames[i]}});
     }
     for (size_t i = 0; i < kNumStages; ++i) {
-      series.stages[i] =
-          &stage_seconds.Add({{"device", device}, {"stage", std::string(kStageNames[i])}}, StageBounds());
+      series.stages[i] = &AddSeries(Metric::execute_stage_seconds,
+                                    {{"device", device}, {"stage", std::string(kStageNames[i])}}, stage_seconds);
     }
     devices_.push_back(std::move(series));
   }
@@ -104,6 +120,7 @@ void Metrics::CallEnded(const RequestRecord& record) {
   counter->Increment();
 
   CountRequest(record);
+  if (record.method != RpcMethod::kExecuteStream) CountSize(record, record.method);
   if (record.method == RpcMethod::kExecute) {
     CountRun(record);
   } else if (record.method != RpcMethod::kExecuteStream) {
@@ -117,23 +134,45 @@ void Metrics::CountStages(const RequestRecord& record, MethodSeries& series) {
     if (!time.has_value()) continue;
     prometheus::Histogram* histogram = series.stages[i].load(std::memory_order_acquire);
     if (histogram == nullptr) {
-      histogram = &stage_family_->Add(
-          {{"method", std::string(Name(record.method))}, {"stage", std::string(kStageNames[i])}}, StageBounds());
+      histogram = &AddSeries(Metric::rpc_stage_seconds,
+                             {{"method", std::string(Name(record.method))}, {"stage", std::string(kStageNames[i])}},
+                             *stage_family_);
       series.stages[i].store(histogram, std::memory_order_release);
     }
     histogram->Observe(absl::ToDoubleSeconds(*time));
   }
 }
 
+void Metrics::CountSize(const RequestRecord& record, RpcMethod method) {
+  std::atomic<prometheus::Histogram*>& series = methods_[static_cast<size_t>(method)].request_size;
+  prometheus::Histogram* histogram = series.load(std::memory_order_acquire);
+  if (histogram == nullptr) {
+    histogram = &AddSeries(Metric::rpc_request_size_bytes, {{"method", std::string(Name(method))}},
+                           *request_size_family_);
+    series.store(histogram, std::memory_order_release);
+  }
+  histogram->Observe(static_cast<double>(record.received_bytes));
+}
+
+void Metrics::Compiled(CompilePhase phase, absl::Duration time) {
+  compile_phases_[static_cast<size_t>(phase)]->Observe(absl::ToDoubleSeconds(time));
+}
+
+void Metrics::Transferred(Transfer transfer, int64_t bytes, absl::Duration time) {
+  const TransferSeries& series = transfers_[static_cast<size_t>(transfer)];
+  series.bytes->Increment(static_cast<double>(bytes));
+  series.seconds->Observe(absl::ToDoubleSeconds(time));
+  series.size->Observe(static_cast<double>(bytes));
+}
+
 void Metrics::StreamedExecuteEnded(const RequestRecord& record) {
   CountRequest(record);
+  CountSize(record, RpcMethod::kExecuteStream);
   CountRun(record);
 }
 
 void Metrics::CountRequest(const RequestRecord& record) {
   if (const std::optional<Rejection> rejection = RejectionOf(record)) rejected_[*rejection]->Increment();
-  if (const auto compile = record.stages.Of(Stage::kCompile))
-    compile_seconds_->Observe(absl::ToDoubleSeconds(*compile));
   if (!record.tenant.empty()) {
     tenants_->Count(record.tenant, record.stages.Of(Stage::kCompute).value_or(absl::ZeroDuration()));
   }

@@ -14,18 +14,29 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "engine/runtime/compile_watch.h"
 #include "server/observe/request_record.h"
 #include "server/observe/rpc_method.h"
 #include "server/observe/tenant_series.h"
+#include "server/observe/transfer.h"
 
 namespace tensord::server {
+
+// Upper bounds of a histogram: `count` of them, and infinity.
+struct Buckets {
+  double first = 0;
+  double factor = 0;  // of each to the one before
+  int count = 0;
+};
 
 struct MetricInfo {
   absl::string_view name;  // in full
   absl::string_view type;  // "counter", "gauge", "histogram"
   absl::string_view help;
   absl::string_view labels;  // "device,stage"; of every series, in whichever order
+  Buckets buckets;           // of a histogram
 };
 
 enum class Metric : size_t {
@@ -36,6 +47,8 @@ enum class Metric : size_t {
 
 // All metrics of metrics.def, indexed by Metric.
 absl::Span<const MetricInfo> AllMetrics();
+// Of a histogram, without infinity.
+std::vector<double> BoundsOf(Metric histogram);
 
 // What is counted call by call. Time series are looked up once, when the metrics are made or a label value is first
 // seen, so that counting is a few atomic additions. Thread-safe.
@@ -50,6 +63,13 @@ class Metrics {
   void CallEnded(const RequestRecord& record);
   // A request of an ExecuteStream that ended: what is counted of a program's run, not of a call.
   void StreamedExecuteEnded(const RequestRecord& record);
+  // A phase of a compilation took that long.
+  void Compiled(CompilePhase phase, absl::Duration time);
+  // A tensor was moved, or a part of it where the call ended before.
+  void Transferred(Transfer transfer, int64_t bytes, absl::Duration time);
+
+  // Which tenants have a name among the labels.
+  TenantSeries& tenants() { return *tenants_; }
 
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
 
@@ -69,6 +89,7 @@ class Metrics {
     std::array<std::atomic<prometheus::Counter*>, kNumCodes> handled{};
     // Likewise, of stages; of the methods that run programs none ever is.
     std::array<std::atomic<prometheus::Histogram*>, kNumStages> stages{};
+    std::atomic<prometheus::Histogram*> request_size{nullptr};  // likewise, when a call first ends
   };
   struct DeviceSeries {
     std::string device;
@@ -76,7 +97,14 @@ class Metrics {
     std::array<prometheus::Histogram*, kNumStages> stages;
   };
 
+  struct TransferSeries {
+    prometheus::Counter* bytes;
+    prometheus::Histogram* seconds;
+    prometheus::Histogram* size;
+  };
+
   void CountRequest(const RequestRecord& record);
+  void CountSize(const RequestRecord& record, RpcMethod method);
   void CountStages(const RequestRecord& record, MethodSeries& series);
   void CountRun(const RequestRecord& record);
   void CountExecute(const RequestRecord& record, DeviceSeries& series);
@@ -87,7 +115,9 @@ class Metrics {
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   prometheus::Family<prometheus::Counter>* handled_family_ = nullptr;
   prometheus::Family<prometheus::Histogram>* stage_family_ = nullptr;
-  prometheus::Histogram* compile_seconds_ = nullptr;
+  prometheus::Family<prometheus::Histogram>* request_size_family_ = nullptr;
+  std::array<prometheus::Histogram*, kNumCompilePhases> compile_phases_;
+  std::array<TransferSeries, kNumTransfers> transfers_;
   std::array<prometheus::Counter*, kNumRejections> rejected_;
   std::array<MethodSeries, kNumRpcMethods> methods_;
   std::vector<DeviceSeries> devices_;

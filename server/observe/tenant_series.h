@@ -4,6 +4,7 @@
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
 
+#include <map>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,19 +26,25 @@ class TenantSeries {
 
   // A request that ended; how long its program ran, zero where none did.
   void Count(absl::string_view tenant, absl::Duration run);
+  // What each tenant that has a name here has, zero where it is not among `shares`; of all others, where there are
+  // some, the most that one has. A tenant that is new gets a name if there is room.
+  std::map<std::string, double> ByName(const std::map<std::string, double>& shares);
 
  private:
   struct Series {
     prometheus::Counter* requests = nullptr;
     prometheus::Counter* device_seconds = nullptr;
   };
-  Series Find(absl::string_view tenant);
+  using Table = absl::flat_hash_map<std::string, Series>;
+
+  // Of that name, or kOthers.
+  Table::iterator FindLocked(absl::string_view tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Series Add(absl::string_view tenant);
 
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Counter>& device_seconds_;
   Mutex mutex_;
-  absl::flat_hash_map<std::string, Series> tenants_ ABSL_GUARDED_BY(mutex_);
+  Table tenants_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -11,6 +11,7 @@
 #include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"
+#include "server/observe/timed_transfer.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
@@ -89,10 +90,13 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
   added->push_back(std::move(bytes));
   ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
   char* const to = static_cast<char*>(copy->address());
-  if (is_reordered) {
-    codec::ReverseOrder(header.type, header.order, part.bytes, to);
-  } else {
-    SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.parallel_for);
+  {
+    const TimedTransfer timed(parts.metrics, Transfer::kShared, header.num_bytes);
+    if (is_reordered) {
+      codec::ReverseOrder(header.type, header.order, part.bytes, to);
+    } else {
+      SpreadCopy({part.bytes, static_cast<size_t>(header.num_bytes)}, to, parts.parallel_for);
+    }
   }
   // Only now: what is checked is what is computed with.
   RETURN_IF_ERROR(codec::CheckTensorData(header, {to, static_cast<size_t>(header.num_bytes)}));

@@ -163,10 +163,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
     run.started = started_;
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
-    if (!program_->is_tiny()) {  // what is refused is not worth decoding
-      ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
-      RETURN_IF_ERROR(executor->CheckRoom(run));
-    }
+    ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
+    run.events = executor->events();
+    if (!program_->is_tiny()) RETURN_IF_ERROR(executor->CheckRoom(run));  // what is refused is not worth decoding
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
                                                     request_->parts(), request_->caller().tenant, &copies_));
@@ -263,7 +262,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
         outcome->results, received_->message.results(),
         EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()),
-        shared_.Write(outcome->results, request_->parts().parallel_for));
+        shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics));
     if (!response.ok()) return Fail(response.status());
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.

@@ -15,6 +15,7 @@
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
 #include "server/lifecycle/stall_alarm.h"
+#include "server/observe/timed_transfer.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/served_call.h"
@@ -65,6 +66,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     call_.record().stages.End(Stage::kSend);
     Continue([this, ok]() -> absl::Status {
       if (!ok) return Refuse(Refusal::kCancelled, "the client cancelled the download");
+      sent_bytes_ += std::exchange(chunk_bytes_, 0);
       return call_.AdmitAgain();
     });
   }
@@ -74,6 +76,9 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       call_.record().Refused(Refuse(Refusal::kDeadlineExceeded,
                                     "the client took nothing more of the download; without a deadline of its own it "
                                     "has limits.default_deadline_ms from message to message"));
+    }
+    if (sent_bytes_ > 0) {
+      call_.parts().metrics->Transferred(Transfer::kGet, sent_bytes_, call_.record().stages.Total());
     }
     call_.Ended();
     delete this;
@@ -151,6 +156,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                         " bytes, and the tensor has ", size));
     }
     const char* const from = static_cast<const char*>(tensor_.bytes.get());
+    const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, size);
     if (is_reordered) {
       codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
     } else {
@@ -168,6 +174,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     } else {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
       const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
+      chunk_bytes_ = size;
       message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
       position_ += size;
     }
@@ -190,7 +197,9 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   SharedPart shared_;     // where all goes, if anywhere
   MemoryCharge charge_;   // of a copy
   int64_t position_ = 0;  // of the next chunk
-  bool written_ = false;  // the header
+  bool written_ = false;     // the header
+  int64_t chunk_bytes_ = 0;  // of the chunk that is being sent
+  int64_t sent_bytes_ = 0;   // of those that were
   grpc::ByteBuffer message_;
 };
 

@@ -27,6 +27,11 @@ std::vector<std::string> PassesOf(const std::vector<std::string>& server,
   return passes;
 }
 
+// Counts the phases of compilations, also of those for the sizes of runs.
+CompileWatch WatchOf(const ServiceParts& parts) {
+  return [metrics = parts.metrics](CompilePhase phase, absl::Duration time) { metrics->Compiled(phase, time); };
+}
+
 // Whether a client whose graph this is could get that program from this server today.
 bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
   const std::vector<std::string>& disabled = stored.settings.disabled_passes;
@@ -69,7 +74,8 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
     std::optional<Graph> kept;  // the compiler takes the other
     if (parts.store != nullptr) kept = job->graph;
     ASSIGN_OR_RETURN(CompiledProgramPtr program,
-                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend, parts.bindings));
+                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend, parts.bindings,
+                             WatchOf(parts)));
     if (kept.has_value()) parts.store->Put(*std::move(kept), job->settings, fingerprint);
     return program;
   } catch (const std::exception& error) {
@@ -86,8 +92,8 @@ absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts,
   }
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
-  ASSIGN_OR_RETURN(restored.program,
-                   Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend(), parts.bindings));
+  ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint,
+                                             executor->backend(), parts.bindings, WatchOf(parts)));
   return restored;
 }
 

@@ -9,6 +9,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "proto/codec/tensor_codec.h"
+#include "server/observe/timed_transfer.h"
 #include "server/rpc/read_ahead.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/shared_results.h"
@@ -121,7 +122,10 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   // Whatever an earlier call left is written over.
   absl::Status TakeShared(const SharedPart& part) {
     upload_.Rewind(0);
-    SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(), call_.parts().parallel_for);
+    {
+      const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, part.size_bytes);
+      SpreadCopy({part.bytes, static_cast<size_t>(part.size_bytes)}, upload_.bytes(), call_.parts().parallel_for);
+    }
     // Only now: what is checked is what stays.
     RETURN_IF_ERROR(CheckData(upload_.bytes(), part.size_bytes));
     upload_.Advance(part.size_bytes);
@@ -165,6 +169,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     }
     RETURN_IF_ERROR(CheckData(to, part_.size()));
     upload_.Advance(part_.size());
+    put_bytes_ += part_.size();
     call_.record().stages.End(Stage::kDecode);
     return absl::OkStatus();
   }
@@ -191,6 +196,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   void End(const absl::Status& status) {
+    if (put_bytes_ > 0) {
+      call_.parts().metrics->Transferred(Transfer::kPut, put_bytes_, call_.record().stages.Total());
+    }
     if (!is_resumable_) upload_.Drop();
     upload_ = TensorUpload();  // another call may go on before this one is told
     Finish(call_.Outcome(status));
@@ -205,6 +213,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   bool is_bool_ = false;
   bool is_resumable_ = false;
   bool has_data_ = false;
+  int64_t put_bytes_ = 0;  // that came in chunks
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "server/observe/timed_transfer.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/spread_copy.h"
 
@@ -86,7 +87,8 @@ std::vector<HostSpace> SharedResults::Destinations(const v1::ExecuteRequest& req
   return spaces;
 }
 
-std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for) const {
+std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for,
+                                       Metrics* metrics) const {
   std::vector<bool> placed(parts_.empty() ? 0 : results.size(), false);
   for (size_t i = 0; i < std::min(parts_.size(), results.size()); ++i) {
     const int64_t bytes = results[i].type.num_bytes();
@@ -94,6 +96,7 @@ std::vector<bool> SharedResults::Write(absl::Span<const HostTensor> results, con
     placed[i] = true;
     const char* const from = static_cast<const char*>(results[i].bytes.get());
     if (from == parts_[i].bytes) continue;  // computed there
+    const TimedTransfer timed(metrics, Transfer::kShared, bytes);
     SpreadCopy({from, static_cast<size_t>(bytes)}, parts_[i].bytes, parallel_for);
   }
   return placed;

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "engine/exec/parallel_for.h"
 #include "engine/runtime/run.h"
+#include "server/observe/metrics.h"
 #include "server/shared_memory/region_store.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -27,7 +28,8 @@ class SharedResults {
 
   // Copies the results that are to be sent and fit there, but for those that are there already. By result: whether it
   // is there now; empty: none is.
-  std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for) const;
+  std::vector<bool> Write(absl::Span<const HostTensor> results, const ParallelFor& parallel_for,
+                          Metrics* metrics) const;
 
  private:
   std::vector<SharedPart> parts_;  // by result, no region where none is wanted; or empty

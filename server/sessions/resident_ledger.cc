@@ -89,6 +89,17 @@ int64_t ResidentLedger::TenantBytes(absl::string_view tenant) const {
   return found == tenants_.end() ? 0 : found->second;
 }
 
+std::map<std::string, int64_t> ResidentLedger::Tenants() const {
+  MutexLock lock(&mutex_);
+  return {tenants_.begin(), tenants_.end()};
+}
+
+TensorEnds ResidentLedger::ends() const {
+  TensorEnds ends{};
+  for (size_t i = 0; i < kNumTensorEnds; ++i) ends[i] = ends_[i].load(std::memory_order_relaxed);
+  return ends;
+}
+
 std::map<std::string, ResidentLedger::DeviceUse> ResidentLedger::Devices() const {
   MutexLock lock(&mutex_);
   return {devices_.begin(), devices_.end()};

@@ -1,6 +1,8 @@
 #ifndef TENSORD_SERVER_SESSIONS_RESIDENT_LEDGER_H_
 #define TENSORD_SERVER_SESSIONS_RESIDENT_LEDGER_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/mutex.h"
+#include "server/sessions/tensor_end.h"
 
 namespace tensord::server {
 
@@ -72,8 +75,16 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
   // Memory of one tensor more, or less, on the device.
   void CountTensor(absl::string_view device, int64_t more);
 
+  // So many tensors lost their handles.
+  void CountEnds(TensorEnd end, int64_t tensors) {
+    ends_[static_cast<size_t>(end)].fetch_add(tensors, std::memory_order_relaxed);
+  }
+
   int64_t TenantBytes(absl::string_view tenant) const;
+  // Of those that have some.
+  std::map<std::string, int64_t> Tenants() const;
   std::map<std::string, DeviceUse> Devices() const;
+  TensorEnds ends() const;
 
  private:
   friend class MemoryCharge;
@@ -85,6 +96,7 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
   mutable Mutex mutex_;
   std::map<std::string, int64_t, std::less<>> tenants_ ABSL_GUARDED_BY(mutex_);  // those with bytes
   std::map<std::string, DeviceUse, std::less<>> devices_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::atomic<int64_t>, kNumTensorEnds> ends_{};
 };
 
 }  // namespace tensord::server

@@ -101,7 +101,11 @@ std::vector<std::string> Session::Delete(absl::Span<const std::string> handles) 
   std::vector<TensorSlotPtr> removed;  // their memory goes when the lock is free
   MutexLock lock(&mutex_);
   for (const std::string& handle : handles) {
-    given_.erase(handle);
+    const auto given = given_.find(handle);
+    if (given != given_.end()) {
+      removed.insert(removed.end(), given->second.begin(), given->second.end());
+      given_.erase(given);
+    }
     const auto found = table_.find(handle);
     if (found == table_.end()) {
       missing.push_back(handle);
@@ -110,7 +114,16 @@ std::vector<std::string> Session::Delete(absl::Span<const std::string> handles) 
     removed.push_back(std::move(found->second));
     table_.erase(found);
   }
+  CountEnds(TensorEnd::kDeleted, removed);
   return missing;
+}
+
+void Session::CountEnds(TensorEnd end, absl::Span<const TensorSlotPtr> slots) const {
+  const int64_t tensors = std::count_if(slots.begin(), slots.end(), [](const TensorSlotPtr& slot) {
+    const TensorSlot::State state = slot->state();
+    return state == TensorSlot::State::kReady || state == TensorSlot::State::kUploading;
+  });
+  if (tensors > 0) options_.ledger->CountEnds(end, tensors);
 }
 
 absl::StatusOr<HandleClaim> Session::Claim(const HandleRequest& request) {
@@ -256,7 +269,9 @@ absl::Status Session::FinishUpload(absl::string_view handle, const TensorSlotPtr
 void Session::Forget(absl::string_view handle, const TensorSlotPtr& slot) {
   MutexLock lock(&mutex_);
   const auto found = table_.find(handle);
-  if (found != table_.end() && found->second == slot) table_.erase(found);
+  if (found == table_.end() || found->second != slot) return;
+  table_.erase(found);
+  CountEnds(TensorEnd::kUploadFailed, {slot});
 }
 
 bool Session::TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) {
@@ -268,23 +283,30 @@ bool Session::TakeGivenLocked(const std::string& handle, const TensorSlotPtr& sl
 
 void Session::UseUp(const std::string& handle, const TensorSlotPtr& slot) {
   MutexLock lock(&mutex_);
-  TakeGivenLocked(handle, slot);
+  if (TakeGivenLocked(handle, slot)) CountEnds(TensorEnd::kDonated, {slot});
 }
 
 void Session::Restore(const std::string& handle, const TensorSlotPtr& slot, const TensorSlotPtr& instead_of) {
   MutexLock lock(&mutex_);
   if (!TakeGivenLocked(handle, slot)) return;
   const auto [place, is_free] = table_.emplace(handle, slot);
-  if (!is_free && place->second == instead_of) place->second = slot;
+  if (is_free) return;
+  if (place->second == instead_of) {
+    place->second = slot;
+  } else {
+    CountEnds(TensorEnd::kDonated, {slot});
+  }
 }
 
-void Session::Close() {
-  Table table;  // goes when the lock is free
-  decltype(given_) given;
+void Session::Close(TensorEnd end) {
+  std::vector<TensorSlotPtr> slots;  // go when the lock is free
   MutexLock lock(&mutex_);
   closed_ = true;
-  table.swap(table_);
-  given.swap(given_);
+  for (auto& [handle, slot] : table_) slots.push_back(std::move(slot));
+  for (const auto& [handle, given] : given_) slots.insert(slots.end(), given.begin(), given.end());
+  table_.clear();
+  given_.clear();
+  CountEnds(end, slots);
 }
 
 bool Session::closed() const {

@@ -20,6 +20,7 @@
 #include "server/sessions/handle_claim.h"
 #include "server/sessions/resident_ledger.h"
 #include "server/sessions/resident_tensor.h"
+#include "server/sessions/tensor_end.h"
 #include "server/sessions/tensor_slot.h"
 #include "server/sessions/tensor_upload.h"
 
@@ -85,8 +86,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void Hold() { ++holds_; }
   void Release();
   bool held() const { return holds_ > 0; }
-  // Lets go of everything; from now on everything is refused.
-  void Close();
+  // Lets go of everything; from now on everything is refused. The tensors end so.
+  void Close(TensorEnd end);
   bool closed() const;
   const std::shared_ptr<ResidentLedger>& ledger() const { return options_.ledger; }
   // Takes the slot's name away where it still has it.
@@ -108,6 +109,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status CheckRoom(int64_t more) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<HandleClaim> ClaimLocked(const HandleRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeGivenLocked(const std::string& handle, const TensorSlotPtr& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of tensors and uploads, to the ledger.
+  void CountEnds(TensorEnd end, absl::Span<const TensorSlotPtr> slots) const;
   void PoisonLocked(const HandleRequest& request, const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -34,7 +34,7 @@ SessionStore::~SessionStore() {
   }
   changed_.SignalAll();
   thread_.join();
-  for (const auto& [id, session] : sessions) session->Close();
+  for (const auto& [id, session] : sessions) session->Close(TensorEnd::kSessionClosed);
 }
 
 absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Duration lease) {
@@ -98,7 +98,7 @@ absl::Status SessionStore::Close(absl::string_view tenant, absl::string_view id)
     RETURN_IF_ERROR(FindLocked(tenant, id).status());
     session = RemoveLocked(sessions_.find(id));
   }
-  session->Close();
+  session->Close(TensorEnd::kSessionClosed);
   return absl::OkStatus();
 }
 
@@ -108,11 +108,16 @@ void SessionStore::ClockMoved() {
 }
 
 SessionStore::Stats SessionStore::stats() const {
-  Stats stats{.sessions = 0, .expired = 0, .devices = ledger_->Devices()};
+  Stats stats{.sessions = 0, .expired = 0, .devices = ledger_->Devices(), .ends = ledger_->ends()};
   MutexLock lock(&mutex_);
   stats.sessions = static_cast<int64_t>(sessions_.size());
   stats.expired = expired_;
   return stats;
+}
+
+Shares SessionStore::TenantSessionShares() const {
+  MutexLock lock(&mutex_);
+  return SharesOf(of_tenant_, limits_.tenant_sessions);
 }
 
 std::vector<SessionStore::Description> SessionStore::Describe() const {
@@ -170,7 +175,7 @@ void SessionStore::Loop() {
         changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + (next_ - clock_()));
       }
     }
-    for (const SessionPtr& session : overdue) session->Close();
+    for (const SessionPtr& session : overdue) session->Close(TensorEnd::kLeaseExpired);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/shares.h"
 #include "server/sessions/resident_ledger.h"
 #include "server/sessions/session.h"
 
@@ -63,6 +64,7 @@ class SessionStore {
     int64_t sessions = 0;
     int64_t expired = 0;  // since the start
     std::map<std::string, ResidentLedger::DeviceUse> devices;
+    TensorEnds ends{};  // since the start
   };
   // What an operator is told of a session.
   struct Description {
@@ -91,6 +93,9 @@ class SessionStore {
 
   void ClockMoved();
   Stats stats() const;
+  // Of the sessions and of the bytes of resident tensors that a tenant may have.
+  Shares TenantSessionShares() const;
+  Shares TenantByteShares() const { return SharesOf(ledger_->Tenants(), limits_.memory.tenant_bytes); }
   // By id.
   std::vector<Description> Describe() const;
 

@@ -1,5 +1,6 @@
 #include "server/shared_memory/region_store.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,20 @@ RegionStore::Stats RegionStore::Use::Total() const {
   return total_;
 }
 
+Shares RegionStore::Use::RegionShares(int64_t most) const {
+  std::map<std::string, int64_t> regions;
+  MutexLock lock(&mutex_);
+  for (const auto& [tenant, use] : tenants_) regions[tenant] = use.regions;
+  return SharesOf(regions, most);
+}
+
+Shares RegionStore::Use::ByteShares(int64_t most) const {
+  std::map<std::string, int64_t> bytes;
+  MutexLock lock(&mutex_);
+  for (const auto& [tenant, use] : tenants_) bytes[tenant] = use.bytes;
+  return SharesOf(bytes, most);
+}
+
 absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant, int64_t size_bytes) {
   constexpr int64_t kMostBytes = int64_t{1} << 56;
   if (size_bytes <= 0) {
@@ -64,9 +79,13 @@ absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant,
   RETURN_IF_ERROR(use_->Take(limits_, tenant, bytes));
   // Also of a region that cannot be made.
   auto give_back = [use = use_, tenant, bytes] { use->GiveBack(tenant, bytes); };
-  ASSIGN_OR_RETURN(SharedRegionPtr region, SharedRegion::Create(id, tenant, size_bytes, std::move(give_back)));
+  absl::StatusOr<SharedRegionPtr> region = SharedRegion::Create(id, tenant, size_bytes, std::move(give_back));
+  if (!region.ok()) {
+    out_of_memory_.fetch_add(1, std::memory_order_relaxed);  // nothing else makes it fail
+    return region;
+  }
   MutexLock lock(&mutex_);
-  regions_.emplace(std::move(id), region);
+  regions_.emplace(std::move(id), *region);
   return region;
 }
 

@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_SHARED_MEMORY_REGION_STORE_H_
 #define TENSORD_SERVER_SHARED_MEMORY_REGION_STORE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/mutex.h"
+#include "engine/base/shares.h"
 #include "server/shared_memory/shared_region.h"
 
 namespace tensord::server {
@@ -60,6 +62,11 @@ class RegionStore {
                                   int64_t size_bytes) const;
 
   Stats stats() const { return use_->Total(); }
+  // Of the regions and of the bytes that a tenant may have.
+  Shares TenantRegionShares() const { return use_->RegionShares(limits_.tenant_regions); }
+  Shares TenantByteShares() const { return use_->ByteShares(limits_.tenant_bytes); }
+  // Regions for which the system had no memory, since the start.
+  int64_t out_of_memory() const { return out_of_memory_.load(std::memory_order_relaxed); }
 
  private:
   // What there is, by tenant; kept by the regions too.
@@ -68,6 +75,8 @@ class RegionStore {
     absl::Status Take(const Limits& limits, const std::string& tenant, int64_t bytes);
     void GiveBack(const std::string& tenant, int64_t bytes);
     Stats Total() const;
+    Shares RegionShares(int64_t most) const;
+    Shares ByteShares(int64_t most) const;
 
    private:
     mutable Mutex mutex_;
@@ -77,6 +86,7 @@ class RegionStore {
 
   const Limits limits_;
   const std::shared_ptr<Use> use_ = std::make_shared<Use>();
+  std::atomic<int64_t> out_of_memory_{0};
   mutable Mutex mutex_;
   absl::flat_hash_map<std::string, SharedRegionPtr> regions_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,9 +1,13 @@
 // Prints docs/metrics.md, which is made from the table of metrics.
 
+#include <cstddef>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "engine/runtime/segment_times.h"
 #include "server/observe/metrics.h"
@@ -20,20 +24,42 @@ What `/metrics` shows, in seconds and bytes. A series is never named after a gra
 their number is bounded: by methods, devices, stages, reasons and limits, which the server knows when it starts, by operations (the first
 )";
 
-constexpr char kHistograms[] = R"(
-## Buckets
-
-| histogram | upper bounds |
-|---|---|
-| `tensord_rpc_duration_seconds` | 50 µs, doubling, to 105 s |
-| `tensord_execute_stage_seconds` | 10 µs, doubling, to 10.5 s |
-| `tensord_compile_seconds` | 100 µs, doubling, to 105 s |
-| `tensord_segment_seconds` | 1 µs, fourfold, to 16.8 s |
-
+constexpr char kTail[] = R"(
 Histograms of several servers add up, and `histogram_quantile` takes any quantile of the sum; there are no summaries.
+Which metrics one may miss here, and why, is in [what is not measured](not-measured.md).
 The alerts and the dashboard that are made of these are in [deploy/prometheus](../deploy/prometheus/README.md) and
 [deploy/grafana](../deploy/grafana/README.md).
 )";
+
+// "16.8 s", "1 KiB": three digits.
+std::string Rounded(double value, absl::string_view unit) { return absl::StrFormat("%.3g %s", value, unit); }
+
+std::string TimeText(double seconds) {
+  if (seconds < 1e-3) return Rounded(seconds * 1e6, "µs");
+  return seconds < 1 ? Rounded(seconds * 1e3, "ms") : Rounded(seconds, "s");
+}
+
+std::string SizeText(double bytes) {
+  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
+    if (bytes < 1024) return Rounded(bytes, unit);
+    bytes /= 1024;
+  }
+  return Rounded(bytes, "TiB");
+}
+
+std::string BucketsTable() {
+  std::string table = "\n## Buckets\n\n| histogram | upper bounds |\n|---|---|\n";
+  for (size_t i = 0; i < AllMetrics().size(); ++i) {
+    const MetricInfo& info = AllMetrics()[i];
+    if (info.type != "histogram") continue;
+    const std::vector<double> bounds = BoundsOf(static_cast<Metric>(i));
+    const bool is_size = absl::EndsWith(info.name, "_bytes");
+    const auto text = [is_size](double bound) { return is_size ? SizeText(bound) : TimeText(bound); };
+    absl::StrAppend(&table, "| `", info.name, "` | ", bounds.size(), ": ", text(bounds.front()), ", each ",
+                    info.buckets.factor, " times the one before, to ", text(bounds.back()), " |\n");
+  }
+  return table;
+}
 
 std::string Page() {
   std::string page = absl::StrCat(kHead, SegmentTimes::kMaxOps, ") and by tenants (the first ",
@@ -44,7 +70,7 @@ std::string Page() {
         info.labels.empty() ? "" : absl::StrCat("`", absl::StrReplaceAll(info.labels, {{",", "`, `"}}), "`");
     absl::StrAppend(&page, "| `", info.name, "` | ", info.type, " | ", labels, " | ", info.help, " |\n");
   }
-  absl::StrAppend(&page, kHistograms);
+  absl::StrAppend(&page, BucketsTable(), kTail);
   return page;
 }
 

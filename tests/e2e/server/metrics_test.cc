@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/observe/metrics.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/session_client.h"
 
 namespace tensord {
 namespace {
@@ -114,6 +115,88 @@ TEST(MetricsPageTest, SegmentsAreTimedOfOneRunInSeventeen) {
     EXPECT_GE(histogram.bucket[i].cumulative_count, histogram.bucket[i - 1].cumulative_count);
     EXPECT_GT(histogram.bucket[i].upper_bound, histogram.bucket[i - 1].upper_bound);
   }
+}
+
+double CounterOf(const InProcessServer& server, const std::string& name, const std::string& label,
+                 const std::string& other = "") {
+  for (const prometheus::ClientMetric& metric : FamilyNamed(PageOf(server), name).metric) {
+    std::set<std::string> values = {label, other};
+    for (const prometheus::ClientMetric::Label& one : metric.label) values.erase(one.value);
+    values.erase("");
+    if (values.empty()) return metric.counter.value + metric.gauge.value;
+  }
+  return -1;
+}
+
+prometheus::ClientMetric::Histogram HistogramOf(const InProcessServer& server, const std::string& name,
+                                                const std::string& label) {
+  for (const prometheus::ClientMetric& metric : FamilyNamed(PageOf(server), name).metric) {
+    for (const prometheus::ClientMetric::Label& one : metric.label) {
+      if (one.value == label) return metric.histogram;
+    }
+  }
+  return {};
+}
+
+TEST(MetricsPageTest, CountsWhatTensorsDo) {
+  InProcessServer server({"sessions.tenant_bytes=8000"});
+  SessionClient session(server);
+  ASSERT_EQ(session.Put("x", std::vector<float>(1000, 1)), "OK");
+  EXPECT_EQ(session.Get("x").size(), 1000u);
+  EXPECT_EQ(CounterOf(server, "tensord_tenant_quota_ratio", "default", "resident_bytes"), 0.5);
+  EXPECT_TRUE(session.Delete({"x"}).empty());
+  ASSERT_EQ(session.Put("y", {1, 2}), "OK");
+  EXPECT_EQ(session.Close(), "OK");
+  server.WaitUntilIdle();
+  EXPECT_EQ(CounterOf(server, "tensord_transfer_bytes_total", "put"), 4008);
+  EXPECT_EQ(CounterOf(server, "tensord_transfer_bytes_total", "get"), 4000);
+  EXPECT_EQ(CounterOf(server, "tensord_transfer_bytes_total", "shared"), 0);
+  EXPECT_EQ(HistogramOf(server, "tensord_transfer_seconds", "put").sample_count, 2u);
+  const auto sizes = HistogramOf(server, "tensord_transfer_size_bytes", "put");
+  EXPECT_EQ(sizes.bucket.at(0).cumulative_count, 1u) << "up to 1 KiB";
+  EXPECT_EQ(sizes.bucket.at(1).cumulative_count, 2u) << "up to 8 KiB";
+  EXPECT_EQ(CounterOf(server, "tensord_tensor_evictions_total", "deleted"), 1);
+  EXPECT_EQ(CounterOf(server, "tensord_tensor_evictions_total", "session_closed"), 1);
+  EXPECT_EQ(CounterOf(server, "tensord_tensor_evictions_total", "lease_expired"), 0);
+  EXPECT_EQ(CounterOf(server, "tensord_tenant_quota_ratio", "default", "resident_bytes"), 0);
+}
+
+TEST(MetricsPageTest, CountsWhatDevicesDo) {
+  InProcessServer server({"cpu.executors=2", "cpu.memory_bytes=10000000"});
+  Work(server, 3);
+  const std::vector<float> values(16, 1.0f);
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(
+      Execute(server.stub(), RequestOf(SmallAdd(), {FloatTensor(values, {16}), FloatTensor(values, {16})}), &response)
+          .ok());
+  server.WaitUntilIdle();
+  EXPECT_EQ(CounterOf(server, "tensord_device_up", "cpu:0"), 1);
+  EXPECT_EQ(CounterOf(server, "tensord_device_errors_total", "cpu:0", "internal"), 0);
+  EXPECT_GE(CounterOf(server, "tensord_segment_launches_total", "cpu:0"), 4) << "also of a run that no executor has";
+  EXPECT_EQ(CounterOf(server, "tensord_queue_bytes", "cpu:0"), 0);
+  const std::vector<prometheus::MetricFamily> page = PageOf(server);
+  EXPECT_EQ(FamilyNamed(page, "tensord_executor_busy_seconds_total").metric.size(), 2u) << "one a worker";
+  EXPECT_EQ(HistogramOf(server, "tensord_compile_seconds", "total").sample_count, 4u);
+  EXPECT_EQ(HistogramOf(server, "tensord_compile_seconds", "passes").sample_count, 4u);
+  EXPECT_EQ(HistogramOf(server, "tensord_rpc_request_size_bytes", "Execute").sample_count, 4u);
+  v1::ExecuteRequest large = RequestOf(LargeSum(), {FloatTensor(values, {16})});
+  EXPECT_EQ(CounterOf(server, "tensord_out_of_memory_total", "cpu:0", "runs"), 0);
+  {
+    InProcessServer small({"cpu.memory_bytes=100"});
+    EXPECT_EQ(DetailOf(Execute(small.stub(), large, &response)).reason(), "OUT_OF_MEMORY");
+    EXPECT_EQ(CounterOf(small, "tensord_out_of_memory_total", "cpu:0", "runs"), 1);
+    EXPECT_EQ(CounterOf(small, "tensord_out_of_memory_total", "cpu:0", "tensors"), 0);
+  }
+}
+
+TEST(MetricsPageTest, SaysWhatItWasBuiltFrom) {
+  InProcessServer server;
+  const std::vector<prometheus::MetricFamily> page = PageOf(server);
+  std::string git;
+  for (const auto& label : FamilyNamed(page, "tensord_build_info").metric.front().label) {
+    if (label.name == "git") git = label.value;
+  }
+  EXPECT_THAT(git, ::testing::MatchesRegex("unknown|[0-9a-f]+(-dirty)?"));
 }
 
 TEST(MetricsPageTest, CountsTenants) {

@@ -76,7 +76,8 @@ tensord_rpc_handled_total{method="Execute",code="OK"} 90
 tensord_rpc_duration_seconds_bucket{method="Execute",le="0.001"} 50
 tensord_rpc_duration_seconds_bucket{method="Execute",le="0.002"} 90
 tensord_rpc_duration_seconds_bucket{method="Execute",le="+Inf"} 90
-tensord_executor_busy_seconds_total{device="cpu:0"} 5
+tensord_executor_busy_seconds_total{device="cpu:0",worker="0"} 2
+tensord_executor_busy_seconds_total{device="cpu:0",worker="1"} 3
 tensord_rpc_received_bytes_total{method="Execute"} 1000
 tensord_compile_seconds_count 7
 )";
@@ -94,7 +95,8 @@ tensord_rpc_duration_seconds_bucket{method="Execute",le="0.002"} 190
 tensord_rpc_duration_seconds_bucket{method="Execute",le="+Inf"} 190
 tensord_execute_total{device="cpu:0",outcome="ok"} 80
 tensord_execute_total{device="cpu:0",outcome="error"} 20
-tensord_executor_busy_seconds_total{device="cpu:0"} 8
+tensord_executor_busy_seconds_total{device="cpu:0",worker="0"} 4
+tensord_executor_busy_seconds_total{device="cpu:0",worker="1"} 4
 tensord_queue_depth{device="cpu:0"} 4
 tensord_memory_bytes{device="cpu:0",state="in_use"} 2048
 tensord_memory_bytes{device="cpu:0",state="free"} 1024
@@ -148,6 +150,24 @@ TEST(ServerView, IsWhatGrewInBetween) {
   EXPECT_THAT(text, HasSubstr("tensord 1.2.3, ready"));
   EXPECT_THAT(text, HasSubstr("\nprograms 2 of 3 KiB, on disk 5 of 1 KiB   compiled"));
   EXPECT_THAT(text, HasSubstr("1.50/2   2 KiB used, 1 KiB free, peak 4 KiB\n"));
+}
+
+TEST(ServerView, CountsWholeCompilations) {
+  const auto compiled = [](const char* before, const char* after) {
+    return CompareMetrics(*ParsePrometheusText(before), *ParsePrometheusText(after), absl::Seconds(2), Info())
+        .compiled_per_second;
+  };
+  EXPECT_EQ(compiled("tensord_compile_seconds_count 7\n", "tensord_compile_seconds_count 9\n"), 1)
+      << "of a server that tells no phases";
+  EXPECT_EQ(compiled(R"(tensord_compile_seconds_count{phase="passes"} 7
+tensord_compile_seconds_count{phase="sizes"} 1
+tensord_compile_seconds_count{phase="total"} 5
+)",
+                     R"(tensord_compile_seconds_count{phase="passes"} 17
+tensord_compile_seconds_count{phase="sizes"} 3
+tensord_compile_seconds_count{phase="total"} 13
+)"),
+            5);
 }
 
 TEST(ServerView, HasNoLatencyWhereNothingEnded) {

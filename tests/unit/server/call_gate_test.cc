@@ -1,7 +1,9 @@
 #include "server/lifecycle/call_gate.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -50,6 +52,7 @@ TEST(CallGateTest, ATenantHasItsShareOfThem) {
   EXPECT_EQ(DetailOf(refused)->actual_value, 41);
   EXPECT_TRUE(gate.Enter(50, "modest").ok()) << "one that is alone may be larger";
   EXPECT_TRUE(gate.Enter(10, "greedy").ok());
+  EXPECT_EQ(*gate.TenantShares(), (std::map<std::string, double>{{"greedy", 1}, {"modest", 1.25}}));
   gate.Leave(30, "greedy");
   EXPECT_TRUE(gate.Enter(10, "greedy").ok());
   gate.Leave(10, "greedy");
@@ -67,6 +70,7 @@ TEST(CallGateTest, ASharePutInForceCountsWhatIsInside) {
   gate.Leave(60, "greedy");
   EXPECT_TRUE(gate.Enter(40, "greedy").ok());
   gate.SetMaxBytes(100, CallGate::kUnlimited);
+  EXPECT_FALSE(gate.TenantShares().has_value());
   EXPECT_TRUE(gate.Enter(60, "greedy").ok());
 }
 

@@ -107,6 +107,56 @@ TEST(MetricsTest, TenantsAreCountedUpToABound) {
   EXPECT_THAT(text, HasSubstr("tensord_tenant_requests_total{tenant=\"other\"} 400\n"));
 }
 
+// Also where what they have of a resource is told, and of those that have nothing.
+TEST(MetricsTest, SharesOfTenantsHaveTheBoundOfTheirNames) {
+  Metrics metrics({});
+  std::map<std::string, double> shares;
+  for (int i = 0; i < 500; ++i) shares[absl::StrCat("tenant-", i)] = i / 500.0;
+  const std::map<std::string, double> named = metrics.tenants().ByName(shares);
+  EXPECT_EQ(named.size(), TenantSeries::kMaxTenants + 1);
+  EXPECT_EQ(named.at("other"), 499 / 500.0) << "the one that has most";
+  const std::map<std::string, double> later = metrics.tenants().ByName({{"tenant-0", 0.5}, {"new", 0.25}});
+  EXPECT_EQ(later.size(), named.size());
+  EXPECT_EQ(later.at("tenant-0"), 0.5);
+  EXPECT_EQ(later.at("tenant-1"), 0);
+  EXPECT_EQ(later.at("other"), 0.25);
+}
+
+TEST(MetricsTest, BucketsAreThoseOfTheirUnit) {
+  for (size_t i = 0; i < AllMetrics().size(); ++i) {
+    const MetricInfo& info = AllMetrics()[i];
+    const std::vector<double> bounds = BoundsOf(static_cast<Metric>(i));
+    EXPECT_EQ(!bounds.empty(), info.type == "histogram") << std::string(info.name);
+    if (bounds.empty()) continue;
+    EXPECT_GT(bounds.front(), 0) << std::string(info.name);
+    EXPECT_GT(info.buckets.factor, 1) << std::string(info.name);
+    EXPECT_LE(bounds.size(), 24u) << std::string(info.name);
+    if (!absl::EndsWith(info.name, "_bytes")) continue;
+    double bound = 1024;
+    for (size_t n = 0; n < bounds.size(); ++n, bound *= 8) EXPECT_EQ(bounds[n], bound) << std::string(info.name);
+  }
+  const std::vector<double> segments = BoundsOf(Metric::segment_seconds);
+  ASSERT_EQ(segments.size(), SegmentTimes::kNumBounds);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    EXPECT_EQ(segments[i], absl::ToDoubleSeconds(SegmentTimes::Bound(i))) << "as they are counted";
+  }
+}
+
+TEST(MetricsTest, CountsWhatIsMovedAndCompiled) {
+  Metrics metrics({});
+  metrics.Transferred(Transfer::kPut, 3000, absl::Milliseconds(2));
+  metrics.Transferred(Transfer::kPut, 5, absl::Milliseconds(2));
+  metrics.Compiled(CompilePhase::kPasses, absl::Milliseconds(3));
+  const std::string text = Text(metrics.registry()->Collect());
+  EXPECT_THAT(text, HasSubstr("tensord_transfer_bytes_total{direction=\"put\"} 3005\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_transfer_bytes_total{direction=\"shared\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_transfer_seconds_count{direction=\"put\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_transfer_size_bytes_bucket{direction=\"put\",le=\"1024\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_transfer_size_bytes_bucket{direction=\"put\",le=\"8192\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_compile_seconds_count{phase=\"passes\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_compile_seconds_count{phase=\"sizes\"} 0\n"));
+}
+
 TEST(ProcessMetricsTest, ReadsTheLineOfAnyProgram) {
   const std::string rest =
       " S 1 2 3 4 -1 4194560 5 6 7 8 250 50 11 12 20 0 9 0 123456 1048576 42 18446744073709551615 1 1 0 0";
@@ -232,23 +282,28 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   bindings.Count(SizedKind::kStage, BindingStats::kEvicted);
   bindings.AddKept(SizedKind::kProgram, 2, 300);
   Log log({.level = LogLevel::kOff});
+  const auto payloads = HostBufferPool::Create(1, 0);
+  EXPECT_FALSE(payloads->Allocate(2).ok());
   const CollectedMetrics collected(
       {.version = "1",
+       .git = "abc",
        .executors = &executors,
        .cache = &cache,
        .compile_pool = &pool,
        .bindings = &bindings,
+       .payloads = payloads.get(),
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
            [] {
-             return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}};
+             return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}, .evictions = {{"deleted", 6}}};
            },
        .shared =
            [] {
-             return CollectedMetrics::Shared{.regions = 1, .bytes = 4096, .refusals = {{"limit", 7}}};
+             return CollectedMetrics::Shared{.regions = 1, .bytes = 4096, .out_of_memory = 2, .refusals = {{"limit", 7}}};
            },
+       .quotas = [] { return CollectedMetrics::Quotas{{"sessions", {{"team", 0.5}}}}; },
        .limits =
            [] {
              return std::vector<std::pair<std::string, int64_t>>{{"cpu.queue_length", 7}};
@@ -264,6 +319,11 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   for (const MetricInfo& info : AllMetrics()) declared.insert(std::string(info.name));
   EXPECT_EQ(exported, declared);
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_ready 1"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_tensor_evictions_total{reason=\"deleted\"} 6"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_out_of_memory_total{device=\"host\",pool=\"payloads\"} 1"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_out_of_memory_total{device=\"host\",pool=\"shared\"} 2"));
+  EXPECT_THAT(Text(collected.Collect()),
+              HasSubstr("tensord_tenant_quota_ratio{resource=\"sessions\",tenant=\"team\"} 0.5"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
   EXPECT_THAT(Text(collected.Collect()),

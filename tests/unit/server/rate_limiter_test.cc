@@ -1,5 +1,6 @@
 #include "server/admission/rate_limiter.h"
 
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -49,6 +50,17 @@ TEST(RateLimiterTest, TheBurstIsASecondsUnlessItIsSet) {
   RateLimiter limiter({.per_second = 7});
   for (int i = 0; i < 7; ++i) EXPECT_TRUE(limiter.Admit("a", kNow).ok()) << i;
   EXPECT_FALSE(limiter.Admit("a", kNow).ok());
+}
+
+TEST(RateLimiterTest, KnowsHowMuchOfItsBucketATenantHasUsed) {
+  RateLimiter limiter({.per_second = 4});
+  EXPECT_TRUE(limiter.Admit("a", kNow).ok());
+  EXPECT_TRUE(limiter.Admit("b", kNow).ok());
+  EXPECT_TRUE(limiter.Admit("b", kNow).ok());
+  using ByTenant = std::map<std::string, double>;
+  EXPECT_EQ(*limiter.TenantShares(kNow), (ByTenant{{"a", 0.25}, {"b", 0.5}}));
+  EXPECT_EQ(*limiter.TenantShares(kNow + absl::Milliseconds(250)), (ByTenant{{"b", 0.25}}));
+  EXPECT_FALSE(RateLimiter({}).TenantShares(kNow).has_value());
 }
 
 TEST(RateLimiterTest, EachTenantHasItsOwn) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -482,6 +483,59 @@ TEST_F(SessionStoreTest, ChargesAreSplitAndJoined) {
   EXPECT_EQ(part.bytes(), 60);
   EXPECT_EQ(part.Take(1000).bytes(), 60);
   EXPECT_EQ(ledger->TenantBytes("a"), 0);
+}
+
+TEST_F(SessionStoreTest, TellsHowTensorsEnd) {
+  SessionStore store({}, clock_.AsFunction());
+  const auto ends = [&store](TensorEnd end) { return store.stats().ends[static_cast<size_t>(end)]; };
+  const SessionPtr session = Open(store);
+  for (const char* handle : {"x", "y", "z", "left"}) ASSERT_TRUE(Put(*session, handle, 4).ok());
+  session->Delete({"x", "none"});
+  EXPECT_EQ(ends(TensorEnd::kDeleted), 1);
+
+  HandleClaim taken = *session->Claim({.uses = {{"y", true}}});
+  taken.Start();
+  Waiters waiters;
+  ASSERT_TRUE(taken.Fulfil({}, &waiters).ok());
+  HandleClaim given_back = *session->Claim({.uses = {{"z", true}}});
+  Go(given_back.Fail(absl::CancelledError("")));
+  EXPECT_EQ(ends(TensorEnd::kDonated), 1);
+  HandleClaim deleted_meanwhile = *session->Claim({.uses = {{"z", true}}});
+  session->Delete({"z"});
+  Go(deleted_meanwhile.Fail(absl::CancelledError("")));
+  EXPECT_EQ(ends(TensorEnd::kDeleted), 2);
+  EXPECT_EQ(ends(TensorEnd::kDonated), 1) << "one end each";
+
+  session->StartUpload("u", Floats(4), backend_.get())->Drop();
+  EXPECT_EQ(ends(TensorEnd::kUploadFailed), 1);
+  HandleClaim never = *session->Claim({.keeps = {"result"}});
+  Go(never.Fail(absl::CancelledError("")));
+  EXPECT_EQ(ends(TensorEnd::kUploadFailed), 1) << "what was never there does not end";
+
+  HandleClaim held = *session->Claim({.uses = {{"left", true}}});
+  ASSERT_TRUE(store.Close("a", session->id()).ok());
+  Go(held.Fail(absl::CancelledError("")));
+  EXPECT_EQ(ends(TensorEnd::kSessionClosed), 1) << "what a run was given too, once";
+
+  const SessionPtr forgotten = Open(store);
+  ASSERT_TRUE(Put(*forgotten, "x", 4).ok());
+  ASSERT_TRUE(Put(*forgotten, "y", 4).ok());
+  clock_.Advance(3600, store);
+  EXPECT_TRUE(WaitFor([&] { return ends(TensorEnd::kLeaseExpired) == 2; }));
+}
+
+TEST_F(SessionStoreTest, TenantsHaveSharesOfTheirQuotas) {
+  SessionStore store({.tenant_sessions = 4, .memory = {.tenant_bytes = 64}});
+  const SessionPtr session = Open(store);
+  const SessionPtr other = Open(store, "b");
+  Open(store);
+  ASSERT_TRUE(Put(*session, "x", 4).ok());
+  using ByTenant = std::map<std::string, double>;
+  EXPECT_EQ(*store.TenantSessionShares(), (ByTenant{{"a", 0.5}, {"b", 0.25}}));
+  EXPECT_EQ(*store.TenantByteShares(), (ByTenant{{"a", 0.25}}));
+  SessionStore unbounded({});
+  EXPECT_FALSE(unbounded.TenantSessionShares().has_value());
+  EXPECT_FALSE(unbounded.TenantByteShares().has_value());
 }
 
 TEST_F(SessionStoreTest, ManyThreadsAtOnce) {

@@ -79,6 +79,7 @@ TEST(HostBufferPool, RefusesBeyondItsLimitAndRecovers) {
   }
   EXPECT_EQ(pool->stats().in_use_bytes, 0);
   EXPECT_NE(Take(pool.get(), 4096), nullptr);
+  EXPECT_EQ(pool->stats().refused, 4);
 }
 
 TEST(HostBufferPool, AnUnlimitedPoolRefusesWhatNoAddressSpaceHolds) {

@@ -1,6 +1,7 @@
 #include "engine/runtime/compiler.h"
 
 #include <set>
+#include <vector>
 
 #include "engine/exec/pipeline.h"
 #include "engine/runtime/explain.h"
@@ -13,6 +14,7 @@ namespace tensord {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
@@ -37,6 +39,26 @@ TEST(Compile, AnOpThatTheDeviceLacksNamesNodeOpAndDevice) {
   EXPECT_THAT(std::string(program.status().message()), HasSubstr("gated"));
   backend.lacks = "cos";  // nobody reads its result
   EXPECT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok());
+}
+
+TEST(Compile, TellsOfItsPhases) {
+  GatedBackend backend;
+  std::vector<CompilePhase> phases;
+  absl::Duration parts, total;
+  const CompileWatch watch = [&](CompilePhase phase, absl::Duration time) {
+    phases.push_back(phase);
+    (phase == CompilePhase::kTotal ? total : parts) += time;
+  };
+  ASSERT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, watch).ok());
+  EXPECT_THAT(phases, ElementsAre(CompilePhase::kInfer, CompilePhase::kExpand, CompilePhase::kPasses,
+                                  CompilePhase::kLower, CompilePhase::kPrepare, CompilePhase::kTotal));
+  EXPECT_EQ(parts, total);
+  EXPECT_GT(total, absl::ZeroDuration());
+  phases.clear();
+  backend.lacks = "sin";
+  ASSERT_FALSE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, watch).ok());
+  EXPECT_THAT(phases, ElementsAre(CompilePhase::kInfer, CompilePhase::kExpand, CompilePhase::kPasses))
+      << "up to the one that refused it";
 }
 
 TEST(Compile, DisabledPassesAreNotRun) {

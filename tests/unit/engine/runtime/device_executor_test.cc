@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <new>
 #include <optional>
 #include <thread>
@@ -119,8 +120,12 @@ TEST_F(DeviceExecutorTest, SeveralWorkersRunAtOnce) {
   };
   DeviceExecutor executor("gated:0", &backend_, Options(3, 100));
   EXPECT_EQ(executor.workers(), 3);
+  EXPECT_FALSE(executor.TenantShares().has_value()) << "of what has no bound";
   for (int run = 0; run < 30; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
   for (const Answer& answer : answers_.WaitFor(30)) EXPECT_EQ(answer.value, 2.0f * static_cast<float>(answer.run));
+  const std::vector<absl::Duration> busy = executor.stats().busy;
+  ASSERT_EQ(busy.size(), 3u);
+  for (const absl::Duration worker : busy) EXPECT_GT(worker, absl::ZeroDuration());
 }
 
 TEST_F(DeviceExecutorTest, WhatNobodyWaitsForIsNotTaken) {
@@ -229,6 +234,9 @@ TEST_F(DeviceExecutorTest, ATenantGetsOnlyItsPartOfTheQueue) {
   EXPECT_EQ(share.actual_value, 3);
   EXPECT_GT(share.retry_after, absl::ZeroDuration());
   EXPECT_TRUE(submit("modest").ok());
+  const std::map<std::string, double> shares = *executor.TenantShares();
+  EXPECT_EQ(shares, (std::map<std::string, double>{{"greedy", 1}, {"modest", 0.5}}));
+  EXPECT_EQ(executor.stats().queued_bytes, 3 * 8);
   EXPECT_EQ(DetailOf(submit("third"))->limit, "gated.queue_length");
   gate_.Set();
   answers_.WaitFor(4);
@@ -368,6 +376,8 @@ TEST_F(DeviceExecutorTest, ARunStartsWhenItsMemoryFits) {
   EXPECT_EQ(never.limit, "gated.memory_bytes");
   EXPECT_EQ(never.limit_value, bytes - 1);
   EXPECT_EQ(never.actual_value, bytes);
+  EXPECT_EQ(small.stats().out_of_memory, 1);
+  EXPECT_EQ(executor.stats().out_of_memory, 0) << "what waits for memory is not refused";
 }
 
 TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "engine/exec/backend.h"
 #include "tests/testlib/hidden_memory_backend.h"
 
@@ -60,10 +61,12 @@ class Inbox {
   std::vector<T> values_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The hidden-memory backend with a test's code before each run, and an op that it does not have. Set both before use.
+// The hidden-memory backend with a test's code before each run, what every run is refused with, and an op that it does
+// not have. Set them before use.
 class GatedBackend final : public Backend {
  public:
   std::function<void()> before_run;
+  absl::Status fault;
   std::string lacks;
 
   absl::string_view kind() const override { return "gated"; }
@@ -79,6 +82,7 @@ class GatedBackend final : public Backend {
   }
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
     if (before_run) before_run();
+    RETURN_IF_ERROR(fault);
     return inner_.OpenSession();
   }
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override { return inner_.Allocate(size_bytes); }

@@ -1,4 +1,5 @@
 // Programs of ops that are made into other things for other sizes.
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,11 +52,13 @@ constexpr OpDef kPick[] = {{.family = "example",
                             .expand = &ExpandPick}};
 
 absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_major, Backend* backend,
-                                               const BindingOptions& bindings = {}) {
+                                               const BindingOptions& bindings = {},
+                                               const CompileWatch& watch = nullptr) {
   const absl::Span<const OpDef> families[] = {CoreOps(), kPick};
   static const OpRegistry* const registry = new OpRegistry(families);
   ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, *registry));
-  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend, bindings);
+  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend, bindings,
+                 watch);
 }
 
 constexpr absl::string_view kSymbolic = R"(graph "g" {
@@ -101,6 +104,25 @@ TEST(PlannedBySize, EachSetOfSizesHasAPlanOfItsOwn) {
       }
     }
   }
+}
+
+TEST(PlannedBySize, TellsOfCompilationsForSizesToo) {
+  HiddenMemoryBackend backend;
+  std::map<CompilePhase, int> told;
+  const auto program =
+      CompileText(kSymbolic, false, &backend, {}, [&told](CompilePhase phase, absl::Duration) { ++told[phase]; });
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(told[CompilePhase::kTotal], 1);
+  EXPECT_EQ(told[CompilePhase::kSizes], 0);
+  for (int round = 0; round < 2; ++round) {
+    for (const int64_t n : {3, 30}) {
+      const ConcreteType type = {.dtype = DType::kF32, .shape = {n, 2}};
+      ASSERT_TRUE(FirstOf(**program, &backend, type, type).ok());
+    }
+  }
+  EXPECT_EQ(told[CompilePhase::kTotal], 1);
+  EXPECT_EQ(told[CompilePhase::kSizes], 2) << "one a set of sizes, which is kept";
+  EXPECT_EQ(told[CompilePhase::kPasses], 3);
 }
 
 TEST(PlannedBySize, MoreSetsOfSizesThanAreKept) {

@@ -221,6 +221,8 @@ TEST_F(ProgramCacheTest, EvictsWhatIsNamed) {
   EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "");
   EXPECT_EQ(cache.List().size(), 2u);
   EXPECT_EQ(cache.EvictAll(), 2);
+  EXPECT_EQ(cache.stats().removed, 3);
+  EXPECT_EQ(cache.stats().evictions, 0) << "nobody needed room";
   EXPECT_EQ(cache.stats().entries, 0);
   EXPECT_EQ(cache.stats().bytes, 0);
   EXPECT_EQ(Get(&cache, "a", program).source, Source::kCompiled);

@@ -93,6 +93,7 @@ TEST_F(ProgramStoreTest, WhatOneServerWritesTheNextReads) {
   EXPECT_EQ(store->stats().loaded, 1);
   EXPECT_TRUE(store->Remove(FingerprintOf(1)));
   EXPECT_FALSE(store->Remove(FingerprintOf(1)));
+  EXPECT_EQ(store->stats().removed, 1);
   EXPECT_EQ(store->stats().entries, 0);
   EXPECT_EQ(store->stats().bytes, 0);
 }

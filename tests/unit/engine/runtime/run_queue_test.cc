@@ -217,6 +217,28 @@ TEST_F(RunQueueTest, KnowsWhoWaitsAndSinceWhen) {
   EXPECT_EQ(queue_.size(), 0);
 }
 
+TEST_F(RunQueueTest, KnowsTheBytesOfTheirArguments) {
+  const auto push = [&](int64_t floats) {
+    QueuedRun run;
+    run.request.arguments = {{.type = {.dtype = DType::kF32, .shape = {floats}}, .bytes = nullptr},
+                             {.type = {.dtype = DType::kF32, .shape = {1}}, .bytes = nullptr}};
+    run.since = now_;
+    queue_.Push(++last_, std::move(run));
+  };
+  push(10);
+  push(20);
+  push(40);
+  EXPECT_EQ(queue_.argument_bytes(), 4 * (70 + 3));
+  QueuedRun first = Take();
+  EXPECT_EQ(queue_.argument_bytes(), 4 * (60 + 2));
+  queue_.PutBack(std::move(first));
+  EXPECT_EQ(queue_.argument_bytes(), 4 * (70 + 3));
+  EXPECT_TRUE(queue_.Remove(2).has_value());
+  EXPECT_EQ(queue_.argument_bytes(), 4 * (50 + 2));
+  queue_.TakeAll();
+  EXPECT_EQ(queue_.argument_bytes(), 0);
+}
+
 // What is certain of the wait when a tenant asks now.
 class LeastWaitTest : public RunQueueTest {
  protected:
