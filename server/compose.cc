@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -115,7 +116,10 @@ namespace {
 // Who may call, and what is shown to those who connect.
 absl::Status AddIdentity(const ServerConfig& config, ServerParts* parts) {
   parts->control_metrics = std::make_unique<ControlMetrics>(*parts->metrics->registry());
-  parts->audit = std::make_unique<Audit>(parts->log.get());
+  parts->audit = std::make_unique<Audit>(parts->log.get(),
+                                         [alarms = parts->alarms.get()](absl::Time time, std::function<void()> ring) {
+                                           alarms->Set(time, std::move(ring));
+                                         });
   parts->authenticator = std::make_unique<Authenticator>(parts->control_metrics.get(), parts->audit.get());
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
   parts->authenticator->Replace(std::move(policy));
@@ -187,7 +191,8 @@ CollectedMetrics::Tables TablesOf(const cpu::FftTransforms& transforms) {
 
 CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   const SessionStore::Stats stats = sessions.stats();
-  CollectedMetrics::Resident resident{.sessions = stats.sessions, .expired = stats.expired, .devices = {}, .evictions = {}};
+  CollectedMetrics::Resident resident{
+      .sessions = stats.sessions, .expired = stats.expired, .devices = {}, .evictions = {}};
   for (const auto& [device, use] : stats.devices) {
     resident.devices[device] = {.tensors = use.tensors, .bytes = use.bytes};
   }
@@ -360,6 +365,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .gate = parts->gate.get(),
                           .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),
+                          .audit = parts->audit.get(),
                           .payloads = parts->payloads.get(),
                           .parallel_for = ThreadsOf(parts->pool.get()),
                           .regions = parts->regions.get(),

@@ -5,40 +5,60 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/observe/call_ids.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
+#include "server/observe/request_record.h"
 #include "server/observe/rpc_method.h"
 
 namespace tensord::server {
 
-// Tells the log which calls were refused because of who made them, one line each. Whoever is refused may come as often
-// as he likes, so lines beyond kBurst and then kPerSecond are left out, and the next line says how many. Thread-safe.
-// The log must outlive it.
+// Tells the log what an operator may have to account for, whatever its level is: which calls were refused because of
+// who made them, and which calls operators made. Whoever is refused may come as often as he likes, so lines beyond
+// kBurst and then kPerSecond are left out; the next line says how many, or, where none comes, one of its own kTellAfter
+// later, or the last one. Calls of operators have a line each.
+//
+// Thread-safe. The log must outlive it; what rings its alarms must be gone before it.
 class Audit {
  public:
   static constexpr int kBurst = 20;
   static constexpr int kPerSecond = 5;
+  static constexpr absl::Duration kTellAfter = absl::Seconds(1);
 
-  explicit Audit(Log* log, std::function<absl::Time()> clock = &absl::Now) : log_(log), clock_(std::move(clock)) {}
+  // Calls a function at that time, on any thread.
+  using SetAlarm = std::function<void(absl::Time, std::function<void()>)>;
 
-  // `tenant` is empty where nobody knows who calls.
+  // Without alarms what was left out is told by the next line, or the last one.
+  explicit Audit(Log* log, SetAlarm set_alarm = nullptr, std::function<absl::Time()> clock = &absl::Now)
+      : log_(log), set_alarm_(std::move(set_alarm)), clock_(std::move(clock)) {}
+  ~Audit() { TellLeftOut(); }
+  Audit(const Audit&) = delete;
+  Audit& operator=(const Audit&) = delete;
+
+  // `tenant` is empty where nobody knows who calls. `what` says what was refused, of a call that may go on.
   void Refused(AuthRefusal reason, RpcMethod method, const std::string& peer, const std::string& tenant,
-               const CallIds& ids = {});
+               const CallIds& ids = {}, absl::string_view what = "", absl::string_view owner = "");
+  // A call of an operator that was let in, and how it ended.
+  void OperatorCalled(const RequestRecord& record, const std::string& peer);
+  // Says how many lines were left out since the last one, where there were some.
+  void TellLeftOut();
 
  private:
-  // Whether a line may be written now; how many were left out before it.
-  bool Take(int64_t* left_out);
+  // Whether a line may be written now; how many were left out before it. Where not, whether an alarm is to be set.
+  bool Take(absl::Time now, int64_t* left_out, bool* sets_alarm);
 
   Log* const log_;
+  const SetAlarm set_alarm_;  // may be null
   const std::function<absl::Time()> clock_;
   Mutex mutex_;
   double lines_ ABSL_GUARDED_BY(mutex_) = kBurst;
   absl::Time counted_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tensord::server

@@ -114,6 +114,7 @@ absl::Status RefusalOf(AuthRefusal refusal) {
       return Refuse(Refusal::kUnauthenticated, "the server knows no name of the client's certificate");
     case AuthRefusal::kNoCredentials:
     case AuthRefusal::kRole:
+    case AuthRefusal::kOtherTenant:
       break;
   }
   return Refuse(Refusal::kUnauthenticated,
@@ -146,6 +147,12 @@ absl::Status Authenticator::Admit(const Credentials& credentials, const std::str
                                   Caller* caller, const CallIds& ids) const {
   const auto refusal = Decide(*policy(), credentials, method, caller);
   return refusal.has_value() ? Tell(*refusal, peer, method, *caller, ids) : absl::OkStatus();
+}
+
+void Authenticator::NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant,
+                                  absl::string_view what, const std::string& owner, const CallIds& ids) const {
+  metrics_->CallRefused(AuthRefusal::kOtherTenant);
+  audit_->Refused(AuthRefusal::kOtherTenant, method, peer, tenant, ids, what, owner);
 }
 
 absl::Status Authenticator::Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller,

@@ -48,6 +48,10 @@ class Authenticator {
   // The same for credentials at hand; `peer` is for the audit.
   absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller,
                      const CallIds& ids = {}) const;
+  // The caller, who was let in, named what is another tenant's: counted and told to the audit. What the caller is told
+  // is what is said of a name that nobody has. `what`: "session".
+  void NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant, absl::string_view what,
+                     const std::string& owner, const CallIds& ids) const;
 
  private:
   // Counts a refusal, tells the audit, and says it to the caller.

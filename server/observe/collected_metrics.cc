@@ -176,11 +176,11 @@ class DeviceSamples {
   std::string device_;
   // Also of a server without devices.
   std::map<Metric, std::vector<Sample>> samples_ = {
-      {Metric::device_errors, {}},     {Metric::device_up, {}},         {Metric::executor_busy, {}},
-      {Metric::memory_blocks, {}},     {Metric::memory_bytes, {}},      {Metric::memory_peak_bytes, {}},
-      {Metric::memory_promised_bytes, {}}, {Metric::out_of_memory, {}}, {Metric::queue_bytes, {}},
-      {Metric::queue_depth, {}},       {Metric::queue_oldest_age, {}},  {Metric::resident_bytes, {}},
-      {Metric::resident_tensors, {}},  {Metric::segment_launches, {}}};
+      {Metric::device_errors, {}},         {Metric::device_up, {}},        {Metric::executor_busy, {}},
+      {Metric::memory_blocks, {}},         {Metric::memory_bytes, {}},     {Metric::memory_peak_bytes, {}},
+      {Metric::memory_promised_bytes, {}}, {Metric::out_of_memory, {}},    {Metric::queue_bytes, {}},
+      {Metric::queue_depth, {}},           {Metric::queue_oldest_age, {}}, {Metric::resident_bytes, {}},
+      {Metric::resident_tensors, {}},      {Metric::segment_launches, {}}};
 };
 
 // `payloads` and `shared`: refusals of the host's pools.
@@ -241,7 +241,8 @@ class DeviceSamples {
 
 [[gnu::noinline]] void AddBuild(const std::string& version, const std::string& git, Families* families) {
   AddFamily(Metric::build_info,
-            {{{{"version", version}, {"git", git}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}}, families);
+            {{{{"version", version}, {"git", git}, {"grpc", grpc::Version()}, {"compiler", kCompiler}}, 1.0}},
+            families);
 }
 
 }  // namespace

@@ -18,9 +18,11 @@ absl::string_view Name(AuthRefusal refusal) {
     case AuthRefusal::kUnknownCertificate:
       return "unknown_certificate";
     case AuthRefusal::kRole:
+      return "role";
+    case AuthRefusal::kOtherTenant:
       break;
   }
-  return "role";
+  return "other_tenant";
 }
 
 ControlMetrics::ControlMetrics(prometheus::Registry& registry) {

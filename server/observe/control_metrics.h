@@ -21,11 +21,12 @@ enum class AuthRefusal : uint8_t {
   kUnknownToken,        // nobody's token
   kUnknownCertificate,  // a certificate of the client CA that is nobody's
   kRole,                // a caller whose roles do not hold the method's
+  kOtherTenant,         // one that named what is another tenant's
 };
 
-inline constexpr size_t kNumAuthRefusals = 5;
+inline constexpr size_t kNumAuthRefusals = 6;
 
-// "no_credentials", "malformed", "unknown_token", "unknown_certificate", "role".
+// "no_credentials", "malformed", "unknown_token", "unknown_certificate", "role", "other_tenant".
 absl::string_view Name(AuthRefusal refusal);
 
 // What made the server read its configuration again.

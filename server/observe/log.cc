@@ -106,14 +106,28 @@ void Log::SetLevel(LogLevel level) {
 
 void Log::Event(LogLevel level, absl::string_view event, absl::string_view message,
                 std::initializer_list<LogField> fields) {
-  if (recorder_ != nullptr && level > LogLevel::kDebug) {
-    std::string text(message);
-    for (const LogField& field : fields) {
-      if (!field.text.empty()) absl::StrAppend(&text, text.empty() ? "" : " ", field.key, "=", field.text);
-    }
-    recorder_->Event(event, text);
+  if (level > LogLevel::kDebug) Tell(event, message, fields);
+  if (Logs(level)) Write(level, event, message, fields);
+}
+
+void Log::Audit(LogLevel level, absl::string_view event, absl::string_view message,
+                std::initializer_list<LogField> fields) {
+  Tell(event, message, fields);
+  if (Logs(LogLevel::kError)) Write(level, event, message, fields);
+}
+
+// The recorder.
+void Log::Tell(absl::string_view event, absl::string_view message, std::initializer_list<LogField> fields) {
+  if (recorder_ == nullptr) return;
+  std::string text(message);
+  for (const LogField& field : fields) {
+    if (!field.text.empty()) absl::StrAppend(&text, text.empty() ? "" : " ", field.key, "=", field.text);
   }
-  if (!Logs(level)) return;
+  recorder_->Event(event, text);
+}
+
+void Log::Write(LogLevel level, absl::string_view event, absl::string_view message,
+                std::initializer_list<LogField> fields) {
   JsonLine line = StartLine(level, event);
   AddText("message", message, &line);
   for (const LogField& field : fields) AddText(field.key, field.text, &line);

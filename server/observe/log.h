@@ -63,6 +63,9 @@ class Log {
   // An event of the server's own life: "listening", "draining".
   void Event(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields = {});
+  // A line that operators keep: written whatever the level is, unless that is kOff.
+  void Audit(LogLevel level, absl::string_view event, absl::string_view message,
+             std::initializer_list<LogField> fields);
   void Request(const RequestRecord& record);
 
   int64_t dropped_lines() const;
@@ -75,6 +78,9 @@ class Log {
     std::string text;
   };
 
+  void Tell(absl::string_view event, absl::string_view message, std::initializer_list<LogField> fields);
+  void Write(LogLevel level, absl::string_view event, absl::string_view message,
+             std::initializer_list<LogField> fields);
   void Push(LogLevel level, std::string text);
   void WriteLoop();
 

@@ -147,8 +147,8 @@ void Metrics::CountSize(const RequestRecord& record, RpcMethod method) {
   std::atomic<prometheus::Histogram*>& series = methods_[static_cast<size_t>(method)].request_size;
   prometheus::Histogram* histogram = series.load(std::memory_order_acquire);
   if (histogram == nullptr) {
-    histogram = &AddSeries(Metric::rpc_request_size_bytes, {{"method", std::string(Name(method))}},
-                           *request_size_family_);
+    histogram =
+        &AddSeries(Metric::rpc_request_size_bytes, {{"method", std::string(Name(method))}}, *request_size_family_);
     series.store(histogram, std::memory_order_release);
   }
   histogram->Observe(static_cast<double>(record.received_bytes));

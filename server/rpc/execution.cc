@@ -15,6 +15,7 @@
 #include "server/rpc/execute_response.h"
 #include "server/rpc/execution_stats.h"
 #include "server/rpc/kept_results.h"
+#include "server/rpc/named_tenancy.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/request_wait.h"
 #include "server/rpc/run_in_turn.h"
@@ -111,7 +112,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
       if (!names_handles || !refusal.ok()) return refusal;
       return Refuse(Refusal::kSessionUnknown, "handles belong to a session, and the request names none");
     }
-    absl::StatusOr<SessionUse> use = request_->parts().sessions->Use(request_->caller().tenant, message.session());
+    absl::StatusOr<SessionUse> use = UseSession(request_->call(), request_->record(), message.session());
     if (!use.ok()) return refusal.ok() ? use.status() : refusal;
     use_ = *std::move(use);
     if (!refusal.ok()) {
@@ -180,7 +181,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Run() {
     absl::StatusOr<RunRequest> run = MakeRun();
     stages().End(Stage::kDecode);
-    if (!run.ok()) return Fail(renaming_.Of(run.status()));
+    if (!run.ok()) {
+      TellOfRegions(request_->call(), request_->record(), run.status(), received_->message);
+      return Fail(renaming_.Of(run.status()));
+    }
     if (program_->is_compiled_for_sizes()) return CompileForSizes(*std::move(run));
     Start(*std::move(run));
   }

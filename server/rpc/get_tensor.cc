@@ -16,6 +16,7 @@
 #include "proto/codec/type_codec.h"
 #include "server/lifecycle/stall_alarm.h"
 #include "server/observe/timed_transfer.h"
+#include "server/rpc/named_tenancy.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/served_call.h"
@@ -99,10 +100,12 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   absl::Status Claim(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(ParseMessage(bytes, &request_));
-    ASSIGN_OR_RETURN(session_, call_.parts().sessions->Find(call_.caller().tenant, request_.session()));
+    ASSIGN_OR_RETURN(session_, FindSession(call_, call_.record(), request_.session()));
     if (request_.has_shared()) {
       RETURN_IF_ERROR(codec::CheckKnownFields(request_.shared()));
-      ASSIGN_OR_RETURN(shared_, FindShared(call_.parts().regions, call_.caller().tenant, request_.shared()));
+      absl::StatusOr<SharedPart> part = FindShared(call_.parts().regions, call_.caller().tenant, request_.shared());
+      if (!part.ok()) TellOfRegion(call_, call_.record(), part.status(), request_.shared().region());
+      ASSIGN_OR_RETURN(shared_, std::move(part));
     }
     HandleRequest wanted;
     wanted.uses.push_back({.handle = request_.handle()});
@@ -194,9 +197,9 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   SessionPtr session_;
   HandleClaim claim_;
   ResidentTensor tensor_;
-  SharedPart shared_;     // where all goes, if anywhere
-  MemoryCharge charge_;   // of a copy
-  int64_t position_ = 0;  // of the next chunk
+  SharedPart shared_;        // where all goes, if anywhere
+  MemoryCharge charge_;      // of a copy
+  int64_t position_ = 0;     // of the next chunk
   bool written_ = false;     // the header
   int64_t chunk_bytes_ = 0;  // of the chunk that is being sent
   int64_t sent_bytes_ = 0;   // of those that were

@@ -10,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "proto/codec/tensor_codec.h"
 #include "server/observe/timed_transfer.h"
+#include "server/rpc/named_tenancy.h"
 #include "server/rpc/read_ahead.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/shared_results.h"
@@ -94,7 +95,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status Begin(const v1::PutTensorRequest::Header& header) {
     const ServiceParts& parts = call_.parts();
-    ASSIGN_OR_RETURN(SessionPtr session, parts.sessions->Find(call_.caller().tenant, header.session()));
+    ASSIGN_OR_RETURN(SessionPtr session, FindSession(call_, call_.record(), header.session()));
     ASSIGN_OR_RETURN(codec::TensorHeader tensor,
                      codec::DecodeTensorHeader(header.dtype(), header.shape(), header.order(), Order::kColumnMajor,
                                                parts.graph_limits));
@@ -113,7 +114,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::StatusOr<SharedPart> FindData(const v1::SharedSpace& space, int64_t num_bytes) {
-    ASSIGN_OR_RETURN(SharedPart part, FindShared(call_.parts().regions, call_.caller().tenant, space));
+    absl::StatusOr<SharedPart> found = FindShared(call_.parts().regions, call_.caller().tenant, space);
+    if (!found.ok()) TellOfRegion(call_, call_.record(), found.status(), space.region());
+    ASSIGN_OR_RETURN(SharedPart part, std::move(found));
     if (part.size_bytes == num_bytes) return part;
     return Refuse(Refusal::kDataLengthMismatch, absl::StrCat("the place in shared memory has ", part.size_bytes,
                                                              " bytes, and the tensor has ", num_bytes));

@@ -26,6 +26,7 @@ class RpcRequest {
   virtual RequestRecord& record() = 0;
 
   const ServiceParts& parts() const { return call_.parts(); }
+  const ServedCall& call() const { return call_; }
   const Caller& caller() const { return call_.caller(); }
   // The client's, or the server's default.
   absl::Time deadline() const { return call_.DeadlineOf(arrival_); }

@@ -6,6 +6,8 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "server/identity/audit.h"
+#include "server/identity/method_roles.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/status_bridge.h"
@@ -81,6 +83,8 @@ grpc::Status ServedCall::Outcome(const absl::Status& status) {
   return ToGrpcStatus(status);
 }
 
+std::string ServedCall::peer() const { return context_->peer(); }
+
 void ServedCall::Cancelled() {
   cancel_->Cancel();
   parts_.metrics->CallCancelled(record_.method);
@@ -93,7 +97,9 @@ void ServedCall::Ended() {
   parts_.metrics->CallEnded(record_);
   // The audit has told of the others, as many lines as it takes; here whoever is refused would fill the log.
   if (admitted_) {
-    if (parts_.log->LogsRequests()) record_.peer = context_->peer();
+    const bool is_operators = RoleFor(record_.method) == Role::kAdmin;
+    if (is_operators || parts_.log->LogsRequests()) record_.peer = context_->peer();
+    if (is_operators) parts_.audit->OperatorCalled(record_, record_.peer);
     parts_.log->Request(record_);
     parts_.recorder->Request(record_);
     if (parts_.tracer != nullptr) parts_.tracer->Ended(record_);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -44,6 +45,7 @@ class ServedCall {
   RequestRecord& record() { return record_; }
   // Of a request that came then: the client's, or the server's default.
   absl::Time DeadlineOf(absl::Time arrival) const;
+  std::string peer() const;
   // Set when the client cancels or goes away.
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 

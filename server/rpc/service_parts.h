@@ -50,6 +50,7 @@ struct ServiceParts {
   CallGate* gate = nullptr;
   Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;
+  Audit* audit = nullptr;
   HostBufferPool* payloads = nullptr;  // memory for the data of arguments
   ParallelFor parallel_for;            // for large copies
   RegionStore* regions = nullptr;      // null: no memory is shared

@@ -5,6 +5,7 @@
 #include "engine/base/refusal.h"
 #include "proto/codec/duration_codec.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/named_tenancy.h"
 #include "server/sessions/session_store.h"
 #include "tensord/v1/compute.pb.h"
 
@@ -29,7 +30,7 @@ void HandleCloseSession(UnaryCall* call) {
   v1::CloseSessionRequest request;
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
-  const absl::Status closed = call->parts().sessions->Close(call->caller().tenant, request.session());
+  const absl::Status closed = CloseSession(call->call(), call->record(), request.session());
   if (!closed.ok()) return call->Fail(closed);
   call->Reply(v1::CloseSessionResponse());
 }
@@ -38,7 +39,7 @@ void HandleDeleteTensors(UnaryCall* call) {
   v1::DeleteTensorsRequest request;
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
-  const absl::StatusOr<SessionPtr> session = call->parts().sessions->Find(call->caller().tenant, request.session());
+  const absl::StatusOr<SessionPtr> session = FindSession(call->call(), call->record(), request.session());
   if (!session.ok()) return call->Fail(session.status());
   const std::vector<std::string> handles(request.handles().begin(), request.handles().end());
   v1::DeleteTensorsResponse response;

@@ -102,6 +102,13 @@ absl::Status SessionStore::Close(absl::string_view tenant, absl::string_view id)
   return absl::OkStatus();
 }
 
+std::optional<std::string> SessionStore::OwnerOf(absl::string_view id) const {
+  MutexLock lock(&mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
+  return found->second->tenant();
+}
+
 void SessionStore::ClockMoved() {
   MutexLock lock(&mutex_);
   changed_.SignalAll();

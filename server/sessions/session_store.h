@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -90,6 +91,9 @@ class SessionStore {
   absl::StatusOr<SessionUse> Use(absl::string_view tenant, absl::string_view id);
   // SESSION_UNKNOWN.
   absl::Status Close(absl::string_view tenant, absl::string_view id);
+
+  // Whose session it is, whether it may be used any more or not; nothing where there is none.
+  std::optional<std::string> OwnerOf(absl::string_view id) const;
 
   void ClockMoved();
   Stats stats() const;

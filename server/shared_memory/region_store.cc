@@ -103,6 +103,13 @@ void RegionStore::LeaveToClients() {
   for (const auto& [id, region] : regions_) region->LeavePages();
 }
 
+std::optional<std::string> RegionStore::OwnerOf(const std::string& id) const {
+  MutexLock lock(&mutex_);
+  const auto found = regions_.find(id);
+  if (found == regions_.end()) return std::nullopt;
+  return found->second->tenant();
+}
+
 absl::StatusOr<SharedPart> RegionStore::Find(absl::string_view tenant, const std::string& id, int64_t offset,
                                              int64_t size_bytes) const {
   SharedPart part{.region = nullptr, .bytes = nullptr, .size_bytes = size_bytes};

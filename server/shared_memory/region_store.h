@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -60,6 +61,9 @@ class RegionStore {
   // REGION_UNKNOWN, and REGION_RANGE where the part is not inside the region or not aligned.
   absl::StatusOr<SharedPart> Find(absl::string_view tenant, const std::string& id, int64_t offset,
                                   int64_t size_bytes) const;
+
+  // Whose region it is; nothing where there is none.
+  std::optional<std::string> OwnerOf(const std::string& id) const;
 
   Stats stats() const { return use_->Total(); }
   // Of the regions and of the bytes that a tenant may have.

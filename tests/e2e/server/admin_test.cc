@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
@@ -24,6 +26,7 @@
 namespace tensord {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
@@ -403,6 +406,35 @@ TEST_F(AdminTest, SetsTheLogLevel) {
   EXPECT_TRUE(set("off").ok());
   EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kError));
   EXPECT_EQ(DetailOf(set("loud")).reason(), "MALFORMED_MESSAGE");
+}
+
+// Whatever the log leaves out beside.
+TEST_F(AdminTest, CallsOfOperatorsAreWrittenDown) {
+  std::vector<std::string> settings = Settings();
+  settings.insert(settings.end(), {"log.level=error", "log.requests=false"});
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server(settings);
+    const auto admin = Dial();
+    List(*admin);
+    server.WaitUntilIdle();  // a call is written down when the transport is through with it
+    CompileSum(server, 1);
+    grpc::ClientContext context;
+    context.AddMetadata("x-request-id", "of-the-operator");
+    v1::SetLogLevelRequest loud;
+    loud.set_level("loud");
+    v1::SetLogLevelResponse response;
+    EXPECT_FALSE(admin->SetLogLevel(&context, loud, &response).ok());
+  }
+  const std::vector<std::string> lines =
+      absl::StrSplit(::testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 2u) << "Compile is no operator's: " << absl::StrJoin(lines, "\n");
+  EXPECT_THAT(lines[0],
+              AllOf(HasSubstr("\"event\":\"operator_call\""), HasSubstr("\"method\":\"ListPrograms\""),
+                    HasSubstr("\"code\":\"OK\""), HasSubstr("\"tenant\":\"default\""), HasSubstr("\"peer\":\"unix:")));
+  EXPECT_THAT(lines[1],
+              AllOf(HasSubstr("\"method\":\"SetLogLevel\""), HasSubstr("\"code\":\"INVALID_ARGUMENT\""),
+                    HasSubstr("\"reason\":\"MALFORMED_MESSAGE\""), HasSubstr("\"request_id\":\"of-the-operator\"")));
 }
 
 TEST_F(AdminTest, Drains) {

@@ -207,6 +207,50 @@ TEST(NegativeCacheTest, ARefusedGraphIsNotCompiledAgain) {
   EXPECT_EQ(server.Metric("tensord_compile_requests_total", "negative"), 1);
 }
 
+// Of a graph whose types do not fit, which the compiler finds.
+class RefusedGraphTest : public testing::Test {
+ protected:
+  static double Asked(const InProcessServer& server, const char* result) {
+    return server.Metric("tensord_compile_requests_total", result);
+  }
+  static void Ask(InProcessServer& server) {
+    v1::CompileRequest request;
+    *request.mutable_graph() = GraphOf(R"(
+      inputs { name: "a" type { dtype: DTYPE_F32 shape { size: 2 } } }
+      inputs { name: "b" type { dtype: DTYPE_F32 shape { size: 3 } } }
+      nodes { name: "y" inputs: "a" inputs: "b" binary: BINARY_OP_ADD }
+      outputs { name: "y" value: "y" })");
+    v1::CompileResponse response;
+    const grpc::Status status = Compile(server.stub(), request, &response);
+    EXPECT_EQ(DetailOf(status).reason(), "SHAPE_MISMATCH");
+  }
+};
+
+TEST_F(RefusedGraphTest, IsNotCompiledAgainForAWhile) {
+  InProcessServer server({"program_cache.negative_ms=3600000"});
+  for (int i = 0; i < 3; ++i) Ask(server);
+  EXPECT_EQ(Asked(server, "failed"), 1);
+  EXPECT_EQ(Asked(server, "negative"), 2) << "refused without another attempt";
+}
+
+TEST_F(RefusedGraphTest, IsTriedAgainAfterwards) {
+  InProcessServer server({"program_cache.negative_ms=1"});
+  int64_t asked = 0;
+  EXPECT_TRUE(WaitFor([&] {
+    Ask(server);
+    ++asked;
+    return Asked(server, "failed") == 2;
+  }));
+  EXPECT_EQ(Asked(server, "failed") + Asked(server, "negative"), asked);
+}
+
+TEST_F(RefusedGraphTest, IsTriedEachTimeWhereNothingIsRemembered) {
+  InProcessServer server({"program_cache.negative_ms=0"});
+  for (int i = 0; i < 3; ++i) Ask(server);
+  EXPECT_EQ(Asked(server, "failed"), 3);
+  EXPECT_EQ(Asked(server, "negative"), 0);
+}
+
 TEST(CompileDeadlineTest, WhoWaitsForAnothersCompilationIsAnsweredInTime) {
   InProcessServer server({"compiler.threads=1"});
   BlockedCompiler blocked(server);

@@ -4,7 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/fingerprint.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
@@ -12,6 +15,9 @@
 
 namespace tensord {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // A client with a token, over TCP.
 class Tenant {
@@ -141,6 +147,7 @@ TEST_F(TenantsTest, SessionsAreTheirTenants) {
   EXPECT_EQ(b.Put(session, "z"), "SESSION_UNKNOWN");
   EXPECT_EQ(b.DeleteTensor(session, "x"), "SESSION_UNKNOWN");
   EXPECT_EQ(b.CloseSession(session), b.CloseSession("no such session")) << "whether it is there is not told";
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "other_tenant"), 6) << "but the operator knows";
   EXPECT_EQ(a.Use(session, "x", &values), "OK") << "it is untouched";
   EXPECT_EQ(values, (std::vector<float>{4, 8, 12}));
   EXPECT_EQ(again.Use(session, "x", &values), "OK") << "another token of the tenant";
@@ -173,6 +180,25 @@ TEST_F(TenantsTest, ARefusalSaysTheSameOfWhatIsAnothersAndOfWhatIsNot) {
     }
   }
   EXPECT_EQ(theirs, none);
+}
+
+TEST_F(TenantsTest, WhoNamesWhatIsAnothersIsToldToTheLog) {
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server(Settings({"log.level=error"}));
+    Tenant a(server, "token-a"), b(server, "token-b");
+    const std::string session = a.OpenSession();
+    EXPECT_EQ(b.DeleteTensor(session, "x"), "SESSION_UNKNOWN");
+    EXPECT_EQ(b.DeleteTensor("no such session", "x"), "SESSION_UNKNOWN");
+    EXPECT_EQ(a.CloseSession(session), "OK");
+    EXPECT_EQ(a.DeleteTensor(session, "x"), "SESSION_UNKNOWN");
+  }
+  const std::vector<std::string> lines =
+      absl::StrSplit(::testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 1u) << absl::StrJoin(lines, "\n");
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("\"event\":\"access_refused\""), HasSubstr("\"reason\":\"other_tenant\""),
+                              HasSubstr("\"method\":\"DeleteTensors\""), HasSubstr("\"tenant\":\"team-b\""),
+                              HasSubstr("\"owner\":\"team-a\""), HasSubstr("\"what\":\"session\"")));
 }
 
 TEST_F(TenantsTest, HandlesOfOneNameAreTwoTensors) {

@@ -5,9 +5,12 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/fingerprint.h"
 #include "engine/base/refusal.h"
@@ -62,6 +65,7 @@ class AuthenticatorTest : public ::testing::Test {
   const std::string callers_ = "a execute,read " + Fingerprint::Of("token-a").ToHex() + "\nr read " +
                                Fingerprint::Of("token-r").ToHex() + "\nc execute spiffe://x/c\nd execute dns:d.x\n";
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  std::vector<std::pair<absl::Time, std::function<void()>>> alarms_;  // those of the audit
 
  private:
   std::ostringstream text_;
@@ -70,7 +74,9 @@ class AuthenticatorTest : public ::testing::Test {
   std::unique_ptr<Log> log_ = std::make_unique<Log>(
       Log::Options{},
       std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_)));
-  std::unique_ptr<Audit> audit_ = std::make_unique<Audit>(log_.get(), [this] { return now_; });
+  std::unique_ptr<Audit> audit_ = std::make_unique<Audit>(
+      log_.get(), [this](absl::Time time, std::function<void()> ring) { alarms_.emplace_back(time, std::move(ring)); },
+      [this] { return now_; });
   std::unique_ptr<Authenticator> authenticator_ = std::make_unique<Authenticator>(&metrics_, audit_.get());
 };
 
@@ -191,8 +197,36 @@ TEST_F(AuthenticatorTest, TheLogIsNotFlooded) {
   for (int i = 0; i < 1000; ++i) Admit({});
   EXPECT_EQ(Refusals("no_credentials"), 2000) << "all are counted";
   const std::string log = TakeLog();
-  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + Audit::kPerSecond);
-  EXPECT_THAT(log, HasSubstr("980 lines like this were left out"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + Audit::kPerSecond + 1);
+  EXPECT_THAT(log, HasSubstr("980 lines like this were left out before it"));
+  EXPECT_THAT(log, HasSubstr("\"995 lines like this were left out\"")) << "at the end";
+}
+
+TEST_F(AuthenticatorTest, WhatWasLeftOutIsToldWhereNoRefusalFollows) {
+  authenticator().Replace(PolicyOf(callers_));
+  for (int i = 0; i < Audit::kBurst; ++i) Admit({});
+  EXPECT_TRUE(alarms_.empty()) << "nothing was left out";
+  for (int i = 0; i < 7; ++i) Admit({});
+  ASSERT_EQ(alarms_.size(), 1u) << "one for all of them";
+  EXPECT_EQ(alarms_[0].first, now_ + Audit::kTellAfter);
+  alarms_[0].second();
+  for (int i = 0; i < 5; ++i) Admit({});
+  ASSERT_EQ(alarms_.size(), 2u) << "and another afterwards";
+  now_ += absl::Minutes(1);
+  Admit({});
+  alarms_[1].second();
+  const std::string log = TakeLog();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + 2) << "what a line told no alarm tells again";
+  EXPECT_THAT(log, HasSubstr("\"7 lines like this were left out\""));
+  EXPECT_THAT(log, HasSubstr("\"5 lines like this were left out before it\""));
+}
+
+TEST_F(AuthenticatorTest, NamingWhatIsAnothersIsCountedAndTold) {
+  authenticator().NamedAnothers(RpcMethod::kGetTensor, "ipv4:10.0.0.1:5", "a", "session", "b", {});
+  EXPECT_EQ(Refusals("other_tenant"), 1);
+  EXPECT_THAT(TakeLog(),
+              AllOf(HasSubstr("\"reason\":\"other_tenant\""), HasSubstr("\"method\":\"GetTensor\""),
+                    HasSubstr("\"tenant\":\"a\""), HasSubstr("\"what\":\"session\""), HasSubstr("\"owner\":\"b\"")));
 }
 
 TEST_F(AuthenticatorTest, AClockThatIsPutBackHidesNobody) {
@@ -203,7 +237,7 @@ TEST_F(AuthenticatorTest, AClockThatIsPutBackHidesNobody) {
   now_ += absl::Seconds(1);
   for (int i = 0; i < 1000; ++i) Admit({});
   const std::string log = TakeLog();
-  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + Audit::kPerSecond);
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), Audit::kBurst + Audit::kPerSecond + 1);
 }
 
 }  // namespace

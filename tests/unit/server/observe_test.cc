@@ -297,13 +297,18 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
            [] {
-             return CollectedMetrics::Resident{.sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}, .evictions = {{"deleted", 6}}};
+             return CollectedMetrics::Resident{
+                 .sessions = 2, .expired = 1, .devices = {{"cpu:0", {3, 400}}}, .evictions = {{"deleted", 6}}};
            },
        .shared =
            [] {
-             return CollectedMetrics::Shared{.regions = 1, .bytes = 4096, .out_of_memory = 2, .refusals = {{"limit", 7}}};
+             return CollectedMetrics::Shared{
+                 .regions = 1, .bytes = 4096, .out_of_memory = 2, .refusals = {{"limit", 7}}};
            },
-       .quotas = [] { return CollectedMetrics::Quotas{{"sessions", {{"team", 0.5}}}}; },
+       .quotas =
+           [] {
+             return CollectedMetrics::Quotas{{"sessions", {{"team", 0.5}}}};
+           },
        .limits =
            [] {
              return std::vector<std::pair<std::string, int64_t>>{{"cpu.queue_length", 7}};
@@ -398,6 +403,19 @@ TEST_F(LogTest, TellsOfItsLevelUnderTheOneThatSaysMore) {
   }
   EXPECT_THAT(text_.str(), HasSubstr(R"("event":"log level","message":"off")"));
   EXPECT_THAT(text_.str(), HasSubstr(R"("event":"log level","message":"debug")"));
+}
+
+TEST_F(LogTest, AuditLinesComeWhateverTheLevelIs) {
+  {
+    Log log({.level = LogLevel::kError, .requests = false}, Logger());
+    log.Event(LogLevel::kInfo, "event", "");
+    log.Audit(LogLevel::kInfo, "audit", "first", {});
+    log.SetLevel(LogLevel::kOff);
+    log.Audit(LogLevel::kInfo, "audit", "second", {});
+  }
+  EXPECT_THAT(text_.str(), HasSubstr("\"level\":\"info\",\"event\":\"audit\",\"message\":\"first\""));
+  EXPECT_THAT(text_.str(), Not(HasSubstr("\"event\":\"event\"")));
+  EXPECT_THAT(text_.str(), Not(HasSubstr("second"))) << "a log that is off is";
 }
 
 TEST_F(LogTest, LosesLinesRatherThanTime) {

@@ -1,0 +1,62 @@
+#include "server/rpc/named_tenancy.h"
+
+#include <optional>
+
+#include "engine/base/refusal.h"
+#include "server/rpc/call_metadata.h"
+#include "server/shared_memory/region_store.h"
+
+namespace tensord::server {
+namespace {
+
+void Tell(const ServedCall& call, const RequestRecord& record, absl::string_view what,
+          const std::optional<std::string>& owner) {
+  const std::string& tenant = call.caller().tenant;
+  if (!owner.has_value() || *owner == tenant) return;
+  call.parts().authenticator->NamedAnothers(record.method, call.peer(), tenant, what, *owner, IdsOf(record));
+}
+
+// Then there are regions.
+bool IsUnknownRegion(const absl::Status& status) {
+  const std::optional<RefusalDetail> detail = DetailOf(status);
+  return detail.has_value() && detail->reason == InfoOf(Refusal::kRegionUnknown).id;
+}
+
+// `found` is what the store says of the session.
+template <typename Found>
+Found OfSession(const ServedCall& call, const RequestRecord& record, absl::string_view id, Found found) {
+  if (!found.ok()) Tell(call, record, "session", call.parts().sessions->OwnerOf(id));
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<SessionPtr> FindSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
+  return OfSession(call, record, id, call.parts().sessions->Find(call.caller().tenant, id));
+}
+
+absl::StatusOr<SessionUse> UseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
+  return OfSession(call, record, id, call.parts().sessions->Use(call.caller().tenant, id));
+}
+
+absl::Status CloseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
+  return OfSession(call, record, id, call.parts().sessions->Close(call.caller().tenant, id));
+}
+
+void TellOfRegion(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
+                  const std::string& region) {
+  if (IsUnknownRegion(status)) Tell(call, record, "region", call.parts().regions->OwnerOf(region));
+}
+
+void TellOfRegions(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
+                   const v1::ExecuteRequest& request) {
+  if (!IsUnknownRegion(status)) return;
+  for (const v1::Argument& argument : request.arguments()) {
+    if (argument.has_shared()) TellOfRegion(call, record, status, argument.shared().region());
+  }
+  for (const v1::ResultOption& option : request.results()) {
+    if (option.has_shared()) TellOfRegion(call, record, status, option.shared().region());
+  }
+}
+
+}  // namespace tensord::server
