@@ -378,6 +378,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
                           .profiler = parts->profiler.get(),
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
+                          .message_bytes = config.limits().message_bytes(),
                           .metadata_bytes = config.limits().metadata_bytes(),
                           .max_priority = config.scheduling().max_priority(),
                           .stream_requests = config.sessions().stream_requests(),

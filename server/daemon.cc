@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,14 @@ class SocketMode {
 // below: it is refused alone.
 int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
   return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
+}
+
+// Beyond this gRPC itself refuses a message, before the server sees it. Its own bound, limits.message_bytes, lies
+// below, so that the refusal names that and is counted; what a client can make the server hold beyond it is bounded
+// still.
+int64_t MostOfAMessage(int64_t message_bytes) {
+  const int64_t beyond = std::min(message_bytes, int64_t{64} << 20);
+  return std::min<int64_t>(message_bytes + beyond, std::numeric_limits<int32_t>::max());
 }
 
 void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder* builder) {
@@ -123,7 +132,7 @@ absl::Status Daemon::Listen() {
   // Without this a second server on the same port would start, and take part of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   AddConnectionLimits(config_.limits(), &builder);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(config_.limits().message_bytes()));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(MostOfAMessage(config_.limits().message_bytes())));
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());

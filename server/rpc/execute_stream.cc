@@ -17,7 +17,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Star
     const ServiceParts& parts, grpc::CallbackServerContext* context) {
   const auto stream = std::make_shared<ExecuteStream>(parts, context);
   stream->self_ = stream;
-  const absl::Status entered = stream->call_.Enter(0);
+  const absl::Status entered = stream->call_.Enter(0, /*is_message=*/false);
   if (!entered.ok()) {
     MutexLock lock(&stream->mutex_);
     stream->EndLocked(entered);
@@ -71,7 +71,9 @@ void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
   StageTimes stages;
-  const absl::Status admitted = call_.AdmitAgain();
+  absl::Status admitted = call_.AdmitAgain();
+  // Nobody can say whose response this would be.
+  admitted.Update(call_.CheckMessage(static_cast<int64_t>(bytes.Length())));
   if (!admitted.ok()) {
     MutexLock lock(&mutex_);
     return EndLocked(admitted);

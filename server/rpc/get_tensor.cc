@@ -51,7 +51,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void Start(grpc::ByteBuffer* request) {
     // The chunks are slices of the tensor's own memory, or of a copy that is charged.
-    const absl::Status entered = call_.Enter(static_cast<int64_t>(request->Length()));
+    const absl::Status entered = call_.Enter(static_cast<int64_t>(request->Length()), /*is_message=*/true);
     if (!entered.ok()) return End(entered);
     const absl::Status claimed = Claim(request);
     if (!claimed.ok()) return End(claimed);

@@ -31,7 +31,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   void Start() {
     // What it holds at a time.
-    const absl::Status entered = call_.Enter((ReadAhead::kMost + 1) * kMaxChunkBytes);
+    const absl::Status entered = call_.Enter((ReadAhead::kMost + 1) * kMaxChunkBytes, /*is_message=*/false);
     call_.record().received_bytes = 0;  // so far
     if (!entered.ok()) return End(entered);
     StartRead(ahead_.next());
@@ -75,6 +75,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status TakePart(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(call_.AdmitAgain());
+    RETURN_IF_ERROR(call_.CheckMessage(static_cast<int64_t>(bytes->Length())));
     const absl::Status read = part_.Read(bytes);
     call_.record().stages.End(Stage::kParse);
     RETURN_IF_ERROR(read);

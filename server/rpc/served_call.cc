@@ -26,7 +26,7 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
   }
 }
 
-absl::Status ServedCall::Enter(int64_t request_bytes) {
+absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
   // Read before the decision: one that is just being replaced is taken again.
@@ -37,12 +37,19 @@ absl::Status ServedCall::Enter(int64_t request_bytes) {
   admitted_ = true;
   record_.tenant = caller_.tenant;
   RETURN_IF_ERROR(CheckMetadata());
+  if (is_message) RETURN_IF_ERROR(CheckMessage(request_bytes));
   const absl::Status entered = EnterRequest(request_bytes);
   record_.stages.End(Stage::kAdmit);
   RETURN_IF_ERROR(entered);
   entered_ = true;
   entered_bytes_ = request_bytes;
   return absl::OkStatus();
+}
+
+absl::Status ServedCall::CheckMessage(int64_t message_bytes) const {
+  const int64_t most = parts_.message_bytes;
+  return message_bytes <= most ? absl::OkStatus()
+                               : RefuseLimit("message_bytes", most, message_bytes, "bytes of the message");
 }
 
 absl::Status ServedCall::CheckMetadata() const {

@@ -26,8 +26,10 @@ class ServedCall {
   ServedCall(const ServedCall&) = delete;
   ServedCall& operator=(const ServedCall&) = delete;
 
-  // Whether the call may go on; `request_bytes` is what came with it.
-  absl::Status Enter(int64_t request_bytes);
+  // Whether the call may go on; `request_bytes` is what came with it, as one message where `is_message`.
+  absl::Status Enter(int64_t request_bytes, bool is_message);
+  // LIMIT_EXCEEDED, naming message_bytes.
+  absl::Status CheckMessage(int64_t message_bytes) const;
   // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the
   // callers were replaced since.
   absl::Status AdmitAgain();

@@ -66,6 +66,7 @@ struct ServiceParts {
   std::function<void(std::optional<absl::Duration>)> request_drain;
   codec::GraphLimits graph_limits;
   LiveDuration default_deadline;
+  int64_t message_bytes = 0;                 // of one message of a client
   int64_t metadata_bytes = 0;                // that a call may bring
   LiveInt64 max_priority;                    // that a request gets
   int64_t stream_requests = 0;               // in flight of one ExecuteStream

@@ -14,7 +14,7 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
                                            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                            grpc::ByteBuffer* response, Handler handler) {
   auto* call = new UnaryCall(parts, method, context, request, response);
-  const absl::Status entered = call->call_.Enter(static_cast<int64_t>(request->Length()));
+  const absl::Status entered = call->call_.Enter(static_cast<int64_t>(request->Length()), /*is_message=*/true);
   if (!entered.ok()) {
     call->Fail(entered);
     return call;

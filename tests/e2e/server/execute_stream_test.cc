@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/raw_stream.h"
@@ -365,13 +366,29 @@ TEST(ExecuteStreamTest, ARequestThatIsAloneMayBeAsLargeAsAMessage) {
   EXPECT_TRUE(pipeline.Finish().ok());
 }
 
-// gRPC refuses it, and the server knows no more than that its client got another end than its own.
-TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItForTheRecordToo) {
-  InProcessServer server({"limits.message_bytes=4096"});
+TEST(ExecuteStreamTest, AMessageBeyondTheLimitEndsItAndSaysWhich) {
+  const int64_t bytes = static_cast<int64_t>(LongRequest().ByteSizeLong());
+  InProcessServer server({absl::StrCat("limits.message_bytes=", bytes * 2 / 3)});
   Pipeline pipeline(server.stub());
   pipeline.Send(SumOfOnes(), 1);
   EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
-  ASSERT_GT(LongRequest().ByteSizeLong(), 4096u);
+  pipeline.Send(LongRequest(), 2);
+  EXPECT_EQ(pipeline.Receive().request_id(), 0u);
+  const grpc::Status end = pipeline.Finish();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(end).limit(), "message_bytes");
+  EXPECT_EQ(DetailOf(end).limit_value(), bytes * 2 / 3);
+  EXPECT_GE(DetailOf(end).actual_value(), bytes);
+  server.WaitUntilIdle();
+  EXPECT_EQ(server.Metric("tensord_rpc_handled_total", "RESOURCE_EXHAUSTED"), 1);
+}
+
+// gRPC refuses what is far beyond, and the server knows no more than that its client got another end than its own.
+TEST(ExecuteStreamTest, AMessageFarBeyondTheLimitEndsItForTheRecordToo) {
+  InProcessServer server({absl::StrCat("limits.message_bytes=", LongRequest().ByteSizeLong() / 3)});
+  Pipeline pipeline(server.stub());
+  pipeline.Send(SumOfOnes(), 1);
+  EXPECT_EQ(ReasonOf(pipeline.Receive()), "OK");
   pipeline.Send(LongRequest(), 2);
   EXPECT_EQ(pipeline.Receive().request_id(), 0u);
   EXPECT_EQ(pipeline.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -309,11 +310,24 @@ TEST(DeadlineTest, ACallWithoutOneGetsTheDefault) {
 
 TEST(LimitTest, AMessagePastTheLimit) {
   InProcessServer server({"limits.message_bytes=65536"});
-  v1::ExecuteResponse response;
-  const grpc::Status status =
-      Execute(server.stub(), RequestOf(Doubled("shape { size: 100000 }"), {FloatTensor(Counting(100000), {100000})}),
-              &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto send = [&server](int64_t floats) {
+    v1::ExecuteResponse response;
+    const v1::Graph graph = Doubled(absl::StrCat("shape { size: ", floats, " }"));
+    return Execute(server.stub(), RequestOf(graph, {FloatTensor(Counting(static_cast<size_t>(floats)), {floats})}),
+                   &response);
+  };
+  const grpc::Status beyond = send(20'000);
+  EXPECT_EQ(beyond.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(beyond).limit(), "message_bytes");
+  EXPECT_EQ(DetailOf(beyond).limit_value(), 65536);
+  EXPECT_GT(DetailOf(beyond).actual_value(), 80'000);
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_rpc_handled_total", "RESOURCE_EXHAUSTED") == 1; }))
+      << "it is counted";
+  // Twice as much is gRPC's to refuse, which knows no detail.
+  const grpc::Status far_beyond = send(100'000);
+  EXPECT_EQ(far_beyond.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailOf(far_beyond).limit(), "");
+  EXPECT_TRUE(send(10'000).ok());
 }
 
 }  // namespace
