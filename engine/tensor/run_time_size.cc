@@ -21,6 +21,24 @@ MaybeExpr ValueOf(absl::StatusOr<DimExpr> expr) {
   return *std::move(expr);
 }
 
+bool IsNeverNegative(const DimExpr& size);
+
+// Symbols are sizes.
+bool IsNeverNegative(const DimAtom& atom) {
+  if (atom.kind == DimAtom::Kind::kSymbol) return true;
+  if (atom.args.size() != 2) return false;
+  const bool first = IsNeverNegative(atom.args[0]), second = IsNeverNegative(atom.args[1]);
+  return atom.kind == DimAtom::Kind::kMaximum ? first || second : first && second;
+}
+
+bool IsNeverNegative(const DimExpr& size) {
+  if (size.constant() < 0) return false;
+  return size.is_constant() || std::all_of(size.terms().begin(), size.terms().end(), [](const DimTerm& term) {
+           return term.coefficient > 0 && std::all_of(term.atoms.begin(), term.atoms.end(),
+                                                      [](const DimAtom& atom) { return IsNeverNegative(atom); });
+         });
+}
+
 MaybeExpr UpperBound(const DimExpr& size, const RunTimeBounds& bounds);
 
 // Of one factor that depends on the run. Minimum, maximum and quotient grow with their (first) operand.
@@ -44,11 +62,11 @@ MaybeExpr UpperBound(const DimExpr& size, const RunTimeBounds& bounds) {
   if (!DependsOnRun(size)) return size;
   MaybeExpr sum = DimExpr(size.constant());
   for (const DimTerm& term : size.terms()) {
-    // An operation may be negative, and then a product with it shrinks as the other factors grow.
-    const bool all_symbols = std::all_of(term.atoms.begin(), term.atoms.end(),
-                                         [](const DimAtom& atom) { return atom.kind == DimAtom::Kind::kSymbol; });
+    // With a factor that is negative a product shrinks as the other factors grow.
+    const bool grows = term.atoms.size() == 1 || std::all_of(term.atoms.begin(), term.atoms.end(),
+                                                             [](const DimAtom& atom) { return IsNeverNegative(atom); });
     const bool depends = DependsOnRun(DimExpr::OfTerm(term));
-    if (depends && (term.coefficient < 0 || (term.atoms.size() > 1 && !all_symbols))) return std::nullopt;
+    if (depends && (term.coefficient < 0 || !grows)) return std::nullopt;
     MaybeExpr product = DimExpr(term.coefficient);
     if (!depends) {
       product = DimExpr::OfTerm(term);

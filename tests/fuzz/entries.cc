@@ -102,15 +102,21 @@ std::optional<Graph> EinsumGraph(absl::string_view text) {
   return graph;
 }
 
-// Arguments of small whole numbers, whose sums are exact; n is 3 and m is 1. Nothing where the reference would take
-// long.
-std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph) {
+// Sizes of the symbols n and m in a run: one of both may be 1, which repeats in an ellipsis.
+struct SymbolSizes {
+  int64_t n = 0, m = 0;
+};
+constexpr SymbolSizes kSymbolSizes[] = {{3, 1}, {1, 3}, {2, 2}, {0, 1}, {3, 2}};
+
+// Arguments of small whole numbers, whose sums are exact. Nothing where the reference would take long.
+std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph, const SymbolSizes& sizes) {
   std::vector<Literal> arguments;
   int64_t most = 1;
   for (const GraphInput& input : graph.inputs()) {
     ConcreteType type{.dtype = input.type.dtype};
     for (const Dim& dim : input.type.shape) {
-      type.shape.push_back(dim.is_static() ? dim.size.constant() : dim.size == DimExpr::Symbol("n") ? 3 : 1);
+      const int64_t of_symbol = dim.size == DimExpr::Symbol("n") ? sizes.n : sizes.m;
+      type.shape.push_back(dim.is_static() ? dim.size.constant() : of_symbol);
       most *= std::max<int64_t>(1, type.shape.back());
       if (most > 1 << 16) return std::nullopt;
     }
@@ -124,17 +130,11 @@ std::optional<std::vector<Literal>> EinsumArguments(const Graph& graph) {
 }
 
 // A run that gives what the reference gives, or that is refused where that is or for its memory bound.
-void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> guards) {
-  const std::optional<std::vector<Literal>> arguments = EinsumArguments(graph);
-  if (!arguments.has_value()) return;
-  static Backend* const backend = MakeCpuBackend({.threads = 1}).release();
-  const CompileSettings settings{.device = "cpu:0"};
-  const ProgramKey key = MakeProgramKey(graph, settings);
-  const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
-  if (!program.ok()) return RequireRefusal(program.status());
+void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> guards, const CompiledProgram& program,
+                            Backend* backend, absl::Span<const Literal> arguments) {
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;
-  for (const Literal& argument : *arguments) {
+  for (const Literal& argument : arguments) {
     types.push_back(argument.type());
     absl::StatusOr<std::shared_ptr<Buffer>> buffer = backend->Allocate(argument.type().num_bytes());
     Require(buffer.ok(), "there is memory", buffer.status());
@@ -143,9 +143,9 @@ void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> gua
     }
     buffers.push_back(*std::move(buffer));
   }
-  const absl::StatusOr<ProgramResults> results = (*program)->Run(types, buffers, nullptr);
+  const absl::StatusOr<ProgramResults> results = program.Run(types, buffers, nullptr);
   if (!results.ok()) RequireRefusal(results.status());
-  const absl::StatusOr<std::vector<Literal>> wanted = EvaluateReference(graph, guards, *arguments);
+  const absl::StatusOr<std::vector<Literal>> wanted = EvaluateReference(graph, guards, arguments);
   if (!wanted.ok()) {
     RequireRefusal(wanted.status());
     return Require(!results.ok(), "a run refuses what the reference refuses", wanted.status());
@@ -158,6 +158,23 @@ void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> gua
   Require(results->types[0] == (*wanted)[0].type(), "a run gives the reference's type");
   Require(bytes.empty() || std::memcmp(results->buffers[0]->address(), bytes.data(), bytes.size()) == 0,
           "a run gives what the reference gives");
+}
+
+// One program for all sizes of the symbols.
+void RequireRunsAsReference(const Graph& graph, absl::Span<const ShapeGuard> guards) {
+  if (!EinsumArguments(graph, kSymbolSizes[0]).has_value()) return;
+  static Backend* const backend = MakeCpuBackend({.threads = 1}).release();
+  const CompileSettings settings{.device = "cpu:0"};
+  const ProgramKey key = MakeProgramKey(graph, settings);
+  const absl::StatusOr<CompiledProgramPtr> program = Compile(graph, settings, key.fingerprint, backend);
+  if (!program.ok()) return RequireRefusal(program.status());
+  const auto is_static = [](const GraphInput& input) { return input.type.is_static(); };
+  const bool has_symbols = !std::all_of(graph.inputs().begin(), graph.inputs().end(), is_static);
+  for (const SymbolSizes& sizes : kSymbolSizes) {
+    const std::optional<std::vector<Literal>> arguments = EinsumArguments(graph, sizes);
+    if (arguments.has_value()) RequireRunsAsReference(graph, guards, **program, backend, *arguments);
+    if (!has_symbols) return;
+  }
 }
 
 // Text format without messages on the standard error.

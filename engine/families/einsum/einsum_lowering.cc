@@ -49,9 +49,10 @@ class Lowering {
   }
 
   absl::StatusOr<ValueId> Run(absl::Span<const ValueId> operands, const ContractionPath& path) {
+    FindSizeSources(operands);
     for (size_t i = 0; i < operands.size(); ++i) {
       ASSIGN_OR_RETURN(LabelledTensor tensor, WithoutRepeats(operands[i], terms_.operands[i]));
-      ASSIGN_OR_RETURN(tensor.value, Stretched(tensor, operands));
+      ASSIGN_OR_RETURN(tensor.value, Stretched(tensor));
       for (int label : tensor.labels) Hold(label, 1);
       tensors_.push_back(std::move(tensor));
     }
@@ -111,38 +112,72 @@ class Lowering {
     return tensor;
   }
 
+  // An axis of an operand.
+  struct OperandAxis {
+    ValueId operand;
+    int64_t axis = 0;
+  };
+
+  const DimExpr& SizeOf(const OperandAxis& at) const {
+    return graph_.type(at.operand).shape[static_cast<size_t>(at.axis)].size;
+  }
+
+  // The axes whose sizes make those of labels of ellipses, where only a run knows these.
+  void FindSizeSources(absl::Span<const ValueId> operands) {
+    size_sources_.resize(terms_.sizes.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      for (size_t axis = 0; axis < terms_.operands[i].size(); ++axis) {
+        if (terms_.operands[i][axis] == kUnitAxis) continue;
+        const size_t label = static_cast<size_t>(terms_.operands[i][axis]);
+        if (!terms_.of_ellipsis[label] || terms_.sizes[label].is_static()) continue;
+        size_sources_[label].push_back({operands[i], static_cast<int64_t>(axis)});
+      }
+    }
+    for (std::vector<OperandAxis>& sources : size_sources_) {
+      std::stable_sort(sources.begin(), sources.end(), [this](const OperandAxis& a, const OperandAxis& b) {
+        return DimExpr::Compare(SizeOf(a), SizeOf(b)) < 0;
+      });
+      const auto is_same = [this](const OperandAxis& a, const OperandAxis& b) { return SizeOf(a) == SizeOf(b); };
+      sources.erase(std::unique(sources.begin(), sources.end(), is_same), sources.end());
+    }
+  }
+
+  // The size of a label of an ellipsis, for a node that gets the operands `arguments`, which become more.
+  absl::StatusOr<DimExpr> EllipsisSize(int label, absl::InlinedVector<ValueId, 2>* arguments) const {
+    const Dim& size = terms_.sizes[static_cast<size_t>(label)];
+    if (size.is_static()) return size.size;
+    std::vector<DimExpr> sizes;
+    for (const OperandAxis& source : size_sources_[static_cast<size_t>(label)]) {
+      sizes.push_back(DimExpr::OperandAxis(static_cast<int64_t>(arguments->size()), source.axis));
+      arguments->push_back(source.operand);
+    }
+    return SizeOfBroadcast(sizes);
+  }
+
   // Axes of an ellipsis whose size only a run knows, and which may be 1 there, become as long as their label's.
-  absl::StatusOr<ValueId> Stretched(const LabelledTensor& tensor, absl::Span<const ValueId> operands) {
-    const OpDef& op = Def(CoreOp::kBroadcastInDim);
-    ValueId value = tensor.value;
+  absl::StatusOr<ValueId> Stretched(const LabelledTensor& tensor) {
+    const SymbolicShape& own = graph_.type(tensor.value).shape;
+    std::vector<DimExpr> shape;
+    std::vector<int64_t> dimensions;
+    absl::InlinedVector<ValueId, 2> arguments = {tensor.value};
+    bool is_stretched = false;
     for (size_t axis = 0; axis < tensor.labels.size(); ++axis) {
       const int label = tensor.labels[axis];
-      const Dim& size = terms_.sizes[static_cast<size_t>(label)];
-      if (!terms_.of_ellipsis[static_cast<size_t>(label)] || graph_.type(value).shape[axis] == size) continue;
-      std::vector<DimExpr> shape;
-      std::vector<int64_t> dimensions;
-      absl::InlinedVector<ValueId, 2> arguments = {value};
-      for (size_t d = 0; d < tensor.labels.size(); ++d) {
-        const Dim& own = graph_.type(value).shape[d];
-        shape.push_back(own.is_static() ? own.size : DimExpr::OperandAxis(0, static_cast<int64_t>(d)));
-        dimensions.push_back(static_cast<int64_t>(d));
+      const bool may_be_one =
+          terms_.of_ellipsis[static_cast<size_t>(label)] && own[axis] != terms_.sizes[static_cast<size_t>(label)];
+      is_stretched = is_stretched || may_be_one;
+      dimensions.push_back(static_cast<int64_t>(axis));
+      if (may_be_one) {
+        ASSIGN_OR_RETURN(shape.emplace_back(), EllipsisSize(label, &arguments));
+      } else {
+        shape.push_back(own[axis].is_static() ? own[axis].size : DimExpr::OperandAxis(0, static_cast<int64_t>(axis)));
       }
-      shape[axis] = size.size;
-      for (size_t i = 0; i < operands.size() && !size.is_static() && arguments.size() == 1; ++i) {
-        const int64_t at = PositionOf(terms_.operands[i], label);
-        if (at == static_cast<int64_t>(terms_.operands[i].size())) continue;
-        if (graph_.type(operands[i]).shape[static_cast<size_t>(at)] != size) continue;
-        arguments.push_back(operands[i]);
-        shape[axis] = DimExpr::OperandAxis(1, at);
-      }
-      ASSIGN_OR_RETURN(
-          value,
-          graph_.Add(
-              op,
-              Attributes(op.attrs).Set("shape", std::move(shape)).Set("broadcast_dimensions", std::move(dimensions)),
-              arguments));
     }
-    return value;
+    if (!is_stretched) return tensor.value;
+    const OpDef& op = Def(CoreOp::kBroadcastInDim);
+    return graph_.Add(
+        op, Attributes(op.attrs).Set("shape", std::move(shape)).Set("broadcast_dimensions", std::move(dimensions)),
+        arguments);
   }
 
   // Labels that nothing else has are summed.
@@ -289,6 +324,7 @@ class Lowering {
   GraphBuilder& graph_;
   std::vector<int> output_;   // its labels, each once
   std::vector<int> holders_;  // by label: how many of the tensors that are left have it, the output being one
+  std::vector<std::vector<OperandAxis>> size_sources_;  // by label: axes of ellipses, one a size
   std::vector<LabelledTensor> tensors_;
 };
 

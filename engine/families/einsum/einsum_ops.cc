@@ -37,11 +37,13 @@ absl::StatusOr<ResultTypes> InferEinsum(InferContext& context) {
       if (label == kUnitAxis) continue;
       const Dim &size = operands[i]->shape[axis], &size_of_label = terms.sizes[static_cast<size_t>(label)];
       if (size == size_of_label) continue;
-      const std::string what =
-          absl::StrCat("axis ", axis, " of operand ", i, " and another axis of its label differ in size");
       RETURN_IF_ERROR(terms.of_ellipsis[static_cast<size_t>(label)]
-                          ? context.RequireEqualOrOne(size, size_of_label, what)
-                          : context.RequireEqual(size, size_of_label, what));
+                          ? context.RequireEqualOrOne(size, size_of_label,
+                                                      absl::StrCat("axis ", axis, " of operand ", i,
+                                                                   " is neither 1 nor the size of the ellipses' axis"))
+                          : context.RequireEqual(size, size_of_label,
+                                                 absl::StrCat("axis ", axis, " of operand ", i,
+                                                              " and another axis of its label differ in size")));
     }
   }
   TensorType result{.dtype = operands[0]->dtype};

@@ -92,12 +92,20 @@ absl::Status CheckOutput(const Equation& equation, bool has_characters, int64_t 
   return Invalid(absl::StrCat("an ellipsis stands for ", ellipsis_rank, " axes, and the output has no ellipsis"));
 }
 
+// Sizes of axes of one label that only a run knows, each once, in an order that the operands' does not change.
+std::vector<DimExpr> Distinct(std::vector<DimExpr> sizes) {
+  std::sort(sizes.begin(), sizes.end(), [](const DimExpr& a, const DimExpr& b) { return DimExpr::Compare(a, b) < 0; });
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
 // The size of each label, and which axes of ellipses only repeat.
-void SetSizes(absl::Span<const TensorType* const> operands, absl::Span<const int64_t> ellipsis_ranks, Labels* labels,
-              EinsumTerms* terms) {
+absl::Status SetSizes(absl::Span<const TensorType* const> operands, absl::Span<const int64_t> ellipsis_ranks,
+                      Labels* labels, EinsumTerms* terms) {
   std::vector<bool>& of_ellipsis = terms->of_ellipsis;
   of_ellipsis.resize(labels->size());
   std::vector<bool> has_size(labels->size());
+  std::vector<std::vector<DimExpr>> open_sizes(labels->size());  // of ellipses
   const int64_t most = *std::max_element(ellipsis_ranks.begin(), ellipsis_ranks.end());
   for (int64_t i = 0; i < most; ++i) of_ellipsis[static_cast<size_t>(labels->OfEllipsis(i))] = true;
   terms->sizes.resize(labels->size());
@@ -110,7 +118,14 @@ void SetSizes(absl::Span<const TensorType* const> operands, absl::Span<const int
       const bool only_repeats = of_ellipsis[label] && size.size.is(1);
       if (!has_size[label] || (is_better && !only_repeats)) known = size;
       has_size[label] = true;
+      if (of_ellipsis[label] && !size.is_static()) open_sizes[label].push_back(size.size);
     }
+  }
+  for (size_t label = 0; label < open_sizes.size(); ++label) {
+    if (open_sizes[label].size() < 2 || terms->sizes[label].is_static()) continue;
+    const std::vector<DimExpr> sizes = Distinct(std::move(open_sizes[label]));
+    if (sizes.size() < 2) continue;
+    ASSIGN_OR_RETURN(terms->sizes[label], SizeOfBroadcast(sizes));
   }
   for (size_t o = 0; o < operands.size(); ++o) {
     for (size_t axis = 0; axis < terms->operands[o].size(); ++axis) {
@@ -119,6 +134,7 @@ void SetSizes(absl::Span<const TensorType* const> operands, absl::Span<const int
       if (!terms->sizes[static_cast<size_t>(label)].size.is(1)) label = kUnitAxis;
     }
   }
+  return absl::OkStatus();
 }
 
 // A path of positions among the live operands, whose steps may take any number of them, as one of pairs.
@@ -151,6 +167,27 @@ absl::StatusOr<ContractionPath> PathOfPositions(absl::Span<const std::vector<int
 
 }  // namespace
 
+absl::StatusOr<DimExpr> SizeOfBroadcast(absl::Span<const DimExpr> sizes) {
+  // By halves, so that the expression does not get deep.
+  const auto combined = [&](const auto& combine) -> absl::StatusOr<DimExpr> {
+    std::vector<DimExpr> level(sizes.begin(), sizes.end());
+    while (level.size() > 1) {
+      std::vector<DimExpr> next;
+      for (size_t i = 0; i + 1 < level.size(); i += 2) {
+        ASSIGN_OR_RETURN(next.emplace_back(), combine(level[i], level[i + 1]));
+      }
+      if (level.size() % 2 == 1) next.push_back(level.back());
+      level = std::move(next);
+    }
+    return level[0];
+  };
+  if (sizes.size() == 1) return sizes[0];
+  ASSIGN_OR_RETURN(const DimExpr largest, combined(&DimExpr::Maximum));
+  ASSIGN_OR_RETURN(const DimExpr smallest, combined(&DimExpr::Minimum));
+  ASSIGN_OR_RETURN(const DimExpr some, DimExpr::Minimum(smallest, DimExpr(1)));
+  return DimExpr::Multiply(largest, some);
+}
+
 absl::StatusOr<EinsumTerms> TermsOf(const Attributes& attrs, absl::Span<const TensorType* const> operands) {
   ASSIGN_OR_RETURN(const Equation equation, WrittenEquation(attrs));
   if (equation.operands.size() != operands.size()) {
@@ -168,7 +205,7 @@ absl::StatusOr<EinsumTerms> TermsOf(const Attributes& attrs, absl::Span<const Te
   const int64_t ellipsis_rank = *std::max_element(ellipsis_ranks.begin(), ellipsis_ranks.end());
   RETURN_IF_ERROR(CheckOutput(equation, !attrs.Text("equation").empty(), ellipsis_rank, labels));
   terms.output = NumberTerm(equation.output, ellipsis_rank, &labels);
-  SetSizes(operands, ellipsis_ranks, &labels, &terms);
+  RETURN_IF_ERROR(SetSizes(operands, ellipsis_ranks, &labels, &terms));
 
   const auto& path = attrs.IntLists("path");
   if (!path.empty()) {

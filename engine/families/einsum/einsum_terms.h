@@ -18,12 +18,18 @@ inline constexpr int kUnitAxis = -1;
 struct EinsumTerms {
   std::vector<std::vector<int>> operands;  // by axis: a label or kUnitAxis
   std::vector<int> output;
-  std::vector<Dim> sizes;  // by label: that of the first axis that has it, a known one before a symbolic one
+  // By label: that of the first axis that has it, a known one before a symbolic one. Of an ellipsis: what axes make
+  // together of which some may turn out to be 1.
+  std::vector<Dim> sizes;
   // By label: it stands for an axis of an ellipsis, where an axis whose size is not known yet may turn out to be 1.
   std::vector<bool> of_ellipsis;
   // What parentheses or the attribute `path` ask for; empty where neither is there.
   ContractionPath path;
 };
+
+// What axes of these sizes make together where all that are not 1 are equal: an empty one makes an empty one. At least
+// one size. Refused with DIM_EXPR_INVALID where they are too many for one expression.
+absl::StatusOr<DimExpr> SizeOfBroadcast(absl::Span<const DimExpr> sizes);
 
 // From the attributes of an einsum. Whether all axes of a label have its size is not looked at.
 absl::StatusOr<EinsumTerms> TermsOf(const Attributes& attrs, absl::Span<const TensorType* const> operands);

@@ -46,8 +46,12 @@ TEST(RunTimeSizeTest, ExtentsFollowFromExpressions) {
       {"floordiv(?y + 1, 2)", Extent::kUpperBound, "floordiv(n + 1, 2)"},
       {"floordiv(n, ?y)", Extent::kUnknown, ""},
       {"floordiv(?y, m)", Extent::kUnknown, ""},
-      // The quotient may be negative, and then the product shrinks as ?y grows.
+      {"max(?y, ?z)*min(?y, 1)", Extent::kUpperBound, "max(n, 7)*min(n, 1)"},
+      {"?y*floordiv(m + 9, 2)", Extent::kUpperBound, "n*floordiv(m + 9, 2)"},
+      {"?y*max(m - 9, ?z)", Extent::kUpperBound, "n*max(m - 9, 7)"},
+      // The other factor may be negative, and then the product shrinks as ?y grows.
       {"?y*floordiv(m - 9, 2)", Extent::kUnknown, ""},
+      {"?y*min(m - 9, ?z)", Extent::kUnknown, ""},
   };
   for (const auto& c : cases) {
     const Dim dim = WithExtent(Parse(c.size), bounds);

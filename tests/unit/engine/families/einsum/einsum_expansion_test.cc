@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/printer.h"
@@ -181,46 +182,69 @@ TEST(EinsumExpansion, OfOneOperandAsItIsIsTheOperand) {
   EXPECT_THAT(text, HasSubstr("output \"y\" = %a"));
 }
 
-// Symbolic axes of an ellipsis may be as long as those of the others, or 1.
+// An einsum of operands of I32, "n,2;m", in which n, m and k are symbols.
+std::string EinsumText(absl::string_view equation, const std::vector<std::string>& shapes) {
+  std::string inputs, names;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    absl::StrAppend(&inputs, "  %x", i, " = input : i32[", shapes[i], "]\n");
+    absl::StrAppend(&names, i == 0 ? "" : ", ", "%x", i);
+  }
+  return absl::StrCat("graph \"g\" {\n", inputs, "  %y = tensord.einsum.v1.Einsum(", names, ") {equation = \"",
+                      equation, "\"}\n  output \"y\" = %y\n}\n");
+}
+
+std::vector<std::string> WithSizes(std::vector<std::string> shapes, int64_t n, int64_t m, int64_t k) {
+  for (std::string& shape : shapes) {
+    shape = absl::StrReplaceAll(shape, {{"n", absl::StrCat(n)}, {"m", absl::StrCat(m)}, {"k", absl::StrCat(k)}});
+  }
+  return shapes;
+}
+
+// Symbolic axes of an ellipsis may be as long as those of the others, or 1: what known sizes do.
 TEST(EinsumExpansion, AnAxisOfAnEllipsisMayTurnOutToBeOne) {
+  const struct {
+    absl::string_view equation, shapes;
+  } cases[] = {{"...,...->...", "3,n;n,2"},
+               {"...i,...i->...", "n,2;m,2"},
+               {"...i,...j->...ij", "m,2;n,3"},
+               {"...,...->...", "n,m;k,n"},
+               {"i...,i...->...", "2,n,k;2,m"},
+               {"...,...,...,...->...", "n,m;m,2;2,n;k,n"},
+               {"...i,j...,...->...ij", "n,2;3,k,m;1,m,k"},
+               {"...,...i,->i...", "m;n,k;"}};
   std::mt19937_64 random(21);
-  for (const absl::string_view operands : {"i32[3,n]|i32[n,2]", "i32[n,m]|i32[m,2]|i32[2,n]|i32[k,n]"}) {
-    std::string inputs, names, equation;
-    std::vector<std::string> types = absl::StrSplit(operands, '|');
-    for (size_t i = 0; i < types.size(); ++i) {
-      absl::StrAppend(&inputs, "  %x", i, " = input : ", types[i], "\n");
-      absl::StrAppend(&names, i == 0 ? "" : ", ", "%x", i);
-      absl::StrAppend(&equation, i == 0 ? "" : ",", "...");
-    }
-    const std::string text = absl::StrCat("graph \"g\" {\n", inputs, "  %y = tensord.einsum.v1.Einsum(", names,
-                                          ") {equation = \"", equation, "->...\"}\n  output \"y\" = %y\n}\n");
+  for (const auto& c : cases) {
+    const std::vector<std::string> shapes = absl::StrSplit(c.shapes, ';');
+    const std::string text = EinsumText(c.equation, shapes);
     SCOPED_TRACE(text);
     Graph graph = TypedGraph(text), expanded = graph;
     const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&graph);
     ASSERT_TRUE(guards.ok()) << guards.status();
     ASSERT_TRUE(ExpandFamilies(&expanded).ok());
-    // Sizes that fit, all equal or 1, and some that do not.
     int run = 0, refused = 0;
-    for (const int64_t n : {1, 2, 3}) {
-      for (const int64_t m : {1, 2, 3}) {
-        for (const int64_t k : {1, 2, 3}) {
+    for (const int64_t n : {0, 1, 2, 3}) {
+      for (const int64_t m : {0, 1, 2, 3}) {
+        for (const int64_t k : {0, 1, 2, 3}) {
+          Graph known = ParsedGraph(EinsumText(c.equation, WithSizes(shapes, n, m, k)));
+          const absl::Status fits = InferTypes(&known).status();
           std::vector<Literal> arguments;
-          for (const std::string& type : types) {
-            Shape shape;
-            for (const char c : type.substr(4, 3)) {
-              if (c != ',') shape.push_back(c == 'n' ? n : c == 'm' ? m : c == 'k' ? k : c - '0');
-            }
-            arguments.push_back(RandomLiteral({.dtype = DType::kI32, .shape = shape}, Values::kIntegers, &random));
+          for (const GraphInput& input : known.inputs()) {
+            arguments.push_back(RandomLiteral(ToConcreteType(input.type), Values::kIntegers, &random));
           }
-          const absl::StatusOr<std::vector<Literal>> want = EvaluateReference(graph, *guards, arguments);
-          if (!want.ok()) {
+          const absl::StatusOr<std::vector<Literal>> symbolic = EvaluateReference(graph, *guards, arguments);
+          if (!fits.ok()) {
             ++refused;
-            EXPECT_EQ(DetailOf(want.status()).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH") << want.status();
+            EXPECT_EQ(DetailOf(fits).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH") << fits;
+            EXPECT_EQ(DetailOf(symbolic.status()).value_or(RefusalDetail{}).reason, "SHAPE_MISMATCH")
+                << n << " " << m << " " << k << ": " << symbolic.status();
             continue;
           }
           ++run;
+          const absl::StatusOr<std::vector<Literal>> want = EvaluateReference(known, {}, arguments);
           const absl::StatusOr<std::vector<Literal>> got = EvaluateReference(expanded, {}, arguments);
-          ASSERT_TRUE(got.ok()) << got.status();
+          ASSERT_TRUE(want.ok() && symbolic.ok() && got.ok())
+              << want.status() << " " << symbolic.status() << " " << got.status();
+          EXPECT_EQ(Difference((*symbolic)[0], (*want)[0], {}), "") << n << " " << m << " " << k;
           EXPECT_EQ(Difference((*got)[0], (*want)[0], {}), "") << PrintGraph(expanded);
         }
       }
@@ -228,6 +252,31 @@ TEST(EinsumExpansion, AnAxisOfAnEllipsisMayTurnOutToBeOne) {
     EXPECT_GT(run, 0);
     EXPECT_GT(refused, 0);
   }
+}
+
+// The size does not depend on the order of the operands, and says what two sizes make of which one may be 1.
+TEST(EinsumExpansion, TheSizeOfAnEllipsisIsOfAllItsAxes) {
+  for (const std::vector<std::string>& shapes : {std::vector<std::string>{"n", "m", "n", "1"}, {"m", "1", "n"}}) {
+    const Graph graph =
+        TypedGraph(EinsumText(shapes.size() == 4 ? "...,...,...,...->..." : "...,...,...->...", shapes));
+    const absl::StatusOr<DimExpr> want = ParseDimExpr("max(m, n)*min(1, min(m, n))");
+    ASSERT_TRUE(want.ok()) << want.status();
+    EXPECT_EQ(graph.type(graph.outputs()[0].value), (TensorType{.dtype = DType::kI32, .shape = {*want}}));
+  }
+}
+
+TEST(EinsumExpansion, RefusedSizesOfAnEllipsisAreNamed) {
+  Graph graph = TypedGraph(EinsumText("...i,...i->...", {"n,2", "m,2"}));
+  const absl::StatusOr<std::vector<ShapeGuard>> guards = InferTypes(&graph);
+  ASSERT_TRUE(guards.ok()) << guards.status();
+  std::vector<Literal> arguments;
+  for (const int64_t size : {3, 4}) {
+    arguments.push_back(*Literal::Create({.dtype = DType::kI32, .shape = {size, 2}}));
+  }
+  const absl::Status refused = EvaluateReference(graph, *guards, arguments).status();
+  EXPECT_EQ(DetailOf(refused).value_or(RefusalDetail{}).node, "y") << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("axis 0 of operand 0 is neither 1 nor the size of the ellipses' axis: n = 3"));
 }
 
 TEST(EinsumExpansion, RefusesAPathThatIsPastTheBound) {
