@@ -11,13 +11,17 @@
 namespace tensord {
 namespace {
 
+// Logarithms; of a tensor the queue, and the step in the tree of the path; of one of its labels all of these.
+constexpr size_t kStepsOfScore = 32, kStepsOfTensor = 128, kStepsOfHolder = 8;
+
 // The graph of labels, of which two are neighbours where a tensor has both, and the order in which they go.
 class LabelOrder {
  public:
-  LabelOrder(const ContractionNetwork& network, const EliminationChoice& choice)
+  LabelOrder(const ContractionNetwork& network, const EliminationChoice& choice, SearchWork* work)
       : network_(network),
         choice_(choice),
         random_(choice.seed),
+        work_(*work),
         words_(network.num_words()),
         neighbours_(words_ * 64 * words_),
         present_(words_) {
@@ -25,15 +29,17 @@ class LabelOrder {
     Connect(network.output());
   }
 
-  std::vector<size_t> Run() {
+  // Nothing where the work is used up.
+  std::optional<std::vector<size_t>> Run() {
     std::vector<double> scores(words_ * 64, std::numeric_limits<double>::infinity());
     std::vector<uint64_t> open = present_;
     for (size_t w = 0; w < words_; ++w) open[w] &= ~network_.output()[w];
     ForEachLabel(open, [&](size_t label) { scores[label] = Score(label); });
     std::vector<size_t> order;
-    while (true) {
+    while (!work_.is_used_up()) {
       size_t next = scores.size();
       ForEachLabel(open, [&](size_t label) {
+        work_.Add(int64_t{1});
         if (next == scores.size() || scores[label] < scores[next]) next = label;
       });
       if (next == scores.size()) return order;
@@ -47,6 +53,7 @@ class LabelOrder {
         if ((open[label / 64] >> (label % 64) & 1) != 0) scores[label] = Score(label);
       });
     }
+    return std::nullopt;
   }
 
  private:
@@ -55,6 +62,7 @@ class LabelOrder {
   void Connect(LabelSet clique) {
     for (size_t w = 0; w < words_; ++w) present_[w] |= clique[w];
     ForEachLabel(clique, [&](size_t label) {
+      work_.Add(words_);
       uint64_t* row = &neighbours_[label * words_];
       for (size_t w = 0; w < words_; ++w) row[w] |= clique[w];
       row[label / 64] &= ~(uint64_t{1} << (label % 64));
@@ -62,11 +70,13 @@ class LabelOrder {
   }
 
   double Score(size_t label) {
+    work_.Add(kStepsOfScore + words_);
     const LabelSet neighbours = Neighbours(label);
     double score = std::log2(network_.Size(neighbours) * network_.size_of(label));
     if (choice_.by_fill) {
       double missing = 0;
       ForEachLabel(neighbours, [&](size_t other) {
+        work_.Add(words_);
         const LabelSet row = Neighbours(other);
         for (size_t w = 0; w < words_; ++w) missing += std::popcount(neighbours[w] & ~row[w]);
       });
@@ -78,6 +88,7 @@ class LabelOrder {
   const ContractionNetwork& network_;
   const EliminationChoice choice_;
   StepRandom random_;
+  SearchWork& work_;
   const size_t words_;
   std::vector<uint64_t> neighbours_;  // a row a label
   std::vector<uint64_t> present_;
@@ -86,8 +97,8 @@ class LabelOrder {
 // The tensors that are left, as the order makes them.
 class Elimination {
  public:
-  explicit Elimination(const ContractionNetwork& network)
-      : network_(network), words_(network.num_words()), holders_(words_ * 64), count_(words_ * 64) {
+  Elimination(const ContractionNetwork& network, SearchWork* work)
+      : network_(network), work_(*work), words_(network.num_words()), holders_(words_ * 64), count_(words_ * 64) {
     ForEachLabel(network.output(), [this](size_t label) { ++count_[label]; });
     for (int i = 0; i < network.num_operands(); ++i) Add(network.operand(i));
   }
@@ -108,7 +119,9 @@ class Elimination {
     const int tensor = static_cast<int>(alive_.size());
     labels_.insert(labels_.end(), labels.begin(), labels.end());
     alive_.push_back(true);
+    work_.Add(kStepsOfTensor + 8 * words_);
     ForEachLabel(labels, [&](size_t label) {
+      work_.Add(kStepsOfHolder);
       holders_[label].push_back(tensor);
       ++count_[label];
     });
@@ -149,6 +162,7 @@ class Elimination {
   }
 
   const ContractionNetwork& network_;
+  SearchWork& work_;
   const size_t words_;
   std::vector<std::vector<int>> holders_;  // by label; some no longer alive
   std::vector<int> count_;                 // by label, the output being a holder
@@ -159,9 +173,12 @@ class Elimination {
 
 }  // namespace
 
-ContractionPath EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice) {
-  Elimination elimination(network);
-  for (size_t label : LabelOrder(network, choice).Run()) elimination.Eliminate(label);
+std::optional<ContractionPath> EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice,
+                                               SearchWork* work) {
+  const std::optional<std::vector<size_t>> order = LabelOrder(network, choice, work).Run();
+  if (!order.has_value()) return std::nullopt;
+  Elimination elimination(network, work);
+  for (size_t label : *order) elimination.Eliminate(label);
   return std::move(elimination).Finish();
 }
 

@@ -2,8 +2,10 @@
 #define TENSORD_ENGINE_FAMILIES_EINSUM_ELIMINATION_PATH_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/families/einsum/contraction_network.h"
+#include "engine/families/einsum/search_work.h"
 
 namespace tensord {
 
@@ -15,8 +17,10 @@ struct EliminationChoice {
 
 // Sums label after label: all tensors that have it become one, the small ones first. The order is that of the min-fill
 // or min-weight heuristics of variable elimination (Koller and Friedman, "Probabilistic Graphical Models", 2009, §9.4).
-// Where labels stand in many tensors, as in probabilistic models, this finds what searches by pairs do not.
-ContractionPath EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice);
+// Where labels stand in many tensors, as in probabilistic models, this finds what searches by pairs do not. Nothing
+// where the work is used up before it ends: where labels get very many neighbours.
+std::optional<ContractionPath> EliminationPath(const ContractionNetwork& network, const EliminationChoice& choice,
+                                               SearchWork* work);
 
 }  // namespace tensord
 

@@ -12,7 +12,11 @@ namespace {
 // Pairs looked at for one label of a new tensor: a label that thousands of tensors share would make pairs without end.
 constexpr size_t kMaxPairsOfLabel = 48;
 // Of all labels of a new tensor, by the number of operands: what one search looks at in all.
-constexpr size_t kMaxPairs = 500'000, kLeastPairsOfTensor = 8;
+constexpr size_t kMaxPairs = 200'000, kLeastPairsOfTensor = 8;
+// Steps of the noise on a score, and of a candidate in the heap.
+constexpr int64_t kStepsOfNoise = 48, kStepsOfCandidate = 100;
+// A search that is so far past its work pairs nothing any more: what is left is joined by its size.
+constexpr int64_t kMostOverdraft = 100'000'000;
 
 struct Candidate {
   double score;
@@ -26,11 +30,13 @@ struct Candidate {
 
 class Greedy {
  public:
-  Greedy(const ContractionNetwork& network, const PathObjective& objective, const GreedyChoice& choice)
+  Greedy(const ContractionNetwork& network, const PathObjective& objective, const GreedyChoice& choice,
+         SearchWork* work)
       : network_(network),
         objective_(objective),
         choice_(choice),
         random_(choice.seed),
+        work_(*work),
         words_(network.num_words()),
         holders_(words_ * 64),
         count_(words_ * 64),
@@ -61,6 +67,11 @@ class Greedy {
 
  private:
   LabelSet Labels(int tensor) const { return LabelSet(labels_).subspan(static_cast<size_t>(tensor) * words_, words_); }
+  static size_t NumLabels(LabelSet labels) {
+    int count = 0;
+    for (const uint64_t word : labels) count += std::popcount(word);
+    return static_cast<size_t>(count);
+  }
 
   void Count(size_t label, int change) {
     const int count = count_[label] += change;
@@ -81,6 +92,7 @@ class Greedy {
     sizes_.push_back(network_.Size(labels));
     alive_.push_back(true);
     ForEachLabel(labels, [&](size_t label) { holders_[label].push_back(tensor); });
+    work_.Add(2 * words_ + 4 * NumLabels(labels));
     return tensor;
   }
 
@@ -111,12 +123,15 @@ class Greedy {
     if (choice_.temperature > 0) {
       score = score > 0 ? std::log2(1 + score) : -std::log2(1 - score);
       score += choice_.temperature * std::log(-std::log(random_.Uniform()));
+      work_.Add(kStepsOfNoise);
     }
+    work_.Add(static_cast<int64_t>(words_ + NumLabels(result_)) + kStepsOfCandidate);
     return size > objective_.bound ? score + 1e290 : score;
   }
 
   // Candidates of a tensor with the last of those before it that share a label with it.
   void PushPairs(int tensor) {
+    if (work_.left() < -kMostOverdraft) return;
     size_t left = std::max(kLeastPairsOfTensor, kMaxPairs / static_cast<size_t>(network_.num_operands()));
     ForEachLabel(Labels(tensor), [&](size_t label) {
       std::vector<int>& holders = holders_[label];
@@ -159,6 +174,7 @@ class Greedy {
   const PathObjective& objective_;
   const GreedyChoice choice_;
   StepRandom random_;
+  SearchWork& work_;
   const size_t words_;
   std::vector<std::vector<int>> holders_;  // by label; some no longer alive
   std::vector<int> count_;                 // by label, the output being a holder
@@ -175,8 +191,8 @@ class Greedy {
 }  // namespace
 
 ContractionPath GreedyPath(const ContractionNetwork& network, const PathObjective& objective,
-                           const GreedyChoice& choice) {
-  return Greedy(network, objective, choice).Run();
+                           const GreedyChoice& choice, SearchWork* work) {
+  return Greedy(network, objective, choice, work).Run();
 }
 
 }  // namespace tensord

@@ -31,14 +31,16 @@ void OptimalSearch::GroupLabels(absl::Span<const LabelSet> tensors, LabelSet res
   words_ = std::max<size_t>(1, (group_holders_.size() + 63) / 64);
 }
 
-double OptimalSearch::StepCost(uint32_t a, uint32_t b, bool is_last) const {
+double OptimalSearch::StepCost(uint32_t a, uint32_t b, bool is_last) {
   const uint64_t *x = &kept_[a * words_], *y = &kept_[b * words_], *result = &kept_[(a | b) * words_];
   double summed = 1;
   bool sums = false;
+  steps_ += 4 + static_cast<int64_t>(words_);
   for (size_t w = 0; w < words_; ++w) {
     for (uint64_t gone = (x[w] | y[w]) & ~result[w]; gone != 0; gone &= gone - 1) {
       summed *= group_sizes_[w * 64 + static_cast<size_t>(std::countr_zero(gone))];
       sums = true;
+      ++steps_;
     }
   }
   return objective_.StepCost(summed * sizes_[a | b], sizes_[a | b], sums, is_last);
@@ -47,6 +49,7 @@ double OptimalSearch::StepCost(uint32_t a, uint32_t b, bool is_last) const {
 bool OptimalSearch::Search(absl::Span<const LabelSet> tensors, LabelSet result, bool is_last, double below) {
   GroupLabels(tensors, result);
   const uint32_t all = (uint32_t{1} << tensors.size()) - 1;
+  steps_ = (int64_t{all} + 1) * static_cast<int64_t>(group_holders_.size());
   kept_.assign((size_t{all} + 1) * words_, 0);
   sizes_.assign(size_t{all} + 1, 1);
   best_.assign(size_t{all} + 1, {});
@@ -62,6 +65,7 @@ bool OptimalSearch::Search(absl::Span<const LabelSet> tensors, LabelSet result, 
     Subset best{.cost = below};
     for (uint32_t right = rest; right != 0; right = (right - 1) & rest) {
       const uint32_t left = subset ^ right;
+      ++steps_;
       const double parts = best_[left].cost + best_[right].cost;
       if (parts + sizes_[subset] >= best.cost) continue;
       const double cost = parts + StepCost(left, right, is_last && subset == all);

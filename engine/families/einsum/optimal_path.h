@@ -26,6 +26,8 @@ class OptimalSearch {
 
   const ContractionPath& path() const { return path_; }
   double cost() const { return best_.back().cost; }
+  // What the last search did, in steps.
+  int64_t steps() const { return steps_; }
 
  private:
   struct Subset {
@@ -35,7 +37,7 @@ class OptimalSearch {
 
   // Labels that the same tensors have are one: a network of few tensors has few of those.
   void GroupLabels(absl::Span<const LabelSet> tensors, LabelSet result);
-  double StepCost(uint32_t a, uint32_t b, bool is_last) const;
+  double StepCost(uint32_t a, uint32_t b, bool is_last);
   int Emit(uint32_t subset, absl::Span<int> made);
 
   const ContractionNetwork& network_;
@@ -49,6 +51,7 @@ class OptimalSearch {
   std::vector<double> sizes_;   // by subset
   std::vector<Subset> best_;    // by subset
   ContractionPath path_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace tensord

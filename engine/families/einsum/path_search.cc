@@ -13,6 +13,7 @@
 #include "engine/families/einsum/greedy_path.h"
 #include "engine/families/einsum/optimal_path.h"
 #include "engine/families/einsum/path_cost.h"
+#include "engine/families/einsum/search_work.h"
 #include "engine/families/einsum/subtree_search.h"
 #include "engine/families/einsum/tree_annealing.h"
 
@@ -23,7 +24,8 @@ namespace {
 constexpr int kFewOperands = 10;
 // Without a bound of the client: half a gigabyte of F64, or what the operands and the result are themselves.
 constexpr double kUsualBound = 1 << 28;
-// Budgets of the searches, in steps of some nanoseconds.
+// How often each search is done follows from these, in steps of what it takes of a network whose labels have few
+// operands each.
 constexpr double kGreedyBudget = 4e5;
 constexpr double kEliminationBudget = 4e6;
 constexpr double kAnnealingBudget = 1.6e7;
@@ -32,6 +34,12 @@ constexpr double kAnnealingBudget = 1.6e7;
 constexpr double kOperationsOfStep = 50;
 constexpr int kSweepsOfRun = 800, kMaxRuns = 16;
 constexpr int64_t kSubtreeBudget = 20'000'000;
+// What the searches may do at most, in steps of SearchWork. Networks like the above do less; where hundreds of operands
+// share a label, or tensors have very many labels, a search takes a hundred times as long.
+constexpr int64_t kGreedyWork = 30'000'000, kRandomGreedyWork = 60'000'000;
+constexpr int64_t kEliminationWork = 40'000'000;
+constexpr int64_t kAnnealingWork = 200'000'000;
+constexpr int64_t kSubtreeWork = 300'000'000;
 constexpr int kSubtreeLeaves = 8;
 
 ContractionPath LeftToRight(int operands) {
@@ -90,42 +98,57 @@ double GreedySteps(const ContractionNetwork& network) {
   return network.num_operands() * (20 + static_cast<double>(network.num_words()));
 }
 
-void OfferGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
+// Each of these gives back what it did.
+int64_t OfferGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
   constexpr double kAlphas[] = {1.0, 0.0, 0.5, 2.0, 10.0};
   const int trials = std::max(3, Times(kGreedyBudget, GreedySteps(network), 5));
-  for (int i = 0; i < trials; ++i) best->Offer(GreedyPath(network, objective, {.alpha = kAlphas[i]}));
+  SearchWork work(kGreedyWork);
+  for (int i = 0; i < trials && !work.is_used_up(); ++i) {
+    best->Offer(GreedyPath(network, objective, {.alpha = kAlphas[i]}, &work));
+  }
+  return work.done();
 }
 
-void OfferRandomGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
+int64_t OfferRandomGreedy(const ContractionNetwork& network, const PathObjective& objective, BestTree* best) {
   constexpr double kTemperatures[] = {0.1, 0.3, 1.0}, kAlphas[] = {1.0, 0.5, 0.1};
   const int trials = std::min(48, static_cast<int>(kGreedyBudget / GreedySteps(network)));
-  for (int i = 0; i < trials; ++i) {
+  SearchWork work(kRandomGreedyWork);
+  for (int i = 0; i < trials && !work.is_used_up(); ++i) {
     best->Offer(GreedyPath(
         network, objective,
-        {.alpha = kAlphas[i / 3 % 3], .temperature = kTemperatures[i % 3], .seed = static_cast<uint64_t>(i)}));
+        {.alpha = kAlphas[i / 3 % 3], .temperature = kTemperatures[i % 3], .seed = static_cast<uint64_t>(i)}, &work));
   }
+  return work.done();
 }
 
-void OfferElimination(const ContractionNetwork& network, BestTree* best) {
+int64_t OfferElimination(const ContractionNetwork& network, BestTree* best) {
   const double labels = static_cast<double>(network.num_words()) * 64, trial = 4 * labels * labels;
-  if (trial > kEliminationBudget) return;
+  if (trial > kEliminationBudget) return 0;
   const int trials = Times(kEliminationBudget, trial, 32);
+  SearchWork work(kEliminationWork);
   for (int i = 0; i < trials; ++i) {
-    best->Offer(
-        EliminationPath(network, {.by_fill = i % 2 == 0, .noise = i < 2 ? 0 : 0.2, .seed = static_cast<uint64_t>(i)}));
+    const std::optional<ContractionPath> path = EliminationPath(
+        network, {.by_fill = i % 2 == 0, .noise = i < 2 ? 0 : 0.2, .seed = static_cast<uint64_t>(i)}, &work);
+    if (!path.has_value()) break;
+    best->Offer(*path);
   }
+  return work.done();
 }
 
 // Annealing from the best tree, from several temperatures; each result goes through the search of its subtrees.
-void OfferAnnealed(const ContractionNetwork& network, BestTree* best) {
+int64_t OfferAnnealed(const ContractionNetwork& network, BestTree* best) {
   constexpr double kFirstBetas[] = {1, 0.5, 2};
   const double sweep = network.num_operands() * (4 + static_cast<double>(network.num_words()));
   const double budget_for_all = std::min(kAnnealingBudget, best->cost() / kOperationsOfStep);
-  const int sweeps = Times(budget_for_all, sweep, kMaxRuns * kSweepsOfRun);
+  const int64_t steps_of_sweep = StepsOfSweep(best->tree());
+  const int most_sweeps = Times(kAnnealingWork, static_cast<double>(steps_of_sweep), kMaxRuns * kSweepsOfRun);
+  const int sweeps = Times(budget_for_all, sweep, most_sweeps);
   const int runs = std::max(1, sweeps / kSweepsOfRun);
+  int64_t done = sweeps / runs * runs * steps_of_sweep;
   const auto improve = [&](ContractionTree tree) {
-    int64_t budget = kSubtreeBudget / (runs + 1);
-    ImproveSubtrees(kSubtreeLeaves, &budget, &tree);
+    SearchWork work(kSubtreeWork / (runs + 1));
+    ImproveSubtrees(kSubtreeLeaves, kSubtreeBudget / (runs + 1), &work, &tree);
+    done += work.done();
     best->Offer(std::move(tree));
   };
   improve(best->tree());
@@ -135,6 +158,7 @@ void OfferAnnealed(const ContractionNetwork& network, BestTree* best) {
            &tree);
     improve(std::move(tree));
   }
+  return done;
 }
 
 std::optional<ContractionPath> OptimalPath(const ContractionNetwork& network, const PathObjective& objective) {
@@ -146,7 +170,7 @@ std::optional<ContractionPath> OptimalPath(const ContractionNetwork& network, co
 }
 
 ContractionPath SearchUnbounded(const ContractionNetwork& network, PathOptimizer optimizer,
-                                const PathObjective& objective) {
+                                const PathObjective& objective, int64_t* steps) {
   const int operands = network.num_operands();
   if (operands < 3 || optimizer == PathOptimizer::kLeftToRight) return LeftToRight(operands);
   if (optimizer == PathOptimizer::kOptimal || (optimizer == PathOptimizer::kAuto && operands <= kFewOperands)) {
@@ -154,11 +178,11 @@ ContractionPath SearchUnbounded(const ContractionNetwork& network, PathOptimizer
     if (std::optional<ContractionPath> path = OptimalPath(network, objective)) return *std::move(path);
   }
   BestTree best(network, objective);
-  OfferGreedy(network, objective, &best);
+  *steps += OfferGreedy(network, objective, &best);
   if (optimizer == PathOptimizer::kAuto) {
-    OfferElimination(network, &best);
-    OfferRandomGreedy(network, objective, &best);
-    OfferAnnealed(network, &best);
+    *steps += OfferElimination(network, &best);
+    *steps += OfferRandomGreedy(network, objective, &best);
+    *steps += OfferAnnealed(network, &best);
   }
   return best.tree().ToPath();
 }
@@ -175,12 +199,14 @@ absl::Status CheckLargestIntermediate(const ContractionNetwork& network, const C
 }
 
 absl::StatusOr<ContractionPath> SearchPath(const ContractionNetwork& network, PathOptimizer optimizer,
-                                           std::optional<int64_t> largest_intermediate) {
+                                           std::optional<int64_t> largest_intermediate, int64_t* steps) {
   if (optimizer == PathOptimizer::kOptimal && network.num_operands() > OptimalSearch::kMaxTensors) {
     return RefuseLimit("einsum_optimal_operands", OptimalSearch::kMaxTensors, network.num_operands(),
                        "operands of an einsum with OPTIMIZER_OPTIMAL; OPTIMIZER_AUTO takes more");
   }
-  ContractionPath path = SearchUnbounded(network, optimizer, ObjectiveOf(network, largest_intermediate));
+  int64_t done = 0;
+  ContractionPath path = SearchUnbounded(network, optimizer, ObjectiveOf(network, largest_intermediate), &done);
+  if (steps != nullptr) *steps = done;
   if (largest_intermediate.has_value()) {
     RETURN_IF_ERROR(CheckLargestIntermediate(network, path, *largest_intermediate));
   }

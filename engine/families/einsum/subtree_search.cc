@@ -72,20 +72,22 @@ void Rebuild(const Subtree& subtree, const ContractionPath& path, ContractionTre
 
 }  // namespace
 
-void ImproveSubtrees(int leaves, int64_t* budget, ContractionTree* tree) {
+void ImproveSubtrees(int leaves, int64_t budget, SearchWork* work, ContractionTree* tree) {
   leaves = std::min(leaves, OptimalSearch::kMaxTensors);
   OptimalSearch search(tree->network(), tree->objective());
   Subtree subtree;
   std::vector<LabelSet> tensors;
   // By root: the subtree that was searched last, and found to be the best.
   std::vector<std::vector<int>> done(static_cast<size_t>(tree->num_nodes()));
-  for (bool changed = true; changed && *budget > 0;) {
+  for (bool changed = true; changed && budget > 0;) {
     changed = false;
     std::vector<int> order = tree->PostOrder();
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return tree->cost(a) > tree->cost(b); });
     const double negligible = tree->TotalCost() * 1e-4 / static_cast<double>(tree->num_nodes());
     for (int root : order) {
+      if (work->is_used_up()) return;
       Grow(*tree, root, static_cast<size_t>(leaves), &subtree);
+      work->Add(static_cast<int64_t>(leaves) * leaves);
       if (subtree.tensors.size() < 3 || subtree.cost <= negligible) continue;
       std::vector<int> key = subtree.tensors;
       std::sort(key.begin(), key.end());
@@ -96,9 +98,12 @@ void ImproveSubtrees(int leaves, int64_t* budget, ContractionTree* tree) {
         tensors.push_back(tree->labels(tensor));
         steps *= 3;
       }
-      *budget -= steps;
-      if (*budget <= 0) return;
-      if (search.Search(tensors, tree->labels(root), root == tree->root(), subtree.cost * (1 - 1e-9))) {
+      budget -= steps;
+      if (budget <= 0) return;
+      const bool is_better =
+          search.Search(tensors, tree->labels(root), root == tree->root(), subtree.cost * (1 - 1e-9));
+      work->Add(search.steps());
+      if (is_better) {
         Rebuild(subtree, search.path(), tree);
         changed = true;
       } else {

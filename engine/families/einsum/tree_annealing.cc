@@ -6,6 +6,24 @@
 #include "engine/families/einsum/step_random.h"
 
 namespace tensord {
+namespace {
+
+// Random numbers, a logarithm and an exponential.
+constexpr int64_t kStepsOfVisit = 40;
+
+}  // namespace
+
+int64_t StepsOfSweep(const ContractionTree& tree) {
+  int64_t steps = 0;
+  for (int node = tree.num_leaves(); node < tree.num_nodes(); ++node) {
+    steps += kStepsOfVisit + 2 * static_cast<int64_t>(tree.network().num_words());
+    // Two costs are asked for, of all labels that stand below.
+    for (const int side : {0, 1}) {
+      for (const uint64_t word : tree.labels(tree.child(node, side))) steps += 2 * std::popcount(word);
+    }
+  }
+  return steps;
+}
 
 void Anneal(const AnnealingSchedule& schedule, uint64_t seed, ContractionTree* tree) {
   StepRandom random(seed);

@@ -12,6 +12,9 @@ struct AnnealingSchedule {
   int sweeps = 20;                          // visits of every step
 };
 
+// What a sweep takes, in steps.
+int64_t StepsOfSweep(const ContractionTree& tree);
+
 // Changes a tree by simulated annealing with rotations, ((a,b),c) to ((a,c),b): Kalachev, Panteleev, Yung,
 // "Multi-tensor contraction for XEB verification of quantum circuits" (2021), known as TreeSA. The same for the same
 // seed.

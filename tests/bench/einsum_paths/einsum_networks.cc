@@ -105,6 +105,19 @@ EinsumNetwork ThreeRegular(int vertices, std::mt19937_64* random) {
   return PairwiseModel(absl::StrCat("einsum_paths_three_regular_", vertices), vertices, 2, edges);
 }
 
+// Every label stands in many operands.
+EinsumNetwork Crowded(int operands, int labels, int rank, std::mt19937_64* random) {
+  EinsumNetwork network{.name = absl::StrCat("einsum_paths_crowded_", operands, "_", labels, "_", rank)};
+  for (int i = 0; i < operands; ++i) {
+    network.operands.emplace_back();
+    for (int k = 0; k < rank; ++k) {
+      network.operands.back().push_back(std::uniform_int_distribution<int>(0, labels - 1)(*random));
+    }
+  }
+  network.sizes.assign(static_cast<size_t>(labels), 2);
+  return network;
+}
+
 }  // namespace
 
 absl::StatusOr<EinsumNetwork> ReadEinsumNetwork(const std::string& path) {
@@ -147,6 +160,8 @@ std::vector<EinsumNetwork> MadeEinsumNetworks() {
   networks.push_back(InnerProduct(100, &random));
   for (int side : {8, 16}) networks.push_back(Grid(side));
   for (int vertices : {60, 220}) networks.push_back(ThreeRegular(vertices, &random));
+  for (int rank : {2, 3}) networks.push_back(Crowded(1'000, 50, rank, &random));
+  networks.push_back(Crowded(5'000, 1'000, 3, &random));
   return networks;
 }
 

@@ -231,6 +231,39 @@ TEST(PathSearch, TakesSizesPastAnyDouble) {
   }
 }
 
+// Networks in which pairs, neighbours or the labels of a tensor are very many.
+std::vector<Terms> CrowdedTerms() {
+  std::mt19937_64 random(7);
+  std::vector<Terms> all;
+  for (int rank : {2, 3}) all.push_back(RandomTerms(1'000, 50, rank, &random));
+  all.push_back(RandomTerms(3'000, 300, 8, &random));
+  all.push_back(RandomTerms(1'500, 1'000, 3, &random));
+  all.push_back({std::vector<std::vector<int>>(5'000, {0}), {}, {7}});                     // one label in all of them
+  all.push_back({std::vector<std::vector<int>>(5'000), {}, {}});                           // scalars
+  all.push_back({std::vector<std::vector<int>>(2'000, {0, 1, 2, 3}), {0}, {2, 3, 4, 5}});  // the same operand
+  Terms star{{}, {}, std::vector<int64_t>(2'001, 3)};
+  for (int i = 0; i < 2'000; ++i) star.operands.push_back({0, i + 1});
+  all.push_back(std::move(star));
+  Terms ring{{}, {}, std::vector<int64_t>(2'000, 3)};  // a chain whose matrices share a label besides
+  for (int i = 1; i < 2'000; ++i) ring.operands.push_back({0, i, i % 1'999 + 1});
+  all.push_back(std::move(ring));
+  return all;
+}
+
+// Time is bounded because work is, which is counted.
+TEST(PathSearch, DoesABoundedAmountOfWork) {
+  for (const Terms& terms : CrowdedTerms()) {
+    SCOPED_TRACE(testing::Message() << terms.operands.size() << " operands, " << terms.sizes.size() << " labels");
+    int64_t steps = 0;
+    const absl::StatusOr<ContractionPath> path =
+        SearchPath(terms.Network(), PathOptimizer::kAuto, std::nullopt, &steps);
+    ASSERT_TRUE(path.ok()) << path.status();
+    ExpectIsPath(*path, static_cast<int>(terms.operands.size()));
+    EXPECT_GT(steps, 0);
+    EXPECT_LE(steps, kMostSearchSteps);
+  }
+}
+
 TEST(PathSearch, TakesManyOperands) {
   std::mt19937_64 random(6);
   for (const Terms& terms : {Chain(1'500, &random), RandomTerms(500, 20, 2, &random)}) {

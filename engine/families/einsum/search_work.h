@@ -1,0 +1,31 @@
+#ifndef TENSORD_ENGINE_FAMILIES_EINSUM_SEARCH_WORK_H_
+#define TENSORD_ENGINE_FAMILIES_EINSUM_SEARCH_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tensord {
+
+// What searches do, in steps of a nanosecond or a few, and how much they may. Counted and not timed, so that a search
+// ends at the same place everywhere. Thread-compatible.
+class SearchWork {
+ public:
+  explicit SearchWork(int64_t most) : left_(most) {}
+
+  void Add(int64_t steps) {
+    done_ += steps;
+    left_ -= steps;
+  }
+  void Add(size_t steps) { Add(static_cast<int64_t>(steps)); }
+  bool is_used_up() const { return left_ <= 0; }
+  int64_t left() const { return left_; }
+  int64_t done() const { return done_; }
+
+ private:
+  int64_t left_;
+  int64_t done_ = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_FAMILIES_EINSUM_SEARCH_WORK_H_
