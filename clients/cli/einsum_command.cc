@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "clients/cli/command.h"
 #include "clients/cli/einsum_graph.h"
 #include "clients/cli/npy.h"
@@ -35,6 +36,12 @@ absl::StatusOr<einsum::v1::Einsum> ParseEinsum(const Arguments& arguments) {
     }
     einsum.set_largest_intermediate(elements);
   }
+  if (const std::optional<std::string> text = arguments.Value("steps")) {
+    if (arguments.Has("optimizer")) return absl::InvalidArgumentError("--steps and --optimizer exclude each other");
+    auto steps = ParseSteps(*text);
+    if (!steps.ok()) return steps.status();
+    *einsum.mutable_path() = *std::move(steps);
+  }
   return einsum;
 }
 
@@ -62,6 +69,23 @@ int Explain(const ProgramFlagValues& values, const v1::Graph& graph, Console& co
   return kExitOk;
 }
 
+// In which order the server would contract the operands, and what that costs.
+int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, Console& console) {
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(values.connection);
+  if (!client.ok()) return console.Fail(client.status());
+  const absl::StatusOr<std::vector<v1::ContractionPlan>> plans = (*client)->PlanContractions(graph, values.options);
+  if (!plans.ok()) return console.Fail(plans.status());
+  if (plans->size() != 1)
+    return console.Fail(absl::UnimplementedError("the server does not say how it plans an einsum"));
+  const v1::ContractionPlan& plan = plans->front();
+  if (console.is_json()) return console.PrintJson(plan);
+  console.out() << "path                  " << StepsText(plan) << "\n"
+                << "chosen by             " << plan.optimizer() << "\n"
+                << absl::StrFormat("operations            %.4g\n", plan.flops())
+                << absl::StrFormat("largest intermediate  %.4g elements\n", plan.largest_intermediate());
+  return kExitOk;
+}
+
 int Einsum(const Arguments& arguments, Console& console) {
   absl::StatusOr<ProgramFlagValues> values = ParseProgramOptions(arguments);
   if (!values.ok()) return console.Usage("einsum", values.status().message());
@@ -71,6 +95,7 @@ int Einsum(const Arguments& arguments, Console& console) {
   const absl::StatusOr<std::vector<client::HostTensor>> operands = ReadOperands(arguments);
   if (!operands.ok()) return console.Fail(operands.status());
   const v1::Graph graph = EinsumGraph(*einsum, *operands);
+  if (arguments.Has("path")) return PrintPlan(*values, graph, console);
   if (arguments.Has("explain")) return Explain(*values, graph, console);
 
   absl::StatusOr<RunReport> report = CompileAndRun(*values, graph, *operands);
@@ -93,6 +118,11 @@ Command EinsumCommand() {
        .placeholder = "NAME",
        .help = "How the order is found: auto, greedy, optimal, left-to-right"},
       {.name = "largest-intermediate", .placeholder = "N", .help = "Never hold an intermediate of more elements"},
+      {.name = "steps",
+       .placeholder = "PATH",
+       .help = "Contract in this order: '(1, 2), (0, 1)' are positions among the operands that are left, where the "
+               "result of a step comes last"},
+      {.name = "path", .help = "Say in which order the server would contract, and what that costs, instead"},
       {.name = "explain", .help = "Say how the server would run it, and why, instead"},
       {.name = "profile", .help = "Say how long each segment took"}};
   for (FlagSpec& flag : ProgramFlags()) flags.push_back(std::move(flag));

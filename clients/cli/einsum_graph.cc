@@ -6,8 +6,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "clients/cli/dtype_promotion.h"
 
 namespace tensord::cli {
@@ -53,6 +57,35 @@ absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view n
   if (name == "left-to-right") return einsum::v1::Einsum::OPTIMIZER_LEFT_TO_RIGHT;
   return absl::InvalidArgumentError(
       absl::StrCat("flag needs auto, greedy, optimal or left-to-right: --optimizer=", name));
+}
+
+absl::StatusOr<google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step>> ParseSteps(absl::string_view text) {
+  const absl::Status wrong =
+      absl::InvalidArgumentError(absl::StrCat("flag needs steps as in '(1, 2), (0, 1)': --steps=", text));
+  google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step> steps;
+  const std::string packed = absl::StrReplaceAll(text, {{" ", ""}});
+  absl::string_view rest = packed;
+  while (!rest.empty()) {
+    if (!steps.empty() && !absl::ConsumePrefix(&rest, ",")) return wrong;
+    const size_t end = rest.find(')');
+    if (!absl::ConsumePrefix(&rest, "(") || end == absl::string_view::npos) return wrong;
+    einsum::v1::Einsum::Step& step = *steps.Add();
+    // Python writes a tuple of one as "(0,)".
+    for (const absl::string_view position : absl::StrSplit(absl::StripSuffix(rest.substr(0, end - 1), ","), ',')) {
+      int64_t operand = 0;
+      if (!absl::SimpleAtoi(position, &operand) || operand < 0) return wrong;
+      step.add_operands(operand);
+    }
+    rest.remove_prefix(end);
+  }
+  if (steps.empty()) return wrong;
+  return steps;
+}
+
+std::string StepsText(const v1::ContractionPlan& plan) {
+  return absl::StrJoin(plan.path(), ", ", [](std::string* out, const v1::ContractionPlan::Step& step) {
+    absl::StrAppend(out, "(", absl::StrJoin(step.operands(), ", "), ")");
+  });
 }
 
 v1::Graph EinsumGraph(const einsum::v1::Einsum& einsum, absl::Span<const client::HostTensor> operands) {

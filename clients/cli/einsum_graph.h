@@ -9,7 +9,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "clients/cpp/host_tensor.h"
+#include "google/protobuf/repeated_field.h"
 #include "tensord/einsum/v1/einsum.pb.h"
+#include "tensord/v1/compute.pb.h"
 #include "tensord/v1/graph.pb.h"
 
 namespace tensord::cli {
@@ -20,6 +22,13 @@ std::string WithOutput(absl::string_view equation);
 
 // "auto", "greedy", "optimal" or "left-to-right". INVALID_ARGUMENT names the others.
 absl::StatusOr<einsum::v1::Einsum::Optimizer> ParseOptimizer(absl::string_view name);
+
+// The steps of "(1, 2), (0, 1)": positions among the operands that are left, the result of a step goes to their end.
+// INVALID_ARGUMENT names the flag.
+absl::StatusOr<google::protobuf::RepeatedPtrField<einsum::v1::Einsum::Step>> ParseSteps(absl::string_view text);
+
+// The same, of a plan.
+std::string StepsText(const v1::ContractionPlan& plan);
 
 // The graph of one einsum over the operands, which are its inputs "operand0", "operand1", … of exactly their sizes;
 // those of other dtypes are converted to the one that NumPy's promotion gives. Its output is "result".

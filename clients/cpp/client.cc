@@ -155,16 +155,16 @@ absl::StatusOr<v1::Program> Client::GetProgram(absl::string_view fingerprint) {
   return program;
 }
 
-absl::StatusOr<std::string> Client::Explain(const v1::ExplainRequest& request, const ExecuteOptions& options) {
+absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& request, const ExecuteOptions& options) {
   grpc::ClientContext context;
   PrepareContext(options_, options.deadline, &context);
   v1::ExplainResponse response;
   const grpc::Status status = stubs_->compute->Explain(&context, request, &response);
   if (!status.ok()) return ToAbslStatus(status);
-  return std::move(*response.mutable_text());
+  return response;
 }
 
-absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const ExecuteOptions& options) {
+absl::StatusOr<v1::ExplainResponse> Client::ExplainGraph(const v1::Graph& graph, const ExecuteOptions& options) {
   const absl::Status size = CheckSize(graph);
   if (!size.ok()) return size;
   v1::ExplainRequest request;
@@ -173,10 +173,25 @@ absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const Execut
   return Explain(request, options);
 }
 
+absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const ExecuteOptions& options) {
+  absl::StatusOr<v1::ExplainResponse> response = ExplainGraph(graph, options);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_text());
+}
+
 absl::StatusOr<std::string> Client::Explain(absl::string_view fingerprint) {
   v1::ExplainRequest request;
   request.set_fingerprint(std::string(fingerprint));
-  return Explain(request, {});
+  absl::StatusOr<v1::ExplainResponse> response = Explain(request, {});
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_text());
+}
+
+absl::StatusOr<std::vector<v1::ContractionPlan>> Client::PlanContractions(const v1::Graph& graph,
+                                                                          const ExecuteOptions& options) {
+  absl::StatusOr<v1::ExplainResponse> response = ExplainGraph(graph, options);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::ContractionPlan>(response->contractions().begin(), response->contractions().end());
 }
 
 absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,

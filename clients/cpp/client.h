@@ -63,6 +63,9 @@ class Client {
   // Why the program runs as it does, as text for people.
   absl::StatusOr<std::string> Explain(const v1::Graph& graph, const ExecuteOptions& options = {});
   absl::StatusOr<std::string> Explain(absl::string_view fingerprint);
+  // In which order the graph's nodes that contract several operands, einsums, contract them, and what that costs.
+  absl::StatusOr<std::vector<v1::ContractionPlan>> PlanContractions(const v1::Graph& graph,
+                                                                    const ExecuteOptions& options = {});
 
   // Runs a graph, which is compiled where the server does not know it yet. Arguments in the order of its inputs.
   absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
@@ -106,7 +109,8 @@ class Client {
 
   Client(ConnectOptions options, std::unique_ptr<Stubs> stubs);
 
-  absl::StatusOr<std::string> Explain(const v1::ExplainRequest& request, const ExecuteOptions& options);
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, const ExecuteOptions& options);
+  absl::StatusOr<v1::ExplainResponse> ExplainGraph(const v1::Graph& graph, const ExecuteOptions& options);
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
   // Through shared memory where there is some.

@@ -3,10 +3,12 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/ir/contraction_plan.h"
 #include "engine/ir/graph.h"
 
 namespace tensord {
@@ -15,7 +17,9 @@ namespace tensord {
 // rule is expanded at once, so that none of those is ever in the graph. Borrows the graph; confined to one thread.
 class GraphBuilder {
  public:
-  GraphBuilder(Graph* graph, absl::string_view node) : graph_(*graph), node_(node) {}
+  // `plans`, where it is not null, gets what rules say of their plans, and must outlive the builder.
+  GraphBuilder(Graph* graph, absl::string_view node, std::vector<ContractionPlan>* plans = nullptr)
+      : graph_(*graph), node_(node), plans_(plans) {}
 
   // The results of the op. Refused as the op's type rule refuses; relations between sizes that only a run can decide
   // are taken to hold: the type rule of the node that is expanded has asked for them.
@@ -28,9 +32,17 @@ class GraphBuilder {
 
   const TensorType& type(ValueId value) const { return graph_.type(value); }
 
+  // Whether somebody wants to know how contractions are planned; then AddPlan says it.
+  bool wants_plans() const { return plans_ != nullptr; }
+  void AddPlan(ContractionPlan plan) {
+    plan.node = node_;
+    plans_->push_back(std::move(plan));
+  }
+
  private:
   Graph& graph_;
   const std::string node_;
+  std::vector<ContractionPlan>* const plans_;
 };
 
 }  // namespace tensord

@@ -21,8 +21,9 @@ bool SameSizes(const TensorType& a, const TensorType& b) {
 }
 
 // The values that take the place of the node's results.
-absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const TensorType> types, Graph* graph) {
-  GraphBuilder builder(graph, node.name);
+absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const TensorType> types, Graph* graph,
+                                       std::vector<ContractionPlan>* plans) {
+  GraphBuilder builder(graph, node.name, plans);
   ASSIGN_OR_RETURN(ExpandedResults results,
                    node.op->expand.get()({.attrs = node.attrs, .operands = node.operands, .graph = builder}));
   if (static_cast<int32_t>(results.size()) != node.num_results) {
@@ -39,7 +40,7 @@ absl::StatusOr<ExpandedResults> Expand(const Node& node, absl::Span<const Tensor
 
 }  // namespace
 
-absl::Status ExpandFamilies(Graph* graph) {
+absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans) {
   const auto has_rule = [](const Node& node) { return node.op->expand.has(); };
   if (std::none_of(graph->nodes().begin(), graph->nodes().end(), has_rule)) return absl::OkStatus();
 
@@ -55,7 +56,7 @@ absl::Status ExpandFamilies(Graph* graph) {
     const absl::Span<const TensorType> old_types(&types[map.size()], static_cast<size_t>(node.num_results));
     for (ValueId& operand : node.operands) operand = map[static_cast<size_t>(operand.index)];
     if (has_rule(node)) {
-      absl::StatusOr<ExpandedResults> results = Expand(node, old_types, &expanded);
+      absl::StatusOr<ExpandedResults> results = Expand(node, old_types, &expanded, plans);
       if (!results.ok()) return WithNode(results.status(), node.name, node.op->name);
       for (size_t i = 0; i < results->size(); ++i) {
         types_changed = types_changed || !(expanded.type((*results)[i]) == old_types[i]);

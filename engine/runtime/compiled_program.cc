@@ -69,6 +69,9 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
   for (const std::string& name : compiled->names()) {
     compiled->own_bytes_ += static_cast<int64_t>(sizeof(std::string) + name.size());
   }
+  for (const ContractionPlan& plan : compiled->contractions()) {
+    compiled->own_bytes_ += static_cast<int64_t>(sizeof(plan) + plan.path.size() * sizeof(plan.path[0]));
+  }
   if (HasRunTimeSizes(compiled->program_)) {
     compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend, bindings);
   } else if (compiled->program_.is_static()) {

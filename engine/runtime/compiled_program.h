@@ -17,6 +17,7 @@
 #include "engine/exec/bound_program.h"
 #include "engine/exec/staged_program.h"
 #include "engine/runtime/compile_pool.h"
+#include "engine/ir/contraction_plan.h"
 #include "engine/runtime/mean_time.h"
 
 namespace tensord {
@@ -39,8 +40,9 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
 
   struct Identity {
     Fingerprint fingerprint;
-    std::string device;              // "cpu:0"
-    std::vector<std::string> names;  // NamesOf the graph that was compiled
+    std::string device;                              // "cpu:0"
+    std::vector<std::string> names;                  // NamesOf the graph that was compiled
+    std::vector<ContractionPlan> contractions = {};  // of its nodes that are planned, in order
   };
   // Refused where a program without symbols cannot be bound. With `compile_sized` each set of sizes is run by a
   // program of its own, made on first use and kept as bindings are.
@@ -52,6 +54,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const Fingerprint& fingerprint() const { return identity_.fingerprint; }
   const std::string& device() const { return identity_.device; }
   const std::vector<std::string>& names() const { return identity_.names; }
+  const std::vector<ContractionPlan>& contractions() const { return identity_.contractions; }
   Backend* backend() const { return backend_; }
 
   // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with

@@ -127,7 +127,8 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   }
   const WrittenOps written(graph);
   clock.End(CompilePhase::kInfer);
-  RETURN_IF_ERROR(ExpandFamilies(&graph));
+  std::vector<ContractionPlan> contractions;
+  RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions));
   clock.End(CompilePhase::kExpand);
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
@@ -145,8 +146,10 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   written.Note(&program);
   RETURN_IF_ERROR(CheckSupport(program, *backend));
   clock.End(CompilePhase::kLower);
-  CompiledProgram::Identity identity = {
-      .fingerprint = fingerprint, .device = settings.device, .names = std::move(names)};
+  CompiledProgram::Identity identity = {.fingerprint = fingerprint,
+                                        .device = settings.device,
+                                        .names = std::move(names),
+                                        .contractions = std::move(contractions)};
   ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
                                                                         backend, bindings, std::move(compile_sized)));
   clock.End(CompilePhase::kPrepare);

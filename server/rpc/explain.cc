@@ -16,6 +16,19 @@ using RequestPtr = std::shared_ptr<const v1::ExplainRequest>;
 void ReplyExplained(UnaryCall* call, const CompiledProgram& program) {
   v1::ExplainResponse response;
   response.set_text(ExplainProgram(program));
+  for (const ContractionPlan& plan : program.contractions()) {
+    v1::ContractionPlan& sent = *response.add_contractions();
+    sent.set_node(plan.node);
+    for (const auto& [first, second] : PathByPositions(plan)) {
+      v1::ContractionPlan::Step& step = *sent.add_path();
+      step.add_operands(first);
+      step.add_operands(second);
+    }
+    sent.set_flops(plan.flops);
+    sent.set_largest_intermediate(plan.largest);
+    sent.set_optimizer(plan.optimizer);
+    sent.set_assumes_sizes(plan.assumes_sizes);
+  }
   call->Reply(response);
 }
 

@@ -21,11 +21,13 @@
 namespace tensord::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
+using ::testing::StartsWith;
 
 class ClientCppTest : public ::testing::Test {
  protected:
@@ -443,9 +445,36 @@ TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
   EXPECT_THAT(cli::CallTensordctl({"einsum", "(ij,kj),lj->l", input, input, input, target}).out,
               HasSubstr("f32[2] 366, 831\n"));
   EXPECT_THAT(cli::CallTensordctl({"einsum", "ij,kj", input, input, "--explain", target}).out, HasSubstr("segment 0"));
+  const cli::Outcome plan = cli::CallTensordctl({"einsum", "ij,kj,kl->il", input, input, input, "--path", target});
+  EXPECT_THAT(plan.out, StartsWith("path                  (0, 1), (0, 1)\nchosen by             auto\n")) << plan.err;
+  EXPECT_THAT(
+      cli::CallTensordctl({"einsum", "ij,kj,kl->il", input, input, input, "--steps=(1, 2), (0, 1)", "--path", target})
+          .out,
+      AllOf(HasSubstr("(1, 2), (0, 1)\nchosen by             path\n"), HasSubstr("intermediate  9 elements")));
+  EXPECT_THAT(cli::CallTensordctl({"einsum", "ij,kj,lj->l", input, input, input, "--steps=(1, 2), (0, 1)", target}).out,
+              HasSubstr("f32[2] 366, 831\n"));
+  const cli::Outcome bounded = cli::CallTensordctl(
+      {"einsum", "ij,kj,kl->il", input, input, input, "--steps=(1, 2), (0, 1)", "--largest-intermediate=8", target});
+  EXPECT_EQ(bounded.status, 1);
+  EXPECT_THAT(bounded.err, HasSubstr("largest_intermediate"));
   const cli::Outcome misfit = cli::CallTensordctl({"einsum", "ij,jk", input, input, target});
   EXPECT_EQ(misfit.status, 1);
   EXPECT_THAT(misfit.err, HasSubstr("  reason: "));
+  const cli::Outcome no_label = cli::CallTensordctl({"einsum", "i$,kj", input, input, target});
+  EXPECT_EQ(no_label.status, 1);
+  EXPECT_THAT(no_label.err, AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("has a character that is no label"),
+                                  HasSubstr("  reason: ATTRIBUTE_INVALID\n")));
+
+  ASSERT_TRUE(cli::WriteNpy(input, *HostTensor::FromVector(std::vector<double>{1, 2, 2, 4}, {2, 2})).ok());
+  ASSERT_TRUE(cli::WriteFile(graph, R"(
+      inputs { name: "a" type { dtype: DTYPE_F64 shape { size: 2 } shape { size: 2 } } }
+      nodes { name: "inverse" inputs: "a" extension { op { [type.googleapis.com/tensord.linalg.v1.Inverse] {} } } }
+      outputs { name: "y" value: "inverse" })")
+                  .ok());
+  const cli::Outcome singular = cli::CallTensordctl({"run", graph, target, "--input=a=" + input});
+  EXPECT_EQ(singular.status, 1);
+  EXPECT_THAT(singular.err, AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("  reason: MATRIX_SINGULAR\n"),
+                                  HasSubstr("  node: inverse\n")));
 
   ASSERT_TRUE(cli::WriteFile(graph, "nodes { name: \"t\" inputs: \"x\" transpose {} }").ok());
   const cli::Outcome refused = cli::CallTensordctl({"validate", graph, target});

@@ -50,6 +50,7 @@ from tensord.arithmetic import (  # noqa: F401
 from tensord.array import Array  # noqa: F401
 from tensord.client import Client, Segment, Stats, connect, default_client, default_target  # noqa: F401
 from tensord.contraction import dot, inner, matmul, outer, tensordot, vdot, vecdot  # noqa: F401
+from tensord.contraction_order import einsum_path  # noqa: F401
 from tensord.creation import (  # noqa: F401
     arange,
     asarray,

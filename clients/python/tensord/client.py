@@ -179,12 +179,20 @@ class Client:
 
     def explain(self, program, *, device="", disabled_passes=(), timeout=None):
         """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
+        return self._explain(program, device, disabled_passes, timeout).text
+
+    def plan_contractions(self, program, *, device="", disabled_passes=(), timeout=None):
+        """In which order the nodes of a program that contract several operands, einsums, contract them, and what that
+        costs: a list of contract.ContractionPlans."""
+        return list(self._explain(program, device, disabled_passes, timeout).contractions)
+
+    def _explain(self, program, device, disabled_passes, timeout):
         request = contract.ExplainRequest(options=compile_options(device, disabled_passes))
         if isinstance(program, str):
             request.fingerprint = program
         else:
             request.graph.CopyFrom(program)
-        return self.unary("Explain", request, contract.ExplainResponse, timeout).text
+        return self.unary("Explain", request, contract.ExplainResponse, timeout)
 
     # ---- Running ----
 

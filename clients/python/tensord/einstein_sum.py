@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from tensord import contract, dtypes
-from tensord.lifting import promoted, result_type, show
+from tensord.lifting import promoted, refuse_out, result_type, show
 
 _MESSAGE = "tensord.einsum.v1.Einsum"
 _OPTIMIZERS = contract.enum_values(_MESSAGE + ".Optimizer")
@@ -17,6 +17,7 @@ _OPTIMIZER_NAMES = {
     True: "OPTIMIZER_AUTO",
     "auto": "OPTIMIZER_AUTO",
     False: "OPTIMIZER_LEFT_TO_RIGHT",
+    None: "OPTIMIZER_LEFT_TO_RIGHT",
     "greedy": "OPTIMIZER_GREEDY",
     "optimal": "OPTIMIZER_OPTIMAL",
 }
@@ -29,17 +30,16 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     Without an output its axes are the labels that occur once, in the order of the alphabet. Beyond NumPy, parentheses fix
     the order of contraction, "(ij,jk),kl->il"; a label may be repeated in the output, "i->ii"; digits and letters of all
     alphabets are labels, and any number in lists. optimize: True chooses an order, False goes from left to right; "greedy", "optimal", a list of
-    steps as NumPy and opt_einsum write them; or a pair of one of these and the most elements that an intermediate may have.
+    steps as NumPy and opt_einsum write them, or what td.einsum_path gave; or a pair of one of these and the most elements that an intermediate may have.
     """
-    if out is not None:
-        raise TypeError("einsum: out is not supported, Arrays do not change")
+    refuse_out("einsum", out)
     if order not in ("K", "A", "C", "F"):
         raise ValueError(f"einsum: order is 'K', 'A', 'C' or 'F', not {order!r}")
-    terms, output, separators, values = _read(operands)
-    chosen = _order_of(optimize, len(values))
+    terms, output, separators, values = read(operands)
+    chosen = order_of(optimize, len(values))
     arrays = _of_one_type(values, dtype, casting)
-    labels, output = _labelled_axes(terms, output, arrays)
-    sizes = _sizes_of(labels, arrays)
+    labels, output = labelled_axes(terms, output, arrays)
+    sizes = sizes_of(labels, arrays)
     shape = tuple(sizes[label] for label in output)
     labels, arrays = zip(*(_without_repeated_ones(*pair, sizes) for pair in zip(labels, arrays)))
     attributes = {**_notation(labels, output, separators), **chosen}
@@ -50,7 +50,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
 # ---- Reading: a term is a list of labels, which are letters or numbers, and of Ellipsis ----
 
 
-def _read(operands):
+def read(operands):
     """(terms, output or None, what stands around the terms, values)."""
     if not operands:
         raise ValueError("einsum needs subscripts and operands")
@@ -131,7 +131,7 @@ class _Broadcast:
         return hash((_Broadcast, self.place))
 
 
-def _labelled_axes(terms, output, arrays):
+def labelled_axes(terms, output, arrays):
     labels = [_spelled_out(term, array.ndim - len(term) + 1) for term, array in zip(terms, arrays)]
     for term, axes, array in zip(terms, labels, arrays):
         if len(axes) != array.ndim:
@@ -175,7 +175,7 @@ def _of_one_type(values, dtype, casting):
     return promoted(*values, to=lambda _: dtype)
 
 
-def _sizes_of(labels, arrays):
+def sizes_of(labels, arrays):
     """The size of each label; a size 1 of one operand goes with any size of another one."""
     sizes = {}
     for axes, array in zip(labels, arrays):
@@ -202,13 +202,19 @@ def _without_repeated_ones(axes, array, sizes):
 # ---- What is sent ----
 
 
+def letters_of(labels):
+    """A letter for each of the labels, its own where it has one, as far as the letters suffice."""
+    letters = {label: label for label in labels if isinstance(label, str) and label in _LETTERS}
+    letters.update({label: _LETTERS[label] for label in labels if isinstance(label, int) and label < len(_LETTERS)})
+    free = iter([letter for letter in reversed(_LETTERS) if letter not in letters.values()])
+    letters.update(zip([label for label in labels if label not in letters], free))
+    return letters
+
+
 def _notation(labels, output, separators):
     """An equation where the letters suffice, else lists of numbers."""
     found = list(dict.fromkeys(label for axes in labels for label in axes))
-    letters = {label: label for label in found if isinstance(label, str) and label in _LETTERS}
-    letters.update({label: _LETTERS[label] for label in found if isinstance(label, int) and label < len(_LETTERS)})
-    free = iter([letter for letter in reversed(_LETTERS) if letter not in letters.values()])
-    letters.update(zip([label for label in found if label not in letters], free))
+    letters = letters_of(found)
     if len(letters) == len(found):
         texts = ["".join(letters[label] for label in axes) for axes in labels]
         inputs = separators[0] + "".join(text + separator for text, separator in zip(texts, separators[1:]))
@@ -221,14 +227,14 @@ def _notation(labels, output, separators):
     return {"operands": lists[:-1], "output": lists[-1]}
 
 
-def _order_of(optimize, count):
+def order_of(optimize, count):
     """The attributes that say in which order operands are contracted."""
     attributes = {}
     if isinstance(optimize, (tuple, list)) and len(optimize) == 2 and _is_count(optimize[1]):
         optimize, attributes["largest_intermediate"] = optimize[0], int(optimize[1])
         if attributes["largest_intermediate"] < 1:
             raise ValueError(f"einsum: an intermediate has at least one element, not {optimize[1]}")
-    if isinstance(optimize, (bool, str)):
+    if optimize is None or isinstance(optimize, (bool, str)):
         if optimize not in _OPTIMIZER_NAMES:
             raise ValueError(f"einsum: optimize is a bool, 'auto', 'greedy', 'optimal' or a path, not {optimize!r}")
         return {**attributes, "optimizer": _OPTIMIZERS[_OPTIMIZER_NAMES[optimize]]}

@@ -129,6 +129,12 @@ def broadcast(*arrays):
     return tuple(broadcast_to(array, shape) for array in arrays)
 
 
+def refuse_out(name, out):
+    """NumPy fills `out`; an Array that a function fills is its result."""
+    if out is not None:
+        raise TypeError(f"{name}: out is not supported, Arrays do not change")
+
+
 def normalized_axis(axis, rank):
     """An axis as an index from the front. Raises ValueError where there is no such axis."""
     if isinstance(axis, (bool, np.bool_)) or not hasattr(axis, "__index__"):

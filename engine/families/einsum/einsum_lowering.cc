@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/einsum/einsum_ops.h"
 #include "engine/families/einsum/einsum_terms.h"
+#include "engine/families/einsum/path_cost.h"
 #include "engine/families/einsum/path_search.h"
 #include "engine/families/einsum/step_order.h"
 #include "engine/ir/graph_builder.h"
@@ -328,7 +331,15 @@ class Lowering {
   std::vector<LabelledTensor> tensors_;
 };
 
-absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attributes& attrs) {
+std::string OptimizerName(const EinsumTerms& terms, const Attributes& attrs) {
+  if (!terms.path.empty()) return "path";
+  for (const AttrDef& attr : EinsumOps()[0].attrs) {
+    if (attr.name == "optimizer") return std::string(attr.enumerators[static_cast<size_t>(attrs.Int(attr.name))]);
+  }
+  return "";
+}
+
+absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attributes& attrs, GraphBuilder* graph) {
   std::vector<int64_t> sizes;
   for (const Dim& size : terms.sizes) sizes.push_back(size.is_static() ? size.size.constant() : kSizeOfSymbol);
   std::vector<std::vector<int>> operands = terms.operands;
@@ -338,13 +349,24 @@ absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attribute
   const bool is_static =
       std::all_of(terms.sizes.begin(), terms.sizes.end(), [](const Dim& size) { return size.is_static(); });
   const std::optional<int64_t> bound = is_static ? attrs.MaybeInt("largest_intermediate") : std::nullopt;
-  if (terms.path.empty()) {
-    ASSIGN_OR_RETURN(const ContractionPath path,
-                     SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound));
-    return WithLateGrowth(network, path);
+  ContractionPath path = terms.path;
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(path, SearchPath(network, static_cast<PathOptimizer>(attrs.Int("optimizer")), bound));
+  } else if (bound.has_value()) {
+    RETURN_IF_ERROR(CheckLargestIntermediate(network, path, *bound));
   }
-  if (bound.has_value()) RETURN_IF_ERROR(CheckLargestIntermediate(network, terms.path, *bound));
-  return WithLateGrowth(network, terms.path);
+  path = WithLateGrowth(network, path);
+  if (graph->wants_plans()) {
+    const PathCost cost = CostOf(network, path);
+    graph->AddPlan({.node = {},
+                    .path = path,
+                    .num_operands = network.num_operands(),
+                    .optimizer = OptimizerName(terms, attrs),
+                    .flops = cost.flops,
+                    .largest = cost.largest,
+                    .assumes_sizes = !is_static});
+  }
+  return path;
 }
 
 }  // namespace
@@ -361,7 +383,7 @@ absl::StatusOr<ExpandedResults> ExpandEinsum(const ExpandCall& call) {
   if (incidences > kMaxEinsumIncidences) {
     return RefuseLimit("einsum_incidences", kMaxEinsumIncidences, incidences, "operands times labels of one einsum");
   }
-  ASSIGN_OR_RETURN(const ContractionPath path, PathOf(terms, call.attrs));
+  ASSIGN_OR_RETURN(const ContractionPath path, PathOf(terms, call.attrs, &call.graph));
   ASSIGN_OR_RETURN(const ValueId result, Lowering(terms, &call.graph).Run(call.operands, path));
   return ExpandedResults{result};
 }

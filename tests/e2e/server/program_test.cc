@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
@@ -237,6 +238,58 @@ TEST(ProgramTest, ExplainsByGraphAndByFingerprint) {
   grpc::ClientContext context;
   ASSERT_TRUE(server.stub().Explain(&context, request, &by_fingerprint).ok());
   EXPECT_EQ(by_fingerprint.text(), by_graph.text());
+}
+
+// Of two einsums, in the graph's own names, whether the program is found by graph or by fingerprint.
+TEST(ProgramTest, ExplainTellsHowEinsumsAreContracted) {
+  InProcessServer server;
+  const auto chain = [](const std::string& first, const std::string& rows) {
+    return GraphOf(absl::StrCat(R"(
+      inputs { name: "a" type { dtype: DTYPE_F64 shape { )",
+                                rows, R"( } shape { size: 20 } } }
+      inputs { name: "b" type { dtype: DTYPE_F64 shape { size: 20 } shape { size: 3 } } }
+      inputs { name: "c" type { dtype: DTYPE_F64 shape { size: 3 } shape { size: 5 } } }
+      nodes { name: ")",
+                                first, R"(" inputs: "a" inputs: "b" inputs: "c" extension { op {
+        [type.googleapis.com/tensord.einsum.v1.Einsum] { equation: "ij,jk,kl->il" } } } }
+      nodes { name: "sum" inputs: ")",
+                                first, R"(" extension { op {
+        [type.googleapis.com/tensord.einsum.v1.Einsum] { equation: "ij->" optimizer: OPTIMIZER_GREEDY } } } }
+      outputs { name: "y" value: "sum" })"));
+  };
+  const auto explain = [&](const v1::ExplainRequest& request) {
+    grpc::ClientContext context;
+    v1::ExplainResponse response;
+    const grpc::Status status = server.stub().Explain(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  v1::ExplainRequest request;
+  request.set_fingerprint(CompileOrFail(server, chain("product", "size: 1000")).program().fingerprint());
+  v1::ExplainResponse response = explain(request);
+  ASSERT_EQ(response.contractions_size(), 2);
+  const v1::ContractionPlan& plan = response.contractions(0);
+  EXPECT_EQ(plan.node(), "product");
+  ASSERT_EQ(plan.path_size(), 2) << "first the small matrices would cost more";
+  EXPECT_THAT(plan.path(0).operands(), ElementsAre(0, 1));
+  EXPECT_THAT(plan.path(1).operands(), ElementsAre(0, 1));
+  EXPECT_EQ(plan.flops(), 2 * 1000 * 20 * 3 + 2 * 1000 * 3 * 5);
+  EXPECT_EQ(plan.largest_intermediate(), 3000);
+  EXPECT_EQ(plan.optimizer(), "auto");
+  EXPECT_FALSE(plan.assumes_sizes());
+  EXPECT_EQ(response.contractions(1).node(), "sum");
+  EXPECT_EQ(response.contractions(1).path_size(), 0);
+  EXPECT_EQ(response.contractions(1).optimizer(), "greedy");
+
+  *request.mutable_graph() = chain("renamed", "size: 1000");
+  response = explain(request);
+  ASSERT_EQ(response.contractions_size(), 2);
+  EXPECT_EQ(response.contractions(0).node(), "renamed");
+  *request.mutable_graph() = chain("product", "symbol: \"n\"");
+  response = explain(request);
+  ASSERT_EQ(response.contractions_size(), 2);
+  EXPECT_TRUE(response.contractions(0).assumes_sizes());
+  EXPECT_EQ(response.contractions(0).largest_intermediate(), 64 * 3) << "as if the symbol were 64";
 }
 
 TEST(ProgramTest, ServerInfo) {

@@ -95,7 +95,8 @@ TEST(Client, CarriesTheServersDetailOfAFailure) {
   };
   for (const absl::Status& status :
        {client->Execute(v1::Graph(), {}).status(), client->Compile(v1::Graph()).status(),
-        client->Explain(v1::Graph()).status(), client->GetProgram("abc").status(), client->GetServerInfo().status()}) {
+        client->Explain(v1::Graph()).status(), client->PlanContractions(v1::Graph()).status(),
+        client->GetProgram("abc").status(), client->GetServerInfo().status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), "shapes differ");
     const std::optional<ErrorDetail> got = GetErrorDetail(status);
@@ -141,6 +142,12 @@ TEST(Client, AsksForProgramsExplanationsAndInfo) {
   EXPECT_EQ(client->GetProgram("abc")->fingerprint(), "abc");
   EXPECT_EQ(*client->Explain("abc"), "one segment");
   EXPECT_EQ(server.explain_request.fingerprint(), "abc");
+  server.contractions.emplace_back().set_node("einsum");
+  const auto plans = client->PlanContractions(v1::Graph());
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  ASSERT_EQ(plans->size(), 1u);
+  EXPECT_EQ(plans->front().node(), "einsum");
+  EXPECT_TRUE(server.explain_request.has_graph());
   EXPECT_EQ(client->GetServerInfo()->capabilities_size(), 0);
   EXPECT_EQ(client->GetServerInfo(/*with_capabilities=*/true)->capabilities_size(), 1);
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/any.pb.h"
@@ -67,6 +68,7 @@ class FakeServer : private v1::Compute::Service {
   std::function<grpc::Status(ExecuteStreamEnd*)> execute_stream;
   v1::ServerInfo info;
   std::string explain_text = "one segment";
+  std::vector<v1::ContractionPlan> contractions;  // that Explain answers with
   // The last request of each kind; read after its call returned.
   v1::CompileRequest compile_request;
   v1::ExecuteRequest execute_request;
@@ -96,6 +98,7 @@ class FakeServer : private v1::Compute::Service {
                        v1::ExplainResponse* response) override {
     explain_request = *request;
     response->set_text(explain_text);
+    for (const v1::ContractionPlan& plan : contractions) *response->add_contractions() = plan;
     return refuse();
   }
 

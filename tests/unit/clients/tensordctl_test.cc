@@ -227,6 +227,52 @@ TEST_F(TensordctlTest, EinsumExplains) {
   EXPECT_EQ(json.fields().at("text").string_value(), "one segment");
 }
 
+TEST_F(TensordctlTest, EinsumShowsItsPath) {
+  v1::ContractionPlan plan;
+  for (const auto& [first, second] : {std::pair(1, 2), {0, 1}}) {
+    v1::ContractionPlan::Step& step = *plan.add_path();
+    step.add_operands(first);
+    step.add_operands(second);
+  }
+  plan.set_optimizer("optimal");
+  plan.set_flops(4e6);
+  plan.set_largest_intermediate(1000);
+  server_.contractions = {plan};
+  const std::vector<std::string> words = {"einsum", "i,i,i->", input_, input_, input_, target_, "--path"};
+  EXPECT_EQ(CallTensordctl(words).out,
+            "path                  (1, 2), (0, 1)\nchosen by             optimal\noperations            4e+06\n"
+            "largest intermediate  1000 elements\n");
+  EXPECT_EQ(server_.explain_request.graph().inputs_size(), 3);
+  EXPECT_EQ(server_.execute_request.arguments_size(), 0) << "nothing is evaluated";
+  std::vector<std::string> with_json = words;
+  with_json.push_back("--json");
+  const auto json = Json(CallTensordctl(with_json).out);
+  EXPECT_EQ(json.fields().at("flops").number_value(), 4e6);
+  EXPECT_EQ(json.fields().at("path").list_value().values_size(), 2);
+
+  server_.contractions.clear();
+  const Outcome old = CallTensordctl(words);
+  EXPECT_EQ(old.status, kExitFailed);
+  EXPECT_THAT(old.err, HasSubstr("does not say how it plans"));
+}
+
+TEST_F(TensordctlTest, EinsumTakesItsPath) {
+  CallTensordctl({"einsum", "i,i,i->", input_, input_, input_, target_, "--path", "--steps=(1, 2), (0,1)"});
+  einsum::v1::Einsum sent;
+  ASSERT_TRUE(server_.explain_request.graph().nodes(0).extension().op().UnpackTo(&sent));
+  ASSERT_EQ(sent.path_size(), 2);
+  EXPECT_THAT(sent.path(0).operands(), ElementsAre(1, 2));
+  EXPECT_THAT(sent.path(1).operands(), ElementsAre(0, 1));
+  for (const char* steps : {"", "1,2", "(1,2", "(1,2)(0,1)", "(1,2),", "(1;2)", "(-1,0)", "()"}) {
+    const Outcome wrong = CallTensordctl({"einsum", "i", input_, target_, absl::StrCat("--steps=", steps)});
+    EXPECT_EQ(wrong.status, kExitUsage) << steps;
+    EXPECT_THAT(wrong.err, HasSubstr(absl::StrCat("--steps=", steps)));
+  }
+  const Outcome both = CallTensordctl({"einsum", "i", input_, target_, "--steps=(0,)", "--optimizer=auto"});
+  EXPECT_EQ(both.status, kExitUsage);
+  EXPECT_THAT(both.err, HasSubstr("exclude each other"));
+}
+
 TEST_F(TensordctlTest, EinsumSaysWhatIsWrong) {
   EXPECT_EQ(CallTensordctl({"einsum", target_}).status, kExitUsage);
   EXPECT_EQ(CallTensordctl({"einsum", "i->i", target_}).status, kExitUsage);

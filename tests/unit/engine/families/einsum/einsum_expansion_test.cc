@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/refusal.h"
+#include "engine/ir/contraction_plan.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/expand_families.h"
@@ -293,6 +296,50 @@ TEST(EinsumExpansion, RefusesAPathThatIsPastTheBound) {
   ASSERT_TRUE(DetailOf(refused).has_value());
   EXPECT_EQ(DetailOf(refused)->actual_value, 10'000);
   EXPECT_EQ(DetailOf(refused)->node, "y");
+}
+
+// The plan that a node tells is the one that it runs: the same graph comes of it as a path.
+TEST(EinsumExpansion, TellsItsPlan) {
+  const auto graph_with = [](absl::string_view order) {
+    return TypedGraph(absl::StrCat(R"(graph "g" {
+    %a = input : f32[2,9]
+    %b = input : f32[9,3]
+    %c = input : f32[3,8]
+    %d = input : f32[8,4]
+    %y = tensord.einsum.v1.Einsum(%a, %b, %c, %d) {equation = "ab,bc,cd,de->ae")",
+                                   order, "}\n  output \"y\" = %y\n})"));
+  };
+  for (const absl::string_view order : {"", ", optimizer = greedy", ", optimizer = optimal",
+                                        ", optimizer = left_to_right", ", path = [[2, 3], [0, 1], [0, 1]]"}) {
+    SCOPED_TRACE(order);
+    Graph graph = graph_with(order);
+    std::vector<ContractionPlan> plans;
+    ASSERT_TRUE(ExpandFamilies(&graph, &plans).ok());
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_EQ(plans[0].node, "y");
+    EXPECT_EQ(plans[0].num_operands, 4);
+    EXPECT_EQ(plans[0].optimizer, order.empty()                               ? "auto"
+                                  : absl::StartsWith(order, ", optimizer = ") ? order.substr(14)
+                                                                              : "path");
+    std::vector<std::string> steps;
+    for (const auto& [a, b] : PathByPositions(plans[0])) {
+      EXPECT_LT(a, b);
+      steps.push_back(absl::StrCat("[", a, ", ", b, "]"));
+    }
+    ASSERT_EQ(steps.size(), 3u);
+    Graph again = graph_with(absl::StrCat(", path = [", absl::StrJoin(steps, ", "), "]"));
+    std::vector<ContractionPlan> plans_again;
+    ASSERT_TRUE(ExpandFamilies(&again, &plans_again).ok());
+    EXPECT_EQ(PrintGraph(again), PrintGraph(graph));
+    EXPECT_EQ(plans_again[0].flops, plans[0].flops);
+    EXPECT_EQ(plans_again[0].largest, plans[0].largest);
+  }
+}
+
+TEST(EinsumExpansion, PositionsOfAPathAreThoseOfWhatIsLeft) {
+  const ContractionPlan plan = {.path = {{4, 1}, {0, 3}, {5, 6}, {2, 7}}, .num_operands = 5};
+  const std::vector<std::pair<int64_t, int64_t>> positions = {{1, 4}, {0, 2}, {1, 2}, {0, 1}};
+  EXPECT_EQ(PathByPositions(plan), positions);
 }
 
 }  // namespace
