@@ -187,6 +187,33 @@ class QrRoutine {
   int64_t tau_ = 0, work_ = 0;
 };
 
+template <typename T>
+class HouseholderQrRoutine {
+ public:
+  static constexpr Refusal kRefusal = Refusal::kInternal;
+
+  explicit HouseholderQrRoutine(const BoundInstruction& instruction)
+      : m_(instruction.operands[0].shape[0]),
+        n_(instruction.operands[0].shape[1]),
+        work_size_(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0)) {
+    work_ = layout_.Add<T>(work_size_);
+  }
+
+  int64_t scratch_bytes() const { return layout_.bytes(); }
+
+  int64_t Run(const MatrixCall& call) const {
+    T* const packed = call.result<T>(0);
+    std::copy_n(call.operand<T>(0), m_ * n_, packed);
+    return lapack::Geqrf(m_, n_, packed, call.result<T>(1), call.at<T>(work_), work_size_);
+  }
+
+ private:
+  int64_t m_, n_;
+  int64_t work_size_;
+  ScratchLayout layout_;
+  int64_t work_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackCholesky(const BoundInstruction& instruction) {
@@ -199,6 +226,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackLu(const BoundInstruction& ins
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackQr(const BoundInstruction& instruction) {
   return MakeMatrixKernel<QrRoutine>(instruction);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackHouseholderQr(const BoundInstruction& instruction) {
+  return MakeMatrixKernel<HouseholderQrRoutine>(instruction);
 }
 
 }  // namespace tensord::cpu

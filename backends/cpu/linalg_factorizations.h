@@ -5,10 +5,12 @@
 
 namespace tensord::cpu {
 
-// Kernels of Cholesky, Lu and Qr on one matrix after the other, by LAPACK. No size may be zero, nor beyond 32 bits.
+// Kernels of Cholesky, Lu, Qr and HouseholderQr on one matrix after the other, by LAPACK. No size may be zero, nor
+// beyond 32 bits.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackCholesky(const BoundInstruction& instruction);
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackLu(const BoundInstruction& instruction);
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackQr(const BoundInstruction& instruction);
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackHouseholderQr(const BoundInstruction& instruction);
 
 }  // namespace tensord::cpu
 

@@ -78,6 +78,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction
 constexpr FamilyKernel kKernels[] = {{kCholeskyDef.name, &Make<&MakeLapackCholesky>},
                                      {kLuDef.name, &Make<&MakeLapackLu>},
                                      {kQrDef.name, &Make<&MakeLapackQr>},
+                                     {kHouseholderQrDef.name, &Make<&MakeLapackHouseholderQr>},
                                      {kSvdDef.name, &Make<&MakeLapackSvd>},
                                      {kSvdValuesDef.name, &Make<&MakeLapackSvd>},
                                      {kEighDef.name, &Make<&MakeLapackEigh>},

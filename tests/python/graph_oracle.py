@@ -474,10 +474,16 @@ def _rank(message, a):
     return np.sum(values > _cutoff(message, a) * values.max(-1, keepdims=True), -1)
 
 
+def _householder_qr(_, a):
+    h, tau = np.linalg.qr(a, mode="raw")  # as Fortran has it: transposed
+    return np.swapaxes(h, -1, -2), tau
+
+
 _LINALG = {
     "Cholesky": lambda m, a: [np.linalg.cholesky(a)],
     "Lu": _lu,
     "Qr": lambda m, a: np.linalg.qr(a, mode="complete" if m.full else "reduced"),
+    "HouseholderQr": _householder_qr,
     "Svd": lambda m, a: np.linalg.svd(a, full_matrices=m.full),
     "SvdValues": lambda m, a: [np.linalg.svd(a, compute_uv=False)],
     "Eigh": lambda m, a: np.linalg.eigh(a),

@@ -84,6 +84,8 @@ class Judge {
         return CheckLu();
       case LinalgOp::kQr:
         return CheckQr();
+      case LinalgOp::kHouseholderQr:
+        return CheckHouseholderQr();
       case LinalgOp::kSvd:
         return CheckSvd();
       case LinalgOp::kEigh:
@@ -162,6 +164,23 @@ class Judge {
     ExpectZeroElsewhere(r, &OnOrAbove, "R");
     ExpectOrthonormalColumns(q, "Q");
     ExpectNear(Product(q, r), a_, NormOf(a_), "Q R");
+  }
+
+  // Q is made of the reflectors; a column of zeros below the diagonal, of which the reference makes none, has tau 0.
+  void CheckHouseholderQr() const {
+    const HostMatrix h = Result(0), tau = ReadDiagonal(results_[1], b_);
+    HostMatrix q = HostMatrix::Identity(h.rows(), h.rows());
+    for (int64_t k = tau.rows() - 1; k >= 0; --k) {
+      HostMatrix v(h.rows(), 1);
+      v(k, 0) = 1;
+      for (int64_t i = k + 1; i < h.rows(); ++i) v(i, 0) = h(i, k);
+      HostMatrix scaled = v;
+      for (int64_t i = k; i < h.rows(); ++i) scaled(i, 0) *= tau(k, k);
+      q = Minus(q, Product(scaled, Product(v.Adjoint(), q)));
+    }
+    ExpectOrthonormalColumns(q, "the product of the reflectors");
+    ExpectNear(Product(q, Masked(h, &OnOrAbove)), a_, NormOf(a_), "Q R");
+    for (int64_t i = 0; i < tau.rows(); ++i) EXPECT_EQ(h(i, i).imag(), 0) << "LAPACK's R has a real diagonal";
   }
 
   void CheckSvd() const {
@@ -280,6 +299,7 @@ void UseCallsOnMatrix(DType dtype, int64_t m, int64_t n, const Shape& batch, std
                            Filled(dtype, shape, 0), Filled(dtype, shape, 1)}) {
     use(LinalgCall(LinalgOp::kLu, {a}));
     use(LinalgCall(LinalgOp::kSvdValues, {a}));
+    use(LinalgCall(LinalgOp::kHouseholderQr, {a}));
     for (bool full : {false, true}) {
       for (LinalgOp op : {LinalgOp::kQr, LinalgOp::kSvd}) {
         LinalgCall call(op, {a});

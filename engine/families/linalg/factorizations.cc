@@ -93,4 +93,21 @@ absl::Status ReferenceQr(const ReferenceCall& call) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ResultTypes> InferHouseholderQr(InferContext& context) {
+  const TensorType& a = context.operand(0);
+  RETURN_IF_ERROR(RequireMatrices(a, "the operand"));
+  ASSIGN_OR_RETURN(const Dim k, SmallerOf(a.shape[0], a.shape[1]));
+  return ResultTypes{a, VectorsLike(a, a.dtype, k)};
+}
+
+absl::Status ReferenceHouseholderQr(const ReferenceCall& call) {
+  const Literal& a = *call.operands[0];
+  for (int64_t b = 0; b < BatchSize(a.shape()); ++b) {
+    const Reflectors reflectors = FactorReflectors(ReadMatrix(a, b));
+    WriteMatrix(reflectors.packed, b, &call.results[0]);
+    WriteVector(reflectors.tau, b, &call.results[1]);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tensord

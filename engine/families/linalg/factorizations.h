@@ -5,7 +5,7 @@
 
 namespace tensord {
 
-// Direct factorizations: Cholesky, Lu, Qr.
+// Direct factorizations: Cholesky, Lu, Qr and its reflectors.
 
 absl::StatusOr<ResultTypes> InferCholesky(InferContext& context);
 absl::Status ReferenceCholesky(const ReferenceCall& call);
@@ -13,6 +13,8 @@ absl::StatusOr<ResultTypes> InferLu(InferContext& context);
 absl::Status ReferenceLu(const ReferenceCall& call);
 absl::StatusOr<ResultTypes> InferQr(InferContext& context);
 absl::Status ReferenceQr(const ReferenceCall& call);
+absl::StatusOr<ResultTypes> InferHouseholderQr(InferContext& context);
+absl::Status ReferenceHouseholderQr(const ReferenceCall& call);
 
 inline constexpr OpDef kCholeskyDef =
     WithKernels({.op = LinalgOp::kCholesky,
@@ -40,6 +42,16 @@ inline constexpr OpDef kQrDef =
                  .refusals = kMatrixRefusals,
                  .reference = &ReferenceQr,
                  .num_results = 2});
+
+inline constexpr OpDef kHouseholderQrDef = WithKernels(
+    {.op = LinalgOp::kHouseholderQr,
+     .name = "tensord.linalg.v1.HouseholderQr",
+     .summary =
+         "(A) -> (H, tau): R in the upper triangle of H, below it the reflectors that Q is made of, as LAPACK's geqrf.",
+     .infer = &InferHouseholderQr,
+     .refusals = kMatrixRefusals,
+     .reference = &ReferenceHouseholderQr,
+     .num_results = 2});
 
 }  // namespace tensord
 

@@ -26,7 +26,8 @@ constexpr OpDef kOps[] = {kCholeskyDef,
                           kSignLogDeterminantDef,
                           kPseudoInverseDef,
                           kLeastSquaresDef,
-                          kMatrixRankDef};
+                          kMatrixRankDef,
+                          kHouseholderQrDef};
 static_assert(std::size(kOps) == kNumLinalgOps);
 
 constexpr bool IndicesAreDense() {

@@ -27,8 +27,9 @@ enum class LinalgOp : uint16_t {
   kPseudoInverse,
   kLeastSquares,
   kMatrixRank,
+  kHouseholderQr,
 };
-inline constexpr int kNumLinalgOps = 17;
+inline constexpr int kNumLinalgOps = 18;
 
 // The definitions, indexed by LinalgOp.
 absl::Span<const OpDef> LinalgOps();

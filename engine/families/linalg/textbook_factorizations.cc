@@ -86,31 +86,41 @@ HostMatrix SolveLu(const LuFactors& lu, const HostMatrix& b) {
   return SolveTriangle(lu.packed, /*lower=*/false, /*unit_diagonal=*/false, std::move(half));
 }
 
-QrFactors FactorQr(const HostMatrix& a) {
+Reflectors FactorReflectors(const HostMatrix& a) {
   const int64_t m = a.rows(), n = a.columns();
-  QrFactors qr{.q = HostMatrix::Identity(m, m), .r = a};
-  std::vector<std::pair<std::vector<Complex128>, Complex128>> reflectors;
+  Reflectors factors{.packed = a, .tau = {}};
+  HostMatrix& p = factors.packed;
   for (int64_t k = 0; k < std::min(m, n); ++k) {
-    const Complex128 alpha = qr.r(k, k);
+    const Complex128 alpha = p(k, k);
     double below = 0;
-    for (int64_t i = k + 1; i < m; ++i) below = std::hypot(below, std::abs(qr.r(i, k)));
+    for (int64_t i = k + 1; i < m; ++i) below = std::hypot(below, std::abs(p(i, k)));
     if (below == 0 && alpha.imag() == 0) {
-      reflectors.push_back({{}, 0});
+      factors.tau.push_back(0);
       continue;
     }
     const double beta = -std::copysign(std::hypot(std::abs(alpha), below), alpha.real());
     std::vector<Complex128> v = {1};
-    for (int64_t i = k + 1; i < m; ++i) v.push_back(qr.r(i, k) / (alpha - beta));
-    const Complex128 tau = (beta - alpha) / beta;
+    for (int64_t i = k + 1; i < m; ++i) v.push_back(p(i, k) / (alpha - beta));
+    factors.tau.push_back((beta - alpha) / beta);
     // The factorization applies the adjoint of the reflector that Q is a product of.
-    Reflect(v, std::conj(tau), k, k, &qr.r);
-    qr.r(k, k) = beta;
-    for (int64_t i = k + 1; i < m; ++i) qr.r(i, k) = 0;
-    reflectors.push_back({std::move(v), tau});
+    Reflect(v, std::conj(factors.tau.back()), k, k + 1, &p);
+    p(k, k) = beta;
+    for (int64_t i = k + 1; i < m; ++i) p(i, k) = v[static_cast<size_t>(i - k)];
   }
-  for (int64_t k = static_cast<int64_t>(reflectors.size()) - 1; k >= 0; --k) {
-    const auto& [v, tau] = reflectors[static_cast<size_t>(k)];
-    Reflect(v, tau, k, 0, &qr.q);
+  return factors;
+}
+
+QrFactors FactorQr(const HostMatrix& a) {
+  const int64_t m = a.rows(), n = a.columns();
+  const Reflectors reflectors = FactorReflectors(a);
+  QrFactors qr{.q = HostMatrix::Identity(m, m), .r = reflectors.packed};
+  for (int64_t k = static_cast<int64_t>(reflectors.tau.size()) - 1; k >= 0; --k) {
+    std::vector<Complex128> v = {1};
+    for (int64_t i = k + 1; i < m; ++i) v.push_back(reflectors.packed(i, k));
+    Reflect(v, reflectors.tau[static_cast<size_t>(k)], k, 0, &qr.q);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = j + 1; i < m; ++i) qr.r(i, j) = 0;
   }
   return qr;
 }

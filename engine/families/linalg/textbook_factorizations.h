@@ -32,7 +32,15 @@ LuFactors FactorLu(const HostMatrix& a);
 // Needs a square matrix without a zero pivot.
 HostMatrix SolveLu(const LuFactors& lu, const HostMatrix& b);
 
-// A = Q·R with a square Q, by Householder's reflections; the signs of R's diagonal are LAPACK's.
+// Householder's reflections that make A upper triangular: R, and below its diagonal the vectors without their leading
+// one. The signs of R's diagonal are LAPACK's.
+struct Reflectors {
+  HostMatrix packed;
+  std::vector<Complex128> tau;
+};
+Reflectors FactorReflectors(const HostMatrix& a);
+
+// A = Q·R with a square Q, by these.
 struct QrFactors {
   HostMatrix q;
   HostMatrix r;
