@@ -110,6 +110,11 @@ _LINALG = [
     ),
     Case("cholesky_upper", lambda a: td.linalg.cholesky(td.triu(a), upper=True),
          lambda a: _h(np.linalg.cholesky(a)), SPD * (1 + 0j), tolerance=1e-10),  # fmt: skip
+    *(
+        same(f"qr_raw_{a.shape}_{a.dtype}", lambda a: tuple(np.linalg.qr(a, mode="raw")), a, tolerance=1e-10)
+        for make in (reals, complexes) for a in (make(5, 3), make(3, 5), make(2, 4, 4), make(1, 1), make(2, 0, 3), make(0, 2, 2))
+    ),  # fmt: skip
+    same("qr_raw_float32", lambda a: tuple(np.linalg.qr(a, mode="raw")), reals(4, 2, dtype=np.float32), tolerance=1e-5),
     same("qr_r", lambda a: abs(np.linalg.qr(a, mode="r")), reals(5, 3), tolerance=1e-10),
     same("svd_hermitian", lambda a: np.linalg.svd(a, compute_uv=False, hermitian=True), SPD, tolerance=1e-10),
     same("eigvalsh_upper", lambda a: np.linalg.eigvalsh(a, UPLO="U"), S + 1j * reals(3, 3), tolerance=1e-10),

@@ -15,7 +15,7 @@ class Mistakes(unittest.TestCase):
         linalg = td.linalg
         for error, call in (
             (ValueError, lambda a, b: linalg.cholesky(b)),
-            (ValueError, lambda a, b: linalg.qr(a, mode="raw")),
+            (ValueError, lambda a, b: linalg.qr(a, mode="full")),
             (ValueError, lambda a, b: linalg.eigh(a, UPLO="X")),
             (ValueError, lambda a, b: linalg.eigvalsh(b, "U")),
             (ValueError, lambda a, b: linalg.svd(a[0])),

@@ -68,6 +68,12 @@ class LinAlgError(FailedPrecondition, np.linalg.LinAlgError):
     """A matrix has no such inverse or factorization, or an iteration for it did not converge."""
 
 
+class NotMatrices(LinAlgError, ValueError):
+    """What linear algebra is asked of are no matrices, or not square ones; seen while tracing."""
+
+    code = "INVALID_ARGUMENT"
+
+
 class ResourceExhausted(Error):
     """A limit or a queue is full."""
 

@@ -30,10 +30,16 @@ def lu(a):
 
 
 def qr(a, mode="reduced"):
-    """(Q, R) with a = Q @ R; mode "reduced" or "complete", or "r" for R alone."""
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"qr: mode is 'reduced', 'complete' or 'r', not {mode!r}")
+    """(Q, R) with a = Q @ R; mode "reduced" or "complete", or "r" for R alone.
+
+    "raw" is what Q is made of, (h, tau): transposed, h has R in its upper triangle and the reflectors' vectors below.
+    """
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"qr: mode is 'reduced', 'complete', 'r' or 'raw', not {mode!r}")
     m = Matrices("qr", a)
+    if mode == "raw":
+        packed, tau = m.run("HouseholderQr", (m.dtype, (m.rows, m.columns)), (m.dtype, (m.least,)))
+        return shaping.matrix_transpose(packed), tau
     inner = m.rows if mode == "complete" else m.least
     both = m.run("Qr", (m.dtype, (m.rows, inner)), (m.dtype, (inner, m.columns)), full=mode == "complete")
     return both[1] if mode == "r" else QRResult(*both)

@@ -1,12 +1,13 @@
 """Discrete Fourier transforms, with numpy.fft's names and meaning; needs a server with the family fft.
 
-Computed in float32 and complex64 or in float64 and complex128: integers in float64, 16-bit floats in float32.
+Computed in float32 and complex64 or in float64 and complex128: integers in float64, 16-bit floats in float32. `out`, which
+NumPy fills, is None here: Arrays do not change.
 """
 
 import operator
 
 from tensord import arithmetic, creation, dims, dtypes, logic, shaping
-from tensord.lifting import as_array, normalized_axis
+from tensord.lifting import as_array, normalized_axis, refuse_out
 
 _NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 # Norms of a transform whose direction is taken for the other one.
@@ -14,7 +15,8 @@ _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward"
 _KINDS = {"fft": 1, "ifft": 2, "rfft": 3, "irfft": 4}
 
 
-def _transform(kind, x, lengths, axes, norm):
+def _transform(kind, x, lengths, axes, norm, out=None):
+    refuse_out(kind, out)
     x = as_array(x)
     x = x.builder.convert(x, dtypes.float32 if x.dtype.bits == 16 else dtypes.inexact_of(x.dtype))
     if norm not in _NORMS:
@@ -66,82 +68,90 @@ def _full_lengths(kind, lengths, axes, shape):
     return result
 
 
-def _along_one(kind, a, n, axis, norm):
+def _along_one(kind, a, n, axis, norm, out=None):
     if n is not None and operator.index(n) < 1:
         raise ValueError(f"{kind}: the length is positive, not {n}")
-    return _transform(kind, a, n if n is None else [n], [axis], norm)
+    return _transform(kind, a, n if n is None else [n], [axis], norm, out)
 
 
-def fft(a, n=None, axis=-1, norm=None):
-    return _along_one("fft", a, n, axis, norm)
+def fft(a, n=None, axis=-1, norm=None, out=None):
+    return _along_one("fft", a, n, axis, norm, out)
 
 
-def ifft(a, n=None, axis=-1, norm=None):
-    return _along_one("ifft", a, n, axis, norm)
+def ifft(a, n=None, axis=-1, norm=None, out=None):
+    return _along_one("ifft", a, n, axis, norm, out)
 
 
-def rfft(a, n=None, axis=-1, norm=None):
+def rfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of real numbers: the half that is not redundant."""
-    return _along_one("rfft", a, n, axis, norm)
+    return _along_one("rfft", a, n, axis, norm, out)
 
 
-def irfft(a, n=None, axis=-1, norm=None):
+def irfft(a, n=None, axis=-1, norm=None, out=None):
     """The inverse of rfft; n is the length of the result, 2 * (m - 1) by default."""
-    return _along_one("irfft", a, n, axis, norm)
+    return _along_one("irfft", a, n, axis, norm, out)
 
 
-def fft2(a, s=None, axes=(-2, -1), norm=None):
-    return _transform("fft", a, s, axes, norm)
+def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    return _transform("fft", a, s, axes, norm, out)
 
 
-def ifft2(a, s=None, axes=(-2, -1), norm=None):
-    return _transform("ifft", a, s, axes, norm)
+def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    return _transform("ifft", a, s, axes, norm, out)
 
 
-def rfft2(a, s=None, axes=(-2, -1), norm=None):
-    return _transform("rfft", a, s, axes, norm)
+def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    return _transform("rfft", a, s, axes, norm, out)
 
 
-def irfft2(a, s=None, axes=(-2, -1), norm=None):
-    return _transform("irfft", a, s, axes, norm)
+def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    return _transform("irfft", a, s, axes, norm, out)
 
 
-def fftn(a, s=None, axes=None, norm=None):
-    return _transform("fft", a, s, axes, norm)
+def fftn(a, s=None, axes=None, norm=None, out=None):
+    return _transform("fft", a, s, axes, norm, out)
 
 
-def ifftn(a, s=None, axes=None, norm=None):
-    return _transform("ifft", a, s, axes, norm)
+def ifftn(a, s=None, axes=None, norm=None, out=None):
+    return _transform("ifft", a, s, axes, norm, out)
 
 
-def rfftn(a, s=None, axes=None, norm=None):
-    return _transform("rfft", a, s, axes, norm)
+def rfftn(a, s=None, axes=None, norm=None, out=None):
+    return _transform("rfft", a, s, axes, norm, out)
 
 
-def irfftn(a, s=None, axes=None, norm=None):
-    return _transform("irfft", a, s, axes, norm)
+def irfftn(a, s=None, axes=None, norm=None, out=None):
+    return _transform("irfft", a, s, axes, norm, out)
 
 
-def hfft(a, n=None, axis=-1, norm=None):
+def hfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform, which is real, of n numbers with Hermitian symmetry; n is 2 * (m - 1) by default."""
-    return irfft(logic.conj(a), n, axis, _OPPOSITE.get(norm, norm))
+    return irfft(logic.conj(a), n, axis, _OPPOSITE.get(norm, norm), out)
 
 
-def ihfft(a, n=None, axis=-1, norm=None):
+def ihfft(a, n=None, axis=-1, norm=None, out=None):
     """The inverse of hfft."""
-    return logic.conj(rfft(a, n, axis, _OPPOSITE.get(norm, norm)))
+    return logic.conj(rfft(a, n, axis, _OPPOSITE.get(norm, norm), out))
 
 
-def fftfreq(n, d=1.0):
+def fftfreq(n, d=1.0, device=None):
     """The frequencies of the elements of fft's result, for n samples d apart; n may be a symbolic size."""
+    _check_device("fftfreq", device)
     place = creation.arange(n)
     negative = logic.greater_equal(place, (n + 1) // 2)
     return arithmetic.divide(logic.where(negative, arithmetic.subtract(place, n), place), arithmetic.multiply(n, d))
 
 
-def rfftfreq(n, d=1.0):
+def rfftfreq(n, d=1.0, device=None):
     """The frequencies of the elements of rfft's result."""
+    _check_device("rfftfreq", device)
     return arithmetic.divide(creation.arange(n // 2 + 1), arithmetic.multiply(n, d))
+
+
+def _check_device(name, device):
+    """NumPy's `device` is always "cpu"; where a program runs is said when it is compiled."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"{name}: a program runs on one device, which td.compile names; device is None, not {device!r}")
 
 
 def fftshift(x, axes=None):

@@ -7,10 +7,10 @@ the matrix.
 
 import collections
 
-from tensord import arithmetic, creation, diagonals, dtypes, shaping
-from tensord.contraction import matmul, outer, tensordot, vecdot  # noqa: F401
+from tensord import arithmetic, contraction, creation, diagonals, dtypes, shaping
+from tensord.contraction import matmul, tensordot, vecdot  # noqa: F401
 from tensord.einstein_sum import einsum
-from tensord.errors import LinAlgError  # noqa: F401
+from tensord.errors import LinAlgError, NotMatrices  # noqa: F401
 from tensord.factorizations import (  # noqa: F401
     EighResult,
     EigResult,
@@ -27,7 +27,7 @@ from tensord.factorizations import (  # noqa: F401
     svd,
     svdvals,
 )
-from tensord.lifting import as_array, show
+from tensord.lifting import as_array, refuse_out, show
 from tensord.linear_systems import (  # noqa: F401
     inv,
     lstsq,
@@ -86,13 +86,21 @@ def cross(x1, x2, /, *, axis=-1):
     return shaping.moveaxis(shaping.stack(parts, -1), -1, axis)
 
 
+def outer(x1, x2, /):
+    """All products of an element of a vector with one of another."""
+    x1, x2 = as_array(x1), as_array(x2)
+    if (x1.ndim, x2.ndim) != (1, 1):
+        raise ValueError(f"outer needs two vectors, not arrays of ranks {x1.ndim} and {x2.ndim}: np.outer ravels those")
+    return contraction.outer(x1, x2)
+
+
 def matrix_power(a, n):
     """a @ a @ … n times; the identity for 0, powers of the inverse for negative n."""
     if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"matrix_power: the exponent is an integer, not {n!r}")
     a, n = as_array(a), n.__index__()
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"matrix_power needs square matrices, not {show(a.shape)}")
+        raise NotMatrices(f"matrix_power needs square matrices, not {show(a.shape)}")
     if n == 0:
         return shaping.broadcast_to(creation.eye(a.shape[-1], dtype=a.dtype), a.shape)
     power, result = (inv(a) if n < 0 else a), None
@@ -105,8 +113,9 @@ def matrix_power(a, n):
     return result
 
 
-def multi_dot(arrays):
+def multi_dot(arrays, *, out=None):
     """The product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    refuse_out("multi_dot", out)
     arrays = [as_array(array) for array in arrays]
     if len(arrays) < 2:
         raise ValueError("multi_dot needs two arrays or more")
@@ -114,7 +123,7 @@ def multi_dot(arrays):
     for place, array in enumerate(arrays):
         ends = place in (0, len(arrays) - 1)
         if array.ndim != 2 and not (ends and array.ndim == 1):
-            raise ValueError(f"multi_dot: array {place} has rank {array.ndim}, not 2")
+            raise NotMatrices(f"multi_dot: array {place} has rank {array.ndim}, not 2")
         operands += [array, [place, place + 1][place == 0 and array.ndim == 1 :][: array.ndim]]
     output = [0] * (arrays[0].ndim == 2) + [len(arrays)] * (arrays[-1].ndim == 2)
     return einsum(*operands, output, optimize="optimal")

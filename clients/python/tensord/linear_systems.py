@@ -5,6 +5,7 @@ import numpy as np
 from tensord import arithmetic, creation, dims, dtypes, logic, reductions, shaping
 from tensord.array import Array
 from tensord.contraction import matmul
+from tensord.errors import NotMatrices
 from tensord.factorizations import svd, svdvals
 from tensord.lifting import as_array, broadcast_shapes, normalized_axes, show
 from tensord.matrices import Matrices, adjoint
@@ -46,9 +47,9 @@ def _one_batch(a, b):
     return shaping.broadcast_to(a, batch + a.shape[-2:]), shaping.broadcast_to(b, batch + b.shape[-2:])
 
 
-def _check_rows(name, a, b, rows_of=-1):
+def _check_rows(name, a, b, rows_of=-1, kind=ValueError):
     if a.shape[rows_of] != b.shape[-2]:
-        raise ValueError(f"{name}: shapes {show(a.shape)} and {show(b.shape)} do not fit")
+        raise kind(f"{name}: shapes {show(a.shape)} and {show(b.shape)} do not fit")
 
 
 def inv(a):
@@ -84,7 +85,7 @@ def lstsq(a, b, rcond=None):
     vector = b.ndim == 1
     a, b = _one_batch(a, shaping.expand_dims(b, 1) if vector else b)
     m = Matrices("lstsq", a, b)
-    _check_rows("lstsq", a, b, rows_of=-2)
+    _check_rows("lstsq", a, b, rows_of=-2, kind=NotMatrices)
     if isinstance(rcond, Array):
         raise TypeError("lstsq: the cutoff is a Python number, it becomes part of the program")
     a, b = (array.builder.convert(array, m.dtype) for array in (a, b))
@@ -167,7 +168,7 @@ def tensorsolve(a, b, axes=None):
         a = shaping.transpose(a, [axis for axis in range(a.ndim) if axis not in moved] + list(moved))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or dims.product(shape) != b.size:
-        raise ValueError(f"tensorsolve: shapes {show(a.shape)} and {show(b.shape)} do not fit")
+        raise NotMatrices(f"tensorsolve: shapes {show(a.shape)} and {show(b.shape)} do not fit")
     x = solve(shaping.reshape(a, (b.size, b.size)), shaping.ravel(b))
     return shaping.reshape(x, shape)
 
@@ -179,5 +180,5 @@ def tensorinv(a, ind=2):
         raise ValueError(f"tensorinv: ind is from 1 to {a.ndim}, not {ind}")
     rows, columns = a.shape[:ind], a.shape[ind:]
     if dims.product(rows) != dims.product(columns):
-        raise ValueError(f"tensorinv: {show(rows)} and {show(columns)} have different sizes")
+        raise NotMatrices(f"tensorinv: {show(rows)} and {show(columns)} have different sizes")
     return shaping.reshape(inv(shaping.reshape(a, (dims.product(rows), dims.product(columns)))), columns + rows)

@@ -1,6 +1,7 @@
 """Operands and results of the family linalg: the client's matrices are the last two axes, the wire's the first two."""
 
 from tensord import dims, dtypes, logic, shaping
+from tensord.errors import NotMatrices
 from tensord.lifting import promoted, show
 
 
@@ -12,11 +13,11 @@ class Matrices:
         values = promoted(*values, to=_lapack_type)
         for value in values:
             if value.ndim < 2:
-                raise ValueError(f"{name} needs an array of rank 2 or more, not {value.ndim}")
+                raise NotMatrices(f"{name} needs an array of rank 2 or more, not {value.ndim}")
         first = values[0]
         self.rows, self.columns = first.shape[-2:]
         if square and self.rows != self.columns:
-            raise ValueError(f"{name} needs square matrices, not {show(first.shape)}")
+            raise NotMatrices(f"{name} needs square matrices, not {show(first.shape)}")
         self.batch, self.dtype = first.shape[:-2], first.dtype
         self.operands = [shaping.moveaxis(value, (-2, -1), (0, 1)) for value in values]
         self.least = dims.minimum(self.rows, self.columns)

@@ -7,7 +7,8 @@ import numpy as np
 
 from tensord import arithmetic, dims, dtypes, logic, reductions, shaping, transcendental
 from tensord.factorizations import svdvals
-from tensord.lifting import as_array, normalized_axes
+from tensord.errors import NotMatrices
+from tensord.lifting import as_array, normalized_axes, show
 from tensord.linear_systems import inv
 
 
@@ -51,6 +52,8 @@ def cond(x, p=None):
     """The condition number norm(x) * norm(inv(x)); for None, 2 and -2 the ratio of singular values. NaN becomes inf as in
     NumPy, unless x has NaN; a singular matrix fails the run where the inverse is needed."""
     x = _inexact(x)
+    if 0 in x.shape:
+        raise NotMatrices(f"cond: matrices of shape {show(x.shape)} have none, they are empty")
     if p in (None, 2, -2):
         values = svdvals(x)
         largest, least = values[..., 0], values[..., -1]
