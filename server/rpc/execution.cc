@@ -210,13 +210,17 @@ class Execution : public std::enable_shared_from_this<Execution> {
                                 const std::shared_ptr<Execution> self = std::move(taken.self);
                                 self->EndCompilation(compile_time);
                                 self->request_->Continue([&] {
-                                  if (!sized.ok()) return self->Fail(self->renaming_.Of(sized.status()));
+                                  if (!sized.ok()) {
+                                    taken.run.arguments.clear();  // who is told may have use for their memory
+                                    return self->Fail(self->renaming_.Of(sized.status()));
+                                  }
                                   taken.run.program = *std::move(sized);
                                   self->Start(std::move(taken.run));
                                 });
                               });
     wait->Watch([waiting](const absl::Status& status) {
-      const Waiting taken = std::move(*waiting);
+      Waiting taken = std::move(*waiting);
+      taken.run.arguments.clear();
       taken.self->EndCompilation(absl::ZeroDuration());
       taken.self->request_->Continue([&] { taken.self->Fail(status); });
     });
