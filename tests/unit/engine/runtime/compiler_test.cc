@@ -49,14 +49,14 @@ TEST(Compile, TellsOfItsPhases) {
     phases.push_back(phase);
     (phase == CompilePhase::kTotal ? total : parts) += time;
   };
-  ASSERT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, watch).ok());
+  ASSERT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, {}, watch).ok());
   EXPECT_THAT(phases, ElementsAre(CompilePhase::kInfer, CompilePhase::kExpand, CompilePhase::kPasses,
                                   CompilePhase::kLower, CompilePhase::kPrepare, CompilePhase::kTotal));
   EXPECT_EQ(parts, total);
   EXPECT_GT(total, absl::ZeroDuration());
   phases.clear();
   backend.lacks = "sin";
-  ASSERT_FALSE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, watch).ok());
+  ASSERT_FALSE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, {}, watch).ok());
   EXPECT_THAT(phases, ElementsAre(CompilePhase::kInfer, CompilePhase::kExpand, CompilePhase::kPasses))
       << "up to the one that refused it";
 }
