@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "proto/codec/known_fields.h"
@@ -19,6 +20,7 @@
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/reordered_tensor.h"
+#include "server/rpc/request_wait.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
@@ -43,7 +45,7 @@ grpc::ByteBuffer EncodeHeader(const ResidentTensor& tensor, const v1::SharedSpac
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// Reactions come in turns, and after what WhenReady calls; only OnCancel may come beside them.
+// Reactions come in turns, and after what ends the wait for the tensor; only OnCancel may come beside them.
 class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   GetTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context)
@@ -56,10 +58,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     const absl::Status claimed = Claim(request);
     if (!claimed.ok()) return End(claimed);
     call_.record().stages.End(Stage::kParse);
-    claim_.WhenReady([this] {
-      call_.record().stages.End(Stage::kAwait);
-      Continue([this] { return Begin(); });
-    });
+    Await();
   }
 
  private:
@@ -111,6 +110,22 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     wanted.uses.push_back({.handle = request_.handle()});
     ASSIGN_OR_RETURN(claim_, session_->Claim(std::move(wanted)));
     return absl::OkStatus();
+  }
+
+  // Until the tensor is made, but no longer than any call may take. Afterwards progress counts.
+  void Await() {
+    const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(absl::Now()), call_.cancel(),
+                                                    "the tensor was made");
+    claim_.WhenReady([this, wait] {
+      if (!wait->End()) return;
+      call_.record().stages.End(Stage::kAwait);
+      Continue([this] { return Begin(); });
+    });
+    // Not the call's own any more: what was awaited may have come, and all be over.
+    wait->Watch([this](const absl::Status& status) {
+      call_.record().stages.End(Stage::kAwait);
+      End(status);
+    });
   }
 
   absl::Status Begin() {

@@ -2,13 +2,18 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 
 namespace tensord::server {
 
 RequestWait::RequestWait(const RpcRequest& request)
-    : alarms_(request.parts().alarms), deadline_(request.deadline()), cancel_(request.cancel()) {}
+    : RequestWait(request.parts().alarms, request.deadline(), request.cancel(), "the program ran") {}
+
+RequestWait::RequestWait(Alarms* alarms, absl::Time deadline, std::shared_ptr<const CancelToken> cancel,
+                         std::string for_what)
+    : alarms_(alarms), deadline_(deadline), cancel_(std::move(cancel)), for_what_(std::move(for_what)) {}
 
 bool RequestWait::Take(GiveUp* give_up) {
   std::optional<Alarms::Id> alarm;
@@ -45,8 +50,9 @@ void RequestWait::Watch(GiveUp give_up) {
 void RequestWait::Ring() {
   GiveUp give_up;
   if (!Take(&give_up)) return;
-  give_up(deadline_ <= absl::Now() ? Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the program ran")
-                                   : Refuse(Refusal::kCancelled, "the call was cancelled before the program ran"));
+  give_up(deadline_ <= absl::Now()
+              ? Refuse(Refusal::kDeadlineExceeded, absl::StrCat("the deadline passed before ", for_what_))
+              : Refuse(Refusal::kCancelled, absl::StrCat("the call was cancelled before ", for_what_)));
 }
 
 }  // namespace tensord::server

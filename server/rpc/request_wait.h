@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -21,7 +22,10 @@ namespace tensord::server {
 //   waiting → (Watch) → ended: by End, or by giving up
 class RequestWait : public std::enable_shared_from_this<RequestWait> {
  public:
+  // Of a request to run a program.
   explicit RequestWait(const RpcRequest& request);
+  // Until then at the latest; `for_what` ends what the client is told: "the program ran".
+  RequestWait(Alarms* alarms, absl::Time deadline, std::shared_ptr<const CancelToken> cancel, std::string for_what);
 
   // What was awaited has come. False: the request was given up before, and is not to be touched.
   bool End();
@@ -39,6 +43,7 @@ class RequestWait : public std::enable_shared_from_this<RequestWait> {
   Alarms* const alarms_;
   const absl::Time deadline_;
   const std::shared_ptr<const CancelToken> cancel_;
+  const std::string for_what_;
   Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   GiveUp give_up_ ABSL_GUARDED_BY(mutex_);

@@ -445,6 +445,32 @@ TEST_F(ShortDeadlineTest, ADownloadThatNobodyReadsEnds) {
   EXPECT_FALSE(reader->Finish().ok());
 }
 
+TEST_F(ShortDeadlineTest, ATensorThatIsNeverMadeIsNotWaitedForForEver) {
+  server::HandleRequest makes;
+  makes.keeps.push_back("t");
+  absl::StatusOr<server::HandleClaim> claim = session_->Claim(std::move(makes));
+  ASSERT_TRUE(claim.ok());
+  const Download download = Get(server_, GetRequest("t"));
+  EXPECT_EQ(download.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(ReasonOf(download.status), "DEADLINE_EXCEEDED");
+  server_.WaitUntilIdle();
+  for (const server::Waiter& waiter : claim->Fail(absl::CancelledError(""))) waiter();  // nobody waits any more
+}
+
+TEST_F(TensorStreamTest, ACancelledDownloadDoesNotWaitForItsTensor) {
+  server::HandleRequest makes;
+  makes.keeps.push_back("t");
+  absl::StatusOr<server::HandleClaim> claim = session_->Claim(std::move(makes));
+  ASSERT_TRUE(claim.ok());
+  grpc::ClientContext context;
+  const auto reader = server_.stub().GetTensor(&context, GetRequest("t"));
+  ASSERT_TRUE(WaitFor([&] { return server_.parts().gate->snapshot().calls == 1; }));
+  context.TryCancel();
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server_.WaitUntilIdle();
+  for (const server::Waiter& waiter : claim->Fail(absl::CancelledError(""))) waiter();
+}
+
 TEST_F(TensorStreamTest, ADeletedTensorIsDownloadedToItsEnd) {
   const std::string bytes = RandomBytes(32 * kMiB, 8);
   PutAll(Bytes("t", 32 * kMiB), bytes);
