@@ -19,6 +19,7 @@
 #include "engine/families/einsum/optimal_path.h"
 #include "engine/families/family_plugin.h"
 #include "engine/ir/inference.h"
+#include "server/config/automatic_settings.h"
 #include "server/config/config_file.h"
 #include "server/git_revision.h"
 #include "server/identity/identity_policy.h"
@@ -38,6 +39,9 @@
 namespace tensord::server {
 namespace {
 
+// As refusals name what all tensors on the CPU may take, which is no setting.
+constexpr absl::string_view kTensorBytesLimit = "cpu.tensor_bytes";
+
 void AddDevice(std::string device, std::unique_ptr<Backend> backend, const DeviceExecutor::Options& options,
                ServerParts* parts) {
   parts->executors->Add(std::make_unique<DeviceExecutor>(device, backend.get(), options));
@@ -48,11 +52,11 @@ void AddDevice(std::string device, std::unique_ptr<Backend> backend, const Devic
 DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
   const DeviceExecutor::Bounds bounds = CpuBoundsOf(config);
   return {.workers = config.cpu().executors(),
-          .max_queued = config.cpu().queue_length(),
+          .max_queued = bounds.max_queued,
           .max_queued_per_tenant = bounds.max_queued_per_tenant,
           .max_wait = bounds.max_wait,
           .ageing = bounds.ageing,
-          .memory_bytes = config.cpu().memory_bytes(),
+          .memory_bytes = bounds.memory_bytes,
           .niceness = config.cpu().niceness()};
 }
 
@@ -60,14 +64,37 @@ DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
 
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
   const ServerConfig::Scheduling& scheduling = config.scheduling();
-  return {.max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
+  return {.max_queued = config.cpu().queue_length(),
+          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
           .max_wait =
               scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
-          .ageing = absl::Milliseconds(scheduling.ageing_ms())};
+          .ageing = absl::Milliseconds(scheduling.ageing_ms()),
+          .memory_bytes = config.cpu().memory_bytes()};
 }
 
 RateLimiter::Options RateOf(const ServerConfig& config) {
   return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
+}
+
+SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
+  return {.sessions = config.count(),
+          .tenant_sessions = config.tenant_count(),
+          .handles = config.handles(),
+          .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
+          .default_lease = absl::Milliseconds(config.default_lease_ms()),
+          .max_lease = absl::Milliseconds(config.max_lease_ms())};
+}
+
+RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config) {
+  return {.region_bytes = config.region_bytes(),
+          .tenant_bytes = config.tenant_bytes(),
+          .bytes = config.bytes(),
+          .tenant_regions = config.tenant_regions()};
+}
+
+ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
+  return WithAutomaticSettings(config, {.tensor_bytes = MostCpuTensorBytes(),
+                                        .has_tenants = policy.table != nullptr && policy.table->num_tenants() > 1});
 }
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
@@ -82,6 +109,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"chunk_bytes", kMaxChunkBytes},
       {"cpu.queue_length", config.cpu().queue_length()},
       {"cpu.memory_bytes", config.cpu().memory_bytes()},
+      {std::string(kTensorBytesLimit), MostCpuTensorBytes()},
       {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second()},
       {"compiler.queue_length", config.compiler().queue_length()},
       {"program_cache.bytes", config.program_cache().bytes()},
@@ -114,14 +142,13 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
 namespace {
 
 // Who may call, and what is shown to those who connect.
-absl::Status AddIdentity(const ServerConfig& config, ServerParts* parts) {
+absl::Status AddIdentity(const ServerConfig& config, IdentityPolicy policy, ServerParts* parts) {
   parts->control_metrics = std::make_unique<ControlMetrics>(*parts->metrics->registry());
   parts->audit = std::make_unique<Audit>(parts->log.get(),
                                          [alarms = parts->alarms.get()](absl::Time time, std::function<void()> ring) {
                                            alarms->Set(time, std::move(ring));
                                          });
   parts->authenticator = std::make_unique<Authenticator>(parts->control_metrics.get(), parts->audit.get());
-  ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
   parts->authenticator->Replace(std::move(policy));
   if (config.tls().certificate().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
@@ -138,17 +165,13 @@ absl::Status AddTracing(const ServerConfig& config, ServerParts* parts) {
   return absl::OkStatus();
 }
 
-SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config, const ExecutorPool* executors) {
-  return {.sessions = config.count(),
-          .tenant_sessions = config.tenant_count(),
-          .handles = config.handles(),
-          .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
-          .default_lease = absl::Milliseconds(config.default_lease_ms()),
-          .max_lease = absl::Milliseconds(config.max_lease_ms()),
-          .resident_changed = [executors](const std::string& device, int64_t more) {
-            const absl::StatusOr<DeviceExecutor*> executor = executors->Find(device);
-            if (executor.ok()) (*executor)->AddResident(more);
-          }};
+std::unique_ptr<SessionStore> MakeSessions(const ServerConfig::Sessions& config, const ExecutorPool* executors) {
+  SessionStore::Limits limits = SessionLimitsOf(config);
+  limits.resident_changed = [executors](const std::string& device, int64_t more) {
+    const absl::StatusOr<DeviceExecutor*> executor = executors->Find(device);
+    if (executor.ok()) (*executor)->AddResident(more);
+  };
+  return std::make_unique<SessionStore>(limits);
 }
 
 absl::Span<const cpu::FamilyKernel> CpuTableOf(const DeviceKernels& kernels) {
@@ -205,10 +228,7 @@ CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
 // Nothing where no memory is shared.
 std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config) {
   if (config.listen().empty()) return nullptr;
-  return std::make_unique<RegionStore>(RegionStore::Limits{.region_bytes = config.region_bytes(),
-                                                           .tenant_bytes = config.tenant_bytes(),
-                                                           .bytes = config.bytes(),
-                                                           .tenant_regions = config.tenant_regions()});
+  return std::make_unique<RegionStore>(RegionLimitsOf(config));
 }
 
 CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusals& refusals) {
@@ -247,8 +267,9 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& conf
 std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
   std::vector<std::pair<std::string, int64_t>> limits;
   for (const ServerLimit& limit : parts.server_limits) limits.emplace_back(limit.name, limit.value);
+  const codec::GraphLimits graph_limits = parts.graph_limits.now();
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
-    limits.emplace_back(std::string(limit.name), parts.graph_limits.*limit.value);
+    limits.emplace_back(std::string(limit.name), graph_limits.*limit.value);
   }
   return limits;
 }
@@ -303,7 +324,9 @@ absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerC
   return ServerFamilies::Load(config, AuditCpuKernels);
 }
 
-absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config) {
+absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) {
+  ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
+  const ServerConfig config = Decided(given, policy);
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
@@ -319,9 +342,11 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->executors = std::make_unique<ExecutorPool>();
   parts->pool = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());
   parts->fft_transforms = std::make_unique<cpu::FftTransforms>(config.cpu().fft_table_bytes());
+  parts->cpu_memory =
+      HostBufferPool::Create(MostCpuTensorBytes(), config.cpu().pool_bytes(), std::string(kTensorBytesLimit));
   const CpuBackendOptions cpu = {.pool = parts->pool.get(),
                                  .fft_transforms = parts->fft_transforms.get(),
-                                 .pool_bytes = config.cpu().pool_bytes(),
+                                 .memory = parts->cpu_memory,
                                  .jit = CpuUseNamed(config.cpu().jit()),
                                  .epilogues = CpuUseNamed(config.cpu().epilogues()),
                                  .chain_block_bytes = config.cpu().chain_block_bytes(),
@@ -333,7 +358,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
   parts->bindings = {.max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
                      .stats = std::make_shared<BindingStats>()};
-  parts->sessions = std::make_unique<SessionStore>(SessionLimitsOf(config.sessions(), parts->executors.get()));
+  parts->sessions = MakeSessions(config.sessions(), parts->executors.get());
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                             .collide = config.testing().collide_fingerprints(),
@@ -348,7 +373,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config)
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
   parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices);
-  RETURN_IF_ERROR(AddIdentity(config, parts.get()));
+  RETURN_IF_ERROR(AddIdentity(config, std::move(policy), parts.get()));
   RETURN_IF_ERROR(AddTracing(config, parts.get()));
   parts->segment_times = std::make_unique<SegmentTimes>();
   parts->collectables = {MakeMetricsPage(parts.get())};

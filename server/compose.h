@@ -21,6 +21,7 @@
 #include "server/config/server_config.pb.h"
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
+#include "server/identity/identity_policy.h"
 #include "server/identity/tls_credentials.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
@@ -46,15 +47,21 @@ namespace tensord::server {
 
 absl::string_view Version();
 
-// The limits beside those on graphs, as GetServerInfo tells them; always the same ones in the same order.
+// The limits beside those on graphs, as GetServerInfo tells them, of a configuration that is decided; always the same
+// ones in the same order.
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 
 // That part of a limit, at least one of it; no bound where it is all.
 int64_t ShareOf(int64_t all, int64_t percent);
 
-// The settings of `scheduling`, as those who keep to them take them.
+// The configuration with what it leaves to the server decided, by the machine and by who may call.
+ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
+
+// Settings, decided, as those who keep to them take them.
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
+SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
+RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);
 
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.
@@ -77,6 +84,7 @@ struct ServerParts {
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
+  std::shared_ptr<HostBufferPool> cpu_memory;  // of tensors on the CPU
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<RegionStore> regions;  // null: no memory is shared
   std::unique_ptr<BrokerRefusals> broker_refusals = std::make_unique<BrokerRefusals>();

@@ -165,7 +165,7 @@ absl::Status Daemon::Listen() {
 }
 
 absl::Status Daemon::BeginToServe() {
-  reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get()));
+  reloader_ = std::make_unique<Reloader>(config_, ReloadablePartsOf(parts_.get(), broker_.get()));
   if (config_.reload().check_files_ms() > 0) {
     file_watch_ = std::make_unique<FileWatch>(
         absl::Milliseconds(config_.reload().check_files_ms()), std::move(files_),
@@ -271,15 +271,28 @@ Daemon::~Daemon() {
   Stop();
 }
 
-void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
+Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
   {
     MutexLock lock(&mutex_);
     if (!is_ready_) {
       kept_reload_ = next;
-      return;
+      return {};
     }
   }
-  if (!next.ok()) return TellReload(ReloadCause::kSignal, next.status(), "");
+  absl::StatusOr<Reloader::Outcome> outcome = TakeConfig(next);
+  if (!outcome.ok()) {
+    TellReload(ReloadCause::kSignal, outcome.status(), "");
+    return {};
+  }
+  if (!outcome->need_restart.empty()) {
+    parts_->log->Event(LogLevel::kWarning, "reload",
+                       "these take a restart and stay as they are: " + absl::StrJoin(outcome->need_restart, ", "));
+  }
+  return *std::move(outcome);
+}
+
+absl::StatusOr<Reloader::Outcome> Daemon::TakeConfig(const absl::StatusOr<ServerConfig>& next) {
+  RETURN_IF_ERROR(next.status());
   const auto tell = [this](const Reloader::Outcome& outcome) {
     const std::string changed = absl::StrJoin(outcome.changed, ", ");
     TellReload(ReloadCause::kSignal, absl::OkStatus(),
@@ -287,13 +300,8 @@ void Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
   };
   // What a restart would refuse, also of the settings that take one, is told now.
   const std::shared_ptr<const TlsMaterial> tls = parts_->tls == nullptr ? nullptr : parts_->tls->material();
-  const absl::Status checked = CheckStart(*next, tls.get());
-  if (!checked.ok()) return TellReload(ReloadCause::kSignal, checked, "");
-  const absl::StatusOr<Reloader::Outcome> outcome = reloader_->Reload(*next, tell);
-  if (!outcome.ok()) return TellReload(ReloadCause::kSignal, outcome.status(), "");
-  if (outcome->need_restart.empty()) return;
-  parts_->log->Event(LogLevel::kWarning, "reload",
-                     "these take a restart and stay as they are: " + absl::StrJoin(outcome->need_restart, ", "));
+  RETURN_IF_ERROR(CheckStart(*next, tls.get()));
+  return reloader_->Reload(*next, tell);
 }
 
 bool Daemon::ReloadFiles() {

@@ -54,6 +54,8 @@ class Daemon {
   // "127.0.0.1:9464"; empty without a metrics endpoint.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
   const ServerParts& parts() const { return *parts_; }
+  // Null where no memory is shared.
+  const MemoryBroker* broker() const { return broker_.get(); }
   // What it was started with.
   const ServerConfig& config() const { return config_; }
 
@@ -67,8 +69,8 @@ class Daemon {
 
   // Takes a configuration that was read again, and the files that it names: everything that can change without a
   // restart, or nothing where something is wrong, which the log and a metric then say. `next` may be the error of
-  // reading. Kept until the server is ready.
-  void Reload(const absl::StatusOr<ServerConfig>& next);
+  // reading. Kept until the server is ready. The outcome, which is empty where it was kept or refused.
+  Reloader::Outcome Reload(const absl::StatusOr<ServerConfig>& next);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
   // with SERVER_DRAINING, those in progress have ended or, past the timeout, were cancelled.
@@ -92,6 +94,7 @@ class Daemon {
   void Stop();
   // As Reload, for the files alone; whether they were taken. On the watch's thread.
   bool ReloadFiles();
+  absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next);
   void TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what);
   // Waits while calls are still taken.
   void WaitOutGrace();

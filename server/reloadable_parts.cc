@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/config/config_file.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
 
@@ -23,21 +24,47 @@ ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void
           /*reads_files=*/false};
 }
 
-void TakeScheduling(const ServerConfig& config, ServerParts* parts) {
+void TakeMemory(const ServerConfig& config, ServerParts* parts, MemoryBroker* broker) {
+  parts->cpu_memory->SetKeepBytes(config.cpu().pool_bytes());
+  parts->payloads->SetKeepBytes(config.receive().pool_bytes());
+  parts->sessions->SetLimits(SessionLimitsOf(config.sessions()));
+  const ServerConfig::SharedMemory& shared = config.shared_memory();
+  if (parts->regions != nullptr) parts->regions->SetLimits(RegionLimitsOf(shared));
+  if (broker != nullptr) broker->SetAllowed({shared.uids().begin(), shared.uids().end()}, shared.connections());
+}
+
+void TakePrograms(const ServerConfig& config, ServerParts* parts) {
+  const ServerConfig::ProgramCache& cache = config.program_cache();
+  parts->cache->SetBounds(cache.bytes(), absl::Milliseconds(cache.negative_ms()));
+  if (parts->store != nullptr) parts->store->SetMaxBytes(cache.disk_bytes());
+  parts->compile_pool->SetMaxQueued(config.compiler().queue_length());
+}
+
+void TakeCalls(const ServerConfig& config, ServiceParts* parts) {
+  parts->graph_limits.Set(GraphLimitsOf(config));
+  parts->default_deadline = absl::Milliseconds(config.limits().default_deadline_ms());
+  parts->metadata_bytes = config.limits().metadata_bytes();
+  parts->max_priority = config.scheduling().max_priority();
+  parts->stream_requests = config.sessions().stream_requests();
+  parts->stream_bytes = config.sessions().stream_bytes();
+  const std::vector<ServerLimit> limits = ServerLimitsOf(config);
+  for (size_t i = 0; i < limits.size(); ++i) parts->server_limits[i].value = limits[i].value;
+}
+
+// Every bound that nobody but the configuration sets. Some are decided by who may call.
+void TakeBounds(const ServerConfig& given, ServerParts* parts, MemoryBroker* broker) {
+  const ServerConfig config = Decided(given, *parts->authenticator->policy());
   for (const auto& executor : parts->executors->all()) executor->SetBounds(CpuBoundsOf(config));
   parts->rates->SetOptions(RateOf(config));
-  parts->service_parts.max_priority = config.scheduling().max_priority();
-}
-
-void TakeLimits(const ServerConfig& config, ServerParts* parts) {
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
   parts->gate->SetMaxBytes(in_flight_bytes, ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
-  parts->service_parts.default_deadline = absl::Milliseconds(config.limits().default_deadline_ms());
-  const std::vector<ServerLimit> limits = ServerLimitsOf(config);
-  for (size_t i = 0; i < limits.size(); ++i) parts->service_parts.server_limits[i].value = limits[i].value;
+  TakeMemory(config, parts, broker);
+  TakePrograms(config, parts);
+  TakeCalls(config, &parts->service_parts);
+  parts->recorder->SetSlow(absl::Milliseconds(config.flight_recorder().slow_ms()));
 }
 
-absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* parts) {
+absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* parts, MemoryBroker* broker) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(config));
   // A file that lost its end, or a flag that was dropped, must not open the server to everybody.
   if (parts->authenticator->policy()->required && !policy.required && config.identity().required() != "off") {
@@ -45,7 +72,10 @@ absl::StatusOr<Commit> PrepareIdentity(const ServerConfig& config, ServerParts* 
         "callers would not have to say who they are any more, because identity.file is no longer set; set it again, or "
         "identity.required to off");
   }
-  return [parts, policy = std::move(policy)] { parts->authenticator->Replace(policy); };
+  return [=, policy = std::move(policy)] {
+    parts->authenticator->Replace(policy);
+    TakeBounds(config, parts, broker);
+  };
 }
 
 absl::StatusOr<Commit> PrepareTls(const ServerConfig& config, ServerParts* parts) {
@@ -62,27 +92,25 @@ absl::StatusOr<Commit> PrepareTls(const ServerConfig& config, ServerParts* parts
 
 }  // namespace
 
-std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts) {
+std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts, MemoryBroker* broker) {
   return {
+      // Apart from each other and from the rest, because an operator may have set it by hand.
       TakesValues(
           {"log.level"},
           [parts](const ServerConfig& config) { parts->log->SetLevel(LogLevelFromName(config.log().level())); }),
       TakesValues({"log.requests"},
                   [parts](const ServerConfig& config) { parts->log->SetRequests(config.log().requests()); }),
-      TakesValues({"tracing.sample_ratio"},
+      TakesValues({"tracing"},
                   [parts](const ServerConfig& config) {
                     if (parts->tracer != nullptr) parts->tracer->SetSampleRatio(config.tracing().sample_ratio());
                   }),
-      TakesValues({"limits.in_flight_bytes", "limits.default_deadline_ms", "scheduling.tenant_in_flight_percent",
-                   "scheduling.tenant_requests_per_second"},
-                  [parts](const ServerConfig& config) { TakeLimits(config, parts); }),
-      TakesValues({"scheduling.max_priority", "scheduling.ageing_ms", "scheduling.tenant_queue_percent",
-                   "scheduling.tenant_requests_per_second", "scheduling.tenant_burst", "scheduling.max_wait_ms"},
-                  [parts](const ServerConfig& config) { TakeScheduling(config, parts); }),
+      TakesValues({"limits", "cpu", "scheduling", "compiler", "program_cache", "receive", "sessions", "shared_memory",
+                   "flight_recorder"},
+                  [parts, broker](const ServerConfig& config) { TakeBounds(config, parts, broker); }),
       // The daemon asks for them when it stops.
-      TakesValues({"drain.grace_ms", "drain.timeout_ms"}, [](const ServerConfig&) {}),
-      {{"identity.file", "identity.required", "identity.trust_unix_sockets"},
-       [parts](const ServerConfig& config) { return PrepareIdentity(config, parts); },
+      TakesValues({"drain"}, [](const ServerConfig&) {}),
+      {{"identity"},
+       [parts, broker](const ServerConfig& config) { return PrepareIdentity(config, parts, broker); },
        /*reads_files=*/true},
       // The content of its files; their names and which of them there are belong to the listeners.
       {{}, [parts](const ServerConfig& config) { return PrepareTls(config, parts); }, /*reads_files=*/true},

@@ -6,12 +6,13 @@
 
 #include "server/compose.h"
 #include "server/config/reloader.h"
+#include "server/shared_memory/memory_broker.h"
 
 namespace tensord::server {
 
 // Everything of a running server that takes new settings or new content of files: the one place that says what needs no
-// restart. The parts must outlive the result.
-std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts);
+// restart. The parts and the broker, which may be null, must outlive the result.
+std::vector<ReloadablePart> ReloadablePartsOf(ServerParts* parts, MemoryBroker* broker);
 
 // The files whose content those parts take, as the configuration names them.
 std::vector<std::string> WatchedFiles(const ServerConfig& config);

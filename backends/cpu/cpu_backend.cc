@@ -216,8 +216,8 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(const CpuBackendOptions& options)
       : model_(ProcessorModel()),
         memory_bytes_(UsableMemoryBytes()),
-        memory_(HostBufferPool::Create(
-            options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_bytes_ / 5 * 4, options.pool_bytes)),
+        memory_(options.memory != nullptr ? options.memory
+                                          : HostBufferPool::Create(MostCpuTensorBytes(), options.pool_bytes)),
         jit_(JitOptionsOf(options.jit)),
         epilogues_(EpilogueUseOf(options.epilogues)),
         chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
@@ -362,6 +362,8 @@ class CpuBackend final : public Backend {
 CpuUse CpuUseNamed(absl::string_view name) {
   return name == "off" ? CpuUse::kOff : name == "on" ? CpuUse::kOn : CpuUse::kAuto;
 }
+
+int64_t MostCpuTensorBytes() { return UsableMemoryBytes() / 5 * 4; }
 
 std::unique_ptr<Backend> MakeCpuBackend(const CpuBackendOptions& options) {
   return std::make_unique<CpuBackend>(options);

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "backends/cpu/family_kernels.h"
 #include "engine/exec/backend.h"
+#include "engine/exec/host_buffer_pool.h"
 
 namespace tensord {
 
@@ -26,16 +27,20 @@ enum class CpuUse : uint8_t {
 // "off" and "on"; kAuto for any other name.
 CpuUse CpuUseNamed(absl::string_view name);
 
+// What tensors may take of the memory of the machine, or of what control groups leave of it: 80 %.
+int64_t MostCpuTensorBytes();
+
 struct CpuBackendOptions {
   // What kernels share. It outlives the backend; null: a pool of its own, of so many `threads`.
   cpu::ThreadPool* pool = nullptr;
   // Tables that kernels of Fourier transforms share. They outlive the backend; null: some of its own.
   cpu::FftTransforms* fft_transforms = nullptr;
-  int threads = 0;                        // the caller included; 0: one a core
-  int64_t memory_limit_bytes = 0;         // for tensors in use; 0: 80 % of the machine's (or the container's) memory
-  int64_t pool_bytes = int64_t{1} << 30;  // free buffers kept for reuse
-  CpuUse jit = CpuUse::kAuto;             // whether fused kernels become machine code
-  CpuUse epilogues = CpuUse::kAuto;       // whether products run the elementwise kernel that reads them, block by block
+  int threads = 0;  // the caller included; 0: one a core
+  // For tensors. Null: a pool of its own, of MostCpuTensorBytes, which keeps so many free bytes for reuse.
+  std::shared_ptr<HostBufferPool> memory;
+  int64_t pool_bytes = int64_t{1} << 30;
+  CpuUse jit = CpuUse::kAuto;        // whether fused kernels become machine code
+  CpuUse epilogues = CpuUse::kAuto;  // whether products run the elementwise kernel that reads them, block by block
   // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
   // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;

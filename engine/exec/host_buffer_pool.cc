@@ -49,14 +49,16 @@ void* AllocateFromSystem(int64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes) {
-  std::shared_ptr<HostBufferPool> pool(new HostBufferPool(limit_bytes, keep_bytes));
+std::shared_ptr<HostBufferPool> HostBufferPool::Create(int64_t limit_bytes, int64_t keep_bytes,
+                                                       std::string limit_name) {
+  std::shared_ptr<HostBufferPool> pool(new HostBufferPool(limit_bytes, keep_bytes, std::move(limit_name)));
   pool->self_ = pool;
   return pool;
 }
 
-HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes)
+HostBufferPool::HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name)
     : limit_bytes_(limit_bytes),
+      limit_name_(std::move(limit_name)),
       keep_bytes_(keep_bytes),
       heap_(keep_bytes > 0 ? std::min(limit_bytes, kHeapBytes) : 0) {}  // pages that are not kept would be torn again
 
@@ -76,23 +78,30 @@ void* HostBufferPool::AllocateBlock(int64_t bytes) {
   return AllocateFromSystem(bytes);
 }
 
-absl::Status HostBufferPool::RefuseLocked(int64_t size_bytes, int64_t in_use_bytes) {
+absl::Status HostBufferPool::RefuseLocked(int64_t size_bytes) {
   ++stats_.refused;
-  return Refuse(Refusal::kOutOfMemory, absl::StrCat("no memory for ", size_bytes, " bytes: ", in_use_bytes, " of ",
-                                                    limit_bytes_, " are in use; send less work at once"));
+  const int64_t in_use = size_bytes > limit_bytes_ ? 0 : stats_.in_use_bytes;
+  return RefuseLimit(
+      Refusal::kOutOfMemory, limit_name_, limit_bytes_, in_use + size_bytes,
+      absl::StrCat("bytes of tensors in memory, ", in_use, " of them in use already; send less work at once"));
+}
+
+absl::Status HostBufferPool::RefuseForSystemLocked(int64_t size_bytes) {
+  ++stats_.refused;
+  return Refuse(Refusal::kOutOfMemory, absl::StrCat("the system has no memory for ", size_bytes, " bytes"));
 }
 
 absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_bytes) {
   if (size_bytes > limit_bytes_ || size_bytes > kAddressSpace) {
     MutexLock lock(&mutex_);
-    return RefuseLocked(size_bytes, 0);
+    return size_bytes > limit_bytes_ ? RefuseLocked(size_bytes) : RefuseForSystemLocked(size_bytes);
   }
   const int size_class = ClassOf(size_bytes);
   const int64_t block_bytes = BytesOf(size_class);
   void* block = nullptr;
   {
     MutexLock lock(&mutex_);
-    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes, stats_.in_use_bytes);
+    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes);
     stats_.in_use_bytes += block_bytes;
     stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
     std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
@@ -109,7 +118,7 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   if (block == nullptr) {
     MutexLock lock(&mutex_);
     stats_.in_use_bytes -= block_bytes;
-    return RefuseLocked(size_bytes, stats_.in_use_bytes);
+    return RefuseForSystemLocked(size_bytes);
   }
   return std::make_shared<Buffer>(block, size_bytes, [pool = self_.lock(), size_class](void* address, int64_t) {
     pool->Release(address, size_class);
@@ -152,6 +161,19 @@ void HostBufferPool::Trim() {
     MutexLock lock(&mutex_);
     heap_.Give(block.address, bytes);
   }
+}
+
+void HostBufferPool::SetKeepBytes(int64_t keep_bytes) {
+  {
+    MutexLock lock(&mutex_);
+    keep_bytes_ = keep_bytes;
+  }
+  Trim();
+}
+
+int64_t HostBufferPool::keep_bytes() const {
+  MutexLock lock(&mutex_);
+  return keep_bytes_;
 }
 
 MemoryStats HostBufferPool::stats() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,13 +17,19 @@ namespace tensord {
 
 // Host memory for tensors, kept for reuse when it is released, because touching a fresh page costs more than most
 // kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 64 KiB up.
-// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, and at most `keep_bytes` of free
-// blocks are kept, the largest going first; with 0 none are. Thread-safe; buffers may outlive the pool's owner, not the
-// process's.
+// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, which names the limit as it is
+// called outside, and at most `keep_bytes` of free blocks are kept, the largest going first; with 0 none are.
+// Thread-safe; buffers may outlive the pool's owner, not the process's.
 class HostBufferPool {
  public:
-  static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes);
+  static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes,
+                                                std::string limit_name = "limit_bytes");
   ~HostBufferPool();
+
+  int64_t limit_bytes() const { return limit_bytes_; }
+  // From now on; what is more than that goes at once.
+  void SetKeepBytes(int64_t keep_bytes);
+  int64_t keep_bytes() const;
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes);
   MemoryStats stats() const;
@@ -35,19 +42,21 @@ class HostBufferPool {
     int size_class = 0;
   };
 
-  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes);
+  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name);
   void Release(void* address, int size_class);
   // Null where the system has none.
   void* AllocateBlock(int64_t bytes);
   // OUT_OF_MEMORY, counted.
-  absl::Status RefuseLocked(int64_t size_bytes, int64_t in_use_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefuseLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefuseForSystemLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives back what is more than may be kept.
   void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t limit_bytes_;
-  const int64_t keep_bytes_;
+  const std::string limit_name_;
   std::weak_ptr<HostBufferPool> self_;
   mutable Mutex mutex_;
+  int64_t keep_bytes_ ABSL_GUARDED_BY(mutex_);
   std::array<std::vector<void*>, kNumClasses> free_ ABSL_GUARDED_BY(mutex_);
   MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
   HugePageHeap heap_;  // Take and Give under mutex_

@@ -37,8 +37,18 @@ bool CompilePool::Submit(std::function<void()> work) {
 }
 
 absl::Status CompilePool::RefuseFull() const {
-  return RefuseLimit(Refusal::kQueueFull, "compiler.queue_length", max_queued_, max_queued_ + 1,
-                     "compilations that wait");
+  const int64_t most = max_queued();
+  return RefuseLimit(Refusal::kQueueFull, "compiler.queue_length", most, most + 1, "compilations that wait");
+}
+
+void CompilePool::SetMaxQueued(int64_t max_queued) {
+  MutexLock lock(&mutex_);
+  max_queued_ = max_queued;
+}
+
+int64_t CompilePool::max_queued() const {
+  MutexLock lock(&mutex_);
+  return max_queued_;
 }
 
 CompilePool::Stats CompilePool::stats() const {

@@ -27,6 +27,10 @@ class CompilePool {
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;
 
+  // For what comes from now on.
+  void SetMaxQueued(int64_t max_queued);
+  int64_t max_queued() const;
+
   // False, and nothing is kept, where the queue is full.
   bool Submit(std::function<void()> work);
   // QUEUE_FULL, with the limit and how many there would be.
@@ -36,9 +40,9 @@ class CompilePool {
  private:
   void Loop();
 
-  const int64_t max_queued_;
   mutable Mutex mutex_;
   CondVar wake_;
+  int64_t max_queued_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
   int64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -52,9 +52,11 @@ DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Optio
     : device_(std::move(device)),
       backend_(backend),
       options_(options),
-      bounds_({.max_queued_per_tenant = options.max_queued_per_tenant,
+      bounds_({.max_queued = options.max_queued,
+               .max_queued_per_tenant = options.max_queued_per_tenant,
                .max_wait = options.max_wait,
-               .ageing = options.ageing}),
+               .ageing = options.ageing,
+               .memory_bytes = options.memory_bytes}),
       queue_({.ageing = options.ageing}) {
   stats_.busy.resize(static_cast<size_t>(options.workers));
   watcher_ = std::thread([this] { WatchLoop(); });
@@ -86,31 +88,40 @@ void DeviceExecutor::Answer(QueuedRun run, absl::Status status) const {
 }
 
 absl::Status DeviceExecutor::CheckMemoryLocked(int64_t bytes) {
-  if (!IsBounded() || bytes <= options_.memory_bytes - resident_bytes_) return absl::OkStatus();
+  const int64_t most = bounds_.memory_bytes;
+  if (!IsBoundedLocked() || bytes <= most - resident_bytes_) return absl::OkStatus();
   ++stats_.out_of_memory;
   const std::string limit = absl::StrCat(backend_->kind(), ".memory_bytes");
-  if (resident_bytes_ == 0 || bytes > options_.memory_bytes) {
-    return RefuseLimit(Refusal::kOutOfMemory, limit, options_.memory_bytes, bytes,
-                       "bytes of memory that the run needs");
+  if (resident_bytes_ == 0 || bytes > most) {
+    return RefuseLimit(Refusal::kOutOfMemory, limit, most, bytes, "bytes of memory that the run needs");
   }
   return RefuseLimit(
-      Refusal::kOutOfMemory, limit, options_.memory_bytes, bytes + resident_bytes_,
+      Refusal::kOutOfMemory, limit, most, bytes + resident_bytes_,
       absl::StrCat("bytes of memory that the run needs beside resident tensors, which take ", resident_bytes_));
 }
 
 void DeviceExecutor::SetBounds(const Bounds& bounds) {
+  {
+    MutexLock lock(&mutex_);
+    if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, absl::Now());
+    bounds_ = bounds;
+  }
+  // What waits may fit now, or fit no more.
+  wake_.SignalAll();
+}
+
+DeviceExecutor::Bounds DeviceExecutor::bounds() const {
   MutexLock lock(&mutex_);
-  if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, absl::Now());
-  bounds_ = bounds;
+  return bounds_;
 }
 
 void DeviceExecutor::AddResident(int64_t more) {
   {
     MutexLock lock(&mutex_);
     resident_bytes_ += more;
+    if (!IsBoundedLocked()) return;
   }
-  // What waits may fit now, or fit no more.
-  if (IsBounded()) wake_.SignalAll();
+  wake_.SignalAll();  // as after SetBounds
 }
 
 absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Time now) const {
@@ -145,9 +156,9 @@ absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Ti
   ExpireLocked(now);
   // Half of what waits will be gone by then.
   const absl::Duration retry = Retry(queue_.work() / (2 * options_.workers));
-  if (queue_.size() >= options_.max_queued) {
+  if (queue_.size() >= bounds_.max_queued) {
     return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), options_.max_queued,
+        RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), bounds_.max_queued,
                     queue_.size() + 1, absl::StrCat("runs that wait for ", device_)),
         retry);
   }
@@ -212,7 +223,7 @@ void DeviceExecutor::LeaveLocked(QueuedRun run) {
   ++stats_.failed;
   leave_.Signal();
   // It may have stood before one whose memory fits.
-  if (IsBounded()) wake_.SignalAll();
+  if (IsBoundedLocked()) wake_.SignalAll();
 }
 
 void DeviceExecutor::WatchLoop() {
@@ -255,7 +266,7 @@ DeviceExecutor::Stats DeviceExecutor::stats() const {
 }
 
 bool DeviceExecutor::FitsLocked(const QueuedRun& run) const {
-  return !IsBounded() || run.bytes.value_or(0) <= options_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
+  return !IsBoundedLocked() || run.bytes.value_or(0) <= bounds_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
 }
 
 std::optional<QueuedRun> DeviceExecutor::TakeNext() {
@@ -264,7 +275,9 @@ std::optional<QueuedRun> DeviceExecutor::TakeNext() {
     const QueuedRun* next = queue_.Next(absl::Now());
     if (next != nullptr && FitsLocked(*next)) {
       QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
-      if (IsBounded()) stats_.promised_bytes += run.bytes.value_or(0);
+      run.is_bound_first = IsBoundedLocked() && !run.bytes.has_value();
+      run.promised = IsBoundedLocked() ? run.bytes.value_or(0) : 0;
+      stats_.promised_bytes += run.promised;
       ++stats_.running;
       if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, absl::Now() + run.expected);
       return run;
@@ -298,10 +311,8 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
     if (queue_.first_deadline() < watched_) leave_.Signal();
     return false;
   }
-  if (!fits) {
-    run->bytes.reset();
-    return stopping_ ? Draining() : CheckWanted(run->request);
-  }
+  if (!fits) return stopping_ ? Draining() : CheckWanted(run->request);
+  run->promised = bytes;
   stats_.promised_bytes += bytes;
   return true;
 }
@@ -336,9 +347,8 @@ void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::
   --stats_.running;
   ++(ok ? stats_.completed : stats_.failed);
   stats_.busy[worker] += used;
-  if (!IsBounded()) return;
-  stats_.promised_bytes -= run.bytes.value_or(0);
-  wake_.SignalAll();
+  stats_.promised_bytes -= run.promised;
+  if (IsBoundedLocked()) wake_.SignalAll();
 }
 
 void DeviceExecutor::WorkLoop(size_t worker) {
@@ -349,7 +359,7 @@ void DeviceExecutor::WorkLoop(size_t worker) {
     bool is_back = false;
     absl::StatusOr<RunOutcome> outcome = [&]() -> absl::StatusOr<RunOutcome> {
       try {
-        if (IsBounded() && !run->bytes.has_value()) {
+        if (run->is_bound_first) {
           ASSIGN_OR_RETURN(const bool promised, PromiseBound(&*run));
           is_back = !promised;
           if (is_back) return RunOutcome();

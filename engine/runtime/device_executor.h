@@ -43,9 +43,11 @@ class DeviceExecutor {
   };
   // Those of the options that may change while it runs.
   struct Bounds {
+    int64_t max_queued = 1024;
     int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
     absl::Duration max_wait = absl::InfiniteDuration();
     absl::Duration ageing = absl::Seconds(1);
+    int64_t memory_bytes = 0;
   };
   struct Stats {
     int64_t queued = 0;
@@ -81,8 +83,10 @@ class DeviceExecutor {
   absl::Status Submit(RunRequest request);
   // What Submit would refuse now of a run whose arguments are not there yet.
   absl::Status CheckRoom(const RunRequest& request);
-  // For what comes from now on.
+  // For what comes from now on; what waits keeps its place, unless it can never have the memory that it needs. Runs
+  // that go on keep what they were promised, and nothing is counted of those that began without a bound.
   void SetBounds(const Bounds& bounds);
+  Bounds bounds() const;
   // So many bytes more, or less, are taken by what stays on the device beside runs. A run that has no room beside them
   // even alone is refused, also where it waits already.
   void AddResident(int64_t more);
@@ -104,7 +108,7 @@ class DeviceExecutor {
   void LeaveLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(QueuedRun run, absl::Status status) const;
 
-  bool IsBounded() const { return options_.memory_bytes > 0; }
+  bool IsBoundedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bounds_.memory_bytes > 0; }
   bool FitsLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next run, counted as running; waits for one. Nothing when the executor stops.
   std::optional<QueuedRun> TakeNext();

@@ -203,7 +203,7 @@ bool ProgramCache::Insert(Restored restored) {
   MutexLock lock(&mutex_);
   if (LookUpLocked(restored.key) != entries_.end()) return true;
   const int64_t bytes = BytesOf(restored.key, *restored.program);
-  if (bytes > options_.max_bytes - stats_.bytes) return false;
+  if (bytes > max_bytes_ - stats_.bytes) return false;
   AddLocked(entries_.end(), {.key = std::make_shared<const ProgramKey>(std::move(restored.key)),
                              .program = std::move(restored.program),
                              .bytes = bytes,
@@ -232,9 +232,26 @@ void ProgramCache::AddLocked(Entries::iterator at, Entry entry) {
   place.push_back(entries_.insert(at, std::move(entry)));
 }
 
+void ProgramCache::SetBounds(int64_t max_bytes, absl::Duration keep_refused) {
+  MutexLock lock(&mutex_);
+  max_bytes_ = max_bytes;
+  refused_.SetKeep(keep_refused, options_.now());
+  EvictLocked();
+}
+
+int64_t ProgramCache::max_bytes() const {
+  MutexLock lock(&mutex_);
+  return max_bytes_;
+}
+
+absl::Duration ProgramCache::keep_refused() const {
+  MutexLock lock(&mutex_);
+  return refused_.keep();
+}
+
 void ProgramCache::EvictLocked() {
   // The newest stays even where it alone is too large: its caller is about to run it.
-  while (stats_.bytes > options_.max_bytes && entries_.size() > 1) {
+  while (stats_.bytes > max_bytes_ && entries_.size() > 1) {
     EraseLocked(std::prev(entries_.end()));
     ++stats_.evictions;
   }

@@ -71,7 +71,13 @@ class ProgramCache {
     std::function<absl::Time()> now = [] { return absl::Now(); };
   };
 
-  ProgramCache(const Options& options, CompilePool* pool) : options_(options), pool_(pool), refused_(options.refused) {}
+  ProgramCache(const Options& options, CompilePool* pool)
+      : options_(options), pool_(pool), max_bytes_(options.max_bytes), refused_(options.refused) {}
+
+  // From now on: programs go at once until the rest fits, and refusals are not remembered longer than that.
+  void SetBounds(int64_t max_bytes, absl::Duration keep_refused);
+  int64_t max_bytes() const;
+  absl::Duration keep_refused() const;
 
   // Calls `done` once: before it returns where the program is there or was refused a moment ago, else from a thread of
   // the pool. QUEUE_FULL where the pool takes no more. A refusal of another asker's graph is told in the names of this
@@ -120,7 +126,7 @@ class ProgramCache {
   Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
   // A use of the entry, whose program may have grown or shrunk since the last one.
   Found UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Down to max_bytes, but for the one that was used last.
+  // Down to max_bytes_, but for the one that was used last.
   void EvictLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // end() where there is none.
@@ -136,6 +142,7 @@ class ProgramCache {
   const Options options_;
   CompilePool* const pool_;
   mutable Mutex mutex_;
+  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // By place. Several in one only where fingerprints collide.
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);

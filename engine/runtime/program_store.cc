@@ -139,7 +139,8 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> ProgramStore::Open(Options options
   return store;
 }
 
-ProgramStore::ProgramStore(Options options, int folder) : options_(std::move(options)), folder_(folder) {}
+ProgramStore::ProgramStore(Options options, int folder)
+    : options_(std::move(options)), folder_(folder), max_bytes_(options_.max_bytes) {}
 
 ProgramStore::~ProgramStore() {
   {
@@ -234,7 +235,7 @@ void ProgramStore::CountRemovedLocked(int64_t bytes) {
 void ProgramStore::Flush() {
   MutexLock lock(&mutex_);
   const uint64_t put = put_;
-  while (done_ < put) changed_.Wait(&mutex_);
+  while (done_ < put || must_trim_) changed_.Wait(&mutex_);
 }
 
 ProgramStore::Stats ProgramStore::stats() const {
@@ -288,7 +289,8 @@ void ProgramStore::Trim() {
   int64_t bytes = 0, entries = static_cast<int64_t>(files.size()), evictions = 0;
   for (const File& file : files) bytes += file.bytes;
   // Some room at once, so that not every write has to look through the folder.
-  const int64_t wanted = bytes > options_.max_bytes ? options_.max_bytes - options_.max_bytes / 8 : bytes;
+  const int64_t most = max_bytes();
+  const int64_t wanted = bytes > most ? most - most / 8 : bytes;
   for (const File& file : files) {
     if (bytes <= wanted) break;
     if (unlinkat(folder_, file.name.c_str(), 0) != 0 && errno != ENOENT) continue;  // gone: another server's doing
@@ -301,6 +303,29 @@ void ProgramStore::Trim() {
   stats_.bytes = bytes;
   stats_.entries = entries;
   stats_.evictions += evictions;
+}
+
+void ProgramStore::TrimAnew() {
+  const int64_t most = max_bytes();
+  Trim();
+  MutexLock lock(&mutex_);
+  must_trim_ = max_bytes_ != most;
+  changed_.SignalAll();
+}
+
+void ProgramStore::SetMaxBytes(int64_t max_bytes) {
+  {
+    MutexLock lock(&mutex_);
+    if (max_bytes == max_bytes_) return;
+    max_bytes_ = max_bytes;
+    must_trim_ = true;
+  }
+  changed_.SignalAll();
+}
+
+int64_t ProgramStore::max_bytes() const {
+  MutexLock lock(&mutex_);
+  return max_bytes_;
 }
 
 void ProgramStore::RemoveDamaged(const std::vector<std::string>& names) {
@@ -324,14 +349,16 @@ void ProgramStore::WriteLoop() {
   auto next_uses = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.uses_period);
   auto end = std::chrono::steady_clock::time_point::max();  // of writing, when the store ends
   std::optional<Pending> pending;
+  bool trims = false;
   while (true) {
     {
       MutexLock lock(&mutex_);
       if (pending.has_value()) ++done_;
       pending.reset();
       changed_.SignalAll();
-      while (waiting_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, next_uses)) {
+      while (waiting_.empty() && !stopping_ && !must_trim_ && changed_.WaitUntil(&mutex_, next_uses)) {
       }
+      trims = must_trim_;
       if (stopping_ && end > std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.end_within)) {
         end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.end_within);
       }
@@ -348,6 +375,7 @@ void ProgramStore::WriteLoop() {
       WriteUses();
       next_uses = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.uses_period);
     }
+    if (trims) TrimAnew();
     if (!pending.has_value()) continue;
     try {
       Write(*pending);
@@ -367,7 +395,7 @@ void ProgramStore::WriteUses() {
 void ProgramStore::Write(const Pending& pending) {
   const std::string name = EntryName(pending.fingerprint);
   if (Contains(pending.fingerprint)) return SetUsed(folder_, name, absl::Now());
-  const int64_t most = std::min(kMaxEntryBytes, options_.max_bytes);
+  const int64_t most = std::min(kMaxEntryBytes, max_bytes());
   const std::string bytes = EncodeStoredProgram(pending.graph, pending.settings, pending.fingerprint);
   const int64_t size = static_cast<int64_t>(bytes.size());
   if (size > most) {
@@ -387,7 +415,7 @@ void ProgramStore::Write(const Pending& pending) {
     ++stats_.written;
     ++stats_.entries;
     stats_.bytes += size;
-    too_much = stats_.bytes > options_.max_bytes;
+    too_much = stats_.bytes > max_bytes_;
   }
   if (++written_since_scan_ >= kWritesBetweenScans || too_much) Trim();
 }

@@ -76,7 +76,11 @@ class ProgramStore {
   // Whether there was one.
   bool Remove(const Fingerprint& fingerprint);
 
-  // Waits until everything that was put before is written.
+  // From now on; the writing thread makes room at once.
+  void SetMaxBytes(int64_t max_bytes);
+  int64_t max_bytes() const;
+
+  // Waits until everything that was put before is written, and a bound that was set is kept.
   void Flush();
   Stats stats() const;
 
@@ -112,6 +116,8 @@ class ProgramStore {
   void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts what is there and removes the oldest while it is too much.
   void Trim();
+  // The same for a bound that was set, which is then kept.
+  void TrimAnew();
 
   const Options options_;
   const int folder_;  // a descriptor
@@ -121,6 +127,8 @@ class ProgramStore {
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the constants
   uint64_t put_ ABSL_GUARDED_BY(mutex_) = 0;           // how many ever waited
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;          // and of these, in the same order, do not any more
+  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
+  bool must_trim_ ABSL_GUARDED_BY(mutex_) = false;  // the bound is another
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Stats stats_ ABSL_GUARDED_BY(mutex_);
   int64_t written_since_scan_ = 0;  // confined to the writer

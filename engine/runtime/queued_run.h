@@ -29,7 +29,9 @@ struct QueuedRun {
   std::optional<int64_t> bytes;  // of device memory that it takes beside what is resident; absent: not known before
                                  // its sizes are bound
   CancelToken::Listener listener = 0;
-  absl::Status refusal;  // why it leaves the queue, where it is neither cancelled nor late
+  int64_t promised = 0;         // of these, since it was taken
+  bool is_bound_first = false;  // it was taken before its bytes are known, and memory is bounded
+  absl::Status refusal;         // why it leaves the queue, where it is neither cancelled nor late
 
   bool is_known() const { return expected > absl::ZeroDuration(); }
   int64_t argument_bytes() const {

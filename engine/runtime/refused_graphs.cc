@@ -1,5 +1,6 @@
 #include "engine/runtime/refused_graphs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/refusal.h"
@@ -27,6 +28,11 @@ void RefusedGraphs::Add(KeyPtr key, const absl::Status& status, std::vector<std:
                       .bytes = bytes});
   index_[fingerprint] = std::prev(entries_.end());
   while (entries() > options_.max_entries || bytes_ > options_.max_bytes) DropOldest();
+}
+
+void RefusedGraphs::SetKeep(absl::Duration keep, absl::Time now) {
+  options_.keep = keep;
+  for (Entry& entry : entries_) entry.until = std::min(entry.until, now + keep);
 }
 
 const RefusedGraphs::Refused* RefusedGraphs::Find(const ProgramKey& key, absl::Time now) {

@@ -38,6 +38,9 @@ class RefusedGraphs {
 
   // A status that is not lasting is not kept.
   void Add(KeyPtr key, const absl::Status& status, std::vector<std::string> names, absl::Time now);
+  // From now on; what is kept longer than that from now on goes sooner.
+  void SetKeep(absl::Duration keep, absl::Time now);
+  absl::Duration keep() const { return options_.keep; }
   // Null where there is none. Valid until the next call.
   const Refused* Find(const ProgramKey& key, absl::Time now);
 
@@ -55,7 +58,7 @@ class RefusedGraphs {
 
   void DropOldest();
 
-  const Options options_;
+  Options options_;
   Entries entries_;  // the oldest first
   absl::flat_hash_map<Fingerprint, Entries::iterator> index_;
   int64_t bytes_ = 0;

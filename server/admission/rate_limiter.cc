@@ -25,6 +25,11 @@ void RateLimiter::SetOptions(const Options& options) {
   bounds_.store(options.per_second > 0, std::memory_order_relaxed);
 }
 
+RateLimiter::Options RateLimiter::options() const {
+  MutexLock lock(&mutex_);
+  return options_;
+}
+
 absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
   if (!bounds_.load(std::memory_order_relaxed)) return absl::OkStatus();
   MutexLock lock(&mutex_);

@@ -27,6 +27,7 @@ class RateLimiter {
 
   // From now on. What a tenant has used of its bucket stays used, as far as the new one goes.
   void SetOptions(const Options& options);
+  Options options() const;
 
   // RATE_LIMITED, with the time after which the next one is let in.
   absl::Status Admit(const std::string& tenant, absl::Time now);

@@ -10,6 +10,7 @@
 namespace tensord::server {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::FieldMaskUtil;
@@ -39,7 +40,31 @@ void AddChanges(const Message& before, const Message& after, const std::string& 
   }
 }
 
+void AddPaths(const Descriptor& descriptor, const std::string& prefix, std::vector<std::string>* paths) {
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    const std::string path = absl::StrCat(prefix, std::string(field.name()));
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      AddPaths(*field.message_type(), path + ".", paths);
+    } else {
+      paths->push_back(path);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> AllSettings() {
+  std::vector<std::string> paths;
+  AddPaths(*ServerConfig::descriptor(), "", &paths);
+  return paths;
+}
+
+bool Reloads(absl::string_view path) {
+  std::vector<const FieldDescriptor*> fields;
+  if (!FieldMaskUtil::GetFieldDescriptors(ServerConfig::descriptor(), std::string(path), &fields)) return false;
+  return fields.back()->options().GetExtension(reloads);
+}
 
 std::vector<std::string> ChangedSettings(const ServerConfig& before, const ServerConfig& after) {
   std::vector<std::string> paths;

@@ -13,6 +13,12 @@ namespace tensord::server {
 // as its default.
 std::vector<std::string> ChangedSettings(const ServerConfig& before, const ServerConfig& after);
 
+// The paths of all settings, in that order.
+std::vector<std::string> AllSettings();
+
+// Whether server_config.proto says of the setting that a running server takes it again.
+bool Reloads(absl::string_view path);
+
 // Gives `to` the value that `from` has at the path; false where there is no such setting.
 bool CopySetting(absl::string_view path, const ServerConfig& from, ServerConfig* to);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
 #include "server/config/flat_settings.h"
@@ -20,13 +21,15 @@ ServerConfig Reloader::running() const {
 namespace {
 
 bool Takes(const ReloadablePart& part, const std::string& setting) {
-  return std::find(part.settings.begin(), part.settings.end(), setting) != part.settings.end();
+  return std::any_of(part.settings.begin(), part.settings.end(),
+                     [&](const std::string& of) { return setting == of || absl::StartsWith(setting, of + "."); });
 }
 
 }  // namespace
 
 bool Reloader::CanChange(const std::string& setting) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const ReloadablePart& part) { return Takes(part, setting); });
+  return Reloads(setting) &&
+         std::any_of(parts_.begin(), parts_.end(), [&](const ReloadablePart& part) { return Takes(part, setting); });
 }
 
 absl::StatusOr<Reloader::Outcome> Reloader::Reload(const ServerConfig& next,

@@ -17,7 +17,8 @@ struct ReloadablePart {
   // Puts in force what was prepared. Cannot fail.
   using Commit = std::function<void()>;
 
-  std::vector<std::string> settings;  // whose change it takes: "log.level"
+  // Whose change it takes, those of them that server_config.proto lets reload: "log.level", or "log" for all below.
+  std::vector<std::string> settings;
   // Reads and checks what it needs of the configuration, and changes nothing.
   std::function<absl::StatusOr<Commit>(const ServerConfig& config)> prepare;
   // It is part of every reload: its files may have changed. Others are where one of their settings has, so that what an

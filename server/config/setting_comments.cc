@@ -42,7 +42,7 @@ class Printer {
       if (indent == 0 && i > 0) text_ += "\n";
       PrintComment(absl::StrCat(message_name, message_name.empty() ? "" : ".", name), space);
       if (field.is_repeated()) {
-        absl::StrAppend(&text_, space, name, ": []\n");  // none is set by default
+        absl::StrAppend(&text_, space, name, ": []", EndOf(field), "\n");  // none is set by default
       } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
         const std::string type(field.message_type()->name());
         PrintComment(type, space);
@@ -52,9 +52,13 @@ class Printer {
       } else {
         std::string value;
         google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &value);
-        absl::StrAppend(&text_, space, name, ": ", value, "\n");
+        absl::StrAppend(&text_, space, name, ": ", value, EndOf(field), "\n");
       }
     }
+  }
+
+  static absl::string_view EndOf(const FieldDescriptor& field) {
+    return field.options().GetExtension(reloads) ? "  # SIGHUP changes it" : "";
   }
 
   void PrintComment(const std::string& of, const std::string& space) {

@@ -14,8 +14,8 @@ namespace tensord::server {
 // much of the language as server_config.proto uses: one outermost message, and comments of their own lines.
 std::map<std::string, std::vector<std::string>> CommentsOf(absl::string_view proto);
 
-// All settings with their defaults, in text form, each after what server_config.proto says of it; MergeConfigText reads
-// it back.
+// All settings with their defaults, in text form, each after what server_config.proto says of it and with a mark where
+// SIGHUP changes it; MergeConfigText reads it back.
 std::string PrintDefaultConfig();
 
 }  // namespace tensord::server

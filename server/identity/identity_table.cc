@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -120,6 +121,16 @@ const Caller* IdentityTable::FindToken(absl::string_view token) const {
 const Caller* IdentityTable::FindCertificate(absl::string_view name) const {
   const auto found = certificates_.find(name);
   return found == certificates_.end() ? nullptr : &found->second;
+}
+
+size_t IdentityTable::num_tenants() const {
+  absl::flat_hash_set<std::string> tenants;
+  const auto add = [&tenants](const Caller& caller) {
+    if (caller.roles.Has(Role::kExecute)) tenants.insert(caller.tenant);
+  };
+  for (const Token& token : tokens_) add(token.caller);
+  for (const auto& [name, caller] : certificates_) add(caller);
+  return tenants.size();
 }
 
 }  // namespace tensord::server

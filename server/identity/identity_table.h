@@ -40,6 +40,8 @@ class IdentityTable {
   // Whose certificate has that name, "spiffe://…", "dns:…" or "cn:…"; null: nobody's.
   const Caller* FindCertificate(absl::string_view name) const;
 
+  // Tenants that may run programs.
+  size_t num_tenants() const;
   size_t size() const { return tokens_.size() + certificates_.size(); }
 
  private:

@@ -43,6 +43,11 @@ void CallGate::SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes) {
   max_tenant_bytes_ = max_tenant_bytes;
 }
 
+int64_t CallGate::max_tenant_bytes() const {
+  MutexLock lock(&mutex_);
+  return max_tenant_bytes_;
+}
+
 absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
   // A request that is alone may be as large as a message can be.
   if (inside_.bytes > 0 && bytes > max_bytes_ - inside_.bytes) {

@@ -44,6 +44,7 @@ class CallGate {
 
   // For the calls that come from now on.
   void SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes);
+  int64_t max_tenant_bytes() const;
 
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);

@@ -51,7 +51,7 @@ void FlightRecorder::Request(const RequestRecord& record) {
   entry.reason.Set(record.reason);
   entry.tenant.Set(record.tenant);
   entry.text.Set(record.request_id);
-  const bool is_notable = record.code != absl::StatusCode::kOk || record.total >= slow_;
+  const bool is_notable = record.code != absl::StatusCode::kOk || record.total >= slow();
   (is_notable ? notable_ : usual_).Add(entry);
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/config/live_value.h"
 #include "server/observe/flight_entry.h"
 #include "server/observe/flight_ring.h"
 #include "server/observe/request_record.h"
@@ -24,6 +25,10 @@ class FlightRecorder {
 
   explicit FlightRecorder(const Options& options);
 
+  // What takes as long is slow from now on.
+  void SetSlow(absl::Duration slow) { slow_ = slow; }
+  absl::Duration slow() const { return slow_; }
+
   void Request(const RequestRecord& record);
   void Event(absl::string_view event, absl::string_view message);
 
@@ -38,7 +43,7 @@ class FlightRecorder {
   void WriteTo(int descriptor) const;
 
  private:
-  const absl::Duration slow_;
+  LiveDuration slow_;
   FlightRing usual_;
   FlightRing notable_;
 };

@@ -54,6 +54,7 @@ class Log {
     const LogLevel least = level_.load(std::memory_order_relaxed);
     return level >= least && least != LogLevel::kOff;
   }
+  bool takes_requests() const { return requests_; }  // where the level lets them through
   bool LogsRequests() const { return requests_ && Logs(LogLevel::kInfo); }
 
   // From now on. The level tells of its change in a line, unless both, the old and the new one, leave such lines out.

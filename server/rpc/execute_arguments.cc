@@ -77,7 +77,7 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
   RETURN_IF_ERROR(codec::CheckKnownFields(tensor));
   ASSIGN_OR_RETURN(
       const codec::TensorHeader header,
-      codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits));
+      codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits.now()));
   ASSIGN_OR_RETURN(const SharedPart part,
                    FindShared(parts.regions, tenant, tensor.region(), tensor.offset(), header.num_bytes));
   HostTensor host = AsHost(header.type, order);
@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
         return SharedArgument(request->message.arguments(i).shared(), may_change[static_cast<size_t>(i)], order, parts,
                               tenant, &copies->added);
       default:
-        return DecodeArgument(request, i, order, parts.graph_limits, parts.payloads);
+        return DecodeArgument(request, i, order, parts.graph_limits.now(), parts.payloads);
     }
   };
   for (int i = 0; i < count; ++i) {

@@ -105,7 +105,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // `refusal`: of the request as a whole, where it is not OK.
   absl::Status Claim(bool poisons, absl::Status refusal) {
     const v1::ExecuteRequest& message = received_->message;
-    refusal.Update(CheckRequest(message, request_->parts().graph_limits));
+    refusal.Update(CheckRequest(message, request_->parts().graph_limits.now()));
     const HandleRequest handles = HandlesOf(message, poisons);
     const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
     if (message.session().empty()) {

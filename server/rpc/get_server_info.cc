@@ -39,8 +39,9 @@ void HandleGetServerInfo(UnaryCall* call) {
   const bool ready = parts.gate->snapshot().state == ServingState::kServing;
   for (const auto& executor : parts.executors->all()) AddDevice(*executor, ready, &info);
   for (const auto& executor : parts.executors->all()) AddFamilies(*executor->backend(), *parts.registry, &info);
+  const codec::GraphLimits graph_limits = parts.graph_limits.now();
   for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
-    AddLimit(limit.name, parts.graph_limits.*limit.value, &info);
+    AddLimit(limit.name, graph_limits.*limit.value, &info);
   }
   for (const ServerLimit& limit : parts.server_limits) AddLimit(limit.name, limit.value, &info);
   if (request.capabilities()) {

@@ -41,7 +41,7 @@ bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
   if (stored.settings.enabled_passes != parts.enabled_passes) return false;
   const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
   const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;
-  return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits, order).ok();
+  return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits.now(), order).ok();
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph&
   ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(options.device()));
   ProgramJob job;
-  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.registry, parts.graph_limits, order));
+  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.registry, parts.graph_limits.now(), order));
   if (parts.print_and_parse) {
     ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.registry));
   }

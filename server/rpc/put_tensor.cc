@@ -99,7 +99,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     ASSIGN_OR_RETURN(SessionPtr session, FindSession(call_, call_.record(), header.session()));
     ASSIGN_OR_RETURN(codec::TensorHeader tensor,
                      codec::DecodeTensorHeader(header.dtype(), header.shape(), header.order(), Order::kColumnMajor,
-                                               parts.graph_limits));
+                                               parts.graph_limits.now()));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(header.device()));
     call_.record().device = executor->device();
     SharedPart shared;  // held while it is copied, also where the client takes it back

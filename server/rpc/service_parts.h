@@ -16,8 +16,8 @@
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/segment_times.h"
-#include "proto/codec/limits.h"
 #include "server/admission/rate_limiter.h"
+#include "server/config/live_graph_limits.h"
 #include "server/config/live_value.h"
 #include "server/identity/authenticator.h"
 #include "server/lifecycle/alarms.h"
@@ -64,13 +64,13 @@ struct ServiceParts {
   Profiler* profiler = nullptr;
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
-  codec::GraphLimits graph_limits;
+  LiveGraphLimits graph_limits;
   LiveDuration default_deadline;
   int64_t message_bytes = 0;                 // of one message of a client
-  int64_t metadata_bytes = 0;                // that a call may bring
+  LiveInt64 metadata_bytes;                  // that a call may bring
   LiveInt64 max_priority;                    // that a request gets
-  int64_t stream_requests = 0;               // in flight of one ExecuteStream
-  int64_t stream_bytes = 0;                  // of them
+  LiveInt64 stream_requests;                 // in flight of one ExecuteStream
+  LiveInt64 stream_bytes;                    // of them
   BindingOptions bindings;                   // of every program
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise

@@ -52,7 +52,7 @@ absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::strin
   MutexLock lock(&mutex_);
   const auto of_tenant = tenants_.find(tenant_key);
   const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
-  // What is charged already is within the limits, and a tensor has at most 2^56 bytes: no sum overflows.
+  // What is charged already was within the limits once, and a tensor has at most 2^56 bytes: no sum overflows.
   if (bytes > limits_.tenant_bytes - tenant_bytes) {
     return RefuseLimit("sessions.tenant_bytes", limits_.tenant_bytes, tenant_bytes + bytes,
                        "bytes of the tenant's resident tensors");
@@ -65,6 +65,11 @@ absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::strin
   device_use.bytes += bytes;
   if (bytes > 0) tenants_[tenant_key] += bytes;
   return absl::OkStatus();
+}
+
+void ResidentLedger::SetLimits(const Limits& limits) {
+  MutexLock lock(&mutex_);
+  limits_ = limits;
 }
 
 void ResidentLedger::Release(const std::string& tenant, const std::string& device, int64_t bytes) {

@@ -68,10 +68,12 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
   using Changed = std::function<void(const std::string& device, int64_t more)>;
 
   explicit ResidentLedger(const Limits& limits, Changed changed = nullptr)
-      : limits_(limits), changed_(std::move(changed)) {}
+      : changed_(std::move(changed)), limits_(limits) {}
 
   // LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
   absl::StatusOr<MemoryCharge> Charge(absl::string_view tenant, absl::string_view device, int64_t bytes);
+  // For charges from now on; those that are there stay.
+  void SetLimits(const Limits& limits);
   // Memory of one tensor more, or less, on the device.
   void CountTensor(absl::string_view device, int64_t more);
 
@@ -91,9 +93,9 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
   absl::Status Add(const std::string& tenant, const std::string& device, int64_t bytes);
   void Release(const std::string& tenant, const std::string& device, int64_t bytes);
 
-  const Limits limits_;
   const Changed changed_;  // may be null
   mutable Mutex mutex_;
+  Limits limits_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t, std::less<>> tenants_ ABSL_GUARDED_BY(mutex_);  // those with bytes
   std::map<std::string, DeviceUse, std::less<>> devices_ ABSL_GUARDED_BY(mutex_);
   std::array<std::atomic<int64_t>, kNumTensorEnds> ends_{};

@@ -79,8 +79,9 @@ absl::Status Session::CheckFree(const std::string& handle) const {
 
 absl::Status Session::CheckRoom(int64_t more) const {
   const int64_t handles = static_cast<int64_t>(table_.size());
-  if (more <= options_.max_handles - handles) return absl::OkStatus();
-  return RefuseLimit("sessions.handles", options_.max_handles, handles + more, "handles of the session");
+  const int64_t most = *options_.max_handles;
+  if (more <= most - handles) return absl::OkStatus();
+  return RefuseLimit("sessions.handles", most, handles + more, "handles of the session");
 }
 
 absl::StatusOr<ResidentTensor> Session::Find(absl::string_view handle) const {

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "engine/base/mutex.h"
 #include "engine/exec/backend.h"
+#include "server/config/live_value.h"
 #include "server/sessions/handle_claim.h"
 #include "server/sessions/resident_ledger.h"
 #include "server/sessions/resident_tensor.h"
@@ -36,7 +37,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string id;
     std::string tenant;
     absl::Duration lease;
-    int64_t max_handles = 0;
+    std::shared_ptr<const LiveInt64> max_handles;
     std::shared_ptr<ResidentLedger> ledger;
     std::function<Time()> clock;
   };

@@ -20,9 +20,10 @@ absl::Status UnknownSession() {
 }  // namespace
 
 SessionStore::SessionStore(const Limits& limits, std::function<Time()> clock)
-    : limits_(limits),
-      clock_(std::move(clock)),
+    : clock_(std::move(clock)),
       ledger_(std::make_shared<ResidentLedger>(limits.memory, limits.resident_changed)),
+      max_handles_(std::make_shared<LiveInt64>(limits.handles)),
+      limits_(limits),
       thread_([this] { Loop(); }) {}
 
 SessionStore::~SessionStore() {
@@ -38,10 +39,10 @@ SessionStore::~SessionStore() {
 }
 
 absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Duration lease) {
-  if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
-  lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
   MutexLock lock(&mutex_);
+  if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
+  lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
   const int64_t sessions = static_cast<int64_t>(sessions_.size());
   if (sessions >= limits_.sessions) {
     return RefuseLimit("sessions.count", limits_.sessions, sessions + 1, "sessions");
@@ -54,7 +55,7 @@ absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Du
   const auto session = std::make_shared<Session>(Session::Options{.id = std::move(id),
                                                                   .tenant = std::string(tenant.data(), tenant.size()),
                                                                   .lease = lease,
-                                                                  .max_handles = limits_.handles,
+                                                                  .max_handles = max_handles_,
                                                                   .ledger = ledger_,
                                                                   .clock = clock_});
   sessions_.emplace(session->id(), session);
@@ -107,6 +108,18 @@ std::optional<std::string> SessionStore::OwnerOf(absl::string_view id) const {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   return found->second->tenant();
+}
+
+void SessionStore::SetLimits(const Limits& limits) {
+  ledger_->SetLimits(limits.memory);
+  *max_handles_ = limits.handles;
+  MutexLock lock(&mutex_);
+  limits_ = limits;
+}
+
+SessionStore::Limits SessionStore::limits() const {
+  MutexLock lock(&mutex_);
+  return limits_;
 }
 
 void SessionStore::ClockMoved() {

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/base/shares.h"
+#include "server/config/live_value.h"
 #include "server/sessions/resident_ledger.h"
 #include "server/sessions/session.h"
 
@@ -95,11 +96,16 @@ class SessionStore {
   // Whose session it is, whether it may be used any more or not; nothing where there is none.
   std::optional<std::string> OwnerOf(absl::string_view id) const;
 
+  // For what is opened, kept and asked for from now on: sessions, tensors and leases that are beyond them stay.
+  // `resident_changed` is not taken.
+  void SetLimits(const Limits& limits);
+  Limits limits() const;
+
   void ClockMoved();
   Stats stats() const;
   // Of the sessions and of the bytes of resident tensors that a tenant may have.
   Shares TenantSessionShares() const;
-  Shares TenantByteShares() const { return SharesOf(ledger_->Tenants(), limits_.memory.tenant_bytes); }
+  Shares TenantByteShares() const { return SharesOf(ledger_->Tenants(), limits().memory.tenant_bytes); }
   // By id.
   std::vector<Description> Describe() const;
 
@@ -113,10 +119,11 @@ class SessionStore {
   std::vector<SessionPtr> TakeOverdueLocked(Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Loop();
 
-  const Limits limits_;
   const std::function<Time()> clock_;
   const std::shared_ptr<ResidentLedger> ledger_;
+  const std::shared_ptr<LiveInt64> max_handles_;  // of each session
   mutable Mutex mutex_;
+  Limits limits_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Time next_ ABSL_GUARDED_BY(mutex_) = Time::max();  // what the thread waits for

@@ -75,7 +75,7 @@ absl::Status MemoryBroker::Listen() {
   // Closed to others from the moment on in which it is there; whom it is opened to is looked at one by one.
   if (fchmod(listener, 0600) != 0 ||
       bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      (!options_.uids.empty() && chmod(options_.path.c_str(), 0666) != 0) || listen(listener, SOMAXCONN) != 0) {
+      (!options_.uids.empty() && !OpenPath(true)) || listen(listener, SOMAXCONN) != 0) {
     const absl::Status status = SystemError("cannot listen at", options_.path);
     close(listener);
     return status;
@@ -83,6 +83,26 @@ absl::Status MemoryBroker::Listen() {
   listener_ = listener;  // from now on the path is ours to remove
   packet_.resize(kMaxBrokerPacketBytes + 1);
   return absl::OkStatus();
+}
+
+bool MemoryBroker::OpenPath(bool to_others) const { return chmod(options_.path.c_str(), to_others ? 0666 : 0600) == 0; }
+
+void MemoryBroker::SetAllowed(std::vector<uid_t> uids, int64_t max_connections) {
+  MutexLock lock(&mutex_);
+  // Whoever gets through a socket that stays open, or open too long, is looked at all the same.
+  if (uids.empty() != allowed_.uids.empty()) OpenPath(!uids.empty());
+  allowed_.uids = std::move(uids);
+  allowed_.max_connections = max_connections;
+}
+
+std::vector<uid_t> MemoryBroker::uids() const {
+  MutexLock lock(&mutex_);
+  return allowed_.uids;
+}
+
+int64_t MemoryBroker::max_connections() const {
+  MutexLock lock(&mutex_);
+  return allowed_.max_connections;
 }
 
 MemoryBroker::~MemoryBroker() {
@@ -186,9 +206,8 @@ absl::Status MemoryBroker::AdmitUser(int connection, std::string* peer) const {
     return Refuse(Refusal::kInternal, "the system does not say who connects");
   }
   *peer = absl::StrCat("unix: process ", who.pid, " of user ", who.uid);
-  if (who.uid == geteuid() || std::find(options_.uids.begin(), options_.uids.end(), who.uid) != options_.uids.end()) {
-    return absl::OkStatus();
-  }
+  const std::vector<uid_t> others = uids();
+  if (who.uid == geteuid() || std::find(others.begin(), others.end(), who.uid) != others.end()) return absl::OkStatus();
   return Refuse(Refusal::kPermissionDenied,
                 absl::StrCat("user ", who.uid, " may have no shared memory; shared_memory.uids names who may"));
 }
@@ -207,10 +226,10 @@ void MemoryBroker::Accept() {
   absl::Status admitted = AdmitUser(connection, &peer);
   if (!admitted.ok()) {
     parts_.refusals->Count(absl::IsInternal(admitted) ? BrokerRefusal::kInternal : BrokerRefusal::kUser);
-  } else if (static_cast<int64_t>(clients_.size()) >= options_.max_connections) {
+  } else if (const int64_t most = max_connections(); static_cast<int64_t>(clients_.size()) >= most) {
     parts_.refusals->Count(BrokerRefusal::kLimit);
-    admitted = RefuseLimit("shared_memory.connections", options_.max_connections,
-                           static_cast<int64_t>(clients_.size()) + 1, "connections for shared memory");
+    admitted = RefuseLimit("shared_memory.connections", most, static_cast<int64_t>(clients_.size()) + 1,
+                           "connections for shared memory");
   }
   if (!admitted.ok()) {
     Send(connection, BrokerClient::Refused(admitted));

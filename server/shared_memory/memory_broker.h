@@ -40,10 +40,18 @@ class MemoryBroker {
 
   const std::string& path() const { return options_.path; }
 
+  // Who may connect from now on, and how many may be connected then. Who is connected stays.
+  void SetAllowed(std::vector<uid_t> uids, int64_t max_connections);
+  std::vector<uid_t> uids() const;
+  int64_t max_connections() const;
+
  private:
-  MemoryBroker(Options options, const BrokerParts& parts) : options_(std::move(options)), parts_(parts) {}
+  MemoryBroker(Options options, const BrokerParts& parts)
+      : options_(std::move(options)), parts_(parts), allowed_(options_) {}
 
   absl::Status Listen();
+  // Lets others than the server's user open the socket, or nobody else.
+  bool OpenPath(bool to_others) const;
   void Loop();
   void Accept();
   // OK, or why this process gets nothing.
@@ -75,7 +83,8 @@ class MemoryBroker {
   int wake_ = -1;  // an event that ends the thread
   std::vector<char> packet_;
   Connections clients_;  // the reading thread's
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  Options allowed_ ABSL_GUARDED_BY(mutex_);  // those of now
   CondVar changed_;
   std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<Request> answered_ ABSL_GUARDED_BY(mutex_);

@@ -21,7 +21,7 @@ absl::Status RegionStore::Use::Take(const Limits& limits, const std::string& ten
   if (total_.regions >= limits.regions) {
     return RefuseLimit("shared_memory.regions", limits.regions, total_.regions + 1, "regions of all shared memory");
   }
-  // What is there is within the limits, and one region is at most 2^56 bytes: no sum overflows.
+  // What is there was within the limits once, and one region is at most 2^56 bytes: no sum overflows.
   if (bytes > limits.tenant_bytes - own.bytes) {
     return RefuseLimit("shared_memory.tenant_bytes", limits.tenant_bytes, own.bytes + bytes,
                        "bytes of the tenant's shared memory");
@@ -65,18 +65,29 @@ Shares RegionStore::Use::ByteShares(int64_t most) const {
   return SharesOf(bytes, most);
 }
 
+void RegionStore::SetLimits(const Limits& limits) {
+  MutexLock lock(&mutex_);
+  limits_ = limits;
+}
+
+RegionStore::Limits RegionStore::limits() const {
+  MutexLock lock(&mutex_);
+  return limits_;
+}
+
 absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant, int64_t size_bytes) {
   constexpr int64_t kMostBytes = int64_t{1} << 56;
   if (size_bytes <= 0) {
     return Refuse(Refusal::kAttributeInvalid, absl::StrCat("a region has at least one byte, not ", size_bytes));
   }
-  if (size_bytes > limits_.region_bytes || size_bytes > kMostBytes) {
-    return RefuseLimit("shared_memory.region_bytes", limits_.region_bytes, size_bytes,
+  const Limits limits = this->limits();
+  if (size_bytes > limits.region_bytes || size_bytes > kMostBytes) {
+    return RefuseLimit("shared_memory.region_bytes", limits.region_bytes, size_bytes,
                        "bytes of a region of shared memory");
   }
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
   const int64_t bytes = SharedRegion::WholePages(size_bytes);
-  RETURN_IF_ERROR(use_->Take(limits_, tenant, bytes));
+  RETURN_IF_ERROR(use_->Take(limits, tenant, bytes));
   // Also of a region that cannot be made.
   auto give_back = [use = use_, tenant, bytes] { use->GiveBack(tenant, bytes); };
   absl::StatusOr<SharedRegionPtr> region = SharedRegion::Create(id, tenant, size_bytes, std::move(give_back));

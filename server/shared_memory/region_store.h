@@ -50,6 +50,10 @@ class RegionStore {
   RegionStore(const RegionStore&) = delete;
   RegionStore& operator=(const RegionStore&) = delete;
 
+  // For regions that are made from now on; those that are there stay.
+  void SetLimits(const Limits& limits);
+  Limits limits() const;
+
   // ATTRIBUTE_INVALID unless `size_bytes` is positive; LIMIT_EXCEEDED, naming the limit; OUT_OF_MEMORY.
   absl::StatusOr<SharedRegionPtr> Allocate(const std::string& tenant, int64_t size_bytes);
   // From now on nobody finds it.
@@ -67,8 +71,8 @@ class RegionStore {
 
   Stats stats() const { return use_->Total(); }
   // Of the regions and of the bytes that a tenant may have.
-  Shares TenantRegionShares() const { return use_->RegionShares(limits_.tenant_regions); }
-  Shares TenantByteShares() const { return use_->ByteShares(limits_.tenant_bytes); }
+  Shares TenantRegionShares() const { return use_->RegionShares(limits().tenant_regions); }
+  Shares TenantByteShares() const { return use_->ByteShares(limits().tenant_bytes); }
   // Regions for which the system had no memory, since the start.
   int64_t out_of_memory() const { return out_of_memory_.load(std::memory_order_relaxed); }
 
@@ -88,10 +92,10 @@ class RegionStore {
     absl::flat_hash_map<std::string, Stats> tenants_ ABSL_GUARDED_BY(mutex_);  // those with regions
   };
 
-  const Limits limits_;
   const std::shared_ptr<Use> use_ = std::make_shared<Use>();
   std::atomic<int64_t> out_of_memory_{0};
   mutable Mutex mutex_;
+  Limits limits_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, SharedRegionPtr> regions_ ABSL_GUARDED_BY(mutex_);
 };
 

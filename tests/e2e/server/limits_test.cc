@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu/cpu_backend.h"
 #include "gtest/gtest.h"
 #include "tensord/einsum/v1/einsum.pb.h"
 #include "tensord/v1/admin.grpc.pb.h"
@@ -104,6 +105,21 @@ v1::ErrorDetail PutLargeHeader(InProcessServer& server) {
   v1::PutTensorRequest header;
   header.mutable_header()->set_session(session.id());
   header.mutable_header()->set_handle(std::string(1500, 'x'));
+  stream->Write(header);
+  stream->WritesDone();
+  return DetailOf(stream->Finish());
+}
+
+v1::ErrorDetail UploadTooMuch(InProcessServer& server) {
+  const SessionClient session(server);
+  grpc::ClientContext context;
+  v1::PutTensorResponse response;
+  const auto stream = server.stub().PutTensor(&context, &response);
+  v1::PutTensorRequest header;
+  header.mutable_header()->set_session(session.id());
+  header.mutable_header()->set_handle("x");
+  header.mutable_header()->set_dtype(v1::DTYPE_BOOL);
+  for (int axis = 0; axis < 2; ++axis) header.mutable_header()->add_shape(int64_t{1} << 25);
   stream->Write(header);
   stream->WritesDone();
   return DetailOf(stream->Finish());
@@ -229,6 +245,11 @@ std::vector<OtherCase> OtherCases() {
       {"compiler.queue_length", {"compiler.threads=1", "compiler.queue_length=1"}, &CompileBehindOthers, 1, 2},
       {"cpu.memory_bytes", {"cpu.memory_bytes=100"}, &RunSum, 100, 0},
       {"cpu.queue_length", {"cpu.executors=1", "cpu.queue_length=1"}, &RunOneMore, 1, 2},
+      {"cpu.tensor_bytes",
+       {"limits.tensor_bytes=72057594037927936", "sessions.device_bytes=72057594037927936"},
+       &UploadTooMuch,
+       MostCpuTensorBytes(),
+       int64_t{1} << 50},
       {"einsum_incidences",
        {},
        [](InProcessServer& server) { return CompileEinsum(server, 16'384, false); },

@@ -36,6 +36,17 @@ TEST(RegionStoreTest, RegionsOfAllTenantsAreCounted) {
   store.Remove((*second)->id());
 }
 
+TEST(RegionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
+  server::RegionStore store({.bytes = 1 << 20});
+  const auto region = store.Allocate("a", 8192);
+  ASSERT_TRUE(region.ok());
+  store.SetLimits({.region_bytes = 4096, .bytes = 4096});
+  EXPECT_TRUE(store.Find("a", (*region)->id(), 0, 8192).ok());
+  EXPECT_EQ(DetailOf(store.Allocate("a", 8192).status())->limit, "shared_memory.region_bytes");
+  EXPECT_EQ(DetailOf(store.Allocate("a", 1).status())->limit, "shared_memory.bytes");
+  store.Remove((*region)->id());
+}
+
 TEST(BrokerRefusalTest, TheServersOwnFaultIsNotTheClients) {
   using server::BrokerRefusal;
   EXPECT_EQ(server::KindOf(Refuse(Refusal::kInternal, "no random numbers")), BrokerRefusal::kInternal);
@@ -174,6 +185,32 @@ TEST_F(MemoryBrokerTest, ConnectionsAreLimited) {
   EXPECT_EQ(told.error().detail().actual_value(), 3);
   EXPECT_EQ(three.Read(&descriptor).ByteSizeLong(), 0u) << "and it is hung up on";
   EXPECT_EQ(one.Allocate(1), "OK");
+}
+
+TEST_F(MemoryBrokerTest, WhoMayConnectChanges) {
+  Start();
+  const auto mode = [this] {
+    struct stat info {};
+    EXPECT_EQ(stat(path().c_str(), &info), 0);
+    return info.st_mode & 0777;
+  };
+  BrokerSocket one(path()), two(path());
+  EXPECT_EQ(one.Allocate(1), "OK");
+  EXPECT_EQ(two.Allocate(1), "OK");
+  EXPECT_EQ(mode(), 0600u);
+  server::ServerConfig next = server_->daemon().config();
+  next.mutable_shared_memory()->set_connections(1);
+  next.mutable_shared_memory()->add_uids(12345);
+  server_->daemon().Reload(next);
+  EXPECT_EQ(mode(), 0666u);
+  EXPECT_EQ(one.Allocate(1), "OK") << "who is connected stays";
+  int descriptor = -1;
+  BrokerSocket three(path());
+  EXPECT_EQ(three.Read(&descriptor).error().detail().limit_value(), 1);
+  server_->daemon().Reload(server_->daemon().config());
+  EXPECT_EQ(mode(), 0600u);
+  BrokerSocket four(path());
+  EXPECT_EQ(four.Allocate(1), "OK");
 }
 
 TEST_F(MemoryBrokerTest, BrokenPacketsAreAnsweredAndHurtNobody) {

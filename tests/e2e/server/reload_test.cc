@@ -69,11 +69,11 @@ TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
   InProcessServer server({"limits.in_flight_bytes=1048576"});
   const server::ServerConfig running = server.daemon().config();
   server.daemon().Reload(Changed(running, {"limits.in_flight_bytes=4096", "limits.default_deadline_ms=5000",
-                                           "log.level=error", "cpu.queue_length=7"}));
+                                           "log.level=error", "program_cache.bytes=7", "compiler.threads=7"}));
   EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
   EXPECT_EQ(LimitOf(server, "in_flight_bytes"), 4096);
   EXPECT_EQ(LimitOf(server, "default_deadline_ms"), 5000);
-  EXPECT_EQ(LimitOf(server, "cpu.queue_length"), 1024) << "takes a restart";
+  EXPECT_EQ(LimitOf(server, "program_cache.bytes"), 7);
   EXPECT_TRUE(server.parts().log->Logs(server::LogLevel::kError));
   EXPECT_FALSE(server.parts().log->Logs(server::LogLevel::kWarning));
   EXPECT_EQ(absl::Duration(server.parts().service_parts.default_deadline), absl::Seconds(5));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
@@ -244,6 +245,27 @@ TEST_F(SchedulingTest, WhatNeverFitsIntoMemoryIsRefused) {
   EXPECT_EQ(detail.limit_value(), 100);
   EXPECT_EQ(detail.actual_value(), *program_->static_peak_bytes());
   EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "memory") == 1; }));
+}
+
+// What needs more than runs may have, though there may be that much, is refused before it takes any.
+TEST_F(SchedulingTest, MemoryIsBoundedByDefault) {
+  Start({"limits.tensor_bytes=72057594037927936", "sessions.device_bytes=72057594037927936"});
+  const int64_t most = MostCpuTensorBytes() / 10 * 9;
+  EXPECT_EQ(server_->Metric("tensord_limit", "cpu.memory_bytes"), static_cast<double>(most));
+  v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 16 } } }
+    nodes { name: "wide" inputs: "x" broadcast_in_dim { shape { size: 16 } shape { size: 0 } broadcast_dimensions: 0 } }
+    outputs { name: "y" value: "wide" })");
+  graph.mutable_nodes(0)->mutable_broadcast_in_dim()->mutable_shape(1)->set_size(most / 64 + 1);
+  SessionClient session(*server_);
+  v1::ExecuteRequest request = session.Request(graph);
+  *request.add_arguments()->mutable_tensor() = FloatTensor(std::vector<float>(16, 1), {16});
+  Keep(&request, "y");
+  const v1::ErrorDetail detail = Refused(request);
+  EXPECT_EQ(detail.reason(), "OUT_OF_MEMORY");
+  EXPECT_EQ(detail.limit(), "cpu.memory_bytes");
+  EXPECT_EQ(detail.limit_value(), most);
+  EXPECT_GT(detail.actual_value(), most);
 }
 
 TEST_F(SchedulingTest, RunsThatDoNotFitTogetherRunOneAfterTheOther) {

@@ -29,6 +29,7 @@ TEST(IdentityTableTest, FindsCallersByWhatTheyShow) {
       "ops admin cn:operator");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->size(), 4u);
+  EXPECT_EQ(table->num_tenants(), 2u) << "ops runs nothing";
   const Caller* const a = table->FindToken("secret-a");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->tenant, "team-a");

@@ -210,6 +210,28 @@ TEST_F(SessionStoreTest, BytesAreCountedByTenantAndDevice) {
   EXPECT_EQ(ReasonOf(Put(*a, "z", int64_t{1} << 54)), "LIMIT_EXCEEDED");
 }
 
+TEST_F(SessionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
+  SessionStore store({.memory = {.tenant_bytes = 400, .device_bytes = 600}});
+  const SessionPtr session = Open(store), other = Open(store);
+  ASSERT_TRUE(Put(*session, "x", 100).ok());
+  const absl::Duration lease = session->lease();
+  store.SetLimits({.sessions = 1,
+                   .handles = 1,
+                   .memory = {.tenant_bytes = 200, .device_bytes = 300},
+                   .default_lease = absl::Seconds(5),
+                   .max_lease = absl::Seconds(7)});
+  EXPECT_EQ(session->lease(), lease);
+  EXPECT_TRUE(session->Find("x").ok());
+  EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.count 1 < 3");
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*session, "y", 1))), "sessions.handles 1 < 2");
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*other, "y", 1))), "sessions.tenant_bytes 200 < 404");
+  EXPECT_THAT(session->Delete({"x"}), IsEmpty());
+  EXPECT_TRUE(Put(*other, "y", 50).ok());
+  EXPECT_TRUE(store.Close("a", session->id()).ok());
+  EXPECT_TRUE(store.Close("a", other->id()).ok());
+  EXPECT_EQ((*store.Open("a", absl::Hours(1)))->lease(), absl::Seconds(7));
+}
+
 TEST_F(SessionStoreTest, HandlesHaveNamesLikeGraphsHave) {
   SessionStore store({});
   const SessionPtr session = Open(store);

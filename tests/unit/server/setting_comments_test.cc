@@ -33,6 +33,8 @@ TEST(SettingCommentsTest, DefaultsAreExplainedAndReadBack) {
   EXPECT_EQ(PrintConfig(config), PrintConfig(ServerConfig()));
   EXPECT_THAT(printed, HasSubstr("  # One request, below 2 GiB.\n  message_bytes: 1073741824\n"));
   EXPECT_THAT(printed, HasSubstr("\nlisten: []\n"));
+  EXPECT_THAT(printed, HasSubstr("  in_flight_bytes: 2147483648  # SIGHUP changes it\n"));
+  EXPECT_THAT(printed, HasSubstr("  uids: []  # SIGHUP changes it\n"));
   EXPECT_THAT(printed, HasSubstr("# What a request may be at most."));
 }
 

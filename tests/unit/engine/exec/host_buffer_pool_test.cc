@@ -82,6 +82,34 @@ TEST(HostBufferPool, RefusesBeyondItsLimitAndRecovers) {
   EXPECT_EQ(pool->stats().refused, 4);
 }
 
+TEST(HostBufferPool, ARefusalNamesTheLimit) {
+  const auto pool = HostBufferPool::Create(4096, 0, "cpu.tensor_bytes");
+  const std::shared_ptr<Buffer> half = Take(pool.get(), 2048);
+  const RefusalDetail full = *DetailOf(pool->Allocate(2049).status());
+  EXPECT_EQ(full.limit, "cpu.tensor_bytes");
+  EXPECT_EQ(full.limit_value, 4096);
+  EXPECT_EQ(full.actual_value, 2048 + 2049);
+  const RefusalDetail never = *DetailOf(pool->Allocate(4097).status());
+  EXPECT_EQ(never.limit, "cpu.tensor_bytes");
+  EXPECT_EQ(never.actual_value, 4097);
+}
+
+TEST(HostBufferPool, WhatItMayKeepChanges) {
+  const auto pool = HostBufferPool::Create(kPlenty, 1 << 20);
+  std::shared_ptr<Buffer> small = Take(pool.get(), 512), large = Take(pool.get(), 2048);
+  small.reset();
+  large.reset();
+  EXPECT_EQ(pool->stats().free_bytes, 2560);
+  pool->SetKeepBytes(600);
+  EXPECT_EQ(pool->stats().free_bytes, 512) << "at once";
+  EXPECT_EQ(pool->keep_bytes(), 600);
+  Take(pool.get(), 2048).reset();
+  EXPECT_EQ(pool->stats().free_bytes, 512);
+  pool->SetKeepBytes(1 << 20);
+  Take(pool.get(), 2048).reset();
+  EXPECT_EQ(pool->stats().free_bytes, 2560);
+}
+
 TEST(HostBufferPool, AnUnlimitedPoolRefusesWhatNoAddressSpaceHolds) {
   const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 0);
   for (int64_t size : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() / 2 + 2,

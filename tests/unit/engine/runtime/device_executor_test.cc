@@ -409,6 +409,59 @@ TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
   EXPECT_EQ(executor.stats().promised_bytes, 0);
 }
 
+TEST_F(DeviceExecutorTest, BoundsChangeUnderWhatRuns) {
+  const int64_t bytes = *program_->static_peak_bytes();
+  std::atomic<int> runs{0};
+  backend_.before_run = [&] {
+    if (runs++ > 0) return;
+    started_.Set();
+    gate_.Wait();
+  };
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  EXPECT_EQ(executor.stats().promised_bytes, 0) << "nothing is bounded";
+  DeviceExecutor::Bounds bounds = executor.bounds();
+  EXPECT_EQ(bounds.max_queued, 100);
+  bounds.memory_bytes = 2 * bytes - 1;
+  bounds.max_queued = 2;
+  executor.SetBounds(bounds);
+  ASSERT_TRUE(executor.Submit(Request(1)).ok());
+  EXPECT_EQ(answers_.WaitFor(1)[0].run, 1) << "beside the first, which was promised nothing";
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+
+  executor.AddResident(bytes);
+  const auto refused = DetailOf(executor.Submit(Request(2)));
+  EXPECT_EQ(refused->limit, "gated.memory_bytes");
+  bounds.memory_bytes = 0;
+  executor.SetBounds(bounds);
+  ASSERT_TRUE(executor.Submit(Request(3)).ok());
+  EXPECT_EQ(answers_.WaitFor(2)[1].run, 3) << "no bound any more";
+  executor.AddResident(-bytes);
+  gate_.Set();
+  answers_.WaitFor(3);
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+}
+
+TEST_F(DeviceExecutorTest, WhatWaitsIsRefusedWhereItCanNeverHaveItsMemoryAnyMore) {
+  const int64_t bytes = *program_->static_peak_bytes();
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .memory_bytes = bytes});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();
+  ASSERT_TRUE(executor.Submit(Request(1)).ok());
+  ASSERT_TRUE(executor.Submit(Request(2)).ok());
+  DeviceExecutor::Bounds bounds = executor.bounds();
+  bounds.max_queued = 1;
+  executor.SetBounds(bounds);
+  EXPECT_EQ(DetailOf(executor.Submit(Request(3)))->limit, "gated.queue_length") << "more wait than may; they stay";
+  bounds.memory_bytes = bytes - 1;
+  executor.SetBounds(bounds);
+  gate_.Set();
+  for (const Answer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, answer.run == 0 ? "" : "OUT_OF_MEMORY");
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+}
+
 TEST_F(DeviceExecutorTest, WorkersGiveWay) {
   const auto niceness = [] { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); };
   const int own = niceness();

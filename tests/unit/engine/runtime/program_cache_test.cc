@@ -274,6 +274,22 @@ TEST_F(ProgramCacheTest, TheLeastRecentlyUsedGoesFirst) {
   EXPECT_EQ(cache.stats().bytes, a->size_bytes() + d->size_bytes() + 2);
 }
 
+TEST_F(ProgramCacheTest, ALowerBoundHoldsAtOnce) {
+  CompilePool pool(1, 10);
+  const CompiledProgramPtr a = ProgramOf(100000), b = ProgramOf(100000);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Get(&cache, "a", a);
+  Get(&cache, "b", b);
+  cache.SetBounds(a->size_bytes() + 100, absl::Seconds(7));
+  EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "PROGRAM_NOT_FOUND");
+  EXPECT_EQ(*cache.Find(Key("b").fingerprint), b);
+  EXPECT_EQ(cache.stats().evictions, 1);
+  EXPECT_EQ(cache.keep_refused(), absl::Seconds(7));
+  cache.SetBounds(1 << 20, absl::ZeroDuration());
+  Get(&cache, "a", a);
+  EXPECT_EQ(cache.stats().entries, 2);
+}
+
 TEST_F(ProgramCacheTest, AProgramLargerThanTheCacheStaysUntilTheNext) {
   CompilePool pool(1, 10);
   ProgramCache cache({.max_bytes = 10}, &pool);
@@ -421,7 +437,12 @@ TEST(CompilePool, IsBoundedAndFinishesWhatIsQueued) {
       ++done;
     }));
     started.Wait();
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(pool.Submit([&] { ++done; }));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(pool.Submit([&] { ++done; }));
+    pool.SetMaxQueued(2);
+    EXPECT_FALSE(pool.Submit([&] { done = 1000; }));
+    EXPECT_EQ(DetailOf(pool.RefuseFull())->limit_value, 2);
+    pool.SetMaxQueued(3);
+    EXPECT_TRUE(pool.Submit([&] { ++done; }));
     EXPECT_FALSE(pool.Submit([&] { done = 1000; }));
     gate.Set();
   }

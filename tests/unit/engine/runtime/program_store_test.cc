@@ -273,6 +273,22 @@ TEST_F(ProgramStoreTest, TheOldestGoFirst) {
   EXPECT_FALSE(store->Contains(FingerprintOf(13)));
 }
 
+TEST_F(ProgramStoreTest, ALowerBoundHoldsAtOnce) {
+  const auto store = Open();
+  for (int i = 11; i <= 18; ++i) Put(store.get(), i);
+  const int64_t size = store->stats().bytes / 8;
+  for (int i = 11; i <= 18; ++i) SetUsed(i, 1000 + i);
+  store->SetMaxBytes(4 * size);
+  store->Flush();
+  EXPECT_LE(store->stats().bytes, 4 * size);
+  EXPECT_GE(store->stats().evictions, 4);
+  EXPECT_FALSE(store->Contains(FingerprintOf(14)));
+  EXPECT_TRUE(store->Contains(FingerprintOf(18)));
+  store->SetMaxBytes(1 << 20);
+  for (int i = 11; i <= 14; ++i) Put(store.get(), i);
+  EXPECT_GT(store->stats().bytes, 4 * size);
+}
+
 TEST_F(ProgramStoreTest, UsesInMemoryAreWrittenAtTheEnd) {
   {
     const auto store = Open();

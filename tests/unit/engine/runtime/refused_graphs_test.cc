@@ -26,6 +26,20 @@ TEST(RefusedGraphsTest, RemembersForAWhile) {
   EXPECT_EQ(refused.bytes(), 0);
 }
 
+TEST(RefusedGraphsTest, AShorterTimeHoldsForWhatIsKeptToo) {
+  RefusedGraphs refused({.keep = absl::Seconds(30)});
+  refused.Add(Key("a"), kWrong, {}, kStart);
+  refused.Add(Key("b"), kWrong, {}, kStart + absl::Seconds(25));
+  refused.SetKeep(absl::Seconds(10), kStart + absl::Seconds(25));
+  EXPECT_NE(refused.Find(*Key("a"), kStart + absl::Seconds(29)), nullptr) << "its time is over sooner";
+  EXPECT_EQ(refused.Find(*Key("a"), kStart + absl::Seconds(30)), nullptr);
+  EXPECT_NE(refused.Find(*Key("b"), kStart + absl::Seconds(34)), nullptr);
+  EXPECT_EQ(refused.Find(*Key("b"), kStart + absl::Seconds(35)), nullptr);
+  refused.SetKeep(absl::ZeroDuration(), kStart + absl::Seconds(40));
+  refused.Add(Key("c"), kWrong, {}, kStart + absl::Seconds(40));
+  EXPECT_EQ(refused.entries(), 0);
+}
+
 TEST(RefusedGraphsTest, OnlyWhatTheGraphDecides) {
   RefusedGraphs refused({.keep = absl::Seconds(30)});
   for (const Refusal other : {Refusal::kQueueFull, Refusal::kDeadlineExceeded, Refusal::kInternal, Refusal::kCancelled,

@@ -1,0 +1,35 @@
+#include "server/config/automatic_settings.h"
+
+#include <algorithm>
+
+namespace tensord::server {
+namespace {
+
+// Of the memory of tensors. The rest is for what no plan knows: results on their way to clients, sizes that runs
+// decide.
+constexpr int64_t kPlannedTenths = 9;
+constexpr int32_t kPercentOfOneOfSeveral = 50;
+
+}  // namespace
+
+ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surroundings& surroundings) {
+  ServerConfig decided = config;
+  if (config.cpu().memory_bytes() < 0) {
+    decided.mutable_cpu()->set_memory_bytes(std::max<int64_t>(1, surroundings.tensor_bytes / 10 * kPlannedTenths));
+  }
+  const int32_t percent = surroundings.has_tenants ? kPercentOfOneOfSeveral : 100;
+  const auto part_of = [percent](int64_t all) { return all / 100 * percent + all % 100 * percent / 100; };
+  if (config.scheduling().tenant_queue_percent() == 0) decided.mutable_scheduling()->set_tenant_queue_percent(percent);
+  if (config.scheduling().tenant_in_flight_percent() == 0) {
+    decided.mutable_scheduling()->set_tenant_in_flight_percent(percent);
+  }
+  if (config.sessions().tenant_bytes() < 0) {
+    decided.mutable_sessions()->set_tenant_bytes(part_of(config.sessions().device_bytes()));
+  }
+  if (config.shared_memory().tenant_bytes() < 0) {
+    decided.mutable_shared_memory()->set_tenant_bytes(part_of(config.shared_memory().bytes()));
+  }
+  return decided;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,22 @@
+#ifndef TENSORD_SERVER_CONFIG_AUTOMATIC_SETTINGS_H_
+#define TENSORD_SERVER_CONFIG_AUTOMATIC_SETTINGS_H_
+
+#include <cstdint>
+
+#include "server/config/server_config.pb.h"
+
+namespace tensord::server {
+
+// What the settings that are left to the server are decided by.
+struct Surroundings {
+  int64_t tensor_bytes = 0;  // that all tensors may take of the memory
+  bool has_tenants = false;  // several, that may run programs
+};
+
+// The configuration with cpu.memory_bytes and the parts of tenants decided, where they are left to the server: what its
+// parts take, and what it tells. Beyond that nothing is changed.
+ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surroundings& surroundings);
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONFIG_AUTOMATIC_SETTINGS_H_
