@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -24,6 +25,7 @@
 #include "server/git_revision.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
+#include "server/lifecycle/descriptor_limit.h"
 #include "server/observe/collected_metrics.h"
 #include "server/observe/metrics_page.h"
 #include "server/observe/process_metrics.h"
@@ -93,8 +95,10 @@ RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config) {
 }
 
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
-  return WithAutomaticSettings(config, {.tensor_bytes = MostCpuTensorBytes(),
-                                        .has_tenants = policy.table != nullptr && policy.table->num_tenants() > 1});
+  return WithAutomaticSettings(
+      config, {.tensor_bytes = MostCpuTensorBytes(),
+               .has_tenants = policy.table != nullptr && policy.table->num_tenants() > 1,
+               .descriptors = AllowDescriptors(config.limits().connections() + DescriptorsBesideConnections(config))});
 }
 
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
@@ -103,6 +107,8 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"message_bytes", limits.message_bytes()},
       {"in_flight_bytes", limits.in_flight_bytes()},
       {"streams_per_connection", limits.streams_per_connection()},
+      {"connections", limits.connections()},
+      {"admin.connections", kMostAdminConnections},
       {"default_deadline_ms", limits.default_deadline_ms()},
       {"metadata_bytes", limits.metadata_bytes()},
       {"response_bytes", kMaxResponseBytes},
@@ -279,6 +285,10 @@ CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
 }
 
+std::map<std::string, ConnectionPlaces::Stats> ConnectionsOf(const ServerParts& parts) {
+  return {{"calls", parts.connections->stats()}, {"admin", parts.admin_connections->stats()}};
+}
+
 std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
   CollectedMetrics::Sources sources{
       .version = std::string(Version()),
@@ -291,6 +301,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .payloads = parts->payloads.get(),
       .log = parts->log.get(),
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
+      .connections = [parts] { return ConnectionsOf(*parts); },
       .fft_tables = [transforms = parts->fft_transforms.get()] { return TablesOf(*transforms); },
       .resident = [sessions = parts->sessions.get()] { return ResidentOf(*sessions); },
       .shared = [parts] { return SharedOf(parts->regions.get(), *parts->broker_refusals); },
@@ -371,6 +382,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
+  parts->connections = std::make_unique<ConnectionPlaces>(config.limits().connections());
+  parts->admin_connections = std::make_unique<ConnectionPlaces>(kMostAdminConnections);
   parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   RETURN_IF_ERROR(AddIdentity(config, std::move(policy), parts.get()));

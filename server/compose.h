@@ -25,6 +25,7 @@
 #include "server/identity/tls_credentials.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/lifecycle/connection_places.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/flight_recorder.h"
 #include "server/observe/log.h"
@@ -54,7 +55,8 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 // That part of a limit, at least one of it; no bound where it is all.
 int64_t ShareOf(int64_t all, int64_t percent);
 
-// The configuration with what it leaves to the server decided, by the machine and by who may call.
+// The configuration with what it leaves to the server decided, by the machine and by who may call. Lets the process
+// open as many descriptors as it needs, as far as the system allows.
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
 
 // Settings, decided, as those who keep to them take them.
@@ -84,6 +86,8 @@ struct ServerParts {
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
+  std::unique_ptr<ConnectionPlaces> connections;
+  std::unique_ptr<ConnectionPlaces> admin_connections;
   std::shared_ptr<HostBufferPool> cpu_memory;  // of tensors on the CPU
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<RegionStore> regions;  // null: no memory is shared

@@ -18,6 +18,8 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "server/config/automatic_settings.h"
+#include "server/lifecycle/descriptor_limit.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
@@ -63,6 +65,10 @@ void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                               static_cast<int>(MostMetadataOfAConnection(limits.metadata_bytes())));
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(limits.handshake_timeout_ms()));
+  if (limits.connection_idle_ms() > 0) {
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(limits.connection_idle_ms()));
+  }
 }
 
 absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
@@ -75,11 +81,6 @@ absl::Status PrepareSocketPaths(absl::Span<const ListenAddress> addresses) {
 // As last reloaded; `reloader` is null before the server was ready.
 ServerConfig::Drain DrainOf(const ServerConfig& started, const Reloader* reloader) {
   return reloader == nullptr ? started.drain() : reloader->running().drain();
-}
-
-absl::Status CannotListen(const std::string& addresses) {
-  return absl::UnavailableError(
-      absl::StrCat("cannot listen at ", addresses, "; is the address taken, or its folder missing?"));
 }
 
 }  // namespace
@@ -129,8 +130,6 @@ absl::Status Daemon::Listen() {
   Health::EnableService();
   if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  // Without this a second server on the same port would start, and take part of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   AddConnectionLimits(config_.limits(), &builder);
   builder.SetMaxReceiveMessageSize(static_cast<int>(MostOfAMessage(config_.limits().message_bytes())));
   builder.SetMaxSendMessageSize(-1);
@@ -138,30 +137,54 @@ absl::Status Daemon::Listen() {
   builder.RegisterService(parts_->compute_service.get());
   ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config_));
   RETURN_IF_ERROR(ShareMemory(std::move(addresses.shared_memory)));
-  std::vector<int> ports(addresses_.size(), 0);
-  for (size_t i = 0; i < addresses_.size(); ++i) {
-    builder.AddListeningPort(addresses_[i].ToString(), CredentialsFor(addresses_[i]), &ports[i]);
-  }
   {
     const SocketMode mode(/*group=*/true);
-    server_ = builder.BuildAndStart();
+    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(addresses_, parts_->connections.get()));
   }
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < addresses_.size(); ++i) {
-    if (ports[i] == 0) missing.push_back(addresses_[i].ToString());
-  }
-  if (server_ == nullptr || !missing.empty()) {
-    return CannotListen(absl::StrJoin(missing, ", "));
-  }
+  const auto give = AddAcceptors(*listener_, &builder);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
   health_ = std::make_unique<Health>(server_.get(), parts_->devices);
   health_->SetServing(false);
-  for (size_t i = 0; i < addresses_.size(); ++i) {
-    ListenAddress bound = addresses_[i];
-    if (!bound.is_unix()) bound.port = ports[i];
+  listener_->Start(give, [this](int64_t refused) { TellRefused(refused); });
+  for (const ListenAddress& bound : listener_->addresses()) {
     grpc_addresses_.push_back(bound.ToString());
     parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
   }
+  TellConnections();
   return absl::OkStatus();
+}
+
+ConnectionListener::Give Daemon::AddAcceptors(const ConnectionListener& listener, grpc::ServerBuilder* builder) {
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+  auto acceptors = std::make_shared<std::vector<std::unique_ptr<Acceptor>>>();
+  for (const ListenAddress& address : listener.addresses()) {
+    acceptors->push_back(builder->experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(address)));
+  }
+  return [acceptors](size_t address, int listener_descriptor, int connection) {
+    Acceptor::NewConnectionParameters parameters;
+    parameters.listener_fd = listener_descriptor;
+    parameters.fd = connection;
+    (*acceptors)[address]->HandleNewConnection(&parameters);
+  };
+}
+
+void Daemon::TellConnections() const {
+  const int64_t most = parts_->connections->most(), wanted = config_.limits().connections();
+  if (most >= wanted) return;
+  parts_->log->Event(
+      LogLevel::kWarning, "connections",
+      absl::StrCat("at most ", most, " at once instead of limits.connections, ", wanted, ": the process may open ",
+                   AllowDescriptors(0), " descriptors, of which it keeps ", DescriptorsBesideConnections(config_),
+                   " for all else; raise that limit (LimitNOFILE)"));
+}
+
+void Daemon::TellRefused(int64_t refused) const {
+  parts_->log->Event(LogLevel::kWarning, "connections refused",
+                     absl::StrCat(refused, " because ", parts_->connections->most(),
+                                  " are open, as many as may be at once (limits.connections); tensordctl connections "
+                                  "says whose"));
 }
 
 absl::Status Daemon::BeginToServe() {
@@ -188,23 +211,22 @@ absl::Status Daemon::BeginToServe() {
 
 absl::Status Daemon::ListenForOperators() {
   ASSIGN_OR_RETURN(const ServerAddresses addresses, ParseServerAddresses(config_));
-  std::optional<ListenAddress> address = addresses.admin;
+  const std::optional<ListenAddress>& address = addresses.admin;
   if (!address.has_value()) return absl::OkStatus();
   if (address->is_unix()) RETURN_IF_ERROR(PrepareSocketPath(address->socket_path));
   grpc::ServerBuilder builder;
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(parts_->admin_service.get());
   builder.RegisterService(parts_->channelz_service.get());
-  int port = 0;
-  builder.AddListeningPort(address->ToString(), CredentialsFor(*address), &port);
   AddConnectionLimits(config_.limits(), &builder);
   {
     const SocketMode mode(/*group=*/false);
-    admin_server_ = builder.BuildAndStart();
+    ASSIGN_OR_RETURN(admin_listener_, ConnectionListener::Open({*address}, parts_->admin_connections.get()));
   }
-  if (admin_server_ == nullptr || port == 0) return CannotListen(address->ToString());
-  if (!address->is_unix()) address->port = port;
-  admin_address_ = address->ToString();
+  const auto give = AddAcceptors(*admin_listener_, &builder);
+  admin_server_ = builder.BuildAndStart();
+  if (admin_server_ == nullptr) return absl::UnavailableError("gRPC does not start a server for operators");
+  admin_listener_->Start(give, [](int64_t) {});  // the metric says enough
+  admin_address_ = admin_listener_->addresses()[0].ToString();
   parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);
   return absl::OkStatus();
 }
@@ -385,9 +407,11 @@ void Daemon::Stop() {
   const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + timeout, [this] { return hurry_.load(); });
   if (!empty)
     parts_->log->Event(LogLevel::kWarning, "cancelling", "calls in progress are cancelled: the time to drain is over");
+  listener_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + (empty ? kFlushTime : std::chrono::milliseconds(0)));
   server_->Wait();
   if (admin_server_ != nullptr) {
+    admin_listener_->Stop();
     admin_server_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
     admin_server_->Wait();
   }

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_DAEMON_H_
 
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <atomic>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "engine/runtime/cancel_token.h"
 #include "server/compose.h"
 #include "server/config/reloader.h"
+#include "server/lifecycle/connection_listener.h"
 #include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/listen_address.h"
 #include "server/lifecycle/service_notifier.h"
@@ -90,6 +92,11 @@ class Daemon {
   absl::Status WarmUp();
   // Takes the locks that every call takes: it hangs where they would.
   void Probe() const;
+  // Lets the server that is built take the connections of the listener's addresses; how they are given to it.
+  ConnectionListener::Give AddAcceptors(const ConnectionListener& listener, grpc::ServerBuilder* builder);
+  // What the log says where there are fewer than are configured, and of those that are refused.
+  void TellConnections() const;
+  void TellRefused(int64_t refused) const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
   // As Reload, for the files alone; whether they were taken. On the watch's thread.
@@ -111,6 +118,8 @@ class Daemon {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<Health> health_;
+  std::unique_ptr<ConnectionListener> listener_;  // gone before the servers that it gives connections to
+  std::unique_ptr<ConnectionListener> admin_listener_;
   std::vector<std::string> grpc_addresses_;
   std::string admin_address_;
   std::unique_ptr<MemoryBroker> broker_;  // null: no memory is shared

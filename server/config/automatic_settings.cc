@@ -9,14 +9,24 @@ namespace {
 // decide.
 constexpr int64_t kPlannedTenths = 9;
 constexpr int32_t kPercentOfOneOfSeveral = 50;
+// Connections to /metrics, and files: those of the log, of programs, of plugins and certificates, of gRPC's own.
+constexpr int64_t kDescriptorsForMetrics = 64;
+constexpr int64_t kDescriptorsForFiles = 128;
 
 }  // namespace
+
+int64_t DescriptorsBesideConnections(const ServerConfig& config) {
+  const int64_t shared = config.shared_memory().listen().empty() ? 0 : config.shared_memory().connections();
+  return kDescriptorsForFiles + kDescriptorsForMetrics + kMostAdminConnections + shared;
+}
 
 ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surroundings& surroundings) {
   ServerConfig decided = config;
   if (config.cpu().memory_bytes() < 0) {
     decided.mutable_cpu()->set_memory_bytes(std::max<int64_t>(1, surroundings.tensor_bytes / 10 * kPlannedTenths));
   }
+  const int64_t left = surroundings.descriptors - DescriptorsBesideConnections(config);
+  decided.mutable_limits()->set_connections(std::max<int64_t>(1, std::min(config.limits().connections(), left)));
   const int32_t percent = surroundings.has_tenants ? kPercentOfOneOfSeveral : 100;
   const auto part_of = [percent](int64_t all) { return all / 100 * percent + all % 100 * percent / 100; };
   if (config.scheduling().tenant_queue_percent() == 0) decided.mutable_scheduling()->set_tenant_queue_percent(percent);

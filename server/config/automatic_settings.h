@@ -11,10 +11,19 @@ namespace tensord::server {
 struct Surroundings {
   int64_t tensor_bytes = 0;  // that all tensors may take of the memory
   bool has_tenants = false;  // several, that may run programs
+  int64_t descriptors = 0;   // that the process may open
 };
 
-// The configuration with cpu.memory_bytes and the parts of tenants decided, where they are left to the server: what its
-// parts take, and what it tells. Beyond that nothing is changed.
+// Connections of operators, at once.
+inline constexpr int64_t kMostAdminConnections = 32;
+
+// Descriptors that the server keeps free of clients' connections: for its files, for metrics, for operators, and for
+// shared memory, so that these go on working however many clients connect.
+int64_t DescriptorsBesideConnections(const ServerConfig& config);
+
+// The configuration with cpu.memory_bytes and the parts of tenants decided, where they are left to the server, and with
+// as many connections as there are descriptors for, at least one: what its parts take, and what it tells. Beyond that
+// nothing is changed.
 ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surroundings& surroundings);
 
 }  // namespace tensord::server

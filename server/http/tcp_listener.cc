@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord::server {
 namespace {
@@ -29,6 +31,32 @@ int ListenAt(const addrinfo& at) {
   close(listener);
   errno = error;
   return -1;
+}
+
+void SetPort(int port, addrinfo* at) {
+  const in_port_t number = htons(static_cast<uint16_t>(port));
+  if (at->ai_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(at->ai_addr)->sin6_port = number;
+  } else {
+    reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_port = number;
+  }
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<Addresses> AddressesOf(absl::string_view host, int port) {
+  absl::string_view name = host;
+  if (absl::ConsumePrefix(&name, "[")) absl::ConsumeSuffix(&name, "]");
+  addrinfo wanted{};
+  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int result = getaddrinfo(std::string(name).c_str(), absl::StrCat(port).c_str(), &wanted, &found);
+  if (result != 0) {
+    return absl::UnavailableError(
+        absl::StrCat(host, ": ", result == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(result)));
+  }
+  return Addresses(found, &freeaddrinfo);
 }
 
 int PortOf(int listener) {
@@ -51,18 +79,7 @@ TcpListener::~TcpListener() {
 }
 
 absl::StatusOr<TcpListener> TcpListener::Open(absl::string_view host, int port) {
-  absl::string_view name = host;
-  if (absl::ConsumePrefix(&name, "[")) absl::ConsumeSuffix(&name, "]");
-  addrinfo wanted{};
-  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int result = getaddrinfo(std::string(name).c_str(), absl::StrCat(port).c_str(), &wanted, &found);
-  if (result != 0) {
-    return absl::UnavailableError(
-        absl::StrCat(host, ": ", result == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(result)));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  ASSIGN_OR_RETURN(const Addresses addresses, AddressesOf(host, port));
   int error = 0;
   for (const addrinfo* at = addresses.get(); at != nullptr; at = at->ai_next) {
     if (const int listener = ListenAt(*at); listener >= 0) {
@@ -71,6 +88,28 @@ absl::StatusOr<TcpListener> TcpListener::Open(absl::string_view host, int port) 
     if (error == 0) error = errno;
   }
   return absl::UnavailableError(std::strerror(error));
+}
+
+absl::StatusOr<std::vector<TcpListener>> TcpListener::OpenAll(absl::string_view host, int port) {
+  ASSIGN_OR_RETURN(const Addresses addresses, AddressesOf(host, port));
+  std::vector<TcpListener> listeners;
+  std::set<std::string> tried;  // a name may have one address twice
+  int common = port, error = 0;
+  for (addrinfo* at = addresses.get(); at != nullptr; at = at->ai_next) {
+    SetPort(0, at);
+    if (!tried.emplace(reinterpret_cast<const char*>(at->ai_addr), at->ai_addrlen).second) continue;
+    SetPort(common, at);
+    if (const int listener = ListenAt(*at); listener >= 0) {
+      common = PortOf(listener);
+      listeners.push_back(TcpListener(listener, absl::StrCat(host, ":", common)));
+      continue;
+    }
+    // A name may have addresses that this machine has not, and the port that the first got may be taken at another.
+    if (port != 0 && errno == EADDRINUSE) return absl::UnavailableError(std::strerror(errno));
+    if (error == 0) error = errno;
+  }
+  if (listeners.empty()) return absl::UnavailableError(std::strerror(error));
+  return listeners;
 }
 
 }  // namespace tensord::server

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_HTTP_TCP_LISTENER_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,9 @@ class TcpListener {
   // `host` is a name or a number, an IPv6 address in brackets; port 0 is a free one. UNAVAILABLE where the name is
   // unknown, or the port is taken or not allowed.
   static absl::StatusOr<TcpListener> Open(absl::string_view host, int port);
+  // One at every address that the name has on this machine, all at one port, at least one. UNAVAILABLE also where the
+  // port that was asked for is taken at one of them.
+  static absl::StatusOr<std::vector<TcpListener>> OpenAll(absl::string_view host, int port);
   ~TcpListener();
   TcpListener(TcpListener&& other) noexcept;
   TcpListener& operator=(TcpListener&&) = delete;

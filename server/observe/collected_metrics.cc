@@ -230,6 +230,17 @@ class DeviceSamples {
   AddNumber(Metric::rpc_in_flight_bytes, admission.in_flight_bytes, families);
 }
 
+[[gnu::noinline]] void AddConnections(const std::map<std::string, ConnectionPlaces::Stats>& connections,
+                                      Families* families) {
+  std::vector<Sample> open, refused;
+  for (const auto& [listener, stats] : connections) {
+    open.push_back({{{"listener", listener}}, static_cast<double>(stats.open)});
+    refused.push_back({{{"listener", listener}}, static_cast<double>(stats.refused)});
+  }
+  AddFamily(Metric::connections, std::move(open), families);
+  AddFamily(Metric::connections_refused, std::move(refused), families);
+}
+
 [[gnu::noinline]] void AddTables(const CollectedMetrics::Tables& fft, Families* families) {
   AddNumber(Metric::fft_table_bytes, fft.bytes, families);
   AddNumber(Metric::fft_table_evictions, fft.evictions, families);
@@ -261,6 +272,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddQuotas(sources_.quotas(), &families);
   AddShared(shared, &families);
   AddAdmission(sources_.admission(), &families);
+  AddConnections(sources_.connections(), &families);
   AddTables(sources_.fft_tables(), &families);
   AddFamily(Metric::limit, LimitsNow(), &families);
   AddNumber(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines()), &families);

@@ -18,6 +18,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metric_sample.h"
 
@@ -69,6 +70,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const HostBufferPool* payloads;
     const Log* log;
     std::function<Admission()> admission;
+    std::function<std::map<std::string, ConnectionPlaces::Stats>()> connections;  // by listener
     std::function<Tables()> fft_tables;
     std::function<Resident()> resident;
     std::function<Shared()> shared;

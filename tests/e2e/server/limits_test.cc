@@ -288,6 +288,8 @@ std::vector<OtherCase> OtherCases() {
 // Limits that refuse elsewhere, or that refuse nothing.
 std::map<std::string, std::string> OtherLimits() {
   return {
+      {"admin.connections", "ConnectionsTest"},
+      {"connections", "ConnectionsTest"},
       {"default_deadline_ms", "a default, no bound"},
       {"expression_parts", "InferenceLimitsTest"},
       {"program_cache.bytes", "makes room by forgetting"},

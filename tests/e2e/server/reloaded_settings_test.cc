@@ -80,6 +80,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
         TENSORD_LOOK(server.parts().authenticator->policy()->table->num_tenants())}},
       {"identity.required", {"off", "0", TENSORD_LOOK(server.parts().authenticator->policy()->required)}},
       {"identity.trust_unix_sockets", {"false", "AccessTest", nullptr}},
+      {"limits.connections", {"77", "77", TENSORD_LOOK(server.parts().connections->most())}},
       {"limits.default_deadline_ms",
        {"7777", "7777",
         TENSORD_LOOK(absl::ToInt64Milliseconds(absl::Duration(server.parts().service_parts.default_deadline)))}},

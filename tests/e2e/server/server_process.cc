@@ -17,8 +17,10 @@ std::string Process::BinaryPath() {
   return path == nullptr ? "" : path;
 }
 
-Process::Process(const std::vector<std::string>& flags, const std::string& errors) {
-  std::vector<std::string> arguments = {BinaryPath()};
+Process::Process(const std::vector<std::string>& flags, const std::string& errors,
+                 const std::vector<std::string>& before) {
+  std::vector<std::string> arguments = before;
+  arguments.push_back(BinaryPath());
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

@@ -294,6 +294,10 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .payloads = payloads.get(),
        .log = &log,
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
+       .connections =
+           [] {
+             return std::map<std::string, ConnectionPlaces::Stats>{{"calls", {.open = 6, .refused = 8}}};
+           },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
            [] {
@@ -330,6 +334,8 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_THAT(Text(collected.Collect()),
               HasSubstr("tensord_tenant_quota_ratio{resource=\"sessions\",tenant=\"team\"} 0.5"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_connections{listener=\"calls\"} 6"));
+  EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_connections_refused_total{listener=\"calls\"} 8"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
   EXPECT_THAT(Text(collected.Collect()),
               HasSubstr("tensord_binding_lookups_total{kind=\"program\",result=\"joined\"} 1"));

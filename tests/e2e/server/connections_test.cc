@@ -1,0 +1,129 @@
+// How many may be connected, and that the rest of the server does not suffer from those who are.
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tensord/v1/admin.grpc.pb.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/server_process.h"
+#include "tests/testlib/tcp_client.h"
+#include "tests/testlib/tls/private_folder.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGetMetrics[] = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// Of a call on a new connection.
+grpc::StatusCode Ask(const std::string& target) {
+  return CallRaw(NewChannel(target), "grpc.health.v1.Health/Check", "").status.error_code();
+}
+
+grpc::StatusCode AskAsOperator(const std::string& target) {
+  const auto admin = v1::Admin::NewStub(NewChannel(target));
+  grpc::ClientContext context;
+  v1::ListProgramsResponse response;
+  return admin->ListPrograms(&context, v1::ListProgramsRequest(), &response).error_code();
+}
+
+TEST(ConnectionsTest, FurtherOnesAreClosedUntilOthersGo) {
+  const PrivateFolder folder;
+  InProcessServer server({"listen=127.0.0.1:0", "limits.connections=3", "limits.handshake_timeout_ms=3600000",
+                          "admin.listen=unix:" + folder.PathOf("admin")});
+  const std::string target = server.daemon().grpc_addresses().at(1);
+  const auto open = [&] { return server.Metric("tensord_connections", "calls"); };
+  EXPECT_EQ(open(), 0);
+  const auto channel = NewChannel(target);
+  EXPECT_TRUE(CallRaw(channel, "grpc.health.v1.Health/Check", "").status.ok());
+  std::deque<TcpClient> idle;
+  idle.emplace_back(target);
+  idle.emplace_back(target);
+  ASSERT_TRUE(WaitFor([&] { return open() == 3; }));
+  EXPECT_EQ(Ask(target), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Ask(server.target()), grpc::StatusCode::UNAVAILABLE) << "the socket has the same places";
+  EXPECT_GE(server.Metric("tensord_connections_refused_total", "calls"), 2);
+  EXPECT_TRUE(CallRaw(channel, "grpc.health.v1.Health/Check", "").status.ok()) << "who is connected goes on";
+  EXPECT_EQ(AskAsOperator(server.daemon().admin_address()), grpc::StatusCode::OK)
+      << "operators have places of their own";
+
+  idle.pop_back();
+  EXPECT_TRUE(WaitFor([&] { return Ask(target) == grpc::StatusCode::OK; })) << "who goes leaves a place";
+  ASSERT_TRUE(WaitFor([&] { return open() == 2; })) << "that call's connection is gone too";
+  idle.emplace_back(target);
+  ASSERT_TRUE(WaitFor([&] { return open() == 3; }));
+  EXPECT_EQ(Ask(target), grpc::StatusCode::UNAVAILABLE);
+  server::ServerConfig next = server.daemon().config();
+  next.mutable_limits()->set_connections(4);
+  server.daemon().Reload(next);
+  EXPECT_EQ(Ask(target), grpc::StatusCode::OK);
+}
+
+TEST(ConnectionsTest, OneThatDoesNotBeginIsClosed) {
+  InProcessServer server({"listen=127.0.0.1:0", "limits.handshake_timeout_ms=50"});
+  TcpClient silent(server.daemon().grpc_addresses().at(1));
+  silent.Receive();  // until the server closes it
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_connections", "calls") == 0; }));
+}
+
+TEST(ConnectionsTest, OneThatIsIdleEndsAndItsClientNotices) {
+  InProcessServer server({"listen=127.0.0.1:0", "limits.connection_idle_ms=50"});
+  const auto channel = NewChannel(server.daemon().grpc_addresses().at(1));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(CallRaw(channel, "grpc.health.v1.Health/Check", "").status.ok());
+    EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_connections", "calls") == 0; }));
+  }
+}
+
+TEST(ConnectionsTest, NoNumberOfClientsTakesTheLastDescriptor) {
+  const PrivateFolder folder;
+  const std::string admin = "unix:" + folder.PathOf("admin"), errors = folder.PathOf("errors");
+  Process server({"--listen=127.0.0.1:0", "--metrics=127.0.0.1:0", "--admin=" + admin, "--set",
+                  "limits.handshake_timeout_ms=3600000"},
+                 errors, {"/bin/sh", "-c", "ulimit -n 300 && exec \"$@\"", "sh"});
+  const auto address_of = [](const std::string& line) { return line.substr(line.rfind(' ') + 1); };
+  const std::string target = address_of(server.Line()), metrics = address_of(server.Line());
+  ASSERT_TRUE(absl::StartsWith(metrics, "127.0.0.1:")) << metrics;
+  std::deque<TcpClient> idle;
+  for (int i = 0; i < 400; ++i) idle.emplace_back(target);
+  const auto says = [&](const std::string& text) {
+    return absl::StrContains(TcpClient(metrics).Ask(kGetMetrics), "\n" + text + "\n");
+  };
+  // 300 without 224 for all else.
+  EXPECT_TRUE(WaitFor([&] { return says("tensord_connections{listener=\"calls\"} 76"); }));
+  EXPECT_TRUE(WaitFor([&] { return says("tensord_connections_refused_total{listener=\"calls\"} 324"); }));
+  EXPECT_TRUE(says("tensord_limit{limit=\"connections\"} 76"));
+  EXPECT_EQ(AskAsOperator(admin), grpc::StatusCode::OK);
+  EXPECT_EQ(Ask(target), grpc::StatusCode::UNAVAILABLE);
+  idle.clear();
+  EXPECT_TRUE(WaitFor([&] { return Ask(target) == grpc::StatusCode::OK; }));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  std::ifstream file(errors);
+  const std::string log((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(log, HasSubstr("at most 76 at once instead of limits.connections, 1024"));
+  EXPECT_THAT(log, HasSubstr("connections refused"));
+}
+
+TEST(ConnectionsTest, ANameIsListenedAtWhereverItLeads) {
+  InProcessServer server({"listen=localhost:0"});
+  const std::string target = server.daemon().grpc_addresses().at(1);
+  EXPECT_EQ(target.substr(0, 10), "localhost:");
+  EXPECT_EQ(Ask("127.0.0.1" + target.substr(target.rfind(':'))), grpc::StatusCode::OK);
+}
+
+}  // namespace
+}  // namespace tensord
