@@ -26,6 +26,12 @@ class ComposeTest(unittest.TestCase):
                 else:
                     self.assertIn(source, self.monitoring["volumes"])
 
+    def test_the_server_has_processors_and_no_quota(self):
+        server = self.server["services"]["tensord"]
+        self.assertTrue(server["cpuset"])
+        self.assertNotIn("cpus", server)
+        self.assertEqual(list(server["deploy"]["resources"]["limits"]), ["memory"])
+
     def test_prometheus_scrapes_the_server_and_has_its_rules(self):
         config = yaml.safe_load(read("deploy/compose/prometheus.yml"))
         (job,) = config["scrape_configs"]

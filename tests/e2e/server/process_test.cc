@@ -4,14 +4,19 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/identity/identity_table.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/server_process.h"
+#include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
 
 namespace tensord {
@@ -138,6 +143,35 @@ TEST_F(ProcessTest, ChecksAConfiguration) {
   std::ofstream(path) << Process({"--print-default-config"}).Rest();
   EXPECT_EQ(Process({"--config=" + path, "--check-config"}).Wait(), 0) << "the printed defaults are a configuration";
   unlink(path.c_str());
+}
+
+// With the files that they name in another folder.
+TEST_F(ProcessTest, TheExamplesAreRight) {
+  const PrivateFolder folder;
+  const CertificateAuthority ca;
+  const IssuedCertificate issued = ca.Issue();
+  folder.Write("server.pem", issued.certificate, 0644);
+  folder.Write("server.key", issued.key);
+  const auto read = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  };
+  const std::string callers = read("deploy/config/tenants.callers");
+  folder.Write("tenants.callers", callers);
+  for (const char* name : {"tensord.textproto", "tenants.textproto"}) {
+    std::string text = read(absl::StrCat("deploy/config/", name));
+    ASSERT_FALSE(text.empty()) << name;
+    absl::StrReplaceAll({{"/etc/tensord/", folder.PathOf("")}, {"/run/tensord/", folder.PathOf("")}}, &text);
+    EXPECT_EQ(Process({"--config=" + folder.Write(name, text), "--check-config"}).Wait(), 0) << name;
+  }
+  const auto table = server::IdentityTable::Parse(callers);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->num_tenants(), 2u);
+  for (const char* tenant : {"team-a", "team-b", "ops"}) {
+    const server::Caller* const caller = table->FindToken(absl::StrCat("example-token-of-", tenant));
+    ASSERT_NE(caller, nullptr) << tenant;
+    EXPECT_EQ(caller->tenant, tenant);
+  }
 }
 
 TEST_F(ProcessTest, FlagsThatOnlyPrint) {
