@@ -16,8 +16,8 @@
 #include "engine/exec/binding_cache.h"
 #include "engine/exec/bound_program.h"
 #include "engine/exec/staged_program.h"
-#include "engine/runtime/compile_pool.h"
 #include "engine/ir/contraction_plan.h"
+#include "engine/runtime/compile_pool.h"
 #include "engine/runtime/mean_time.h"
 
 namespace tensord {

@@ -73,9 +73,8 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
   try {
     std::optional<Graph> kept;  // the compiler takes the other
     if (parts.store != nullptr) kept = job->graph;
-    ASSIGN_OR_RETURN(CompiledProgramPtr program,
-                     Compile(std::move(job->graph), job->settings, fingerprint, job->backend, parts.bindings,
-                             WatchOf(parts)));
+    ASSIGN_OR_RETURN(CompiledProgramPtr program, Compile(std::move(job->graph), job->settings, fingerprint,
+                                                         job->backend, parts.bindings, WatchOf(parts)));
     if (kept.has_value()) parts.store->Put(*std::move(kept), job->settings, fingerprint);
     return program;
   } catch (const std::exception& error) {
@@ -92,8 +91,8 @@ absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts,
   }
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};
-  ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint,
-                                             executor->backend(), parts.bindings, WatchOf(parts)));
+  ASSIGN_OR_RETURN(restored.program, Compile(std::move(stored.graph), stored.settings, fingerprint, executor->backend(),
+                                             parts.bindings, WatchOf(parts)));
   return restored;
 }
 

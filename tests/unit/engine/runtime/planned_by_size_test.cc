@@ -57,8 +57,7 @@ absl::StatusOr<CompiledProgramPtr> CompileText(absl::string_view text, bool row_
   const absl::Span<const OpDef> families[] = {CoreOps(), kPick};
   static const OpRegistry* const registry = new OpRegistry(families);
   ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, *registry));
-  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend, bindings,
-                 watch);
+  return Compile(std::move(graph), {.device = "h", .row_major = row_major}, Fingerprint(), backend, bindings, watch);
 }
 
 constexpr absl::string_view kSymbolic = R"(graph "g" {
