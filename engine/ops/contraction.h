@@ -11,7 +11,8 @@ absl::StatusOr<ResultTypes> InferDotGeneral(InferContext& context);
 absl::Status ReferenceDotGeneral(const ReferenceCall& call);
 PermutedCall PermuteDotGeneral(const PermuteContext& context);
 
-// The dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of their kind.
+// The dtype of a product that is wanted as `wanted`; unset: as the operands. Refuses what is no wider one of their
+// kind.
 absl::StatusOr<DType> DotResultDType(DType operand, DType wanted);
 
 // Axes of an operand of rank `rank` that are neither contracted nor batch, ascending.
