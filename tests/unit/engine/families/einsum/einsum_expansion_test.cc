@@ -307,7 +307,7 @@ TEST(EinsumExpansion, TellsItsPlan) {
     %c = input : f32[3,8]
     %d = input : f32[8,4]
     %y = tensord.einsum.v1.Einsum(%a, %b, %c, %d) {equation = "ab,bc,cd,de->ae")",
-                                   order, "}\n  output \"y\" = %y\n})"));
+                                   order, "}\n    output \"y\" = %y\n  }"));
   };
   for (const absl::string_view order : {"", ", optimizer = greedy", ", optimizer = optimal",
                                         ", optimizer = left_to_right", ", path = [[2, 3], [0, 1], [0, 1]]"}) {
