@@ -52,15 +52,16 @@ absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::strin
   MutexLock lock(&mutex_);
   const auto of_tenant = tenants_.find(tenant_key);
   const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
-  // What is charged already was within the limits once, and a tensor has at most 2^56 bytes: no sum overflows.
-  if (bytes > limits_.tenant_bytes - tenant_bytes) {
-    return RefuseLimit("sessions.tenant_bytes", limits_.tenant_bytes, tenant_bytes + bytes,
-                       "bytes of the tenant's resident tensors");
-  }
   DeviceUse& device_use = devices_[device_key];
+  // What is charged already was within the limits once, and a tensor has at most 2^56 bytes: no sum overflows. The
+  // device's first: a tenant's part may follow from it, and is no setting then that anybody made.
   if (bytes > limits_.device_bytes - device_use.bytes) {
     return RefuseLimit("sessions.device_bytes", limits_.device_bytes, device_use.bytes + bytes,
                        "bytes of the device's resident tensors");
+  }
+  if (bytes > limits_.tenant_bytes - tenant_bytes) {
+    return RefuseLimit("sessions.tenant_bytes", limits_.tenant_bytes, tenant_bytes + bytes,
+                       "bytes of the tenant's resident tensors");
   }
   device_use.bytes += bytes;
   if (bytes > 0) tenants_[tenant_key] += bytes;

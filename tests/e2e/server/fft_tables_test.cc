@@ -53,8 +53,9 @@ TEST(FftTablesTest, AreBoundedByTheSettingAndCounted) {
   CompileLengths(large, 500, 700);
   EXPECT_GT(ValueOf(large, "tensord_fft_table_bytes"), 100'000);
   EXPECT_EQ(ValueOf(large, "tensord_fft_table_evictions_total"), 0);
-  EXPECT_EQ(large.Metric("tensord_fft_table_lookups_total", "miss"),
-            small.Metric("tensord_fft_table_lookups_total", "miss"));
+  EXPECT_GT(small.Metric("tensord_fft_table_lookups_total", "miss"),
+            large.Metric("tensord_fft_table_lookups_total", "miss"))
+      << "what was dropped is made again";
 }
 
 }  // namespace

@@ -119,7 +119,8 @@ TEST(MetricsPageTest, SegmentsAreTimedOfOneRunInSeventeen) {
 
 double CounterOf(const InProcessServer& server, const std::string& name, const std::string& label,
                  const std::string& other = "") {
-  for (const prometheus::ClientMetric& metric : FamilyNamed(PageOf(server), name).metric) {
+  const std::vector<prometheus::MetricFamily> page = PageOf(server);
+  for (const prometheus::ClientMetric& metric : FamilyNamed(page, name).metric) {
     std::set<std::string> values = {label, other};
     for (const prometheus::ClientMetric::Label& one : metric.label) values.erase(one.value);
     values.erase("");
@@ -130,7 +131,8 @@ double CounterOf(const InProcessServer& server, const std::string& name, const s
 
 prometheus::ClientMetric::Histogram HistogramOf(const InProcessServer& server, const std::string& name,
                                                 const std::string& label) {
-  for (const prometheus::ClientMetric& metric : FamilyNamed(PageOf(server), name).metric) {
+  const std::vector<prometheus::MetricFamily> page = PageOf(server);
+  for (const prometheus::ClientMetric& metric : FamilyNamed(page, name).metric) {
     for (const prometheus::ClientMetric::Label& one : metric.label) {
       if (one.value == label) return metric.histogram;
     }

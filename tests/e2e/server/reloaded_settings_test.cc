@@ -45,7 +45,8 @@ v1::ServerInfo InfoOf(InProcessServer& server) {
 }
 
 int64_t LimitOf(InProcessServer& server, const std::string& name) {
-  for (const v1::Limit& limit : InfoOf(server).limits()) {
+  const v1::ServerInfo info = InfoOf(server);
+  for (const v1::Limit& limit : info.limits()) {
     if (limit.name() == name) return limit.value();
   }
   return -1;
