@@ -275,8 +275,8 @@ std::string LimitOf(const grpc::Status& status) {
 }
 
 TEST(SessionTest, EveryLimitNamesItself) {
-  InProcessServer server({"sessions.count=1", "sessions.handles=2", "sessions.tenant_bytes=100",
-                          "sessions.device_bytes=90", "sessions.max_lease_ms=5000"});
+  InProcessServer server({"sessions.count=1", "sessions.handles=2", "sessions.tenant_bytes=90",
+                          "sessions.device_bytes=100", "sessions.max_lease_ms=5000"});
   SessionClient session(server);
   const auto run = [&](v1::ExecuteRequest request) {
     v1::ExecuteResponse response;
@@ -288,9 +288,9 @@ TEST(SessionTest, EveryLimitNamesItself) {
   v1::ExecuteRequest request = session.Request(DoubleGraph());
   *request.add_arguments()->mutable_tensor() = FloatTensor(Ones(26), {26});
   Keep(&request, "y");
-  EXPECT_EQ(run(request), "sessions.tenant_bytes 100 < 104");
+  EXPECT_EQ(run(request), "sessions.device_bytes 100 < 104") << "the device's first";
   *request.mutable_arguments(0)->mutable_tensor() = FloatTensor(Ones(24), {24});
-  EXPECT_EQ(run(request), "sessions.device_bytes 90 < 96");
+  EXPECT_EQ(run(request), "sessions.tenant_bytes 90 < 96");
   ASSERT_EQ(session.Put("a", {1}), "OK");
   ASSERT_EQ(session.Put("b", {1}), "OK");
   *request.mutable_arguments(0)->mutable_tensor() = FloatTensor({1}, {1});
@@ -299,7 +299,7 @@ TEST(SessionTest, EveryLimitNamesItself) {
   v1::ServerInfo info;
   grpc::ClientContext asking;
   ASSERT_TRUE(server.stub().GetServerInfo(&asking, v1::GetServerInfoRequest(), &info).ok());
-  EXPECT_THAT(info.DebugString(), HasSubstr("name: \"sessions.tenant_bytes\"\n  value: 100"));
+  EXPECT_THAT(info.DebugString(), HasSubstr("name: \"sessions.tenant_bytes\"\n  value: 90"));
 }
 
 TEST(SessionTest, NoRequestNamesMoreThanAProgramCanHave) {

@@ -154,10 +154,10 @@ TEST_F(SharedPipelineTest, WhatFindsNoMemoryGoesInMessages) {
 TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
   StartAndConnect();
   ASSERT_TRUE(client_->Execute(twice_, {Floats(kCount, 1)}).ok());
-  Open()->Finish().IgnoreError();
   const auto others = [&] { return OpenDescriptors() - static_cast<int>(Stats().regions); };  // a region has one
-  const int descriptors = others();
-  for (int round = 0; round < 3; ++round) {
+  int descriptors = 0;
+  for (int round = 0; round < 4; ++round) {
+    if (round == 1) descriptors = others();  // what the first needs stays
     std::vector<PendingAnswer> pending;
     std::unique_ptr<Pipeline> pipeline = Open();
     BlockedExecutor blocked(*server_);
