@@ -224,7 +224,7 @@ TEST_F(SessionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
   EXPECT_TRUE(session->Find("x").ok());
   EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.count 1 < 3");
   EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*session, "y", 1))), "sessions.handles 1 < 2");
-  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*other, "y", 1))), "sessions.tenant_bytes 200 < 404");
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*other, "y", 1))), "sessions.device_bytes 300 < 404");
   EXPECT_THAT(session->Delete({"x"}), IsEmpty());
   EXPECT_TRUE(Put(*other, "y", 50).ok());
   EXPECT_TRUE(store.Close("a", session->id()).ok());
