@@ -1,6 +1,7 @@
 #include "server/observe/json_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -32,7 +33,15 @@ size_t Utf8Length(absl::string_view text) {
   return 0;
 }
 
-bool IsPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+constexpr std::array<bool, 256> PlainBytes() {
+  std::array<bool, 256> plain{};
+  for (size_t c = ' '; c <= '~'; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}
+
+constexpr std::array<bool, 256> kIsPlain = PlainBytes();
+
+bool IsPlain(char c) { return kIsPlain[static_cast<unsigned char>(c)]; }
 
 void AppendEscaped(absl::string_view text, std::string* to) {
   while (true) {

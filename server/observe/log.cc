@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,9 +58,30 @@ std::shared_ptr<spdlog::logger> Prepared(std::shared_ptr<spdlog::logger> logger)
   return logger;
 }
 
-JsonLine StartLine(LogLevel level, absl::string_view event) {
+// Puts times into words, and remembers those of the second, because most lines come many in one.
+class TimeText {
+ public:
+  // "2026-11-24T12:34:56.123456Z"; good until the next call.
+  absl::string_view Of(absl::Time time) {
+    const int64_t micros = absl::ToUnixMicros(time);
+    const int64_t second = absl::ToUnixSeconds(time);
+    if (second != second_) {
+      text_ = absl::FormatTime("%Y-%m-%dT%H:%M:%S.000000Z", time, absl::UTCTimeZone());
+      second_ = second;
+    }
+    int64_t fraction = micros - second * 1'000'000;
+    for (size_t i = 0; i < 6; ++i, fraction /= 10) text_[text_.size() - 2 - i] = static_cast<char>('0' + fraction % 10);
+    return text_;
+  }
+
+ private:
+  int64_t second_ = std::numeric_limits<int64_t>::min();
+  std::string text_;
+};
+
+JsonLine StartLine(absl::string_view time, LogLevel level, absl::string_view event) {
   JsonLine line;
-  line.Add("ts", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()));
+  line.Add("ts", time);
   line.Add("level", NameOf(level));
   line.Add("event", event);
   return line;
@@ -67,6 +89,30 @@ JsonLine StartLine(LogLevel level, absl::string_view event) {
 
 void AddText(absl::string_view key, absl::string_view text, JsonLine* line) {
   if (!text.empty()) line->Add(key, text);
+}
+
+std::string ToText(absl::string_view time, LogLevel level, const RequestRecord& record) {
+  JsonLine line = StartLine(time, level, "request");
+  line.Add("method", Name(record.method));
+  AddText("request_id", record.request_id, &line);
+  AddText("trace_id", ToHex(record.trace.context.trace_id), &line);
+  line.Add("peer", record.peer);
+  AddText("tenant", record.tenant, &line);
+  line.Add("code", absl::StatusCodeToString(record.code));
+  AddText("reason", record.reason, &line);
+  AddText("message", record.message, &line);
+  AddText("fingerprint", record.fingerprint, &line);
+  AddText("cache", record.cache, &line);
+  AddText("device", record.device, &line);
+  for (size_t i = 0; i < kNumStages; ++i) {
+    const absl::Duration time_taken = record.stages.Of(static_cast<Stage>(i)).value_or(absl::ZeroDuration());
+    // Most calls spend nothing worth a field in most of them.
+    if (const int64_t micros = absl::ToInt64Microseconds(time_taken); micros > 0) line.Add(kStageFields[i], micros);
+  }
+  line.Add("received_bytes", record.received_bytes);
+  line.Add("sent_bytes", record.sent_bytes);
+  line.Add("total_us", absl::ToInt64Microseconds(record.total));
+  return std::move(line).Take();
 }
 
 }  // namespace
@@ -128,36 +174,17 @@ void Log::Tell(absl::string_view event, absl::string_view message, std::initiali
 
 void Log::Write(LogLevel level, absl::string_view event, absl::string_view message,
                 std::initializer_list<LogField> fields) {
-  JsonLine line = StartLine(level, event);
+  const absl::Time now = absl::Now();
+  JsonLine line = StartLine(TimeText().Of(now), level, event);
   AddText("message", message, &line);
   for (const LogField& field : fields) AddText(field.key, field.text, &line);
-  Push(level, std::move(line).Take());
+  Push({level, now, std::move(line).Take()});
 }
 
-void Log::Request(const RequestRecord& record) {
+void Log::Request(RequestRecord record) {
   const LogLevel level = record.code == absl::StatusCode::kInternal ? LogLevel::kError : LogLevel::kInfo;
   if (!Logs(level) || (level == LogLevel::kInfo && !requests_)) return;
-  JsonLine line = StartLine(level, "request");
-  line.Add("method", Name(record.method));
-  AddText("request_id", record.request_id, &line);
-  AddText("trace_id", ToHex(record.trace.context.trace_id), &line);
-  line.Add("peer", record.peer);
-  AddText("tenant", record.tenant, &line);
-  line.Add("code", absl::StatusCodeToString(record.code));
-  AddText("reason", record.reason, &line);
-  AddText("message", record.message, &line);
-  AddText("fingerprint", record.fingerprint, &line);
-  AddText("cache", record.cache, &line);
-  AddText("device", record.device, &line);
-  for (size_t i = 0; i < kNumStages; ++i) {
-    const absl::Duration time = record.stages.Of(static_cast<Stage>(i)).value_or(absl::ZeroDuration());
-    // Most calls spend nothing worth a field in most of them.
-    if (const int64_t micros = absl::ToInt64Microseconds(time); micros > 0) line.Add(kStageFields[i], micros);
-  }
-  line.Add("received_bytes", record.received_bytes);
-  line.Add("sent_bytes", record.sent_bytes);
-  line.Add("total_us", absl::ToInt64Microseconds(record.total));
-  Push(level, std::move(line).Take());
+  Push({level, absl::Now(), std::move(record)});
 }
 
 int64_t Log::dropped_lines() const {
@@ -165,15 +192,15 @@ int64_t Log::dropped_lines() const {
   return dropped_;
 }
 
-void Log::Push(LogLevel level, std::string text) {
-  const bool urgent = level >= LogLevel::kWarning;
+void Log::Push(Line line) {
+  const bool urgent = line.level >= LogLevel::kWarning;
   {
     MutexLock lock(&mutex_);
     if (waiting_.size() >= max_waiting_) {
       ++dropped_;
       return;
     }
-    waiting_.push_back({level, std::move(text)});
+    waiting_.push_back(std::move(line));
     urgent_ |= urgent;
   }
   if (urgent) wake_.Signal();
@@ -189,6 +216,7 @@ void Log::Flush() {
 
 void Log::WriteLoop() {
   std::vector<Line> lines;
+  TimeText time_text;
   bool stopping = false;
   while (!stopping) {
     {
@@ -202,7 +230,14 @@ void Log::WriteLoop() {
       stopping = stopping_;
     }
     for (const Line& line : lines) {
-      logger_->log(spdlog::source_loc{}, SpdlogLevel(line.level), spdlog::string_view_t(line.text));
+      const auto write = [&](const std::string& text) {
+        logger_->log(spdlog::source_loc{}, SpdlogLevel(line.level), spdlog::string_view_t(text));
+      };
+      if (const auto* text = std::get_if<std::string>(&line.content)) {
+        write(*text);
+      } else {
+        write(ToText(time_text.Of(line.time), line.level, std::get<RequestRecord>(line.content)));
+      }
     }
     if (!lines.empty()) logger_->flush();
     lines.clear();

@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/observe/request_record.h"
 
@@ -33,8 +35,8 @@ struct LogField {
 
 // The server's log: JSON objects, one a line, on standard error. Lines are handed to a thread of the log, which writes
 // them several at a time, because waking it for each would cost a call more than the line itself; a warning or an error
-// is written at once. A reader that stalls loses lines, counted, and never holds up a call. Thread-safe. The destructor
-// writes what is left.
+// is written at once. That thread also puts the lines of calls into words, which no caller has to wait for. A reader
+// that stalls loses lines, counted, and never holds up a call. Thread-safe. The destructor writes what is left.
 class Log {
  public:
   struct Options {
@@ -67,7 +69,7 @@ class Log {
   // A line that operators keep: written whatever the level is, unless that is kOff.
   void Audit(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields);
-  void Request(const RequestRecord& record);
+  void Request(RequestRecord record);
 
   int64_t dropped_lines() const;
   // Waits until what was told before is written.
@@ -76,13 +78,14 @@ class Log {
  private:
   struct Line {
     LogLevel level;
-    std::string text;
+    absl::Time time;
+    std::variant<std::string, RequestRecord> content;  // the text, or what it will be made of
   };
 
   void Tell(absl::string_view event, absl::string_view message, std::initializer_list<LogField> fields);
   void Write(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields);
-  void Push(LogLevel level, std::string text);
+  void Push(Line line);
   void WriteLoop();
 
   std::atomic<LogLevel> level_;

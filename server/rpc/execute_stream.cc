@@ -126,17 +126,15 @@ void ExecuteStream::Answer(Response response, uint64_t id, bool owns_id) {
   Step();
 }
 
-void ExecuteStream::Tell(RequestRecord* record) const {
+void ExecuteStream::Tell(RequestRecord record) const {
   const ServiceParts& parts = call_.parts();
-  record->stages.End(Stage::kSend);
-  record->total = record->stages.Total();
-  parts.metrics->StreamedExecuteEnded(*record);
-  if (parts.log->LogsRequests()) {
-    record->peer = peer_;
-    parts.log->Request(*record);
-  }
-  parts.recorder->Request(*record);
-  if (parts.tracer != nullptr) parts.tracer->Ended(*record);
+  record.stages.End(Stage::kSend);
+  record.total = record.stages.Total();
+  parts.metrics->StreamedExecuteEnded(record);
+  parts.recorder->Request(record);
+  if (parts.tracer != nullptr) parts.tracer->Ended(record);
+  record.peer = peer_;
+  parts.log->Request(std::move(record));
 }
 
 void ExecuteStream::OnWriteDone(bool ok) {
@@ -146,7 +144,7 @@ void ExecuteStream::OnWriteDone(bool ok) {
     MutexLock lock(&mutex_);
     sent = std::move(being_sent_.record);
   }
-  Tell(&sent);
+  Tell(std::move(sent));
   {
     MutexLock lock(&mutex_);
     writing_ = false;
@@ -192,7 +190,7 @@ ExecuteStream::Action ExecuteStream::NextLocked() {
   if (broken_) {
     EndLocked(Refuse(Refusal::kCancelled, "the client is gone"));
     for (Response& response : responses_) {
-      Tell(&response.record);
+      Tell(std::move(response.record));
       LeaveLocked(response.place);
     }
     responses_.clear();

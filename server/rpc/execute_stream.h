@@ -68,7 +68,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // A request's answer. `id` is free again, unless it was another's.
   void Answer(Response response, uint64_t id, bool owns_id);
   // Counts a request whose response is sent, or will never be, and writes its line in the log.
-  void Tell(RequestRecord* record) const;
+  void Tell(RequestRecord record) const;
 
   // Does what is to be done next with gRPC, until there is nothing. Whoever comes while another thread does that leaves
   // it to that thread.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
@@ -107,9 +108,9 @@ void ServedCall::Ended() {
     const bool is_operators = RoleFor(record_.method) == Role::kAdmin;
     if (is_operators || parts_.log->LogsRequests()) record_.peer = context_->peer();
     if (is_operators) parts_.audit->OperatorCalled(record_, record_.peer);
-    parts_.log->Request(record_);
     parts_.recorder->Request(record_);
     if (parts_.tracer != nullptr) parts_.tracer->Ended(record_);
+    parts_.log->Request(std::move(record_));
   }
   if (entered_) LeaveRequest(entered_bytes_);
 }
