@@ -61,13 +61,14 @@ int64_t MostOfAMessage(int64_t message_bytes) {
   return std::min<int64_t>(message_bytes + beyond, std::numeric_limits<int32_t>::max());
 }
 
-void AddConnectionLimits(const ServerConfig::Limits& limits, grpc::ServerBuilder* builder) {
+void AddConnectionLimits(const ServerConfig::Limits& limits, absl::Span<const ListenAddress> addresses,
+                         grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.streams_per_connection()));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                               static_cast<int>(MostMetadataOfAConnection(limits.metadata_bytes())));
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(limits.handshake_timeout_ms()));
-  if (limits.connection_idle_ms() > 0) {
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(limits.connection_idle_ms()));
+  if (const int64_t idle_ms = ConnectionIdleMs(limits, addresses); idle_ms > 0) {
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(idle_ms));
   }
 }
 
@@ -130,7 +131,7 @@ absl::Status Daemon::Listen() {
   Health::EnableService();
   if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  AddConnectionLimits(config_.limits(), &builder);
+  AddConnectionLimits(config_.limits(), addresses_, &builder);
   builder.SetMaxReceiveMessageSize(static_cast<int>(MostOfAMessage(config_.limits().message_bytes())));
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
@@ -217,7 +218,7 @@ absl::Status Daemon::ListenForOperators() {
   grpc::ServerBuilder builder;
   builder.RegisterService(parts_->admin_service.get());
   builder.RegisterService(parts_->channelz_service.get());
-  AddConnectionLimits(config_.limits(), &builder);
+  AddConnectionLimits(config_.limits(), {*address}, &builder);
   {
     const SocketMode mode(/*group=*/false);
     ASSIGN_OR_RETURN(admin_listener_, ConnectionListener::Open({*address}, parts_->admin_connections.get()));

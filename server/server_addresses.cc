@@ -1,5 +1,6 @@
 #include "server/server_addresses.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -91,6 +92,13 @@ absl::StatusOr<ServerAddresses> ParseServerAddresses(const ServerConfig& config)
   if (addresses.shared_memory.has_value()) listeners.push_back({"shared_memory.listen", *addresses.shared_memory});
   RETURN_IF_ERROR(CheckApart(listeners));
   return addresses;
+}
+
+int64_t ConnectionIdleMs(const ServerConfig::Limits& limits, absl::Span<const ListenAddress> addresses) {
+  constexpr int64_t kHalfAnHourMs = 30 * 60 * 1000;
+  if (limits.connection_idle_ms() >= 0) return limits.connection_idle_ms();
+  const bool is_local = std::all_of(addresses.begin(), addresses.end(), [](const auto& a) { return a.is_local(); });
+  return is_local ? 0 : kHalfAnHourMs;
 }
 
 }  // namespace tensord::server

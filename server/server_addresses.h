@@ -1,10 +1,12 @@
 #ifndef TENSORD_SERVER_SERVER_ADDRESSES_H_
 #define TENSORD_SERVER_SERVER_ADDRESSES_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/config/server_config.pb.h"
 #include "server/lifecycle/listen_address.h"
 
@@ -21,6 +23,9 @@ struct ServerAddresses {
 // INVALID_ARGUMENT, with the settings and their values, where one is no address that its listener takes, one of `calls`
 // is beyond this machine without TLS that was not allowed, or where two are the same. Makes nothing.
 absl::StatusOr<ServerAddresses> ParseServerAddresses(const ServerConfig& config);
+
+// limits.connection_idle_ms for a server at these addresses, decided where it is left to the server. 0: never.
+int64_t ConnectionIdleMs(const ServerConfig::Limits& limits, absl::Span<const ListenAddress> addresses);
 
 }  // namespace tensord::server
 

@@ -254,7 +254,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
       {"limits.connections", config.limits().connections(), 1, kMostConnections},
       {"limits.handshake_timeout_ms", config.limits().handshake_timeout_ms(), 1, kMostTimerMs},
-      {"limits.connection_idle_ms", config.limits().connection_idle_ms(), 0, kMostTimerMs},
+      {"limits.connection_idle_ms", config.limits().connection_idle_ms(), -1, kMostTimerMs},
       {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
        std::numeric_limits<int32_t>::max()},
       {"limits.metadata_bytes", config.limits().metadata_bytes(), 1024, int64_t{1} << 24},
