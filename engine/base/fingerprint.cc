@@ -2,16 +2,25 @@
 
 #include <openssl/sha.h>
 
+#include <array>
+#include <cstdint>
+
 namespace tensord {
 namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
 
-int DigitValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
+// By character, what it is worth; -1: nothing.
+constexpr std::array<int8_t, 256> DigitValues() {
+  std::array<int8_t, 256> values{};
+  for (int8_t& value : values) value = -1;
+  for (int8_t digit = 0; digit < 16; ++digit) values[static_cast<unsigned char>(kDigits[digit])] = digit;
+  return values;
 }
+
+constexpr std::array<int8_t, 256> kDigitValues = DigitValues();
+
+int DigitValue(char c) { return kDigitValues[static_cast<unsigned char>(c)]; }
 
 }  // namespace
 

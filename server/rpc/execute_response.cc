@@ -20,6 +20,8 @@ constexpr int kTensorDtype = 1, kTensorShape = 2, kTensorOrder = 3, kTensorData 
 // Below this a copy costs less than a slice of its own.
 constexpr int64_t kSharedFrom = 4096;
 
+constexpr size_t kUsualBytes = 512;  // of what is written by hand
+
 // dtype, shape and order of a tensor, as the client sees it.
 std::string EncodeTensorHeader(const ConcreteType& type, Order order) {
   std::string sizes;
@@ -48,15 +50,17 @@ std::string EncodeSpace(const v1::SharedSpace& wanted, int64_t size_bytes) {
 // Slices in the making: what is written by hand gathers in `written` until a payload is put in as it is.
 class SliceList {
  public:
+  SliceList() { written_.reserve(kUsualBytes); }
+
   std::string& written() { return written_; }
   void AddShared(const HostTensor& tensor, int64_t size) {
     Flush();
     slices_.push_back(
         SharedSlice({static_cast<const char*>(tensor.bytes.get()), static_cast<size_t>(size)}, tensor.bytes));
   }
-  grpc::ByteBuffer Take() {
+  void Take(grpc::ByteBuffer* to) {
     Flush();
-    return grpc::ByteBuffer(slices_.data(), slices_.size());
+    grpc::ByteBuffer(slices_.data(), slices_.size()).Swap(to);
   }
 
  private:
@@ -80,13 +84,13 @@ bool IsSent(const v1::ResultOption& option) {
   return option.delivery() == v1::ResultOption::DELIVERY_INLINE || option.delivery() == v1::ResultOption::DELIVERY_BOTH;
 }
 
-absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
-    uint64_t request_id, Order order, absl::Span<const HostTensor> results,
-    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats,
-    const std::vector<bool>& placed) {
+absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+                                   const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
+                                   const v1::ExecutionStats& stats, const std::vector<bool>& placed,
+                                   grpc::ByteBuffer* response) {
   SliceList slices;
   if (request_id != 0) AppendVarintField(kResponseRequestId, request_id, &slices.written());
-  int64_t total = 0;
+  int64_t total = static_cast<int64_t>(slices.written().size());
   for (size_t i = 0; i < results.size(); ++i) {
     const v1::ResultOption* option = static_cast<int>(i) < options.size() ? &options.Get(static_cast<int>(i)) : nullptr;
     const bool is_placed = i < placed.size() && placed[i];
@@ -116,14 +120,15 @@ absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
     if (named) AppendBytesField(kResultHandle, option->handle(), &slices.written());
     slices.written().append(space);
   }
-  const std::string encoded_stats = stats.SerializeAsString();
-  AppendBytesField(kResponseStats, encoded_stats, &slices.written());
-  grpc::ByteBuffer response = slices.Take();
-  if (static_cast<int64_t>(response.Length()) > kMaxResponseBytes) {
-    return RefuseLimit("response_bytes", kMaxResponseBytes, static_cast<int64_t>(response.Length()),
-                       "bytes of the response");
+  const int64_t stats_bytes = static_cast<int64_t>(stats.ByteSizeLong());
+  total += LengthFieldSize(stats_bytes);
+  if (total > kMaxResponseBytes) {
+    return RefuseLimit("response_bytes", kMaxResponseBytes, total, "bytes of the response");
   }
-  return response;
+  AppendLengthTag(kResponseStats, stats_bytes, &slices.written());
+  stats.AppendToString(&slices.written());
+  slices.Take(response);
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::server

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/ops/core_ops.h"
 #include "engine/runtime/run.h"
@@ -26,10 +26,10 @@ bool IsSent(const v1::ResultOption& option);
 // wire gets the client's. The data of a result for which `placed` is true is in the option's space already, which the
 // result names instead. A result beyond `options`, or with the default one, is returned inline, one that is only kept
 // or discarded without data. LIMIT_EXCEEDED past kMaxResponseBytes.
-absl::StatusOr<grpc::ByteBuffer> EncodeExecuteResponse(
-    uint64_t request_id, Order order, absl::Span<const HostTensor> results,
-    const google::protobuf::RepeatedPtrField<v1::ResultOption>& options, const v1::ExecutionStats& stats,
-    const std::vector<bool>& placed = {});
+absl::Status EncodeExecuteResponse(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+                                   const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
+                                   const v1::ExecutionStats& stats, const std::vector<bool>& placed,
+                                   grpc::ByteBuffer* response);
 
 }  // namespace tensord::server
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "google/protobuf/arena.h"
 #include "server/rpc/execute_arguments.h"
 #include "server/rpc/execute_response.h"
 #include "server/rpc/execution_stats.h"
@@ -26,6 +27,7 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kMaxSpanSegments = 1024;
+constexpr size_t kStatsBytes = 1024;  // that stats without segments fit into
 
 HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
   HandleRequest handles = {.poisons = poisons};
@@ -266,12 +268,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
       if (!taken.ok()) return Fail(taken.status());
       kept = *std::move(taken);
     }
-    absl::StatusOr<grpc::ByteBuffer> response = EncodeExecuteResponse(
+    alignas(8) char block[kStatsBytes];
+    google::protobuf::Arena arena(block, sizeof(block));
+    auto* const stats = google::protobuf::Arena::CreateMessage<v1::ExecutionStats>(&arena);
+    EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile(), stats);
+    grpc::ByteBuffer response;
+    const absl::Status encoded = EncodeExecuteResponse(
         received_->message.request_id(), program_->program().row_major ? Order::kRowMajor : Order::kColumnMajor,
-        outcome->results, received_->message.results(),
-        EncodeStats(request_->record(), *program_, *outcome, renaming_, received_->message.profile()),
-        shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics));
-    if (!response.ok()) return Fail(response.status());
+        outcome->results, received_->message.results(), *stats,
+        shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics), &response);
+    if (!encoded.ok()) return Fail(encoded);
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.
     outcome->results.clear();
@@ -282,7 +288,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
     stages().End(Stage::kEncode);
     use_ = SessionUse();
-    request_->Reply(*std::move(response));
+    if (program_->is_tiny() && claim_.session() == nullptr) request_->Keep(shared_from_this());
+    request_->Reply(std::move(response));
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }
 

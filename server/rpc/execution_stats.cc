@@ -19,21 +19,19 @@ v1::SegmentProfile EncodeSegment(absl::string_view backend, const SegmentProfile
 
 }  // namespace
 
-v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
-                               const Renaming& renaming, bool with_segments) {
-  v1::ExecutionStats stats;
-  stats.set_device(program.device());
-  *stats.mutable_queue_time() = codec::EncodeDuration(outcome.queue_time);
+void EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
+                 const Renaming& renaming, bool with_segments, v1::ExecutionStats* stats) {
+  stats->set_device(program.device());
+  *stats->mutable_queue_time() = codec::EncodeDuration(outcome.queue_time);
   if (const auto compile = record.stages.Of(Stage::kCompile)) {
-    *stats.mutable_compile_time() = codec::EncodeDuration(*compile);
+    *stats->mutable_compile_time() = codec::EncodeDuration(*compile);
   }
-  *stats.mutable_run_time() = codec::EncodeDuration(outcome.run_time);
-  stats.set_peak_bytes(outcome.peak_bytes);
-  if (!with_segments) return stats;
+  *stats->mutable_run_time() = codec::EncodeDuration(outcome.run_time);
+  stats->set_peak_bytes(outcome.peak_bytes);
+  if (!with_segments) return;
   for (const SegmentProfile& segment : outcome.profile) {
-    *stats.add_segments() = EncodeSegment(program.backend()->kind(), segment, renaming);
+    *stats->add_segments() = EncodeSegment(program.backend()->kind(), segment, renaming);
   }
-  return stats;
 }
 
 }  // namespace tensord::server

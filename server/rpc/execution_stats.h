@@ -10,8 +10,8 @@
 namespace tensord::server {
 
 // What a client is told of how its run went, in the names of its own graph.
-v1::ExecutionStats EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
-                               const Renaming& renaming, bool with_segments);
+void EncodeStats(const RequestRecord& record, const CompiledProgram& program, const RunOutcome& outcome,
+                 const Renaming& renaming, bool with_segments, v1::ExecutionStats* stats);
 
 }  // namespace tensord::server
 

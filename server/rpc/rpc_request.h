@@ -22,7 +22,9 @@ namespace tensord::server {
 class RpcRequest {
  public:
   virtual void Fail(const absl::Status& status) = 0;
-  virtual void Reply(grpc::ByteBuffer bytes) = 0;
+  virtual void Reply(grpc::ByteBuffer&& bytes) = 0;  // taken, which spares gRPC's buffers a copy
+  // Keeps what the request was made of until its answer is on its way, which then need not wait for its end.
+  virtual void Keep(std::shared_ptr<const void> remains) = 0;
   virtual RequestRecord& record() = 0;
 
   const ServiceParts& parts() const { return call_.parts(); }

@@ -31,7 +31,7 @@ void StreamedRequest::Fail(const absl::Status& status) {
   Reply(grpc::ByteBuffer(&slice, 1));
 }
 
-void StreamedRequest::Reply(grpc::ByteBuffer bytes) {
+void StreamedRequest::Reply(grpc::ByteBuffer&& bytes) {
   record_.sent_bytes = static_cast<int64_t>(bytes.Length());
   const std::shared_ptr<ExecuteStream> stream = stream_;
   ExecuteStream::Response response = {.bytes = std::move(bytes), .place = place_, .record = std::move(record_)};

@@ -18,7 +18,8 @@ class StreamedRequest final : public RpcRequest {
                   const StageTimes& stages);
 
   void Fail(const absl::Status& status) override;
-  void Reply(grpc::ByteBuffer bytes) override;
+  void Reply(grpc::ByteBuffer&& bytes) override;
+  void Keep(std::shared_ptr<const void>) override {}  // answers of a stream wait for each other, not for this
   RequestRecord& record() override { return record_; }
 
  private:

@@ -54,7 +54,7 @@ void UnaryCall::Reply(const google::protobuf::Message& message) {
   Reply(std::move(bytes));
 }
 
-void UnaryCall::Reply(grpc::ByteBuffer bytes) {
+void UnaryCall::Reply(grpc::ByteBuffer&& bytes) {
   record().sent_bytes = static_cast<int64_t>(bytes.Length());
   response_->Swap(&bytes);
   Finish(call_.Outcome(absl::OkStatus()));

@@ -5,6 +5,9 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "server/rpc/parse_message.h"
@@ -29,7 +32,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   grpc::ByteBuffer* request() { return request_; }
 
   void Fail(const absl::Status& status) override;
-  void Reply(grpc::ByteBuffer bytes) override;
+  void Reply(grpc::ByteBuffer&& bytes) override;
+  void Keep(std::shared_ptr<const void> remains) override { remains_ = std::move(remains); }
   RequestRecord& record() override { return call_.record(); }
   void Reply(const google::protobuf::Message& message);
 
@@ -46,6 +50,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   ServedCall call_;
   grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
+  std::shared_ptr<const void> remains_;
 };
 
 }  // namespace tensord::server

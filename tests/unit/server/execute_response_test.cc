@@ -5,12 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "server/rpc/wire_bytes.h"
 #include "tests/testlib/byte_slices.h"
 
 namespace tensord::server {
 namespace {
+
+absl::StatusOr<grpc::ByteBuffer> Encode(uint64_t request_id, Order order, absl::Span<const HostTensor> results,
+                                        const google::protobuf::RepeatedPtrField<v1::ResultOption>& options,
+                                        const v1::ExecutionStats& stats, const std::vector<bool>& placed = {}) {
+  grpc::ByteBuffer response;
+  const absl::Status encoded = EncodeExecuteResponse(request_id, order, results, options, stats, placed, &response);
+  if (!encoded.ok()) return encoded;
+  return response;
+}
 
 HostTensor Tensor(DType dtype, Shape shape, char fill) {
   HostTensor tensor;
@@ -67,7 +77,7 @@ TEST(ExecuteResponseTest, BytesAreThoseOfProtobuf) {
       for (size_t i = 0; i < results.size(); ++i) *expected.add_results() = ExpectedResult(results[i], order, i == 2);
       *expected.mutable_stats() = stats;
 
-      const auto encoded = EncodeExecuteResponse(id, order, results, options, stats);
+      const auto encoded = Encode(id, order, results, options, stats);
       ASSERT_TRUE(encoded.ok()) << encoded.status();
       EXPECT_TRUE(Flatten(*encoded) == expected.SerializeAsString());
     }
@@ -75,7 +85,7 @@ TEST(ExecuteResponseTest, BytesAreThoseOfProtobuf) {
 }
 
 TEST(ExecuteResponseTest, NoResults) {
-  const auto encoded = EncodeExecuteResponse(7, Order::kColumnMajor, {}, {}, v1::ExecutionStats());
+  const auto encoded = Encode(7, Order::kColumnMajor, {}, {}, v1::ExecutionStats());
   ASSERT_TRUE(encoded.ok());
   v1::ExecuteResponse response;
   ASSERT_TRUE(response.ParseFromString(Flatten(*encoded)));
@@ -88,7 +98,7 @@ TEST(ExecuteResponseTest, TheBufferKeepsTheResultAliveWithoutACopy) {
   const void* const address = tensor.bytes.get();
   const std::weak_ptr<const void> watch = tensor.bytes;
   {
-    auto encoded = EncodeExecuteResponse(0, Order::kColumnMajor, {&tensor, 1}, {}, v1::ExecutionStats());
+    auto encoded = Encode(0, Order::kColumnMajor, {&tensor, 1}, {}, v1::ExecutionStats());
     ASSERT_TRUE(encoded.ok());
     tensor.bytes.reset();
     EXPECT_FALSE(watch.expired());
@@ -107,10 +117,10 @@ TEST(ExecuteResponseTest, RefusesWhatProtobufCannotHold) {
   tensor.type = {DType::kF64, {1 << 14, 1 << 14}};
   tensor.bytes = std::make_shared<int>(0);
   std::vector<HostTensor> results = {tensor};
-  const auto refused = EncodeExecuteResponse(0, Order::kColumnMajor, results, {}, v1::ExecutionStats());
+  const auto refused = Encode(0, Order::kColumnMajor, results, {}, v1::ExecutionStats());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  const auto discarded = EncodeExecuteResponse(0, Order::kColumnMajor, results,
-                                               Options({v1::ResultOption::DELIVERY_DISCARD}), v1::ExecutionStats());
+  const auto discarded =
+      Encode(0, Order::kColumnMajor, results, Options({v1::ResultOption::DELIVERY_DISCARD}), v1::ExecutionStats());
   EXPECT_TRUE(discarded.ok());
 }
 
@@ -135,7 +145,7 @@ TEST(ExecuteResponseTest, KeptResultsCarryTheirHandle) {
     expected.mutable_results(static_cast<int>(i))->set_handle(option->handle());
   }
   expected.mutable_stats()->set_device("cpu:0");
-  const auto response = EncodeExecuteResponse(0, Order::kColumnMajor, results, options, expected.stats());
+  const auto response = Encode(0, Order::kColumnMajor, results, options, expected.stats());
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(Flatten(*response), expected.SerializeAsString());
 }
