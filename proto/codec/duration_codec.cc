@@ -9,6 +9,10 @@ namespace tensord::codec {
 
 google::protobuf::Duration EncodeDuration(absl::Duration duration) {
   google::protobuf::Duration message;
+  if (duration >= absl::ZeroDuration() && duration < absl::Seconds(1)) {  // nearly all are, and it divides nothing
+    message.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+    return message;
+  }
   absl::Duration rest;
   message.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
   message.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));

@@ -4,6 +4,17 @@
 #include <charconv>
 
 namespace tensord::server {
+namespace {
+
+constexpr size_t LongestName() {
+  size_t longest = 0;
+  for (const absl::string_view name : kStageNames) longest = std::max(longest, name.size());
+  return longest;
+}
+
+constexpr size_t kLongestName = LongestName();
+
+}  // namespace
 
 void StageTimes::EndAt(Stage stage, Clock::time_point end) {
   end = std::max(end, last_);
@@ -30,18 +41,18 @@ absl::Duration StageTimes::BeginOf(Stage stage) const {
 }
 
 std::string StageTimes::ToText() const {
-  std::string text;
-  text.reserve(kNumStages * 16);
+  constexpr size_t kMostDigits = 20;
+  constexpr size_t kMostOfAStage = kLongestName + kMostDigits + 2;
+  std::array<char, kNumStages * kMostOfAStage> text;
+  char* end = text.data();
   for (size_t i = 0; i < kNumStages; ++i) {
     if (times_[i].begin_ns < 0) continue;
-    if (!text.empty()) text.push_back(',');
-    text.append(kStageNames[i].data(), kStageNames[i].size());
-    text.push_back('=');
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), times_[i].ns / 1000);
-    text.append(digits, end.ptr);
+    if (end != text.data()) *end++ = ',';
+    end = std::copy(kStageNames[i].begin(), kStageNames[i].end(), end);
+    *end++ = '=';
+    end = std::to_chars(end, end + kMostDigits, times_[i].ns / 1000).ptr;
   }
-  return text;
+  return std::string(text.data(), end);
 }
 
 }  // namespace tensord::server

@@ -86,8 +86,10 @@ absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
 
 grpc::Status ServedCall::Outcome(const absl::Status& status) {
   if (!status.ok()) record_.Refused(status);
-  context_->AddTrailingMetadata(kStagesTrailer, record_.stages.ToText());
-  context_->AddTrailingMetadata(kRequestIdKey, record_.request_id);
+  static const std::string* const stages_key = new std::string(kStagesTrailer);  // gRPC wants strings
+  static const std::string* const id_key = new std::string(kRequestIdKey);
+  context_->AddTrailingMetadata(*stages_key, record_.stages.ToText());
+  context_->AddTrailingMetadata(*id_key, record_.request_id);
   return ToGrpcStatus(status);
 }
 

@@ -147,7 +147,7 @@ TEST(CallMetadataTest, ACallWithoutAnIdGetsOne) {
     v1::ServerInfo info;
     ASSERT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
     const std::string id = TrailerOf(context, "x-request-id");
-    EXPECT_THAT(id, MatchesRegex("[0-9a-f]{16}"));
+    EXPECT_THAT(id, MatchesRegex("[0-9a-f]{14}"));
     EXPECT_NE(id, first);
     first = id;
   }
@@ -156,7 +156,7 @@ TEST(CallMetadataTest, ACallWithoutAnIdGetsOne) {
   twice.AddMetadata("x-request-id", "b");
   v1::ServerInfo info;
   ASSERT_TRUE(server.stub().GetServerInfo(&twice, v1::GetServerInfoRequest(), &info).ok());
-  EXPECT_THAT(TrailerOf(twice, "x-request-id"), MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(TrailerOf(twice, "x-request-id"), MatchesRegex("[0-9a-f]{14}"));
 }
 
 TEST(CallMetadataTest, TheLogKnowsCallsByTheirIds) {
