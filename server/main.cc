@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "engine/base/allocator_tuning.h"
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
 #include "server/daemon.h"
@@ -19,6 +17,7 @@
 #include "server/observe/crash_line.h"
 #include "server/observe/flight_recorder.h"
 #include "server/observe/library_logs.h"
+#include "server/process_tuning.h"
 
 namespace tensord::server {
 namespace {
@@ -118,9 +117,6 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace tensord::server
 
 int main(int argc, char** argv) {
-  tensord::TuneAllocator();
-  // Debian's Abseil looks for cycles at every lock, gRPC's too; that is for the tests, which start servers of their
-  // own.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  tensord::server::TuneProcess();
   return tensord::server::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

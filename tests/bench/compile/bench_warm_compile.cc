@@ -23,6 +23,7 @@
 #include "engine/runtime/compiler.h"
 #include "proto/codec/graph_codec.h"
 #include "server/daemon.h"
+#include "server/process_tuning.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"
@@ -163,6 +164,7 @@ int Main(int rounds, const std::string& json) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
+  tensord::server::TuneProcess();
   int rounds = 21;
   std::string json;
   tensord::OptionReader reader;

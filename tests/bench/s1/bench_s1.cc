@@ -18,9 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
-#include "engine/base/allocator_tuning.h"
 #include "server/daemon.h"
+#include "server/process_tuning.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/bench/option_reader.h"
 
@@ -312,9 +311,7 @@ int Main(const Options& options) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
-  // As tensord does.
-  tensord::TuneAllocator();
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  tensord::server::TuneProcess();
   tensord::Options options;
   if (!tensord::ReadOptions(argc, argv, &options)) {
     std::fprintf(stderr, "usage: bench_s1 [--rounds=21] [--calls=400] [--json=FILE]\n");

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/allocator_tuning.h"
 #include "server/daemon.h"
+#include "server/process_tuning.h"
 #include "server/rpc/transport_tuning.h"
 #include "tests/bench/s4/raw_peer.h"
 
@@ -40,7 +40,7 @@ int PortOf(const std::string& address) { return std::atoi(address.c_str() + addr
 }  // namespace
 
 int MeasuredServers::Serve(const std::string& folder, size_t tensor_bytes, int end, int ready) {
-  TuneAllocator();
+  server::TuneProcess();
   const Addresses addresses = AddressesIn(folder);
   Ports ports;
   // Before the daemon: it gives every server that is built after it the health and reflection services.

@@ -1,0 +1,15 @@
+#include "server/process_tuning.h"
+
+#include "absl/synchronization/mutex.h"
+#include "engine/base/allocator_tuning.h"
+
+namespace tensord::server {
+
+void TuneProcess() {
+  TuneAllocator();
+  // Debian's Abseil looks for cycles at every lock, gRPC's too; that is for the tests, which start servers of their
+  // own.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,12 @@
+#ifndef TENSORD_SERVER_PROCESS_TUNING_H_
+#define TENSORD_SERVER_PROCESS_TUNING_H_
+
+namespace tensord::server {
+
+// For a process that is a server, and a benchmark that wants to be measured like one: the allocator keeps large memory
+// (TuneAllocator), and no lock is looked at for cycles. Once, before anything else.
+void TuneProcess();
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_PROCESS_TUNING_H_
