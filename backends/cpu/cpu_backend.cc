@@ -26,6 +26,7 @@
 #include "engine/base/control_group.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/thread_niceness.h"
 #include "engine/exec/host_buffer_pool.h"
 
 namespace tensord {
@@ -177,6 +178,7 @@ class CpuSession final : public BackendSession {
     const std::vector<CpuProgram::Step>& steps = program.steps();
     for (size_t position = 0; position < steps.size(); ++position) {
       const CpuProgram::Step& step = steps[position];
+      GiveWay();
       void* const own_scratch = scratch.empty() ? nullptr : scratch[position];
       if (step.chain != nullptr) {
         const size_t count = step.chain->num_segments();

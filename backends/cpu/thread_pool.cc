@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "engine/base/control_group.h"
+#include "engine/base/thread_niceness.h"
 
 namespace tensord::cpu {
 namespace {
@@ -37,8 +38,7 @@ inline void Pause() {
 #endif
 }
 
-// Lets the thread run that this one spins for, if that waits for this very processor. To yield to others, which may
-// have a lot to do, is no use to anyone here.
+// Lets the thread run that this one spins for, if that waits for this very processor.
 void YieldIfOn(int processor) {
   if (sched_getcpu() == processor) sched_yield();
 }
@@ -131,6 +131,7 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
     const int64_t task = TakeTask(job, /*from_back=*/false);
     if (task < 0) break;
     (*job->fn)(task);
+    GiveWay();
     const int64_t left = NumLeft(*job);
     if (left < 1 || !HasParked() || RoomIn(state_.load(std::memory_order_relaxed)) == 0) continue;
     const Clock::time_point now = Clock::now();
@@ -156,6 +157,7 @@ void ThreadPool::RunAsWorker(Job* job, int worker) {
     const int64_t task = TakeTask(job, /*from_back=*/true);
     if (task < 0) break;
     (*job->fn)(task);
+    GiveWay();
   }
   t_inside_job = false;
 }
@@ -277,6 +279,7 @@ void ThreadPool::WorkerLoop(int worker) {
     pauses = 0;
     if (has_room) {
       LeaveCallersProcessor(worker);
+      GiveWay();
     } else {
       sched_yield();
     }
