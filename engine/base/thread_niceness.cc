@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kNicest = 19;
-constexpr auto kGiveWayEvery = std::chrono::microseconds(100);  // a yield to nobody takes half a microsecond
+constexpr auto kGiveWayEvery = std::chrono::microseconds(300);  // a yield to nobody takes half a microsecond
 
 enum class Niceness : uint8_t { kUnknown, kNone, kSome };
 
