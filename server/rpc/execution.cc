@@ -263,7 +263,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     EndRun();
     copies_.charges.clear();  // what became a result is charged as one
     std::vector<HandleClaim::Kept> kept;
-    if (claim_.session() != nullptr) {
+    const bool has_claims = claim_.session() != nullptr;  // until they are fulfilled
+    if (has_claims) {
       auto taken = kept_.Take(*program_, claim_, absl::MakeConstSpan(writable_), &outcome->results);
       if (!taken.ok()) return Fail(taken.status());
       kept = *std::move(taken);
@@ -288,7 +289,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!fulfilled.ok()) return End(fulfilled, std::move(waiters));
     stages().End(Stage::kEncode);
     use_ = SessionUse();
-    if (program_->is_tiny() && claim_.session() == nullptr) request_->Keep(shared_from_this());
+    // Little memory, and nothing that a session or a quota would miss meanwhile.
+    if (program_->is_tiny() && !has_claims) request_->Keep(shared_from_this());
     request_->Reply(std::move(response));
     for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
   }

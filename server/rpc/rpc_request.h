@@ -23,7 +23,8 @@ class RpcRequest {
  public:
   virtual void Fail(const absl::Status& status) = 0;
   virtual void Reply(grpc::ByteBuffer&& bytes) = 0;  // taken, which spares gRPC's buffers a copy
-  // Keeps what the request was made of until its answer is on its way, which then need not wait for its end.
+  // Before the answer: keeps what the request was made of until that is on its way, which then need not wait for it to
+  // be freed. For what is small and holds nothing that others wait for.
   virtual void Keep(std::shared_ptr<const void> remains) = 0;
   virtual RequestRecord& record() = 0;
 
