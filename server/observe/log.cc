@@ -184,6 +184,7 @@ void Log::Write(LogLevel level, absl::string_view event, absl::string_view messa
 void Log::Request(RequestRecord record) {
   const LogLevel level = record.code == absl::StatusCode::kInternal ? LogLevel::kError : LogLevel::kInfo;
   if (!Logs(level) || (level == LogLevel::kInfo && !requests_)) return;
+  record.segments = {};  // which no line tells of, and which are many
   Push({level, absl::Now(), std::move(record)});
 }
 
