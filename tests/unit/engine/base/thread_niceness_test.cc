@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -32,23 +31,6 @@ TEST(ThreadNicenessTest, NobodyIsNicerThanTheNicest) {
   int told = -1;
   std::thread([&] { told = LowerThisThread(1000); }).join();
   EXPECT_EQ(told, 19);
-}
-
-// Who gives way goes on: beside a thread that never sleeps too, though no test can say when.
-TEST(ThreadNicenessTest, WhoGivesWayGoesOn) {
-  std::atomic<bool> stops{false};
-  std::thread other([&] {
-    while (!stops.load()) {
-    }
-  });
-  int pieces = 0;
-  std::thread([&] {
-    LowerThisThread(10);
-    for (; pieces < 100'000; ++pieces) GiveWay();
-  }).join();
-  stops = true;
-  other.join();
-  EXPECT_EQ(pieces, 100'000);
 }
 
 }  // namespace
