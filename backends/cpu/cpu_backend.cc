@@ -176,6 +176,7 @@ class CpuSession final : public BackendSession {
     void* const workspace = workspace_ == nullptr ? nullptr : workspace_->address();
     absl::Status failure;
     const std::vector<CpuProgram::Step>& steps = program.steps();
+    const ThreadPool::Series series(pool_);
     for (size_t position = 0; position < steps.size(); ++position) {
       const CpuProgram::Step& step = steps[position];
       GiveWay();

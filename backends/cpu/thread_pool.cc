@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/base/control_group.h"
 #include "engine/base/thread_niceness.h"
@@ -29,6 +30,8 @@ constexpr int kPausesPerLook = 32;
 
 // Set while this thread runs tasks of any pool: what it then asks for, it gets serially.
 thread_local bool t_inside_job = false;
+// Of this thread.
+thread_local ThreadPool::Series* t_series = nullptr;
 
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -44,6 +47,13 @@ void YieldIfOn(int processor) {
 }
 
 }  // namespace
+
+ThreadPool::Series::Series(ThreadPool* pool) : pool_(pool) { t_series = this; }
+
+ThreadPool::Series::~Series() {
+  t_series = nullptr;
+  if (has_begun_) pool_->state_.fetch_sub(1);
+}
 
 ThreadPool::ThreadPool(int threads)
     : threads_(std::max(threads, 1)),
@@ -70,16 +80,18 @@ void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn,
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     return;
   }
+  Series* const series = t_series != nullptr && t_series->pool_ == this ? t_series : nullptr;
+  // Before its job can be entered, so that no worker does for whom there is no room.
+  if (series == nullptr || !std::exchange(series->has_begun_, true)) state_.fetch_add(1);
   if (Job* const job = TakeJob(); job != nullptr) {
     Spread(job, tasks, fn, cost);
     job->taken.store(false, std::memory_order_release);
   } else {
-    state_.fetch_add(1);
     t_inside_job = true;
     for (int64_t task = 0; task < tasks; ++task) fn(task);
     t_inside_job = false;
   }
-  state_.fetch_sub(1);
+  if (series == nullptr) state_.fetch_sub(1);
 }
 
 void ThreadPool::ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t, int64_t)> fn,
@@ -110,7 +122,7 @@ void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)
     caller_processor_.store(processor, std::memory_order_relaxed);
   }
   job->gate.fetch_or(kOpen, std::memory_order_release);
-  state_.fetch_add(kOneJob + 1);
+  state_.fetch_add(kOneJob);
   RunAsCaller(job, cost);
   job->gate.fetch_and(~kOpen, std::memory_order_acq_rel);
   AwaitWorkers(job);

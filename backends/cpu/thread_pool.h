@@ -41,6 +41,23 @@ class ThreadPool {
  public:
   static constexpr size_t kMaxJobs = 8;
 
+  // Around jobs that one thread asks for one after the other: from the first of them on the thread counts as at work
+  // between them as well, so that no worker takes its processor for those moments. It belongs to the thread that made
+  // it, which has one at a time, and must not outlive the pool.
+  class Series {
+   public:
+    explicit Series(ThreadPool* pool);
+    ~Series();
+    Series(const Series&) = delete;
+    Series& operator=(const Series&) = delete;
+
+   private:
+    friend class ThreadPool;
+
+    ThreadPool* const pool_;
+    bool has_begun_ = false;
+  };
+
   // `threads` counts the caller: 1 (or less) makes a pool without workers.
   explicit ThreadPool(int threads);
   ~ThreadPool();

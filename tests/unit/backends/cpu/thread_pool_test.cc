@@ -17,6 +17,16 @@
 namespace tensord::cpu {
 namespace {
 
+// Ends only when so many tasks of one job run at once.
+void ExpectThreadsAtWork(ThreadPool* pool, int count) {
+  std::atomic<int> left{count};
+  pool->ParallelFor(count, [&](int64_t) {
+    left.fetch_sub(1);
+    while (left.load() > 0) std::this_thread::yield();
+  });
+  EXPECT_EQ(left.load(), 0);
+}
+
 TEST(ThreadPoolTest, CountsTheCaller) {
   EXPECT_EQ(ThreadPool(1).threads(), 1);
   EXPECT_EQ(ThreadPool(4).threads(), 4);
@@ -95,14 +105,7 @@ TEST(ThreadPoolTest, NestedCallsRunSeriallyOnTheirOwnThread) {
   });
   EXPECT_EQ(inner_runs.load(), 256);
   EXPECT_EQ(strangers.load(), 0);
-  // The pool spreads again afterwards: the mark of being inside a job is gone.
-  std::atomic<int> left{4};
-  pool.ParallelFor(4, [&](int64_t) {
-    left.fetch_sub(1);
-    // Ends only when all four tasks have begun, so four threads must be at work.
-    while (left.load() > 0) std::this_thread::yield();
-  });
-  EXPECT_EQ(left.load(), 0);
+  ExpectThreadsAtWork(&pool, 4);  // the mark of being inside a job is gone
 }
 
 TEST(ThreadPoolTest, ABusyPoolDoesNotBlockASecondCaller) {
@@ -142,6 +145,40 @@ TEST(ThreadPoolTest, TwoCallersHaveWorkersAtTheSameTime) {
   });
   for (int round = 0; round < 50; ++round) MeetInAJob(&pool, TaskCost::kUnknown);
   other.join();
+}
+
+// Of two threads, one computes between its jobs and the other one has jobs: no third comes for these.
+TEST(ThreadPoolTest, ASeriesCountsAsAtWorkBetweenItsJobs) {
+  ThreadPool pool(2);
+  std::atomic<bool> has_begun{false}, may_end{false};
+  std::thread computes([&] {
+    const ThreadPool::Series series(&pool);
+    pool.ParallelFor(2, [](int64_t) {});
+    has_begun.store(true);
+    while (!may_end.load()) std::this_thread::yield();
+  });
+  while (!has_begun.load()) std::this_thread::yield();
+  int64_t sum = 0;  // plain: every task runs on this thread
+  for (int round = 0; round < 100; ++round) {
+    pool.ParallelFor(100, [&](int64_t i) { sum += i; });
+  }
+  EXPECT_EQ(sum, 100 * 4950);
+  may_end.store(true);
+  computes.join();
+  ExpectThreadsAtWork(&pool, 2);
+}
+
+TEST(ThreadPoolTest, ASeriesSpreadsItsJobs) {
+  ThreadPool pool(4), other(2);
+  const ThreadPool::Series series(&pool);
+  ExpectThreadsAtWork(&other, 2);
+  for (int job = 0; job < 3; ++job) ExpectThreadsAtWork(&pool, 4);
+}
+
+TEST(ThreadPoolTest, ASeriesWithoutJobsTakesNobodysPlace) {
+  ThreadPool pool(2);
+  const ThreadPool::Series series(&pool);
+  std::thread([&] { ExpectThreadsAtWork(&pool, 2); }).join();
 }
 
 TEST(ThreadPoolTest, MoreCallersThanJobsRunTheirTasksThemselves) {
