@@ -158,7 +158,7 @@ void Log::Event(LogLevel level, absl::string_view event, absl::string_view messa
 
 void Log::Audit(LogLevel level, absl::string_view event, absl::string_view message,
                 std::initializer_list<LogField> fields) {
-  Tell(event, message, fields);
+  if (level >= LogLevel::kWarning) Tell(event, message, fields);
   if (Logs(LogLevel::kError)) Write(level, event, message, fields);
 }
 

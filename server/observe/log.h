@@ -66,7 +66,8 @@ class Log {
   // An event of the server's own life: "listening", "draining".
   void Event(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields = {});
-  // A line that operators keep: written whatever the level is, unless that is kOff.
+  // A line that operators keep: written whatever the level is, unless that is kOff. The flight recorder has warnings of
+  // it; what is less is a call, which it has as that, and one who looks at it all the time must not push events out.
   void Audit(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields);
   void Request(RequestRecord record);

@@ -75,6 +75,16 @@ TEST(FlightRecorderTest, KeepsWhatTheLogLeavesOut) {
   EXPECT_THAT(Ids(recorder.Read(100, false)), ElementsAre("listening\nunix:/s peer=p"));
 }
 
+// Who watches a server makes calls all the time.
+TEST(FlightRecorderTest, CallsOfOperatorsPushNoEventsOut) {
+  FlightRecorder recorder({.entries = 8});
+  Log log({.level = LogLevel::kOff, .recorder = &recorder});
+  log.Event(LogLevel::kInfo, "listening", "unix:/s");
+  log.Audit(LogLevel::kWarning, "access_refused", "no token", {});
+  for (int i = 0; i < 100; ++i) log.Audit(LogLevel::kInfo, "operator_call", "", {});
+  EXPECT_THAT(Ids(recorder.Read(100, true)), ElementsAre("listening\nunix:/s", "access_refused\nno token"));
+}
+
 TEST(FlightRecorderTest, CanBeOff) {
   FlightRecorder recorder({.entries = 0});
   recorder.Request(Call("a", absl::StatusCode::kInternal));
