@@ -79,7 +79,8 @@ int PrintPlan(const ProgramFlagValues& values, const v1::Graph& graph, Console& 
     return console.Fail(absl::UnimplementedError("the server does not say how it plans an einsum"));
   const v1::ContractionPlan& plan = plans->front();
   if (console.is_json()) return console.PrintJson(plan);
-  console.out() << "path                  " << StepsText(plan) << "\n"
+  const std::string path = plan.path().empty() ? "none, nothing is contracted" : StepsText(plan);
+  console.out() << "path                  " << path << "\n"
                 << "chosen by             " << plan.optimizer() << "\n"
                 << absl::StrFormat("operations            %.4g\n", plan.flops())
                 << absl::StrFormat("largest intermediate  %.4g elements\n", plan.largest_intermediate());

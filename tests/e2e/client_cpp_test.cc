@@ -447,6 +447,8 @@ TEST_F(ClientCppTest, TensordctlRunsAGraphFile) {
   EXPECT_THAT(cli::CallTensordctl({"einsum", "ij,kj", input, input, "--explain", target}).out, HasSubstr("segment 0"));
   const cli::Outcome plan = cli::CallTensordctl({"einsum", "ij,kj,kl->il", input, input, input, "--path", target});
   EXPECT_THAT(plan.out, StartsWith("path                  (0, 1), (0, 1)\nchosen by             auto\n")) << plan.err;
+  EXPECT_THAT(cli::CallTensordctl({"einsum", "ij->ji", input, "--path", target}).out,
+              StartsWith("path                  none, nothing is contracted\n"));
   EXPECT_THAT(
       cli::CallTensordctl({"einsum", "ij,kj,kl->il", input, input, input, "--steps=(1, 2), (0, 1)", "--path", target})
           .out,
