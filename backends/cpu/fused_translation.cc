@@ -58,6 +58,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
                .op_kind = step.micro,
                .op = step.op,
                .direction = step.direction};
+  if (!FitsWidths(node, program_, isa_)) return false;
   switch (step.kind) {
     case FusedStepKind::kFunction: {
       const bool is_called = (step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary) &&

@@ -147,6 +147,12 @@ void JitEmitter::EmitConvert(DType from, DType to, const Xmm& out, const Xmm& x)
     return EmitCompare(CompareDirection::kNe, from, out, x, zero);
   }
   if (to == DType::kC64) return vpmovzxdq(out, x);
+  if (to == DType::kC128 && !is_avx512()) {
+    const Xbyak::Ymm pairs(out.getIdx()), zero(Scratch(0, 32).getIdx());
+    vpermpd(pairs, Xbyak::Ymm(x.getIdx()), 0x50);
+    vxorpd(zero, zero, zero);
+    return vblendpd(pairs, pairs, zero, 0b1010);
+  }
   if (to == DType::kC128) {
     mov(eax, 0x55);  // the real parts
     kmovb(k1, eax);

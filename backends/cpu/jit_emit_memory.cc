@@ -145,6 +145,7 @@ void JitEmitter::EmitBroadcast(DType dtype, const Xmm& out, const Xbyak::Reg64& 
     case DType::kF32:
       return vbroadcastss(out, ptr[pointer]);
     case DType::kC128:
+      if (!is_avx512()) return vbroadcastf128(Xbyak::Ymm(out.getIdx()), ptr[pointer]);
       return vbroadcastf64x2(Xbyak::Zmm(out.getIdx()), ptr[pointer]);
     default:
       return vpbroadcastq(out, ptr[pointer]);

@@ -65,7 +65,7 @@ bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
 bool IsConvertJitted(DType from, DType to, bool to_half, JitIsa isa) {
   if (from == to && !IsComplex(from)) return true;
   if (from == DType::kF32 && to == DType::kC64) return true;
-  if (from == DType::kF64 && to == DType::kC128) return isa == JitIsa::kAvx512;
+  if (from == DType::kF64 && to == DType::kC128) return true;
   if (IsComplex(from) || IsComplex(to)) return false;
   if (to_half) return from == DType::kBool;  // others would be rounded twice
   if (isa == JitIsa::kAvx512) return true;
@@ -109,7 +109,6 @@ JitIsa BestJitIsa() {
 
 bool IsJitted(const JitNode& node, JitIsa isa) {
   if (isa == JitIsa::kNone) return false;
-  if (isa == JitIsa::kAvx2 && (node.dtype == DType::kC128 || node.computed == DType::kC128)) return false;
   const DType x = RegisterDType(node.computed);
   switch (node.op_kind) {
     case MicroKind::kUnary:
@@ -127,6 +126,19 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
     default:
       return false;
   }
+}
+
+bool FitsWidths(const JitNode& node, const JitProgram& program, JitIsa isa) {
+  if (isa == JitIsa::kAvx512) return true;
+  const auto is_widest = [](DType dtype) { return dtype == DType::kC128; };
+  const auto is_narrow = [](DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; };
+  bool has_widest = is_widest(node.dtype) || is_widest(node.computed);
+  bool has_narrow = is_narrow(node.dtype) || is_narrow(node.computed) || node.op_kind == MicroKind::kSelect;
+  for (const JitNode& other : program.nodes) {
+    has_widest = has_widest || is_widest(other.dtype);
+    has_narrow = has_narrow || is_narrow(other.dtype);
+  }
+  return !has_widest || !has_narrow;
 }
 
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa) {

@@ -154,6 +154,33 @@ TEST(JitTest, EveryConversion) {
   });
 }
 
+// The widest values leave but two elements to a vector of AVX2.
+TEST(JitTest, WideValuesBesideNarrowOnes) {
+  ForEachJitIsa([] {
+    const auto scaled = [](MicroBuilder& b, int32_t x, int32_t factor) {
+      return b.Binary(CoreOp::kMultiply, x, b.Convert(DType::kC128, factor));
+    };
+    ExpectSameAtAllLengths("c128 by f64", {DType::kC128, DType::kF64, DType::kC128},
+                           [&](MicroBuilder& b, const auto& v) {
+                             const int32_t inverse = b.Binary(CoreOp::kDivide, v[1], b.Unary(CoreOp::kSqrt, v[1]));
+                             return b.Binary(CoreOp::kAdd, scaled(b, v[0], inverse), b.Unary(CoreOp::kConj, v[2]));
+                           });
+    for (const DType narrow : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32}) {
+      ExpectSameAtAllLengths(absl::StrCat("c128 by f64 or ", Name(narrow)),
+                             {DType::kC128, DType::kF64, narrow, DType::kBool}, [&](MicroBuilder& b, const auto& v) {
+                               const int32_t factor = b.Select(v[3], v[1], b.Convert(DType::kF64, v[2]));
+                               return scaled(b, scaled(b, v[0], factor), v[1]);
+                             });
+    }
+    ExpectSameAtAllLengths("c128 and c64", {DType::kC128, DType::kC64, DType::kI64},
+                           [](MicroBuilder& b, const auto& v) {
+                             const int32_t square = b.Convert(DType::kC128, b.Binary(CoreOp::kMultiply, v[1], v[1]));
+                             const int32_t whole = b.Convert(DType::kC128, b.Binary(CoreOp::kAdd, v[2], v[2]));
+                             return b.Binary(CoreOp::kSubtract, b.Binary(CoreOp::kMultiply, v[0], square), whole);
+                           });
+  });
+}
+
 // Bounds that are known when code is made have shorter code.
 TEST(JitTest, OrderBesideConstants) {
   ForEachJitIsa([] {
