@@ -6,6 +6,12 @@
 #include "backends/cpu/vector_math_calls.h"
 
 namespace tensord::cpu {
+namespace {
+
+bool IsWidest(DType dtype) { return dtype == DType::kC128; }
+bool IsNarrow(DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; }
+
+}  // namespace
 
 void FusedTranslation::AddRepeats(const std::vector<FusedStep>& repeats) {
   for (const FusedStep& step : repeats) {
@@ -16,11 +22,22 @@ void FusedTranslation::AddRepeats(const std::vector<FusedStep>& repeats) {
 void FusedTranslation::Start(Values values) {
   values_are_single_ = values == Values::kElements;
   program_ = {};
+  has_widest_ = has_narrow_ = false;
   values_.clear();
   arrays_.clear();
 }
 
+bool FusedTranslation::FitsWidths(const JitNode& node) const {
+  if (isa_ == JitIsa::kAvx512) return true;
+  const bool is_select = node.op_kind == MicroKind::kSelect;  // by BOOL
+  const bool widest = has_widest_ || IsWidest(node.dtype) || IsWidest(node.computed);
+  const bool narrow = has_narrow_ || IsNarrow(node.dtype) || IsNarrow(node.computed) || is_select;
+  return !widest || !narrow;
+}
+
 int32_t FusedTranslation::AddNode(JitNode node) {
+  has_widest_ = has_widest_ || IsWidest(node.dtype);
+  has_narrow_ = has_narrow_ || IsNarrow(node.dtype);
   program_.nodes.push_back(std::move(node));
   return static_cast<int32_t>(program_.nodes.size()) - 1;
 }
@@ -58,7 +75,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
                .op_kind = step.micro,
                .op = step.op,
                .direction = step.direction};
-  if (!FitsWidths(node, program_, isa_)) return false;
+  if (!FitsWidths(node)) return false;
   switch (step.kind) {
     case FusedStepKind::kFunction: {
       const bool is_called = (step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary) &&

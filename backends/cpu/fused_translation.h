@@ -38,12 +38,16 @@ class FusedTranslation {
 
  private:
   bool Set(int32_t out, int32_t value);
+  // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
+  // four bytes or less are not even half a small one, which is loaded and stored as a whole.
+  bool FitsWidths(const JitNode& node) const;
 
   const JitIsa isa_;
   const FusedPlan& plan_;
   absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
   bool values_are_single_ = false;
   JitProgram program_;
+  bool has_widest_ = false, has_narrow_ = false;                   // of its values: C128, four bytes or less
   absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
   absl::flat_hash_set<int32_t> arrays_;
 };

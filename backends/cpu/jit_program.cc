@@ -128,19 +128,6 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
   }
 }
 
-bool FitsWidths(const JitNode& node, const JitProgram& program, JitIsa isa) {
-  if (isa == JitIsa::kAvx512) return true;
-  const auto is_widest = [](DType dtype) { return dtype == DType::kC128; };
-  const auto is_narrow = [](DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; };
-  bool has_widest = is_widest(node.dtype) || is_widest(node.computed);
-  bool has_narrow = is_narrow(node.dtype) || is_narrow(node.computed) || node.op_kind == MicroKind::kSelect;
-  for (const JitNode& other : program.nodes) {
-    has_widest = has_widest || is_widest(other.dtype);
-    has_narrow = has_narrow || is_narrow(other.dtype);
-  }
-  return !has_widest || !has_narrow;
-}
-
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa) {
   if (op != CoreOp::kExp || isa != JitIsa::kAvx512) return false;
   const VectorMathCalls& calls = GetVectorMathCalls();

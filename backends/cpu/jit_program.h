@@ -60,10 +60,6 @@ struct JitProgram {
 // Whether code can be made of it: an op, on a dtype.
 bool IsJitted(const JitNode& node, JitIsa isa);
 
-// Whether it can be in one program with those. Two C128 fill a vector of AVX2, and two of what has four bytes or less
-// are not even half a small one, which is loaded and stored as a whole.
-bool FitsWidths(const JitNode& node, const JitProgram& program, JitIsa isa);
-
 // Whether a math function's code can be in it, rather than a call.
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa);
 
