@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMaxLoops = 2 * StridedCopy::kMaxAxes + kNumDotRoles;
 
 constexpr double kResultsToScattered = 8;
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kMostLinesBytes = int64_t{64} << 10;  // stay in any second cache beside the panels
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
@@ -39,6 +41,20 @@ bool IsReadInRuns(const DotSpace& space, DotSide side) {
   if (!has_run || lines[0].strides[side] == 1) return true;
   const double others = static_cast<double>(space.Size(side == kLhs ? kColumns : kRows));
   return others >= kResultsToScattered * static_cast<double>(space.Size(kSummed));
+}
+
+// Rows by the axis that lies innermost in the result, then by the one that does in lhs, where panels of the first one
+// take an element of a cache line each and the next panels find the others in the cache. No rows otherwise.
+DotAxisList RowsByLines(const DotSpace& space, int64_t element_bytes) {
+  DotAxisList ordered = space.roles[kRows];
+  if (ordered.size() < 2) return {};
+  std::sort(ordered.begin() + 1, ordered.end(),
+            [](const DotAxis& a, const DotAxis& b) { return a.strides[kLhs] < b.strides[kLhs]; });
+  if (ordered[1].strides[kLhs] != 1) return {};
+  const int64_t lines = ordered[0].size * space.Size(kSummed);
+  const bool uses_lines =
+      ordered[0].size * element_bytes >= kLineBytes && ordered[1].size * element_bytes >= kLineBytes;
+  return uses_lines && lines * kLineBytes <= kMostLinesBytes ? ordered : DotAxisList{};
 }
 
 void SortBy(DotSide side, DotAxisList* axes) {
@@ -170,6 +186,14 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
     if (!is_written(*written)) continue;
     if (swaps_) std::swap((*operands)[kLhs], (*operands)[kRhs]);
     *space = std::move(*written);
+    return;
+  }
+  DotSpace by_lines = in_order;
+  by_lines.roles[kRows] = RowsByLines(in_order, SizeOf(computed_));
+  if (!converts && !by_lines.roles[kRows].empty() && IsReadInRuns(by_lines, kRhs) &&
+      TiledGemm::Suits(by_lines, computed_)) {
+    if (swaps_) std::swap((*operands)[kLhs], (*operands)[kRhs]);
+    *space = std::move(by_lines);
     return;
   }
   swaps_ = false;

@@ -1,4 +1,5 @@
 #include "backends/cpu/dot.h"
+#include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/kernel.h"
 
 #include <algorithm>
@@ -291,6 +292,29 @@ TEST(DotTest, WritesResultsInAnyOrder) {
       CheckExact<int32_t, int32_t>(c);
       CheckExact<BFloat16, BFloat16>(c);
       CheckExact<double, float>(c);
+    }
+  }
+}
+
+// The result begins with an axis that lies far apart in the operand, which has another innermost: tiles write it as it
+// is to be, though they read an element of a line each.
+TEST(DotTest, TransposesWhileItMultiplies) {
+  for (int64_t outer : {8, 13, 24, 48}) {
+    for (int64_t inner : {8, 11, 24}) {
+      for (int64_t columns : {5, 24}) {
+        Case left = {{inner, 16, 3, outer, 2}, {columns, 16}, {1}, {1}, {}, {}};
+        left.result_permutation = {2, 1, 4, 3, 0};
+        Case right = {{columns, 16}, {inner, 16, 3, outer, 2}, {1}, {1}, {}, {}};
+        right.result_permutation = {3, 2, 0, 4, 1};
+        for (const Case& c : {left, right}) {
+          CheckExact<float, float>(c);
+          CheckExact<double, double>(c);
+          CheckExact<Complex128, Complex128>(c);
+          CheckExact<BFloat16, BFloat16>(c);
+        }
+        if (GetGemmTiles(DType::kF64).rows == 0 || outer % GetGemmTiles(DType::kF64).rows != 0 || columns < 8) continue;
+        for (const Case& c : {left, right}) EXPECT_EQ(Plan(c, DType::kF64, DType::kF64)->scratch_bytes(), 0);
+      }
     }
   }
 }
