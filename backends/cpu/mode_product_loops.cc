@@ -21,7 +21,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 2 : 1;
+// Eight sums at once hide how long a multiply-add takes; of complex numbers four rows have as many in one vector, and
+// more have no registers with AVX2.
+template <bool kIsComplex>
+constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 || !kIsComplex ? 2 : 1;
 
 // kVectors vectors of each of kRows rows. Of complex numbers the products with real and with imaginary parts of the
 // matrix are summed apart and joined at the end, so that no term is shuffled. kIsCut: only the lanes of `mask` exist.
@@ -84,6 +87,7 @@ HWY_NOINLINE void MultiplyRows(D d, const ModeProductRuns& p, const T* matrix, c
                                T* y) {
   constexpr int64_t kParts = kIsComplex ? 2 : 1;
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+  constexpr int kMost = kMostVectors<kIsComplex>;
   const int64_t length = kParts * p.length;
   const int64_t rest = length % kLanes;
   const auto mask = hn::FirstN(d, static_cast<size_t>(rest));
@@ -93,9 +97,9 @@ HWY_NOINLINE void MultiplyRows(D d, const ModeProductRuns& p, const T* matrix, c
   const int64_t x_vector = is_one ? kParts * p.x_step : kLanes, y_vector = is_one ? kParts * p.y_step : kLanes;
   for (int64_t run = 0; run < (is_one ? 1 : p.count); ++run) {
     int64_t i = 0;
-    for (; i + kMostVectors <= vectors; i += kMostVectors) {
-      Tile<kMostVectors, kRows, kIsComplex, false>(d, mask, p, matrix, row_offsets, x + i * x_vector, x_vector,
-                                                   y + i * y_vector, y_vector);
+    for (; i + kMost <= vectors; i += kMost) {
+      Tile<kMost, kRows, kIsComplex, false>(d, mask, p, matrix, row_offsets, x + i * x_vector, x_vector,
+                                            y + i * y_vector, y_vector);
     }
     for (; i < vectors; ++i) {
       Tile<1, kRows, kIsComplex, false>(d, mask, p, matrix, row_offsets, x + i * x_vector, 0, y + i * y_vector, 0);
