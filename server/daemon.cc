@@ -1,7 +1,6 @@
 #include "server/daemon.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
@@ -20,6 +19,7 @@
 #include "engine/base/status_macros.h"
 #include "server/config/automatic_settings.h"
 #include "server/lifecycle/descriptor_limit.h"
+#include "server/reflection/reflection_service.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
 #include "server/rpc/warm_up.h"
@@ -129,13 +129,16 @@ absl::Status Daemon::Serve() {
 
 absl::Status Daemon::Listen() {
   Health::EnableService();
-  if (config_.reflection()) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   AddConnectionLimits(config_.limits(), addresses_, &builder);
   builder.SetMaxReceiveMessageSize(static_cast<int>(MostOfAMessage(config_.limits().message_bytes())));
   builder.SetMaxSendMessageSize(-1);
   TuneTransport(&builder);
   builder.RegisterService(parts_->compute_service.get());
+  if (config_.reflection()) {
+    reflection_ = MakeReflectionService({"tensord.v1.Compute", "grpc.health.v1.Health"});
+    builder.RegisterService(reflection_.get());
+  }
   ASSIGN_OR_RETURN(ServerAddresses addresses, ParseServerAddresses(config_));
   RETURN_IF_ERROR(ShareMemory(std::move(addresses.shared_memory)));
   {
@@ -218,6 +221,11 @@ absl::Status Daemon::ListenForOperators() {
   grpc::ServerBuilder builder;
   builder.RegisterService(parts_->admin_service.get());
   builder.RegisterService(parts_->channelz_service.get());
+  if (config_.reflection()) {
+    admin_reflection_ =
+        MakeReflectionService({"tensord.v1.Admin", "grpc.channelz.v1.Channelz", "grpc.health.v1.Health"});
+    builder.RegisterService(admin_reflection_.get());
+  }
   AddConnectionLimits(config_.limits(), {*address}, &builder);
   {
     const SocketMode mode(/*group=*/false);

@@ -115,6 +115,7 @@ class Daemon {
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them
+  std::unique_ptr<grpc::Service> reflection_, admin_reflection_;       // null: not configured
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<Health> health_;

@@ -44,6 +44,9 @@ void FuzzHttpRequest(absl::string_view bytes);
 // The values of traceparent and tracestate.
 void FuzzTraceContext(absl::string_view text);
 
+// A request to reflection. Each has an answer, whose files come with all that they import.
+void FuzzReflection(absl::string_view bytes);
+
 }  // namespace tensord
 
 #endif  // TENSORD_TESTS_FUZZ_ENTRIES_H_

@@ -194,6 +194,13 @@ TEST(MutationTest, TraceContextsSurvive) {
              &FuzzTraceContext, 9, 5'000);
 }
 
+TEST(MutationTest, ReflectionRequestsSurvive) {
+  RunMutants({Field(3, "tensord/v1/compute.proto"), Field(4, "tensord.v1.ExecuteRequest.program"),
+              Field(5, Field(1, "google.protobuf.FieldOptions") + "\x10\x01"), Field(6, "google.protobuf.FieldOptions"),
+              Field(7, "")},
+             &FuzzReflection, 9, 2'000);
+}
+
 TEST(MutationTest, PacketsOfTheBrokerSurvive) {
   const auto packet = [](const std::string& bytes) { return std::string(1, static_cast<char>(bytes.size())) + bytes; };
   const std::string small = packet("\x12\x02\x08\x40"), large = packet("\x12\x05\x08\xff\xff\xff\x7f");

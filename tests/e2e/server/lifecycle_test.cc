@@ -270,14 +270,38 @@ TEST(MetricsTest, PrometheusReadsThem) {
 
 TEST(ReflectionTest, ListsTheService) {
   InProcessServer server;
+  for (const char* version : {"v1", "v1alpha"}) {
+    RawStream stream(server.Dial(),
+                     absl::StrCat("grpc.reflection.", version, ".ServerReflection/ServerReflectionInfo"));
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(stream.Write(std::string("\x3a\x01*", 3)));  // ServerReflectionRequest{list_services: "*"}
+      std::string answer;
+      ASSERT_TRUE(stream.Read(&answer));
+      EXPECT_THAT(answer, HasSubstr("tensord.v1.Compute"));
+      EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+      EXPECT_THAT(answer, HasSubstr("grpc.reflection.v1alpha.ServerReflection"));
+    }
+    stream.WritesDone();
+    EXPECT_TRUE(stream.Finish().ok());
+  }
+}
+
+TEST(ReflectionTest, RefusesWhatIsNoRequest) {
+  InProcessServer server;
+  for (const std::string& bytes : {std::string("\x3a\x05*", 3), std::string(100'000, 'x')}) {
+    RawStream stream(server.Dial(), "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+    ASSERT_TRUE(stream.Write(bytes));
+    std::string answer;
+    EXPECT_FALSE(stream.Read(&answer));
+    EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+TEST(ReflectionTest, IsNotThereWhereItIsTurnedOff) {
+  InProcessServer server({"reflection=false"});
   RawStream stream(server.Dial(), "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
-  ASSERT_TRUE(stream.Write(std::string("\x3a\x01*", 3)));  // ServerReflectionRequest{list_services: "*"}
-  std::string answer;
-  ASSERT_TRUE(stream.Read(&answer));
-  EXPECT_THAT(answer, HasSubstr("tensord.v1.Compute"));
-  EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
   stream.WritesDone();
-  EXPECT_TRUE(stream.Finish().ok());
+  EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
 }  // namespace
