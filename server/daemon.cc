@@ -91,13 +91,13 @@ absl::Status Daemon::Check(const ServerConfig& config) {
   return LoadFamilies(config).status();
 }
 
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Create(config));
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config, PollingThreads* polling) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Create(config, polling));
   RETURN_IF_ERROR(daemon->Serve());
   return daemon;
 }
 
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& config) {
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& config, PollingThreads* polling) {
   RETURN_IF_ERROR(Check(config));
   // As long as the process: with its last user gRPC ends, and waits up to ten seconds for a thread of its own that was
   // polling on behalf of a large write.
@@ -112,6 +112,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   RETURN_IF_ERROR(PrepareSocketPaths(daemon->addresses_));  // before anything that takes long
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
   ASSIGN_OR_RETURN(daemon->parts_, Compose(config));
+  daemon->parts_->service_parts.polling = polling;
   return daemon;
 }
 

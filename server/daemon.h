@@ -36,9 +36,10 @@ class Daemon {
  public:
   // Serving when it returns. UNAVAILABLE where an address cannot be had, INVALID_ARGUMENT where it is none, one
   // beyond this machine without TLS that was not allowed, or where a file that the settings name cannot be used.
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config);
+  // `polling`, which may be null, outlives the daemon.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config, PollingThreads* polling = nullptr);
   // The same in two steps: a server that nobody can reach yet, but that may be told to stop or to reload,
-  static absl::StatusOr<std::unique_ptr<Daemon>> Create(const ServerConfig& config);
+  static absl::StatusOr<std::unique_ptr<Daemon>> Create(const ServerConfig& config, PollingThreads* polling = nullptr);
   // and its way, once, to one that serves: it listens, and warms up. CANCELLED where it was to stop before it was
   // ready.
   absl::Status Serve();

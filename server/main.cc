@@ -18,6 +18,7 @@
 #include "server/observe/flight_recorder.h"
 #include "server/observe/library_logs.h"
 #include "server/process_tuning.h"
+#include "server/rpc/polling_threads.h"
 
 namespace tensord::server {
 namespace {
@@ -68,12 +69,13 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
 
+  PollingThreads polling;  // those of all servers
   std::unique_ptr<Daemon> daemon;
   const CrashSignals crash(&SayLastWord);  // until the daemon, which it reads, is about to go
   // Before the daemon starts: its manager may send a signal as soon as it hears that the server is ready, and a start
   // takes a while.
   StopSignals signals;
-  absl::StatusOr<std::unique_ptr<Daemon>> created = Daemon::Create(config);
+  absl::StatusOr<std::unique_ptr<Daemon>> created = Daemon::Create(config, &polling);
   if (!created.ok()) return Complain(created.status());
   daemon = *std::move(created);
   crash_recorder = daemon->parts().recorder.get();

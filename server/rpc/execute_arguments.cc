@@ -12,6 +12,7 @@
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"
 #include "server/observe/timed_transfer.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
@@ -28,7 +29,7 @@ HostTensor AsHost(const ConcreteType& type, Order program_order) {
 
 // `charges`: of what is copied.
 absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use, bool writable, Order order,
-                                            const std::string& device, HostBufferPool* pool,
+                                            const std::string& device, const ServiceParts& parts,
                                             std::vector<MemoryCharge>* charges) {
   ResidentTensor tensor = claim.Read(use);
   if (tensor.type.device != device) {
@@ -39,7 +40,8 @@ absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use
   HostTensor host = AsHost(tensor.type.type, order);
   host.donated = writable;
   if (tensor.type.order != order && host.type.rank() > 1) {
-    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), pool));
+    const PollingThreads::LongReaction others(parts.polling, host.type.num_bytes());
+    ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), parts.payloads));
     tensor = std::move(other.tensor);
     charges->push_back(std::move(other.charge));
     host.donated = true;
@@ -90,6 +92,7 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
   added->push_back(std::move(bytes));
   ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
   char* const to = static_cast<char*>(copy->address());
+  const PollingThreads::LongReaction others(parts.polling, header.num_bytes);
   {
     const TimedTransfer timed(parts.metrics, Transfer::kShared, header.num_bytes);
     if (is_reordered) {
@@ -134,7 +137,7 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
       case v1::Argument::kHandle:
       case v1::Argument::kDonatedHandle: {
         const size_t own = use++;
-        return ResidentArgument(claim, own, writable[own], order, compiled.device(), parts.payloads, &copies->charges);
+        return ResidentArgument(claim, own, writable[own], order, compiled.device(), parts, &copies->charges);
       }
       case v1::Argument::kShared:
         if (may_change.empty()) may_change = InputsThatMayChange(program);

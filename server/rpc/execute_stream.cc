@@ -7,6 +7,7 @@
 #include "engine/base/refusal.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/execution.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/streamed_request.h"
 #include "server/tracing/tracer.h"
@@ -70,6 +71,7 @@ absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) 
 void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
+  const PollingThreads::LongReaction others(call_.parts().polling, static_cast<int64_t>(bytes.Length()));
   StageTimes stages;
   absl::Status admitted = call_.AdmitAgain();
   // Nobody can say whose response this would be.

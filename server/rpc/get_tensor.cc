@@ -19,6 +19,7 @@
 #include "server/observe/timed_transfer.h"
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/parse_message.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/request_wait.h"
 #include "server/rpc/served_call.h"
@@ -145,6 +146,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
       position_ = tensor_.type.num_bytes();  // the header alone
     } else if (is_reordered) {
+      const PollingThreads::LongReaction others(call_.parts().polling, tensor_.type.num_bytes());
       ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
       tensor_ = std::move(other.tensor);
       charge_ = std::move(other.charge);
@@ -174,6 +176,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                         " bytes, and the tensor has ", size));
     }
     const char* const from = static_cast<const char*>(tensor_.bytes.get());
+    const PollingThreads::LongReaction others(call_.parts().polling, size);
     const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, size);
     if (is_reordered) {
       codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);
@@ -193,6 +196,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       const int64_t size = std::min(kMaxChunkBytes, tensor_.type.num_bytes() - position_);
       const char* const from = static_cast<const char*>(tensor_.bytes.get()) + position_;
       chunk_bytes_ = size;
+      const PollingThreads::LongReaction others(call_.parts().polling, size);
       message_ = EncodeChunk(position_, {from, static_cast<size_t>(size)}, tensor_.bytes);
       position_ += size;
     }

@@ -11,6 +11,7 @@
 #include "proto/codec/tensor_codec.h"
 #include "server/observe/timed_transfer.h"
 #include "server/rpc/named_tenancy.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/read_ahead.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/shared_results.h"
@@ -56,8 +57,10 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   absl::Status Take(grpc::ByteBuffer* bytes) {
+    const int64_t size = static_cast<int64_t>(bytes->Length());
+    const PollingThreads::LongReaction others(call_.parts().polling, size);
     call_.record().stages.End(Stage::kReceive);
-    call_.record().received_bytes += static_cast<int64_t>(bytes->Length());
+    call_.record().received_bytes += size;
     try {
       return TakePart(bytes);
     } catch (const std::exception& error) {
@@ -125,6 +128,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   // Whatever an earlier call left is written over.
   absl::Status TakeShared(const SharedPart& part) {
+    const PollingThreads::LongReaction others(call_.parts().polling, part.size_bytes);
     upload_.Rewind(0);
     {
       const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, part.size_bytes);

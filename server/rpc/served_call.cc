@@ -11,6 +11,7 @@
 #include "server/identity/method_roles.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/status_bridge.h"
 #include "server/tracing/tracer.h"
 
@@ -28,6 +29,7 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
 }
 
 absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
+  if (parts_.polling != nullptr) parts_.polling->React();
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
   // Read before the decision: one that is just being replaced is taken again.
@@ -60,6 +62,7 @@ absl::Status ServedCall::CheckMetadata() const {
 }
 
 absl::Status ServedCall::AdmitAgain() {
+  if (parts_.polling != nullptr) parts_.polling->React();
   const int64_t now = parts_.authenticator->replaced();
   if (now == admitted_at_) return absl::OkStatus();
   Caller caller;

@@ -31,6 +31,7 @@
 namespace tensord::server {
 
 class FlightRecorder;
+class PollingThreads;
 class Tracer;
 
 struct ServerLimit {
@@ -62,6 +63,7 @@ struct ServiceParts {
   FlightRecorder* recorder = nullptr;
   Tracer* tracer = nullptr;  // null: no call is traced
   Profiler* profiler = nullptr;
+  PollingThreads* polling = nullptr;  // null: gRPC's threads are left alone
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;
   LiveGraphLimits graph_limits;

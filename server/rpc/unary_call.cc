@@ -7,18 +7,30 @@
 #include <utility>
 
 #include "engine/base/refusal.h"
+#include "server/identity/method_roles.h"
+#include "server/rpc/polling_threads.h"
 
 namespace tensord::server {
+namespace {
+
+// Whether the answer may be as long as a program, or as all that an operator asks for.
+bool IsLong(RpcMethod method) {
+  return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram || RoleFor(method) == Role::kAdmin;
+}
+
+}  // namespace
 
 grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod method,
                                            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                            grpc::ByteBuffer* response, Handler handler) {
   auto* call = new UnaryCall(parts, method, context, request, response);
-  const absl::Status entered = call->call_.Enter(static_cast<int64_t>(request->Length()), /*is_message=*/true);
+  const int64_t bytes = static_cast<int64_t>(request->Length());
+  const absl::Status entered = call->call_.Enter(bytes, /*is_message=*/true);
   if (!entered.ok()) {
     call->Fail(entered);
     return call;
   }
+  const PollingThreads::LongReaction others(parts.polling, IsLong(method) ? PollingThreads::kLongBytes : bytes);
   call->Continue([call, handler] { handler(call); });
   return call;
 }

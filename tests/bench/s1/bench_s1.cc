@@ -1,7 +1,8 @@
 // S1, floor latency: a warm Execute of one Add on f32[16], against a bare gRPC echo that is built from the same stubs
 // and answers with the request's first tensor; one caller's latency, and the calls a second of several clients, each
-// with a connection of its own. Both servers live in this process, are called in turns by the same client code, and are
-// compared within each round, because a shared machine changes its speed between rounds. Exit status 1 over a limit.
+// with a connection of its own. Each server has a process of its own, as servers do, and is tuned as it comes. Both are
+// called in turns by the same client code, and are compared within each round, because a shared machine changes its
+// speed between rounds. Exit status 1 over a limit.
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,10 +21,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "server/daemon.h"
-#include "server/process_tuning.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/bench/option_reader.h"
+#include "tests/bench/servers/server_process.h"
+#include "tests/bench/servers/tensord_process.h"
 
 namespace tensord {
 namespace {
@@ -70,6 +73,23 @@ struct Throughput {
   std::vector<std::unique_ptr<v1::Compute::Stub>> ours, echo;
   std::vector<double> ours_per_second, echo_per_second, ratios;  // by round
 };
+
+// Listens at the socket and at a port of TCP.
+ServerProcess::Serve EchoOf(const std::string& socket) {
+  return [socket](const ServerProcess::Served& served) {
+    EchoService echo;
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(socket, grpc::InsecureServerCredentials());
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&echo);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    if (server == nullptr) return 1;
+    served({socket, absl::StrCat("127.0.0.1:", port)});
+    server->Shutdown();
+    return 0;
+  };
+}
 
 double Percentile(std::vector<double> values, double fraction) {
   const size_t index = static_cast<size_t>(fraction * static_cast<double>(values.size() - 1));
@@ -254,36 +274,27 @@ bool Tell(const std::vector<Transport>& transports, const std::vector<Throughput
 int Main(const Options& options) {
   char folder[] = "/tmp/tensord-s1.XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
-  const std::string echo_socket = absl::StrCat("unix:", folder, "/echo.sock");
   // The server's line for each call goes into a file, as it does where it serves.
   const std::string log = absl::StrCat(folder, "/log");
   if (std::freopen(log.c_str(), "w", stderr) == nullptr) return 1;
 
-  // Before the daemon: it gives every server that is built after it the health and reflection services.
-  EchoService echo;
-  grpc::ServerBuilder builder;
-  int echo_port = 0;
-  builder.AddListeningPort(echo_socket, grpc::InsecureServerCredentials());
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &echo_port);
-  builder.RegisterService(&echo);
-  const std::unique_ptr<grpc::Server> echo_server = builder.BuildAndStart();
-
   server::ServerConfig config;
   config.add_listen(absl::StrCat("unix:", folder, "/tensord.sock"));
   config.add_listen("127.0.0.1:0");
-  const auto daemon = server::Daemon::Start(config);
-  if (!daemon.ok()) {
-    std::printf("S1: %s\n", std::string(daemon.status().message()).c_str());
+  std::optional<ServerProcess> ours(TensordOf(config)), echo(EchoOf(absl::StrCat("unix:", folder, "/echo.sock")));
+  const std::vector<std::string> our_addresses = ours->Await(), echo_addresses = echo->Await();
+  if (our_addresses.size() != 2 || echo_addresses.size() != 2) {
+    std::ifstream text(log);
+    std::cout << "S1: a server does not start\n" << text.rdbuf();
     return 1;
   }
 
-  const std::vector<std::string>& addresses = (*daemon)->grpc_addresses();
-  const std::string echo_address = absl::StrCat("127.0.0.1:", echo_port);
   std::vector<Transport> transports(2);
-  transports[0] = {
-      .name = "unix", .ours = {addresses[0], Dial(addresses[0])}, .echo = {echo_socket, Dial(echo_socket)}};
-  transports[1] = {
-      .name = "tcp", .ours = {addresses[1], Dial(addresses[1])}, .echo = {echo_address, Dial(echo_address)}};
+  for (size_t i = 0; i < transports.size(); ++i) {
+    transports[i] = {.name = i == 0 ? "unix" : "tcp",
+                     .ours = {our_addresses[i], Dial(our_addresses[i])},
+                     .echo = {echo_addresses[i], Dial(echo_addresses[i])}};
+  }
   const v1::ExecuteRequest request = AddRequest(Compile(*transports[0].ours.stub));
   for (int round = -2; round < options.rounds; ++round) {
     for (Transport& transport : transports) Measure(transport, request, options.calls, round);
@@ -299,9 +310,8 @@ int Main(const Options& options) {
   if (!options.json.empty()) std::ofstream(options.json) << ToJson(transports, throughputs);
   throughputs.clear();
   transports.clear();
-  echo_server->Shutdown();
-  (*daemon)->RequestStop();
-  (*daemon)->RunUntilStopped();
+  ours.reset();
+  echo.reset();
   unlink(log.c_str());
   rmdir(folder);
   return are_limits_met ? 0 : 1;
@@ -311,7 +321,6 @@ int Main(const Options& options) {
 }  // namespace tensord
 
 int main(int argc, char** argv) {
-  tensord::server::TuneProcess();
   tensord::Options options;
   if (!tensord::ReadOptions(argc, argv, &options)) {
     std::fprintf(stderr, "usage: bench_s1 [--rounds=21] [--calls=400] [--json=FILE]\n");

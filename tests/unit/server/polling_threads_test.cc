@@ -1,0 +1,131 @@
+#include "server/rpc/polling_threads.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace tensord::server {
+namespace {
+
+using Load = PollingThreads::Load;
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+// Runs reactions on gRPC's threads, as those of calls run.
+class Reactions {
+ public:
+  // Whether it was over in time.
+  bool Run(const std::function<void()>& reaction) { return Begin(reaction)->WaitForNotificationWithTimeout(kPatience); }
+  std::shared_ptr<absl::Notification> Begin(std::function<void()> reaction) {
+    auto call = std::make_shared<Call>();
+    const auto over = std::make_shared<absl::Notification>();
+    const grpc::Slice slice("?");
+    call->request = grpc::ByteBuffer(&slice, 1);
+    grpc::GenericStub(nowhere_).UnaryCall(&call->context, "/", grpc::StubOptions(), &call->request, &call->response,
+                                          [call, over, reaction = std::move(reaction)](const grpc::Status&) mutable {
+                                            reaction();
+                                            // Its context shares the channel. gRPC's threads end with the last channel,
+                                            // whose owner waits for them, and so must not be one of them.
+                                            call.reset();
+                                            over->Notify();
+                                          });
+    return over;
+  }
+
+ private:
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer request, response;
+  };
+  const std::shared_ptr<grpc::Channel> nowhere_ = grpc::CreateChannel("", nullptr);
+};
+
+TEST(PollingThreadsTest, WantsAnotherWhereOneHardlySleeps) {
+  EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0.9, .sleeps_per_call = 0.05}), 2);
+  EXPECT_EQ(PollingThreads::Wanted(3, Load{.busy = 0.6, .sleeps_per_call = 0.1}), 4);
+  // One client that calls after each answer.
+  EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0.7, .sleeps_per_call = 1}), 1);
+  // Whose turn comes late, because others compute.
+  EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0.1, .sleeps_per_call = 0.1}), 1);
+}
+
+TEST(PollingThreadsTest, WantsOneLessWhereTheySleepForEachCall) {
+  EXPECT_EQ(PollingThreads::Wanted(2, Load{.busy = 0.6, .sleeps_per_call = 3}), 1);
+  EXPECT_EQ(PollingThreads::Wanted(2, Load{.busy = 0.1, .sleeps_per_call = 0.1}), 1);
+  EXPECT_EQ(PollingThreads::Wanted(2, Load{.busy = 0.4, .sleeps_per_call = 0.5}), 2);
+  EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0, .sleeps_per_call = 9}), 1);
+}
+
+TEST(PollingThreadsTest, OneIsAwake) {
+  const PollingThreads threads;
+  EXPECT_GE(threads.num_threads(), 2);
+  EXPECT_EQ(threads.num_awake(), 1);
+  Reactions reactions;
+  std::thread::id first, second;
+  ASSERT_TRUE(reactions.Run([&] { first = std::this_thread::get_id(); }));
+  ASSERT_TRUE(reactions.Run([&] { second = std::this_thread::get_id(); }));
+  EXPECT_EQ(first, second);
+}
+
+TEST(PollingThreadsTest, OthersReactBesideALongReaction) {
+  PollingThreads threads;
+  Reactions reactions;
+  absl::Notification other;
+  const auto is_over = reactions.Begin([&] {
+    const PollingThreads::LongReaction others(&threads);
+    EXPECT_EQ(threads.num_awake(), 2);
+    const PollingThreads::LongReaction inner(&threads);
+    EXPECT_EQ(threads.num_awake(), 2);
+    EXPECT_TRUE(other.WaitForNotificationWithTimeout(kPatience));
+  });
+  EXPECT_TRUE(reactions.Run([&] { other.Notify(); }));
+  EXPECT_TRUE(is_over->WaitForNotificationWithTimeout(kPatience));
+}
+
+TEST(PollingThreadsTest, ShortReactionsWakeNobody) {
+  PollingThreads threads;
+  Reactions reactions;
+  EXPECT_TRUE(reactions.Run([&] {
+    const PollingThreads::LongReaction small(&threads, PollingThreads::kLongBytes - 1);
+    EXPECT_EQ(threads.num_awake(), 1);
+    const PollingThreads::LongReaction none(nullptr);
+    EXPECT_EQ(threads.num_awake(), 1);
+  }));
+}
+
+TEST(PollingThreadsTest, SleepAgainWhenCallsAreFew) {
+  PollingThreads threads;
+  Reactions reactions;
+  ASSERT_TRUE(reactions.Run([&] { const PollingThreads::LongReaction others(&threads); }));
+  EXPECT_EQ(threads.num_awake(), 2);
+  const absl::Time end = absl::Now() + kPatience;
+  while (threads.num_awake() > 1 && absl::Now() < end) {
+    ASSERT_TRUE(reactions.Run([&] { threads.React(); }));
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(threads.num_awake(), 1);
+}
+
+TEST(PollingThreadsTest, AllAreAwakeAfterwards) {
+  { const PollingThreads threads; }
+  Reactions reactions;
+  absl::Notification other;
+  const auto is_over = reactions.Begin([&] { EXPECT_TRUE(other.WaitForNotificationWithTimeout(kPatience)); });
+  EXPECT_TRUE(reactions.Run([&] { other.Notify(); }));
+  EXPECT_TRUE(is_over->WaitForNotificationWithTimeout(kPatience));
+}
+
+}  // namespace
+}  // namespace tensord::server
