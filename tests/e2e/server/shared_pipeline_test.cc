@@ -1,12 +1,13 @@
 // Pipelines of the C++ client whose tensors lie in memory that client and server share.
-#include <dirent.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/pipeline.h"
 #include "gmock/gmock.h"
@@ -30,12 +31,19 @@ using ::testing::HasSubstr;
 
 constexpr size_t kCount = 1 << 18;  // floats in one MiB
 
-int OpenDescriptors() {
-  int count = 0;
-  DIR* const folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
+struct Descriptors {
+  int regions = 0;
+  int others = 0;
+};
+
+Descriptors OpenDescriptors() {
+  Descriptors open;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code is_closed;
+    const std::string file = std::filesystem::read_symlink(entry.path(), is_closed).string();
+    if (!is_closed) ++(absl::StartsWith(file, "/memfd:") ? open.regions : open.others);
+  }
+  return open;
 }
 
 class SharedPipelineTest : public SharedMemoryFixture {
@@ -154,12 +162,11 @@ TEST_F(SharedPipelineTest, WhatFindsNoMemoryGoesInMessages) {
 TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
   StartAndConnect();
   ASSERT_TRUE(client_->Execute(twice_, {Floats(kCount, 1)}).ok());
-  const auto others = [&] { return OpenDescriptors() - static_cast<int>(Stats().regions); };  // a region has one
-  int descriptors = 0;
+  int others = 0;
   for (int round = 0; round < 4; ++round) {
     if (round == 1) {  // what the first needs stays; what it leaves behind may still be on its way out
       ASSERT_TRUE(WaitFor([&] { return Stats().regions <= 2; })) << Stats().regions;
-      descriptors = others();
+      others = OpenDescriptors().others;
     }
     std::vector<PendingAnswer> pending;
     std::unique_ptr<Pipeline> pipeline = Open();
@@ -178,7 +185,10 @@ TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
   }
   // What a run may still write to was given back, and not used again.
   EXPECT_TRUE(WaitFor([&] { return Stats().regions <= 2; })) << Stats().regions;
-  EXPECT_TRUE(WaitFor([&] { return others() <= descriptors; })) << others() << " and not " << descriptors;
+  EXPECT_TRUE(WaitFor([&] { return OpenDescriptors().regions <= static_cast<int>(Stats().regions); }))
+      << OpenDescriptors().regions << " descriptors of " << Stats().regions << " regions";
+  EXPECT_TRUE(WaitFor([&] { return OpenDescriptors().others <= others; }))
+      << OpenDescriptors().others << " and not " << others;
   ASSERT_TRUE(client_->CloseSession(session_).ok());
   EXPECT_TRUE(NothingIsLeft(*server_));
   {
