@@ -12,12 +12,15 @@
 #include "absl/base/optimization.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/blocked_chain.h"
 #include "backends/cpu/chain_plan.h"
+#include "backends/cpu/factored_product.h"
 #include "backends/cpu/fft_transforms.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/joined_segments.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/product_epilogue.h"
@@ -55,7 +58,7 @@ class CpuProgram final : public PreparedSession {
     const OpDef* written = nullptr;  // by the client there
     // That start here; their steps have no kernel of their own.
     std::unique_ptr<const cpu::BlockedChain> chain;
-    std::unique_ptr<const cpu::ProductEpilogue> product;
+    std::unique_ptr<const cpu::JoinedSegments> joined;
   };
 
   // `bytes` is what the step reads and writes.
@@ -78,13 +81,13 @@ class CpuProgram final : public PreparedSession {
     unchecked_bytes_ = kBytesBetweenChecks;
   }
 
-  void Append(std::unique_ptr<const cpu::ProductEpilogue> product) {
-    const size_t begin = steps_.size(), end = begin + product->kNumSegments;
-    workspace_bytes_ = std::max(workspace_bytes_, product->workspace_bytes());
-    chains_.push_back({.begin = begin, .end = end, .unplaced = {product->passing()}});
+  void Append(std::unique_ptr<const cpu::JoinedSegments> joined) {
+    const size_t begin = steps_.size(), end = begin + joined->num_segments();
+    workspace_bytes_ = std::max(workspace_bytes_, joined->workspace_bytes());
+    chains_.push_back({.begin = begin, .end = end, .unplaced = joined->passing()});
     steps_.resize(end);
     steps_[begin].checks = true;
-    steps_[begin].product = std::move(product);
+    steps_[begin].joined = std::move(joined);
     unchecked_bytes_ = kBytesBetweenChecks;
   }
 
@@ -94,7 +97,7 @@ class CpuProgram final : public PreparedSession {
   int64_t scratch_bytes(size_t position) const override {
     const Step& step = steps_[position];
     if (step.chain != nullptr) return step.chain->scratch_bytes();
-    if (step.product != nullptr) return step.product->scratch_bytes();
+    if (step.joined != nullptr) return step.joined->scratch_bytes();
     return step.kernel == nullptr ? 0 : step.kernel->scratch_bytes();
   }
   int64_t workspace_bytes() const override { return workspace_bytes_; }
@@ -102,9 +105,9 @@ class CpuProgram final : public PreparedSession {
   std::string DescribeKernel(size_t position) const override {
     if (steps_[position].kernel != nullptr) return steps_[position].kernel->Describe();
     size_t first = position;
-    while (steps_[first].chain == nullptr && steps_[first].product == nullptr) --first;
+    while (steps_[first].chain == nullptr && steps_[first].joined == nullptr) --first;
     const Step& step = steps_[first];
-    return step.chain != nullptr ? step.chain->Describe(position - first) : step.product->Describe(position - first);
+    return step.chain != nullptr ? step.chain->Describe(position - first) : step.joined->Describe(position - first);
   }
 
  private:
@@ -189,9 +192,10 @@ class CpuSession final : public BackendSession {
         continue;
       }
       if (step.checks) RETURN_IF_ERROR(CheckWanted());
-      if (step.product != nullptr) {
-        step.product->Run(slots, own_scratch, workspace, *pool_, times.Take(step.product->kNumSegments));
-        position += step.product->kNumSegments - 1;
+      if (step.joined != nullptr) {
+        const size_t count = step.joined->num_segments();
+        step.joined->Run(slots, own_scratch, workspace, *pool_, times.Take(count));
+        position += count - 1;
         continue;
       }
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = slots[static_cast<size_t>(step.operands[i])];
@@ -261,8 +265,8 @@ class CpuBackend final : public Backend {
         position += chained - 1;
         continue;
       }
-      if (AppendProduct(segments.subspan(position), program.get())) {
-        position += cpu::ProductEpilogue::kNumSegments - 1;
+      if (const size_t joined = AppendProduct(segments.subspan(position), program.get()); joined > 0) {
+        position += joined - 1;
         continue;
       }
       const SegmentInstruction& instruction = segments[position];
@@ -312,11 +316,16 @@ class CpuBackend final : public Backend {
   // left to be refused by the kernel of its whole segment.
   size_t AppendChain(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
     std::optional<cpu::ChainPlan> plan = cpu::PlanChain(segments, chain_limits_);
-    if (!plan.has_value()) plan = cpu::PlanProductJoin(segments, chain_limits_);
+    if (!plan.has_value()) {
+      // Panels of one product are multiplied in less time than it takes to pack its other operand for each box.
+      const auto packs_runs = [](const cpu::FactoredProduct& product) { return product.packs_runs_of_rows(); };
+      if (const size_t count = AppendFactored(segments, packs_runs, program); count > 0) return count;
+      plan = cpu::PlanProductJoin(segments, chain_limits_);
+    }
     if (!plan.has_value()) return 0;
     // A product and its epilogue alone go over the result as often as a chain, and pack operands once.
     const size_t length = plan->segments.size();
-    if (length == cpu::ProductEpilogue::kNumSegments && AppendProduct(segments, program)) return length;
+    if (length == cpu::ProductEpilogue::kNumSegments && AppendEpilogue(segments, program) > 0) return length;
     absl::StatusOr<cpu::BlockedChain> chain =
         cpu::BlockedChain::Create(*plan, segments, &cpu::FactoryOf, jit_, pool_.threads());
     if (!chain.ok()) return 0;
@@ -324,12 +333,27 @@ class CpuBackend final : public Backend {
     return length;
   }
 
-  // Whether the first two of the segments are a product and what is done with each block of it.
-  bool AppendProduct(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+  // How many of the first segments are a product with what is done as it is packed or with each block of it.
+  size_t AppendProduct(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    if (const size_t count = AppendEpilogue(segments, program); count > 0) return count;
+    return AppendFactored(
+        segments, [](const cpu::FactoredProduct&) { return true; }, program);
+  }
+
+  size_t AppendFactored(absl::Span<const SegmentInstruction> segments,
+                        absl::FunctionRef<bool(const cpu::FactoredProduct&)> is_wanted, CpuProgram* program) const {
+    std::unique_ptr<const cpu::FactoredProduct> product = cpu::FactoredProduct::Create(segments, epilogues_);
+    if (product == nullptr || !is_wanted(*product)) return 0;
+    const size_t count = product->num_segments();
+    program->Append(std::move(product));
+    return count;
+  }
+
+  size_t AppendEpilogue(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
     auto product = cpu::ProductEpilogue::Create(segments, epilogues_, jit_);
-    if (!product.ok() || *product == nullptr) return false;
+    if (!product.ok() || *product == nullptr) return 0;
     program->Append(*std::move(product));
-    return true;
+    return cpu::ProductEpilogue::kNumSegments;
   }
 
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const BoundInstruction& bound) const {

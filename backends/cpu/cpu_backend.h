@@ -40,7 +40,7 @@ struct CpuBackendOptions {
   std::shared_ptr<HostBufferPool> memory;
   int64_t pool_bytes = int64_t{1} << 30;
   CpuUse jit = CpuUse::kAuto;        // whether fused kernels become machine code
-  CpuUse epilogues = CpuUse::kAuto;  // whether products run the elementwise kernel that reads them, block by block
+  CpuUse epilogues = CpuUse::kAuto;  // whether products run elementwise kernels beside them, block by block
   // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
   // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;

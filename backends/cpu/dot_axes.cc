@@ -39,6 +39,30 @@ DotAxisList MergeAxes(const DotAxisList& axes) {
   return merged;
 }
 
+DotAxisList MergeOn(DotSide side, const DotAxisList& axes) {
+  DotAxisList merged;
+  for (const DotAxis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!merged.empty() && axis.strides[side] == merged.back().strides[side] * merged.back().size) {
+      merged.back().size *= axis.size;
+    } else {
+      merged.push_back({axis.size, {}});
+      merged.back().strides[side] = axis.strides[side];
+    }
+  }
+  if (merged.empty()) merged.push_back({1, {0, 0, 0}});
+  return merged;
+}
+
+int64_t OffsetOf(DotSide side, absl::Span<const DotAxis> axes, int64_t index) {
+  int64_t offset = 0;
+  for (const DotAxis& axis : axes) {
+    offset += index % axis.size * axis.strides[side];
+    index /= axis.size;
+  }
+  return offset;
+}
+
 DotSpace ClassifyAxes(const Shape& lhs, const Shape& rhs, const DotAxes& axes) {
   const Shape lhs_strides = ColumnMajorStrides(lhs);
   const Shape rhs_strides = ColumnMajorStrides(rhs);

@@ -38,6 +38,10 @@ using DotAxisList = absl::InlinedVector<DotAxis, 4>;
 int64_t NumElements(const DotAxisList& axes);
 // Drops axes of one element and joins neighbours that are one axis on every side.
 DotAxisList MergeAxes(const DotAxisList& axes);
+// Neighbours that are one axis on one side, with their strides there; one axis of one element where nothing is left.
+DotAxisList MergeOn(DotSide side, const DotAxisList& axes);
+// Where the element of a flat index lies on a side, the first axis the fastest.
+int64_t OffsetOf(DotSide side, absl::Span<const DotAxis> axes, int64_t index);
 
 // What a dot_general runs over, or a box of that; the first axis of each role is the fastest of the result.
 struct DotSpace {

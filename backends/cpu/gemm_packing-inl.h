@@ -157,6 +157,34 @@ void PackOneByOne(const PanelPiece& piece, T* panel) {
   }
 }
 
+// All lines are one.
+template <typename T>
+void PackRepeated(const PanelPiece& piece, T* panel) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d));
+  const T* from = static_cast<const T*>(piece.from) + piece.offsets[0];
+  const auto mask = hn::FirstN(d, static_cast<size_t>(piece.lines % kWidth));
+  for (int64_t term = 0; term < piece.terms; ++term) {
+    T* const to = panel + term * piece.term_step;
+    const auto element = hn::Set(d, *from);
+    int64_t line = 0;
+    for (; line + kWidth <= piece.lines; line += kWidth) hn::StoreU(element, d, to + line);
+    if (line < piece.lines) hn::BlendedStore(element, mask, d, to + line);
+    from += piece.term_stride;
+  }
+}
+
+template <typename T>
+void ScalePanel(const void* by, int64_t count, void* panel) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d));
+  const T* HWY_RESTRICT from = static_cast<const T*>(by);
+  T* HWY_RESTRICT to = static_cast<T*>(panel);
+  int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) hn::StoreU(hn::Mul(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
+  for (; i < count; ++i) to[i] *= from[i];
+}
+
 template <typename T>
 void PackPiece(const PanelPiece& piece, void* panels) {
   T* const panel = static_cast<T*>(panels);
@@ -165,7 +193,12 @@ void PackPiece(const PanelPiece& piece, void* panels) {
     const int64_t before = (piece.lines - 1) / piece.width;
     return FillUp(piece, piece.lines - before * piece.width, panel + before * piece.panel_step);
   }
-  if (piece.term_stride == 1 && piece.terms >= kSquare<T>) {
+  const bool is_repeated =
+      piece.lines > 1 && std::all_of(piece.offsets + 1, piece.offsets + piece.lines,
+                                     [first = piece.offsets[0]](int64_t offset) { return offset == first; });
+  if (is_repeated) {
+    PackRepeated(piece, panel);
+  } else if (piece.term_stride == 1 && piece.terms >= kSquare<T>) {
     PackTransposed(piece, panel);
   } else if (piece.lines > 1 && piece.offsets[1] == piece.offsets[0] + 1) {
     PackRuns(piece, panel);

@@ -404,7 +404,12 @@ void MultiplyBlock(const TiledBlock& block) {
 
 template <typename T>
 constexpr GemmTiles Tiles() {
-  return {kVectors * kLanes<T>, kColumns, kWindowLanes<T>, MultiplyBlock<T>, PackPiece<T>};
+  return {.rows = kVectors * kLanes<T>,
+          .columns = kColumns,
+          .window_lanes = kWindowLanes<T>,
+          .multiply = MultiplyBlock<T>,
+          .pack = PackPiece<T>,
+          .scale = ScalePanel<T>};
 }
 
 #else

@@ -75,6 +75,7 @@ struct GemmTiles {
   int64_t window_lanes = 0;  // of a vector of TiledRows; 0 where windows are better packed
   void (*multiply)(const TiledBlock& block) = nullptr;
   void (*pack)(const PanelPiece& piece, void* panel) = nullptr;
+  void (*scale)(const void* by, int64_t elements, void* panel) = nullptr;  // element by element
 };
 
 GemmTiles GetGemmTiles(DType dtype);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -13,12 +14,14 @@
 #include "backends/cpu/dot.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/jit_options.h"
+#include "backends/cpu/joined_segments.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/exec/backend.h"
 
 namespace tensord::cpu {
 
-// When a product runs the elementwise kernel that follows it.
+// When a product runs the elementwise kernels beside it: the one that follows it, and multiplications that make its
+// operands.
 enum class EpilogueUse {
   kNever,
   kWhereItPays,  // by sizes alone
@@ -27,11 +30,9 @@ enum class EpilogueUse {
 
 // Two segments that run together: a product, and the elementwise kernel that alone reads its result and is run on each
 // piece of it while that lies in the cache of the thread that made it. Pieces are made in memory of the thread's own
-// where no sum is put together in the result, else in the memory of the kernel's result.
-//
-// Immutable after construction, so thread-safe. Run does not allocate, but for kernels of very many operands, and
-// cannot fail. Same bits as of the two by themselves, for any number of threads.
-class ProductEpilogue {
+// where no sum is put together in the result, else in the memory of the kernel's result. Same bits as of the two by
+// themselves.
+class ProductEpilogue final : public JoinedSegments {
  public:
   static constexpr size_t kNumSegments = 2;
 
@@ -39,15 +40,14 @@ class ProductEpilogue {
   static absl::StatusOr<std::unique_ptr<const ProductEpilogue>> Create(absl::Span<const SegmentInstruction> segments,
                                                                        EpilogueUse use, const JitOptions& jit);
 
-  // The slot that needs no memory.
-  Slot passing() const { return passing_; }
-  int64_t scratch_bytes() const { return product_.scratch_bytes(); }
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  std::string Describe(size_t segment) const;
-
-  // `times` is empty, or has an entry a segment: the time of both, split by what the kernel took.
+  size_t num_segments() const override { return kNumSegments; }
+  std::vector<Slot> passing() const override { return {passing_}; }
+  int64_t scratch_bytes() const override { return product_.scratch_bytes(); }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  std::string Describe(size_t segment) const override;
+  // The time of both is split by what the kernel took.
   void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
-           absl::Span<SegmentTime> times) const;
+           absl::Span<SegmentTime> times) const override;
 
  private:
   ProductEpilogue(Contraction product, Epilogue epilogue)

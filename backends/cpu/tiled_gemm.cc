@@ -20,6 +20,8 @@ int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * mul
 // What a box needs to be packed and multiplied.
 struct TiledGemm::Box {
   std::array<const char*, 2> matrices;
+  FactorAddresses factors;  // of operands that have some, for which matrices are null
+  int64_t product = 0;
   std::array<char*, 2> panels;
   char* result = nullptr;
   int64_t first = 0;  // element of the whole result
@@ -45,13 +47,18 @@ void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
   const DotAxis& fast = operand.lines[0];
   for (int64_t line = group * most; line < end;) {
     int64_t lines = std::min(end - line, operand.width);
-    if (fast.strides[side] == 1 && !operand.padded.is_used()) {
+    if (fast.strides[side] == 1 && !operand.padded.is_used() && !operand.factored.is_used()) {
       // As many whole panels as lie side by side, and the last one.
       const int64_t run = std::min(end - line, fast.size - (first + line) % fast.size);
       lines = run == end - line ? run : std::max(lines, run / operand.width * operand.width);
     }
-    operand.Pack(tiles_, box.matrices[side], first + line, lines, box.term, box.terms,
-                 box.panels[side] + line * box.terms * element_bytes_);
+    char* const panels = box.panels[side] + line * box.terms * element_bytes_;
+    if (operand.factored.is_used()) {
+      operand.factored.Pack(tiles_, box.factors[side], box.product, first + line, lines, box.term, box.terms,
+                            {panels, operand.width, operand.width});
+    } else {
+      operand.Pack(tiles_, box.matrices[side], first + line, lines, box.term, box.terms, panels);
+    }
     line += lines;
   }
 }
@@ -199,7 +206,10 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
 }
 
 void TiledGemm::MoveToProduct(int64_t index, Box* box) const {
-  for (DotSide side : {kLhs, kRhs}) box->matrices[side] += BatchOffset(side, index);
+  for (DotSide side : {kLhs, kRhs}) {
+    if (!operands_[side].factored.is_used()) box->matrices[side] += BatchOffset(side, index);
+  }
+  box->product = index;
   const int64_t result = BatchOffset(kDotResult, index);
   box->first += result / element_bytes_;
   if (box->result != nullptr) box->result += result;
@@ -337,10 +347,24 @@ void TiledGemm::Run(const char* lhs, const char* rhs, char* result, char* scratc
                     const GemmEpilogue* epilogue) const {
   Box box;
   box.matrices = {lhs, rhs};
-  box.panels = {scratch + places_[kLhs], scratch + places_[kRhs]};
   box.result = result;
   box.accumulates = accumulates;
   box.epilogue = epilogue;
+  RunFrom(box, scratch, pool);
+}
+
+void TiledGemm::RunFactored(const std::array<const char*, 2>& operands, const FactorAddresses& factors, char* result,
+                            char* scratch, ThreadPool& pool) const {
+  Box box;
+  box.matrices = operands;
+  box.factors = factors;
+  box.result = result;
+  RunFrom(box, scratch, pool);
+}
+
+// All products, of which the box is the first.
+void TiledGemm::RunFrom(Box box, char* scratch, ThreadPool& pool) const {
+  box.panels = {scratch + places_[kLhs], scratch + places_[kRhs]};
   if (method_ == Method::kOwnProducts) {
     return RunInSlots(num_products_, pool, [&](int64_t product, int64_t slot) {
       Box own = box;

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "backends/cpu/dot_axes.h"
+#include "backends/cpu/factored_lines.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/tiled_operand.h"
@@ -52,6 +53,8 @@ class TiledGemm {
   explicit TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded = {});
   // Computed in F32, of operands that may be 16-bit floats: these are always packed.
   TiledGemm(const DotSpace& space, const std::array<DType, 2>& read);
+  // Of operands of which some are products of factors; the space passed the first Suits.
+  TiledGemm(const DotSpace& space, DType dtype, const FactoredTensors& factored);
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Of those that make pieces of the result at a time.
@@ -68,6 +71,9 @@ class TiledGemm {
   // is false; it gets all of the result, each element once, and where it has blocks nothing is written to `result`.
   void Run(const char* lhs, const char* rhs, char* result, char* scratch, bool accumulates, ThreadPool& pool,
            const GemmEpilogue* epilogue = nullptr) const;
+  // The same where operands are products of factors, whose addresses these are; such an operand itself is null.
+  void RunFactored(const std::array<const char*, 2>& operands, const FactorAddresses& factors, char* result,
+                   char* scratch, ThreadPool& pool) const;
 
  private:
   // Sizes of one role in parts, all but the last equal.
@@ -87,7 +93,8 @@ class TiledGemm {
     kOwnProducts,  // products of a batch by who multiplies them
   };
 
-  TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read);
+  TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read,
+            const FactoredTensors& factored);
   int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
   // Whether each thread brings the rows of lhs that it multiplies into its cache.
   bool HasOwnRows() const;
@@ -124,6 +131,7 @@ class TiledGemm {
   void RunShared(const Box& box, ThreadPool& pool) const;
   void RunBoxes(Box box, ThreadPool& pool) const;
   void RunProduct(Box box) const;
+  void RunFrom(Box box, char* scratch, ThreadPool& pool) const;
 
   GemmTiles tiles_;
   DType dtype_ = DType::kInvalid;  // that is computed in

@@ -39,22 +39,6 @@ int64_t EvenPart(int64_t size, int64_t most, int64_t multiple) {
   return RoundUp(CeilDiv(size, parts), multiple);
 }
 
-// Neighbours that are one axis on one side.
-DotAxisList MergeOn(DotSide side, const DotAxisList& axes) {
-  DotAxisList merged;
-  for (const DotAxis& axis : axes) {
-    if (axis.size == 1) continue;
-    if (!merged.empty() && axis.strides[side] == merged.back().strides[side] * merged.back().size) {
-      merged.back().size *= axis.size;
-    } else {
-      merged.push_back({axis.size, {}});
-      merged.back().strides[side] = axis.strides[side];
-    }
-  }
-  if (merged.empty()) merged.push_back({1, {0, 0, 0}});
-  return merged;
-}
-
 DotAxisList SortedBy(DotSide side, DotAxisList axes) {
   std::stable_sort(axes.begin(), axes.end(),
                    [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
@@ -155,13 +139,16 @@ bool TiledGemm::Suits(const DotSpace& unordered, DType dtype, const PaddedTensor
 }
 
 TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded)
-    : TiledGemm(space, dtype, padded, {dtype, dtype}) {}
+    : TiledGemm(space, dtype, padded, {dtype, dtype}, {}) {}
 
 TiledGemm::TiledGemm(const DotSpace& space, const std::array<DType, 2>& read)
-    : TiledGemm(space, DType::kF32, {}, read) {}
+    : TiledGemm(space, DType::kF32, {}, read, {}) {}
+
+TiledGemm::TiledGemm(const DotSpace& space, DType dtype, const FactoredTensors& factored)
+    : TiledGemm(space, dtype, {}, {dtype, dtype}, factored) {}
 
 TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors& padded,
-                     const std::array<DType, 2>& read)
+                     const std::array<DType, 2>& read, const FactoredTensors& factored)
     : tiles_(GetGemmTiles(dtype)), dtype_(dtype), element_bytes_(SizeOf(dtype)), num_products_(unordered.Size(kBatch)) {
   const DotSpace space = InOrderOfPacking(unordered, tiles_, padded, element_bytes_);
   rows_.size = space.Size(kRows);
@@ -182,6 +169,7 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
       operand.padded = PaddedLines(side, padded[side], operand.lines, operand.terms, element_bytes_);
       operand.batch = PaddedLines::Unpadded(side, padded[side], operand.batch);
     }
+    operand.factored = FactoredLines(side, factored[side], operand.lines, operand.terms, operand.batch, operand.dtype);
     const bool is_matrix = operand.lines.size() == 1 && operand.terms.size() == 1;
     // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
@@ -189,15 +177,16 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
     const bool is_readable =
         is_matrix && operand.dtype == dtype_ && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
-    operand.is_packed =
-        !is_readable || operand.padded.is_used() || (others > kReads * other_width && bytes > kUnpackedBytes);
+    operand.is_packed = !is_readable || operand.padded.is_used() || operand.factored.is_used() ||
+                        (others > kReads * other_width && bytes > kUnpackedBytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   PlanWindows(padded[kLhs]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
   TiledOperand& rhs = operands_[kRhs];
-  if (rhs.is_packed && !rhs.padded.is_used() && rhs.dtype == dtype_ && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
-      rhs.terms[0].strides[kRhs] == 1 && HasOwnRows()) {
+  const bool is_there = !rhs.padded.is_used() && !rhs.factored.is_used() && rhs.dtype == dtype_;
+  if (rhs.is_packed && is_there && rhs.lines.size() == 1 && rhs.terms.size() == 1 && rhs.terms[0].strides[kRhs] == 1 &&
+      HasOwnRows()) {
     rhs.is_packed = false;
   }
   PlanBoxes(padded[kLhs]);
@@ -217,7 +206,7 @@ int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
 // Windows that nothing has to be packed of.
 void TiledGemm::PlanWindows(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
-  if (!lhs.is_packed || lhs.dtype != dtype_) return;
+  if (!lhs.is_packed || lhs.dtype != dtype_ || lhs.factored.is_used()) return;
   if (!WindowRows::Suits(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes)) return;
   lhs.windows = WindowRows(padded, lhs.lines, lhs.terms, element_bytes_, tiles_.window_lanes);
   lhs.is_packed = false;
@@ -228,7 +217,7 @@ void TiledGemm::PlanWindows(const PaddedTensor& padded) {
 void TiledGemm::PlanSlide(const PaddedTensor& padded) {
   TiledOperand& lhs = operands_[kLhs];
   DotAxisList lines = lhs.lines, terms = lhs.terms;
-  if (!lhs.is_packed || lhs.dtype != dtype_) return;
+  if (!lhs.is_packed || lhs.dtype != dtype_ || lhs.factored.is_used()) return;
   const TiledOperand::Slide slide = TiledOperand::FindSlide(kLhs, &lines, &terms);
   if (!slide.is_used() || 2 * slide.reach() > rows_.size) return;
   // A part that is twice as long as windows reach stays in the thread's cache.

@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
-#include "backends/cpu/half_panels.h"
+#include "backends/cpu/strided_lines.h"
 
 namespace tensord::cpu {
-
-int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index) {
-  int64_t offset = 0;
-  for (const DotAxis& axis : axes) {
-    offset += index % axis.size * axis.strides[side];
-    index /= axis.size;
-  }
-  return offset;
-}
 
 TiledOperand::Slide TiledOperand::FindSlide(DotSide side, DotAxisList* lines, DotAxisList* terms) {
   if (terms->size() < 2) return {};
@@ -56,40 +47,8 @@ void TiledOperand::PackSlide(const GemmTiles& tiles, const char* matrix, int64_t
 void TiledOperand::PackTo(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines,
                           int64_t first_term, int64_t num_terms, PanelPlace place) const {
   if (padded.is_used()) return padded.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, place);
-  const DotAxis& fast_line = lines[0];
-  const DotAxis& fast_term = terms[0];
-  int64_t offsets[kMaxPanelWidth];
-  PanelPiece piece;
-  piece.lines = num_lines;
-  piece.width = place.width;
-  piece.panel_step = place.width * num_terms;
-  piece.term_step = place.term_step;
-  piece.term_stride = fast_term.strides[side];
-  const char* from = matrix;
-  if (fast_line.strides[side] == 1 && first_line % fast_line.size + num_lines <= fast_line.size) {
-    from += OffsetOf(side, lines, first_line) * SizeOf(dtype);
-  } else {
-    piece.offsets = offsets;
-    for (int64_t i = 0; i < num_lines;) {
-      int64_t offset = OffsetOf(side, lines, first_line + i);
-      const int64_t count = std::min(num_lines - i, fast_line.size - (first_line + i) % fast_line.size);
-      for (int64_t end = i + count; i < end; ++i) {
-        offsets[i] = offset;
-        offset += fast_line.strides[side];
-      }
-    }
-  }
-  const int64_t end = first_term + num_terms;
-  for (int64_t term = first_term; term < end; term += piece.terms) {
-    piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
-    piece.from = from + OffsetOf(side, terms, term) * SizeOf(dtype);
-    if (dtype == panel_dtype) {
-      tiles.pack(piece, place.panel);
-    } else {
-      PackHalfPiece(tiles, dtype, piece, place.panel);
-    }
-    place.panel += piece.terms * place.term_step * SizeOf(panel_dtype);
-  }
+  const StridedLines strided = {side, dtype, panel_dtype, lines, terms};
+  strided.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, place);
 }
 
 }  // namespace tensord::cpu

@@ -4,15 +4,13 @@
 #include <cstdint>
 
 #include "backends/cpu/dot_axes.h"
+#include "backends/cpu/factored_lines.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/padded_lines.h"
 #include "backends/cpu/window_rows.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
-
-// Where the element of a flat index lies, the first axis the fastest; in elements.
-int64_t OffsetOf(DotSide side, const DotAxisList& axes, int64_t index);
 
 // How one operand of a TiledGemm is read. A value, thread-compatible; Pack does not allocate and cannot fail.
 struct TiledOperand {
@@ -33,7 +31,8 @@ struct TiledOperand {
   DotAxisList batch;
   int64_t width = 0;  // of a panel
   bool is_packed = true;
-  PaddedLines padded;  // where it is read with zeros around it
+  PaddedLines padded;      // where it is read with zeros around it
+  FactoredLines factored;  // where it is multiplied as it is packed
   Slide slide;
   WindowRows windows;  // where rows are read where they lie, and is_packed is false
 

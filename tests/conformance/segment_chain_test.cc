@@ -363,7 +363,8 @@ TEST(SegmentChains, ProductsOfBroadcastsFeedTheirContractionByBoxes) {
   const Graph graph = g.Take();
   std::mt19937_64 random(8);
   const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
-  const std::unique_ptr<Backend> plain = MakeCpuBackend({.threads = 2, .chain_block_bytes = -1});
+  const std::unique_ptr<Backend> plain =
+      MakeCpuBackend({.threads = 2, .epilogues = CpuUse::kOff, .chain_block_bytes = -1});
   const std::unique_ptr<Backend> joining = MakeCpuBackend({.threads = 2, .chain_block_bytes = 1 << 20});
   const auto want = RunChained(plain.get(), graph, {}, arguments, false);
   const auto got = RunChained(joining.get(), graph, {}, arguments, false);
