@@ -37,6 +37,11 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
 template <typename T>
 constexpr int64_t kWindowLanes = HWY_TARGET == HWY_AVX3 ? kLanes<T> : 0;
 
+// Lines of columns and rows that lie a multiple of some KiB apart crowd each other out of the nearest cache, and few
+// columns in a tile make each row be read often: a factor of two for a matrix of 512 KiB with AVX2.
+constexpr bool kReadsColumns = HWY_TARGET == HWY_AVX3;
+constexpr int64_t kUnpackedBytes = int64_t{HWY_TARGET == HWY_AVX3 ? 512 : 64} << 10;
+
 constexpr int64_t kTermsTogether = 4;
 
 // The lines of the cache that hold terms [term, term + kTermsTogether) of a panel of b, or, where the columns of it lie
@@ -407,6 +412,8 @@ constexpr GemmTiles Tiles() {
   return {.rows = kVectors * kLanes<T>,
           .columns = kColumns,
           .window_lanes = kWindowLanes<T>,
+          .unpacked_bytes = kUnpackedBytes,
+          .reads_columns = kReadsColumns,
           .multiply = MultiplyBlock<T>,
           .pack = PackPiece<T>,
           .scale = ScalePanel<T>};

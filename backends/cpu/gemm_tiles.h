@@ -73,6 +73,10 @@ struct GemmTiles {
   int64_t rows = 0;  // of a tile; 0 where there are no loops for the dtype or the machine
   int64_t columns = 0;
   int64_t window_lanes = 0;  // of a vector of TiledRows; 0 where windows are better packed
+  // Matrices that are not packed: up to this size they are read as fast as panels are, and larger ones of b whose terms
+  // lie side by side where the other is so.
+  int64_t unpacked_bytes = 0;
+  bool reads_columns = false;
   void (*multiply)(const TiledBlock& block) = nullptr;
   void (*pack)(const PanelPiece& piece, void* panel) = nullptr;
   void (*scale)(const void* by, int64_t elements, void* panel) = nullptr;  // element by element

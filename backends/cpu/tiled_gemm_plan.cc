@@ -23,8 +23,7 @@ constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
 constexpr int64_t kParts = 16;
 constexpr int64_t kLeastParts = 5;
 constexpr int64_t kWindowPanels = 16;  // of rows that are read where they lie: few, so that threads end together
-constexpr int64_t kUnpackedBytes = int64_t{512} << 10;  // of an operand that stays in the second cache as it lies
-constexpr int64_t kReads = 8;                           // of an operand as it lies
+constexpr int64_t kReads = 8;          // of an operand as it lies
 constexpr int64_t kLeastReads = 8;
 constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
 constexpr int64_t kTransposedRun = 8;
@@ -178,15 +177,15 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
         is_matrix && operand.dtype == dtype_ && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
     operand.is_packed = !is_readable || operand.padded.is_used() || operand.factored.is_used() ||
-                        (others > kReads * other_width && bytes > kUnpackedBytes);
+                        (others > kReads * other_width && bytes > tiles_.unpacked_bytes);
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   PlanWindows(padded[kLhs]);
   // Columns whose terms lie side by side are read as fast as they lie, and by who packs rows of lhs for itself.
   TiledOperand& rhs = operands_[kRhs];
   const bool is_there = !rhs.padded.is_used() && !rhs.factored.is_used() && rhs.dtype == dtype_;
-  if (rhs.is_packed && is_there && rhs.lines.size() == 1 && rhs.terms.size() == 1 && rhs.terms[0].strides[kRhs] == 1 &&
-      HasOwnRows()) {
+  if (tiles_.reads_columns && rhs.is_packed && is_there && rhs.lines.size() == 1 && rhs.terms.size() == 1 &&
+      rhs.terms[0].strides[kRhs] == 1 && HasOwnRows()) {
     rhs.is_packed = false;
   }
   PlanBoxes(padded[kLhs]);
