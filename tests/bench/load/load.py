@@ -22,8 +22,9 @@ from server_process import ServerProcess  # noqa: E402
 SECONDS = float(os.environ.get("TENSORD_LOAD_SECONDS", "10"))
 # Alone and beside the heavy graph, in turns.
 TURNS = 5
-# At the peak and past it, in turns.
-OVERLOAD_TURNS = 10
+# At the peak and past it, in turns, each so long: a shared machine changes its speed within seconds, by more than is to
+# be measured.
+OVERLOAD_TURN_SECONDS = 1
 # Some milliseconds of one core, and some ten.
 ONE_CORE = "busy:1000"
 HEAVY = "busy:4000"
@@ -31,7 +32,8 @@ HEAVY = "busy:4000"
 OVERLOAD = 4.0
 PEAK_CALLS_A_PROCESSOR = 4
 QUEUE_LENGTH = 1024  # as it comes
-CONNECTIONS = 16  # whose streams are more than wait
+SHORT_QUEUE_LENGTH = 128  # which is full soon after a turn begins
+CALLS_A_CONNECTION = 64  # fewer than a connection may have at once
 LEAST_GOODPUT = 0.9
 LARGEST_REFUSAL_MS = 5.0
 LARGEST_P99_RATIO = 3.0
@@ -52,7 +54,9 @@ class Load:
     """A server of its own, and the command that calls it. `apart`: each on a half of the processors, so that what the
     command takes is not taken from the server."""
 
-    def __init__(self, binaries, apart=False):
+    def __init__(self, binaries, apart=False, queue_length=QUEUE_LENGTH):
+        self.binaries = binaries
+        self.queue_length = queue_length
         os.environ["TENSORD_BINARY"] = os.path.join(binaries, "tensord")
         self.tensordctl = os.path.join(binaries, "tensordctl")
         processors = sorted(os.sched_getaffinity(0))
@@ -62,7 +66,7 @@ class Load:
         self.of_clients = processors[half:] if apart else processors
         self.processors_of_server = half if apart else len(processors)
         with on(processors[:half] if apart else processors):
-            self.server = ServerProcess("--log-level=warning", f"--set=cpu.queue_length={QUEUE_LENGTH}")
+            self.server = ServerProcess("--log-level=warning", f"--set=cpu.queue_length={queue_length}")
 
     def start(self, *words):
         with on(self.of_clients):
@@ -97,39 +101,50 @@ def clients(load):
     return rows, True
 
 
+def peak(load, seconds):
+    # As many calls as keep its processors busy while answers are under way. To look for the best number would take the
+    # luckiest of some short runs for it.
+    run, = load.run(f"--workload={ONE_CORE}", f"--duration={seconds:g}s",
+                    "--concurrency=%d" % (PEAK_CALLS_A_PROCESSOR * load.processors_of_server))
+    return run["goodput"]
+
+
+def overloaded(load, capacity, seconds):
+    # Nothing is refused before the queue is full.
+    warmup = 1.5 * load.queue_length / ((OVERLOAD - 1) * capacity)
+    run, = load.run(f"--workload={ONE_CORE}", f"--rate={OVERLOAD * capacity:g}", f"--duration={seconds:g}s",
+                    "--connections=%d" % -(-load.queue_length // CALLS_A_CONNECTION), f"--warmup={warmup:g}s")
+    return run
+
+
 def overload(load):
-    turn = SECONDS / OVERLOAD_TURNS
-
-    def peak():
-        # As many calls as keep its processors busy while answers are under way. To look for the best number would take
-        # the luckiest of some short runs for it.
-        run, = load.run(f"--workload={ONE_CORE}", f"--duration={turn:g}s",
-                        "--concurrency=%d" % (PEAK_CALLS_A_PROCESSOR * load.processors_of_server))
-        return run["goodput"]
-
-    # A shared machine changes its speed within a minute: each turn of overload is compared with what was possible just
-    # before and just after it.
-    peak()  # so that it is compiled
-    peaks, runs, ratios = [peak()], [], []
-    for _ in range(OVERLOAD_TURNS):
-        # Nothing is refused before the queue is full.
-        warmup = 1.5 * QUEUE_LENGTH / ((OVERLOAD - 1) * peaks[-1])
-        run, = load.run(f"--workload={ONE_CORE}", f"--rate={OVERLOAD * peaks[-1]:g}", f"--duration={turn:g}s",
-                        f"--connections={CONNECTIONS}", f"--warmup={warmup:g}s")
-        peaks.append(peak())
-        runs.append(run)
-        ratios.append(run["goodput"] / statistics.mean(peaks[-2:]))
+    # Goodput, each turn beside what was possible just before and just after it.
+    peak(load, 1)  # so that it is compiled
+    peaks, runs = [peak(load, OVERLOAD_TURN_SECONDS)], []
+    for _ in range(max(2, round(SECONDS / OVERLOAD_TURN_SECONDS))):
+        runs.append(overloaded(load, peaks[-1], OVERLOAD_TURN_SECONDS))
+        peaks.append(peak(load, OVERLOAD_TURN_SECONDS))
+    ratios = [run["goodput"] / statistics.mean(around) for run, around in zip(runs, zip(peaks, peaks[1:]))]
     ratio = statistics.median(ratios)
-    refused = sum(run["refused"] for run in runs)
-    refusal_p50, refusal_p99 = (max(run["refusals_ms"][part] for run in runs) for part in ("p50", "p99"))
-    print("%-20s goodput %.3f of the peak (%s; limit %.1f), which is %s/s; %d refused in p50 %.3f ms, p99 %.3f ms in the "
-          "worst turn (limit %.0f), most memory %.0f MiB" %
-          ("load_overload", ratio, " ".join("%.2f" % r for r in sorted(ratios)), LEAST_GOODPUT,
-           " ".join("%.0f" % p for p in peaks), refused, refusal_p50, refusal_p99, LARGEST_REFUSAL_MS, load.peak_mib()))
+    # Refusals and memory, without a pause and with the queue that a server comes with.
+    long = Load(load.binaries, apart=True)
+    try:
+        peak(long, 1)
+        run = overloaded(long, peak(long, 1), SECONDS)
+        memory = long.peak_mib()
+    finally:
+        long.server.stop()
+    refusals = run["refusals_ms"]
+    quarters = statistics.quantiles(ratios, n=4)
+    print("%-20s goodput %.3f of the peak, half of %d turns from %.2f to %.2f (limit %.1f), peak %.0f/s; %d refused in "
+          "p50 %.3f ms, p99 %.3f ms (limit %.0f), most memory %.0f MiB" %
+          ("load_overload", ratio, len(ratios), quarters[0], quarters[2], LEAST_GOODPUT, statistics.median(peaks),
+           run["refused"], refusals["p50"], refusals["p99"], LARGEST_REFUSAL_MS, memory))
     # Where nothing was refused, nothing is known of how soon that is.
-    met = ratio >= LEAST_GOODPUT and all(run["refused"] for run in runs) and refusal_p99 <= LARGEST_REFUSAL_MS
-    return [row("load_overload", statistics.median(run["latency_ms"]["p50"] for run in runs), goodput_ratio=ratio,
-                refused=refused, refusal_p99_ms=refusal_p99, peak_mib=load.peak_mib())], met
+    refused = all(turn["refused"] for turn in runs) and run["refused"] > 0
+    met = ratio >= LEAST_GOODPUT and refused and refusals["p99"] <= LARGEST_REFUSAL_MS
+    return [row("load_overload", run["latency_ms"]["p50"], goodput_ratio=ratio, refused=run["refused"],
+                refusal_p99_ms=refusals["p99"], peak_mib=memory)], met
 
 
 def beside_heavy(load):
@@ -177,7 +192,8 @@ def main():
     for name, measure in WORKLOADS.items():
         if not name.startswith(options.filter):
             continue
-        load = Load(os.path.abspath(options.bin), apart=measure is overload)
+        of_overload = {"apart": True, "queue_length": SHORT_QUEUE_LENGTH} if measure is overload else {}
+        load = Load(os.path.abspath(options.bin), **of_overload)
         try:
             measured, met = measure(load)
         finally:
