@@ -27,6 +27,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Sums, a column of a and one element of b fill the registers.
 constexpr int kVectors = 3;
 constexpr int kColumns = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+// Of a tile of one vector: fewer sums would wait for each other.
+constexpr int kThinColumns = 8;
 
 template <typename T>
 using Tag = hn::ScalableTag<T>;
@@ -73,10 +75,11 @@ HWY_INLINE void ClearSums(V (&sums)[kWide][kTall]) {
 }
 
 template <int kTall, int kWide, class V, typename T>
-HWY_INLINE void AddTerm(const V (&column)[kTall], const T* b, int64_t b_column, V (&sums)[kWide][kTall]) {
+HWY_INLINE void AddTerm(const V (&column)[kTall], const T* b, int64_t b_column, int64_t b_panel,
+                        V (&sums)[kWide][kTall]) {
   HWY_UNROLL(8)
   for (int j = 0; j < kWide; ++j) {
-    const V factor = hn::Set(hn::DFromV<V>(), b[j * b_column]);
+    const V factor = hn::Set(hn::DFromV<V>(), b[j / kColumns * b_panel + j % kColumns * b_column]);
     HWY_UNROLL(3)
     for (int v = 0; v < kTall; ++v) sums[j][v] = hn::MulAdd(column[v], factor, sums[j][v]);
   }
@@ -102,8 +105,8 @@ HWY_INLINE void StoreSums(const V (&sums)[kWide][kTall], bool is_cut, M mask, bo
   }
 }
 
-// A tile of kTall vectors by kWide columns. kIsCut: of the last vector only `last` elements exist. `next` is the panel
-// of b that will be read after this one, to be brought into the cache; else null.
+// A tile of kTall vectors by kWide columns, which may be those of two panels. kIsCut: of the last vector only `last`
+// elements exist. `next` is the panel of b that will be read after this one, to be brought into the cache; else null.
 template <int kTall, int kWide, bool kIsCut, bool kPacksB, typename T>
 HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
                                const T* next, T* HWY_RESTRICT c) {
@@ -124,7 +127,7 @@ HWY_NOINLINE void MultiplyTile(const TiledBlock& block, int64_t last, const T* H
       const T* at = a_term + v * kLanes<T>;
       column[v] = kIsCut && v + 1 == kTall && masks_a ? hn::MaskedLoad(mask, d, at) : hn::LoadU(d, at);
     }
-    AddTerm(column, b_term, b_column, sums);
+    AddTerm(column, b_term, b_column, block.b_panel_step, sums);
   };
   const int64_t run = block.run_terms == 0 ? block.k : block.run_terms;
   for (int64_t term = 0; term < block.k;) {
@@ -203,7 +206,7 @@ HWY_INLINE void AddRun(const WindowRun<kTall, kPieces, T>& run, const T* from, i
         }
       }
     }
-    AddTerm(column, b_term, b_column, sums);
+    AddTerm(column, b_term, b_column, 0, sums);
     from += a_step;
   };
   const int64_t end = term + terms;
@@ -298,6 +301,15 @@ TileFunction<T> OfHeight(int64_t columns, bool is_cut, bool packs_b) {
   return packs_b ? OfWidth<T, kTall, false, true>(columns) : OfWidth<T, kTall, false, false>(columns);
 }
 
+// Of one vector by kThinColumns.
+template <typename T>
+TileFunction<T> ThinTileFor(int64_t rows, bool packs_b) {
+  if (rows < kLanes<T>) {
+    return packs_b ? MultiplyTile<1, kThinColumns, true, true, T> : MultiplyTile<1, kThinColumns, true, false, T>;
+  }
+  return packs_b ? MultiplyTile<1, kThinColumns, false, true, T> : MultiplyTile<1, kThinColumns, false, false, T>;
+}
+
 template <typename T>
 TileFunction<T> TileFor(int64_t rows, int64_t columns, bool packs_b) {
   const bool is_cut = rows % kLanes<T> != 0;
@@ -389,6 +401,9 @@ void MultiplyBlock(const TiledBlock& block) {
   const int64_t rest = block.m - whole_rows * kRows;
   const int64_t last = rest == 0 ? kLanes<T> : (rest - 1) % kLanes<T> + 1;
   const bool reads_lines = block.packs_b || block.b_term_step == 1;
+  // Rows of one vector at most that are left are made after the others, in wider tiles.
+  const bool is_thin = kThinColumns > kColumns && rest > 0 && rest <= kLanes<T>;
+  const int64_t thin_columns = is_thin ? block.n / kThinColumns * kThinColumns : 0;
   // A panel of b stays in a near cache while those of a go by.
   for (int64_t column = 0; column < block.n; column += kColumns) {
     const int64_t columns = std::min<int64_t>(kColumns, block.n - column);
@@ -398,12 +413,21 @@ void MultiplyBlock(const TiledBlock& block) {
       const bool is_last = rest == 0 && i + 1 == whole_rows;
       whole(block, kLanes<T>, a + i * block.a_panel_step, b, is_last ? next : nullptr, c + i * kRows);
     }
-    if (rest > 0) {
+    if (rest > 0 && column >= thin_columns) {
       TileFor<T>(rest, columns, block.packs_b)(block, last, a + whole_rows * block.a_panel_step, b, next,
                                                c + whole_rows * kRows);
     }
     b += block.b_panel_step;
     c += kColumns * block.c_column_step;
+  }
+  if (thin_columns == 0) return;
+  const TileFunction<T> thin = ThinTileFor<T>(rest, block.packs_b);
+  b = static_cast<const T*>(block.b);
+  c = static_cast<T*>(block.c) + whole_rows * kRows;
+  for (int64_t column = 0; column < thin_columns; column += kThinColumns) {
+    thin(block, last, a + whole_rows * block.a_panel_step, b, nullptr, c);
+    b += kThinColumns / kColumns * block.b_panel_step;
+    c += kThinColumns * block.c_column_step;
   }
 }
 
