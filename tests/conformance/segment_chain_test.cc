@@ -20,6 +20,7 @@
 #include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/chained_run.h"
 #include "tests/testlib/compiled_run.h"
+#include "tests/testlib/labelled_tensor.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
 #include "tests/testlib/static_graph_builder.h"
@@ -164,9 +165,9 @@ class RandomJoin {
           (Below(2) == 0 ? left : right).push_back(label);
       }
     }
-    const Tensor a = Operand({common, left, summed}, 0);
-    const Tensor b = Operand({common, right, summed}, 1);
-    Tensor y = Dot(a, b, summed, common);
+    const LabelledTensor a = Operand({common, left, summed}, 0);
+    const LabelledTensor b = Operand({common, right, summed}, 1);
+    LabelledTensor y = Contract(&g_, a, b, summed, common);
     if (Below(4) == 0) g_.Output("also", a.value);
     if (Below(3) == 0) {
       Ints order(y.labels.size());
@@ -182,60 +183,22 @@ class RandomJoin {
   static constexpr int kLabels = 9;
   static constexpr int kOwnLabel = 7;  // those from here on are summed in a product
 
-  struct Tensor {
-    ValueId value;
-    Ints labels;
-  };
-
   int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
   template <typename T>
   T OneOf(const std::vector<T>& choices) {
     return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
   }
-  static bool Has(const Ints& labels, int64_t label) {
-    return std::find(labels.begin(), labels.end(), label) != labels.end();
-  }
-  Shape ShapeOf(const Ints& labels) const {
-    Shape shape;
-    for (const int64_t label : labels) shape.push_back(sizes_[static_cast<size_t>(label)]);
-    return shape;
-  }
-  static Ints PositionsOf(const Ints& labels, const Tensor& tensor) {
-    Ints positions;
-    for (const int64_t label : labels) {
-      positions.push_back(std::find(tensor.labels.begin(), tensor.labels.end(), label) - tensor.labels.begin());
-    }
-    return positions;
-  }
 
-  Tensor Input(Ints labels) {
+  LabelledTensor Input(Labels labels) {
     std::shuffle(labels.begin(), labels.end(), random_);
-    return {g_.Input(absl::StrCat("x", inputs_++), dtype_, ShapeOf(labels)), labels};
+    return {g_.Input(absl::StrCat("x", inputs_++), dtype_, ShapeOf(labels, sizes_)), labels};
   }
 
-  Tensor Dot(const Tensor& a, const Tensor& b, const Ints& summed, const Ints& batch) {
-    Tensor y;
-    for (const Tensor* tensor : {&a, &b}) {
-      for (const int64_t label : tensor->labels) {
-        if (!Has(summed, label) && !Has(batch, label)) y.labels.push_back(label);
-      }
-    }
-    y.labels.insert(y.labels.end(), batch.begin(), batch.end());
-    y.value = g_.Dot(a.value, b.value, PositionsOf(summed, a), PositionsOf(summed, b), PositionsOf(batch, a),
-                     PositionsOf(batch, b));
-    return y;
-  }
-
-  ValueId Spread(const Tensor& tensor, const Ints& labels) {
-    const Tensor all{.value = {}, .labels = labels};
-    return g_.Broadcast(tensor.value, ShapeOf(labels), PositionsOf(tensor.labels, all));
-  }
-
-  Tensor Operand(const std::vector<Ints>& parts, int side) {
-    Ints labels;
-    for (const Ints& part : parts) labels.insert(labels.end(), part.begin(), part.end());
+  LabelledTensor Operand(const std::vector<Labels>& parts, int side) {
+    Labels labels;
+    for (const Labels& part : parts) labels.insert(labels.end(), part.begin(), part.end());
     if (side == 1 && Below(3) == 0) return Input(labels);
-    Ints first, second, both;
+    Labels first, second, both;
     for (const int64_t label : labels) {
       const int64_t holder = Below(4);
       if (holder != 0) first.push_back(label);
@@ -243,24 +206,16 @@ class RandomJoin {
       if (holder > 1) both.push_back(label);
     }
     if (Below(2) == 0) {
-      const Ints own = {kOwnLabel + side};
+      const Labels own = {kOwnLabel + side};
       first.push_back(own[0]);
       second.push_back(own[0]);
-      const Tensor x = Input(first), y = Input(second);
-      return Dot(x, y, own, both);
+      const LabelledTensor x = Input(first), y = Input(second);
+      return Contract(&g_, x, y, own, both);
     }
     std::shuffle(labels.begin(), labels.end(), random_);
-    // A permutation of broadcasts is one.
-    Tensor x = Input(first), y = Input(second);
-    for (Tensor* tensor : {&x, &y}) {
-      Ints order;
-      for (const int64_t label : labels) {
-        if (Has(tensor->labels, label)) order.push_back(label);
-      }
-      tensor->value = g_.Transpose(tensor->value, PositionsOf(order, *tensor));
-      tensor->labels = order;
-    }
-    return {g_.Binary(CoreOp::kMultiply, Spread(x, labels), Spread(y, labels)), labels};
+    const LabelledTensor x = Input(first), y = Input(second);
+    return {g_.Binary(CoreOp::kMultiply, Spread(&g_, x, labels, sizes_).value, Spread(&g_, y, labels, sizes_).value),
+            labels};
   }
 
   std::mt19937_64 random_;
