@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "server/reflection/reflection_answer.h"
 
@@ -18,10 +19,8 @@ namespace {
 
 using grpc::ByteBuffer;
 
-constexpr const char* kNames[] = {"grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"};
 constexpr const char* kPaths[] = {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
                                   "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
-static_assert(std::size(kNames) == std::size(kPaths));
 constexpr size_t kMostRequestBytes = 64 * 1024;  // they are names
 
 // Reactions come one after the other.
@@ -58,8 +57,9 @@ class ReflectionStream final : public grpc::ServerBidiReactor<ByteBuffer, ByteBu
 class ReflectionService final : public grpc::Service {
  public:
   explicit ReflectionService(std::vector<std::string> services) : services_(std::move(services)) {
-    services_.insert(services_.end(), std::begin(kNames), std::end(kNames));
     for (size_t i = 0; i < std::size(kPaths); ++i) {
+      const absl::string_view path = kPaths[i];
+      services_.emplace_back(path.substr(1, path.rfind('/') - 1));
       // As generated services do.
       using Handler = grpc::internal::CallbackBidiHandler<ByteBuffer, ByteBuffer>;
       AddMethod(new grpc::internal::RpcServiceMethod(kPaths[i], grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
