@@ -46,20 +46,15 @@ bool IsReadInRuns(const DotSpace& space, DotSide side) {
 // Rows by the axis that lies innermost in the result, then by the one that does in lhs, where panels of the first one
 // take an element of a cache line each and the next panels find the others in the cache. No rows otherwise.
 DotAxisList RowsByLines(const DotSpace& space, int64_t element_bytes) {
-  DotAxisList ordered = space.roles[kRows];
-  if (ordered.size() < 2) return {};
-  std::sort(ordered.begin() + 1, ordered.end(),
-            [](const DotAxis& a, const DotAxis& b) { return a.strides[kLhs] < b.strides[kLhs]; });
+  const DotAxisList& rows = space.roles[kRows];
+  if (rows.size() < 2) return {};
+  DotAxisList ordered = {rows[0]};
+  for (const DotAxis& axis : SortedBy(kLhs, {rows.begin() + 1, rows.end()})) ordered.push_back(axis);
   if (ordered[1].strides[kLhs] != 1) return {};
   const int64_t lines = ordered[0].size * space.Size(kSummed);
   const bool uses_lines =
       ordered[0].size * element_bytes >= kLineBytes && ordered[1].size * element_bytes >= kLineBytes;
   return uses_lines && lines * kLineBytes <= kMostLinesBytes ? ordered : DotAxisList{};
-}
-
-void SortBy(DotSide side, DotAxisList* axes) {
-  std::sort(axes->begin(), axes->end(),
-            [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
 }
 
 bool StartsResult(const DotAxisList& axes) { return !axes.empty() && axes[0].strides[kDotResult] == 1; }
@@ -181,7 +176,7 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   DotSpace in_order = swaps_ ? Swapped(*space) : *space;
   // Columns may be written in any order.
   DotSpace as_read = in_order;
-  SortBy(kRhs, &as_read.roles[kColumns]);
+  as_read.roles[kColumns] = SortedBy(kRhs, in_order.roles[kColumns]);
   for (DotSpace* written : {&in_order, &as_read}) {
     if (!is_written(*written)) continue;
     if (swaps_) std::swap((*operands)[kLhs], (*operands)[kRhs]);
@@ -200,8 +195,8 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
   copies_result_ = true;
   absl::InlinedVector<CopyAxis, 8> copy;
   // In the order in which the operands are read.
-  SortBy(kLhs, &space->roles[kRows]);
-  SortBy(kRhs, &space->roles[kColumns]);
+  space->roles[kRows] = SortedBy(kLhs, space->roles[kRows]);
+  space->roles[kColumns] = SortedBy(kRhs, space->roles[kColumns]);
   const DotSpace permuted = *space;
   LayResultDensely(space);
   for (DotRole role : {kRows, kColumns, kBatch}) {

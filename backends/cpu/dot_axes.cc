@@ -54,6 +54,12 @@ DotAxisList MergeOn(DotSide side, const DotAxisList& axes) {
   return merged;
 }
 
+DotAxisList SortedBy(DotSide side, DotAxisList axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
+  return axes;
+}
+
 int64_t OffsetOf(DotSide side, absl::Span<const DotAxis> axes, int64_t index) {
   int64_t offset = 0;
   for (const DotAxis& axis : axes) {

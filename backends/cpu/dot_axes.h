@@ -40,6 +40,8 @@ int64_t NumElements(const DotAxisList& axes);
 DotAxisList MergeAxes(const DotAxisList& axes);
 // Neighbours that are one axis on one side, with their strides there; one axis of one element where nothing is left.
 DotAxisList MergeOn(DotSide side, const DotAxisList& axes);
+// By their strides on one side, the shortest first; equals as they are.
+DotAxisList SortedBy(DotSide side, DotAxisList axes);
 // Where the element of a flat index lies on a side, the first axis the fastest.
 int64_t OffsetOf(DotSide side, absl::Span<const DotAxis> axes, int64_t index);
 

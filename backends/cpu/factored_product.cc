@@ -76,9 +76,7 @@ std::optional<TiledSpace> SpaceOfTiles(DotSpace space, DType dtype) {
   tiled.swaps = !rows.empty() && !columns.empty() && columns[0].strides[kDotResult] == 1;
   tiled.space = tiled.swaps ? Swapped(std::move(space)) : std::move(space);
   if (TiledGemm::Suits(tiled.space, dtype)) return tiled;
-  DotAxisList& read = tiled.space.roles[kColumns];
-  std::sort(read.begin(), read.end(),
-            [](const DotAxis& a, const DotAxis& b) { return a.strides[kRhs] < b.strides[kRhs]; });
+  tiled.space.roles[kColumns] = SortedBy(kRhs, tiled.space.roles[kColumns]);
   return TiledGemm::Suits(tiled.space, dtype) ? std::make_optional(std::move(tiled)) : std::nullopt;
 }
 
@@ -90,48 +88,53 @@ bool Pays(const ConcreteType& product) { return product.num_bytes() > MachineCac
 std::unique_ptr<const FactoredProduct> FactoredProduct::Create(absl::Span<const SegmentInstruction> segments,
                                                                EpilogueUse use) {
   if (use == EpilogueUse::kNever) return nullptr;
-  for (const size_t count : {size_t{2}, size_t{1}}) {
-    if (segments.size() <= count) continue;
-    const SegmentInstruction& last = segments[count];
-    const BoundInstruction& dot = last.bound;
-    if (dot.micro != nullptr || !Is(*dot.op, CoreOp::kDotGeneral) || last.operands[0] == last.operands[1]) continue;
-    const DType dtype = dot.results[0].dtype;
-    if (dot.results[0].num_elements() == 0 || dot.operands[0].dtype != dtype || dot.operands[1].dtype != dtype) {
-      continue;
-    }
-    std::unique_ptr<FactoredProduct> made(new FactoredProduct());
-    FactoredTensors factored;
-    for (size_t side = 0; side < 2; ++side) made->operands_[side] = {last.operands[side]};
-    bool pays = use == EpilogueUse::kAlways;
-    for (const SegmentInstruction& segment : segments.subspan(0, count)) {
-      if (segment.results.size() != 1 || segment.num_readers[0] != 1) break;
-      const size_t side = segment.results[0] == last.operands[0] ? 0 : 1;
-      if (segment.results[0] != last.operands[side]) break;
-      std::optional<Multiplication> factors = FactorsOf(segment.bound);
-      if (!factors.has_value()) break;
-      made->operands_[side].clear();
-      for (const size_t operand : factors->operands) made->operands_[side].push_back(segment.operands[operand]);
-      factored[side] = std::move(factors->tensor);
-      made->is_factored_[side] = true;
-      made->passing_.push_back(segment.results[0]);
-      pays = pays || Pays(segment.bound.results[0]);
-    }
-    if (made->passing_.size() < count || !pays) continue;
-    const std::optional<TiledSpace> tiled = SpaceOfTiles(DotSpaceOf(dot), dtype);
-    if (!tiled.has_value()) continue;
-    if (tiled->swaps) {
-      std::swap(factored[kLhs], factored[kRhs]);
-      std::swap(made->operands_[kLhs], made->operands_[kRhs]);
-      std::swap(made->is_factored_[kLhs], made->is_factored_[kRhs]);
-    }
-    const DotSpace& space = tiled->space;
-    made->product_ = TiledGemm(space, dtype, factored);
-    made->packs_runs_of_rows_ = space.Size(kBatch) == 1 && made->is_factored_[kLhs] && !made->is_factored_[kRhs] &&
-                                space.roles[kRows][0].strides[kLhs] == 1;
-    made->result_ = last.results[0];
-    return made;
+  for (const size_t maps : {size_t{2}, size_t{1}}) {
+    if (segments.size() <= maps) continue;
+    if (auto joined = Join(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
   }
   return nullptr;
+}
+
+std::unique_ptr<const FactoredProduct> FactoredProduct::Join(absl::Span<const SegmentInstruction> maps,
+                                                             const SegmentInstruction& dot, EpilogueUse use) {
+  const BoundInstruction& bound = dot.bound;
+  if (bound.micro != nullptr || !Is(*bound.op, CoreOp::kDotGeneral) || dot.operands[0] == dot.operands[1]) {
+    return nullptr;
+  }
+  const ConcreteType& result = bound.results[0];
+  const auto is_converted = [&](const ConcreteType& operand) { return operand.dtype != result.dtype; };
+  if (result.num_elements() == 0 || is_converted(bound.operands[0]) || is_converted(bound.operands[1])) return nullptr;
+
+  std::unique_ptr<FactoredProduct> joined(new FactoredProduct());
+  FactoredTensors factored;
+  for (size_t side = 0; side < 2; ++side) joined->operands_[side] = {dot.operands[side]};
+  bool pays = use == EpilogueUse::kAlways;
+  for (const SegmentInstruction& map : maps) {
+    if (map.results.size() != 1 || map.num_readers[0] != 1) return nullptr;
+    const size_t side = map.results[0] == dot.operands[0] ? 0 : 1;
+    if (map.results[0] != dot.operands[side]) return nullptr;
+    std::optional<Multiplication> factors = FactorsOf(map.bound);
+    if (!factors.has_value()) return nullptr;
+    joined->operands_[side].clear();
+    for (const size_t operand : factors->operands) joined->operands_[side].push_back(map.operands[operand]);
+    factored[side] = std::move(factors->tensor);
+    joined->is_factored_[side] = true;
+    joined->passing_.push_back(map.results[0]);
+    pays = pays || Pays(map.bound.results[0]);
+  }
+  if (!pays) return nullptr;
+  const std::optional<TiledSpace> tiled = SpaceOfTiles(DotSpaceOf(bound), result.dtype);
+  if (!tiled.has_value()) return nullptr;
+  if (tiled->swaps) {
+    std::swap(factored[kLhs], factored[kRhs]);
+    std::swap(joined->operands_[kLhs], joined->operands_[kRhs]);
+    std::swap(joined->is_factored_[kLhs], joined->is_factored_[kRhs]);
+  }
+  joined->product_ = TiledGemm(tiled->space, result.dtype, factored);
+  joined->packs_runs_of_rows_ = tiled->space.Size(kBatch) == 1 && joined->is_factored_[kLhs] &&
+                                !joined->is_factored_[kRhs] && tiled->space.roles[kRows][0].strides[kLhs] == 1;
+  joined->result_ = dot.results[0];
+  return joined;
 }
 
 std::string FactoredProduct::Describe(size_t segment) const {

@@ -38,6 +38,8 @@ class FactoredProduct final : public JoinedSegments {
 
  private:
   FactoredProduct() = default;
+  static std::unique_ptr<const FactoredProduct> Join(absl::Span<const SegmentInstruction> maps,
+                                                     const SegmentInstruction& dot, EpilogueUse use);
 
   TiledGemm product_;
   // By side of the products: the slots of the factors, or of the operand that is there.

@@ -38,12 +38,6 @@ int64_t EvenPart(int64_t size, int64_t most, int64_t multiple) {
   return RoundUp(CeilDiv(size, parts), multiple);
 }
 
-DotAxisList SortedBy(DotSide side, DotAxisList axes) {
-  std::stable_sort(axes.begin(), axes.end(),
-                   [side](const DotAxis& a, const DotAxis& b) { return a.strides[side] < b.strides[side]; });
-  return axes;
-}
-
 // What an element costs to pack, in a rough scale.
 double PackingCost(DotSide side, const DotAxisList& lines, const DotAxisList& terms) {
   const DotAxisList line = MergeOn(side, lines), term = MergeOn(side, terms);
