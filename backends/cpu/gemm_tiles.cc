@@ -27,8 +27,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Sums, a column of a and one element of b fill the registers.
 constexpr int kVectors = 3;
 constexpr int kColumns = HWY_TARGET == HWY_AVX3 ? 8 : 4;
-// Of a tile of one vector: fewer sums would wait for each other.
+// Of a tile of one vector: fewer sums would wait for each other. Its panels are to be in the nearest cache still.
 constexpr int kThinColumns = 8;
+constexpr int64_t kThinBytes = int64_t{12} << 10;
 
 template <typename T>
 using Tag = hn::ScalableTag<T>;
@@ -401,8 +402,9 @@ void MultiplyBlock(const TiledBlock& block) {
   const int64_t rest = block.m - whole_rows * kRows;
   const int64_t last = rest == 0 ? kLanes<T> : (rest - 1) % kLanes<T> + 1;
   const bool reads_lines = block.packs_b || block.b_term_step == 1;
-  // Rows of one vector at most that are left are made after the others, in wider tiles.
-  const bool is_thin = kThinColumns > kColumns && rest > 0 && rest <= kLanes<T>;
+  // Rows of one vector at most that are left are made in wider tiles, after the last panel of such a tile.
+  const bool is_near = block.k * kThinColumns * static_cast<int64_t>(sizeof(T)) <= kThinBytes;
+  const bool is_thin = kThinColumns > kColumns && is_near && rest > 0 && rest <= kLanes<T>;
   const int64_t thin_columns = is_thin ? block.n / kThinColumns * kThinColumns : 0;
   // A panel of b stays in a near cache while those of a go by.
   for (int64_t column = 0; column < block.n; column += kColumns) {
@@ -413,21 +415,19 @@ void MultiplyBlock(const TiledBlock& block) {
       const bool is_last = rest == 0 && i + 1 == whole_rows;
       whole(block, kLanes<T>, a + i * block.a_panel_step, b, is_last ? next : nullptr, c + i * kRows);
     }
-    if (rest > 0 && column >= thin_columns) {
+    if (column < thin_columns) {
+      constexpr int64_t kBefore = kThinColumns - kColumns;
+      if (column % kThinColumns == kBefore) {
+        ThinTileFor<T>(rest, block.packs_b)(block, last, a + whole_rows * block.a_panel_step,
+                                            b - kBefore / kColumns * block.b_panel_step, next,
+                                            c + whole_rows * kRows - kBefore * block.c_column_step);
+      }
+    } else if (rest > 0) {
       TileFor<T>(rest, columns, block.packs_b)(block, last, a + whole_rows * block.a_panel_step, b, next,
                                                c + whole_rows * kRows);
     }
     b += block.b_panel_step;
     c += kColumns * block.c_column_step;
-  }
-  if (thin_columns == 0) return;
-  const TileFunction<T> thin = ThinTileFor<T>(rest, block.packs_b);
-  b = static_cast<const T*>(block.b);
-  c = static_cast<T*>(block.c) + whole_rows * kRows;
-  for (int64_t column = 0; column < thin_columns; column += kThinColumns) {
-    thin(block, last, a + whole_rows * block.a_panel_step, b, nullptr, c);
-    b += kThinColumns / kColumns * block.b_panel_step;
-    c += kThinColumns * block.c_column_step;
   }
 }
 
