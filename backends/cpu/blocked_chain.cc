@@ -9,14 +9,13 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/thread_pool.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Nanoseconds of each step, of all threads together.
 using StepTimes = absl::InlinedVector<std::atomic<int64_t>, 4>;
@@ -107,9 +106,9 @@ absl::StatusOr<BlockedChain> BlockedChain::Create(const ChainPlan& plan, absl::S
   }
   chain.num_blocks_ = plan.num_blocks;
   chain.passing_bytes_ = plan.passing_bytes;
-  chain.scratch_offset_ = RoundUp(plan.passing_bytes);
-  chain.workspace_offset_ = chain.scratch_offset_ + RoundUp(scratch);
-  chain.slot_bytes_ = chain.workspace_offset_ + RoundUp(workspace);
+  chain.scratch_offset_ = RoundUp(plan.passing_bytes, 64);
+  chain.workspace_offset_ = chain.scratch_offset_ + RoundUp(scratch, 64);
+  chain.slot_bytes_ = chain.workspace_offset_ + RoundUp(workspace, 64);
   chain.slots_ = std::clamp<int64_t>(threads, 1, plan.num_blocks);
   return chain;
 }

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/cache_sizes.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
@@ -19,8 +20,6 @@ constexpr int64_t kLeastBlockPart = 16;
 // for memory.
 constexpr double kMostMultiplications = 512;
 constexpr size_t kMostSegments = 64;
-
-int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The numbers of blocks that a tensor can be cut into, ascending.
 std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
@@ -151,7 +150,7 @@ class Chain {
 
   // In an operand that may be overwritten, in a piece that is free again, or behind all others.
   int64_t PlaceOf(size_t s, size_t result, const SegmentBlocks& cut, const Value& value) {
-    const int64_t bytes = RoundUp(value.bytes / num_blocks_);
+    const int64_t bytes = RoundUp(value.bytes / num_blocks_, 64);
     for (Piece& piece : pieces_) {
       const bool is_free = piece.free_after < s || IsOverwritten(s, result, cut, value, piece);
       if (!is_free || piece.bytes < bytes) continue;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/rounding.h"
+
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kEvenLength = 8;  // parts of long axes are multiples, which suits vectors
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool Has(absl::Span<const int64_t> axes, size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();

@@ -10,6 +10,7 @@
 #include "backends/cpu/fused_pairs.h"
 #include "backends/cpu/fused_rows.h"
 #include "backends/cpu/fused_task.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cpu {
@@ -44,7 +45,6 @@ constexpr int64_t kTasksScratchBytes = int64_t{8} << 20;
 constexpr int64_t kMinScratchTasks = 8;
 constexpr int64_t kMaxScratchTasks = 64;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Gives the values of one stage's tiles registers, from the first step that writes to the last one that reads.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/rounding.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr int64_t kMinRows = 16;  // that are worth to be taken together
 constexpr int64_t kGroupBytes = int64_t{512} << 10;
 constexpr int64_t kMinWidth = 128;
 constexpr int64_t kMinRowTile = 64;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // `count` in parts of at most `limit`, as even as multiples of 16 allow.
 int64_t EvenPart(int64_t count, int64_t limit) {

@@ -11,6 +11,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/window_plan.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/index_windows.h"
 
@@ -22,8 +23,6 @@ constexpr int64_t kLeastStreamedRunBytes = 256;
 constexpr int64_t kLineBytes = 64;
 // Windows of which an element is picked before the next one: what they pick from stays in the cache meanwhile.
 constexpr int64_t kPickedWindows = 8192;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class GatherKernel final : public Kernel {
  public:

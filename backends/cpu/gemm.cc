@@ -11,6 +11,7 @@
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/reduce_loops.h"
+#include "engine/base/rounding.h"
 
 // What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
 extern "C" int blas_thread_shutdown_() __attribute__((weak));
@@ -34,9 +35,6 @@ constexpr int64_t kFewestRows = 64;
 constexpr double kMaxBlocksPerCore = 8;
 constexpr double kMostRepacked = 1.0 / 1000;
 constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
 bool IsIntegral(DType dtype) { return dtype == DType::kBool || dtype == DType::kI32 || dtype == DType::kI64; }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/rounding.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr int64_t kNearPieceBytes = int64_t{24} << 10;  // of all terms of a run
 constexpr int64_t kShortRunBytes = 256;
 constexpr int64_t kLongRunBytes = 4096;
 constexpr int64_t kAheadBytes = 2048;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }
 

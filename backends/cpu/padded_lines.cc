@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/rounding.h"
+
 namespace tensord::cpu {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The lines [begin, end) of a panel. Often it is one.
 template <typename Element>

@@ -10,6 +10,7 @@
 #include "backends/cpu/dot_kernels.h"
 #include "backends/cpu/elementwise_program.h"
 #include "backends/cpu/elementwise_stream.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/core_ops.h"
 
@@ -20,8 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLongestSumBytes = int64_t{2} << 10;
 constexpr int64_t kLeastLines = 128;
-
-int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Which operand of the second segment the first one's result is, if that is read by nobody else and there; -1.
 int64_t OperandThatPasses(const SegmentInstruction& first, const SegmentInstruction& second) {
@@ -73,8 +72,8 @@ absl::StatusOr<std::unique_ptr<const ProductEpilogue>> ProductEpilogue::Create(
   made->operand_ = static_cast<size_t>(operand);
   made->is_in_place_ = is_in_place;
   const int64_t slots = made->product_.slots();
-  made->task_bytes_ = RoundUp(made->epilogue_.task_bytes());
-  made->blocks_offset_ = RoundUp(made->product_.workspace_bytes());
+  made->task_bytes_ = RoundUp(made->epilogue_.task_bytes(), 64);
+  made->blocks_offset_ = RoundUp(made->product_.workspace_bytes(), 64);
   made->tasks_offset_ = made->blocks_offset_ + (is_in_place ? 0 : slots * made->product_.block_bytes());
   made->workspace_bytes_ = made->tasks_offset_ + slots * made->task_bytes_;
   if (made->workspace_bytes_ > kMaxWorkspaceBytes) return nullptr;

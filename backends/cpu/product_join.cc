@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/lane_product.h"
 #include "backends/cpu/tensor_box.h"
+#include "engine/base/rounding.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord::cpu {
@@ -19,8 +20,6 @@ constexpr double kMostMultiplications = 64;
 constexpr int64_t kSmallBlockPart = 4;
 constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
 constexpr size_t kNoAxis = static_cast<size_t>(-1);
-
-int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // An axis of the contraction's result, and of its operands; kNoAxis where an operand does not have it.
 struct JoinAxis {
@@ -231,7 +230,7 @@ class ProductJoin {
       for (const Slot slot : product.operands) planned.operands.push_back({.slot = slot});
       inner[sides_[s]] = {.passes = true, .offset = plan.passing_bytes};
       planned.results.push_back(inner[sides_[s]]);
-      plan.passing_bytes += RoundUp(product.bound.results[0].num_bytes() / num_blocks_);
+      plan.passing_bytes += RoundUp(product.bound.results[0].num_bytes() / num_blocks_, 64);
       plan.passing.push_back(product.results[0]);
       plan.segments.push_back(std::move(planned));
     }

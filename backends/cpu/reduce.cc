@@ -6,6 +6,7 @@
 
 #include "backends/cpu/cascade.h"
 #include "backends/cpu/half_rows.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
@@ -21,8 +22,6 @@ constexpr int64_t kWidenElements = 4096;
 constexpr int64_t kTaskBytes = int64_t{128} << 10;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kMaxSplits = 32;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }

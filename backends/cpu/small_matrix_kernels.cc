@@ -7,6 +7,7 @@
 #include "backends/cpu/small_matrix_loops.h"
 #include "backends/cpu/task_slots.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 #include "engine/families/linalg/linalg_ops.h"
 #include "engine/families/linalg/matrix_refusal.h"
 
@@ -90,7 +91,7 @@ class SmallMatrixKernel final : public Kernel {
     for (size_t i = 2; i < shape_.size(); ++i) matrices_ *= shape_[i];
     for (const ConcreteType& operand : instruction.operands) operand_bytes_.push_back(operand.num_bytes() / matrices_);
     for (const ConcreteType& result : instruction.results) result_bytes_.push_back(result.num_bytes() / matrices_);
-    place_bytes_ = CeilTo64(SmallMatrixScratchEntries(case_.op, case_.sizes) * loops_.entry_bytes);
+    place_bytes_ = RoundUp(SmallMatrixScratchEntries(case_.op, case_.sizes) * loops_.entry_bytes, 64);
     const SmallMatrixBatch& sizes = case_.sizes;
     const int64_t work = (sizes.rows + sizes.right_sides) * sizes.columns * std::min(sizes.rows, sizes.columns) *
                          (IsIterative(case_.op) ? kSweeps : 1);
@@ -127,10 +128,7 @@ class SmallMatrixKernel final : public Kernel {
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
   static constexpr int64_t kSweeps = 30;                  // times as much work as without
 
-  static int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-  static int64_t CeilTo64(int64_t bytes) { return CeilDiv(bytes, 64) * 64; }
-
-  int64_t FailureBytes() const { return CeilTo64(tasks_ * static_cast<int64_t>(sizeof(SmallMatrixFailure))); }
+  int64_t FailureBytes() const { return RoundUp(tasks_ * static_cast<int64_t>(sizeof(SmallMatrixFailure)), 64); }
 
   SmallMatrixBatch OfMatrices(int64_t begin, int64_t end, const KernelArgs& args) const {
     SmallMatrixBatch batch = case_.sizes;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "backends/cpu/elementwise_stream.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
@@ -12,8 +13,6 @@ constexpr int64_t kBlockBytes = int64_t{64} << 10;
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
 constexpr int64_t kMaxTasks = 1024;
 constexpr int64_t kMinStreamRunBytes = 256;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
 

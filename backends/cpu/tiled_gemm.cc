@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "engine/base/rounding.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -11,9 +13,6 @@ constexpr int64_t kPanelsTogether = 8;
 constexpr int64_t kScatteredBytes = int64_t{16} << 10;  // of tiles that are copied together
 constexpr int64_t kBlockBytes = int64_t{128} << 10;     // of a result that is finished at once
 constexpr int64_t kBlockColumns = 32;                   // of one with very many rows
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/tiled_gemm.h"
+#include "engine/base/rounding.h"
 
 // How a contraction becomes boxes and panels.
 
@@ -29,9 +30,6 @@ constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
 constexpr int64_t kTransposedRun = 8;
 constexpr int64_t kScatteredTerms = 16;
 constexpr int64_t kScatteredRunBytes = 64;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
 int64_t EvenPart(int64_t size, int64_t most, int64_t multiple) {
   const int64_t parts = CeilDiv(size, std::max(most / multiple * multiple, multiple));

@@ -9,6 +9,7 @@
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/strided_copy_loops.h"
 #include "backends/cpu/thread_pool.h"
+#include "engine/base/rounding.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/triangle.h"
 
@@ -104,8 +105,6 @@ class RangeWriter {
   const int64_t end_;
   const StridedCopyLoops& loops_ = GetStridedCopyLoops();
 };
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Rows as two ranges each, whole slabs at once where they lie on one side of the boundary.
 class TriangleRowsKernel final : public Kernel {

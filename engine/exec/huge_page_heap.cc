@@ -5,10 +5,11 @@
 #include <cstddef>
 #include <optional>
 
+#include "engine/base/rounding.h"
+
 namespace tensord {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kPage = 4096;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -16,9 +17,6 @@ constexpr bool kIsWatched = true;
 #else
 constexpr bool kIsWatched = false;
 #endif
-
-int64_t RoundDown(int64_t n, int64_t unit) { return n / unit * unit; }
-int64_t RoundUp(int64_t n, int64_t unit) { return RoundDown(n + unit - 1, unit); }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/base/rounding.h"
 #include "engine/fusion/cuda_index.h"
 #include "engine/fusion/cuda_values.h"
 
@@ -11,9 +12,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kBlocksPerProcessor = 8;
-constexpr int32_t kUsualThreads = 256;  // of a block
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr int32_t kUsualMapThreads = 256;  // of a block
 
 bool IsPointwise(const MicroInstruction& instruction) { return instruction.level != MicroLevel::kUniform; }
 
@@ -60,7 +59,7 @@ class MapPrinter {
   }
 
  private:
-  int64_t MaxThreads() const { return std::min(kUsualThreads, writer_.options().max_threads_per_block); }
+  int64_t MaxThreads() const { return std::min(kUsualMapThreads, writer_.options().max_threads_per_block); }
 
   bool HasPointwiseResults() const {
     return writer_.HasResults(MicroLevel::kFull) || writer_.HasResults(MicroLevel::kKept);

@@ -11,7 +11,7 @@ namespace {
         "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n"                         \
   }
 
-constexpr CudaPiece kPieces[] = {
+constexpr CudaPiece kComplexPieces[] = {
     {"EqualComplex", "Complex", R"(template <typename R>
 TENSORD_FN bool EqualComplex(Complex<R> a, Complex<R> b) {
   return a.re == b.re && a.im == b.im;
@@ -379,6 +379,6 @@ TENSORD_FN Complex<R> PowComplex(Complex<R> a, Complex<R> b) {
 
 }  // namespace
 
-absl::Span<const CudaPiece> CudaComplexPieces() { return kPieces; }
+absl::Span<const CudaPiece> CudaComplexPieces() { return kComplexPieces; }
 
 }  // namespace tensord

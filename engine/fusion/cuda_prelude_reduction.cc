@@ -3,7 +3,7 @@
 namespace tensord {
 namespace {
 
-constexpr CudaPiece kPieces[] = {
+constexpr CudaPiece kReductionPieces[] = {
     {"Shuffle", "Types", R"(// What the lane with `mask` flipped has.
 template <typename T>
 TENSORD_FN T Shuffle(T x, int mask) {
@@ -59,6 +59,6 @@ TENSORD_FN T JoinPanel(T x, F f, T* shared) {
 
 }  // namespace
 
-absl::Span<const CudaPiece> CudaReductionPieces() { return kPieces; }
+absl::Span<const CudaPiece> CudaReductionPieces() { return kReductionPieces; }
 
 }  // namespace tensord

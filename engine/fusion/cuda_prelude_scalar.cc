@@ -19,7 +19,7 @@ namespace {
 #define TENSORD_REAL_2(Name, expr) \
   { #Name "Real", "Types", "template <typename R>\nTENSORD_FN R " #Name "Real(R a, R b) { return " #expr "; }\n" }
 
-constexpr CudaPiece kPieces[] = {
+constexpr CudaPiece kScalarPieces[] = {
     TENSORD_BOOL_1(Not, !x),
     TENSORD_BOOL_2(Add, a || b),
     TENSORD_BOOL_2(Multiply, a&& b),
@@ -131,6 +131,6 @@ TENSORD_FN Complex<R> MakeComplexReal(R re, R im) {
 
 }  // namespace
 
-absl::Span<const CudaPiece> CudaScalarPieces() { return kPieces; }
+absl::Span<const CudaPiece> CudaScalarPieces() { return kScalarPieces; }
 
 }  // namespace tensord

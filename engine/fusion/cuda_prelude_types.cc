@@ -3,7 +3,7 @@
 namespace tensord {
 namespace {
 
-constexpr CudaPiece kPieces[] = {
+constexpr CudaPiece kTypePieces[] = {
     {"Types", "", R"(typedef unsigned char u8;
 typedef unsigned short u16;
 typedef int i32;
@@ -118,6 +118,6 @@ TENSORD_FN f64 IntegerToOdd(i64 x) {
 
 }  // namespace
 
-absl::Span<const CudaPiece> CudaTypePieces() { return kPieces; }
+absl::Span<const CudaPiece> CudaTypePieces() { return kTypePieces; }
 
 }  // namespace tensord

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/base/rounding.h"
 #include "engine/fusion/cuda_index.h"
 #include "engine/fusion/cuda_reduce_plan.h"
 #include "engine/fusion/cuda_values.h"
@@ -15,8 +16,6 @@ namespace {
 
 // Terms that a lane adds one after the other before it begins a sum of sums.
 constexpr int64_t kLongestChain = 64;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 class ReducePrinter {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/base/rounding.h"
 #include "engine/fusion/cuda_values.h"
 
 namespace tensord {
@@ -16,8 +17,6 @@ constexpr int64_t kUsualThreads = 256;
 // 32-bit registers that a thread may keep for the next pass, and instructions that its unrolled loop may have.
 constexpr int64_t kCarriedWords = 32;
 constexpr int64_t kUnrolledInstructions = 256;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 int64_t PowerOfTwo(int64_t at_least) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(at_least, 1))));

@@ -1,0 +1,16 @@
+#ifndef TENSORD_ENGINE_BASE_ROUNDING_H_
+#define TENSORD_ENGINE_BASE_ROUNDING_H_
+
+#include <cstdint>
+
+namespace tensord {
+
+// Of sizes, which are not negative, by units, which are positive; nothing overflows but a multiple above INT64_MAX.
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr int64_t RoundDown(int64_t size, int64_t unit) { return size / unit * unit; }
+constexpr int64_t RoundUp(int64_t size, int64_t unit) { return CeilDiv(size, unit) * unit; }
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_ROUNDING_H_
