@@ -26,9 +26,9 @@ absl::Status BadValue(absl::string_view flag, absl::string_view wanted, absl::st
 }
 
 // Reads flags until one cannot be read; that is its status.
-class Reader {
+class FlagReader {
  public:
-  explicit Reader(const Arguments& arguments) : arguments_(arguments) {}
+  explicit FlagReader(const Arguments& arguments) : arguments_(arguments) {}
 
   const absl::Status& status() const { return status_; }
 
@@ -98,7 +98,7 @@ absl::StatusOr<client::DType> ParseDType(absl::string_view word) {
   return BadValue("dtypes", "dtypes such as f32,f64", word);
 }
 
-void ReadWorkloads(const Arguments& arguments, Reader& reader, BenchFlagValues* values) {
+void ReadWorkloads(const Arguments& arguments, FlagReader& reader, BenchFlagValues* values) {
   auto specs = load::ParseWorkloadSpecs(arguments.Value("workload").value_or("tiny"));
   if (!specs.ok()) return reader.Fail(specs.status());
   values->workloads = *std::move(specs);
@@ -137,7 +137,7 @@ void ReadWorkloads(const Arguments& arguments, Reader& reader, BenchFlagValues* 
   }
 }
 
-void ReadLoop(const Arguments& arguments, Reader& reader, BenchFlagValues* values) {
+void ReadLoop(const Arguments& arguments, FlagReader& reader, BenchFlagValues* values) {
   load::LoadPlan& plan = values->plan;
   reader.Numbers("concurrency", 1, kMostConcurrency, &values->concurrencies);
   reader.Reals("rate", 0, kMostRate, &values->rates);
@@ -168,7 +168,7 @@ void ReadLoop(const Arguments& arguments, Reader& reader, BenchFlagValues* value
   plan.seed = static_cast<uint64_t>(seed);
 }
 
-void ReadGates(Reader& reader, BenchFlagValues* values) {
+void ReadGates(FlagReader& reader, BenchFlagValues* values) {
   BenchGates& gates = values->gates;
   reader.Time("max-p99", absl::Nanoseconds(1), [&](absl::Duration time) { gates.largest_p99 = time; });
   reader.Time("max-refusal-p99", absl::Nanoseconds(1), [&](absl::Duration time) { gates.largest_refusal_p99 = time; });
@@ -225,7 +225,7 @@ std::vector<FlagSpec> BenchFlags() {
 
 absl::StatusOr<BenchFlagValues> ParseBenchFlags(const Arguments& arguments) {
   BenchFlagValues values;
-  Reader reader(arguments);
+  FlagReader reader(arguments);
   absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments);
   if (!connection.ok()) return connection.status();
   values.plan.connection = *std::move(connection);

@@ -66,7 +66,7 @@ class Words {
   absl::string_view rest_;
 };
 
-class Reader {
+class ExplainReader {
  public:
   absl::StatusOr<ExplainedProgram> Read(absl::string_view text) {
     for (absl::string_view line : absl::StrSplit(text, '\n')) ReadLine(line);
@@ -190,6 +190,6 @@ class Reader {
 
 }  // namespace
 
-absl::StatusOr<ExplainedProgram> ParseExplainText(absl::string_view text) { return Reader().Read(text); }
+absl::StatusOr<ExplainedProgram> ParseExplainText(absl::string_view text) { return ExplainReader().Read(text); }
 
 }  // namespace tensord::cli

@@ -12,12 +12,12 @@ namespace tensord::cli {
 namespace {
 
 // A probe that hangs is worse than one that fails.
-constexpr absl::Duration kDefaultDeadline = absl::Seconds(5);
+constexpr absl::Duration kHealthDeadline = absl::Seconds(5);
 
 int CheckHealth(const Arguments& arguments, Console& console) {
   absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
   if (!options.ok()) return console.Usage("health", options.status().message());
-  if (!options->deadline.has_value()) options->deadline = kDefaultDeadline;
+  if (!options->deadline.has_value()) options->deadline = kHealthDeadline;
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(*std::move(options));
   if (!client.ok()) return console.Fail(client.status());
   absl::StatusOr<client::Health> health = (*client)->CheckHealth(arguments.Value("service").value_or(""));

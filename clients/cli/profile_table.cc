@@ -11,15 +11,13 @@
 namespace tensord::cli {
 namespace {
 
-using perftools::profiles::Profile;
-
 struct Row {
   std::string name;
   int64_t self = 0;
   int64_t with_callees = 0;
 };
 
-std::map<uint64_t, std::string> NamesByFunction(const Profile& profile) {
+std::map<uint64_t, std::string> NamesByFunction(const perftools::profiles::Profile& profile) {
   std::map<uint64_t, std::string> names;
   for (const auto& function : profile.function()) {
     if (function.name() < 0 || function.name() >= profile.string_table_size()) continue;
@@ -30,7 +28,7 @@ std::map<uint64_t, std::string> NamesByFunction(const Profile& profile) {
 
 }  // namespace
 
-std::string ProfileTable(const Profile& profile, size_t rows) {
+std::string ProfileTable(const perftools::profiles::Profile& profile, size_t rows) {
   const std::map<uint64_t, std::string> names = NamesByFunction(profile);
   std::map<uint64_t, std::vector<uint64_t>> functions;  // by location
   for (const auto& location : profile.location()) {

@@ -14,7 +14,7 @@ namespace {
 
 using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
 
-constexpr char kPrefix[] = "tensord_";
+constexpr char kMetricPrefix[] = "tensord_";
 
 std::string LabelOf(const MetricSample& sample, const std::string& label) {
   const auto found = sample.labels.find(label);
@@ -32,7 +32,7 @@ class Page {
   template <typename Accept>
   std::map<std::string, double> Sums(const std::string& name, const std::string& label, const Accept& accept) const {
     std::map<std::string, double> sums;
-    const auto found = by_name_.find(kPrefix + name);
+    const auto found = by_name_.find(kMetricPrefix + name);
     if (found == by_name_.end()) return sums;
     for (const MetricSample* sample : found->second) {
       if (accept(*sample)) sums[label.empty() ? "" : LabelOf(*sample, label)] += sample->value;

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kTokenBytes = 32;
 constexpr size_t kMostTenantBytes = 64;
 // So that those who search texts for secrets find it.
-constexpr char kPrefix[] = "tensord_";
+constexpr char kTokenPrefix[] = "tensord_";
 
 std::string HashOf(const std::string& token) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -56,7 +56,7 @@ int MakeToken(const Arguments& arguments, Console& console) {
   unsigned char bytes[kTokenBytes];
   if (RAND_bytes(bytes, sizeof(bytes)) != 1) return console.Fail(absl::InternalError("there is no randomness"));
   const std::string token = absl::StrCat(
-      kPrefix, absl::WebSafeBase64Escape(absl::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes))));
+      kTokenPrefix, absl::WebSafeBase64Escape(absl::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes))));
   const std::string line = absl::StrCat(tenant, " ", roles, " ", HashOf(token));
   if (console.is_json()) {
     google::protobuf::Struct result;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kDefaultMetrics[] = "localhost:9464";
 constexpr absl::Duration kDefaultInterval = absl::Seconds(1);
-constexpr absl::Duration kDefaultDeadline = absl::Seconds(5);
+constexpr absl::Duration kViewDeadline = absl::Seconds(5);
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
@@ -61,7 +61,7 @@ void Print(const ServerView& view, bool is_screen, Console& console) {
 int Top(const Arguments& arguments, Console& console) {
   absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
   if (!options.ok()) return console.Usage("top", options.status().message());
-  if (!options->deadline.has_value()) options->deadline = kDefaultDeadline;
+  if (!options->deadline.has_value()) options->deadline = kViewDeadline;
   const absl::Duration timeout = *options->deadline;
   absl::Duration interval = kDefaultInterval;
   if (const auto value = arguments.Value("interval")) {

@@ -6,14 +6,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/refused_operation.h"
 #include "clients/cpp/structural.h"
 
 namespace tensord::client {
 namespace {
-
-Tensor Refused(absl::string_view op, absl::string_view what) {
-  return Tensor::Failed(absl::InvalidArgumentError(absl::StrCat(op, ": ", what)));
-}
 
 // Both groups of axes of one operand, in [0, rank).
 struct OperandAxes {
@@ -97,8 +94,8 @@ Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dim
   if (!lhs.ok()) return lhs;
   if (!rhs.ok()) return rhs;
   if (lhs.dtype() != rhs.dtype()) {
-    return Refused("DotGeneral", absl::StrCat("dtypes differ, and nothing is converted unasked: ",
-                                              DTypeName(lhs.dtype()), " and ", DTypeName(rhs.dtype())));
+    return RefusedOperation("DotGeneral", absl::StrCat("dtypes differ, and nothing is converted unasked: ",
+                                                       DTypeName(lhs.dtype()), " and ", DTypeName(rhs.dtype())));
   }
   absl::StatusOr<OperandAxes> left = Normalize(dimensions.lhs_contracting, dimensions.lhs_batching, lhs.rank());
   if (!left.ok()) return Tensor::Failed(left.status());
@@ -106,8 +103,9 @@ Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dim
   if (!right.ok()) return Tensor::Failed(right.status());
   if (!HaveEqualSizes(lhs, left->contracting, rhs, right->contracting) ||
       !HaveEqualSizes(lhs, left->batching, rhs, right->batching)) {
-    return Refused("DotGeneral", absl::StrCat("paired axes differ in number or size: ", ShapeToString(lhs.shape()),
-                                              " and ", ShapeToString(rhs.shape())));
+    return RefusedOperation("DotGeneral",
+                            absl::StrCat("paired axes differ in number or size: ", ShapeToString(lhs.shape()), " and ",
+                                         ShapeToString(rhs.shape())));
   }
 
   v1::Node op;
@@ -127,12 +125,13 @@ Tensor DotGeneral(const Tensor& lhs, const Tensor& rhs, const DotDimensions& dim
 Tensor MatMul(const Tensor& a, const Tensor& b) {
   if (!a.ok()) return a;
   if (!b.ok()) return b;
-  if (a.rank() == 0 || b.rank() == 0) return Refused("MatMul", "needs vectors or matrices: an operand has rank 0");
+  if (a.rank() == 0 || b.rank() == 0)
+    return RefusedOperation("MatMul", "needs vectors or matrices: an operand has rank 0");
   const int64_t summed_a = a.shape().back();
   const int64_t summed_b = b.rank() == 1 ? b.shape()[0] : b.shape()[b.shape().size() - 2];
   if (summed_a != summed_b) {
-    return Refused("MatMul", absl::StrCat("the summed axes differ in size: ", ShapeToString(a.shape()), " and ",
-                                          ShapeToString(b.shape())));
+    return RefusedOperation("MatMul", absl::StrCat("the summed axes differ in size: ", ShapeToString(a.shape()),
+                                                   " and ", ShapeToString(b.shape())));
   }
   if (b.rank() == 1) return DotGeneral(a, b, {.lhs_contracting = {-1}, .rhs_contracting = {0}});
   // A vector on the left: its axis is summed, and all other axes of the right operand stay in order.

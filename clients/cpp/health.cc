@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kStatusField = 1;
 
-absl::Status Malformed() { return absl::InternalError("the server's answer is no HealthCheckResponse"); }
+absl::Status MalformedAnswer() { return absl::InternalError("the server's answer is no HealthCheckResponse"); }
 
 }  // namespace
 
@@ -40,15 +40,15 @@ grpc::ByteBuffer EncodeHealthRequest(absl::string_view service) {
 
 absl::StatusOr<Health> DecodeHealthResponse(const grpc::ByteBuffer& response) {
   std::optional<WireCursor> cursor = WireCursor::Open(response);
-  if (!cursor.has_value()) return Malformed();
+  if (!cursor.has_value()) return MalformedAnswer();
   uint64_t status = 0;
   while (cursor->position() < cursor->size()) {
     WireCursor::Tag tag;
-    if (!cursor->ReadTag(&tag)) return Malformed();
+    if (!cursor->ReadTag(&tag)) return MalformedAnswer();
     const bool is_read = tag.number == kStatusField && tag.wire_type == WireCursor::kVarint
                              ? cursor->ReadVarint(&status)
                              : cursor->SkipField(tag, cursor->size());
-    if (!is_read) return Malformed();
+    if (!is_read) return MalformedAnswer();
   }
   if (status > static_cast<uint64_t>(Health::kServiceUnknown)) return Health::kUnknown;
   return static_cast<Health>(status);

@@ -6,13 +6,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/gather_scatter.h"
+#include "clients/cpp/refused_operation.h"
 
 namespace tensord::client {
 namespace {
-
-Tensor Refused(absl::string_view op, absl::string_view what) {
-  return Tensor::Failed(absl::InvalidArgumentError(absl::StrCat(op, ": ", what)));
-}
 
 absl::Status CheckIndices(absl::string_view op, const Tensor& indices) {
   if (!indices.ok()) return indices.status();
@@ -61,8 +58,8 @@ Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, int64_t axis) {
   absl::StatusOr<int64_t> dimension = NormalizeAxis("TakeAlongAxis", axis, x.rank());
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
   if (indices.rank() != x.rank()) {
-    return Refused("TakeAlongAxis", absl::StrCat("the ranks differ: ", ShapeToString(x.shape()), " and ",
-                                                 ShapeToString(indices.shape())));
+    return RefusedOperation("TakeAlongAxis", absl::StrCat("the ranks differ: ", ShapeToString(x.shape()), " and ",
+                                                          ShapeToString(indices.shape())));
   }
   v1::Gather gather;
   gather.add_collapsed_slice_dims(*dimension);
@@ -102,8 +99,8 @@ Tensor DynamicSlice(const Tensor& x, const Tensor& start, const std::vector<int6
   const bool fits = std::equal(sizes.begin(), sizes.end(), x.shape().begin(), x.shape().end(),
                                [](int64_t size, int64_t dim) { return size >= 0 && MayFit(size, dim); });
   if (!fits) {
-    return Refused("DynamicSlice",
-                   absl::StrCat("no such window: ", ShapeToString(sizes), " of ", ShapeToString(x.shape())));
+    return RefusedOperation("DynamicSlice",
+                            absl::StrCat("no such window: ", ShapeToString(sizes), " of ", ShapeToString(x.shape())));
   }
   v1::Node op;
   op.mutable_dynamic_slice()->mutable_slice_sizes()->Assign(sizes.begin(), sizes.end());
@@ -118,9 +115,9 @@ Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const Tensor& s
   const bool fits =
       std::equal(update.shape().begin(), update.shape().end(), x.shape().begin(), x.shape().end(), MayFit);
   if (!fits || update.dtype() != x.dtype()) {
-    return Refused("DynamicUpdateSlice",
-                   absl::StrCat("the update does not fit: ", DTypeName(update.dtype()), ShapeToString(update.shape()),
-                                " into ", DTypeName(x.dtype()), ShapeToString(x.shape())));
+    return RefusedOperation("DynamicUpdateSlice", absl::StrCat("the update does not fit: ", DTypeName(update.dtype()),
+                                                               ShapeToString(update.shape()), " into ",
+                                                               DTypeName(x.dtype()), ShapeToString(x.shape())));
   }
   v1::Node op;
   op.mutable_dynamic_update_slice();

@@ -5,16 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/refused_operation.h"
 
 namespace tensord::client {
-namespace {
-
-Tensor Refused(absl::string_view op, absl::string_view what) {
-  return Tensor::Failed(absl::InvalidArgumentError(absl::StrCat(op, ": ", what)));
-}
-
-}  // namespace
-
 Tensor ShapeOf(const Tensor& x, int64_t axis) {
   if (!x.ok()) return x;
   absl::StatusOr<int64_t> dimension = NormalizeAxis("ShapeOf", axis, x.rank());
@@ -30,8 +23,8 @@ Tensor DynamicTruncate(const Tensor& x, const Tensor& size, int64_t axis) {
   absl::StatusOr<int64_t> dimension = NormalizeAxis("DynamicTruncate", axis, x.rank());
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
   if (size.rank() != 0 || !IsInteger(size.dtype())) {
-    return Refused("DynamicTruncate", absl::StrCat("the size must be an i32 or i64 of rank 0: ",
-                                                   DTypeName(size.dtype()), ShapeToString(size.shape())));
+    return RefusedOperation("DynamicTruncate", absl::StrCat("the size must be an i32 or i64 of rank 0: ",
+                                                            DTypeName(size.dtype()), ShapeToString(size.shape())));
   }
   v1::Node op;
   op.mutable_dynamic_truncate()->set_dimension(*dimension);
@@ -46,8 +39,8 @@ Tensor PadToMatch(const Tensor& x, const Tensor& reference, int64_t axis) {
   absl::StatusOr<int64_t> dimension = NormalizeAxis("PadToMatch", axis, x.rank());
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
   if (*dimension >= reference.rank()) {
-    return Refused("PadToMatch", absl::StrCat("the reference lacks the axis: axis ", *dimension, " of ",
-                                              ShapeToString(reference.shape())));
+    return RefusedOperation("PadToMatch", absl::StrCat("the reference lacks the axis: axis ", *dimension, " of ",
+                                                       ShapeToString(reference.shape())));
   }
   v1::Node op;
   op.mutable_pad_to_match()->set_dimension(*dimension);

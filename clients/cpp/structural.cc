@@ -6,13 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/refused_operation.h"
 
 namespace tensord::client {
 namespace {
-
-Tensor Refused(absl::string_view op, absl::string_view what) {
-  return Tensor::Failed(absl::InvalidArgumentError(absl::StrCat(op, ": ", what)));
-}
 
 void SetShape(const Shape& shape, google::protobuf::RepeatedPtrField<v1::DimExpr>* target) {
   for (int64_t dim : shape) target->Add()->set_size(dim);
@@ -49,7 +46,8 @@ bool PaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior, int64
 
 Tensor Triangle(const Tensor& x, int64_t diagonal, bool is_lower) {
   if (!x.ok()) return x;
-  if (x.rank() < 2) return Refused(is_lower ? "Tril" : "Triu", absl::StrCat("needs a matrix: rank ", x.rank()));
+  if (x.rank() < 2)
+    return RefusedOperation(is_lower ? "Tril" : "Triu", absl::StrCat("needs a matrix: rank ", x.rank()));
   v1::Node op;
   (is_lower ? op.mutable_tril() : op.mutable_triu())->set_diagonal(diagonal);
   return Tensor::FromOp(std::move(op), {x}, x.dtype(), x.shape());
@@ -59,7 +57,7 @@ Tensor Triangle(const Tensor& x, int64_t diagonal, bool is_lower) {
 
 Tensor Iota(DType dtype, Shape shape, int64_t axis) {
   absl::StatusOr<int64_t> count = ElementCount(shape);
-  if (!count.ok()) return Refused("Iota", count.status().message());
+  if (!count.ok()) return RefusedOperation("Iota", count.status().message());
   absl::StatusOr<int64_t> dimension = NormalizeAxis("Iota", axis, static_cast<int64_t>(shape.size()));
   if (!dimension.ok()) return Tensor::Failed(dimension.status());
   v1::Node op;
@@ -73,8 +71,8 @@ Tensor Full(Shape shape, const Operand& value, DType dtype) {
   const Tensor scalar = value.AsTensor(dtype);
   if (!scalar.ok()) return scalar;
   if (scalar.dtype() != dtype) {
-    return Refused("Full", absl::StrCat("the value has another dtype: ", DTypeName(scalar.dtype()), ", wanted ",
-                                        DTypeName(dtype)));
+    return RefusedOperation("Full", absl::StrCat("the value has another dtype: ", DTypeName(scalar.dtype()),
+                                                 ", wanted ", DTypeName(dtype)));
   }
   return BroadcastTo(scalar, shape);
 }
@@ -90,8 +88,8 @@ Tensor Transpose(const Tensor& x, const std::vector<int64_t>& permutation) {
   absl::StatusOr<std::vector<int64_t>> axes = NormalizeAxes("Transpose", permutation, x.rank());
   if (!axes.ok()) return Tensor::Failed(axes.status());
   if (static_cast<int64_t>(axes->size()) != x.rank()) {
-    return Refused("Transpose", absl::StrCat("the permutation does not name each axis: ", axes->size(),
-                                             " entries, rank ", x.rank()));
+    return RefusedOperation("Transpose", absl::StrCat("the permutation does not name each axis: ", axes->size(),
+                                                      " entries, rank ", x.rank()));
   }
   v1::Node op;
   op.mutable_transpose();
@@ -110,18 +108,18 @@ Tensor Reshape(const Tensor& x, const Shape& shape, MemoryOrder order) {
   if (open != known.end()) *open = 1;
   absl::StatusOr<int64_t> from = ElementCount(x.shape());
   absl::StatusOr<int64_t> to = ElementCount(known);
-  if (!from.ok()) return Refused("Reshape", from.status().message());
-  if (!to.ok()) return Refused("Reshape", to.status().message());
+  if (!from.ok()) return RefusedOperation("Reshape", from.status().message());
+  if (!to.ok()) return RefusedOperation("Reshape", to.status().message());
   if (open != known.end() && *to > 0) {
     *open = *from / *to;
     *to *= *open;
   }
   if (*from != *to) {
-    return Refused("Reshape", absl::StrCat("shapes have different element counts: ", ShapeToString(x.shape()), " to ",
-                                           ShapeToString(shape)));
+    return RefusedOperation("Reshape", absl::StrCat("shapes have different element counts: ", ShapeToString(x.shape()),
+                                                    " to ", ShapeToString(shape)));
   }
   if (open != known.end() && *from == 0 && std::count(known.begin(), known.end(), 0) > 0 && *open != 0) {
-    return Refused("Reshape", absl::StrCat("-1 is ambiguous for an empty tensor: ", ShapeToString(shape)));
+    return RefusedOperation("Reshape", absl::StrCat("-1 is ambiguous for an empty tensor: ", ShapeToString(shape)));
   }
   return ReshapeTo(x, std::move(known), order);
 }
@@ -148,8 +146,8 @@ Tensor Squeeze(const Tensor& x, const std::vector<int64_t>& axes) {
     if (std::find(removed->begin(), removed->end(), axis) == removed->end()) {
       shape.push_back(dim);
     } else if (dim != 1) {
-      return Refused("Squeeze",
-                     absl::StrCat("axis does not have size 1: axis ", axis, " of ", ShapeToString(x.shape())));
+      return RefusedOperation("Squeeze",
+                              absl::StrCat("axis does not have size 1: axis ", axis, " of ", ShapeToString(x.shape())));
     }
   }
   return ReshapeTo(x, std::move(shape), MemoryOrder::kRowMajor);
@@ -160,8 +158,8 @@ Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int64_t added = static_cast<int64_t>(shape.size()) - x.rank();
   if (added < 0) {
-    return Refused("BroadcastTo",
-                   absl::StrCat("the rank falls: ", ShapeToString(x.shape()), " to ", ShapeToString(shape)));
+    return RefusedOperation("BroadcastTo",
+                            absl::StrCat("the rank falls: ", ShapeToString(x.shape()), " to ", ShapeToString(shape)));
   }
   std::vector<int64_t> dimensions(static_cast<size_t>(x.rank()));
   std::iota(dimensions.begin(), dimensions.end(), added);
@@ -188,7 +186,7 @@ Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tens
     while (at < operands.size() && !has_size(operands[at])) ++at;
     if (at == operands.size()) {
       const auto source = std::find_if(sources.begin(), sources.end(), has_size);
-      if (source == sources.end()) return Refused("BroadcastLike", "no source has the run-time size");
+      if (source == sources.end()) return RefusedOperation("BroadcastLike", "no source has the run-time size");
       operands.push_back(*source);
     }
     size->mutable_operand()->set_operand(static_cast<int64_t>(at));
@@ -203,21 +201,22 @@ Tensor BroadcastLike(const Tensor& x, const Shape& shape, const std::vector<Tens
 Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int64_t>& dimensions) {
   if (!x.ok()) return x;
   absl::StatusOr<int64_t> count = ElementCount(shape);
-  if (!count.ok()) return Refused("BroadcastInDim", count.status().message());
+  if (!count.ok()) return RefusedOperation("BroadcastInDim", count.status().message());
   absl::StatusOr<std::vector<int64_t>> axes =
       NormalizeAxes("BroadcastInDim", dimensions, static_cast<int64_t>(shape.size()));
   if (!axes.ok()) return Tensor::Failed(axes.status());
   if (static_cast<int64_t>(axes->size()) != x.rank()) {
-    return Refused("BroadcastInDim", absl::StrCat("dimensions do not name each axis of the operand: ", axes->size(),
-                                                  " entries, rank ", x.rank()));
+    return RefusedOperation(
+        "BroadcastInDim",
+        absl::StrCat("dimensions do not name each axis of the operand: ", axes->size(), " entries, rank ", x.rank()));
   }
   v1::Node op;
   SetShape(shape, op.mutable_broadcast_in_dim()->mutable_shape());
   for (size_t i = 0; i < axes->size(); ++i) {
     const int64_t dim = x.shape()[i];
     if (dim != 1 && dim != shape[static_cast<size_t>((*axes)[i])]) {
-      return Refused("BroadcastInDim", absl::StrCat("sizes differ and the operand's is not 1: ",
-                                                    ShapeToString(x.shape()), " to ", ShapeToString(shape)));
+      return RefusedOperation("BroadcastInDim", absl::StrCat("sizes differ and the operand's is not 1: ",
+                                                             ShapeToString(x.shape()), " to ", ShapeToString(shape)));
     }
     op.mutable_broadcast_in_dim()->add_broadcast_dimensions((*axes)[i]);
   }
@@ -225,7 +224,7 @@ Tensor BroadcastInDim(const Tensor& x, const Shape& shape, const std::vector<int
 }
 
 Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
-  if (tensors.empty()) return Refused("Concatenate", "needs at least one tensor");
+  if (tensors.empty()) return RefusedOperation("Concatenate", "needs at least one tensor");
   const Tensor& first = tensors.front();
   if (!first.ok()) return first;
   absl::StatusOr<int64_t> dimension = NormalizeAxis("Concatenate", axis, first.rank());
@@ -238,14 +237,14 @@ Tensor Concatenate(const std::vector<Tensor>& tensors, int64_t axis) {
     Shape expected = tensor.shape();
     if (tensor.rank() == first.rank()) expected[along] = first.shape()[along];
     if (expected != first.shape() || tensor.dtype() != first.dtype()) {
-      return Refused("Concatenate", absl::StrCat("tensors differ beyond the axis: ", DTypeName(first.dtype()),
-                                                 ShapeToString(first.shape()), " and ", DTypeName(tensor.dtype()),
-                                                 ShapeToString(tensor.shape())));
+      return RefusedOperation("Concatenate", absl::StrCat("tensors differ beyond the axis: ", DTypeName(first.dtype()),
+                                                          ShapeToString(first.shape()), " and ",
+                                                          DTypeName(tensor.dtype()), ShapeToString(tensor.shape())));
     }
     if (shape[along] == kRunTimeSize || tensor.shape()[along] == kRunTimeSize) {
       shape[along] = kRunTimeSize;
     } else if (__builtin_add_overflow(shape[along], tensor.shape()[along], &shape[along])) {
-      return Refused("Concatenate", "the result is too large");
+      return RefusedOperation("Concatenate", "the result is too large");
     }
   }
   v1::Node op;
@@ -268,7 +267,7 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
   if (!x.ok()) return x;
   const size_t rank = x.shape().size();
   if (start.size() != rank || limit.size() != rank || (!strides.empty() && strides.size() != rank)) {
-    return Refused("Slice", absl::StrCat("start, limit and strides need an entry for each axis: rank ", rank));
+    return RefusedOperation("Slice", absl::StrCat("start, limit and strides need an entry for each axis: rank ", rank));
   }
   v1::Node op;
   op.mutable_slice();
@@ -276,12 +275,13 @@ Tensor Slice(const Tensor& x, const std::vector<int64_t>& start, const std::vect
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t stride = strides.empty() ? 1 : strides[axis];
     if (x.shape()[axis] == kRunTimeSize) {
-      return Refused("Slice", absl::StrCat("an axis has a size known only when the graph runs, use DynamicSlice: axis ",
-                                           axis, " of ", ShapeToString(x.shape())));
+      return RefusedOperation(
+          "Slice", absl::StrCat("an axis has a size known only when the graph runs, use DynamicSlice: axis ", axis,
+                                " of ", ShapeToString(x.shape())));
     }
     if (start[axis] < 0 || start[axis] > limit[axis] || limit[axis] > x.shape()[axis] || stride < 1) {
-      return Refused("Slice", absl::StrCat("out of range: ", start[axis], ":", limit[axis], ":", stride, " of size ",
-                                           x.shape()[axis], ", axis ", axis));
+      return RefusedOperation("Slice", absl::StrCat("out of range: ", start[axis], ":", limit[axis], ":", stride,
+                                                    " of size ", x.shape()[axis], ", axis ", axis));
     }
     const int64_t span = limit[axis] - start[axis];
     shape[axis] = span / stride + (span % stride != 0 ? 1 : 0);
@@ -298,12 +298,12 @@ Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& lo
   const Tensor padding = value.AsTensor(x.dtype());
   if (!padding.ok()) return padding;
   if (padding.rank() != 0 || padding.dtype() != x.dtype()) {
-    return Refused("Pad", absl::StrCat("the padding value must be a scalar of the operand's dtype: ",
-                                       DTypeName(padding.dtype()), ShapeToString(padding.shape())));
+    return RefusedOperation("Pad", absl::StrCat("the padding value must be a scalar of the operand's dtype: ",
+                                                DTypeName(padding.dtype()), ShapeToString(padding.shape())));
   }
   const size_t rank = x.shape().size();
   if (low.size() != rank || high.size() != rank || (!interior.empty() && interior.size() != rank)) {
-    return Refused("Pad", absl::StrCat("low, high and interior need an entry for each axis: rank ", rank));
+    return RefusedOperation("Pad", absl::StrCat("low, high and interior need an entry for each axis: rank ", rank));
   }
   v1::Node op;
   op.mutable_pad();
@@ -312,8 +312,8 @@ Tensor Pad(const Tensor& x, const Operand& value, const std::vector<int64_t>& lo
     const int64_t between = interior.empty() ? 0 : interior[axis];
     if (between < 0 || !PaddedSize(x.shape()[axis], low[axis], high[axis], between, &shape[axis]) ||
         (shape[axis] < 0 && shape[axis] != kRunTimeSize)) {
-      return Refused("Pad", absl::StrCat("no such size: ", x.shape()[axis], " with low ", low[axis], ", high ",
-                                         high[axis], ", interior ", between, ", axis ", axis));
+      return RefusedOperation("Pad", absl::StrCat("no such size: ", x.shape()[axis], " with low ", low[axis], ", high ",
+                                                  high[axis], ", interior ", between, ", axis ", axis));
     }
     op.mutable_pad()->add_edge_padding_low(low[axis]);
     op.mutable_pad()->add_edge_padding_high(high[axis]);
@@ -329,8 +329,8 @@ Tensor ExtractDiag(const Tensor& x, int64_t axis_a, int64_t axis_b) {
   const size_t a = static_cast<size_t>((*axes)[0]);
   const size_t b = static_cast<size_t>((*axes)[1]);
   if (x.shape()[a] != x.shape()[b]) {
-    return Refused("ExtractDiag",
-                   absl::StrCat("the axes differ in size: ", ShapeToString(x.shape()), ", axes ", a, " and ", b));
+    return RefusedOperation(
+        "ExtractDiag", absl::StrCat("the axes differ in size: ", ShapeToString(x.shape()), ", axes ", a, " and ", b));
   }
   v1::Node op;
   op.mutable_extract_diag()->set_axis_a((*axes)[0]);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/base/at.h"
 #include "engine/base/checked_math.h"
 #include "engine/exec/memory_holes.h"
 #include "engine/exec/placed_blocks.h"
@@ -24,8 +25,6 @@ constexpr int64_t kStepsAnyway = 1 << 14;
 constexpr double kCloseEnough = 1.02;
 constexpr double kLittle = 4096;
 constexpr double kLargestExact = int64_t{1} << 53;
-
-size_t At(int32_t index) { return static_cast<size_t>(index); }
 
 enum class Way {
   kForward,

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/at.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
 #include "engine/exec/block_placement.h"
@@ -21,8 +22,6 @@ namespace {
 constexpr int64_t kLeastRegionBytes = 256;
 // A buffer of a result may have so much more of its size, so that temporaries fit that are a little larger.
 constexpr int64_t kGrowthPart = 8;
-
-size_t At(int32_t index) { return static_cast<size_t>(index); }
 
 // Memory that one or more slots share.
 struct Storage {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/base/at.h"
 #include "engine/exec/value_views.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ops/affine_dot.h"
@@ -10,8 +11,6 @@
 
 namespace tensord {
 namespace {
-
-size_t At(Slot slot) { return static_cast<size_t>(slot); }
 
 // Elements are loaded, computed with, and stored. Functions get them by value, and tables are looked up in registers.
 // What kernels of other families do with them nobody here knows.

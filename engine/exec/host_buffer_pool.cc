@@ -14,7 +14,6 @@ namespace tensord {
 namespace {
 
 constexpr int64_t kSmallest = 64;
-constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kSmallestInHeap = int64_t{64} << 10;
 // Of addresses; the allocator has what does not fit.
 constexpr int64_t kHeapBytes = int64_t{16} << 30;

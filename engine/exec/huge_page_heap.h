@@ -7,6 +7,8 @@
 
 namespace tensord {
 
+inline constexpr int64_t kHugePage = int64_t{2} << 20;  // bytes
+
 // Blocks that are smaller than a huge page, side by side in huge pages: the first touch of a page costs the same for
 // 2 MiB as for 200 KiB in pages of 4 KiB. Owns a range of addresses; memory comes when it is touched. One Take or Give
 // at a time; the rest is thread-safe.

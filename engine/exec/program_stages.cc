@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "engine/base/at.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/exec/sessions.h"
 #include "engine/tensor/run_time_size.h"
@@ -43,8 +44,6 @@ class Splitter {
 
  private:
   static constexpr int kNowhere = -1;
-  static size_t At(int32_t index) { return static_cast<size_t>(index); }
-
   int StageOf(const DimExpr& size) const {
     int stage = 0;
     size.ForEachLeaf([&](const DimAtom& atom) {

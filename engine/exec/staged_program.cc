@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/at.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/dynamic_truncate.h"
 
 namespace tensord {
-namespace {
-
-size_t At(Slot slot) { return static_cast<size_t>(slot); }
-
-}  // namespace
-
 // The state of one run. Confined to its thread.
 class StagedProgram::Execution {
  public:

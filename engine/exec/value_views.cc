@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/base/at.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
@@ -10,8 +11,6 @@ namespace {
 
 // A view that keeps a temporary alive for itself has at least this part of its bytes.
 constexpr int64_t kLeastKeptPart = 2;
-
-size_t At(Slot slot) { return static_cast<size_t>(slot); }
 
 // Whether the axes of more than one element come in the same order: `result_axis[i]` is where operand axis i is.
 bool KeepsOrder(const Shape& operand, absl::Span<const int64_t> result_axis) {

@@ -17,7 +17,7 @@ using Sizes = absl::InlinedVector<int64_t, 6>;
 using Places = std::vector<int64_t>;
 
 // Nothing where one is 0 or not known.
-std::optional<Sizes> SizesOf(const TensorType& type) {
+std::optional<Sizes> KnownSizes(const TensorType& type) {
   Sizes sizes;
   for (const Dim& dim : type.shape) {
     if (!dim.is_static() || dim.size.is(0)) return std::nullopt;
@@ -196,7 +196,7 @@ AffineViews::AffineViews(const Graph& graph) : graph_(graph), views_(static_cast
 std::optional<AffineView> AffineViews::Of(ValueId value) const {
   const View& made = views_[static_cast<size_t>(value.index)];
   if (made.has_value()) return made;
-  const std::optional<Sizes> sizes = SizesOf(graph_.type(value));
+  const std::optional<Sizes> sizes = KnownSizes(graph_.type(value));
   if (!sizes.has_value()) return std::nullopt;
   AffineView view{.base = value, .starts = Places(sizes->size())};
   for (size_t axis = 0; axis < sizes->size(); ++axis) {
@@ -225,8 +225,8 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
     default:
       return std::nullopt;
   }
-  const std::optional<Sizes> from = SizesOf(graph_.type(node.operands[0]));
-  const std::optional<Sizes> to = SizesOf(graph_.type(node.first_result));
+  const std::optional<Sizes> from = KnownSizes(graph_.type(node.operands[0]));
+  const std::optional<Sizes> to = KnownSizes(graph_.type(node.first_result));
   View view = Of(node.operands[0]);
   if (!from.has_value() || !to.has_value() || !view.has_value()) return std::nullopt;
   if (op == CoreOp::kReshape) return Reshaped(*std::move(view), *to);
@@ -237,7 +237,7 @@ std::optional<AffineView> AffineViews::Made(const Node& node) const {
 
 // With 0, which is what lies outside of the base.
 std::optional<AffineView> AffineViews::MadeByPad(const Node& node) const {
-  const std::optional<Sizes> to = SizesOf(graph_.type(node.first_result));
+  const std::optional<Sizes> to = KnownSizes(graph_.type(node.first_result));
   View view = Of(node.operands[0]);
   if (!to.has_value() || !view.has_value() || !IsZero(graph_, node.operands[1])) return std::nullopt;
   const std::vector<int64_t>& interior = node.attrs.Ints("interior_padding");

@@ -56,14 +56,6 @@ std::optional<TensorType> CanonicalType(const Side& side, const TensorType& type
   return canonical;
 }
 
-ValueId AddReshape(const Node& node, ValueId operand, TensorType type, GraphRewriter& graph) {
-  std::vector<DimExpr> shape;
-  for (const Dim& dim : type.shape) shape.push_back(dim.size);
-  Attributes attrs(Def(CoreOp::kReshape).attrs);
-  attrs.Set("shape", std::move(shape));
-  return graph.Add(CoreOp::kReshape, node.name, std::move(attrs), {operand}, std::move(type));
-}
-
 ValueId Canonicalised(const Node& node, const Side& side, TensorType canonical, GraphRewriter& graph) {
   ValueId value = side.value;
   const Ints order = side.order();
@@ -74,10 +66,10 @@ ValueId Canonicalised(const Node& node, const Side& side, TensorType canonical, 
     attrs.Set("permutation", order);
     value = graph.Add(CoreOp::kTranspose, node.name, std::move(attrs), {value}, std::move(type));
   }
-  return side.merges() ? AddReshape(node, value, std::move(canonical), graph) : value;
+  return side.merges() ? graph.AddReshape(node.name, value, std::move(canonical)) : value;
 }
 
-std::optional<ValueId> Rewrite(const Node& node, GraphRewriter& graph) {
+std::optional<ValueId> DecomposeDot(const Node& node, GraphRewriter& graph) {
   if (!Is(*node.op, CoreOp::kDotGeneral)) return std::nullopt;
   const auto side = [&](size_t operand, absl::string_view contracting, absl::string_view batch) {
     const Ints &c = node.attrs.Ints(contracting), &b = node.attrs.Ints(batch);
@@ -115,11 +107,13 @@ std::optional<ValueId> Rewrite(const Node& node, GraphRewriter& graph) {
   dot.operands[1] = Canonicalised(node, rhs, *std::move(rhs_type), graph);
   const ValueId result = graph.Add(std::move(dot), product);
   // Without this the readers would see the merged axes.
-  return product == type ? result : AddReshape(node, result, type, graph);
+  return product == type ? result : graph.AddReshape(node.name, result, type);
 }
 
 }  // namespace
 
-absl::StatusOr<bool> DecomposeDots(Graph* graph, const PassOptions&) { return GraphRewriter::Run(graph, &Rewrite); }
+absl::StatusOr<bool> DecomposeDots(Graph* graph, const PassOptions&) {
+  return GraphRewriter::Run(graph, &DecomposeDot);
+}
 
 }  // namespace tensord

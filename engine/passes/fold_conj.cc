@@ -37,7 +37,7 @@ std::optional<ValueId> WithoutConj(ValueId value, GraphRewriter& graph) {
   return std::nullopt;
 }
 
-std::optional<ValueId> Rewrite(const Node& node, GraphRewriter& graph) {
+std::optional<ValueId> FoldConjInto(const Node& node, GraphRewriter& graph) {
   if (!Is(*node.op, CoreOp::kDotGeneral) || !kComplexes.Contains(graph.type(node.operands[0]).dtype)) {
     return std::nullopt;
   }
@@ -62,7 +62,7 @@ absl::StatusOr<bool> FoldConj(Graph* graph, const PassOptions&) {
   bool has_conj = false;
   for (const Node& node : graph->nodes()) has_conj = has_conj || Is(*node.op, CoreOp::kConj);
   if (!has_conj) return false;
-  return GraphRewriter::Run(graph, &Rewrite, GraphRewriter::kCountUses);
+  return GraphRewriter::Run(graph, &FoldConjInto, GraphRewriter::kCountUses);
 }
 
 }  // namespace tensord

@@ -37,9 +37,10 @@ bool AreNumbers(const std::vector<DimExpr>& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](const DimExpr& size) { return size.is_constant(); });
 }
 
-class Rewriter {
+class TransposeFolder {
  public:
-  Rewriter(const Graph& graph, bool row_major) : old_(graph), row_major_(row_major), new_(Graph::EmptyLike(graph)) {
+  TransposeFolder(const Graph& graph, bool row_major)
+      : old_(graph), row_major_(row_major), new_(Graph::EmptyLike(graph)) {
     values_.resize(static_cast<size_t>(graph.num_values()));
   }
 
@@ -191,7 +192,7 @@ absl::StatusOr<bool> FoldTransposes(Graph* graph, const PassOptions& options) {
     has_transpose = has_transpose || IsRowMajorReshape(node);
   }
   if (!has_transpose) return false;
-  Rewriter rewriter(*graph, options.row_major);
+  TransposeFolder rewriter(*graph, options.row_major);
   ASSIGN_OR_RETURN(Graph rewritten, rewriter.Run());
   // What nothing could absorb came back as it was, next to constants in an order that nobody wants.
   if (!rewriter.reorders() && NumTransposes(rewritten) == NumTransposes(*graph)) return false;

@@ -140,10 +140,10 @@ class BodyBuilder {
   std::vector<ValueId> remembered_;
 };
 
-class Rewriter {
+class GroupFuser {
  public:
   // Takes parts of the graph.
-  Rewriter(Graph* graph, const FusionGroups& groups)
+  GroupFuser(Graph* graph, const FusionGroups& groups)
       : old_(*graph),
         groups_(groups),
         deciders_(old_),
@@ -339,7 +339,7 @@ absl::StatusOr<bool> Fuse(Graph* graph, const PassOptions& options) {
   if (!options.fuses) return false;
   const FusionGroups groups = FindFusionGroups(*graph);
   if (groups.groups.empty()) return false;
-  ASSIGN_OR_RETURN(Graph fused, Rewriter(graph, groups).Run());
+  ASSIGN_OR_RETURN(Graph fused, GroupFuser(graph, groups).Run());
   *graph = std::move(fused);
   return true;
 }

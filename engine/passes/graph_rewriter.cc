@@ -117,6 +117,14 @@ ValueId GraphRewriter::Add(CoreOp op, absl::string_view name, Attributes attrs, 
              std::move(type));
 }
 
+ValueId GraphRewriter::AddReshape(absl::string_view name, ValueId operand, TensorType type) {
+  std::vector<DimExpr> shape;
+  for (const Dim& dim : type.shape) shape.push_back(dim.size);
+  Attributes attrs(Def(CoreOp::kReshape).attrs);
+  attrs.Set("shape", std::move(shape));
+  return Add(CoreOp::kReshape, name, std::move(attrs), {operand}, std::move(type));
+}
+
 ValueId GraphRewriter::AddConstant(absl::string_view name, Literal value) {
   TensorType type = ToTensorType(value.type());
   Attributes attrs(Def(CoreOp::kConstant).attrs);

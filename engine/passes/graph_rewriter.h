@@ -50,6 +50,8 @@ class GraphRewriter {
   // becomes of its own results.
   ValueId Add(Node node, TensorType type);
   ValueId Add(CoreOp op, absl::string_view name, Attributes attrs, absl::Span<const ValueId> operands, TensorType type);
+  // In the default order.
+  ValueId AddReshape(absl::string_view name, ValueId operand, TensorType type);
   ValueId AddConstant(absl::string_view name, Literal value);
 
   // The value, where it can take the place of the result of the node at hand: its type is the same.

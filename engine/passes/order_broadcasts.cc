@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/at.h"
 #include "engine/passes/graph_rewriter.h"
 
 namespace tensord {
@@ -16,8 +17,6 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kFewRepetitions = 4;  // the transpose reads and writes the tensor, too
-
-size_t At(int64_t index) { return static_cast<size_t>(index); }
 
 int64_t SizeAt(const TensorType& type, size_t axis) { return type.shape[axis].size.constant(); }
 

@@ -95,7 +95,7 @@ class Rewriting {
 
   bool RewriteDot(Node* node) {
     // Loops for integers want long rows.
-    if (!(kFloats | kComplexes).Contains(graph_.type(node->operands[kLhs]).dtype)) return false;
+    if (!kInexact.Contains(graph_.type(node->operands[kLhs]).dtype)) return false;
     if (!node->attrs.Ints("result_permutation").empty()) return false;
     std::optional<AffineView> views[] = {views_.Of(node->operands[kLhs]), views_.Of(node->operands[kRhs])};
     if (!views[kLhs].has_value() || !views[kRhs].has_value()) return false;

@@ -133,18 +133,10 @@ Result RewriteConvert(const Node& node, GraphRewriter& graph) {
   return graph.Add(CoreOp::kConvert, node.name, node.attrs, {source}, graph.result_type());
 }
 
-ValueId AddReshape(const Node& node, ValueId operand, const TensorType& type, GraphRewriter& graph) {
-  std::vector<DimExpr> shape;
-  for (const Dim& dim : type.shape) shape.push_back(dim.size);
-  Attributes attrs = NoAttributes(CoreOp::kReshape);
-  attrs.Set("shape", std::move(shape));
-  return graph.Add(CoreOp::kReshape, node.name, std::move(attrs), {operand}, type);
-}
-
 // A sum begins with 0: one that adds a single -0 to it is 0.
 ValueId AddedToZero(const Node& node, ValueId value, GraphRewriter& graph) {
   const TensorType type = graph.type(value);
-  if (!(kFloats | kComplexes).Contains(type.dtype)) return value;
+  if (!kInexact.Contains(type.dtype)) return value;
   Literal zero = VisitDType(type.dtype, []<typename T>(TypeTag<T>) { return Literal::Scalar<T>(T()); });
   const ValueId zeros = AddSplat(node.name, std::move(zero), type, &graph);
   return graph.Add(CoreOp::kAdd, node.name, NoAttributes(CoreOp::kAdd), {value, zeros}, type);
@@ -163,7 +155,7 @@ Result RewriteReduce(const Node& node, GraphRewriter& graph) {
   // 1*z is another number than z where a part of z is infinite.
   if (kind == ReduceKind::kProduct && kComplexes.Contains(type.dtype)) return std::nullopt;
   const bool same = graph.type(node.operands[0]) == type;
-  const ValueId value = same ? node.operands[0] : AddReshape(node, node.operands[0], type, graph);
+  const ValueId value = same ? node.operands[0] : graph.AddReshape(node.name, node.operands[0], type);
   return kind == ReduceKind::kSum ? AddedToZero(node, value, graph) : value;
 }
 
@@ -181,7 +173,7 @@ ValueId Spread(const Node& node, ValueId operand, const Ints& contracting, const
         place == batch.end() ? first_free++ : first_batch + static_cast<size_t>(place - batch.begin())));
     kept.shape.push_back(graph.type(operand).shape[static_cast<size_t>(axis)]);
   }
-  if (!contracting.empty()) operand = AddReshape(node, operand, kept, graph);
+  if (!contracting.empty()) operand = graph.AddReshape(node.name, operand, kept);
   if (kept.dtype != type.dtype) {
     kept.dtype = type.dtype;
     Attributes attrs = NoAttributes(CoreOp::kConvert);
@@ -214,7 +206,7 @@ Result RewriteDot(const Node& node, GraphRewriter& graph) {
   return AddedToZero(node, product, graph);
 }
 
-Result Rewrite(const Node& node, GraphRewriter& graph) {
+Result RewriteAlgebra(const Node& node, GraphRewriter& graph) {
   if (node.op->family != "core") return std::nullopt;
   if (node.op->op_class == OpClass::kBinary) return ApplyBinaryLaw(node, graph);
   switch (static_cast<CoreOp>(node.op->index)) {
@@ -253,7 +245,7 @@ Result Rewrite(const Node& node, GraphRewriter& graph) {
 
 absl::StatusOr<bool> SimplifyAlgebra(Graph* graph, const PassOptions&) {
   if (graph->algebra() != Algebra::kStandard) return false;
-  return GraphRewriter::Run(graph, &Rewrite);
+  return GraphRewriter::Run(graph, &RewriteAlgebra);
 }
 
 }  // namespace tensord

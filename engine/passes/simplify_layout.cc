@@ -259,7 +259,7 @@ Result RewriteDynamicSlice(const Node& node, GraphRewriter& graph) {
   return graph.Add(CoreOp::kSlice, node.name, SliceAttributes(ranges), {node.operands[0]}, graph.result_type());
 }
 
-Result Rewrite(const Node& node, GraphRewriter& graph) {
+Result RewriteLayout(const Node& node, GraphRewriter& graph) {
   if (node.op->family != "core") return std::nullopt;
   switch (static_cast<CoreOp>(node.op->index)) {
     case CoreOp::kTranspose:
@@ -289,6 +289,8 @@ Result Rewrite(const Node& node, GraphRewriter& graph) {
 
 }  // namespace
 
-absl::StatusOr<bool> SimplifyLayout(Graph* graph, const PassOptions&) { return GraphRewriter::Run(graph, &Rewrite); }
+absl::StatusOr<bool> SimplifyLayout(Graph* graph, const PassOptions&) {
+  return GraphRewriter::Run(graph, &RewriteLayout);
+}
 
 }  // namespace tensord

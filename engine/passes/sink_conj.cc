@@ -14,7 +14,7 @@ ValueId AddUnary(CoreOp op, const Node& node, ValueId operand, TensorType type, 
   return graph.Add(op, node.name, Attributes(Def(op).attrs), {operand}, std::move(type));
 }
 
-bool OnlyMovesElements(const OpDef& op) {
+bool MovesEveryElement(const OpDef& op) {
   return Is(op, CoreOp::kTranspose) || Is(op, CoreOp::kReshape) || Is(op, CoreOp::kBroadcastInDim) ||
          Is(op, CoreOp::kReverse);
 }
@@ -38,7 +38,7 @@ Result RewriteConj(const Node& node, GraphRewriter& graph) {
     const Node* conj = graph.producer_if(source, CoreOp::kConj);
     return conj == nullptr ? std::nullopt : Result(AddUnary(CoreOp::kNegate, node, conj->operands[0], type, graph));
   }
-  if (!OnlyMovesElements(*inner.op)) return std::nullopt;
+  if (!MovesEveryElement(*inner.op)) return std::nullopt;
   Node moved = inner;
   moved.operands[0] = AddUnary(CoreOp::kConj, node, source, graph.type(source), graph);
   return graph.Add(std::move(moved), type);
@@ -55,7 +55,7 @@ Result RewritePart(const Node& node, GraphRewriter& graph) {
   return Is(*node.op, CoreOp::kImag) ? AddUnary(CoreOp::kNegate, node, part, type, graph) : part;
 }
 
-Result Rewrite(const Node& node, GraphRewriter& graph) {
+Result SinkConjOf(const Node& node, GraphRewriter& graph) {
   if (Is(*node.op, CoreOp::kConj)) return RewriteConj(node, graph);
   if (Is(*node.op, CoreOp::kReal) || Is(*node.op, CoreOp::kImag) || Is(*node.op, CoreOp::kAbs)) {
     return RewritePart(node, graph);
@@ -74,7 +74,7 @@ bool HasConj(const Graph& graph) {
 
 absl::StatusOr<bool> SinkConj(Graph* graph, const PassOptions&) {
   if (graph->algebra() != Algebra::kStandard || !HasConj(*graph)) return false;
-  return GraphRewriter::Run(graph, &Rewrite, GraphRewriter::kCountUses);
+  return GraphRewriter::Run(graph, &SinkConjOf, GraphRewriter::kCountUses);
 }
 
 }  // namespace tensord

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/at.h"
 #include "engine/base/checked_math.h"
 #include "engine/exec/segment_text.h"
 #include "engine/exec/sessions.h"
@@ -22,8 +23,6 @@ namespace {
 
 // Longer columns are not aligned.
 constexpr size_t kMaxColumn = 40;
-
-size_t At(int32_t index) { return static_cast<size_t>(index); }
 
 std::string Plural(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");

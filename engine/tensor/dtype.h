@@ -104,7 +104,8 @@ inline constexpr DTypeSet kBoolOnly = {DType::kBool};
 inline constexpr DTypeSet kIntegers = {DType::kI32, DType::kI64};
 inline constexpr DTypeSet kFloats = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16};
 inline constexpr DTypeSet kComplexes = {DType::kC64, DType::kC128};
-inline constexpr DTypeSet kNumbers = kIntegers | kFloats | kComplexes;
+inline constexpr DTypeSet kInexact = kFloats | kComplexes;
+inline constexpr DTypeSet kNumbers = kIntegers | kInexact;
 inline constexpr DTypeSet kAnyDType = kNumbers | kBoolOnly;
 
 // Bytes of one element; 0 for kInvalid.

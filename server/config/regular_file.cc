@@ -21,14 +21,14 @@ absl::Status Wrong(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
 }
 
-class Descriptor {
+class OpenFile {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
     if (fd_ >= 0) close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
   int get() const { return fd_; }
 
  private:
@@ -39,16 +39,16 @@ class Descriptor {
 
 absl::StatusOr<RegularFile> ReadRegularFile(const std::string& path) {
   // Not blocking: a pipe without a writer would hold the server up.
-  const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const OpenFile opened(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
-  if (descriptor.get() < 0 || fstat(descriptor.get(), &info) != 0) {
+  if (opened.get() < 0 || fstat(opened.get(), &info) != 0) {
     return absl::NotFoundError(absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
   }
   if (!S_ISREG(info.st_mode)) return Wrong(path, "is no file");
   RegularFile file{.content = {}, .mode = info.st_mode & 07777};
   char piece[16384];
   while (true) {
-    const ssize_t count = read(descriptor.get(), piece, sizeof(piece));
+    const ssize_t count = read(opened.get(), piece, sizeof(piece));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Wrong(path, absl::StrCat("cannot be read: ", std::strerror(errno)));
     if (count == 0) return file;

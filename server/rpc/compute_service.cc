@@ -15,10 +15,10 @@ using v1::Compute;
 // The generated service with every method raw.
 using RawStreams = Compute::WithRawCallbackMethod_ExecuteStream<
     Compute::WithRawCallbackMethod_PutTensor<Compute::WithRawCallbackMethod_GetTensor<Compute::Service>>>;
-using RawPrograms = Compute::WithRawCallbackMethod_Compile<Compute::WithRawCallbackMethod_GetProgram<
+using RawProgramCalls = Compute::WithRawCallbackMethod_Compile<Compute::WithRawCallbackMethod_GetProgram<
     Compute::WithRawCallbackMethod_Explain<Compute::WithRawCallbackMethod_Differentiate<RawStreams>>>>;
 using RawSessions = Compute::WithRawCallbackMethod_OpenSession<
-    Compute::WithRawCallbackMethod_CloseSession<Compute::WithRawCallbackMethod_DeleteTensors<RawPrograms>>>;
+    Compute::WithRawCallbackMethod_CloseSession<Compute::WithRawCallbackMethod_DeleteTensors<RawProgramCalls>>>;
 using RawCompute = Compute::WithRawCallbackMethod_Execute<Compute::WithRawCallbackMethod_GetServerInfo<RawSessions>>;
 
 using Context = grpc::CallbackServerContext;

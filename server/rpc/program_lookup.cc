@@ -31,8 +31,8 @@ absl::string_view NameOf(ProgramCache::Source source) {
 
 // The wait for what the cache says, which takes `then` for whoever ends it.
 template <typename Result>
-struct Awaited {
-  explicit Awaited(RpcRequest* call, std::function<void(absl::StatusOr<Result>)> then)
+struct ProgramAnswer {
+  explicit ProgramAnswer(RpcRequest* call, std::function<void(absl::StatusOr<Result>)> then)
       : call(call), wait(std::make_shared<RequestWait>(*call)), then(std::make_shared<Then>(std::move(then))) {}
   using Then = std::function<void(absl::StatusOr<Result>)>;
 
@@ -40,10 +40,10 @@ struct Awaited {
   Then TakeThen() const { return std::exchange(*then, nullptr); }
   // Where it has not come yet; the call may be gone.
   void Watch() const {
-    wait->Watch([awaited = *this](const absl::Status& status) {
-      const Then then = awaited.TakeThen();
-      awaited.call->record().stages.End(Stage::kLookup);
-      awaited.call->Continue([&] { then(status); });
+    wait->Watch([answer = *this](const absl::Status& status) {
+      const Then then = answer.TakeThen();
+      answer.call->record().stages.End(Stage::kLookup);
+      answer.call->Continue([&] { then(status); });
     });
   }
 
@@ -78,18 +78,18 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
     end_lookup();
     return then(std::move(here).status());
   }
-  const Awaited<CompiledProgramPtr> awaited(call, std::move(then));
+  const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
-      [call, record, end_lookup, awaited](absl::StatusOr<ProgramCache::Found> found) {
-        if (!awaited.wait->End()) return;
-        const FoundThen then = awaited.TakeThen();
+      [call, record, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
+        if (!answer.wait->End()) return;
+        const FoundThen then = answer.TakeThen();
         end_lookup();
         if (!found.ok()) return call->Continue([&] { then(found.status()); });
         record(*found);
         call->Continue([&] { then(std::move(found->program)); });
       });
-  awaited.Watch();
+  answer.Watch();
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
@@ -102,12 +102,12 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
   const auto compile = [&parts = call->parts(), job, fingerprint] { return CompileJob(parts, job.get(), fingerprint); };
-  const Awaited<ProgramOfGraph> awaited(call, std::move(then));
+  const ProgramAnswer<ProgramOfGraph> answer(call, std::move(then));
   call->parts().cache->GetOrCompile(
       std::move(key), compile,
-      [call, job, awaited](absl::StatusOr<ProgramCache::Found> found) {
-        if (!awaited.wait->End()) return;
-        const ProgramThen then = awaited.TakeThen();
+      [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
+        if (!answer.wait->End()) return;
+        const ProgramThen then = answer.TakeThen();
         // What this very call compiled took the graph, and has its names.
         const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
         if (is_own) {
@@ -122,7 +122,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
         call->Continue([&] { then(std::move(program)); });
       },
       [job] { return NamesOf(job->graph); });
-  awaited.Watch();
+  answer.Watch();
 }
 
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
@@ -131,18 +131,18 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   if (!decoded.ok()) return then(std::move(decoded).status());
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
-  const Awaited<CompiledProgramPtr> awaited(call, std::move(then));
+  const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   const ServiceParts& parts = call->parts();
-  const bool taken = parts.compile_pool->Submit([call, &parts, job, fingerprint, awaited] {
+  const bool taken = parts.compile_pool->Submit([call, &parts, job, fingerprint, answer] {
     const absl::Time start = absl::Now();
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
-    if (!awaited.wait->End()) return;
-    const auto then = awaited.TakeThen();
+    if (!answer.wait->End()) return;
+    const auto then = answer.TakeThen();
     call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, absl::Now() - start);
     call->Continue([&] { then(std::move(program)); });
   });
-  if (taken) return awaited.Watch();
-  awaited.TakeThen()(call->parts().compile_pool->RefuseFull());
+  if (taken) return answer.Watch();
+  answer.TakeThen()(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

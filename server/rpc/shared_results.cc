@@ -15,12 +15,12 @@
 namespace tensord::server {
 namespace {
 
-constexpr size_t kArgument = std::numeric_limits<size_t>::max();
+constexpr size_t kOfArgument = std::numeric_limits<size_t>::max();
 
 struct UsedBytes {
   const char* begin = nullptr;
   int64_t size_bytes = 0;
-  size_t result = 0;  // whose place it is, or kArgument
+  size_t result = 0;  // whose place it is, or kOfArgument
   const char* end() const { return begin + size_bytes; }
 };
 
@@ -33,7 +33,7 @@ std::vector<size_t> OverlappedResults(std::vector<UsedBytes> used) {
   for (const UsedBytes& one : used) {
     if (furthest != nullptr && std::less<>()(one.begin, furthest->end())) {
       for (const size_t result : {one.result, furthest->result}) {
-        if (result != kArgument) overlapped.push_back(result);
+        if (result != kOfArgument) overlapped.push_back(result);
       }
     }
     if (furthest == nullptr || std::less<>()(furthest->end(), one.end())) furthest = &one;
@@ -81,7 +81,7 @@ std::vector<HostSpace> SharedResults::Destinations(const v1::ExecuteRequest& req
   }
   if (used.empty()) return {};
   for (const HostTensor& argument : arguments) {
-    used.push_back({static_cast<const char*>(argument.bytes.get()), argument.type.num_bytes(), kArgument});
+    used.push_back({static_cast<const char*>(argument.bytes.get()), argument.type.num_bytes(), kOfArgument});
   }
   for (const size_t result : OverlappedResults(std::move(used))) spaces[result] = {};
   return spaces;

@@ -20,7 +20,7 @@ using Get = v1::GetTensorResponse;
 constexpr uint8_t kPart = Put::kChunkFieldNumber << 3 | 2;
 constexpr uint8_t kOffset = Put::Chunk::kOffsetFieldNumber << 3;
 constexpr uint8_t kCrc32c = Put::Chunk::kCrc32CFieldNumber << 3 | 5;
-constexpr uint8_t kData = Put::Chunk::kDataFieldNumber << 3 | 2;
+constexpr uint8_t kDataTag = Put::Chunk::kDataFieldNumber << 3 | 2;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ bool TensorPart::ReadChunk() {
   if (!reader.ReadByte(&tag)) return false;
   if (tag == kOffset && (!reader.ReadVarint(&offset) || !reader.ReadByte(&tag))) return false;
   if (tag == kCrc32c && (!reader.ReadFixed32(&crc32c_) || !reader.ReadByte(&tag))) return false;
-  if (tag != kData || !reader.ReadLength(&size_) || size_ != reader.remaining()) return false;
+  if (tag != kDataTag || !reader.ReadLength(&size_) || size_ != reader.remaining()) return false;
   offset_ = static_cast<int64_t>(offset);
   return reader.ReadPieces(size_, &pieces_);
 }

@@ -20,6 +20,7 @@
 #include "engine/ops/scalar_math.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/exact_math.h"
+#include "tests/testlib/literal_of.h"
 #include "tests/testlib/math_arguments.h"
 #include "tests/testlib/node_case.h"
 
@@ -106,13 +107,6 @@ struct Measurement {
     }
   }
 };
-
-template <typename T>
-Literal LiteralOf(const std::vector<T>& values) {
-  Literal literal = Literal::Create({kDTypeOf<T>, {static_cast<int64_t>(values.size())}}).value();
-  std::copy(values.begin(), values.end(), literal.mutable_values<T>().begin());
-  return literal;
-}
 
 class Accuracy : public testing::Test {
  protected:

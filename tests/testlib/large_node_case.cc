@@ -9,7 +9,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-class CaseList {
+class LargeCaseList {
  public:
   Attributes& Add(CoreOp op, std::vector<ConcreteType> operands) {
     std::string name = absl::StrCat(Def(op).name, " large");
@@ -24,7 +24,7 @@ class CaseList {
   std::vector<NodeCase> cases_;
 };
 
-void AddMoves(DType d, CaseList* list) {
+void AddMoves(DType d, LargeCaseList* list) {
   list->Add(CoreOp::kTranspose, {{d, {900, 701}}}).Set("permutation", Ints{1, 0});
   list->Add(CoreOp::kTranspose, {{d, {70, 50, 9, 31}}}).Set("permutation", Ints{2, 0, 3, 1});
   list->Add(CoreOp::kReshape, {{d, {801, 700}}})
@@ -54,7 +54,7 @@ void AddMoves(DType d, CaseList* list) {
   list->Add(CoreOp::kReverse, {{d, {701, 800}}}).Set("dimensions", Ints{0, 1});
 }
 
-void AddReductions(DType d, CaseList* list) {
+void AddReductions(DType d, LargeCaseList* list) {
   const std::pair<Shape, Ints> shapes[] = {{{300001}, {0}},           {{2, 150001}, {1}},   {{150001, 2}, {0}},
                                            {{513, 1030}, {0}},        {{513, 1030}, {1}},   {{513, 1030}, {0, 1}},
                                            {{600, 3, 4, 50}, {0, 2}}, {{70, 50, 120}, {1}}, {{70, 50, 120}, {0, 2}}};
@@ -66,7 +66,7 @@ void AddReductions(DType d, CaseList* list) {
   }
 }
 
-void AddContractions(DType d, CaseList* list) {
+void AddContractions(DType d, LargeCaseList* list) {
   struct Dot {
     Shape lhs, rhs;
     Ints lc, rc, lb, rb;
@@ -93,7 +93,7 @@ void AddContractions(DType d, CaseList* list) {
 }  // namespace
 
 std::vector<NodeCase> LargeCoreOpCases() {
-  CaseList list;
+  LargeCaseList list;
   for (const DType d : kAllDTypes) {
     AddMoves(d, &list);
     AddReductions(d, &list);

@@ -11,9 +11,10 @@ namespace {
 
 bool IsComplex(DType dtype) { return kComplexes.Contains(dtype); }
 
-class Generator {
+class MicroProgramGenerator {
  public:
-  Generator(const RandomMicroOptions& options, std::mt19937_64* random) : options_(options), random_(*random) {}
+  MicroProgramGenerator(const RandomMicroOptions& options, std::mt19937_64* random)
+      : options_(options), random_(*random) {}
 
   RandomMicro Make() {
     MakeAxes();
@@ -280,7 +281,7 @@ class Generator {
 }  // namespace
 
 RandomMicro MakeRandomMicroProgram(const RandomMicroOptions& options, std::mt19937_64* random) {
-  return Generator(options, random).Make();
+  return MicroProgramGenerator(options, random).Make();
 }
 
 }  // namespace tensord

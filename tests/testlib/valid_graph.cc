@@ -14,9 +14,10 @@ namespace {
 
 constexpr int64_t kMaxElements = 4000;
 
-class Generator {
+class ValidGraphGenerator {
  public:
-  Generator(const ValidGraphOptions& options, std::mt19937_64* random) : options_(options), random_(*random) {}
+  ValidGraphGenerator(const ValidGraphOptions& options, std::mt19937_64* random)
+      : options_(options), random_(*random) {}
 
   Graph Generate() {
     const int64_t inputs = 1 + Below(3);
@@ -338,7 +339,7 @@ class Generator {
 }  // namespace
 
 Graph RandomValidGraph(const ValidGraphOptions& options, std::mt19937_64* random) {
-  return Generator(options, random).Generate();
+  return ValidGraphGenerator(options, random).Generate();
 }
 
 }  // namespace tensord

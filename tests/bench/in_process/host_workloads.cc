@@ -19,7 +19,7 @@ using cpu::TaskCost;
 using cpu::ThreadPool;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 31;
+constexpr int kHostRounds = 31;
 
 double Microseconds(absl::FunctionRef<void()> body) {
   const auto start = Clock::now();
@@ -36,7 +36,7 @@ double ForkJoin() {
   constexpr int kJobs = 2000;
   ThreadPool pool(2);
   std::vector<double> times;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kHostRounds; ++round) {
     times.push_back(Microseconds([&] {
                       for (int i = 0; i < kJobs; ++i) pool.ParallelFor(2, [](int64_t) {});
                     }) /
@@ -49,7 +49,7 @@ double ForkJoin() {
 double ForkJoinAfterRest(std::chrono::microseconds task, TaskCost cost) {
   ThreadPool pool(2);
   std::vector<double> times;
-  for (int round = 0; round < 3 * kRounds; ++round) {
+  for (int round = 0; round < 3 * kHostRounds; ++round) {
     BeBusy(std::chrono::microseconds(300));
     times.push_back(Microseconds([&] {
       pool.ParallelFor(
@@ -72,7 +72,7 @@ double TwoCallers() {
       });
     }
   };
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kHostRounds; ++round) {
     times.push_back(Microseconds([&] {
                       std::thread other(call);
                       call();
@@ -90,7 +90,7 @@ double WriteResult(int64_t bytes, bool is_fresh) {
   const auto pool = HostBufferPool::Create(int64_t{1} << 40, is_fresh && !is_held ? 0 : int64_t{1} << 30);
   std::vector<double> times;
   std::vector<std::shared_ptr<Buffer>> held;
-  for (int round = 0; round <= kRounds; ++round) {
+  for (int round = 0; round <= kHostRounds; ++round) {
     times.push_back(Microseconds([&] {
       auto buffer = pool->Allocate(bytes);
       if (!buffer.ok()) return;

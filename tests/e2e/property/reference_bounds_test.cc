@@ -1,5 +1,6 @@
 // What the bounds let pass, and what they do not.
 #include "tests/testlib/property/reference_bounds.h"
+#include "tests/testlib/literal_of.h"
 
 #include <gtest/gtest.h>
 
@@ -26,13 +27,6 @@ BoundedLiteral Bounded(CoreOp op, Attributes attrs, const std::vector<Literal>& 
   const auto guards = InferTypes(&graph);
   EXPECT_TRUE(guards.ok()) << guards.status();
   return EvaluateBounded(graph, *guards, operands).value()[0];
-}
-
-template <typename T>
-Literal Vector(const std::vector<T>& values) {
-  Literal literal = Literal::Create({kDTypeOf<T>, {static_cast<int64_t>(values.size())}}).value();
-  std::copy(values.begin(), values.end(), literal.mutable_values<T>().begin());
-  return literal;
 }
 
 Attributes SumOfAxis0() {
@@ -84,7 +78,7 @@ TEST(ReferenceBoundsTest, ASumInAnyOrderIsWithinAndAMissingTermIsNot) {
   std::mt19937_64 random(1);
   std::vector<float> terms(301);
   for (float& x : terms) x = std::uniform_real_distribution<float>(-1, 1)(random);
-  const BoundedLiteral want = Bounded(CoreOp::kReduce, SumOfAxis0(), {Vector(terms)});
+  const BoundedLiteral want = Bounded(CoreOp::kReduce, SumOfAxis0(), {LiteralOf(terms)});
   ASSERT_GT(want.radius_at(0), 0);
   for (int order = 0; order < 50; ++order) {
     std::shuffle(terms.begin(), terms.end(), random);
@@ -97,15 +91,15 @@ TEST(ReferenceBoundsTest, ASumInAnyOrderIsWithinAndAMissingTermIsNot) {
 }
 
 TEST(ReferenceBoundsTest, SumsOfSmallWholeNumbersAreExact) {
-  const BoundedLiteral want = Bounded(CoreOp::kReduce, SumOfAxis0(), {Vector<float>({1, 2, -3, 4, 5})});
+  const BoundedLiteral want = Bounded(CoreOp::kReduce, SumOfAxis0(), {LiteralOf<float>({1, 2, -3, 4, 5})});
   EXPECT_EQ(want.radius_at(0), 0);
   EXPECT_NE(DifferenceFrom(Literal::Scalar(9.000001f), want), "");
 }
 
 TEST(ReferenceBoundsTest, ElementaryFunctionsMayBeFourUlpsOff) {
-  const BoundedLiteral want = Bounded(CoreOp::kExp, {}, {Vector<double>({0.3, 1000, -0.0})});
+  const BoundedLiteral want = Bounded(CoreOp::kExp, {}, {LiteralOf<double>({0.3, 1000, -0.0})});
   const double y = want.value.values<double>()[0], spacing = SpacingAt(DType::kF64, y);
-  const auto with = [&](double first, double second) { return Vector<double>({first, second, 1}); };
+  const auto with = [&](double first, double second) { return LiteralOf<double>({first, second, 1}); };
   EXPECT_EQ(DifferenceFrom(with(y + 4 * spacing, INFINITY), want), "");
   EXPECT_NE(DifferenceFrom(with(y + 6 * spacing, INFINITY), want), "");
   EXPECT_NE(DifferenceFrom(with(y, 1e300), want), "") << "far from overflow";
@@ -114,9 +108,9 @@ TEST(ReferenceBoundsTest, ElementaryFunctionsMayBeFourUlpsOff) {
 }
 
 TEST(ReferenceBoundsTest, ZerosKeepTheirSignWhereNothingRounds) {
-  const BoundedLiteral want = Bounded(CoreOp::kNegate, {}, {Vector<float>({0.0f})});
-  EXPECT_EQ(DifferenceFrom(Vector<float>({-0.0f}), want), "");
-  EXPECT_NE(DifferenceFrom(Vector<float>({0.0f}), want), "");
+  const BoundedLiteral want = Bounded(CoreOp::kNegate, {}, {LiteralOf<float>({0.0f})});
+  EXPECT_EQ(DifferenceFrom(LiteralOf<float>({-0.0f}), want), "");
+  EXPECT_NE(DifferenceFrom(LiteralOf<float>({0.0f}), want), "");
 }
 
 TEST(ReferenceBoundsTest, WhatARoundingDecidesIsOpen) {
@@ -131,7 +125,7 @@ TEST(ReferenceBoundsTest, WhatARoundingDecidesIsOpen) {
   const auto guards = InferTypes(&graph);
   ASSERT_TRUE(guards.ok()) << guards.status();
   const auto radius = [&](float at) {
-    return EvaluateBounded(graph, *guards, {Vector<float>({0.1f, 0.2f, 0.3f}), Literal::Scalar(at)})
+    return EvaluateBounded(graph, *guards, {LiteralOf<float>({0.1f, 0.2f, 0.3f}), Literal::Scalar(at)})
         .value()[0]
         .radius_at(0);
   };

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/breaking_proxy.h"
+#include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/client_values.h"
 
@@ -28,8 +29,6 @@ using client::ResultPlan;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 // state + x, which is kept, and the sum of that, on f32[n].
 v1::Graph Step() {

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
+#include "tests/e2e/server/changed_config.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
@@ -45,22 +46,6 @@ double Reloads(InProcessServer& server, const std::string& cause, const std::str
     for (const auto& metric : family.metric) {
       if (metric.label[0].value == cause && metric.label[1].value == result) return metric.counter.value;
     }
-  }
-  return -1;
-}
-
-server::ServerConfig Changed(const server::ServerConfig& config, const std::vector<std::string>& settings) {
-  server::ServerConfig changed = config;
-  for (const std::string& setting : settings) EXPECT_TRUE(server::SetConfigField(setting, &changed).ok());
-  return changed;
-}
-
-int64_t LimitOf(InProcessServer& server, const std::string& name) {
-  grpc::ClientContext context;
-  v1::ServerInfo info;
-  EXPECT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
-  for (const v1::Limit& limit : info.limits()) {
-    if (limit.name() == name) return limit.value();
   }
   return -1;
 }

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/config/flat_settings.h"
+#include "tests/e2e/server/changed_config.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
@@ -29,27 +30,6 @@ std::string CallersIn(const std::vector<std::string>& tenants) {
     absl::StrAppend(&lines, tenant, " execute,read ", Fingerprint::Of("token-" + tenant).ToHex(), "\n");
   }
   return lines;
-}
-
-server::ServerConfig Changed(const server::ServerConfig& config, const std::vector<std::string>& settings) {
-  server::ServerConfig changed = config;
-  for (const std::string& setting : settings) EXPECT_TRUE(server::SetConfigField(setting, &changed).ok()) << setting;
-  return changed;
-}
-
-v1::ServerInfo InfoOf(InProcessServer& server) {
-  grpc::ClientContext context;
-  v1::ServerInfo info;
-  EXPECT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
-  return info;
-}
-
-int64_t LimitOf(InProcessServer& server, const std::string& name) {
-  const v1::ServerInfo info = InfoOf(server);
-  for (const v1::Limit& limit : info.limits()) {
-    if (limit.name() == name) return limit.value();
-  }
-  return -1;
 }
 
 // What a running server takes: another value, and what is in force then.

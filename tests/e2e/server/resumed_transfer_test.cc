@@ -14,14 +14,13 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/server/breaking_proxy.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/mebibyte.h"
 
 namespace tensord {
 namespace {
 
 using client::Client;
 using client::HostTensor;
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 HostTensor RandomTensor(size_t floats) {
   std::mt19937 random(1);

@@ -11,10 +11,9 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/server/broker_socket.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/mebibyte.h"
 
 namespace tensord {
-
-inline constexpr int64_t kMiB = int64_t{1} << 20;
 
 // Tests of a server that shares memory, at a socket in a folder of its own.
 class SharedMemoryFixture : public ::testing::Test {

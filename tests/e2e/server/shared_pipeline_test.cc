@@ -29,7 +29,7 @@ using client::ResultPlan;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr size_t kCount = 1 << 18;  // floats in one MiB
+constexpr size_t kFloatsInMiB = 1 << 18;  // floats in one MiB
 
 struct Descriptors {
   int regions = 0;
@@ -81,7 +81,7 @@ class SharedPipelineTest : public SharedMemoryFixture {
 
 TEST_F(SharedPipelineTest, ArgumentsAndResultsLieThere) {
   StartAndConnect();
-  const HostTensor there = InMemory(kCount, 3), elsewhere = Floats(kCount, 3);
+  const HostTensor there = InMemory(kFloatsInMiB, 3), elsewhere = Floats(kFloatsInMiB, 3);
   std::unique_ptr<Pipeline> pipeline = Open();
   bool is_first = true;
   for (int round = 0; round < 3; ++round) {
@@ -102,18 +102,18 @@ TEST_F(SharedPipelineTest, ArgumentsAndResultsLieThere) {
 
 TEST_F(SharedPipelineTest, WhatACallHasLastsUntilItIsAnswered) {
   StartAndConnect();
-  ASSERT_TRUE(client_->Execute(twice_, {Floats(kCount, 1)}).ok());
+  ASSERT_TRUE(client_->Execute(twice_, {Floats(kFloatsInMiB, 1)}).ok());
   std::unique_ptr<Pipeline> pipeline = Open();
   std::vector<PendingAnswer> pending;
   {
     BlockedExecutor blocked(*server_);
     for (int i = 0; i < 8; ++i) {
-      auto one = pipeline->Submit(
-          Twice(i % 2 == 0 ? InMemory(kCount, static_cast<float>(i)) : Floats(kCount, static_cast<float>(i))));
+      auto one = pipeline->Submit(Twice(i % 2 == 0 ? InMemory(kFloatsInMiB, static_cast<float>(i))
+                                                   : Floats(kFloatsInMiB, static_cast<float>(i))));
       ASSERT_TRUE(one.ok()) << one.status();
       pending.push_back(*std::move(one));
     }
-    pipeline->Submit(Twice(Floats(kCount, 99))).IgnoreError();  // nobody waits for it
+    pipeline->Submit(Twice(Floats(kFloatsInMiB, 99))).IgnoreError();  // nobody waits for it
     blocked.Release();
   }
   for (size_t i = 0; i < pending.size(); ++i) {
@@ -126,12 +126,12 @@ TEST_F(SharedPipelineTest, WhatACallHasLastsUntilItIsAnswered) {
 
 TEST_F(SharedPipelineTest, KeptTensorsAndFailuresStayWithTheirCalls) {
   StartAndConnect();
-  ASSERT_TRUE(client_->Execute(twice_, {Floats(kCount, 1)}).ok());
-  const HostTensor lost = InMemory(kCount, 1);
+  ASSERT_TRUE(client_->Execute(twice_, {Floats(kFloatsInMiB, 1)}).ok());
+  const HostTensor lost = InMemory(kFloatsInMiB, 1);
   server_->parts().regions->LeaveToClients();  // as at its end
   server_->parts().regions->Remove(client_->shared_memory()->Find(lost.bytes(), lost.size_bytes())->region);
   std::unique_ptr<Pipeline> pipeline = Open();
-  auto kept = pipeline->Submit(Twice(Floats(kCount, 2), {ResultPlan::Both("y")}));
+  auto kept = pipeline->Submit(Twice(Floats(kFloatsInMiB, 2), {ResultPlan::Both("y")}));
   auto after = pipeline->Submit(Twice(Argument::Handle("y")));
   auto fails = pipeline->Submit(Twice(lost, {ResultPlan::Keep("z")}));
   auto poisoned = pipeline->Submit(Twice(Argument::Handle("z")));
@@ -151,7 +151,7 @@ TEST_F(SharedPipelineTest, WhatFindsNoMemoryGoesInMessages) {
   StartAndConnect({"shared_memory.region_bytes=1048576"});
   std::unique_ptr<Pipeline> pipeline = Open();
   for (int i = 0; i < 2; ++i) {
-    auto pending = pipeline->Submit(Twice(Floats(kCount + 1, 1)));
+    auto pending = pipeline->Submit(Twice(Floats(kFloatsInMiB + 1, 1)));
     const HostTensor result = ResultOf(*pending);
     EXPECT_THAT(*result.Values<float>(), Each(2));
     EXPECT_FALSE(IsThere(result));
@@ -161,7 +161,7 @@ TEST_F(SharedPipelineTest, WhatFindsNoMemoryGoesInMessages) {
 
 TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
   StartAndConnect();
-  ASSERT_TRUE(client_->Execute(twice_, {Floats(kCount, 1)}).ok());
+  ASSERT_TRUE(client_->Execute(twice_, {Floats(kFloatsInMiB, 1)}).ok());
   int others = 0;
   for (int round = 0; round < 4; ++round) {
     if (round == 1) {  // what the first needs stays; what it leaves behind may still be on its way out
@@ -172,7 +172,8 @@ TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
     std::unique_ptr<Pipeline> pipeline = Open();
     BlockedExecutor blocked(*server_);
     for (int i = 0; i < 6; ++i) {
-      auto one = pipeline->Submit(Twice(Floats(kCount, 1), {ResultPlan::Both("r" + std::to_string(10 * round + i))}));
+      auto one =
+          pipeline->Submit(Twice(Floats(kFloatsInMiB, 1), {ResultPlan::Both("r" + std::to_string(10 * round + i))}));
       ASSERT_TRUE(one.ok()) << one.status();
       pending.push_back(*std::move(one));
     }
@@ -192,7 +193,7 @@ TEST_F(SharedPipelineTest, AStreamThatBreaksLeavesNothing) {
   ASSERT_TRUE(client_->CloseSession(session_).ok());
   EXPECT_TRUE(NothingIsLeft(*server_));
   {
-    const auto after = client_->Execute(twice_, {Floats(kCount, 5)});
+    const auto after = client_->Execute(twice_, {Floats(kFloatsInMiB, 5)});
     ASSERT_TRUE(after.ok()) << after.status();
     EXPECT_TRUE(IsThere(after->outputs[0]));
   }

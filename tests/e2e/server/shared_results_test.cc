@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kCount = 1 << 18;  // floats in one MiB
+constexpr int64_t kFloatsOfResult = 1 << 18;  // floats in one MiB
 
 class SharedResultsTest : public SharedMemoryFixture {
  protected:
@@ -34,16 +34,16 @@ TEST_F(SharedResultsTest, AreComputedThere) {
   Start();
   BrokerSocket broker(path());
   const BrokerSocket::Region region = broker.Take(4 * kMiB);
-  std::iota(region.As<float>(), region.As<float>() + kCount, 0.0f);
+  std::iota(region.As<float>(), region.As<float>() + kFloatsOfResult, 0.0f);
   v1::ExecuteRequest request = RequestOf(DoubleGraph(), {});
-  AddShared(&request, region, 0, v1::DTYPE_F32, {kCount});
+  AddShared(&request, region, 0, v1::DTYPE_F32, {kFloatsOfResult});
   EXPECT_EQ(PeakOf(request), std::to_string(2 * kMiB)) << "in the message";
   for (const int64_t more : {0, 640}) {
     request.clear_results();
     WantIn(&request, region, kMiB + 64, kMiB + more);
     EXPECT_EQ(PeakOf(request), std::to_string(kMiB)) << "of its argument alone";
     EXPECT_EQ(response_.results(0).shared().byte_count(), kMiB);
-    for (int64_t i = 0; i < kCount; ++i) {
+    for (int64_t i = 0; i < kFloatsOfResult; ++i) {
       ASSERT_EQ(region.As<float>(kMiB + 64)[i], 2 * static_cast<float>(i));
     }
   }
@@ -54,14 +54,14 @@ TEST_F(SharedResultsTest, AreComputedThereThoughArgumentsAreCopied) {
   Start();
   BrokerSocket broker(path());
   const BrokerSocket::Region region = broker.Take(4 * kMiB);
-  std::iota(region.As<int32_t>(), region.As<int32_t>() + kCount, 0);
+  std::iota(region.As<int32_t>(), region.As<int32_t>() + kFloatsOfResult, 0);
   v1::Graph graph = DoubleGraph();
   graph.mutable_inputs(0)->mutable_type()->set_dtype(v1::DTYPE_I32);
   v1::ExecuteRequest request = RequestOf(graph, {});
-  AddShared(&request, region, 0, v1::DTYPE_I32, {kCount});
+  AddShared(&request, region, 0, v1::DTYPE_I32, {kFloatsOfResult});
   WantIn(&request, region, 2 * kMiB, kMiB);
   ASSERT_EQ(PeakOf(request), std::to_string(kMiB));
-  for (int32_t i = 0; i < kCount; ++i) ASSERT_EQ(region.As<int32_t>(2 * kMiB)[i], 2 * i);
+  for (int32_t i = 0; i < kFloatsOfResult; ++i) ASSERT_EQ(region.As<int32_t>(2 * kMiB)[i], 2 * i);
 }
 
 TEST_F(SharedResultsTest, ArgumentsThatAreResultsAreCopiedThere) {
@@ -97,13 +97,13 @@ TEST_F(SharedResultsTest, AResultMayTakeThePlaceOfItsArgument) {
     nodes { name: "y" inputs: "t" inputs: "t" binary: BINARY_OP_ADD }
     outputs { name: "y" value: "y" })");
   for (const int64_t place : {int64_t{0}, int64_t{64}, kMiB - 64}) {
-    std::iota(region.As<float>(), region.As<float>() + kCount, 0.0f);
+    std::iota(region.As<float>(), region.As<float>() + kFloatsOfResult, 0.0f);
     v1::ExecuteRequest request = RequestOf(transposed, {});
     AddShared(&request, region, 0, v1::DTYPE_F32, {512, 512});
     WantIn(&request, region, place, kMiB);
     v1::ExecuteResponse response;
     ASSERT_TRUE(Execute(server_->stub(), request, &response).ok());
-    for (int64_t i = 0; i < kCount; ++i) {
+    for (int64_t i = 0; i < kFloatsOfResult; ++i) {
       ASSERT_EQ(region.As<float>(place)[i], 2 * static_cast<float>(i % 512 * 512 + i / 512)) << place << " " << i;
     }
   }

@@ -40,7 +40,7 @@ void Authorize(grpc::ClientContext* context, const std::string& token) {
   if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
 }
 
-struct Download {
+struct SharedDownload {
   std::string reason;
   v1::GetTensorResponse::Header header;
   std::string bytes;  // of chunks
@@ -83,8 +83,8 @@ class SharedTransferTest : public SharedMemoryFixture {
     request.set_handle(handle);
     return request;
   }
-  Download Get(const v1::GetTensorRequest& request, const std::string& token = "") {
-    Download download;
+  SharedDownload Get(const v1::GetTensorRequest& request, const std::string& token = "") {
+    SharedDownload download;
     grpc::ClientContext context;
     Authorize(&context, token);
     const auto reader = server_->stub().GetTensor(&context, request);
@@ -94,7 +94,7 @@ class SharedTransferTest : public SharedMemoryFixture {
     download.reason = ReasonOf(reader->Finish());
     return download;
   }
-  Download GetInto(const std::string& handle, const v1::SharedSpace& space, const std::string& token = "") {
+  SharedDownload GetInto(const std::string& handle, const v1::SharedSpace& space, const std::string& token = "") {
     v1::GetTensorRequest request = GetRequest(handle);
     *request.mutable_shared() = space;
     return Get(request, token);
@@ -126,7 +126,7 @@ TEST_F(SharedTransferTest, TensorsComeAndGoThere) {
     std::fill_n(region.bytes(), region.size_bytes(), 'x');
     EXPECT_TRUE(BytesOf("t") == bytes);
     const int64_t place = (size + 191) / 64 * 64;
-    const Download there = GetInto("t", Space(region, place, region.size_bytes() - place));
+    const SharedDownload there = GetInto("t", Space(region, place, region.size_bytes() - place));
     ASSERT_EQ(there.reason, "OK");
     EXPECT_EQ(there.bytes, "");
     EXPECT_EQ(there.header.shared().region(), region.id());
@@ -164,11 +164,11 @@ TEST_F(SharedTransferTest, EveryOrderAndDtypeIsAsInChunks) {
            {v1::MEMORY_ORDER_UNSPECIFIED, v1::MEMORY_ORDER_ROW_MAJOR, v1::MEMORY_ORDER_COLUMN_MAJOR}) {
         v1::GetTensorRequest request = GetRequest("chunk");
         request.set_order(wanted);
-        const Download in_chunks = Get(request);
+        const SharedDownload in_chunks = Get(request);
         request.set_handle("memory");
         EXPECT_EQ(Get(request).bytes, in_chunks.bytes);
         *request.mutable_shared() = Space(region, 1024, size);
-        Download there = Get(request);
+        SharedDownload there = Get(request);
         ASSERT_EQ(there.reason, "OK");
         EXPECT_EQ(std::string(region.bytes() + 1024, one.data.size()), in_chunks.bytes);
         there.header.clear_shared();
@@ -287,7 +287,7 @@ TEST_F(SharedTransferTest, WhatIsLargerThanAskedForIsTheHeaderAlone) {
   v1::GetTensorRequest request = GetRequest("t");
   for (const int64_t most : {int64_t{1}, 3 * kMiB - 1, 3 * kMiB, int64_t{0}, int64_t{-1}}) {
     request.set_most_bytes(most);
-    const Download got = Get(request);
+    const SharedDownload got = Get(request);
     EXPECT_EQ(got.reason, "OK");
     EXPECT_EQ(got.header.shape(0) * got.header.shape(1), 3 * kMiB / 2);
     EXPECT_EQ(got.header.order(), v1::MEMORY_ORDER_ROW_MAJOR);
@@ -359,7 +359,7 @@ TEST_F(SharedTransferTest, NumbersThatChangeWhileTheyAreCopiedHurtNobodyElse) {
 
 // ---- The client ----
 
-HostTensor RandomTensor(int64_t bytes) {
+HostTensor RandomTensorOfBytes(int64_t bytes) {
   return *HostTensor::FromBytes(client::DType::kF16, {2, bytes / 4}, client::MemoryOrder::kRowMajor,
                                 RandomBytes(bytes));
 }
@@ -379,7 +379,7 @@ TEST_F(SharedTransferTest, TheClientUsesItByItself) {
   ASSERT_TRUE(client.ok()) << client.status();
   const std::shared_ptr<client::SharedMemory>& memory = (*client)->shared_memory();
   ASSERT_NE(memory, nullptr);
-  const HostTensor elsewhere = RandomTensor(3 * kMiB);
+  const HostTensor elsewhere = RandomTensorOfBytes(3 * kMiB);
   const auto block = memory->Allocate(elsewhere.size_bytes());
   ASSERT_TRUE(block.ok());
   std::memcpy(block->get(), elsewhere.bytes(), elsewhere.size_bytes());
@@ -409,7 +409,7 @@ TEST_F(SharedTransferTest, TheClientSendsWhatIsSmallAndWhatFindsNoMemory) {
   auto client = Client::Connect({.target = server.target(), .shared_memory = true});
   ASSERT_TRUE(client.ok());
   for (const int64_t size : {int64_t{0}, int64_t{4}, (int64_t{64} << 10) - 4, 3 * kMiB}) {
-    const HostTensor tensor = RandomTensor(size);
+    const HostTensor tensor = RandomTensorOfBytes(size);
     ASSERT_TRUE((*client)->PutTensor(session_->id(), "t", tensor).ok());
     const auto got = (*client)->GetTensor(session_->id(), "t");
     ExpectSame(got, tensor);
@@ -421,7 +421,7 @@ TEST_F(SharedTransferTest, TheClientSendsWhatIsSmallAndWhatFindsNoMemory) {
 
 TEST_F(SharedTransferTest, TheClientGoesOnInMessagesWhereRegionsAreGone) {
   InProcessServer& server = Start();
-  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor tensor = RandomTensorOfBytes(kMiB);
   for (const bool upload : {true, false}) {
     auto client = Client::Connect({.target = server.target(), .shared_memory = true});
     ASSERT_TRUE(client.ok());
@@ -444,7 +444,7 @@ TEST_F(SharedTransferTest, TheClientTellsWhatTheServerRefuses) {
   InProcessServer& server = Start();
   auto client = Client::Connect({.target = server.target(), .shared_memory = true});
   ASSERT_TRUE(client.ok());
-  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor tensor = RandomTensorOfBytes(kMiB);
   ASSERT_TRUE((*client)->PutTensor(session_->id(), "t", tensor).ok());
   const auto reason = [](const absl::Status& status) { return client::ReasonOf(status); };
   EXPECT_EQ(reason((*client)->PutTensor(session_->id(), "t", tensor)), "HANDLE_DUPLICATE");
@@ -490,7 +490,7 @@ void ExpectMessages(const std::string& socket, bool transfers) {
   const auto client = Client::Connect({.target = old.target(), .shared_memory = true});
   ASSERT_TRUE(client.ok()) << client.status();
   ASSERT_NE((*client)->shared_memory(), nullptr);
-  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor tensor = RandomTensorOfBytes(kMiB);
   const absl::Status put = (*client)->PutTensor("s", "t", tensor);
   EXPECT_TRUE(put.ok()) << put;
   ExpectSame((*client)->GetTensor("s", "t"), tensor);
@@ -506,7 +506,7 @@ TEST_F(SharedTransferTest, OlderServersGetMessages) {
 
 TEST_F(SharedTransferTest, AnAnswerThatIsLostIsAskedForInMessages) {
   InProcessServer& server = Start();
-  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor tensor = RandomTensorOfBytes(kMiB);
   const HostTensor other = *HostTensor::FromVector(std::vector<float>(1000, 3), {1000});
   const std::string proxy_path = server.socket_path() + "-proxy";
   BreakingProxy proxy(proxy_path, server.socket_path(), {});
@@ -540,7 +540,7 @@ TEST_F(SharedTransferTest, AnAnswerThatIsLostIsAskedForInMessages) {
 // Wherever it breaks: before the request, before the answer, or between two calls.
 TEST_F(SharedTransferTest, AConnectionThatBreaksCostsNoTensor) {
   InProcessServer& server = Start();
-  const HostTensor tensor = RandomTensor(kMiB);
+  const HostTensor tensor = RandomTensorOfBytes(kMiB);
   int by_memory = 0;
   for (int64_t budget = 400; budget < 4000; budget += 120) {
     const std::string proxy_path = server.socket_path() + "-proxy";

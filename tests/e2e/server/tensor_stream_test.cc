@@ -17,6 +17,7 @@
 #include "proto/codec/type_codec.h"
 #include "server/rpc/tensor_part.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/tensor_chunk.h"
@@ -26,8 +27,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Put = v1::PutTensorRequest;
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 std::string RandomBytes(size_t size, uint64_t seed) {
   std::mt19937_64 random(seed);

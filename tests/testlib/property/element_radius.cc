@@ -15,8 +15,6 @@ double FunctionUlps(DType dtype) { return SizeOf(dtype) == 2 ? 1.01 : 4; }
 // The same for complex ones, in units of the larger part.
 constexpr double kComplexUlps = 32;
 
-constexpr DTypeSet kInexact = kFloats | kComplexes;
-
 bool IsFinite(Complex128 z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
 double LargerPart(Complex128 z) { return std::max(std::abs(z.real()), std::abs(z.imag())); }
 

@@ -6,7 +6,7 @@ namespace tensord::property {
 namespace {
 
 // Axes of a Gather or Scatter of windows of x, as engine/ops/index_windows.h describes them, and the indices.
-struct Windows {
+struct GatheredWindows {
   Ints window_axes;    // of x: those that windows keep, ascending
   Ints dropped_axes;   // of x, ascending
   Ints batching_axes;  // of x, ascending
@@ -44,8 +44,8 @@ LiteralPtr IndexVectors(GrowingGraph& graph, DType dtype, const Shape& shape, si
   return literal;
 }
 
-std::optional<Windows> MakeWindows(GrowingGraph& graph, ValueId x) {
-  Windows w;
+std::optional<GatheredWindows> MakeWindows(GrowingGraph& graph, ValueId x) {
+  GatheredWindows w;
   const SymbolicShape shape = graph.Type(x).shape;
   const bool batching = graph.OneIn(3);
   for (int64_t axis = 0; axis < graph.rank(x); ++axis) {
@@ -115,7 +115,7 @@ std::optional<Windows> MakeWindows(GrowingGraph& graph, ValueId x) {
   return w;
 }
 
-Attributes GatherAttrs(CoreOp op, const Windows& w) {
+Attributes GatherAttrs(CoreOp op, const GatheredWindows& w) {
   return AttrsOf(op)
       .Set("offset_dims", w.window_dims)
       .Set("collapsed_slice_dims", w.dropped_axes)

@@ -276,7 +276,7 @@ std::optional<ValueId> GrowingGraph::Append(CoreOp op, Attributes attrs, const s
   for (size_t i = 0; i < operands.size(); ++i) {
     if (this->exact(operands[i])) continue;
     if (NeedsExactOperand(op, i, Type(operands[i]).dtype, type.dtype)) return std::nullopt;
-    exact = exact && !(kFloats | kComplexes).Contains(type.dtype);
+    exact = exact && !kInexact.Contains(type.dtype);
   }
   const ValueId result = graph_.AddNode(std::move(node));
   graph_.set_type(result, type);

@@ -17,8 +17,6 @@ namespace {
 using Operands = absl::Span<const BoundedLiteral* const>;
 using Radii = std::vector<double>;
 
-constexpr DTypeSet kInexact = kFloats | kComplexes;
-
 std::vector<Complex128> NumbersOf(const Literal& literal) {
   std::vector<Complex128> numbers;
   numbers.reserve(static_cast<size_t>(literal.num_elements()));

@@ -3,12 +3,6 @@
 #include "engine/ops/core_ops.h"
 
 namespace tensord::property {
-namespace {
-
-constexpr DTypeSet kInexact = kFloats | kComplexes;
-
-}  // namespace
-
 bool IsExactOp(CoreOp op, const Attributes& attrs, DType operand, DType result) {
   if (!kInexact.Contains(operand) || !kInexact.Contains(result)) return true;
   const bool complex = kComplexes.Contains(operand);

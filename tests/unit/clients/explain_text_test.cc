@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kText[] = R"(program "a \"graph\"" on cpu:0, column-major on the wire
+constexpr char kExplainText[] = R"(program "a \"graph\"" on cpu:0, column-major on the wire
   3 instructions, 2 segments in 1 session
 
 passes (nodes)                        before     after
@@ -43,7 +43,7 @@ session 0
 )";
 
 TEST(ExplainTextTest, ReadsEveryForm) {
-  const auto program = ParseExplainText(kText);
+  const auto program = ParseExplainText(kExplainText);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(program->name, "a \"graph\"");
   EXPECT_EQ(program->device, "cpu:0");
@@ -81,7 +81,7 @@ TEST(ExplainTextTest, ATextOfSomethingElseIsRefused) {
 
 // Cut anywhere, or with any one character gone, the text is still read or refused.
 TEST(ExplainTextTest, DamagedTextIsReadAsFarAsItGoes) {
-  const std::string text = kText;
+  const std::string text = kExplainText;
   for (size_t i = 0; i <= text.size(); ++i) {
     const auto cut = ParseExplainText(absl::string_view(text).substr(0, i));
     if (cut.ok()) {

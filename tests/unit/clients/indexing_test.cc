@@ -5,6 +5,7 @@
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/clients/client_tensors.h"
 #include "tests/unit/clients/traced_text.h"
 
 namespace tensord::client {
@@ -14,17 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-template <typename T = float>
-Tensor Input(Shape shape) {
-  const int64_t count = *ElementCount(shape);
-  return Tensor::FromVector(std::vector<T>(static_cast<size_t>(count)), std::move(shape));
-}
-
 // The operation that made the tensor, or why there is none.
-std::string LastOp(const Tensor& tensor) {
-  return tensor.ok() ? tensor.expression()->op.ShortDebugString() : std::string(tensor.status().message());
-}
-
 TEST(Indexing, TakeIsAGather) {
   const Tensor taken = Take(Input({4, 5, 6}), Input<int64_t>({2, 3}), 1);
   EXPECT_THAT(taken.shape(), ElementsAre(4, 2, 3, 6));

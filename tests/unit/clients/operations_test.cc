@@ -6,6 +6,7 @@
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/clients/client_tensors.h"
 #include "tests/unit/clients/traced_text.h"
 
 namespace tensord::client {
@@ -15,17 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-template <typename T = float>
-Tensor Input(Shape shape) {
-  const int64_t count = *ElementCount(shape);
-  return Tensor::FromVector(std::vector<T>(static_cast<size_t>(count)), std::move(shape));
-}
-
 // The operation that made the tensor, or why there is none.
-std::string LastOp(const Tensor& tensor) {
-  return tensor.ok() ? tensor.expression()->op.ShortDebugString() : std::string(tensor.status().message());
-}
-
 TEST(Elementwise, InfersDTypes) {
   const Tensor complex = Input<std::complex<double>>({2});
   EXPECT_EQ(Abs(complex).dtype(), DType::kF64);

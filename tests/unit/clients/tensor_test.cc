@@ -8,6 +8,7 @@
 #include "clients/cpp/tensord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/clients/client_tensors.h"
 #include "tests/unit/clients/traced_text.h"
 
 namespace tensord::client {
@@ -16,15 +17,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Tensor Input(Shape shape) {
-  const int64_t count = *ElementCount(shape);
-  return Tensor::FromVector(std::vector<float>(static_cast<size_t>(count), 1.0f), std::move(shape));
-}
+Tensor Ones(Shape shape) { return Input<float>(std::move(shape), 1.0f); }
 
 std::string Why(const Tensor& tensor) { return std::string(tensor.status().message()); }
 
 TEST(Trace, SharedValuesStandInTheGraphOnce) {
-  const Tensor x = Input({2});
+  const Tensor x = Ones({2});
   const Tensor y = Exp(x);
   const Tensor z = y * y + x;
   EXPECT_EQ(TracedText({z, y, z}),
@@ -59,7 +57,7 @@ TEST(Trace, EqualComputationsOverOtherValuesTraceToOneGraph) {
 
 TEST(Trace, ChainsMayBeAsLongAsMemoryAllows) {
   constexpr int kLength = 300000;
-  Tensor x = Input({1});
+  Tensor x = Ones({1});
   for (int i = 0; i < kLength; ++i) x = Negate(x);
   const TracedGraph traced = *Trace({x});
   EXPECT_EQ(traced.graph.nodes_size(), kLength);
@@ -68,7 +66,7 @@ TEST(Trace, ChainsMayBeAsLongAsMemoryAllows) {
 }
 
 TEST(Trace, DeepDiamondsAreLinear) {
-  Tensor x = Input({1});
+  Tensor x = Ones({1});
   for (int i = 0; i < 2000; ++i) x = x + x;
   EXPECT_EQ(Trace({x})->graph.nodes_size(), 2000);
 }
@@ -76,29 +74,28 @@ TEST(Trace, DeepDiamondsAreLinear) {
 TEST(Trace, NoOutputsAreAnEmptyGraph) { EXPECT_EQ(TracedText({}), ""); }
 
 TEST(Tensor, FailuresStickAndTheFirstComesOut) {
-  const Tensor failed = Input({2}) + Input({3});
+  const Tensor failed = Ones({2}) + Ones({3});
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kInvalidArgument);
-  const Tensor later =
-      Exp(MatMul(Reshape(failed, {-1, 1}), Input({1, 1}))) + Tensor::Failed(absl::AbortedError("late"));
-  EXPECT_EQ(TracedText({Input({1}), later}), "Add: shapes do not broadcast: [2] and [3]");
+  const Tensor later = Exp(MatMul(Reshape(failed, {-1, 1}), Ones({1, 1}))) + Tensor::Failed(absl::AbortedError("late"));
+  EXPECT_EQ(TracedText({Ones({1}), later}), "Add: shapes do not broadcast: [2] and [3]");
   for (const Tensor& next : {Transpose(failed),
                              Sum(failed),
                              Mean(failed),
-                             Concatenate({Input({1}), failed}),
+                             Concatenate({Ones({1}), failed}),
                              Clamp(0, failed, 1),
-                             Select(failed, 1.0, Input({1})),
-                             Select(Equal(Input({1}), 0.0), failed, 1.0),
+                             Select(failed, 1.0, Ones({1})),
+                             Select(Equal(Ones({1}), 0.0), failed, 1.0),
                              BroadcastTo(failed, {9}),
                              Slice(failed, {0}, {1}),
-                             Pad(Input({1}), failed, {0}, {0}),
-                             Take(Input({1}), failed),
+                             Pad(Ones({1}), failed, {0}, {0}),
+                             Take(Ones({1}), failed),
                              Tril(failed),
                              Convert(failed, DType::kF64),
-                             Complex(Input({1}), failed),
+                             Complex(Ones({1}), failed),
                              Full({2}, failed, DType::kF32),
                              Abs(failed),
-                             DotGeneral(Input({1}), failed, {}),
-                             Scatter(Input({1}), failed, Input({1}), {}),
+                             DotGeneral(Ones({1}), failed, {}),
+                             Scatter(Ones({1}), failed, Ones({1}), {}),
                              ExtractDiag(failed),
                              EmbedDiag(failed),
                              Squeeze(failed, {0}),
@@ -110,8 +107,8 @@ TEST(Tensor, FailuresStickAndTheFirstComesOut) {
 
 TEST(Tensor, LiteralsTakeTheOtherOperandsDType) {
   const auto constant_of = [](const Tensor& tensor) { return Trace({tensor})->graph.nodes(0).constant().value(); };
-  EXPECT_EQ(constant_of(Input({}) + 1.5).data(), std::string("\x00\x00\xc0\x3f", 4));
-  EXPECT_EQ(constant_of(2 * Input({})).data(), std::string("\x00\x00\x00\x40", 4));
+  EXPECT_EQ(constant_of(Ones({}) + 1.5).data(), std::string("\x00\x00\xc0\x3f", 4));
+  EXPECT_EQ(constant_of(2 * Ones({})).data(), std::string("\x00\x00\x00\x40", 4));
   EXPECT_EQ(constant_of(Tensor::FromHost(HostTensor::Scalar(int64_t{1})) - 2).dtype(), v1::DTYPE_I64);
   EXPECT_EQ(constant_of(And(Tensor::FromHost(HostTensor::Scalar(true)), false)).data(), std::string(1, '\0'));
   EXPECT_EQ(constant_of(Tensor::FromHost(HostTensor::Scalar(Half{})) + 1.0).data(), std::string("\x00\x3c", 2));
@@ -126,19 +123,19 @@ TEST(Tensor, LiteralsThatDoNotFitAreRefused) {
   EXPECT_THAT(Why(i32 + 0.5), HasSubstr("Add: a literal does not go with the other operand's dtype: 0.5 and i32"));
   EXPECT_THAT(Why(i32 + (int64_t{1} << 31)), HasSubstr("2147483648 and i32"));
   EXPECT_TRUE((i32 + std::numeric_limits<int32_t>::min()).ok());
-  EXPECT_THAT(Why(Input({}) + true), HasSubstr("true and f32"));
-  EXPECT_THAT(Why(Input({}) + std::complex<double>(0, 1)), HasSubstr("and f32"));
+  EXPECT_THAT(Why(Ones({}) + true), HasSubstr("true and f32"));
+  EXPECT_THAT(Why(Ones({}) + std::complex<double>(0, 1)), HasSubstr("and f32"));
   EXPECT_THAT(Why(Tensor::FromHost(HostTensor::Scalar(true)) + 1), HasSubstr("1 and bool"));
   EXPECT_THAT(Why(Maximum(1.0, 2.0)), HasSubstr("needs a tensor"));
 }
 
 TEST(Tensor, DTypesAreNotPromoted) {
   const Tensor f64 = Tensor::FromHost(HostTensor::Scalar(1.0));
-  EXPECT_EQ(Why(Input({2}) + f64), "Add: dtypes differ, and nothing is converted unasked: f32 and f64");
-  EXPECT_EQ(Why(MatMul(Input({2, 2}), BroadcastTo(f64, {2, 2}))),
+  EXPECT_EQ(Why(Ones({2}) + f64), "Add: dtypes differ, and nothing is converted unasked: f32 and f64");
+  EXPECT_EQ(Why(MatMul(Ones({2, 2}), BroadcastTo(f64, {2, 2}))),
             "DotGeneral: dtypes differ, and nothing is converted unasked: f32 and f64");
-  EXPECT_FALSE(Concatenate({Input({1}), BroadcastTo(f64, {1})}).ok());
-  EXPECT_FALSE(Pad(Input({1}), f64, {0}, {0}).ok());
+  EXPECT_FALSE(Concatenate({Ones({1}), BroadcastTo(f64, {1})}).ok());
+  EXPECT_FALSE(Pad(Ones({1}), f64, {0}, {0}).ok());
   EXPECT_FALSE(Full({2}, f64, DType::kF32).ok());
 }
 

@@ -17,11 +17,10 @@
 #include "proto/codec/error_codec.h"
 #include "proto/codec/op_wire.h"
 #include "tests/testlib/random_graph.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord::codec {
 namespace {
-
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 absl::StatusOr<Graph> Decoded(const v1::Graph& wire, const GraphLimits& limits = {}) {
   return DecodeGraph(wire, FamilyRegistry(), limits, Order::kColumnMajor);

@@ -9,11 +9,10 @@
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
 #include "tests/testlib/random_literal.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord::codec {
 namespace {
-
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 v1::Tensor TensorOf(v1::DType dtype, std::initializer_list<int64_t> shape, std::string data) {
   v1::Tensor tensor;

@@ -9,14 +9,10 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord::server {
 namespace {
-
-std::string ReasonOf(const absl::Status& status) {
-  const auto detail = DetailOf(status);
-  return detail.has_value() ? detail->reason : "";
-}
 
 TEST(CallGateTest, LetsCallsInOnlyWhileServing) {
   CallGate gate(100);

@@ -13,6 +13,7 @@
 #include "engine/base/refusal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord::server {
 namespace {
@@ -21,18 +22,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-template <typename T>
-std::string ReasonOf(const absl::StatusOr<T>& result) {
-  const auto detail = DetailOf(result.status());
-  return detail.has_value() ? detail->reason : std::string(result.ok() ? "OK" : "?");
-}
-std::string ReasonOf(const absl::Status& status) { return ReasonOf(absl::StatusOr<int>(status)); }
-
 // The limit that refused, with its value and what was asked for.
 template <typename T>
 std::string LimitOf(const absl::StatusOr<T>& result) {
   const auto detail = DetailOf(result.status());
-  if (!detail.has_value() || detail->reason != "LIMIT_EXCEEDED") return ReasonOf(result);
+  if (!detail.has_value() || detail->reason != "LIMIT_EXCEEDED") return ReasonOf(result.status());
   return detail->limit + " " + std::to_string(detail->limit_value) + " < " + std::to_string(detail->actual_value);
 }
 

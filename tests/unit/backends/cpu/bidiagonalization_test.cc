@@ -17,17 +17,17 @@ namespace tensord::cpu {
 namespace {
 
 template <typename T>
-struct Reduced {
+struct Bidiagonalized {
   std::vector<T> a, column_tau, row_tau;
   std::vector<lapack::Real<T>> diagonal, beside;
-  friend bool operator==(const Reduced&, const Reduced&) = default;
+  friend bool operator==(const Bidiagonalized&, const Bidiagonalized&) = default;
 };
 
 template <typename T>
-Reduced<T> Reduce(std::vector<T> a, int64_t m, int64_t n, int threads) {
+Bidiagonalized<T> Reduce(std::vector<T> a, int64_t m, int64_t n, int threads) {
   const Bidiagonalization<T> bidiagonalization(m, n);
   const size_t k = static_cast<size_t>(std::min(m, n));
-  Reduced<T> reduced{.a = std::move(a), .column_tau{}, .row_tau{}, .diagonal{}, .beside{}};
+  Bidiagonalized<T> reduced{.a = std::move(a), .column_tau{}, .row_tau{}, .diagonal{}, .beside{}};
   reduced.column_tau.resize(k);
   reduced.row_tau.resize(k);
   reduced.diagonal.resize(k);
@@ -41,12 +41,12 @@ Reduced<T> Reduce(std::vector<T> a, int64_t m, int64_t n, int threads) {
   return reduced;
 }
 
-#define TENSORD_MULTIPLY(T, name)                                                                                    \
-  int MultiplyByUnitary(char which, char side, char transpose, int m, int k, const Reduced<T>& x, std::vector<T>* c, \
-                        int columns) {                                                                               \
-    const std::vector<T>& tau = which == 'Q' ? x.column_tau : x.row_tau;                                             \
-    return LAPACKE_##name(LAPACK_COL_MAJOR, which, side, transpose, m, columns, k, x.a.data(), m, tau.data(),        \
-                          c->data(), m);                                                                             \
+#define TENSORD_MULTIPLY(T, name)                                                                             \
+  int MultiplyByUnitary(char which, char side, char transpose, int m, int k, const Bidiagonalized<T>& x,      \
+                        std::vector<T>* c, int columns) {                                                     \
+    const std::vector<T>& tau = which == 'Q' ? x.column_tau : x.row_tau;                                      \
+    return LAPACKE_##name(LAPACK_COL_MAJOR, which, side, transpose, m, columns, k, x.a.data(), m, tau.data(), \
+                          c->data(), m);                                                                      \
   }
 TENSORD_MULTIPLY(float, sormbr)
 TENSORD_MULTIPLY(double, dormbr)
@@ -75,7 +75,7 @@ template <typename T>
 void ExpectReduces(const std::vector<T>& a, int64_t m, int64_t n) {
   using R = lapack::Real<T>;
   SCOPED_TRACE(testing::Message() << m << " x " << n);
-  const Reduced<T> reduced = Reduce(a, m, n, 1);
+  const Bidiagonalized<T> reduced = Reduce(a, m, n, 1);
   EXPECT_EQ(reduced, Reduce(a, m, n, 2)) << "other bits on two threads";
   EXPECT_EQ(reduced, Reduce(a, m, n, 4)) << "other bits on four threads";
 
@@ -137,8 +137,8 @@ TYPED_TEST(BidiagonalizationTest, TakesRealEntries) {
   const std::vector<R> real = RandomMatrix<R>(kRows, kColumns);
   const std::vector<TypeParam> a(real.begin(), real.end());
   ExpectReduces(a, kRows, kColumns);
-  const Reduced<TypeParam> reduced = Reduce(a, kRows, kColumns, 2);
-  const Reduced<R> expected = Reduce(real, kRows, kColumns, 2);
+  const Bidiagonalized<TypeParam> reduced = Reduce(a, kRows, kColumns, 2);
+  const Bidiagonalized<R> expected = Reduce(real, kRows, kColumns, 2);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(std::imag(reduced.column_tau[i]), R(0));
     EXPECT_NEAR(reduced.diagonal[i], expected.diagonal[i], 1000 * std::numeric_limits<R>::epsilon());

@@ -15,26 +15,21 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
+#include "tests/unit/backends/cpu/pool_of.h"
 
 namespace tensord::cpu {
 namespace {
 
-ThreadPool& Pool(int threads) {
-  UseSerialBlas();
-  static ThreadPool one(1), two(2), four(4);
-  return threads == 1 ? one : threads == 2 ? two : four;
-}
-
 using Sizes = std::vector<int64_t>;
 
-struct Case {
+struct DotCase {
   Sizes lhs, rhs;
   Sizes lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
   bool conjugates_lhs = false, conjugates_rhs = false;
   Sizes result_permutation = {};
 };
 
-std::string Describe(const Case& c) {
+std::string Describe(const DotCase& c) {
   return absl::StrCat("[", absl::StrJoin(c.lhs, ","), "].[", absl::StrJoin(c.rhs, ","), "] contracting {",
                       absl::StrJoin(c.lhs_contracting, ","), "}{", absl::StrJoin(c.rhs_contracting, ","), "} batch {",
                       absl::StrJoin(c.lhs_batch, ","), "}{", absl::StrJoin(c.rhs_batch, ","), "}",
@@ -74,7 +69,7 @@ Sizes FreeAxesOf(const Sizes& shape, const Sizes& contracting, const Sizes& batc
   return free;
 }
 
-int64_t NumResults(const Case& c) {
+int64_t NumResults(const DotCase& c) {
   int64_t n = 1;
   for (int64_t axis : FreeAxesOf(c.lhs, c.lhs_contracting, {})) n *= c.lhs[static_cast<size_t>(axis)];
   for (int64_t axis : FreeAxesOf(c.rhs, c.rhs_contracting, c.rhs_batch)) n *= c.rhs[static_cast<size_t>(axis)];
@@ -82,7 +77,7 @@ int64_t NumResults(const Case& c) {
 }
 
 // The axes of the product before they are permuted.
-Sizes ProductShape(const Case& c) {
+Sizes ProductShape(const DotCase& c) {
   Sizes shape;
   for (int64_t axis : FreeAxesOf(c.lhs, c.lhs_contracting, c.lhs_batch))
     shape.push_back(c.lhs[static_cast<size_t>(axis)]);
@@ -94,7 +89,7 @@ Sizes ProductShape(const Case& c) {
 
 // result[i] = fold over the contracted axes with add(sum, x, y), from `zero`.
 template <typename R, typename T, typename Add>
-std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, R zero, Add add) {
+std::vector<R> Naive(const DotCase& c, const std::vector<T>& lhs, const std::vector<T>& rhs, R zero, Add add) {
   std::vector<R> result;
   const Sizes lk = Offsets(c.lhs, c.lhs_contracting), rk = Offsets(c.rhs, c.rhs_contracting);
   const Sizes lb = Offsets(c.lhs, c.lhs_batch), rb = Offsets(c.rhs, c.rhs_batch);
@@ -118,7 +113,7 @@ std::vector<R> Naive(const Case& c, const std::vector<T>& lhs, const std::vector
   return permuted;
 }
 
-absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
+absl::StatusOr<Contraction> Plan(const DotCase& c, DType operands, DType result) {
   return Contraction::Create({operands, Shape(c.lhs.begin(), c.lhs.end())},
                              {operands, Shape(c.rhs.begin(), c.rhs.end())},
                              {c.lhs_contracting, c.rhs_contracting, c.lhs_batch, c.rhs_batch, c.conjugates_lhs,
@@ -128,7 +123,7 @@ absl::StatusOr<Contraction> Plan(const Case& c, DType operands, DType result) {
 
 // The result starts as bytes of ones (NaN, as a float), which must not be read.
 template <typename R, typename T>
-std::vector<R> Dot(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs, int threads) {
+std::vector<R> Dot(const DotCase& c, const std::vector<T>& lhs, const std::vector<T>& rhs, int threads) {
   absl::StatusOr<Contraction> plan = Plan(c, kDTypeOf<T>, kDTypeOf<R>);
   EXPECT_TRUE(plan.ok()) << plan.status();
   const auto aligned = [](std::vector<char>& storage) {
@@ -138,12 +133,12 @@ std::vector<R> Dot(const Case& c, const std::vector<T>& lhs, const std::vector<T
   std::vector<char> workspace(static_cast<size_t>(plan->workspace_bytes()) + 64, '\xff');
   std::vector<R> result(static_cast<size_t>(NumResults(c)));
   if (!result.empty()) std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(R));
-  plan->Run(lhs.data(), rhs.data(), result.data(), aligned(scratch), aligned(workspace), Pool(threads));
+  plan->Run(lhs.data(), rhs.data(), result.data(), aligned(scratch), aligned(workspace), PoolOf(threads));
   return result;
 }
 
 template <typename R, typename T>
-std::vector<R> DotAnyThreads(const Case& c, const std::vector<T>& lhs, const std::vector<T>& rhs) {
+std::vector<R> DotAnyThreads(const DotCase& c, const std::vector<T>& lhs, const std::vector<T>& rhs) {
   const std::vector<R> result = Dot<R>(c, lhs, rhs, 1);
   for (int threads : {2, 4}) {
     const std::vector<R> other = Dot<R>(c, lhs, rhs, threads);
@@ -154,8 +149,8 @@ std::vector<R> DotAnyThreads(const Case& c, const std::vector<T>& lhs, const std
 }
 
 // Any assignment of axes to roles, in any order.
-Case RandomCase(std::mt19937& random, int64_t largest) {
-  Case c;
+DotCase RandomCase(std::mt19937& random, int64_t largest) {
+  DotCase c;
   enum Role { kFree, kContracted, kBatch };
   struct Axis {
     Role role;
@@ -192,10 +187,10 @@ Case RandomCase(std::mt19937& random, int64_t largest) {
   return c;
 }
 
-Case Matrices(int64_t m, int64_t k, int64_t n) { return {{m, k}, {k, n}, {1}, {0}, {}, {}}; }
+DotCase Matrices(int64_t m, int64_t k, int64_t n) { return {{m, k}, {k, n}, {1}, {0}, {}, {}}; }
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
+std::vector<DotCase> Cases() {
+  std::vector<DotCase> cases;
   for (int64_t m : {1, 2, 3, 4, 7, 8, 9, 33, 70}) {
     for (int64_t n : {1, 4, 5, 8, 9, 40}) {
       for (int64_t k : {0, 1, 2, 4, 16, 17, 50}) {
@@ -234,7 +229,7 @@ std::vector<T> SmallIntegers(int64_t count, unsigned seed) {
 }
 
 template <typename R, typename T>
-void CheckExact(const Case& c) {
+void CheckExact(const DotCase& c) {
   SCOPED_TRACE(Describe(c));
   const auto lhs = SmallIntegers<T>(Product(c.lhs), 1);
   const auto rhs = SmallIntegers<T>(Product(c.rhs), 2);
@@ -257,7 +252,7 @@ void CheckExact(const Case& c) {
 }
 
 TEST(DotTest, EqualsNaiveLoop) {
-  for (const Case& c : Cases()) {
+  for (const DotCase& c : Cases()) {
     CheckExact<float, float>(c);
     CheckExact<double, double>(c);
     CheckExact<Complex64, Complex64>(c);
@@ -271,14 +266,14 @@ TEST(DotTest, EqualsNaiveLoop) {
 
 // Every way in which a result may be written: by the products themselves, with the sides exchanged, and copied.
 TEST(DotTest, WritesResultsInAnyOrder) {
-  std::vector<Case> cases;
+  std::vector<DotCase> cases;
   std::mt19937 random(29);
   for (int round = 0; round < 100; ++round) cases.push_back(RandomCase(random, 7));
   for (int round = 0; round < 25; ++round) cases.push_back(RandomCase(random, 20));
   cases.push_back({{24, 5, 48, 3}, {16, 7, 5}, {1}, {2}, {}, {}});
   cases.push_back({{5, 48, 2, 24}, {9, 5, 8, 16}, {0}, {1}, {}, {}});
   cases.push_back({{11, 2, 48, 96}, {16, 24, 11}, {0}, {2}, {}, {}});
-  for (Case& c : cases) {
+  for (DotCase& c : cases) {
     c.result_permutation.resize(ProductShape(c).size());
     std::iota(c.result_permutation.begin(), c.result_permutation.end(), 0);
     for (int order = 0; order < 2; ++order) {
@@ -302,18 +297,18 @@ TEST(DotTest, TransposesWhileItMultiplies) {
   for (int64_t outer : {8, 13, 24, 48}) {
     for (int64_t inner : {8, 11, 24}) {
       for (int64_t columns : {5, 24}) {
-        Case left = {{inner, 16, 3, outer, 2}, {columns, 16}, {1}, {1}, {}, {}};
+        DotCase left = {{inner, 16, 3, outer, 2}, {columns, 16}, {1}, {1}, {}, {}};
         left.result_permutation = {2, 1, 4, 3, 0};
-        Case right = {{columns, 16}, {inner, 16, 3, outer, 2}, {1}, {1}, {}, {}};
+        DotCase right = {{columns, 16}, {inner, 16, 3, outer, 2}, {1}, {1}, {}, {}};
         right.result_permutation = {3, 2, 0, 4, 1};
-        for (const Case& c : {left, right}) {
+        for (const DotCase& c : {left, right}) {
           CheckExact<float, float>(c);
           CheckExact<double, double>(c);
           CheckExact<Complex128, Complex128>(c);
           CheckExact<BFloat16, BFloat16>(c);
         }
         if (GetGemmTiles(DType::kF64).rows == 0 || outer % GetGemmTiles(DType::kF64).rows != 0 || columns < 8) continue;
-        for (const Case& c : {left, right}) EXPECT_EQ(Plan(c, DType::kF64, DType::kF64)->scratch_bytes(), 0);
+        for (const DotCase& c : {left, right}) EXPECT_EQ(Plan(c, DType::kF64, DType::kF64)->scratch_bytes(), 0);
       }
     }
   }
@@ -326,14 +321,14 @@ TEST(DotTest, AppliesSmallMatricesInPlaceOfAxes) {
     for (int64_t rows : {1, 2, 3, 4, 5, 9, 16}) {
       const int64_t terms = std::vector<int64_t>{2, 4, 16}[random() % 3];
       const int64_t above = 1 + 3000 / (below * terms);
-      Case left = {{rows, terms}, {below, terms, above}, {1}, {1}, {}, {}};
+      DotCase left = {{rows, terms}, {below, terms, above}, {1}, {1}, {}, {}};
       left.result_permutation = {1, 0, 2};
-      Case right = {{below, terms, above}, {terms, rows}, {1}, {0}, {}, {}};
+      DotCase right = {{below, terms, above}, {terms, rows}, {1}, {0}, {}, {}};
       right.result_permutation = {0, 2, 1};
       // Two axes, apart from each other, the new ones likewise.
-      Case two = {{below, 2, 3, terms, above}, {rows, 2, terms, 2}, {1, 3}, {1, 2}, {}, {}};
+      DotCase two = {{below, 2, 3, terms, above}, {rows, 2, terms, 2}, {1, 3}, {1, 2}, {}, {}};
       two.result_permutation = {0, 3, 1, 4, 2};
-      for (Case c : {left, right, two}) {
+      for (DotCase c : {left, right, two}) {
         c.conjugates_lhs = random() % 2 == 0;
         c.conjugates_rhs = random() % 2 == 0;
         CheckExact<float, float>(c);
@@ -347,14 +342,14 @@ TEST(DotTest, AppliesSmallMatricesInPlaceOfAxes) {
 }
 
 TEST(DotTest, ConjugatesEitherSide) {
-  std::vector<Case> cases = Cases();
+  std::vector<DotCase> cases = Cases();
   cases.push_back(Matrices(150, 90, 130));
   cases.push_back({{90, 150}, {130, 90}, {0}, {1}, {}, {}});
   cases.push_back(Matrices(1, 40000, 1));
   cases.push_back(Matrices(3000, 400, 1));
   cases.push_back(Matrices(1, 400, 3000));
   cases.push_back(Matrices(20, 9000, 20));
-  for (Case& c : cases) {
+  for (DotCase& c : cases) {
     for (const auto& [lhs, rhs] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
       c.conjugates_lhs = lhs;
       c.conjugates_rhs = rhs;
@@ -367,7 +362,7 @@ TEST(DotTest, ConjugatesEitherSide) {
 
 // Of real numbers the flags say nothing.
 TEST(DotTest, RealNumbersAreTheirOwnConjugates) {
-  Case c = Matrices(9, 20, 5);
+  DotCase c = Matrices(9, 20, 5);
   c.conjugates_lhs = c.conjugates_rhs = true;
   CheckExact<float, float>(c);
   CheckExact<int32_t, int32_t>(c);
@@ -376,7 +371,7 @@ TEST(DotTest, RealNumbersAreTheirOwnConjugates) {
 TEST(DotTest, WiderResultsAreComputedWide) {
   std::mt19937 random(23);
   for (int round = 0; round < 60; ++round) {
-    const Case c = RandomCase(random, 9);
+    const DotCase c = RandomCase(random, 9);
     CheckExact<float, Float16>(c);
     CheckExact<double, Float16>(c);
     CheckExact<float, BFloat16>(c);
@@ -392,7 +387,7 @@ TEST(DotTest, WiderResultsAreComputedWide) {
 }
 
 TEST(DotTest, BoolIsOrOfAnds) {
-  for (const Case& c : Cases()) {
+  for (const DotCase& c : Cases()) {
     SCOPED_TRACE(Describe(c));
     std::mt19937 random(4);
     const auto draw = [&random](int64_t count) {
@@ -409,7 +404,7 @@ TEST(DotTest, BoolIsOrOfAnds) {
 
 TEST(DotTest, IntegersWrap) {
   for (int64_t m : {3, 70}) {
-    const Case c = Matrices(m, 20, 9);
+    const DotCase c = Matrices(m, 20, 9);
     std::mt19937_64 random(8);
     std::vector<int64_t> lhs(static_cast<size_t>(m * 20)), rhs(20 * 9);
     for (auto* side : {&lhs, &rhs}) {
@@ -424,25 +419,25 @@ TEST(DotTest, IntegersWrap) {
 
 // Shapes that are cut: along the rows, the columns, k, and the batch.
 TEST(DotTest, LargeProductsAreCutAlikeForAnyThreads) {
-  const Case cases[] = {Matrices(300, 200, 400),
-                        Matrices(129, 190, 150),
-                        Matrices(3000, 4, 7),
-                        Matrices(3000, 8, 2),
-                        Matrices(40, 20000, 30),
-                        Matrices(1, 400000, 1),
-                        Matrices(3000, 400, 1),
-                        Matrices(1, 400, 3000),
-                        Matrices(20, 50000, 1),
-                        Matrices(1, 50000, 20),
-                        Matrices(700, 1, 900),
-                        {{400, 3000}, {400}, {0}, {0}, {}, {}},
-                        {{50000, 20}, {50000}, {0}, {0}, {}, {}},
-                        {{64, 64, 40}, {64, 64, 40}, {1}, {0}, {2}, {2}},
-                        {{40, 64, 64}, {40, 64, 64}, {2}, {1}, {0}, {0}},
-                        {{200, 150, 3}, {150, 170, 3}, {1}, {0}, {2}, {2}}};
+  const DotCase cases[] = {Matrices(300, 200, 400),
+                           Matrices(129, 190, 150),
+                           Matrices(3000, 4, 7),
+                           Matrices(3000, 8, 2),
+                           Matrices(40, 20000, 30),
+                           Matrices(1, 400000, 1),
+                           Matrices(3000, 400, 1),
+                           Matrices(1, 400, 3000),
+                           Matrices(20, 50000, 1),
+                           Matrices(1, 50000, 20),
+                           Matrices(700, 1, 900),
+                           {{400, 3000}, {400}, {0}, {0}, {}, {}},
+                           {{50000, 20}, {50000}, {0}, {0}, {}, {}},
+                           {{64, 64, 40}, {64, 64, 40}, {1}, {0}, {2}, {2}},
+                           {{40, 64, 64}, {40, 64, 64}, {2}, {1}, {0}, {0}},
+                           {{200, 150, 3}, {150, 170, 3}, {1}, {0}, {2}, {2}}};
   // Some have loops of ours, the others BLAS.
   ForEachInstructionSet([&cases](const char*) {
-    for (const Case& c : cases) {
+    for (const DotCase& c : cases) {
       SCOPED_TRACE(Describe(c));
       std::mt19937 random(9);
       std::uniform_real_distribution<float> distribution(-1, 1);
@@ -491,8 +486,8 @@ TEST(DotTest, NanAndInfinityGoThrough) {
 }
 
 // Operands of a few hundred KiB whose axes are in any order, so that panels are cut along one role or several.
-std::vector<Case> PanelCases() {
-  std::vector<Case> cases = {
+std::vector<DotCase> PanelCases() {
+  std::vector<DotCase> cases = {
       {{24, 20, 25, 12}, {20, 31, 12}, {1, 3}, {0, 2}, {}, {}},      // rows and sums interleave on the left
       {{11, 20, 2, 12}, {20, 24, 12, 25}, {1, 3}, {0, 2}, {}, {}},   // columns and sums on the right
       {{16, 18, 16, 15}, {15, 17, 18, 14}, {1, 3}, {2, 0}, {}, {}},  // both sides
@@ -514,7 +509,7 @@ std::vector<Case> PanelCases() {
 }
 
 TEST(DotTest, PanelsAreCutAndJoined) {
-  for (Case& c : PanelCases()) {
+  for (DotCase& c : PanelCases()) {
     c.conjugates_lhs = c.conjugates_rhs = false;
     CheckExact<float, float>(c);
     CheckExact<double, double>(c);
@@ -533,7 +528,8 @@ TEST(DotTest, PanelsAreCutAndJoined) {
 }
 
 TEST(DotTest, HalfProductsAreConvertedByPanels) {
-  for (const Case& c : {Matrices(700, 300, 20), Matrices(20, 300, 700), Matrices(1, 300, 900), Matrices(301, 900, 1)}) {
+  for (const DotCase& c :
+       {Matrices(700, 300, 20), Matrices(20, 300, 700), Matrices(1, 300, 900), Matrices(301, 900, 1)}) {
     CheckExact<Float16, Float16>(c);
     CheckExact<float, BFloat16>(c);
   }
@@ -544,13 +540,13 @@ TEST(DotTest, SmallMatricesOnEveryInstructionSet) {
   ForEachInstructionSet([](const char*) {
     for (int64_t size = 1; size <= 8; ++size) {
       for (int64_t terms : {2, 5, 8, 16}) {
-        std::vector<Case> cases = {Matrices(size, terms, 41),
-                                   {{terms, size}, {37, terms}, {0}, {1}, {}, {}},
-                                   {{size, terms, 9}, {terms, 3, 9}, {1}, {0}, {2}, {2}},  // copies
-                                   {{size, 3, terms, 2}, {2, terms, 7}, {2, 3}, {1, 0}, {}, {}},
-                                   {{size, terms}, {3, terms, 9}, {1}, {1}, {}, {}}};  // columns of two axes
+        std::vector<DotCase> cases = {Matrices(size, terms, 41),
+                                      {{terms, size}, {37, terms}, {0}, {1}, {}, {}},
+                                      {{size, terms, 9}, {terms, 3, 9}, {1}, {0}, {2}, {2}},  // copies
+                                      {{size, 3, terms, 2}, {2, terms, 7}, {2, 3}, {1, 0}, {}, {}},
+                                      {{size, terms}, {3, terms, 9}, {1}, {1}, {}, {}}};  // columns of two axes
         if (terms <= 8) cases.push_back(Matrices(1037, terms, size));
-        for (const Case& c : cases) {
+        for (const DotCase& c : cases) {
           CheckExact<float, float>(c);
           CheckExact<double, double>(c);
           CheckExact<Complex64, Complex64>(c);
@@ -564,15 +560,15 @@ TEST(DotTest, SmallMatricesOnEveryInstructionSet) {
 
 // Whatever is packed or converted, scratch stays small beside the tensors, or below a MiB or so.
 TEST(DotTest, ScratchIsSmallBesideTheTensors) {
-  const Case cases[] = {{{48, 32, 32, 32}, {48, 32, 32, 32}, {1, 3}, {3, 1}, {}, {}},
-                        {{120, 100, 120}, {120, 100, 100}, {1, 2}, {2, 0}, {}, {}},
-                        {{100, 120, 100}, {120, 100, 100}, {0, 2}, {1, 2}, {}, {}},
-                        {{512, 64, 64}, {512, 64, 64}, {1}, {2}, {0}, {0}},
-                        {{2, 2, 1 << 19}, {1 << 19, 2, 2}, {0, 2}, {2, 0}, {}, {}},
-                        Matrices(2000, 2000, 2000),
-                        Matrices(1, 2000000, 1),
-                        Matrices(2000, 2000, 1)};
-  for (const Case& c : cases) {
+  const DotCase cases[] = {{{48, 32, 32, 32}, {48, 32, 32, 32}, {1, 3}, {3, 1}, {}, {}},
+                           {{120, 100, 120}, {120, 100, 100}, {1, 2}, {2, 0}, {}, {}},
+                           {{100, 120, 100}, {120, 100, 100}, {0, 2}, {1, 2}, {}, {}},
+                           {{512, 64, 64}, {512, 64, 64}, {1}, {2}, {0}, {0}},
+                           {{2, 2, 1 << 19}, {1 << 19, 2, 2}, {0, 2}, {2, 0}, {}, {}},
+                           Matrices(2000, 2000, 2000),
+                           Matrices(1, 2000000, 1),
+                           Matrices(2000, 2000, 1)};
+  for (const DotCase& c : cases) {
     SCOPED_TRACE(Describe(c));
     for (const auto& [operands, result] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF16),
                                            std::pair(DType::kC64, DType::kC128), std::pair(DType::kI32, DType::kI64)}) {

@@ -19,15 +19,6 @@
 namespace tensord::cpu {
 namespace {
 
-Literal Sample(ConcreteType type, uint64_t seed) {
-  Literal literal = *Literal::Create(type);
-  VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
-    const std::vector<T> values = SampleValues<T>(type.num_elements(), seed);
-    if (!values.empty()) std::memcpy(literal.mutable_data(), values.data(), values.size() * sizeof(T));
-  });
-  return literal;
-}
-
 // One instruction with its operands, which it owns.
 class Call {
  public:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/elementwise.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/fusion/fused_op.h"
@@ -36,14 +37,8 @@ struct Storage {
   char* data;
 };
 
-inline Literal Sample(ConcreteType type, uint64_t seed) {
-  Literal literal = *Literal::Create(type);
-  VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
-    const std::vector<T> values = SampleValues<T>(type.num_elements(), seed);
-    if (!values.empty()) std::memcpy(literal.mutable_data(), values.data(), values.size() * sizeof(T));
-  });
-  return literal;
-}
+// For random programs.
+inline bool Takes(CoreOp op, DType dtype) { return FindElementwise(op, dtype) != nullptr; }
 
 class Fused {
  public:

@@ -25,7 +25,7 @@
 namespace tensord::cpu {
 namespace {
 
-std::vector<Literal> SampleTensors(const RandomMicro& micro, uint64_t seed) {
+std::vector<Literal> TensorsOf(const RandomMicro& micro, uint64_t seed) {
   std::vector<Literal> tensors;
   for (size_t t = 0; t < micro.tensor_elements.size(); ++t) {
     tensors.push_back(Sample({micro.program.tensors[t], {micro.tensor_elements[t]}}, seed + t));
@@ -83,7 +83,7 @@ bool SameValues(const std::vector<std::string>& got, const std::vector<Literal>&
 
 bool ExpectSame(const RandomMicro& micro, uint64_t seed, const std::string& what) {
   const MicroProgram& program = micro.program;
-  const std::vector<Literal> tensors = SampleTensors(micro, seed);
+  const std::vector<Literal> tensors = TensorsOf(micro, seed);
   const std::vector<Literal> want = EvaluateMicroProgram(program, tensors, EvaluateByKernel);
   const Fused fused(program);
   if (!fused.ok()) return false;
@@ -97,8 +97,6 @@ bool ExpectSame(const RandomMicro& micro, uint64_t seed, const std::string& what
   }
   return same;
 }
-
-bool Takes(CoreOp op, DType dtype) { return FindElementwise(op, dtype) != nullptr; }
 
 void ExpectRandomProgramsSame(const RandomMicroOptions& options, uint64_t first, int count) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {

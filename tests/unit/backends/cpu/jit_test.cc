@@ -24,9 +24,7 @@
 namespace tensord::cpu {
 namespace {
 
-bool Takes(CoreOp op, DType dtype) { return FindElementwise(op, dtype) != nullptr; }
-
-void ExpectRandomProgramsSame(const RandomMicroOptions& options, uint64_t first, uint64_t count) {
+void ExpectRandomCodeSame(const RandomMicroOptions& options, uint64_t first, uint64_t count) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::mt19937_64 random(seed);
     const RandomMicro micro = MakeRandomMicroProgram(options, &random);
@@ -37,16 +35,16 @@ void ExpectRandomProgramsSame(const RandomMicroOptions& options, uint64_t first,
 
 TEST(JitTest, RandomPrograms) {
   ForEachJitIsa([] {
-    ExpectRandomProgramsSame({.max_points = 3000, .takes = Takes}, 1, 600);
-    ExpectRandomProgramsSame({.reduces = true, .max_points = 3000, .takes = Takes}, 1000, 400);
-    ExpectRandomProgramsSame({.max_points = 100000, .instructions = 6, .takes = Takes}, 2000, 10);
+    ExpectRandomCodeSame({.max_points = 3000, .takes = Takes}, 1, 600);
+    ExpectRandomCodeSame({.reduces = true, .max_points = 3000, .takes = Takes}, 1000, 400);
+    ExpectRandomCodeSame({.max_points = 100000, .instructions = 6, .takes = Takes}, 2000, 10);
   });
 }
 
 TEST(JitTest, LongProgramsSpillRegisters) {
   ForEachJitIsa([] {
-    ExpectRandomProgramsSame({.max_points = 300, .instructions = 400, .takes = Takes}, 1, 10);
-    ExpectRandomProgramsSame({.reduces = true, .max_points = 300, .instructions = 150, .takes = Takes}, 1, 10);
+    ExpectRandomCodeSame({.max_points = 300, .instructions = 400, .takes = Takes}, 1, 10);
+    ExpectRandomCodeSame({.reduces = true, .max_points = 300, .instructions = 150, .takes = Takes}, 1, 10);
   });
 }
 

@@ -13,13 +13,10 @@
 namespace tensord::cpu {
 namespace {
 
-template <typename T>
-constexpr DType kDType = sizeof(T) == 4 ? DType::kF32 : DType::kF64;
-
 // y = A·x in order, and what an element may be off.
 template <typename T>
 void Check(int64_t outputs, int64_t k, int64_t gap, bool by_columns, bool accumulates, std::mt19937& random) {
-  const MatrixVectorLoops loops = GetMatrixVectorLoops(kDType<T>);
+  const MatrixVectorLoops loops = GetMatrixVectorLoops(kDTypeOf<T>);
   const MatrixVectorFunction multiply = by_columns ? loops.by_columns : loops.by_rows;
   if (multiply == nullptr || (by_columns && outputs > loops.max_outputs)) return;
   const int64_t dense = by_columns ? outputs : k;

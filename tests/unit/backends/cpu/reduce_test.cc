@@ -11,21 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/pool_of.h"
 
 namespace tensord::cpu {
 namespace {
 
-ThreadPool& Pool(int threads) {
-  static ThreadPool one(1), two(2), four(4);
-  return threads == 1 ? one : threads == 2 ? two : four;
-}
-
-struct Case {
+struct ReduceCase {
   std::vector<int64_t> shape;
   std::vector<int64_t> axes;
 };
 
-std::string Describe(const Case& c) {
+std::string Describe(const ReduceCase& c) {
   return absl::StrCat("[", absl::StrJoin(c.shape, ","), "] over {", absl::StrJoin(c.axes, ","), "}");
 }
 
@@ -36,7 +32,7 @@ int64_t Product(const std::vector<int64_t>& sizes) {
 }
 
 // For each element, in memory order, the result that it goes into.
-std::vector<int64_t> ResultIndices(const Case& c) {
+std::vector<int64_t> ResultIndices(const ReduceCase& c) {
   const size_t rank = c.shape.size();
   std::vector<int64_t> strides(rank, 0);
   int64_t stride = 1;
@@ -56,7 +52,7 @@ std::vector<int64_t> ResultIndices(const Case& c) {
   return indices;
 }
 
-int64_t NumResults(const Case& c) {
+int64_t NumResults(const ReduceCase& c) {
   int64_t n = 1;
   for (size_t k = 0; k < c.shape.size(); ++k) {
     if (std::find(c.axes.begin(), c.axes.end(), static_cast<int64_t>(k)) == c.axes.end()) n *= c.shape[k];
@@ -65,18 +61,18 @@ int64_t NumResults(const Case& c) {
 }
 
 template <typename T>
-std::vector<T> Reduce(ReduceOp op, const Case& c, const std::vector<T>& x, int threads) {
+std::vector<T> Reduce(ReduceOp op, const ReduceCase& c, const std::vector<T>& x, int threads) {
   const Reduction reduction(op, kDTypeOf<T>, c.shape, c.axes);
   std::vector<char> storage(static_cast<size_t>(reduction.scratch_bytes()) + 64);
   char* scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
   std::vector<T> result(static_cast<size_t>(NumResults(c)));
-  reduction.Run(x.data(), result.data(), scratch, Pool(threads));
+  reduction.Run(x.data(), result.data(), scratch, PoolOf(threads));
   return result;
 }
 
 // Reduces with 1, 2 and 4 threads, which must give the same bits.
 template <typename T>
-std::vector<T> ReduceAnyThreads(ReduceOp op, const Case& c, const std::vector<T>& x) {
+std::vector<T> ReduceAnyThreads(ReduceOp op, const ReduceCase& c, const std::vector<T>& x) {
   const std::vector<T> result = Reduce(op, c, x, 1);
   for (int threads : {2, 4}) {
     const std::vector<T> other = Reduce(op, c, x, threads);
@@ -87,7 +83,7 @@ std::vector<T> ReduceAnyThreads(ReduceOp op, const Case& c, const std::vector<T>
 }
 
 template <typename T, typename Combine>
-std::vector<T> Naive(const Case& c, const std::vector<T>& x, T identity, Combine combine) {
+std::vector<T> Naive(const ReduceCase& c, const std::vector<T>& x, T identity, Combine combine) {
   std::vector<T> result(static_cast<size_t>(NumResults(c)), identity);
   const std::vector<int64_t> indices = ResultIndices(c);
   for (size_t e = 0; e < x.size(); ++e) {
@@ -98,38 +94,38 @@ std::vector<T> Naive(const Case& c, const std::vector<T>& x, T identity, Combine
 }
 
 // Every order of kept and reduced axes, short and long ones, whole and nothing.
-std::vector<Case> Cases() {
-  std::vector<Case> cases = {{{}, {}},
-                             {{5}, {}},
-                             {{5}, {0}},
-                             {{0}, {0}},
-                             {{0, 3}, {0}},
-                             {{3, 0}, {0}},
-                             {{3, 0, 2}, {1}},
-                             {{1, 1, 1}, {1}},
-                             {{100003}, {0}},
-                             {{400000}, {0}},
-                             {{300, 257}, {0}},
-                             {{300, 257}, {1}},
-                             {{20, 3000}, {0}},
-                             {{20, 3000}, {1}},
-                             {{3, 20000}, {1}},
-                             {{3, 20000}, {0}},
-                             {{1, 7, 5000}, {0, 2}},
-                             {{7, 5, 2000}, {1}},
-                             {{7, 5, 2000}, {0, 2}},
-                             {{70, 5, 200}, {1}},
-                             {{70, 5, 200}, {0, 2}},
-                             {{300, 40, 20}, {0, 2}},
-                             {{40, 300, 20}, {1}},
-                             {{2, 3, 2, 5, 2, 7, 2, 11}, {0, 2, 4, 6}},
-                             {{2, 3, 2, 5, 2, 7, 2, 11}, {1, 3, 5, 7}},
-                             {{600, 3, 4, 50}, {0, 2}},
-                             {{513, 1030}, {1}},
-                             {{16, 100000}, {1}}};
+std::vector<ReduceCase> Cases() {
+  std::vector<ReduceCase> cases = {{{}, {}},
+                                   {{5}, {}},
+                                   {{5}, {0}},
+                                   {{0}, {0}},
+                                   {{0, 3}, {0}},
+                                   {{3, 0}, {0}},
+                                   {{3, 0, 2}, {1}},
+                                   {{1, 1, 1}, {1}},
+                                   {{100003}, {0}},
+                                   {{400000}, {0}},
+                                   {{300, 257}, {0}},
+                                   {{300, 257}, {1}},
+                                   {{20, 3000}, {0}},
+                                   {{20, 3000}, {1}},
+                                   {{3, 20000}, {1}},
+                                   {{3, 20000}, {0}},
+                                   {{1, 7, 5000}, {0, 2}},
+                                   {{7, 5, 2000}, {1}},
+                                   {{7, 5, 2000}, {0, 2}},
+                                   {{70, 5, 200}, {1}},
+                                   {{70, 5, 200}, {0, 2}},
+                                   {{300, 40, 20}, {0, 2}},
+                                   {{40, 300, 20}, {1}},
+                                   {{2, 3, 2, 5, 2, 7, 2, 11}, {0, 2, 4, 6}},
+                                   {{2, 3, 2, 5, 2, 7, 2, 11}, {1, 3, 5, 7}},
+                                   {{600, 3, 4, 50}, {0, 2}},
+                                   {{513, 1030}, {1}},
+                                   {{16, 100000}, {1}}};
   std::mt19937 random(11);
   for (int round = 0; round < 150; ++round) {
-    Case c;
+    ReduceCase c;
     const size_t rank = random() % 7;
     for (size_t k = 0; k < rank; ++k) {
       c.shape.push_back(1 + static_cast<int64_t>(random() % (random() % 3 == 0 ? 40 : 6)));
@@ -167,7 +163,7 @@ TYPED_TEST(ReduceIntegerTest, EqualsNaiveLoop) {
   using T = TypeParam;
   using U = std::make_unsigned_t<T>;
   using Limits = std::numeric_limits<T>;
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     SCOPED_TRACE(Describe(c));
     const auto x = RandomIntegers<T>(static_cast<size_t>(Product(c.shape)), Limits::min(), Limits::max());
     EXPECT_EQ(ReduceAnyThreads(ReduceOp::kSum, c, x),
@@ -182,7 +178,7 @@ TYPED_TEST(ReduceIntegerTest, EqualsNaiveLoop) {
 }
 
 TEST(ReduceTest, BoolEqualsNaiveLoop) {
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     SCOPED_TRACE(Describe(c));
     for (bool common : {false, true}) {
       // Rare exceptions, so that neither result is the same everywhere.
@@ -201,7 +197,7 @@ TEST(ReduceTest, BoolEqualsNaiveLoop) {
 
 // Sums of terms in (-1, 1): the error is a small multiple of the epsilon times the sum of the magnitudes.
 template <typename T, typename ToLong>
-void CheckSum(const Case& c, const std::vector<T>& x, ToLong to_long, long double epsilon) {
+void CheckSum(const ReduceCase& c, const std::vector<T>& x, ToLong to_long, long double epsilon) {
   const std::vector<T> sums = ReduceAnyThreads(ReduceOp::kSum, c, x);
   const std::vector<int64_t> indices = ResultIndices(c);
   std::vector<long double> exact(sums.size(), 0), magnitude(sums.size(), 0);
@@ -216,7 +212,7 @@ void CheckSum(const Case& c, const std::vector<T>& x, ToLong to_long, long doubl
 }
 
 TEST(ReduceTest, RealSumsAreAccurate) {
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     const std::vector<double> x = RandomReals(static_cast<size_t>(Product(c.shape)));
     CheckSum(
         c, x, [](double v) -> long double { return v; }, 0x1p-52L);
@@ -227,7 +223,7 @@ TEST(ReduceTest, RealSumsAreAccurate) {
 }
 
 TEST(ReduceTest, HalfSumsRoundOnce) {
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     const std::vector<double> x = RandomReals(static_cast<size_t>(Product(c.shape)));
     const std::vector<Float16> f16(x.begin(), x.end());
     const std::vector<BFloat16> bf16(x.begin(), x.end());
@@ -252,7 +248,7 @@ TEST(ReduceTest, HalfSumsRoundOnce) {
 }
 
 TEST(ReduceTest, ComplexEqualsNaiveLoop) {
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     SCOPED_TRACE(Describe(c));
     const size_t count = static_cast<size_t>(Product(c.shape));
     const auto re = RandomIntegers<int64_t>(count, -3, 3);
@@ -279,7 +275,7 @@ TEST(ReduceTest, ComplexEqualsNaiveLoop) {
 
 TEST(ReduceTest, ComplexProduct) {
   // Units of the Gaussian integers: products are exact.
-  const Case c = {{5, 7, 11}, {0, 2}};
+  const ReduceCase c = {{5, 7, 11}, {0, 2}};
   const auto turns = RandomIntegers<int64_t>(5 * 7 * 11, 0, 3);
   const Complex64 units[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   std::vector<Complex64> x;
@@ -290,7 +286,7 @@ TEST(ReduceTest, ComplexProduct) {
 
 template <typename T>
 void CheckRealExtrema() {
-  for (const Case& c : Cases()) {
+  for (const ReduceCase& c : Cases()) {
     SCOPED_TRACE(Describe(c));
     const std::vector<double> draws = RandomReals(static_cast<size_t>(Product(c.shape)));
     std::vector<T> x;
@@ -338,7 +334,7 @@ TEST(ReduceTest, PositiveZeroIsAboveNegativeZero) {
 }
 
 TEST(ReduceTest, NoElementGivesTheIdentity) {
-  const Case c = {{3, 0}, {1}};
+  const ReduceCase c = {{3, 0}, {1}};
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(Reduce<float>(ReduceOp::kSum, c, {}, 1), std::vector<float>(3, 0));
   EXPECT_EQ(Reduce<float>(ReduceOp::kProduct, c, {}, 1), std::vector<float>(3, 1));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/tensor/dtype.h"
+#include "engine/tensor/literal.h"
 
 namespace tensord::cpu {
 
@@ -106,6 +108,15 @@ std::string Show(T x) {
   } else {
     return absl::StrCat(x);
   }
+}
+
+inline Literal Sample(ConcreteType type, uint64_t seed) {
+  Literal literal = *Literal::Create(type);
+  VisitDType(type.dtype, [&]<typename T>(TypeTag<T>) {
+    const std::vector<T> values = SampleValues<T>(type.num_elements(), seed);
+    if (!values.empty()) std::memcpy(literal.mutable_data(), values.data(), values.size() * sizeof(T));
+  });
+  return literal;
 }
 
 }  // namespace tensord::cpu

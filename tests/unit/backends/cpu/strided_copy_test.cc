@@ -14,19 +14,19 @@
 namespace tensord::cpu {
 namespace {
 
-struct Case {
+struct CopyCase {
   std::vector<CopyAxis> axes;
   int64_t element_bytes = 1;
 };
 
-std::string Describe(const Case& c) {
+std::string Describe(const CopyCase& c) {
   std::string text = absl::StrCat(c.element_bytes, " bytes:");
   for (const CopyAxis& a : c.axes) absl::StrAppend(&text, " ", a.size, "(", a.src_stride, ">", a.dst_stride, ")");
   return text;
 }
 
 // Lowest and highest element offset on one side.
-std::pair<int64_t, int64_t> Extent(const Case& c, int64_t CopyAxis::*stride) {
+std::pair<int64_t, int64_t> Extent(const CopyCase& c, int64_t CopyAxis::*stride) {
   int64_t low = 0, high = 0;
   for (const CopyAxis& a : c.axes) {
     const int64_t span = (a.size - 1) * (a.*stride);
@@ -35,11 +35,11 @@ std::pair<int64_t, int64_t> Extent(const Case& c, int64_t CopyAxis::*stride) {
   return {low, high};
 }
 
-bool IsEmpty(const Case& c) {
+bool IsEmpty(const CopyCase& c) {
   return std::any_of(c.axes.begin(), c.axes.end(), [](const CopyAxis& a) { return a.size == 0; });
 }
 
-void NaiveCopy(const Case& c, const char* src, char* dst) {
+void NaiveCopy(const CopyCase& c, const char* src, char* dst) {
   if (IsEmpty(c)) return;
   std::vector<int64_t> index(c.axes.size(), 0);
   while (true) {
@@ -57,7 +57,7 @@ void NaiveCopy(const Case& c, const char* src, char* dst) {
 
 // Copies with the plan (in one go, and task by task from the last to the first) and compares every byte of the
 // destination, gaps included, with the naive loop's.
-void Check(const Case& c) {
+void Check(const CopyCase& c) {
   SCOPED_TRACE(Describe(c));
   const auto [src_low, src_high] = IsEmpty(c) ? std::pair<int64_t, int64_t>{0, 0} : Extent(c, &CopyAxis::src_stride);
   const auto [dst_low, dst_high] = IsEmpty(c) ? std::pair<int64_t, int64_t>{0, 0} : Extent(c, &CopyAxis::dst_stride);
@@ -81,14 +81,14 @@ void Check(const Case& c) {
   EXPECT_TRUE(actual == expected) << "by tasks";
 }
 
-Case Permuted(std::vector<int64_t> shape, std::vector<int> permutation, int64_t element_bytes) {
+CopyCase Permuted(std::vector<int64_t> shape, std::vector<int> permutation, int64_t element_bytes) {
   std::vector<int64_t> src_strides(shape.size());
   int64_t stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     src_strides[i] = stride;
     stride *= shape[i];
   }
-  Case c;
+  CopyCase c;
   c.element_bytes = element_bytes;
   stride = 1;
   for (int axis : permutation) {
@@ -140,7 +140,7 @@ TEST(StridedCopyTest, RandomStrides) {
   std::mt19937 random(2);
   for (int round = 0; round < 1500; ++round) {
     const size_t rank = random() % 6;
-    Case c;
+    CopyCase c;
     c.element_bytes = int64_t{1} << random() % 5;
     int64_t dst_stride = 1 + random() % 2;
     int64_t src_stride = 1;
@@ -250,7 +250,7 @@ TEST(StridedCopyTest, StreamingLoopsEqualTheOthers) {
 }
 
 TEST(StridedCopyTest, PoolGivesTheSame) {
-  const Case c = Permuted({61, 300, 70}, {2, 0, 1}, 4);
+  const CopyCase c = Permuted({61, 300, 70}, {2, 0, 1}, 4);
   std::vector<float> src(61 * 300 * 70), serial(src.size()), parallel(src.size());
   std::iota(src.begin(), src.end(), 0.0f);
   const StridedCopy copy(c.axes, 4);

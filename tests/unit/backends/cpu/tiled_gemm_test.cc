@@ -12,18 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/unit/backends/cpu/instruction_sets.h"
+#include "tests/unit/backends/cpu/pool_of.h"
 
 namespace tensord::cpu {
 namespace {
-
-ThreadPool& Pool(int threads) {
-  static ThreadPool one(1), two(2), three(3), four(4);
-  ThreadPool* const pools[] = {&one, &two, &three, &four};
-  return *pools[threads - 1];
-}
-
-template <typename T>
-constexpr DType kDType = sizeof(T) == 4 ? DType::kF32 : DType::kF64;
 
 struct Sizes {
   int64_t m = 0, n = 0, k = 0;
@@ -111,11 +103,11 @@ std::vector<T> SmallIntegers(int64_t count, std::mt19937& random) {
 template <typename T>
 std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs, std::vector<T> result,
                    bool accumulates, int threads) {
-  const TiledGemm gemm(layout.space, kDType<T>);
+  const TiledGemm gemm(layout.space, kDTypeOf<T>);
   std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes()) + 64, '\xff');
   char* const scratch = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64);
   gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
-           reinterpret_cast<char*>(result.data()), scratch, accumulates, Pool(threads));
+           reinterpret_cast<char*>(result.data()), scratch, accumulates, PoolOf(threads));
   return result;
 }
 
@@ -124,7 +116,7 @@ std::vector<T> Run(const Layout& layout, const std::vector<T>& lhs, const std::v
 template <typename T>
 std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, const std::vector<T>& rhs,
                            std::vector<T> result, bool accumulates, bool in_blocks, T factor, int threads) {
-  const TiledGemm gemm(layout.space, kDType<T>);
+  const TiledGemm gemm(layout.space, kDTypeOf<T>);
   const int64_t block_bytes = gemm.block_bytes();
   std::vector<char> storage(static_cast<size_t>(gemm.scratch_bytes() + 64), '\xff');
   std::vector<char> blocks(static_cast<size_t>(in_blocks ? gemm.slots() * block_bytes : 0), '\xff');
@@ -143,7 +135,7 @@ std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, cons
   const GemmEpilogue epilogue = {.finish = finish, .blocks = in_blocks ? blocks.data() : nullptr};
   gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
            in_blocks ? nullptr : reinterpret_cast<char*>(result.data()),
-           storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64), accumulates, Pool(threads),
+           storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64), accumulates, PoolOf(threads),
            &epilogue);
   EXPECT_TRUE(std::all_of(finished.begin(), finished.end(), [](const auto& count) { return count == 1; }));
   return result;
@@ -153,7 +145,7 @@ std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, cons
 template <typename T>
 void Check(const Sizes& sizes, std::mt19937& random) {
   const Layout layout(sizes, random);
-  if (!TiledGemm::Suits(layout.space, kDType<T>)) return;
+  if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) return;
   SCOPED_TRACE(
       absl::StrCat(sizeof(T), " bytes, m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ", batch ", sizes.batch));
   const auto lhs = SmallIntegers<T>(layout.elements[kLhs], random);
@@ -181,11 +173,11 @@ void Check(const Sizes& sizes, std::mt19937& random) {
   }
   const std::vector<T> start(expected.size(), before);
   for (int threads : {1, 3}) ASSERT_EQ(Run(layout, lhs, rhs, start, accumulates, threads), expected);
-  if (!TiledGemm(layout.space, kDType<T>).makes_pieces()) return;
+  if (!TiledGemm(layout.space, kDTypeOf<T>).makes_pieces()) return;
   std::vector<T> tripled = expected;
   for (T& value : tripled) value *= 3;
   ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, false, T(3), 3), tripled);
-  if (accumulates || !TiledGemm(layout.space, kDType<T>).makes_whole_sums()) return;
+  if (accumulates || !TiledGemm(layout.space, kDTypeOf<T>).makes_whole_sums()) return;
   ASSERT_EQ(RunInPieces(layout, lhs, rhs, start, accumulates, true, T(3), 3), tripled);
 }
 
@@ -298,7 +290,7 @@ template <typename T>
 void CheckBits(const Sizes& sizes) {
   std::mt19937 random(5);
   const Layout layout(sizes, random);
-  if (!TiledGemm::Suits(layout.space, kDType<T>)) GTEST_SKIP() << "no loops for this machine";
+  if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) GTEST_SKIP() << "no loops for this machine";
   std::uniform_real_distribution<T> uniform(-1, 1);
   std::vector<T> lhs(static_cast<size_t>(layout.elements[kLhs])), rhs(static_cast<size_t>(layout.elements[kRhs]));
   for (T& value : lhs) value = uniform(random);
@@ -334,7 +326,7 @@ TEST(TiledGemmTest, NanAndInfinityStayInTheirRowAndColumn) {
     std::vector<char> scratch(static_cast<size_t>(gemm.scratch_bytes()) + 64);
     gemm.Run(reinterpret_cast<const char*>(lhs.data()), reinterpret_cast<const char*>(rhs.data()),
              reinterpret_cast<char*>(result.data()),
-             scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64), false, Pool(1));
+             scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64), false, PoolOf(1));
     for (int64_t i = 0; i < kM * kN; ++i) {
       const bool is_nan = i % kM == kM - 1 || i / kM == kN - 1;
       EXPECT_EQ(std::isnan(result[static_cast<size_t>(i)]), is_nan) << i;

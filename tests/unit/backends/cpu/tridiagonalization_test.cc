@@ -17,10 +17,10 @@ namespace tensord::cpu {
 namespace {
 
 template <typename T>
-struct Reduced {
+struct Tridiagonalized {
   std::vector<T> a, tau;  // of a the lower triangle; zeros above
   std::vector<lapack::Real<T>> diagonal, beside;
-  friend bool operator==(const Reduced&, const Reduced&) = default;
+  friend bool operator==(const Tridiagonalized&, const Tridiagonalized&) = default;
 };
 
 template <typename T>
@@ -30,11 +30,11 @@ void FillAbove(int64_t n, T value, std::vector<T>* a) {
 
 // What is above the diagonal is not a number and not looked at.
 template <typename T>
-Reduced<T> Reduce(std::vector<T> a, int64_t n, int threads) {
+Tridiagonalized<T> Reduce(std::vector<T> a, int64_t n, int threads) {
   FillAbove(n, T(std::numeric_limits<lapack::Real<T>>::quiet_NaN()), &a);
   const Tridiagonalization<T> tridiagonalization(n);
   const size_t size = static_cast<size_t>(n);
-  Reduced<T> reduced{.a = std::move(a), .tau{}, .diagonal{}, .beside{}};
+  Tridiagonalized<T> reduced{.a = std::move(a), .tau{}, .diagonal{}, .beside{}};
   reduced.tau.resize(size - 1);
   reduced.diagonal.resize(size);
   reduced.beside.resize(size - 1);
@@ -49,7 +49,7 @@ Reduced<T> Reduce(std::vector<T> a, int64_t n, int threads) {
 }
 
 #define TENSORD_MULTIPLY(T, name)                                                                                   \
-  int MultiplyByUnitary(char side, char transpose, int n, const Reduced<T>& x, std::vector<T>* c) {                 \
+  int MultiplyByUnitary(char side, char transpose, int n, const Tridiagonalized<T>& x, std::vector<T>* c) {         \
     return LAPACKE_##name(LAPACK_COL_MAJOR, side, 'L', transpose, n, n, x.a.data(), n, x.tau.data(), c->data(), n); \
   }
 TENSORD_MULTIPLY(float, sormtr)
@@ -80,7 +80,7 @@ template <typename T>
 void ExpectReduces(const std::vector<T>& a, int64_t n) {
   using R = lapack::Real<T>;
   SCOPED_TRACE(n);
-  const Reduced<T> reduced = Reduce(a, n, 1);
+  const Tridiagonalized<T> reduced = Reduce(a, n, 1);
   EXPECT_EQ(reduced, Reduce(a, n, 2)) << "other bits on two threads";
   EXPECT_EQ(reduced, Reduce(a, n, 4)) << "other bits on four threads";
 
@@ -147,8 +147,8 @@ TYPED_TEST(TridiagonalizationTest, TakesRealEntries) {
   const std::vector<R> real = RandomMatrix<R>(kSize);
   const std::vector<TypeParam> a(real.begin(), real.end());
   ExpectReduces(a, kSize);
-  const Reduced<TypeParam> reduced = Reduce(a, kSize, 2);
-  const Reduced<R> expected = Reduce(real, kSize, 2);
+  const Tridiagonalized<TypeParam> reduced = Reduce(a, kSize, 2);
+  const Tridiagonalized<R> expected = Reduce(real, kSize, 2);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(std::imag(reduced.tau[i]), R(0));
     EXPECT_NEAR(reduced.diagonal[i], expected.diagonal[i], 1000 * std::numeric_limits<R>::epsilon());

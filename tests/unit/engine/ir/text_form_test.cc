@@ -14,11 +14,10 @@
 #include "gtest/gtest.h"
 #include "tests/testlib/random_graph.h"
 #include "tests/testlib/random_literal.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord {
 namespace {
-
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 TEST(TextFormTest, RandomGraphsComeBack) {
   std::mt19937_64 random(1);

@@ -11,6 +11,7 @@
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/literal_of.h"
 
 namespace tensord {
 namespace {
@@ -26,12 +27,6 @@ Literal Counting(Shape shape) {
   Literal literal = *Literal::Create({.dtype = DType::kF32, .shape = std::move(shape)});
   float next = 1;
   for (float& element : literal.mutable_values<float>()) element = next++;
-  return literal;
-}
-
-Literal Integers(const std::vector<int64_t>& values) {
-  Literal literal = *Literal::Create({.dtype = DType::kI64, .shape = {static_cast<int64_t>(values.size())}});
-  std::copy(values.begin(), values.end(), literal.mutable_values<int64_t>().begin());
   return literal;
 }
 
@@ -108,29 +103,32 @@ TEST(DynamicSliceMeaning, StartsAreMovedInside) {
   const std::pair<int64_t, std::vector<float>> cases[] = {{1, {2, 3}}, {3, {4, 5}},  {4, {4, 5}},   {kMax, {4, 5}},
                                                           {0, {1, 2}}, {-1, {1, 2}}, {kMin, {1, 2}}};
   for (const auto& [start, want] : cases) {
-    ExpectFloats(Evaluate(kWindow, "dynamic_slice(%x, %s) {slice_sizes = [2]}", {Counting({5}), Integers({start})}),
-                 {2}, want);
+    ExpectFloats(
+        Evaluate(kWindow, "dynamic_slice(%x, %s) {slice_sizes = [2]}", {Counting({5}), LiteralOf<int64_t>({start})}),
+        {2}, want);
   }
   ExpectFloats(Evaluate("  %x = input : f32[4,4]\n  %s = input : i64[2]",
-                        "dynamic_slice(%x, %s) {slice_sizes = [2, 2]}", {Counting({4, 4}), Integers({2, 3})}),
+                        "dynamic_slice(%x, %s) {slice_sizes = [2, 2]}", {Counting({4, 4}), LiteralOf<int64_t>({2, 3})}),
                {2, 2}, {11, 12, 15, 16});
 }
 
 TEST(DynamicSliceMeaning, IsNotLongerThanItsOperandWhenItRuns) {
-  const auto result = Evaluate(kWindow, "dynamic_slice(%x, %s) {slice_sizes = [2]}", {Counting({1}), Integers({0})});
+  const auto result =
+      Evaluate(kWindow, "dynamic_slice(%x, %s) {slice_sizes = [2]}", {Counting({1}), LiteralOf<int64_t>({0})});
   EXPECT_EQ(DetailOf(result.status()).value().reason, "SHAPE_MISMATCH");
 }
 
 TEST(DynamicUpdateSliceMeaning, ReplacesAWindow) {
   const auto update = [](int64_t start) {
     return Evaluate("  %x = input : f32[n]\n  %u = input : f32[m]\n  %s = input : i64[1]",
-                    "dynamic_update_slice(%x, %u, %s)", {Counting({4}), Counting({2}), Integers({start})});
+                    "dynamic_update_slice(%x, %u, %s)", {Counting({4}), Counting({2}), LiteralOf<int64_t>({start})});
   };
   ExpectFloats(update(1), {4}, {1, 1, 2, 4});
   for (int64_t start : {int64_t{2}, int64_t{3}, kMax}) ExpectFloats(update(start), {4}, {1, 2, 1, 2});
   for (int64_t start : {int64_t{0}, int64_t{-1}, kMin}) ExpectFloats(update(start), {4}, {1, 2, 3, 4});
-  const auto too_long = Evaluate("  %x = input : f32[n]\n  %u = input : f32[m]\n  %s = input : i64[1]",
-                                 "dynamic_update_slice(%x, %u, %s)", {Counting({1}), Counting({2}), Integers({0})});
+  const auto too_long =
+      Evaluate("  %x = input : f32[n]\n  %u = input : f32[m]\n  %s = input : i64[1]",
+               "dynamic_update_slice(%x, %u, %s)", {Counting({1}), Counting({2}), LiteralOf<int64_t>({0})});
   EXPECT_EQ(DetailOf(too_long.status()).value().reason, "SHAPE_MISMATCH");
 }
 

@@ -8,18 +8,13 @@
 #include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/literal_of.h"
 
 namespace tensord {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Literal Floats(Shape shape, const std::vector<float>& values) {
-  Literal literal = *Literal::Create({.dtype = DType::kF32, .shape = std::move(shape)});
-  std::copy(values.begin(), values.end(), literal.mutable_values<float>().begin());
-  return literal;
-}
 
 absl::StatusOr<std::vector<Literal>> Evaluate(absl::string_view text, const std::vector<Literal>& arguments) {
   absl::StatusOr<Graph> graph = ParseGraph(text, CoreRegistry());
@@ -38,7 +33,7 @@ constexpr absl::string_view kSum = R"(graph "g" {
 })";
 
 TEST(EvaluateReference, GivesOutputsInOrder) {
-  const auto results = Evaluate(kSum, {Floats({1, 2}, {1, 2}), Floats({1, 2}, {10, 20})});
+  const auto results = Evaluate(kSum, {LiteralOf<float>({1, 2}, {1, 2}), LiteralOf<float>({10, 20}, {1, 2})});
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_EQ(results->size(), 2u);
   EXPECT_THAT((*results)[0].values<float>(), ElementsAre(11, 22));
@@ -58,7 +53,7 @@ TEST(EvaluateReference, ReadsAndWritesColumnMajor) {
     output "r" = %r
     output "d" = %d
   })",
-                                {Floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+                                {LiteralOf<float>({1, 2, 3, 4, 5, 6}, {2, 3})});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_THAT((*results)[0].values<float>(), ElementsAre(1, 4, 7, 2, 5, 8));
   EXPECT_THAT((*results)[1].values<float>(), ElementsAre(1, 3, 5, 2, 4, 6));
@@ -70,16 +65,16 @@ TEST(EvaluateReference, RefusesAsARunDoes) {
     std::vector<Literal> arguments;
     std::string reason, part;
   };
-  const Literal two = Floats({1, 2}, {1, 2});
+  const Literal two = LiteralOf<float>({1, 2}, {1, 2});
   const std::vector<Case> cases = {
       {{}, "ARGUMENT_COUNT", "2 inputs"},
       {{two}, "ARGUMENT_COUNT", "1 arguments"},
       {{two, two, two}, "ARGUMENT_COUNT", "3 arguments"},
-      {{Floats({2}, {1, 2}), two}, "ARGUMENT_MISMATCH", "rank"},
-      {{Floats({1, 3}, {1, 2, 3}), two}, "ARGUMENT_MISMATCH", "size of axis 1"},
+      {{LiteralOf<float>({1, 2}, {2}), two}, "ARGUMENT_MISMATCH", "rank"},
+      {{LiteralOf<float>({1, 2, 3}, {1, 3}), two}, "ARGUMENT_MISMATCH", "size of axis 1"},
       {{two, Literal::Scalar(int32_t{1})}, "ARGUMENT_MISMATCH", "argument 1 has another dtype"},
-      {{two, Floats({2, 1}, {1, 2})}, "SYMBOL_CONFLICT", "\"n\""},
-      {{two, Floats({1, 1}, {1})}, "SHAPE_MISMATCH", "(node \"sum\", op add)"},
+      {{two, LiteralOf<float>({1, 2}, {2, 1})}, "SYMBOL_CONFLICT", "\"n\""},
+      {{two, LiteralOf<float>({1}, {1, 1})}, "SHAPE_MISMATCH", "(node \"sum\", op add)"},
   };
   for (const Case& c : cases) {
     const auto results = Evaluate(kSum, c.arguments);
@@ -96,10 +91,10 @@ TEST(EvaluateReference, ASizeThatTheRunMakesNegativeNamesTheNode) {
     %b = broadcast_in_dim(%one) {shape = [n - 3]}
     output "b" = %b
   })";
-  const auto empty = Evaluate(kText, {Floats({3}, {1, 2, 3})});
+  const auto empty = Evaluate(kText, {LiteralOf<float>({1, 2, 3}, {3})});
   ASSERT_TRUE(empty.ok()) << empty.status();
   EXPECT_EQ((*empty)[0].num_elements(), 0);
-  const auto negative = Evaluate(kText, {Floats({2}, {1, 2})});
+  const auto negative = Evaluate(kText, {LiteralOf<float>({1, 2}, {2})});
   ASSERT_FALSE(negative.ok());
   EXPECT_EQ(DetailOf(negative.status())->node, "b") << negative.status();
 }

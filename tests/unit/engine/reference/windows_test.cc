@@ -10,25 +10,14 @@
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/literal_of.h"
 
 namespace tensord {
 namespace {
 
 using testing::ElementsAreArray;
 
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
-
-Literal Floats(Shape shape, const std::vector<float>& values) {
-  Literal literal = *Literal::Create({.dtype = DType::kF32, .shape = std::move(shape)});
-  std::copy(values.begin(), values.end(), literal.mutable_values<float>().begin());
-  return literal;
-}
-
-Literal Integers(Shape shape, const std::vector<int64_t>& values) {
-  Literal literal = *Literal::Create({.dtype = DType::kI64, .shape = std::move(shape)});
-  std::copy(values.begin(), values.end(), literal.mutable_values<int64_t>().begin());
-  return literal;
-}
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kGreatest = std::numeric_limits<int64_t>::max();
 
 void ExpectFloats(absl::string_view node, const std::vector<Literal>& arguments, const Shape& shape,
                   const std::vector<float>& values) {
@@ -54,15 +43,16 @@ void ExpectFloats(absl::string_view node, const std::vector<Literal>& arguments,
 TEST(GatherMeaning, ElementsAndTheirBounds) {
   constexpr char kLookup[] =
       "gather(%x, %i) {collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1]}";
-  const Literal x = Floats({5}, {10, 20, 30, 40, 50});
-  ExpectFloats(kLookup, {x, Integers({3, 1}, {0, 2, 4})}, {3}, {10, 30, 50});
-  ExpectFloats(kLookup, {x, Integers({3}, {4, 1, 0})}, {3}, {50, 20, 10});
-  ExpectFloats(kLookup, {x, Integers({4}, {-1, 5, kMin, kMax})}, {4}, {10, 50, 10, 50});
+  const Literal x = LiteralOf<float>({10, 20, 30, 40, 50}, {5});
+  ExpectFloats(kLookup, {x, LiteralOf<int64_t>({0, 2, 4}, {3, 1})}, {3}, {10, 30, 50});
+  ExpectFloats(kLookup, {x, LiteralOf<int64_t>({4, 1, 0}, {3})}, {3}, {50, 20, 10});
+  ExpectFloats(kLookup, {x, LiteralOf<int64_t>({-1, 5, kLeast, kGreatest}, {4})}, {4}, {10, 50, 10, 50});
 }
 
 TEST(GatherMeaning, WindowsAreMovedIntoBounds) {
   ExpectFloats("gather(%x, %i) {offset_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [3]}",
-               {Floats({5}, {1, 2, 3, 4, 5}), Integers({3}, {-7, 1, 4})}, {3, 3}, {1, 2, 3, 2, 3, 4, 3, 4, 5});
+               {LiteralOf<float>({1, 2, 3, 4, 5}, {5}), LiteralOf<int64_t>({-7, 1, 4}, {3})}, {3, 3},
+               {1, 2, 3, 2, 3, 4, 3, 4, 5});
 }
 
 TEST(GatherMeaning, BatchingAxesFollowTheIndices) {
@@ -70,35 +60,39 @@ TEST(GatherMeaning, BatchingAxesFollowTheIndices) {
   ExpectFloats(
       "gather(%x, %i) {collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [1], "
       "start_index_map = [1], index_vector_dim = 2, slice_sizes = [1, 1]}",
-      {Floats({2, 3}, {1, 2, 3, 4, 5, 6}), Integers({2, 2}, {0, 2, 1, 0})}, {2, 2}, {1, 5, 4, 2});
+      {LiteralOf<float>({1, 2, 3, 4, 5, 6}, {2, 3}), LiteralOf<int64_t>({0, 2, 1, 0}, {2, 2})}, {2, 2}, {1, 5, 4, 2});
 }
 
 constexpr char kElements[] =
     "scatter(%x, %i, %u) {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = ";
 
 TEST(ScatterMeaning, UpdatesOutOfBoundsAreSkipped) {
-  const Literal zeros = Floats({4}, {0, 0, 0, 0});
-  ExpectFloats(absl::StrCat(kElements, "1}"), {zeros, Integers({3}, {-1, 2, 4}), Floats({3}, {5, 6, 7})}, {4},
-               {0, 0, 6, 0});
-  ExpectFloats(absl::StrCat(kElements, "1}"), {zeros, Integers({3}, {kMin, kMax, 3}), Floats({3}, {5, 6, 7})}, {4},
+  const Literal zeros = LiteralOf<float>({0, 0, 0, 0}, {4});
+  ExpectFloats(absl::StrCat(kElements, "1}"),
+               {zeros, LiteralOf<int64_t>({-1, 2, 4}, {3}), LiteralOf<float>({5, 6, 7}, {3})}, {4}, {0, 0, 6, 0});
+  ExpectFloats(absl::StrCat(kElements, "1}"),
+               {zeros, LiteralOf<int64_t>({kLeast, kGreatest, 3}, {3}), LiteralOf<float>({5, 6, 7}, {3})}, {4},
                {0, 0, 0, 7});
 }
 
 TEST(ScatterMeaning, AWindowThatDoesNotFitIsSkippedWhole) {
   ExpectFloats(
       "scatter(%x, %i, %u) {update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-      {Floats({4}, {0, 0, 0, 0}), Integers({3}, {2, 3, -1}), Floats({2, 3}, {1, 2, 3, 4, 5, 6})}, {4}, {0, 0, 1, 2});
+      {LiteralOf<float>({0, 0, 0, 0}, {4}), LiteralOf<int64_t>({2, 3, -1}, {3}),
+       LiteralOf<float>({1, 2, 3, 4, 5, 6}, {2, 3})},
+      {4}, {0, 0, 1, 2});
 }
 
 TEST(ScatterMeaning, TheLastOfEqualIndicesWinsInIndexOrder) {
-  const std::vector<Literal> arguments = {Floats({1}, {0}), Integers({2, 3}, {0, 0, 0, 0, 0, 9}),
-                                          Floats({2, 3}, {1, 2, 3, 4, 5, 6})};
+  const std::vector<Literal> arguments = {LiteralOf<float>({0}, {1}), LiteralOf<int64_t>({0, 0, 0, 0, 0, 9}, {2, 3}),
+                                          LiteralOf<float>({1, 2, 3, 4, 5, 6}, {2, 3})};
   ExpectFloats(absl::StrCat(kElements, "2, combiner = set}"), arguments, {1}, {5});
   ExpectFloats(absl::StrCat(kElements, "2, combiner = set, index_order = [1, 0]}"), arguments, {1}, {4});
 }
 
 TEST(ScatterMeaning, Combiners) {
-  const std::vector<Literal> arguments = {Floats({2}, {3, 4}), Integers({3}, {0, 1, 0}), Floats({3}, {5, 2, -1})};
+  const std::vector<Literal> arguments = {LiteralOf<float>({3, 4}, {2}), LiteralOf<int64_t>({0, 1, 0}, {3}),
+                                          LiteralOf<float>({5, 2, -1}, {3})};
   ExpectFloats(absl::StrCat(kElements, "1, combiner = add}"), arguments, {2}, {7, 6});
   ExpectFloats(absl::StrCat(kElements, "1, combiner = multiply}"), arguments, {2}, {-15, 8});
   ExpectFloats(absl::StrCat(kElements, "1, combiner = minimum}"), arguments, {2}, {-1, 2});

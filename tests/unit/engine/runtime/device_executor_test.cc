@@ -18,6 +18,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/reason_of.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
 
 namespace tensord {
@@ -25,16 +26,12 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Answer {
+struct RunAnswer {
   int run = 0;
   std::string reason;  // of a refusal; empty where the run went well
   std::string message;
   float value = 0;  // the first of the result
 };
-
-std::string ReasonOf(const absl::Status& status) {
-  return DetailOf(status).value_or(RefusalDetail{.reason = "?"}).reason;
-}
 
 DeviceExecutor::Options Options(int workers, int64_t max_queued) {
   return {.workers = workers, .max_queued = max_queued};
@@ -63,7 +60,7 @@ class DeviceExecutorTest : public testing::Test {
     argument.bytes = std::shared_ptr<const void>(bytes, bytes->data());
     RunRequest request{.program = program_, .arguments = {std::move(argument)}};
     request.done = [this, run](absl::StatusOr<RunOutcome> outcome) {
-      Answer answer{.run = run};
+      RunAnswer answer{.run = run};
       if (outcome.ok()) {
         answer.value = static_cast<const float*>(outcome->results.at(0).bytes.get())[0];
       } else {
@@ -86,7 +83,7 @@ class DeviceExecutorTest : public testing::Test {
   GatedBackend backend_;
   CompiledProgramPtr program_;
   Event started_, gate_;
-  Inbox<Answer> answers_;
+  Inbox<RunAnswer> answers_;
 };
 
 TEST_F(DeviceExecutorTest, OneWorkerAnswersInOrder) {
@@ -98,7 +95,7 @@ TEST_F(DeviceExecutorTest, OneWorkerAnswersInOrder) {
     EXPECT_EQ(executor.stats().running, 1);
     EXPECT_EQ(executor.stats().queued, 9);
     gate_.Set();
-    const std::vector<Answer> answers = answers_.WaitFor(10);
+    const std::vector<RunAnswer> answers = answers_.WaitFor(10);
     for (int run = 0; run < 10; ++run) {
       EXPECT_EQ(answers[static_cast<size_t>(run)].run, run);
       EXPECT_EQ(answers[static_cast<size_t>(run)].reason, "");
@@ -122,7 +119,7 @@ TEST_F(DeviceExecutorTest, SeveralWorkersRunAtOnce) {
   EXPECT_EQ(executor.workers(), 3);
   EXPECT_FALSE(executor.TenantShares().has_value()) << "of what has no bound";
   for (int run = 0; run < 30; ++run) EXPECT_TRUE(executor.Submit(Request(run)).ok());
-  for (const Answer& answer : answers_.WaitFor(30)) EXPECT_EQ(answer.value, 2.0f * static_cast<float>(answer.run));
+  for (const RunAnswer& answer : answers_.WaitFor(30)) EXPECT_EQ(answer.value, 2.0f * static_cast<float>(answer.run));
   const std::vector<absl::Duration> busy = executor.stats().busy;
   ASSERT_EQ(busy.size(), 3u);
   for (const absl::Duration worker : busy) EXPECT_GT(worker, absl::ZeroDuration());
@@ -161,7 +158,7 @@ TEST_F(DeviceExecutorTest, WhatIsCancelledOrExpiresInTheQueueIsAnsweredAtOnce) {
   EXPECT_EQ(answers_.WaitFor(2)[1].reason, "DEADLINE_EXCEEDED");
   EXPECT_EQ(executor.stats().queued, 1);
   gate_.Set();
-  const std::vector<Answer> answers = answers_.WaitFor(4);
+  const std::vector<RunAnswer> answers = answers_.WaitFor(4);
   EXPECT_EQ(answers[2].run, 0);
   EXPECT_EQ(answers[3].run, 3);
   EXPECT_EQ(executor.stats().failed, 2);
@@ -207,7 +204,7 @@ TEST_F(DeviceExecutorTest, HigherPrioritiesRunFirstAndTenantsTakeTurns) {
   EXPECT_GT(executor.stats().oldest_wait, absl::ZeroDuration());
   gate_.Set();
   std::vector<int> order;
-  for (const Answer& answer : answers_.WaitFor(6)) order.push_back(answer.run);
+  for (const RunAnswer& answer : answers_.WaitFor(6)) order.push_back(answer.run);
   EXPECT_EQ(order[1], 5);
   EXPECT_EQ(order[2], 1);
   EXPECT_EQ(order[3], 3) << "the other tenant's turn";
@@ -272,7 +269,7 @@ TEST_F(DeviceExecutorTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   EXPECT_GT(waits.actual_value, 250000) << "what runs takes its time too";
   EXPECT_LE(waits.actual_value, 300000);
   gate_.Set();
-  const std::vector<Answer> answers = answers_.WaitFor(3);
+  const std::vector<RunAnswer> answers = answers_.WaitFor(3);
   EXPECT_EQ(answers[1].run, 1);
   EXPECT_EQ(answers[1].reason, "DEADLINE_EXCEEDED") << "it would end too late, and another waits";
   EXPECT_EQ(answers[2].reason, "");
@@ -403,7 +400,7 @@ TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
   started_.Wait();
   EXPECT_EQ(executor.stats().promised_bytes, bytes);
   gate_.Set();
-  for (const Answer& answer : answers_.WaitFor(5)) {
+  for (const RunAnswer& answer : answers_.WaitFor(5)) {
     EXPECT_EQ(answer.reason, answer.run == 4 ? "OUT_OF_MEMORY" : "") << answer.run;
   }
   EXPECT_EQ(executor.stats().promised_bytes, 0);
@@ -458,7 +455,7 @@ TEST_F(DeviceExecutorTest, WhatWaitsIsRefusedWhereItCanNeverHaveItsMemoryAnyMore
   bounds.memory_bytes = bytes - 1;
   executor.SetBounds(bounds);
   gate_.Set();
-  for (const Answer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, answer.run == 0 ? "" : "OUT_OF_MEMORY");
+  for (const RunAnswer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, answer.run == 0 ? "" : "OUT_OF_MEMORY");
   EXPECT_EQ(executor.stats().promised_bytes, 0);
 }
 
@@ -492,8 +489,8 @@ TEST_F(DeviceExecutorTest, CancelledRunsMakeRoomInAFullQueue) {
   EXPECT_TRUE(executor.Submit(Request(3)).ok());
   EXPECT_EQ(executor.stats().queued, 1);
   gate_.Set();
-  const std::vector<Answer> answers = answers_.WaitFor(4);
-  for (const Answer& answer : answers) {
+  const std::vector<RunAnswer> answers = answers_.WaitFor(4);
+  for (const RunAnswer& answer : answers) {
     const bool cancelled = answer.run == 1 || answer.run == 2;
     EXPECT_EQ(answer.reason, cancelled ? "CANCELLED" : "") << answer.run;
   }
@@ -523,7 +520,7 @@ TEST_F(DeviceExecutorTest, StoppingAnswersWhatIsQueuedAndFinishesWhatRuns) {
   ASSERT_TRUE(executor->Submit(Request(1)).ok());
   ASSERT_TRUE(executor->Submit(Request(2)).ok());
   std::thread stopping([&executor] { executor.reset(); });
-  std::vector<Answer> answers = answers_.WaitFor(2);  // while the first one still runs
+  std::vector<RunAnswer> answers = answers_.WaitFor(2);  // while the first one still runs
   EXPECT_EQ(answers[0].run, 1);
   EXPECT_EQ(answers[0].reason, "SERVER_DRAINING");
   EXPECT_EQ(answers[1].run, 2);
@@ -544,7 +541,7 @@ TEST_F(DeviceExecutorTest, AnExceptionOfTheBackendIsAnAnswer) {
   DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   ASSERT_TRUE(executor.Submit(Request(1)).ok());
-  const std::vector<Answer> answers = answers_.WaitFor(2);
+  const std::vector<RunAnswer> answers = answers_.WaitFor(2);
   EXPECT_EQ(answers[0].reason, "INTERNAL");
   EXPECT_THAT(answers[0].message, HasSubstr("bad_alloc"));
   EXPECT_EQ(answers[1].reason, "");
@@ -558,7 +555,7 @@ TEST_F(DeviceExecutorTest, ArgumentsThatDoNotFitAreRefused) {
   wrong.arguments[0].type.dtype = DType::kI32;
   ASSERT_TRUE(executor.Submit(std::move(none)).ok());
   ASSERT_TRUE(executor.Submit(std::move(wrong)).ok());
-  const std::vector<Answer> answers = answers_.WaitFor(2);
+  const std::vector<RunAnswer> answers = answers_.WaitFor(2);
   EXPECT_EQ(answers[0].reason, "ARGUMENT_COUNT");
   EXPECT_EQ(answers[1].reason, "ARGUMENT_MISMATCH");
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Source = ProgramCache::Source;
 
-struct Answer {
+struct CacheAnswer {
   CompiledProgramPtr program;
   Source source = Source::kMemory;
   std::string reason;
@@ -41,12 +41,12 @@ class ProgramCacheTest : public testing::Test {
   }
 
   // Asks, and waits for the answer.
-  Answer Get(ProgramCache* cache, ProgramKey key, ProgramCache::CompileFn compile) {
+  CacheAnswer Get(ProgramCache* cache, ProgramKey key, ProgramCache::CompileFn compile) {
     const size_t before = answers_.size();
     cache->GetOrCompile(std::move(key), std::move(compile), Done());
     return answers_.WaitFor(before + 1).back();
   }
-  Answer Get(ProgramCache* cache, const std::string& key, CompiledProgramPtr program) {
+  CacheAnswer Get(ProgramCache* cache, const std::string& key, CompiledProgramPtr program) {
     return Get(cache, Key(key), [program] { return program; });
   }
 
@@ -61,7 +61,7 @@ class ProgramCacheTest : public testing::Test {
   }
 
   HiddenMemoryBackend backend_;
-  Inbox<Answer> answers_;
+  Inbox<CacheAnswer> answers_;
 };
 
 TEST_F(ProgramCacheTest, CompilesOnceAndRemembers) {
@@ -105,7 +105,7 @@ TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
   EXPECT_EQ(answers_.size(), 0u);
   gate.Set();
   int compiled = 0;
-  for (const Answer& answer : answers_.WaitFor(kThreads)) {
+  for (const CacheAnswer& answer : answers_.WaitFor(kThreads)) {
     EXPECT_EQ(answer.program, program);
     EXPECT_NE(answer.source, Source::kMemory);
     compiled += answer.source == Source::kCompiled;
@@ -178,7 +178,7 @@ TEST_F(ProgramCacheTest, BringsBackOnceForAllWhoAsk) {
   };
   for (int i = 0; i < 3; ++i) cache.FindOrRestore(Key("a").fingerprint, restore, Done());
   gate.Set();
-  for (const Answer& answer : answers_.WaitFor(3)) {
+  for (const CacheAnswer& answer : answers_.WaitFor(3)) {
     EXPECT_EQ(answer.program, program);
     EXPECT_EQ(answer.source, Source::kDisk);
   }
@@ -201,7 +201,7 @@ TEST_F(ProgramCacheTest, WhatWasInsertedIsFromDiskOnce) {
   EXPECT_FALSE(cache.Insert({.key = Key("b"), .program = large})) << "no room";
   EXPECT_EQ(cache.List()[0].last_used, absl::InfinitePast());
   EXPECT_TRUE(cache.UsedSince(absl::UnixEpoch()).empty());
-  const Answer first = Get(&cache, Key("a"), MustNotCompile);
+  const CacheAnswer first = Get(&cache, Key("a"), MustNotCompile);
   EXPECT_EQ(first.program, program);
   EXPECT_EQ(first.source, Source::kDisk);
   EXPECT_EQ(Get(&cache, Key("a"), MustNotCompile).source, Source::kMemory);
@@ -238,7 +238,7 @@ TEST_F(ProgramCacheTest, AFailureIsToldToAllAndForgotten) {
   };
   for (int i = 0; i < 3; ++i) cache.GetOrCompile(Key("a"), fail, Done());
   gate.Set();
-  for (const Answer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, "SHAPE_MISMATCH");
+  for (const CacheAnswer& answer : answers_.WaitFor(3)) EXPECT_EQ(answer.reason, "SHAPE_MISMATCH");
   EXPECT_EQ(cache.stats().failed, 1);
   EXPECT_EQ(cache.stats().entries, 0);
   const CompiledProgramPtr program = ProgramOf(10);

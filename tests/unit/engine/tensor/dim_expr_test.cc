@@ -8,6 +8,7 @@
 #include "engine/base/refusal.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/random_graph.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord {
 namespace {
@@ -20,8 +21,6 @@ DimExpr Parsed(absl::string_view text) {
   EXPECT_TRUE(size.ok()) << text << ": " << size.status();
   return size.ok() ? *size : DimExpr(-1);
 }
-
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 absl::StatusOr<int64_t> ValueFor(const DimExpr& size, int64_t n, int64_t m) {
   return size.Evaluate([n, m](const DimAtom& atom) -> absl::StatusOr<int64_t> {

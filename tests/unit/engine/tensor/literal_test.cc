@@ -6,11 +6,10 @@
 #include "engine/tensor/run_time_size.h"
 #include "engine/tensor/tensor_type.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord {
 namespace {
-
-std::string ReasonOf(const absl::Status& status) { return DetailOf(status).value_or(RefusalDetail{}).reason; }
 
 TEST(ShapeTest, CountsWithoutOverflow) {
   EXPECT_EQ(NumElements({}), 1);

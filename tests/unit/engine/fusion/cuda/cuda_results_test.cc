@@ -17,6 +17,7 @@
 #include "tests/testlib/cuda_emulator.h"
 #include "tests/testlib/exact_math.h"
 #include "tests/testlib/literal_compare.h"
+#include "tests/testlib/literal_of.h"
 #include "tests/testlib/math_arguments.h"
 #include "tests/testlib/micro_builder.h"
 #include "tests/testlib/micro_evaluator.h"
@@ -166,13 +167,6 @@ TEST_F(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSp
 }
 
 constexpr int64_t kComplexArguments = 2000;
-
-template <typename T>
-Literal LiteralOf(const std::vector<T>& values) {
-  Literal literal = *Literal::Create({kDTypeOf<T>, {static_cast<int64_t>(values.size())}});
-  std::copy(values.begin(), values.end(), literal.mutable_values<T>().begin());
-  return literal;
-}
 
 // The largest error of a complex op: its modulus in ulp of the result's, as docs/numerics.md counts.
 template <typename R>

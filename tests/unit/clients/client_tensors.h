@@ -1,0 +1,28 @@
+#ifndef TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
+#define TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/cpp/expression.h"
+#include "clients/cpp/shape.h"
+#include "clients/cpp/tensor.h"
+
+namespace tensord::client {
+
+template <typename T = float>
+Tensor Input(Shape shape, T value = T()) {
+  const int64_t count = *ElementCount(shape);
+  return Tensor::FromVector(std::vector<T>(static_cast<size_t>(count), value), std::move(shape));
+}
+
+// The node that computes a tensor, as text; what was wrong where it could not be made.
+inline std::string LastOp(const Tensor& tensor) {
+  return tensor.ok() ? tensor.expression()->op.ShortDebugString() : std::string(tensor.status().message());
+}
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_TESTS_UNIT_CLIENTS_CLIENT_TENSORS_H_
