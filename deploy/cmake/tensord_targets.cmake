@@ -14,6 +14,15 @@ function(tensord_library name)
   endif()
 endfunction()
 
+# tensord_proto_library(NAME PROTOS…): a static library of messages.
+function(tensord_proto_library name)
+  add_library(${name} STATIC ${ARGN})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF) # generated files have the same names in them
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf)
+  target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR} ${CMAKE_BINARY_DIR})
+  protobuf_generate(TARGET ${name} LANGUAGE cpp)
+endfunction()
+
 # tensord_binary(NAME SOURCES… DEPS…): an executable in <build>/bin.
 function(tensord_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
