@@ -17,7 +17,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastRun = 16;  // of lines that are packed together: shorter ones are copied with zeros around first
+constexpr int64_t kLeastPackedRun =
+    16;  // of lines that are packed together: shorter ones are copied with zeros around first
 
 alignas(64) constexpr char kZero[64] = {};  // one element of any dtype
 
@@ -207,7 +208,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAffineDotKernel(const BoundInstructi
     if (operands[side].pad == nullptr) continue;
     pads = true;
     const DotAxisList& lines = made.space.roles[side == kLhs ? kRows : kColumns];
-    has_runs = has_runs && !lines.empty() && lines[0].size >= kLeastRun;
+    has_runs = has_runs && !lines.empty() && lines[0].size >= kLeastPackedRun;
   }
   if (pads && has_runs && lhs.dtype == dtype && TiledGemm::Suits(made.space, dtype, padded)) {
     return std::make_unique<PaddedDotKernel>(TiledGemm(made.space, dtype, padded), operands, made.swaps);

@@ -12,11 +12,11 @@ namespace tensord::cpu {
 namespace {
 
 template <typename T>
-constexpr int64_t kPanelColumns = 32 / kNumberParts<T>;
-constexpr int64_t kParts = 4;  // of a product with a vector, as tasks
+constexpr int64_t kBidiagonalPanelColumns = 32 / kNumberParts<T>;
+constexpr int64_t kBidiagonalParts = 4;  // of a product with a vector, as tasks
 // Elements of a matrix whose product with a vector is shared.
 template <typename T>
-constexpr int64_t kShared = (int64_t{1} << 14) / kNumberParts<T> / kNumberParts<T>;
+constexpr int64_t kSharedBidiagonal = (int64_t{1} << 14) / kNumberParts<T> / kNumberParts<T>;
 
 // y += A·x for m×k A.
 template <typename T>
@@ -40,7 +40,7 @@ void Product(const ReductionLoops<T>& loops, const Rest<T>& rest, const T* x, T*
   const bool rows_are_dense = rest.strides.row_stride != 1;
   const int64_t m = rest.m, leading = rows_are_dense ? rest.strides.row_stride : rest.strides.column_stride;
   const int64_t lines = rows_are_dense ? m : rest.k;
-  const int64_t block = m * rest.k < kShared<T> ? lines : (lines + kParts - 1) / kParts;
+  const int64_t block = m * rest.k < kSharedBidiagonal<T> ? lines : (lines + kBidiagonalParts - 1) / kBidiagonalParts;
   const auto part = [&](int64_t begin, int64_t end) {
     const T* const a = rest.a + begin * leading;
     const int64_t offset = rest.offset + begin * leading;
@@ -92,7 +92,7 @@ struct Bidiagonalization<T>::Work {
 template <typename T>
 typename Bidiagonalization<T>::Panel Bidiagonalization<T>::MakePanel(int64_t first) const {
   constexpr int64_t kReals = kNumberParts<T>;
-  Panel panel{.first = first, .columns = std::min(kPanelColumns<T>, columns_ - first)};
+  Panel panel{.first = first, .columns = std::min(kBidiagonalPanelColumns<T>, columns_ - first)};
   const int64_t left = rows_ - first, right = columns_ - first;  // lengths of what is from there
   const int64_t rows = left - panel.columns, columns = right - panel.columns;
   if (columns == 0) return panel;
@@ -117,20 +117,20 @@ Bidiagonalization<T>::Bidiagonalization(int64_t m, int64_t n)
       strides_(is_upper_ ? MatrixStrides{.row_stride = 1, .column_stride = m}
                          : MatrixStrides{.row_stride = m, .column_stride = 1}) {
   int64_t product_bytes = 0;
-  for (int64_t first = 0; first < columns_; first += kPanelColumns<T>) {
+  for (int64_t first = 0; first < columns_; first += kBidiagonalPanelColumns<T>) {
     panels_.push_back(MakePanel(first));
     product_bytes = std::max(product_bytes, panels_.back().update.scratch_bytes());
   }
-  from_left_ = layout_.Add<T>(rows_ * 2 * kPanelColumns<T>);
-  from_right_ = layout_.Add<T>(columns_ * 2 * kPanelColumns<T>);
+  from_left_ = layout_.Add<T>(rows_ * 2 * kBidiagonalPanelColumns<T>);
+  from_right_ = layout_.Add<T>(columns_ * 2 * kBidiagonalPanelColumns<T>);
   line_ = layout_.Add<T>(rows_);
-  parts_ = layout_.Add<T>(kParts * rows_);
-  projected_ = layout_.Add<T>(2 * kPanelColumns<T>);
+  parts_ = layout_.Add<T>(kBidiagonalParts * rows_);
+  projected_ = layout_.Add<T>(2 * kBidiagonalPanelColumns<T>);
   products_ = layout_.Add<char>(product_bytes);
   if (!lapack::kIsComplex<T>) return;
   conjugated_ = layout_.Add<T>(rows_);
-  with_i_ = layout_.Add<T>(m * 4 * kPanelColumns<T>);
-  apart_ = layout_.Add<T>(n * 2 * kPanelColumns<T>);
+  with_i_ = layout_.Add<T>(m * 4 * kBidiagonalPanelColumns<T>);
+  apart_ = layout_.Add<T>(n * 2 * kBidiagonalPanelColumns<T>);
 }
 
 template <typename T>

@@ -10,8 +10,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;        // parts of reflectors
-constexpr int64_t kLeastLength = 96;  // below it LAPACK's calls cost less
+constexpr int64_t kReflectorBlock = 64;  // parts of reflectors
+constexpr int64_t kLeastLength = 96;     // below it LAPACK's calls cost less
 
 // What numbers consist of, and of how many of them.
 DType PartOf(DType dtype) {
@@ -58,13 +58,13 @@ void MakeTriangle(const T* gram, const T* tau, int64_t count, bool transposed, T
 }  // namespace
 
 bool BlockReflectors::Suits(DType dtype, int64_t length, int64_t count) {
-  return GetGemmTiles(PartOf(dtype)).rows > 0 && length >= kLeastLength && count >= kBlock / PartsOf(dtype);
+  return GetGemmTiles(PartOf(dtype)).rows > 0 && length >= kLeastLength && count >= kReflectorBlock / PartsOf(dtype);
 }
 
 BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape) {
   const int64_t parts = PartsOf(dtype);
   int64_t product_bytes = 0;
-  for (int64_t first = 0; first < shape.count; first += kBlock / parts) {
+  for (int64_t first = 0; first < shape.count; first += kReflectorBlock / parts) {
     blocks_.push_back(MakeBlock(dtype, first));
     const Block& block = blocks_.back();
     for (const PlainProduct* product : {&block.gram, &block.project, &block.turn, &block.add}) {
@@ -73,7 +73,7 @@ BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape
   }
   ScratchLayout layout;
   const int64_t bytes = SizeOf(dtype);
-  const int64_t most = std::min(kBlock / parts, shape.count);
+  const int64_t most = std::min(kReflectorBlock / parts, shape.count);
   dense_place_ = layout.Add<char>(shape.length * most * parts * bytes);
   gram_place_ = layout.Add<char>(most * most * bytes);
   triangle_place_ = layout.Add<char>(most * most * parts * bytes);
@@ -86,7 +86,7 @@ BlockReflectors::BlockReflectors(DType dtype, const Shape& shape) : shape_(shape
 BlockReflectors::Block BlockReflectors::MakeBlock(DType dtype, int64_t first) const {
   const int64_t parts = PartsOf(dtype);
   const DType part = PartOf(dtype);
-  Block block{.first = first, .count = std::min(kBlock / parts, shape_.count - first)};
+  Block block{.first = first, .count = std::min(kReflectorBlock / parts, shape_.count - first)};
   const int64_t length = parts * (shape_.length - first), count = parts * block.count;
   const MatrixStrides dense{.row_stride = 1, .column_stride = length};
   const MatrixStrides dense_transposed{.row_stride = length, .column_stride = 1};

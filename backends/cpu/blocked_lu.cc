@@ -10,9 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastSize = 128;  // below it LAPACK's calls cost as little
-constexpr int64_t kPanelColumns = kUpdatePanelColumns;
-constexpr int64_t kChunkColumns = kUpdateChunkColumns;
+constexpr int64_t kLeastLuSize = 128;  // below it LAPACK's calls cost as little
 constexpr int64_t kNarrowChunk = 32;
 constexpr int64_t kFewChunks = 4;
 constexpr int64_t kExchangedColumns = 32;
@@ -22,14 +20,14 @@ constexpr int64_t kExchangedColumns = 32;
 template <typename T>
 bool BlockedLu<T>::Suits(int64_t m, int64_t n) {
   const GemmTiles tiles = GetGemmTiles(kDTypeOf<T>);
-  return std::min(m, n) >= kLeastSize && tiles.rows > 0 && tiles.rows <= kUpdateMostTileRows;
+  return std::min(m, n) >= kLeastLuSize && tiles.rows > 0 && tiles.rows <= kUpdateMostTileRows;
 }
 
 template <typename T>
 BlockedLu<T>::BlockedLu(int64_t m, int64_t n)
     : m_(m),
       n_(n),
-      most_columns_(kPanelColumns),
+      most_columns_(kUpdatePanelColumns),
       tiles_(GetGemmTiles(kDTypeOf<T>)),
       loops_(GetFactorizationLoops<T>()) {}
 
@@ -74,7 +72,7 @@ void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) c
   const Panel left{.first = panel.first, .columns = half};
   const Panel right{.first = left.end(), .columns = panel.columns - half};
   FactorColumns(left, a, pivots);
-  alignas(64) T triangle[kPanelColumns / 2 * kPanelColumns / 2];
+  alignas(64) T triangle[kUpdatePanelColumns / 2 * kUpdatePanelColumns / 2];
   CopyTriangle(left, a, triangle);
   Update(left, triangle, pivots, right.first, right.columns, a);
   FactorColumns(right, a, pivots);
@@ -87,7 +85,7 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
   const int64_t k = panel.columns, width = (count + 15) / 16 * 16;
   Exchange(pivots, panel.first, panel.end(), column, count, a);
   // Rows side by side, as many as fill vectors.
-  alignas(64) T above[kPanelColumns * kChunkColumns];
+  alignas(64) T above[kUpdatePanelColumns * kUpdateChunkColumns];
   T* const top = a + column * m_ + panel.first;
   for (int64_t j = 0; j < width; ++j) {
     for (int64_t i = 0; i < k; ++i) above[i * width + j] = j < count ? top[j * m_ + i] : T(0);
@@ -96,7 +94,7 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t i = 0; i < k; ++i) top[j * m_ + i] = above[i * width + j];
   }
-  alignas(64) T negated[kPanelColumns * kChunkColumns];
+  alignas(64) T negated[kUpdatePanelColumns * kUpdateChunkColumns];
   for (int64_t panel_column = 0; panel_column < count; panel_column += tiles_.columns) {
     T* const into = negated + panel_column * k;
     for (int64_t i = 0; i < k; ++i) {
@@ -128,7 +126,7 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
   for (int64_t first = 0; first < k; first += most_columns_) {
     const Panel panel = PanelAt(first), next = panel.end() < k ? PanelAt(panel.end()) : Panel{panel.end(), 0};
     const int64_t rest = n_ - next.end();
-    const int64_t chunk = rest < kFewChunks * kChunkColumns ? kNarrowChunk : kChunkColumns;
+    const int64_t chunk = rest < kFewChunks * kUpdateChunkColumns ? kNarrowChunk : kUpdateChunkColumns;
     pool.ParallelFor(1 + (rest + chunk - 1) / chunk, [&](int64_t task) {
       const T* const triangle = triangle_of(panel);
       if (task > 0) {

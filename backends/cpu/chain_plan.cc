@@ -12,13 +12,13 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPlentyOfBlocks = 16;
-constexpr int64_t kSmallBlockPart = 4;
+constexpr int64_t kSmallChainBlockPart = 4;
 constexpr int64_t kLastLevelPart = 8;  // cores may share it
 // Of smaller blocks the calls cost more than memory would.
 constexpr int64_t kLeastBlockPart = 16;
 // Of a contraction, for each element that it takes from the cache instead of from memory: with more it does not wait
 // for memory.
-constexpr double kMostMultiplications = 512;
+constexpr double kMostChainMultiplications = 512;
 constexpr size_t kMostSegments = 64;
 
 // The numbers of blocks that a tensor can be cut into, ascending.
@@ -125,7 +125,7 @@ class Chain {
       }
     }
     const bool pays = read_again <= passed_bytes &&
-                      cut->multiplications() <= kMostMultiplications * static_cast<double>(passed_elements);
+                      cut->multiplications() <= kMostChainMultiplications * static_cast<double>(passed_elements);
     if (passed_bytes == 0 || !pays) return false;
     for (Value* value : read) {
       --value->readers_left;
@@ -197,7 +197,7 @@ std::optional<ChainPlan> LongestChain(absl::Span<const SegmentInstruction> segme
     if (!chain.pays() || (best.has_value() && chain.length() <= best->segments.size())) continue;
     ChainPlan plan = std::move(chain).Plan();
     if (plan.passing_bytes > block_bytes) continue;
-    if (blocks < limits.least_blocks && plan.passing_bytes > block_bytes / kSmallBlockPart) continue;
+    if (blocks < limits.least_blocks && plan.passing_bytes > block_bytes / kSmallChainBlockPart) continue;
     best = std::move(plan);
   }
   return best;

@@ -9,7 +9,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastSize = 128;  // below it LAPACK's drivers cost as little
+constexpr int64_t kLeastSpectraSize = 128;  // below it LAPACK's drivers cost as little
 
 constexpr int64_t kTaskColumns = 32;  // of copies
 
@@ -36,7 +36,7 @@ void MakeUnitary(const BlockReflectors& reflectors, const C* v, const C* tau, in
 }
 
 template <typename T>
-T* At(char* scratch, int64_t place) {
+T* ScratchAt(char* scratch, int64_t place) {
   return reinterpret_cast<T*>(scratch + place);
 }
 
@@ -44,7 +44,7 @@ T* At(char* scratch, int64_t place) {
 
 template <typename R>
 bool ComplexEigh<R>::Suits(int64_t n) {
-  return n >= kLeastSize && Tridiagonalization<C>::Suits(n);
+  return n >= kLeastSpectraSize && Tridiagonalization<C>::Suits(n);
 }
 
 template <typename R>
@@ -71,15 +71,15 @@ ComplexEigh<R>::ComplexEigh(int64_t n)
 
 template <typename R>
 int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, ThreadPool& pool) const {
-  C *const q = At<C>(scratch, q_), *const tau = At<C>(scratch, tau_);
-  R *const beside = At<R>(scratch, beside_), *const real_vectors = At<R>(scratch, real_vectors_);
+  C *const q = ScratchAt<C>(scratch, q_), *const tau = ScratchAt<C>(scratch, tau_);
+  R *const beside = ScratchAt<R>(scratch, beside_), *const real_vectors = ScratchAt<R>(scratch, real_vectors_);
   CopyLower(a, n_, 0, n_, n_, vectors);
   tridiagonalization_.Run(vectors, values, beside, tau, scratch + work_, pool);
   int64_t info = 0;
   pool.ParallelFor(2, [&](int64_t task) {
     if (task == 0) {
-      info = lapack::Stedc(n_, values, beside, real_vectors, At<R>(scratch, real_work_),
-                           At<lapack_int>(scratch, integers_));
+      info = lapack::Stedc(n_, values, beside, real_vectors, ScratchAt<R>(scratch, real_work_),
+                           ScratchAt<lapack_int>(scratch, integers_));
     } else {
       MakeUnitary(reflectors_, vectors + 1, tau, n_, n_, /*skip=*/1, q, scratch + work_, pool);
     }
@@ -92,7 +92,7 @@ template <typename R>
 bool ComplexSvd<R>::Suits(int64_t m, int64_t n) {
   const int64_t few = std::min(m, n), many = std::max(m, n);
   // LAPACK's driver takes the QR factors first where there are many rows or columns.
-  return few >= kLeastSize && 5 * many < 8 * few;
+  return few >= kLeastSpectraSize && 5 * many < 8 * few;
 }
 
 template <typename R>
@@ -137,15 +137,15 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
 // Columns of Q past those that are turned are those of U.
 template <typename R>
 void ComplexSvd<R>::MultiplyLeft(const R* real_u, C* u, char* scratch, ThreadPool& pool) const {
-  const C* const q = At<C>(scratch, q_);
+  const C* const q = ScratchAt<C>(scratch, q_);
   left_.Run(q, real_u, u, scratch + products_, /*accumulates=*/false, pool);
   std::copy(q + k_ * m_, q + u_columns_ * m_, u + k_ * m_);
 }
 
 template <typename R>
 void ComplexSvd<R>::MultiplyRight(const R* real_vh, C* vh, char* scratch, ThreadPool& pool) const {
-  const C* const p = At<C>(scratch, p_);
-  C* const v = At<C>(scratch, q_);  // Q is done with
+  const C* const p = ScratchAt<C>(scratch, p_);
+  C* const v = ScratchAt<C>(scratch, q_);  // Q is done with
   right_.Run(p, real_vh, v, scratch + products_, /*accumulates=*/false, pool);
   pool.ParallelForBlocks(n_, kTaskColumns, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < vh_rows_; ++i) {
@@ -157,10 +157,10 @@ void ComplexSvd<R>::MultiplyRight(const R* real_vh, C* vh, char* scratch, Thread
 
 template <typename R>
 int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadPool& pool) const {
-  C *const q = At<C>(scratch, q_), *const p = At<C>(scratch, p_);
-  C *const column_tau = At<C>(scratch, column_tau_), *const row_tau = At<C>(scratch, row_tau_);
-  R *const beside = At<R>(scratch, beside_), *const real_u = At<R>(scratch, real_u_),
-           *const real_vh = At<R>(scratch, real_vh_);
+  C *const q = ScratchAt<C>(scratch, q_), *const p = ScratchAt<C>(scratch, p_);
+  C *const column_tau = ScratchAt<C>(scratch, column_tau_), *const row_tau = ScratchAt<C>(scratch, row_tau_);
+  R *const beside = ScratchAt<R>(scratch, beside_), *const real_u = ScratchAt<R>(scratch, real_u_),
+           *const real_vh = ScratchAt<R>(scratch, real_vh_);
   const bool is_upper = m_ >= n_;
   C* const reduced = is_upper ? u : vh;  // there is room
   std::copy_n(a, m_ * n_, reduced);
@@ -168,8 +168,8 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
   int64_t info = 0;
   pool.ParallelFor(3, [&](int64_t task) {
     if (task == 0) {
-      info = lapack::Bdsdc(is_upper, k_, s, beside, real_u, k_, real_vh, k_, At<R>(scratch, real_work_),
-                           At<lapack_int>(scratch, integers_));
+      info = lapack::Bdsdc(is_upper, k_, s, beside, real_u, k_, real_vh, k_, ScratchAt<R>(scratch, real_work_),
+                           ScratchAt<lapack_int>(scratch, integers_));
     } else if (task == 1) {
       MakeUnitary(q_reflectors_, reduced + column_skip_, column_tau, m_, u_columns_, column_skip_, q, scratch + q_work_,
                   pool);

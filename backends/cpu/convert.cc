@@ -11,7 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlock = 512;
+constexpr int64_t kConvertedAtOnce = 512;
 
 // A block as the floats that the 16-bit result is rounded from, once.
 template <typename From>
@@ -21,7 +21,7 @@ void FloatsToRound(const From* x, float* y, int64_t n) {
   if constexpr (std::is_same_v<From, double>) {
     loops.round_to_odd(x, y, n);
   } else if constexpr (std::is_same_v<From, int32_t> || std::is_same_v<From, Complex128>) {
-    alignas(64) double exact[kBlock];  // of an integer, or of the real part
+    alignas(64) double exact[kConvertedAtOnce];  // of an integer, or of the real part
     loops.pairs[kRow][static_cast<size_t>(DType::kF64)](x, exact, n);
     loops.round_to_odd(exact, y, n);
   } else {
@@ -36,9 +36,9 @@ void ToHalf(const void* x, void* out, int64_t n) {
   if constexpr (std::is_same_v<From, int64_t>) {
     for (int64_t i = 0; i < n; ++i) to[i] = scalar::ConvertElement<To>(from[i]).bits;
   } else {
-    alignas(64) float floats[kBlock];
-    for (int64_t i = 0; i < n; i += kBlock) {
-      const int64_t count = std::min(n - i, kBlock);
+    alignas(64) float floats[kConvertedAtOnce];
+    for (int64_t i = 0; i < n; i += kConvertedAtOnce) {
+      const int64_t count = std::min(n - i, kConvertedAtOnce);
       if constexpr (HalfElement<From>) {
         WidenHalf(kDTypeOf<From>, static_cast<const uint16_t*>(x) + i, floats, count);
       } else {
@@ -53,9 +53,9 @@ template <HalfElement From, typename To>
 void FromHalf(const void* x, void* out, int64_t n) {
   const ConvertFunction convert =
       GetConvertLoops().pairs[static_cast<size_t>(DType::kF32)][static_cast<size_t>(kDTypeOf<To>)];
-  alignas(64) float floats[kBlock];
-  for (int64_t i = 0; i < n; i += kBlock) {
-    const int64_t count = std::min(n - i, kBlock);
+  alignas(64) float floats[kConvertedAtOnce];
+  for (int64_t i = 0; i < n; i += kConvertedAtOnce) {
+    const int64_t count = std::min(n - i, kConvertedAtOnce);
     WidenHalf(kDTypeOf<From>, static_cast<const uint16_t*>(x) + i, floats, count);
     convert(floats, static_cast<To*>(out) + i, count);
   }

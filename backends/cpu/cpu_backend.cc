@@ -138,9 +138,9 @@ struct NoTimes {
   absl::Span<SegmentTime> Take(size_t) { return {}; }
 };
 
-class StepTimes {
+class InstructionTimes {
  public:
-  explicit StepTimes(SegmentTime* next) : next_(next) {}
+  explicit InstructionTimes(SegmentTime* next) : next_(next) {}
   void Start() { next_->start = std::chrono::steady_clock::now(); }
   void End() { (next_++)->end = std::chrono::steady_clock::now(); }
   // Of the next so many, to be written by who took them.
@@ -161,7 +161,7 @@ class CpuSession final : public BackendSession {
       ASSIGN_OR_RETURN(workspace_, memory_.Allocate(program.workspace_bytes()));
     }
     return times.empty() ? RunSteps(program, slots, scratch, NoTimes())
-                         : RunSteps(program, slots, scratch, StepTimes(times.data()));
+                         : RunSteps(program, slots, scratch, InstructionTimes(times.data()));
   }
 
   absl::Status Finish() override {

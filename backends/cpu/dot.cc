@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/half_rows.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -15,10 +16,7 @@ namespace {
 constexpr size_t kMaxLoops = 2 * StridedCopy::kMaxAxes + kNumDotRoles;
 
 constexpr double kResultsToScattered = 8;
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostLinesBytes = int64_t{64} << 10;  // stay in any second cache beside the panels
-
-bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 bool IsOneAxisOfResult(const DotAxisList& axes) {
   for (size_t i = 1; i < axes.size(); ++i) {
@@ -137,7 +135,7 @@ absl::StatusOr<Contraction> Contraction::Plan(DotSpace space, const std::array<D
                                               bool is_permuted) {
   Contraction c;
   c.result_dtype_ = result_dtype;
-  c.computed_ = IsHalf(result_dtype) ? DType::kF32 : result_dtype;
+  c.computed_ = kHalves.Contains(result_dtype) ? DType::kF32 : result_dtype;
   c.rounds_ = c.result_dtype_ != c.computed_;
   if (space.Size(kRows) == 0 || space.Size(kColumns) == 0 || space.Size(kBatch) == 0) return c;
 
@@ -211,10 +209,10 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
 
 // Of operands that are 16-bit floats or F32, in one box.
 bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
-  const bool has_half = rounds_ || IsHalf(operands[kLhs].dtype) || IsHalf(operands[kRhs].dtype);
+  const bool has_half = rounds_ || kHalves.Contains(operands[kLhs].dtype) || kHalves.Contains(operands[kRhs].dtype);
   if (computed_ != DType::kF32 || !has_half || !TiledGemm::Suits(space, computed_)) return false;
   for (DotSide side : {kLhs, kRhs}) {
-    if (!IsHalf(operands[side].dtype) && operands[side].dtype != computed_) return false;
+    if (!kHalves.Contains(operands[side].dtype) && operands[side].dtype != computed_) return false;
     // A batch that lies innermost is packed by whole cache lines.
     for (const DotAxis& axis : space.roles[kBatch]) {
       if (axis.size > 1 && axis.strides[side] == 1) return false;

@@ -28,6 +28,9 @@ enum DotRole : size_t { kRows, kColumns, kSummed, kBatch };
 inline constexpr size_t kNumDotSides = 3;
 inline constexpr size_t kNumDotRoles = 4;
 
+// Of an operand.
+constexpr DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }
+
 // One axis with its stride on each side, in elements; 0 on a side that does not have it.
 struct DotAxis {
   int64_t size = 1;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/dot_panel.h"
 #include "backends/cpu/dot_products.h"
 #include "backends/cpu/gemm.h"
@@ -16,17 +17,12 @@ namespace {
 constexpr int64_t kMinPanelBytes = int64_t{256} << 10;
 constexpr int64_t kMaxPanelBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPanels = 12;
-constexpr int64_t kLineBytes = 64;
 
 // Nanoseconds on one core, to choose by; only ratios matter.
 constexpr double kCallTime = 60;
 constexpr double kCheapCallTime = 5;
 constexpr double kByteTime = 0.03;
 constexpr double kPackedByteTime = 0.12;
-
-bool IsIntegral(DType dtype) { return dtype == DType::kBool || dtype == DType::kI32 || dtype == DType::kI64; }
-
-DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }
 
 int64_t InnermostStride(const DotAxisList& axes, DotSide side) {
   int64_t least = std::numeric_limits<int64_t>::max();
@@ -140,7 +136,7 @@ class Planner {
       if (!plan->packs[side]) continue;
       const DotAxisList& free = plan->space.roles[FreeRole(side)];
       // Integer products read rows of lhs.
-      plan->summed_first[side] = !(side == kLhs && IsIntegral(computed_)) &&
+      plan->summed_first[side] = !(side == kLhs && kIntegral.Contains(computed_)) &&
                                  InnermostStride(plan->space.roles[kSummed], side) < InnermostStride(free, side);
       const int64_t elements = DotPanel::Lay(side, plan->summed_first[side], &box);
       time += kPackedByteTime * static_cast<double>(elements * SizeOf(computed_));
@@ -154,7 +150,7 @@ class Planner {
       plan->product_conjugates[side] = can && !(plan->packs[side] && operands_[side].dtype != computed_);
       if (!can && !plan->packs[side]) return kNever;
     }
-    plan->fits_blas = IsIntegral(computed_) || Gemm::FitsBlas(product);
+    plan->fits_blas = kIntegral.Contains(computed_) || Gemm::FitsBlas(product);
     const double m = static_cast<double>(product.m), n = static_cast<double>(product.n),
                  k = static_cast<double>(product.k);
     const double products = static_cast<double>(box.Size(kRows)) / m * (static_cast<double>(box.Size(kColumns)) / n) *

@@ -5,7 +5,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kTaskWork = int64_t{1} << 17;  // multiplications
+constexpr int64_t kDotTaskWork = int64_t{1} << 17;  // multiplications
 
 DotAxis FirstOf(const DotAxisList& merged) { return merged.empty() ? DotAxis{1, {1, 1, 1}} : merged[0]; }
 
@@ -46,7 +46,7 @@ DotProducts::DotProducts(const DotSpace& box, DType dtype, bool conjugates_lhs, 
   for (const Loop& loop : sums_) num_sums_ *= loop.count;
   gemm_ = Gemm(dtype, product, num_products, num_sums_);
   num_items_ = num_products * gemm_.num_blocks();
-  items_per_task_ = std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, gemm_.block_work() * num_sums_));
+  items_per_task_ = std::max<int64_t>(1, kDotTaskWork / std::max<int64_t>(1, gemm_.block_work() * num_sums_));
 }
 
 // Items [item, item + count), which differ in the index of the first loop at most.

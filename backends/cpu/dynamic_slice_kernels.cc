@@ -12,8 +12,6 @@
 namespace tensord::cpu {
 namespace {
 
-using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
-
 // Finds the byte at which a window of a tensor begins.
 class WindowStart {
  public:

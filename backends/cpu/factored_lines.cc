@@ -7,7 +7,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = int64_t{8} << 10;  // of a factor: with what it is multiplied to, in the nearest cache
+constexpr int64_t kFactorBlockBytes = int64_t{8}
+                                      << 10;  // of a factor: with what it is multiplied to, in the nearest cache
 
 // The same axes as the factor has them. One of the contraction may be several neighbours of the tensor.
 DotAxisList AxesOf(DotSide side, const FactoredTensor& tensor, const FactoredTensor::Factor& factor,
@@ -47,9 +48,9 @@ FactoredLines::FactoredLines(DotSide side, const FactoredTensor& tensor, const D
 void FactoredLines::Pack(const GemmTiles& tiles, absl::Span<const char* const> addresses, int64_t product,
                          int64_t first_line, int64_t num_lines, int64_t first_term, int64_t num_terms,
                          PanelPlace place) const {
-  alignas(64) char block[kBlockBytes];
+  alignas(64) char block[kFactorBlockBytes];
   const int64_t element_bytes = SizeOf(dtype_);
-  const int64_t most = kBlockBytes / (place.term_step * element_bytes);
+  const int64_t most = kFactorBlockBytes / (place.term_step * element_bytes);
   for (int64_t term = 0; term < num_terms; term += most) {
     const int64_t count = std::min(most, num_terms - term);
     for (size_t i = 0; i < factors_.size(); ++i) {

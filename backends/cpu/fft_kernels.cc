@@ -8,16 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/cpu/fft_line_step.h"
+#include "backends/cpu/nothing_to_do.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/fft/fft_steps.h"
 
 namespace tensord::cpu {
 namespace {
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 bool IsDouble(DType dtype) { return dtype == DType::kF64 || dtype == DType::kC128; }
 bool IsReal(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
@@ -40,7 +40,7 @@ class FftKernel final : public Kernel {
   };
 
   FftKernel(std::vector<Step> steps, int64_t buffer_bytes)
-      : steps_(std::move(steps)), buffer_bytes_(Aligned(buffer_bytes)) {
+      : steps_(std::move(steps)), buffer_bytes_(RoundUp(buffer_bytes, 64)) {
     for (const Step& step : steps_) {
       step_bytes_ = std::max(step_bytes_, step.lines->scratch_bytes());
       for (Place place : {step.from, step.into}) {
@@ -75,11 +75,6 @@ class FftKernel final : public Kernel {
   const int64_t buffer_bytes_;
   int buffers_ = 0;
   int64_t step_bytes_ = 0;
-};
-
-class NothingToDo final : public Kernel {
- public:
-  void Run(const KernelArgs&) const override {}
 };
 
 // No axes: the operand as complex numbers.
@@ -160,10 +155,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeFftKernel(const BoundInstruction& in
   return std::make_unique<FftKernel>(std::move(made), buffer_bytes);
 }
 
-constexpr FamilyKernel kKernels[] = {{.op = "tensord.fft.v1.Fft", .make = &MakeFftKernel}};
+constexpr FamilyKernel kFftKernels[] = {{.op = "tensord.fft.v1.Fft", .make = &MakeFftKernel}};
 
 }  // namespace
 
-absl::Span<const FamilyKernel> FftKernels() { return kKernels; }
+absl::Span<const FamilyKernel> FftKernels() { return kFftKernels; }
 
 }  // namespace tensord::cpu

@@ -8,6 +8,7 @@
 #include "backends/cpu/fft_long_transform.h"
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
@@ -27,9 +28,7 @@ constexpr int64_t kFewLines = 3;
 // From here on a line's own parts are spread over threads; of shorter ones, each is one thread's.
 constexpr int64_t kSpreadLength = int64_t{1} << 15;
 // Numbers that are worth a task.
-constexpr int64_t kTaskElements = 4096;
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr int64_t kLineTaskElements = 4096;
 
 class LaneStep final : public FftLineStep {
  public:
@@ -38,7 +37,7 @@ class LaneStep final : public FftLineStep {
         lanes_(BestFftLanes().lanes(task.is_double)),
         transform_(transforms.Lanes(task.is_double, task.form, task.length)) {}
 
-  int64_t scratch_bytes() const override { return FftTasks::Slots() * Aligned(transform_->task_bytes()); }
+  int64_t scratch_bytes() const override { return FftTasks::Slots() * RoundUp(transform_->task_bytes(), 64); }
 
   void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
     FftLines lines = task_.lines;
@@ -47,10 +46,10 @@ class LaneStep final : public FftLineStep {
     const int64_t groups = (task_.num_lines + lanes_ - 1) / lanes_;
     const int64_t together = transform_->groups_together();
     const int64_t least =
-        std::max<int64_t>(lines.inner >= together * lanes_ ? together : 1, kTaskElements / (task_.length * lanes_));
+        std::max<int64_t>(lines.inner >= together * lanes_ ? together : 1, kLineTaskElements / (task_.length * lanes_));
     FftTasks(pool).For(groups, least, [&](int64_t begin, int64_t end, int64_t slot) {
       transform_->Run(lines, begin * lanes_, std::min(end * lanes_, task_.num_lines),
-                      scratch + slot * Aligned(transform_->task_bytes()));
+                      scratch + slot * RoundUp(transform_->task_bytes(), 64));
     });
   }
 
@@ -91,7 +90,7 @@ class LongStep final : public FftLineStep {
       for (int64_t i = 0; i < task_.num_lines; ++i) RunLine(LineAt(in, out, i), scratch, FftTasks(pool));
       return;
     }
-    const int64_t least = std::max<int64_t>(1, kTaskElements / task_.length);
+    const int64_t least = std::max<int64_t>(1, kLineTaskElements / task_.length);
     FftTasks(pool).For(task_.num_lines, least, [&](int64_t begin, int64_t end, int64_t slot) {
       for (int64_t i = begin; i < end; ++i)
         RunLine(LineAt(in, out, i), scratch + slot * line_bytes(1), FftTasks(nullptr));
@@ -120,7 +119,7 @@ class LongStep final : public FftLineStep {
   }
   // Of the buffer, where there is one.
   int64_t buffer_bytes() const {
-    return lies_in_result_ ? 0 : Aligned(core_length_ * static_cast<int64_t>(sizeof(Number)));
+    return lies_in_result_ ? 0 : RoundUp(core_length_ * static_cast<int64_t>(sizeof(Number)), 64);
   }
   int64_t line_bytes(int64_t slots) const { return buffer_bytes() + core_.scratch_bytes(slots); }
   bool in_is_real() const {
@@ -176,7 +175,7 @@ class LongStep final : public FftLineStep {
     }
     Fill(buffer, tasks, [&](int64_t k) { return Read(line, k); });
     core_.Run(core, rest, tasks);
-    tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    tasks.For(line.out_length, kLineTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) Write(line, k, buffer[k]);
     });
   }
@@ -197,7 +196,7 @@ class LongStep final : public FftLineStep {
       Write(line, k, {value.r, sign * value.i});
       if (k > 0 && k < half) Write(line, task_.length - k, {value.r, -sign * value.i});
     };
-    tasks.For(half / 2 + 1, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    tasks.For(half / 2 + 1, kLineTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) {
         if (k == 0) {
           const Number sums = buffer[0];
@@ -240,7 +239,7 @@ class LongStep final : public FftLineStep {
     core.forward = false;
     core_.Run(core, rest, tasks);
     if (lies_in_result_) return;
-    tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    tasks.For(line.out_length, kLineTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) {
         const T value = !packs_ ? buffer[k].r : k % 2 == 0 ? buffer[k / 2].r : buffer[k / 2].i;
         static_cast<T*>(line.out)[k * line.inner] = value;
@@ -250,7 +249,7 @@ class LongStep final : public FftLineStep {
 
   template <typename Value>
   void Fill(Number* buffer, const FftTasks& tasks, const Value& value) const {
-    tasks.For(core_length_, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+    tasks.For(core_length_, kLineTaskElements, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t k = begin; k < end; ++k) buffer[k] = value(k);
     });
   }

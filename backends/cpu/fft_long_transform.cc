@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fft_transforms.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
@@ -15,9 +16,7 @@ constexpr int64_t kMaxFactor = int64_t{1} << 14;
 // Larger prime factors the library transforms by convolutions of its own, in each of the columns.
 constexpr int64_t kMaxPrime = 100;
 // Elements of simple loops that are worth a task.
-constexpr int64_t kTaskElements = 8192;
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr int64_t kLongTaskElements = 8192;
 
 int64_t LargestPrime(int64_t n) {
   int64_t largest = 1;
@@ -43,8 +42,8 @@ int64_t PaddedLength(int64_t least) {
 // `scratch` is the middle, and then a slot for each of the tasks'.
 void RunSplit(const FftSplitTransform& split, const FftLines& line, char* scratch, const FftTasks& tasks) {
   char* const middle = scratch;
-  char* const slots = middle + Aligned(split.middle_bytes());
-  const int64_t slot_bytes = Aligned(split.task_bytes());
+  char* const slots = middle + RoundUp(split.middle_bytes(), 64);
+  const int64_t slot_bytes = RoundUp(split.task_bytes(), 64);
   tasks.For(split.column_groups(), 1, [&](int64_t begin, int64_t end, int64_t slot) {
     split.RunColumns(line, begin, end, middle, slots + slot * slot_bytes);
   });
@@ -79,7 +78,7 @@ std::optional<std::pair<int64_t, int64_t>> FftSplit(int64_t length) {
 template <typename T>
 FftChirp<T>::FftChirp(int64_t n, int64_t padded, const FftSplitTransform& split) : FftChirp(n, padded) {
   filter_.resize(static_cast<size_t>(padded));
-  std::vector<char> memory(static_cast<size_t>(Aligned(split.middle_bytes()) + split.task_bytes() + 64));
+  std::vector<char> memory(static_cast<size_t>(RoundUp(split.middle_bytes(), 64) + split.task_bytes() + 64));
   char* const scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
   MakeFilter(split, filter_.data(), scratch, FftTasks(nullptr));
   std::vector<FftNumber<T>> chirp;
@@ -91,7 +90,7 @@ FftChirp<T>::FftChirp(int64_t n, int64_t padded, const FftSplitTransform& split)
 template <typename T>
 void FftChirp<T>::MakeFilter(const FftSplitTransform& split, FftNumber<T>* filter, char* scratch,
                              const FftTasks& tasks) const {
-  tasks.For(padded_, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+  tasks.For(padded_, kLongTaskElements, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t j = begin; j < end; ++j) {
       const int64_t distance = std::min(j, padded_ - j);  // the filter is even, over a circle
       const FftNumber<T> value = distance < n_ ? At(distance) : FftNumber<T>{0, 0};
@@ -128,9 +127,9 @@ FftLongTransform<T>::FftLongTransform(int64_t length, FftTransforms& transforms,
 template <typename T>
 int64_t FftLongTransform<T>::scratch_bytes(int64_t slots) const {
   int64_t padded = 0;
-  if (chirp_ != nullptr) padded = Aligned(chirp_->padded() * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  if (chirp_ != nullptr) padded = RoundUp(chirp_->padded() * static_cast<int64_t>(sizeof(FftNumber<T>)), 64);
   if (chirp_ != nullptr && chirp_->filter() == nullptr) padded *= 2;
-  return padded + Aligned(split_->middle_bytes()) + slots * Aligned(split_->task_bytes());
+  return padded + RoundUp(split_->middle_bytes(), 64) + slots * RoundUp(split_->task_bytes(), 64);
 }
 
 template <typename T>
@@ -148,7 +147,7 @@ template <typename T>
 void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const FftTasks& tasks) const {
   const int64_t m = chirp_->padded();
   FftNumber<T>* const padded = reinterpret_cast<FftNumber<T>*>(scratch);
-  const int64_t padded_bytes = Aligned(m * static_cast<int64_t>(sizeof(FftNumber<T>)));
+  const int64_t padded_bytes = RoundUp(m * static_cast<int64_t>(sizeof(FftNumber<T>)), 64);
   char* rest = scratch + padded_bytes;
   const FftNumber<T>* filter = chirp_->filter();
   if (filter == nullptr) {
@@ -159,7 +158,7 @@ void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const 
   }
   const T sign = line.forward ? 1 : -1;
   const int64_t given = std::min(n_, line.in_length);
-  tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+  tasks.For(m, kLongTaskElements, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t j = begin; j < end; ++j) {
       FftNumber<T> value{0, 0};
       if (j < given && line.real_in) value.r = static_cast<const T*>(line.in)[j];
@@ -170,13 +169,13 @@ void FftLongTransform<T>::RunChirped(const FftLines& line, char* scratch, const 
   });
   FftLines within{.in = padded, .out = padded, .in_length = m, .out_length = m};
   RunSplit(*split_, within, rest, tasks);
-  tasks.For(m, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+  tasks.For(m, kLongTaskElements, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t k = begin; k < end; ++k) padded[k] = padded[k] * filter[k];
   });
   within.forward = false;
   RunSplit(*split_, within, rest, tasks);
   const T scale = static_cast<T>(line.scale);
-  tasks.For(line.out_length, kTaskElements, [&](int64_t begin, int64_t end, int64_t) {
+  tasks.For(line.out_length, kLongTaskElements, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t k = begin; k < end; ++k) {
       const FftNumber<T> value = padded[k] * chirp_->At(k);
       static_cast<FftNumber<T>*>(line.out)[k] = {value.r * scale, value.i * scale * sign};

@@ -5,13 +5,12 @@
 #include <cstring>
 
 #include "backends/cpu/half_rows.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLaneBytes = 256;
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr int64_t kFoldLaneBytes = 256;
 
 ReduceOp OpOf(ReduceKind kind, DType dtype) {
   const bool is_bool = dtype == DType::kBool;
@@ -51,10 +50,10 @@ void FusedFold::Plan(int64_t width, int64_t tile_rows, int64_t num_tiles, int64_
   const int64_t row_bytes = std::max<int64_t>(1, width) * accumulator_bytes_;
   folds_runs_ = width == 1 && parts_ == 1 && tile_rows * accumulator_bytes_ <= kMaxRunBytes;
   is_one_run_ = folds_runs_ && num_tiles == 1 && num_parts == 1 && !is_half_;
-  const uint64_t wanted = static_cast<uint64_t>(std::max<int64_t>(1, std::min(tile_rows, kLaneBytes / row_bytes)));
+  const uint64_t wanted = static_cast<uint64_t>(std::max<int64_t>(1, std::min(tile_rows, kFoldLaneBytes / row_bytes)));
   lanes_ = folds_runs_ ? 1 : static_cast<int64_t>(std::bit_floor(wanted));
-  level_bytes_ = Aligned(row_bytes * lanes_);
-  wide_bytes_ = is_half_ ? Aligned(width * tile_rows * accumulator_bytes_) : 0;
+  level_bytes_ = RoundUp(row_bytes * lanes_, 64);
+  wide_bytes_ = is_half_ ? RoundUp(width * tile_rows * accumulator_bytes_, 64) : 0;
   levels_ = 1;
   if (is_exact_) return;
   // Additions to one accumulator, at most.

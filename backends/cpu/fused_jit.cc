@@ -13,7 +13,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr size_t kMaxNodes = 1000;  // of a run
+constexpr size_t kMaxRunNodes = 1000;  // of a run
 constexpr size_t kMaxArrays = 48;
 
 bool SaysOnlyWhere(const FusedStep& step) {
@@ -86,7 +86,7 @@ class RunFormer {
       } else if (CanWait(step)) {
         waiting.push_back(step);
         kept.push_back(step);
-      } else if (nodes_.program().nodes.size() < kMaxNodes && nodes_.num_arrays() < kMaxArrays && nodes_.Add(step)) {
+      } else if (nodes_.program().nodes.size() < kMaxRunNodes && nodes_.num_arrays() < kMaxArrays && nodes_.Add(step)) {
         members.push_back(end);
         kept.push_back(step);
       } else {

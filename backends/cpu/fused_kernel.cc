@@ -8,16 +8,13 @@
 #include "backends/cpu/fused_task.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/refusal.h"
+#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 
 namespace tensord::cpu {
 namespace {
 
 // A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
-int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
-  return part * (count / parts) + std::min(part, count % parts);
-}
-
 class FusedKernel final : public Kernel {
  public:
   explicit FusedKernel(FusedPlan plan) : plan_(std::move(plan)) {}

@@ -32,20 +32,18 @@ constexpr int64_t kMinRow = 256;
 constexpr int64_t kMaxRowBytes = kMaxDirectTileBytes;
 
 constexpr int64_t kTaskPicoseconds = 10'000'000;
-constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kMaxFusedTasks = 1024;
 constexpr int64_t kPlentyOfTasks = 64;
 constexpr int64_t kMaxTaskGrowth = 4;
 constexpr int64_t kCountedPoints = int64_t{1} << 40;
 constexpr int64_t kFewGroups = 16;
 constexpr int64_t kMaxFetchedGroupBytes = int64_t{128} << 10;
-constexpr int64_t kMaxParts = 32;
+constexpr int64_t kMaxFoldParts = 32;
 // Tasks with more memory than the stack may hold get it from the kernel's scratch: as many as this is enough for, but
 // not fewer than keep a few threads busy.
 constexpr int64_t kTasksScratchBytes = int64_t{8} << 20;
 constexpr int64_t kMinScratchTasks = 8;
 constexpr int64_t kMaxScratchTasks = 64;
-
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Gives the values of one stage's tiles registers, from the first step that writes to the last one that reads.
 class RegisterAllocation {
@@ -213,10 +211,10 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
   int64_t bytes = 0;
   const auto take = [&](int64_t size) {
     const int64_t offset = bytes;
-    bytes += Aligned(size);
+    bytes += RoundUp(size, 64);
     return offset;
   };
-  const int64_t register_bytes = Aligned(plan->tile_elements * widest) + kRegisterSkew;
+  const int64_t register_bytes = RoundUp(plan->tile_elements * widest, 64) + kRegisterSkew;
   const int64_t first_register = take(registers * register_bytes);
   for (FusedPlace& place : plan->places) {
     if (place.kind == FusedPlace::Kind::kRegister) place.offset = first_register + place.offset * register_bytes;
@@ -231,7 +229,7 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
     plan->partial_offsets.push_back(plan->partial_bytes);
     plan->partial_bytes += plan->folds[f].partial_bytes();
     plan->joined_offsets.push_back(plan->joined_bytes);
-    plan->joined_bytes += Aligned(plan->places[static_cast<size_t>(plan->fold_places[f])].bytes);
+    plan->joined_bytes += RoundUp(plan->places[static_cast<size_t>(plan->fold_places[f])].bytes, 64);
   }
   plan->value_bytes = bytes;
   plan->task_bytes = FusedTask::BytesOf(*plan);
@@ -333,7 +331,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   }
   FetchNextGroups(&plan);
   if (plan.is_split) {
-    plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxParts, space.num_tiles()));
+    plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxFoldParts, space.num_tiles()));
   }
   for (FusedFold& fold : plan.folds) {
     fold.Plan(space.width(false), space.tile_rows(), CeilDiv(space.num_tiles(), plan.num_parts), plan.num_parts);
@@ -359,7 +357,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     plan.num_items = groups * plan.num_parts;
   } else {
     plan.num_items = groups;
-    plan.items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxTasks));
+    plan.items_per_task = std::max(CeilDiv(kTaskPicoseconds, group_cost), CeilDiv(groups, kMaxFusedTasks));
   }
   // A task has to place its operands, and waits for what it streamed; where there are plenty they are longer.
   if (!plan.is_split) {

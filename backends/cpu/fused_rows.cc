@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr size_t kMaxNodes = 200;  // of a stage: the code has each several times
+constexpr size_t kMaxStageNodes = 200;  // of a stage: the code has each several times
 
 CoreOp OpOf(ReduceOp op) {
   switch (op) {
@@ -118,7 +118,7 @@ class RowFormer {
       rows->results.push_back({.from = step.a, .to = address, .dtype = dtype});
       AddAddress(address, step.access);
     }
-    if (nodes_.program().nodes.size() > kMaxNodes) return false;
+    if (nodes_.program().nodes.size() > kMaxStageNodes) return false;
     SimplifyJitProgram(&nodes_.program());
     rows->kept = std::move(nodes_.program());
     return true;
@@ -160,7 +160,7 @@ class RowFormer {
           if (!nodes_.Add(step)) return false;
       }
     }
-    if (nodes_.program().nodes.size() > kMaxNodes) return false;
+    if (nodes_.program().nodes.size() > kMaxStageNodes) return false;
     DropStores(opened);
     SimplifyJitProgram(&nodes_.program());
     rows->loop = std::move(nodes_.program());

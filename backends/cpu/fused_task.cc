@@ -9,16 +9,16 @@
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/strided_copy_loops.h"
 #include "backends/cpu/thread_pool.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kRunsAhead = 6;
+constexpr int64_t kFusedRunsAhead = 6;
 
-int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 template <typename T>
 int64_t BytesOf(size_t count) {
-  return Aligned(static_cast<int64_t>(count * sizeof(T)));
+  return RoundUp(static_cast<int64_t>(count * sizeof(T)), 64);
 }
 
 TransposeTileFunction TransposeFor(int64_t element_bytes) {
@@ -296,7 +296,7 @@ void FusedTask::RunPoints(const PointRuns& points, const OperandRuns& moved) {
       char* const place = static_cast<char*>(at_[move.place]) + move.bytes;
       at_[move.place] = place;
       // Runs are too short, and too far apart, for the processor to see what comes.
-      const char* const ahead = place + kRunsAhead * move.bytes;
+      const char* const ahead = place + kFusedRunsAhead * move.bytes;
       for (int64_t at = 0; at < move.fetched_bytes; at += 64) __builtin_prefetch(ahead + at);
     }
     if (code != nullptr) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gather_loops.h"
 #include "backends/cpu/strided_copy.h"
@@ -18,11 +19,10 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kTaskBytes = int64_t{256} << 10;
+constexpr int64_t kGatherTaskBytes = int64_t{256} << 10;
 constexpr int64_t kLeastStreamedRunBytes = 256;
-constexpr int64_t kLineBytes = 64;
 // Windows of which an element is picked before the next one: what they pick from stays in the cache meanwhile.
-constexpr int64_t kPickedWindows = 8192;
+constexpr int64_t kPickedGatherWindows = 8192;
 
 class GatherKernel final : public Kernel {
  public:
@@ -36,7 +36,7 @@ class GatherKernel final : public Kernel {
     absl::InlinedVector<CopyAxis, 8> axes;
     for (const WindowAxis& axis : window_) axes.push_back({axis.size, axis.operand_stride, axis.windows_stride});
     copy_ = StridedCopy(axes, element_bytes_);
-    windows_per_task_ = std::max<int64_t>(1, kTaskBytes / bytes);
+    windows_per_task_ = std::max<int64_t>(1, kGatherTaskBytes / bytes);
     const bool is_run = elements == 1 || (window_.size() == 1 && window_[0].operand_stride == 1 &&
                                           window_[0].windows_stride == 1 && copy_.num_tasks() == 1);
     if (is_run && plan_.is_lookup()) {
@@ -50,8 +50,8 @@ class GatherKernel final : public Kernel {
       road_ = Road::kRuns;
     } else if (PicksElements()) {
       road_ = Road::kPicks;
-      windows_per_task_ = std::min(plan_.num_windows(), kPickedWindows);
-      elements_per_task_ = std::clamp(kTaskBytes / element_bytes_ / windows_per_task_, int64_t{1}, elements);
+      windows_per_task_ = std::min(plan_.num_windows(), kPickedGatherWindows);
+      elements_per_task_ = std::clamp(kGatherTaskBytes / element_bytes_ / windows_per_task_, int64_t{1}, elements);
     } else {
       road_ = Road::kCopies;
     }
@@ -149,7 +149,7 @@ class GatherKernel final : public Kernel {
   void RunPicks(const char* operand, const void* indices, char* result, const KernelArgs& args) const {
     const int64_t windows = plan_.num_windows(), elements = plan_.window_elements();
     int64_t* const from = static_cast<int64_t*>(args.scratch);
-    args.pool->ParallelForBlocks(windows, kPickedWindows, [&](int64_t begin, int64_t end) {
+    args.pool->ParallelForBlocks(windows, kPickedGatherWindows, [&](int64_t begin, int64_t end) {
       WindowPlan::Starts starts;
       for (int64_t first = begin; first < end; first += WindowPlan::kBlock) {
         const int64_t count = std::min(WindowPlan::kBlock, end - first);

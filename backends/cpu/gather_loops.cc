@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/elementwise_stream.h"
 
 namespace tensord::cpu {
@@ -55,8 +56,6 @@ constexpr GatherLoops kLoops[] = {kLoopsOf<1>, kLoopsOf<2>, kLoopsOf<4>, kLoopsO
 
 // Rows of a table larger than the cache lie anywhere; asked for this many rows ahead they arrive in time.
 constexpr int64_t kRunsAhead = 8;
-constexpr int64_t kPrefetchedBytes = 512;
-constexpr int64_t kLineBytes = 64;
 
 // kBytes: of a run, 0 for any number. kDense: indices and results follow one another.
 template <typename Index, int64_t kBytes, bool kDense = false, bool kStream = false>

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int64_t kMaxTinyColumns = 8;
 constexpr int64_t kMostLeftElements = 64;
-constexpr int64_t kMaxParts = 32;
-constexpr int64_t kStreamBlockBytes = int64_t{256} << 10;
+constexpr int64_t kMaxGemmParts = 32;
+constexpr int64_t kGemmStreamBytes = int64_t{256} << 10;
 constexpr int64_t kShortSum = 64;
-constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
+constexpr int64_t kLargeGemmResultBytes = int64_t{4} << 20;
 constexpr int64_t kResultColumns = 64;
 constexpr int64_t kResultRows = 2048;
 constexpr int64_t kSkinny = 8;
@@ -36,11 +36,9 @@ constexpr double kMaxBlocksPerCore = 8;
 constexpr double kMostRepacked = 1.0 / 1000;
 constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
 
-bool IsIntegral(DType dtype) { return dtype == DType::kBool || dtype == DType::kI32 || dtype == DType::kI64; }
-
 bool IsTiny(DType dtype, const MatrixProduct& p) {
   if (dtype == DType::kBool || p.m > kMaxTinyRows || p.k > kMaxTinyTerms) return false;
-  return p.n <= kMaxTinyColumns || (!IsIntegral(dtype) && p.k > 1 && p.m > 1 && p.m * p.k <= kMostLeftElements);
+  return p.n <= kMaxTinyColumns || (!kIntegral.Contains(dtype) && p.k > 1 && p.m > 1 && p.m * p.k <= kMostLeftElements);
 }
 
 // Whether BLAS can be told of the matrix, which must not lie over itself.
@@ -79,12 +77,12 @@ void UseSerialBlas() {
 
 bool Gemm::CanReadLhs(DType dtype, const MatrixProduct& p) {
   if (IsTiny(dtype, p)) return true;
-  if (IsIntegral(dtype)) return p.m <= 1 || p.a.row_stride == 1;
+  if (kIntegral.Contains(dtype)) return p.m <= 1 || p.a.row_stride == 1;
   return HasUnitStride(p.m, p.k, p.a);
 }
 
 bool Gemm::CanReadRhs(DType dtype, const MatrixProduct& p) {
-  return IsTiny(dtype, p) || IsIntegral(dtype) || HasUnitStride(p.k, p.n, p.b);
+  return IsTiny(dtype, p) || kIntegral.Contains(dtype) || HasUnitStride(p.k, p.n, p.b);
 }
 
 bool Gemm::IsCheapToCall(DType dtype, const MatrixProduct& p) { return IsTiny(dtype, p); }
@@ -123,7 +121,7 @@ Gemm::Method Gemm::ChooseMethod(DType dtype, const MatrixProduct& p) {
   if (p.k == 0) return Method::kZero;
   const bool conjugates = p.conjugates_a || p.conjugates_b;
   if (IsTiny(dtype, p) && !conjugates) return Method::kTiny;
-  if (IsIntegral(dtype)) return Method::kGeneral;
+  if (kIntegral.Contains(dtype)) return Method::kGeneral;
   const bool reads_rows = p.m == 1 || p.a.row_stride == 1;
   if (p.k == 1 && reads_rows && !conjugates) return Method::kOuter;
   if (p.m == 1 && p.n == 1) return Method::kDot;
@@ -147,7 +145,7 @@ void Gemm::CutK(int64_t parts) {
 // outputs where k is contiguous, else along k, as long as the partial results are small against the matrix.
 void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int64_t& output_block) {
   const int64_t parts =
-      std::min(CeilDiv(kMaxParts, copies_), outputs * product_.k / (kStreamBlockBytes / element_bytes_));
+      std::min(CeilDiv(kMaxGemmParts, copies_), outputs * product_.k / (kGemmStreamBytes / element_bytes_));
   if (parts <= 1) return;
   const bool cuts_k =
       is_contiguous_along_outputs ? product_.k >= 64 * parts : outputs < 16 * parts && product_.k >= outputs;
@@ -161,17 +159,18 @@ void Gemm::PlanStreaming(int64_t outputs, bool is_contiguous_along_outputs, int6
 void Gemm::PlanMatrixBlocks() {
   const double work =
       static_cast<double>(product_.m) * static_cast<double>(product_.n) * static_cast<double>(product_.k);
-  if (!IsIntegral(dtype_) && may_cut_k() && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
-    CutK(std::clamp<int64_t>(static_cast<int64_t>(work / 2e6), 1, kMaxParts));
+  if (!kIntegral.Contains(dtype_) && may_cut_k() && product_.m * product_.n <= 64 * 64 && product_.k >= 8192) {
+    CutK(std::clamp<int64_t>(static_cast<int64_t>(work / 2e6), 1, kMaxGemmParts));
     return;
   }
   const int64_t unpacked_columns = 800000 / (product_.m * product_.k) / 8 * 8;
-  if (!IsIntegral(dtype_) && HasUnpackedKernels() && work > 1e6 && std::max(product_.m, product_.k) <= 192 &&
+  if (!kIntegral.Contains(dtype_) && HasUnpackedKernels() && work > 1e6 && std::max(product_.m, product_.k) <= 192 &&
       unpacked_columns >= 16) {
     block_columns_ = RoundUp(CeilDiv(product_.n, CeilDiv(product_.n, unpacked_columns)), 8);
     return;
   }
-  if (!IsIntegral(dtype_) && product_.k <= kShortSum && product_.m * product_.n * element_bytes_ >= kLargeResultBytes) {
+  if (!kIntegral.Contains(dtype_) && product_.k <= kShortSum &&
+      product_.m * product_.n * element_bytes_ >= kLargeGemmResultBytes) {
     // Bound by the writing of the result, which goes best along whole columns.
     const int64_t blocks = CeilDiv(8 * MachineCores(), copies_);
     if (product_.n >= 2 * kResultColumns) {
@@ -206,15 +205,15 @@ void Gemm::PlanBlocks() {
     case Method::kZero:
       break;
     case Method::kTiny:
-      block_columns_ = std::min(p.n, std::max<int64_t>(kMaxTinyColumns, kStreamBlockBytes / (p.m * element_bytes_)));
+      block_columns_ = std::min(p.n, std::max<int64_t>(kMaxTinyColumns, kGemmStreamBytes / (p.m * element_bytes_)));
       break;
     case Method::kOuter:
-      block_rows_ = std::min(p.m, kStreamBlockBytes / element_bytes_);
-      block_columns_ = std::min(p.n, std::max<int64_t>(1, kStreamBlockBytes / element_bytes_ / block_rows_));
+      block_rows_ = std::min(p.m, kGemmStreamBytes / element_bytes_);
+      block_columns_ = std::min(p.n, std::max<int64_t>(1, kGemmStreamBytes / element_bytes_ / block_rows_));
       break;
     case Method::kDot:
-      if (may_cut_k() && p.k * element_bytes_ >= 2 * kStreamBlockBytes) {
-        CutK(std::min(kMaxParts, p.k * element_bytes_ / kStreamBlockBytes));
+      if (may_cut_k() && p.k * element_bytes_ >= 2 * kGemmStreamBytes) {
+        CutK(std::min(kMaxGemmParts, p.k * element_bytes_ / kGemmStreamBytes));
       }
       break;
     case Method::kMatrixVector:
@@ -224,7 +223,7 @@ void Gemm::PlanBlocks() {
       PlanStreaming(p.n, p.b.column_stride == 1, block_columns_);
       break;
     case Method::kGeneral:
-      if (!IsIntegral(dtype_)) {
+      if (!kIntegral.Contains(dtype_)) {
         // The block of a stays in the nearest cache for the second four columns.
         block_rows_ = std::min<int64_t>(p.m, 2048);
         break;
@@ -334,7 +333,7 @@ void Gemm::MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, b
     }
     const int64_t row_bytes = k * element_bytes_;
     if (a_strides.column_stride == 1 && row_bytes >= kShortestRowBytes && row_bytes <= kLongestRowBytes &&
-        outputs >= kFewestRows && outputs * row_bytes >= kStreamBlockBytes) {
+        outputs >= kFewestRows && outputs * row_bytes >= kGemmStreamBytes) {
       return vector_loops_.by_rows(outputs, k, a, a_strides.row_stride, x, y, accumulates);
     }
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/jit_buffer.h"
 #include "backends/cpu/jit_registers.h"
 #include "backends/cpu/jit_turn_emitter.h"
 
@@ -183,16 +184,11 @@ class Compiler : public JitTurnEmitter {
   int buffers_ = 0, rest_ = 0, begin_ = 0, limit_ = 0, frame_bytes_ = 0;
 };
 
-// Aligned as the code will be, which its own alignments count on.
-struct AlignedDelete {
-  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
-};
-
 }  // namespace
 
 std::string CompileJitProgram(const JitProgram& program, JitIsa isa, bool streams) {
   const size_t bytes = 8192 + program.nodes.size() * 1024;
-  const std::unique_ptr<uint8_t[], AlignedDelete> buffer(new (std::align_val_t(64)) uint8_t[bytes]);
+  const JitBuffer buffer = MakeJitBuffer(bytes);
   Xbyak::ClearError();
   Compiler compiler(program, isa, streams, ShapeOf(WidestRegister(program), isa), bytes, buffer.get());
   compiler.Write();

@@ -7,15 +7,9 @@ namespace tensord::cpu {
 
 #define TENSORD_BY_FLOAT(dtype, stem, ...) (IsDouble(dtype) ? stem##pd(__VA_ARGS__) : stem##ps(__VA_ARGS__))
 
-namespace {
-
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-
-}  // namespace
-
 void JitEmitter::CompareToMask(const Xbyak::Opmask& out, CompareDirection direction, DType dtype, const Xmm& x,
                                const Xmm& y) {
-  if (IsFloat(dtype)) {
+  if (kLaneFloats.Contains(dtype)) {
     // Ordered but for "not equal", as C++ has them.
     int predicate = kPredicateEq;
     if (direction == CompareDirection::kNe) predicate = kPredicateNe;
@@ -36,7 +30,7 @@ void JitEmitter::CompareToMask(const Xbyak::Opmask& out, CompareDirection direct
 }
 
 void JitEmitter::CompareToLanes(const Xmm& out, CompareDirection direction, DType dtype, const Xmm& x, const Xmm& y) {
-  if (IsFloat(dtype)) {
+  if (kLaneFloats.Contains(dtype)) {
     int predicate = kPredicateEq;
     if (direction == CompareDirection::kNe) predicate = kPredicateNe;
     if (direction == CompareDirection::kLt) predicate = kPredicateLt;
@@ -158,7 +152,7 @@ void JitEmitter::EmitConvert(DType from, DType to, const Xmm& out, const Xmm& x)
     kmovb(k1, eax);
     return vexpandpd(out | k1 | T_z, Register(x.getIdx(), BitsOf(out)));
   }
-  if (IsFloat(from) && !IsFloat(to)) return EmitTruncate(from, to, out, x);
+  if (kLaneFloats.Contains(from) && !kLaneFloats.Contains(to)) return EmitTruncate(from, to, out, x);
   switch (from) {
     case DType::kF32:
       return vcvtps2pd(out, x);
@@ -176,7 +170,7 @@ void JitEmitter::EmitConvert(DType from, DType to, const Xmm& out, const Xmm& x)
 }
 
 void JitEmitter::EmitFromBool(DType to, const Xmm& out, const Xmm& x) {
-  const Xbyak::Address one = IsFloat(to) ? FloatConstant(to, 1) : LaneConstant(to, 1, 1);
+  const Xbyak::Address one = kLaneFloats.Contains(to) ? FloatConstant(to, 1) : LaneConstant(to, 1, 1);
   if (is_avx512()) {
     ValueToMask(k1, x);
     if (RegisterBytes(to) == 8) return vmovapd(out | k1 | T_z, one);

@@ -9,12 +9,6 @@ namespace tensord::cpu {
 
 using Xbyak::Address;
 
-namespace {
-
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-
-}  // namespace
-
 void JitFoldEmitter::Combine(const JitNode& fold, bool is_guarded, bool is_partial, const Xmm& out, const Xmm& a,
                              const Xmm& b) {
   const Xmm to = is_partial ? out | k7 : out;
@@ -41,7 +35,7 @@ void JitFoldEmitter::AddGuard(const JitNode& fold, bool is_partial, const Xmm& o
 
 Address JitFoldEmitter::StartOf(const JitNode& fold) {
   const bool is_max = fold.op == CoreOp::kMaximum;
-  if (IsFloat(fold.dtype)) {
+  if (kLaneFloats.Contains(fold.dtype)) {
     if (fold.op == CoreOp::kAdd) return FloatConstant(fold.dtype, -0.0);
     if (fold.op == CoreOp::kMultiply) return FloatConstant(fold.dtype, 1);
     return FloatConstant(fold.dtype, is_max ? -INFINITY : INFINITY);
@@ -81,7 +75,7 @@ void JitFoldEmitter::FoldNeighbours(const JitNode& fold, bool is_guarded, const 
     if (bytes == 32) vshuff64x2(other, all, all, 0x4e);
     Combine(fold, is_guarded, false, all, all, other);
   }
-  if (fold.op != CoreOp::kAdd || !IsFloat(dtype)) return;
+  if (fold.op != CoreOp::kAdd || !kLaneFloats.Contains(dtype)) return;
   const Address zero = FloatConstant(dtype, 0);
   dtype == DType::kF64 ? vaddpd(all, all, zero) : vaddps(all, all, zero);
 }

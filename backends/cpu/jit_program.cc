@@ -7,26 +7,24 @@
 namespace tensord::cpu {
 namespace {
 
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
-bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
 
 bool IsUnaryJitted(CoreOp op, DType x) {
   switch (op) {
     case CoreOp::kNegate:
       return x != DType::kBool;
     case CoreOp::kConj:
-      return IsComplex(x);
+      return kComplexes.Contains(x);
     case CoreOp::kAbs:
     case CoreOp::kSign:
-      return IsFloat(x) || IsInteger(x);
+      return kLaneFloats.Contains(x) || IsInteger(x);
     case CoreOp::kFloor:
     case CoreOp::kCeil:
     case CoreOp::kRoundNearestEven:
     case CoreOp::kIsFinite:
     case CoreOp::kSqrt:
     case CoreOp::kRsqrt:
-      return IsFloat(x);
+      return kLaneFloats.Contains(x);
     case CoreOp::kNot:
       return IsInteger(x) || x == DType::kBool;
     case CoreOp::kReal:
@@ -46,10 +44,10 @@ bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
     case CoreOp::kMultiply:
       return x != DType::kI64 || isa == JitIsa::kAvx512;
     case CoreOp::kDivide:
-      return IsFloat(x);
+      return kLaneFloats.Contains(x);
     case CoreOp::kMaximum:
     case CoreOp::kMinimum:
-      return !IsComplex(x);
+      return !kComplexes.Contains(x);
     case CoreOp::kAnd:
     case CoreOp::kOr:
     case CoreOp::kXor:
@@ -63,14 +61,14 @@ bool IsBinaryJitted(CoreOp op, DType x, JitIsa isa) {
 
 // Of register dtypes.
 bool IsConvertJitted(DType from, DType to, bool to_half, JitIsa isa) {
-  if (from == to && !IsComplex(from)) return true;
+  if (from == to && !kComplexes.Contains(from)) return true;
   if (from == DType::kF32 && to == DType::kC64) return true;
   if (from == DType::kF64 && to == DType::kC128) return true;
-  if (IsComplex(from) || IsComplex(to)) return false;
+  if (kComplexes.Contains(from) || kComplexes.Contains(to)) return false;
   if (to_half) return from == DType::kBool;  // others would be rounded twice
   if (isa == JitIsa::kAvx512) return true;
   const bool is_long = from == DType::kI64 || to == DType::kI64;
-  if (is_long) return !IsFloat(from) && !IsFloat(to);
+  if (is_long) return !kLaneFloats.Contains(from) && !kLaneFloats.Contains(to);
   return !(from == DType::kF64 && to == DType::kI32);
 }
 
@@ -116,7 +114,7 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
     case MicroKind::kBinary:
       return node.call != nullptr || IsBinaryJitted(node.op, x, isa);
     case MicroKind::kCompare:
-      return IsFloat(x) || IsInteger(x);
+      return kLaneFloats.Contains(x) || IsInteger(x);
     case MicroKind::kSelect:
       return node.dtype != DType::kC128;
     case MicroKind::kConvert: {

@@ -11,6 +11,9 @@
 
 namespace tensord::cpu {
 
+// Floats that registers hold as they are.
+inline constexpr DTypeSet kLaneFloats = {DType::kF32, DType::kF64};
+
 // The instruction sets that code is made for.
 enum class JitIsa : uint8_t {
   kNone,

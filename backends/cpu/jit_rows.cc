@@ -22,6 +22,7 @@ bool IsFoldJitted(DType dtype, int64_t length, int widest_bytes, JitIsa isa) {
 #include <new>
 #include <utility>
 
+#include "backends/cpu/jit_buffer.h"
 #include "backends/cpu/jit_fold_emitter.h"
 #include "backends/cpu/jit_registers.h"
 
@@ -45,8 +46,6 @@ using Xbyak::Reg64;
 constexpr int64_t kShortRunBytes = 1024;  // as reduce_runs-inl.h has them
 constexpr int kMaxTurns = 4;
 constexpr int kFoldRegisters = 16;
-
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 // Writes a loop over rows, in which the stages follow one another. The frame, from rsp up: slots of all schedules, one
 // after the other; single elements as vectors; accumulators of folds that are not in registers; addresses; the rows
@@ -162,7 +161,7 @@ class RowsCompiler : public JitFoldEmitter {
     }
     for (Fold& fold : scene->folds) {
       const bool is_order = fold.node->op == CoreOp::kMaximum || fold.node->op == CoreOp::kMinimum;
-      fold.is_guarded = is_order && IsFloat(fold.node->dtype) && !stores;
+      fold.is_guarded = is_order && kLaneFloats.Contains(fold.node->dtype) && !stores;
       if (fold.is_guarded && scene->again == nullptr) {
         scene->again = std::make_unique<Label>();
         scene->resume = std::make_unique<Label>();
@@ -403,7 +402,7 @@ class RowsCompiler : public JitFoldEmitter {
   }
 
   void AddIdentity(const StageScene& scene, const Fold& fold) {
-    if (fold.node->op != CoreOp::kAdd || !IsFloat(fold.node->dtype)) return;
+    if (fold.node->op != CoreOp::kAdd || !kLaneFloats.Contains(fold.node->dtype)) return;
     for (int k = 0; k < WidthOf(fold); ++k) {
       const Xmm x = Accumulator(scene, fold, k, false, 0);
       const Address zero = FloatConstant(fold.node->dtype, 0);
@@ -452,17 +451,13 @@ class RowsCompiler : public JitFoldEmitter {
   int num_slots_ = 0, rows_left_ = 0, frame_bytes_ = 0;
 };
 
-struct AlignedDelete {
-  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
-};
-
 }  // namespace
 
 std::string CompileJitRows(const JitRows& rows, bool streams) {
   size_t nodes = 0;
   for (const JitRows::Stage& stage : rows.stages) nodes += stage.kept.nodes.size() + stage.loop.nodes.size();
   const size_t bytes = 16384 + nodes * 16 * 512;
-  const std::unique_ptr<uint8_t[], AlignedDelete> buffer(new (std::align_val_t(64)) uint8_t[bytes]);
+  const JitBuffer buffer = MakeJitBuffer(bytes);
   Xbyak::ClearError();
   RowsCompiler compiler(rows, streams, bytes, buffer.get());
   compiler.Write();

@@ -13,16 +13,14 @@
 namespace tensord::cpu {
 namespace {
 
-using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
-
 constexpr int kScratch = -1;  // as a side of a step
-constexpr int kZero = -2;     // as its source
+constexpr int kZeroBytes = -2;     // as its source
 alignas(16) constexpr char kZeroElement[16] = {};
 
 // One copy of a kernel: from an operand, scratch or zero into the result or scratch, between the given first elements.
 struct CopyStep {
   StridedCopy copy;
-  int from = 0;  // index of an operand, kScratch or kZero
+  int from = 0;  // index of an operand, kScratch or kZeroBytes
   bool into_scratch = false;
   int64_t from_offset_bytes = 0;
   int64_t into_offset_bytes = 0;
@@ -36,7 +34,7 @@ class CopyKernel final : public Kernel {
   void Run(const KernelArgs& args) const override {
     for (const CopyStep& step : steps_) {
       const void* operand = step.from == kScratch ? args.scratch
-                            : step.from == kZero  ? kZeroElement
+                            : step.from == kZeroBytes  ? kZeroElement
                                                   : args.operands[static_cast<size_t>(step.from)];
       const char* from = static_cast<const char*>(operand) + step.from_offset_bytes;
       char* into = static_cast<char*>(step.into_scratch ? args.scratch : args.results[0]) + step.into_offset_bytes;
@@ -210,7 +208,7 @@ PaddedAxis PlaceAxis(int64_t operand_size, int64_t result_size, int64_t low, int
   return axis;
 }
 
-// Writes one element, operand `from` or kZero, into a box of the result.
+// Writes one element, operand `from` or kZeroBytes, into a box of the result.
 CopyStep FillStep(int from, absl::Span<const int64_t> sizes, const Shape& strides, int64_t first, int64_t element_bytes,
                   int64_t whole_bytes) {
   CopyAxes axes;
@@ -304,7 +302,7 @@ std::unique_ptr<Kernel> MakeEmbedDiag(const BoundInstruction& instruction) {
   std::vector<CopyStep> steps;
   // An axis of size 1 is all diagonal.
   if (operand.shape[a] != 1)
-    steps.push_back(FillStep(kZero, {result.num_elements()}, {1}, 0, element_bytes, result.num_bytes()));
+    steps.push_back(FillStep(kZeroBytes, {result.num_elements()}, {1}, 0, element_bytes, result.num_bytes()));
   steps.emplace_back().copy = StridedCopy(axes, element_bytes);
   return MakeCopyKernel(std::move(steps));
 }
@@ -322,7 +320,7 @@ std::unique_ptr<Kernel> MakePadToMatch(const BoundInstruction& instruction) {
   added[padded] -= kept;
   std::vector<CopyStep> steps;
   steps.emplace_back().copy = StridedCopy(axes, element_bytes, whole_bytes);
-  steps.push_back(FillStep(kZero, added, dst_strides, kept * dst_strides[padded], element_bytes, whole_bytes));
+  steps.push_back(FillStep(kZeroBytes, added, dst_strides, kept * dst_strides[padded], element_bytes, whole_bytes));
   return MakeCopyKernel(std::move(steps));
 }
 

@@ -9,11 +9,11 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPanelColumns = 32;  // of QR: what LAPACK factors column by column
-constexpr int64_t kLeastSize = 128;
+constexpr int64_t kQrPanelColumns = 32;  // of QR: what LAPACK factors column by column
+constexpr int64_t kLeastBlockedSize = 128;
 
 template <typename T>
-T* At(char* scratch, int64_t place) {
+T* ScratchPlace(char* scratch, int64_t place) {
   return reinterpret_cast<T*>(scratch + place);
 }
 
@@ -21,15 +21,15 @@ T* At(char* scratch, int64_t place) {
 
 template <typename T>
 bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
-  return std::min(m, n) >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, m, std::min(m, n));
+  return std::min(m, n) >= kLeastBlockedSize && BlockReflectors::Suits(kDTypeOf<T>, m, std::min(m, n));
 }
 
 template <typename T>
 BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns) : m_(m), n_(n), q_columns_(q_columns) {
   const int64_t k = std::min(m, n);
   int64_t reflect_bytes = 0;
-  for (int64_t first = 0; first < k; first += kPanelColumns) {
-    Panel panel{.first = first, .columns = std::min(kPanelColumns, k - first)};
+  for (int64_t first = 0; first < k; first += kQrPanelColumns) {
+    Panel panel{.first = first, .columns = std::min(kQrPanelColumns, k - first)};
     const int64_t others = n - first - panel.columns;
     if (others > 0) {
       panel.update = BlockReflectors(kDTypeOf<T>, {.length = m - first,
@@ -53,13 +53,13 @@ BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns) : m_(m), n_(n),
                                      .c_leading = m});
   tau_ = layout_.Add<T>(k);
   // A panel and what follows from it are in turns.
-  const int64_t panel_bytes = (work_size_ + m * kPanelColumns) * static_cast<int64_t>(sizeof(T));
+  const int64_t panel_bytes = (work_size_ + m * kQrPanelColumns) * static_cast<int64_t>(sizeof(T));
   work_ = layout_.Add<char>(std::max({panel_bytes, reflect_bytes, q_.scratch_bytes()}));
 }
 
 template <typename T>
 int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const {
-  T *const tau = At<T>(scratch, tau_), *const work = At<T>(scratch, work_);
+  T *const tau = ScratchPlace<T>(scratch, tau_), *const work = ScratchPlace<T>(scratch, work_);
   // A fits into Q where that has columns enough, and else into R, which then has all rows.
   T* const packed = q_columns_ >= n_ ? q : r;
   std::copy_n(a, m_ * n_, packed);
@@ -95,7 +95,7 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
 
 template <typename T>
 bool BlockedEigh<T>::Suits(int64_t n) {
-  return n >= kLeastSize && BlockReflectors::Suits(kDTypeOf<T>, n - 1, n - 1) && Tridiagonalization<T>::Suits(n);
+  return n >= kLeastBlockedSize && BlockReflectors::Suits(kDTypeOf<T>, n - 1, n - 1) && Tridiagonalization<T>::Suits(n);
 }
 
 template <typename T>
@@ -114,11 +114,12 @@ BlockedEigh<T>::BlockedEigh(int64_t n)
 
 template <typename T>
 int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, ThreadPool& pool) const {
-  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_), *const tau = At<T>(scratch, tau_);
-  T* const work = At<T>(scratch, work_);
+  T *const reduced = ScratchPlace<T>(scratch, a_), *const beside = ScratchPlace<T>(scratch, beside_),
+           *const tau = ScratchPlace<T>(scratch, tau_);
+  T* const work = ScratchPlace<T>(scratch, work_);
   CopyLower(a, n_, 0, n_, n_, reduced);
   tridiagonalization_.Run(reduced, values, beside, tau, scratch + work_, pool);
-  const int64_t info = lapack::Stedc(n_, values, beside, vectors, work, At<lapack_int>(scratch, integers_));
+  const int64_t info = lapack::Stedc(n_, values, beside, vectors, work, ScratchPlace<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   // The reflectors leave the first row alone.
   q_.Apply(reduced + 1, tau, vectors + 1, scratch + work_, pool);
@@ -129,7 +130,7 @@ template <typename T>
 bool BlockedSvd<T>::Suits(int64_t m, int64_t n) {
   const int64_t few = std::min(m, n), many = std::max(m, n);
   // LAPACK's driver takes the QR factors first where there are many rows or columns.
-  return few >= kLeastSize && 5 * many < 8 * few && BlockReflectors::Suits(kDTypeOf<T>, few - 1, few - 1);
+  return few >= kLeastBlockedSize && 5 * many < 8 * few && BlockReflectors::Suits(kDTypeOf<T>, few - 1, few - 1);
 }
 
 template <typename T>
@@ -161,9 +162,9 @@ BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
 
 template <typename T>
 int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadPool& pool) const {
-  T *const reduced = At<T>(scratch, a_), *const beside = At<T>(scratch, beside_);
+  T *const reduced = ScratchPlace<T>(scratch, a_), *const beside = ScratchPlace<T>(scratch, beside_);
   char* const work = scratch + work_;
-  T *const column_tau = At<T>(scratch, column_tau_), *const row_tau = At<T>(scratch, row_tau_);
+  T *const column_tau = ScratchPlace<T>(scratch, column_tau_), *const row_tau = ScratchPlace<T>(scratch, row_tau_);
   std::copy_n(a, m_ * n_, reduced);
   const bool is_upper = m_ >= n_;
   bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, work, pool);
@@ -173,7 +174,7 @@ int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadP
   std::fill_n(vh, vh_rows_ * n_, T(0));
   SetDiagonal(vh_rows_, n_, T(1), vh);
   const int64_t info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, reinterpret_cast<T*>(work),
-                                     At<lapack_int>(scratch, integers_));
+                                     ScratchPlace<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   if (is_upper) {
     q_.Apply(reduced, column_tau, u, work, pool);

@@ -75,21 +75,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction
   return make(instruction);
 }
 
-constexpr FamilyKernel kKernels[] = {{kCholeskyDef.name, &Make<&MakeLapackCholesky>},
-                                     {kLuDef.name, &Make<&MakeLapackLu>},
-                                     {kQrDef.name, &Make<&MakeLapackQr>},
-                                     {kHouseholderQrDef.name, &Make<&MakeLapackHouseholderQr>},
-                                     {kSvdDef.name, &Make<&MakeLapackSvd>},
-                                     {kSvdValuesDef.name, &Make<&MakeLapackSvd>},
-                                     {kEighDef.name, &Make<&MakeLapackEigh>},
-                                     {kEighValuesDef.name, &Make<&MakeLapackEigh>},
-                                     {kEigDef.name, &Make<&MakeLapackEig>},
-                                     {kEigValuesDef.name, &Make<&MakeLapackEig>},
-                                     {kSolveDef.name, &Make<&MakeLapackSolve>},
-                                     {kTriangularSolveDef.name, &Make<&MakeLapackTriangularSolve>}};
+constexpr FamilyKernel kLinalgKernels[] = {{kCholeskyDef.name, &Make<&MakeLapackCholesky>},
+                                           {kLuDef.name, &Make<&MakeLapackLu>},
+                                           {kQrDef.name, &Make<&MakeLapackQr>},
+                                           {kHouseholderQrDef.name, &Make<&MakeLapackHouseholderQr>},
+                                           {kSvdDef.name, &Make<&MakeLapackSvd>},
+                                           {kSvdValuesDef.name, &Make<&MakeLapackSvd>},
+                                           {kEighDef.name, &Make<&MakeLapackEigh>},
+                                           {kEighValuesDef.name, &Make<&MakeLapackEigh>},
+                                           {kEigDef.name, &Make<&MakeLapackEig>},
+                                           {kEigValuesDef.name, &Make<&MakeLapackEig>},
+                                           {kSolveDef.name, &Make<&MakeLapackSolve>},
+                                           {kTriangularSolveDef.name, &Make<&MakeLapackTriangularSolve>}};
 
 }  // namespace
 
-absl::Span<const FamilyKernel> LinalgKernels() { return kKernels; }
+absl::Span<const FamilyKernel> LinalgKernels() { return kLinalgKernels; }
 
 }  // namespace tensord::cpu

@@ -11,11 +11,11 @@ namespace tensord::cpu {
 namespace {
 
 // Multiplications that are worth a task of their own.
-constexpr int64_t kTaskWork = int64_t{1} << 25;
+constexpr int64_t kSolutionTaskWork = int64_t{1} << 25;
 
 // Right-hand sides that a task solves for; they are independent of each other.
 int64_t BlockOfSides(int64_t n, int64_t sides) {
-  const int64_t worth = std::max<int64_t>(1, kTaskWork / (n * n));
+  const int64_t worth = std::max<int64_t>(1, kSolutionTaskWork / (n * n));
   // BLAS's kernels like a multiple of their width.
   return std::min(sides, (worth + 15) / 16 * 16);
 }

@@ -7,16 +7,14 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastRunBytes = 16;
+constexpr int64_t kLeastModeRunBytes = 16;
 constexpr int64_t kLeastElements = 1024;                // of the tensor: the matrix is packed in each run
-constexpr int64_t kTaskBytes = int64_t{256} << 10;      // of the tensor
+constexpr int64_t kModeTaskBytes = int64_t{256} << 10;  // of the tensor
 constexpr int64_t kPieceBytes = int64_t{16} << 10;      // of a run
 constexpr int64_t kNearPieceBytes = int64_t{24} << 10;  // of all terms of a run, where each is read again and again
-constexpr int64_t kShortRunBytes = 256;
+constexpr int64_t kShortModeRunBytes = 256;
 constexpr int64_t kLongRunBytes = 4096;
 constexpr int64_t kAheadBytes = 2048;
-
-DotRole FreeRole(DotSide side) { return side == kLhs ? kRows : kColumns; }
 
 // Of all elements along the axes.
 template <typename Offsets>
@@ -40,12 +38,12 @@ bool ModeProduct::SuitsWith(const DotSpace& space, DType dtype, DotSide matrix) 
   if (rows > kMostRows || terms > kMostTerms || terms < 2) return false;
   const DotAxisList free = MergeAxes(space.roles[FreeRole(tensor)]);
   if (free.empty() || free[0].strides[tensor] != 1 || free[0].strides[kDotResult] != 1) return false;
-  return free[0].size * SizeOf(dtype) >= kLeastRunBytes && NumElements(free) * terms >= kLeastElements &&
+  return free[0].size * SizeOf(dtype) >= kLeastModeRunBytes && NumElements(free) * terms >= kLeastElements &&
          NumElements(free) >= 4 * std::max(rows, terms);
 }
 
 bool ModeProduct::Suits(const DotSpace& space, DType dtype) {
-  if (GetModeProductLoop(dtype, kLeastRunBytes) == nullptr || space.Size(kBatch) != 1) return false;
+  if (GetModeProductLoop(dtype, kLeastModeRunBytes) == nullptr || space.Size(kBatch) != 1) return false;
   return SuitsWith(space, dtype, kLhs) || SuitsWith(space, dtype, kRhs);
 }
 
@@ -75,14 +73,14 @@ void ModeProduct::PlanTasks(const DotAxisList& free, DotSide tensor) {
   for (size_t i = 2; i < free.size(); ++i) loops_.push_back(loop(free[i]));
   const int64_t piece_bytes = rows_ <= kModeRows ? kPieceBytes : std::min(kPieceBytes, kNearPieceBytes / terms_);
   length_ = std::min(run_.count, piece_bytes / element_bytes_);
-  count_ = std::clamp<int64_t>(kTaskBytes / (length_ * terms_ * element_bytes_), 1, runs_.count);
+  count_ = std::clamp<int64_t>(kModeTaskBytes / (length_ * terms_ * element_bytes_), 1, runs_.count);
   num_tasks_ = CeilDiv(run_.count, length_) * CeilDiv(runs_.count, count_);
   for (const Loop& outer : loops_) num_tasks_ *= outer.count;
   // The processor sees by itself where short runs go on, and not that several long ones go on side by side.
   const int64_t run_bytes = run_.count * element_bytes_;
   if (run_bytes > kLongRunBytes) {
     x_ahead_ = y_ahead_ = kAheadBytes / element_bytes_;
-  } else if (run_bytes > kShortRunBytes) {
+  } else if (run_bytes > kShortModeRunBytes) {
     x_ahead_ = runs_.x_step;
     y_ahead_ = runs_.y_step;
   }

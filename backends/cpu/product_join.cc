@@ -16,8 +16,8 @@ namespace tensord::cpu {
 namespace {
 
 // An element that passes, beyond which the time goes into multiplications and not into memory.
-constexpr double kMostMultiplications = 64;
-constexpr int64_t kSmallBlockPart = 4;
+constexpr double kMostJoinMultiplications = 64;
+constexpr int64_t kSmallJoinBlockPart = 4;
 constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
 constexpr size_t kNoAxis = static_cast<size_t>(-1);
 
@@ -102,11 +102,12 @@ class ProductJoin {
         const int64_t bytes = segment.bound.operands[k].num_bytes();
         read_again += std::max<int64_t>(0, cut->BlockBytes(k) * num_blocks_ - bytes);
       }
-      if (cut->multiplications() > kMostMultiplications * static_cast<double>(passed_elements_)) return std::nullopt;
+      if (cut->multiplications() > kMostJoinMultiplications * static_cast<double>(passed_elements_))
+        return std::nullopt;
       blocks.push_back(*std::move(cut));
     }
     if (read_again > passed_bytes_) return std::nullopt;
-    if (num_blocks_ < limits_.least_blocks && passed_bytes_ / num_blocks_ > block_bytes / kSmallBlockPart) {
+    if (num_blocks_ < limits_.least_blocks && passed_bytes_ / num_blocks_ > block_bytes / kSmallJoinBlockPart) {
       return std::nullopt;
     }
     return Place(std::move(blocks));

@@ -13,18 +13,15 @@ namespace {
 
 constexpr int64_t kAccumulatorRowBytes = 2048;  // of one level of the cascade, at most
 constexpr int64_t kUnitRows = 128;              // rows that the first level takes up, eight in one addition
-constexpr int64_t kLaneBytes = 256;
+constexpr int64_t kReduceLaneBytes = 256;
 constexpr int64_t kLongSourceBytes = int64_t{64} << 10;
 constexpr int64_t kTileBytes = int64_t{16} << 10;
 constexpr int64_t kMinTileColumns = 16;
 constexpr int64_t kShortAxis = 256;
 constexpr int64_t kWidenElements = 4096;
-constexpr int64_t kTaskBytes = int64_t{128} << 10;
-constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kReduceTaskBytes = int64_t{128} << 10;
+constexpr int64_t kMaxReduceTasks = 1024;
 constexpr int64_t kMaxSplits = 32;
-
-bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
 
 ReduceOp BoolOp(ReduceOp op) {
   switch (op) {
@@ -40,10 +37,6 @@ ReduceOp BoolOp(ReduceOp op) {
 }
 
 // A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
-int64_t ShareBegin(int64_t count, int64_t parts, int64_t part) {
-  return part * (count / parts) + std::min(part, count % parts);
-}
-
 }  // namespace
 
 struct Reduction::CascadeStorage {
@@ -54,9 +47,9 @@ Reduction::Reduction(ReduceOp op, DType dtype, absl::Span<const int64_t> shape, 
     : dtype_(dtype), element_bytes_(SizeOf(dtype)) {
   DType accumulated = dtype;
   if (dtype == DType::kBool) op = BoolOp(op);
-  if (IsHalf(dtype)) accumulated = DType::kF32;
+  if (kHalves.Contains(dtype)) accumulated = DType::kF32;
   accumulator_bytes_ = SizeOf(accumulated);
-  if (IsComplex(dtype) && op == ReduceOp::kSum) {
+  if (kComplexes.Contains(dtype) && op == ReduceOp::kSum) {
     accumulated = RealPartOf(dtype);
     parts_ = 2;
   }
@@ -96,7 +89,7 @@ Reduction::Axes Reduction::MergeAxes(absl::Span<const int64_t> shape, absl::Span
 bool Reduction::WantsPermutation(const Axes& axes) const {
   if (axes.size() < 3 || num_results_ * num_reduced_ <= 4096) return false;
   if (axes[0].is_reduced) return axes[0].size < kShortAxis && axes[1].size < kMinTileColumns;
-  return axes[0].size * accumulator_bytes_ < kLaneBytes && axes[0].size * axes[1].size < kShortAxis;
+  return axes[0].size * accumulator_bytes_ < kReduceLaneBytes && axes[0].size * axes[1].size < kShortAxis;
 }
 
 Reduction::Axes Reduction::PlanPermutation(const Axes& axes) {
@@ -121,7 +114,7 @@ void Reduction::PlanForm(const Axes& axes) {
   if (next < axes.size() && !axes[next].is_reduced) kept = axes[next++];
   if (next < axes.size()) reduced = axes[next++];
   const bool leads = kept.size == 1;  // with the reduced axis
-  if (leads && loops_.has_short_runs && parts_ == 1 && !IsHalf(dtype_) &&
+  if (leads && loops_.has_short_runs && parts_ == 1 && !kHalves.Contains(dtype_) &&
       reduced.size * accumulator_bytes_ <= kMaxRunBytes) {
     run_elements_ = reduced.size;
     if (next < axes.size()) kept = axes[next++];
@@ -152,7 +145,7 @@ void Reduction::PlanForm(const Axes& axes) {
   // Longer rows are what the hardware prefetcher follows; short sources would not fill them.
   const int64_t row_bytes = kept.size * accumulator_bytes_;
   const bool is_long = row_bytes * num_rows_ >= kLongSourceBytes;
-  const int64_t lane_bytes = is_long ? kAccumulatorRowBytes : kLaneBytes;
+  const int64_t lane_bytes = is_long ? kAccumulatorRowBytes : kReduceLaneBytes;
   if (2 * row_bytes <= lane_bytes && num_rows_ > 1) {
     const uint64_t wanted = std::bit_floor(static_cast<uint64_t>(lane_bytes / row_bytes));
     lanes_ = static_cast<int64_t>(std::min(wanted, std::bit_floor(static_cast<uint64_t>(num_rows_))));
@@ -178,17 +171,17 @@ void Reduction::PlanTasks() {
   const int64_t bytes = num_results_ * num_reduced_ * element_bytes_;
   if (run_elements_ > 0 && reduced_loops_.empty() && kept_loops_.empty()) {
     stores_runs_ = true;
-    num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(row_elements_, kMaxTasks));
+    num_tasks_ = std::clamp(bytes / kReduceTaskBytes, int64_t{1}, std::min(row_elements_, kMaxReduceTasks));
     return;
   }
-  if (num_blocks_ < kMaxSplits / 2 && bytes >= 4 * kTaskBytes) {
-    num_splits_ = std::clamp(std::min(num_units_, bytes / kTaskBytes / num_blocks_), int64_t{1}, kMaxSplits);
+  if (num_blocks_ < kMaxSplits / 2 && bytes >= 4 * kReduceTaskBytes) {
+    num_splits_ = std::clamp(std::min(num_units_, bytes / kReduceTaskBytes / num_blocks_), int64_t{1}, kMaxSplits);
   }
   if (num_splits_ > 1) {
     num_tasks_ = num_blocks_ * num_splits_;
     partial_bytes_ = num_tasks_ * kAccumulatorRowBytes;
   } else {
-    num_tasks_ = std::clamp(bytes / kTaskBytes, int64_t{1}, std::min(num_blocks_, kMaxTasks));
+    num_tasks_ = std::clamp(bytes / kReduceTaskBytes, int64_t{1}, std::min(num_blocks_, kMaxReduceTasks));
   }
 }
 
@@ -198,7 +191,7 @@ Cascade Reduction::MakeCascade(int64_t count, CascadeStorage& storage) const {
 }
 
 void Reduction::AddToCascade(const char* x, int64_t step, int64_t rows, int64_t count, Cascade& cascade) const {
-  if (!IsHalf(dtype_)) {
+  if (!kHalves.Contains(dtype_)) {
     cascade.Add(x, step * parts_, rows, count * parts_);
     return;
   }
@@ -268,7 +261,7 @@ void Reduction::StoreResult(int64_t block, Cascade& cascade, char* dst) const {
   }
   const int64_t first = block / blocks_per_row_ * row_elements_ + block % blocks_per_row_ * block_elements_;
   char* results = dst + first * element_bytes_;
-  if (IsHalf(dtype_)) {
+  if (kHalves.Contains(dtype_)) {
     NarrowToHalf(dtype_, reinterpret_cast<const float*>(accumulators), reinterpret_cast<uint16_t*>(results), count);
   } else {
     std::memcpy(results, accumulators, static_cast<size_t>(count * element_bytes_));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/scatter_loops.h"
 #include "backends/cpu/scatter_rows.h"
@@ -23,13 +24,11 @@ namespace {
 // Updates of fewer bytes are not worth a second thread.
 constexpr int64_t kSerialBytes = int64_t{32} << 10;
 // What a slab should have of a run that is cut.
-constexpr int64_t kLeastRunBytes = 256;
+constexpr int64_t kLeastScatterRunBytes = 256;
 // The rows of windows lie anywhere; asked for so many windows ahead they arrive in time.
 constexpr int64_t kWindowsAhead = 8;
-constexpr int64_t kPrefetchedBytes = 512;
-constexpr int64_t kLineBytes = 64;
 // Windows of which an element is taken before the next one: their places stay in the cache meanwhile.
-constexpr int64_t kPickedWindows = 4096;
+constexpr int64_t kPickedScatterWindows = 4096;
 
 // The result is cut into slabs along one axis of the operand. Whoever has a slab looks at every index vector, in index
 // order, and applies what falls into the slab. So each element takes its updates in index order, and its bits do not
@@ -101,7 +100,8 @@ class ScatterKernel final : public Kernel {
     choose_last(&WindowPlan::IsIndexed, false);
     for (const WindowAxis& axis : plan_.window()) {
       if (plan_.IsIndexed(axis.operand_axis)) continue;
-      const int64_t least_size = axis.operand_stride == 1 ? std::max<int64_t>(1, kLeastRunBytes / element_bytes_) : 1;
+      const int64_t least_size =
+          axis.operand_stride == 1 ? std::max<int64_t>(1, kLeastScatterRunBytes / element_bytes_) : 1;
       if (axis.size >= 2 * least_size) choose(axis.operand_axis, true, least_size);
     }
     choose_last(&WindowPlan::IsBatching, true);
@@ -175,8 +175,8 @@ class ScatterKernel final : public Kernel {
                     int64_t from) const {
     int64_t elements = 1;
     for (const WindowAxis& axis : window) elements *= axis.size;
-    for (int64_t first = 0; first < places.count; first += kPickedWindows) {
-      const int64_t count = std::min(kPickedWindows, places.count - first);
+    for (int64_t first = 0; first < places.count; first += kPickedScatterWindows) {
+      const int64_t count = std::min(kPickedScatterWindows, places.count - first);
       ForEachElement(window, 0, elements, [&](int64_t element_into, int64_t element_from) {
         loops_.each(call.result + (into + element_into) * element_bytes_,
                     call.updates + (from + element_from) * element_bytes_, places.into + first, places.from + first,

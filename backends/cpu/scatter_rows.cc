@@ -4,21 +4,20 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/thread_pool.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 // Rows that the first-level cache keeps while they take their updates.
-constexpr int64_t kBlockBytes = int64_t{16} << 10;
+constexpr int64_t kScatterBlockBytes = int64_t{16} << 10;
 constexpr int64_t kBlocksATask = 16;
 // Windows are sorted in so many parts, by sizes alone.
-constexpr int64_t kParts = 8;
+constexpr int64_t kScatterParts = 8;
 // Rows of updates lie anywhere; asked for so many ahead they arrive in time.
 constexpr int64_t kUpdatesAhead = 8;
-constexpr int64_t kPrefetchedBytes = 512;
 // A task with that many times its share of the updates makes threads wait.
 constexpr int64_t kMostUneven = 2;
 
@@ -34,7 +33,8 @@ std::optional<ScatterRows> ScatterRows::Create(const WindowPlan& plan, int64_t o
                         window[0].size == lookup.operand_step && operand_elements == rows * lookup.operand_step;
   const int64_t row_bytes = lookup.operand_step * element_bytes;
   constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
-  if (!are_rows || row_bytes < kLineBytes || row_bytes > kBlockBytes || rows > kMost || plan.num_windows() > kMost) {
+  if (!are_rows || row_bytes < kLineBytes || row_bytes > kScatterBlockBytes || rows > kMost ||
+      plan.num_windows() > kMost) {
     return std::nullopt;
   }
   ScatterRows made;
@@ -46,14 +46,14 @@ std::optional<ScatterRows> ScatterRows::Create(const WindowPlan& plan, int64_t o
   made.row_elements_ = lookup.operand_step;
   made.row_bytes_ = row_bytes;
   made.update_bytes_ = plan.windows_step() * element_bytes;
-  while ((row_bytes << (made.row_bits_ + 1)) <= kBlockBytes) ++made.row_bits_;
+  while ((row_bytes << (made.row_bits_ + 1)) <= kScatterBlockBytes) ++made.row_bits_;
   made.num_blocks_ = ((rows - 1) >> made.row_bits_) + 1;
   return made;
 }
 
 int64_t ScatterRows::scratch_bytes() const {
   return num_windows_ * static_cast<int64_t>(sizeof(Update)) +
-         kParts * num_blocks_ * static_cast<int64_t>(sizeof(uint32_t));
+         kScatterParts * num_blocks_ * static_cast<int64_t>(sizeof(uint32_t));
 }
 
 template <typename Index>
@@ -61,31 +61,31 @@ ScatterRows::Sorted ScatterRows::Sort(const Index* indices, void* scratch, Threa
   Update* const updates = static_cast<Update*>(scratch);
   uint32_t* const counts = reinterpret_cast<uint32_t*>(updates + num_windows_);  // by part, then block
   const auto for_each = [&](int64_t part, const auto& f) {
-    const int64_t end = num_windows_ * (part + 1) / kParts;
-    for (int64_t i = num_windows_ * part / kParts; i < end; ++i) {
+    const int64_t end = num_windows_ * (part + 1) / kScatterParts;
+    for (int64_t i = num_windows_ * part / kScatterParts; i < end; ++i) {
       const int64_t row = indices[i * index_step_];
       if (row >= 0 && row < num_rows_) f(static_cast<uint32_t>(i), static_cast<uint32_t>(row));
     }
   };
-  pool->ParallelFor(kParts, [&](int64_t part) {
+  pool->ParallelFor(kScatterParts, [&](int64_t part) {
     uint32_t* const count = counts + part * num_blocks_;
     std::fill_n(count, num_blocks_, 0);
     for_each(part, [&](uint32_t, uint32_t row) { ++count[row >> row_bits_]; });
   });
   uint32_t total = 0;
   for (int64_t block = 0; block < num_blocks_; ++block) {
-    for (int64_t part = 0; part < kParts; ++part) {
+    for (int64_t part = 0; part < kScatterParts; ++part) {
       uint32_t& count = counts[part * num_blocks_ + block];
       const uint32_t begin = total;
       total += count;
       count = begin;
     }
   }
-  pool->ParallelFor(kParts, [&](int64_t part) {
+  pool->ParallelFor(kScatterParts, [&](int64_t part) {
     uint32_t* const next = counts + part * num_blocks_;
     for_each(part, [&](uint32_t window, uint32_t row) { updates[next[row >> row_bits_]++] = {window, row}; });
   });
-  return {.updates = updates, .ends = counts + (kParts - 1) * num_blocks_};
+  return {.updates = updates, .ends = counts + (kScatterParts - 1) * num_blocks_};
 }
 
 int64_t ScatterRows::NumTasks() const { return (num_blocks_ - 1) / kBlocksATask + 1; }
@@ -130,7 +130,7 @@ void ScatterRows::RunBlock(const Call& call, const Sorted& sorted, int64_t block
 }
 
 void ScatterRows::RunTask(const Call& call, const Sorted& sorted, int64_t task) const {
-  alignas(kLineBytes) char rows[kBlockBytes];
+  alignas(kLineBytes) char rows[kScatterBlockBytes];
   const int64_t end = std::min(num_blocks_, (task + 1) * kBlocksATask);
   for (int64_t block = task * kBlocksATask; block < end; ++block) RunBlock(call, sorted, block, rows);
   FlushStreamed();

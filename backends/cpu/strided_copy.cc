@@ -9,9 +9,9 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kBlockBytes = int64_t{64} << 10;
-constexpr int64_t kTaskBytes = int64_t{256} << 10;
-constexpr int64_t kMaxTasks = 1024;
+constexpr int64_t kCopyBlockBytes = int64_t{64} << 10;
+constexpr int64_t kCopyTaskBytes = int64_t{256} << 10;
+constexpr int64_t kMaxCopyTasks = 1024;
 constexpr int64_t kMinStreamRunBytes = 256;
 
 bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
@@ -70,7 +70,7 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
   num_blocks_ = 1;
   for (const Loop& loop : loops_) num_blocks_ *= loop.count;
-  num_tasks_ = std::clamp(CeilDiv(dst_bytes_, kTaskBytes), int64_t{1}, std::min(num_blocks_, kMaxTasks));
+  num_tasks_ = std::clamp(CeilDiv(dst_bytes_, kCopyTaskBytes), int64_t{1}, std::min(num_blocks_, kMaxCopyTasks));
 }
 
 void StridedCopy::AddLoops(const Axes& axes) {
@@ -102,13 +102,13 @@ void StridedCopy::PlanRows(const Axes& axes, bool stream) {
   rows_.src_row_step = column.src_stride * element_bytes_;
   rows_.dst_row_step = column.dst_stride * element_bytes_;
 
-  const int64_t row_length = std::min(row.size, kBlockBytes / element_bytes_);
+  const int64_t row_length = std::min(row.size, kCopyBlockBytes / element_bytes_);
   inner_ = {row_length, row.size - (CeilDiv(row.size, row_length) - 1) * row_length, -1};
   if (row_length < row.size) {
     inner_.loop = static_cast<int>(loops_.size());
     loops_.push_back({CeilDiv(row.size, row_length), row_length * rows_.src_step, row_length * rows_.dst_step});
   }
-  const int64_t rows = std::min(column.size, std::max<int64_t>(1, kBlockBytes / (row_length * element_bytes_)));
+  const int64_t rows = std::min(column.size, std::max<int64_t>(1, kCopyBlockBytes / (row_length * element_bytes_)));
   outer_ = {rows, column.size - (CeilDiv(column.size, rows) - 1) * rows, -1};
   if (rows < column.size) {
     outer_.loop = static_cast<int>(loops_.size());

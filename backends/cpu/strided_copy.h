@@ -17,6 +17,7 @@ struct CopyAxis {
   int64_t src_stride = 0;
   int64_t dst_stride = 0;
 };
+using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 
 // A planned copy of an N-dimensional array between two layouts: transposes, broadcasts, slices, reversals, and parts of
 // a larger destination. Knows shapes only; Run gets the addresses of the elements at index 0 of every axis.

@@ -10,9 +10,9 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPanelsTogether = 8;
-constexpr int64_t kScatteredBytes = int64_t{16} << 10;  // of tiles that are copied together
-constexpr int64_t kBlockBytes = int64_t{128} << 10;     // of a result that is finished at once
-constexpr int64_t kBlockColumns = 32;                   // of one with very many rows
+constexpr int64_t kScatteredBytes = int64_t{16} << 10;     // of tiles that are copied together
+constexpr int64_t kResultBlockBytes = int64_t{128} << 10;  // of a result that is finished at once
+constexpr int64_t kBlockColumns = 32;                      // of one with very many rows
 
 }  // namespace
 
@@ -127,7 +127,7 @@ void TiledGemm::MultiplyScattered(const Box& box, int64_t row, int64_t rows, int
 }
 
 int64_t TiledGemm::block_bytes() const {
-  return std::min(kBlockBytes, RoundUp(rows_.size * columns_.size * element_bytes_, 64));
+  return std::min(kResultBlockBytes, RoundUp(rows_.size * columns_.size * element_bytes_, 64));
 }
 
 // In blocks that stay in the cache until they are finished, where that is to be done.
@@ -135,7 +135,7 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
   if (box.epilogue == nullptr || box.term + box.terms < terms_.size) {
     return MultiplyBlock(box, row, rows, column, columns);
   }
-  const int64_t elements = kBlockBytes / element_bytes_;
+  const int64_t elements = kResultBlockBytes / element_bytes_;
   const int64_t n = std::min(columns, kBlockColumns);
   const int64_t most_rows = rows * n <= elements ? rows : elements / n / tiles_.rows * tiles_.rows;
   for (int64_t i = 0; i < rows; i += most_rows) {

@@ -18,10 +18,10 @@ constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPacked = 12;
 constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
-constexpr double kTaskWork = 1 << 22;               // multiplications
+constexpr double kTileTaskWork = 1 << 22;           // multiplications
 constexpr double kLeastTaskWork = 1 << 17;
 constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
-constexpr int64_t kParts = 16;
+constexpr int64_t kTileParts = 16;
 constexpr int64_t kLeastParts = 5;
 constexpr int64_t kWindowPanels = 16;  // of rows that are read where they lie: few, so that threads end together
 constexpr int64_t kReads = 8;          // of an operand as it lies
@@ -266,8 +266,8 @@ void TiledGemm::PlanOwnRows(int64_t most) {
 }
 
 void TiledGemm::PlanOwnColumns(int64_t most) {
-  const int64_t columns =
-      std::clamp(columns_.size / kParts, 4 * tiles_.columns, std::max(4 * tiles_.columns, kPartBytes / LineBytes()));
+  const int64_t columns = std::clamp(columns_.size / kTileParts, 4 * tiles_.columns,
+                                     std::max(4 * tiles_.columns, kPartBytes / LineBytes()));
   columns_.part = columns_.size;
   task_columns_ = EvenPart(columns_.size, columns, tiles_.columns);
   slot_bytes_ = PackedBytes(kRhs, task_columns_);
@@ -286,7 +286,8 @@ void TiledGemm::PlanShared(int64_t most) {
   const double rows = static_cast<double>(std::min(rows_.part, rows_.size));
   const double columns = static_cast<double>(std::min(columns_.part, columns_.size));
   const double terms = static_cast<double>(terms_.part);
-  const double work = std::clamp(rows * columns * terms / static_cast<double>(kParts), kLeastTaskWork, kTaskWork);
+  const double work =
+      std::clamp(rows * columns * terms / static_cast<double>(kTileParts), kLeastTaskWork, kTileTaskWork);
   task_rows_ = EvenPart(std::min(rows_.part, rows_.size), kPartBytes / LineBytes(), tiles_.rows);
   task_columns_ = EvenPart(std::min(columns_.part, columns_.size),
                            static_cast<int64_t>(work / (static_cast<double>(task_rows_) * terms)), tiles_.columns);

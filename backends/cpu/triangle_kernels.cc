@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/elementwise_stream.h"
+#include "backends/cpu/nothing_to_do.h"
 #include "backends/cpu/strided_copy.h"
 #include "backends/cpu/strided_copy_loops.h"
 #include "backends/cpu/thread_pool.h"
@@ -16,7 +17,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kTaskBytes = int64_t{256} << 10;
+constexpr int64_t kTriangleTaskBytes = int64_t{256} << 10;
 // Matrices and rows of at most so many bytes are done with a mask instead of row by row.
 constexpr int64_t kMaxMaskedBytes = int64_t{16} << 10;
 constexpr int64_t kMaxMaskedRowBytes = 128;
@@ -113,7 +114,7 @@ class TriangleRowsKernel final : public Kernel {
       : layout_(layout), stream_(layout.bytes() >= StreamedResultBytes()) {}
 
   void Run(const KernelArgs& args) const override {
-    args.pool->ParallelForBlocks(layout_.bytes(), kTaskBytes, [&](int64_t begin, int64_t end) {
+    args.pool->ParallelForBlocks(layout_.bytes(), kTriangleTaskBytes, [&](int64_t begin, int64_t end) {
       const RangeWriter writer(args.operands[0], args.results[0], stream_, begin, end);
       const int64_t matrix_bytes = layout_.matrix_bytes();
       for (int64_t at = begin / matrix_bytes * matrix_bytes; at < end; at += matrix_bytes) WriteMatrix(writer, at);
@@ -162,7 +163,7 @@ class TriangleMaskKernel final : public Kernel {
     const char* const from = static_cast<const char*>(args.operands[0]);
     char* const into = static_cast<char*>(args.results[0]);
     const int64_t period = static_cast<int64_t>(mask_.size());
-    const int64_t block = std::max<int64_t>(1, kTaskBytes / period) * period;
+    const int64_t block = std::max<int64_t>(1, kTriangleTaskBytes / period) * period;
     args.pool->ParallelForBlocks(bytes_, block, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i += period) Mask(from + i, into + i, std::min(period, end - i));
     });
@@ -192,11 +193,6 @@ class TriangleMaskKernel final : public Kernel {
 
   std::vector<uint8_t> mask_;
   const int64_t bytes_;
-};
-
-class NothingToDo final : public Kernel {
- public:
-  void Run(const KernelArgs&) const override {}
 };
 
 }  // namespace

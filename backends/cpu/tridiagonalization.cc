@@ -12,14 +12,14 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kParts = 4;  // of a product with a vector, as tasks
+constexpr int64_t kTridiagonalParts = 4;  // of a product with a vector, as tasks
 
 // An update has two terms for each, of as many parts as the numbers have.
 template <typename T>
-constexpr int64_t kPanelColumns = kUpdatePanelColumns / 2 / kNumberParts<T>;
+constexpr int64_t kTridiagonalPanelColumns = kUpdatePanelColumns / 2 / kNumberParts<T>;
 // Rows from which on a product with a vector is shared.
 template <typename T>
-constexpr int64_t kShared = 128 / kNumberParts<T>;
+constexpr int64_t kSharedTridiagonal = 128 / kNumberParts<T>;
 
 // y += A·x for m×k A of columns that lie `leading` apart.
 template <typename T>
@@ -39,9 +39,9 @@ void Project(int64_t m, int64_t k, const T* a, int64_t leading, const T* x, T* y
 
 // The first column of a part: parts of a triangle are equally large.
 int64_t PartBegin(int64_t n, int64_t part) {
-  const double left = std::sqrt(1 - static_cast<double>(part) / kParts);
+  const double left = std::sqrt(1 - static_cast<double>(part) / kTridiagonalParts);
   const int64_t begin = n - static_cast<int64_t>(left * static_cast<double>(n));
-  return part == kParts ? n : std::min(n, (begin + 3) / 4 * 4);
+  return part == kTridiagonalParts ? n : std::min(n, (begin + 3) / 4 * 4);
 }
 
 }  // namespace
@@ -56,9 +56,9 @@ template <typename T>
 Tridiagonalization<T>::Tridiagonalization(int64_t n)
     : n_(n), tiles_(GetGemmTiles(kDTypeOf<R>)), loops_(GetReductionLoops<T>()) {
   factors_ = layout_.Add<T>(n * kUpdatePanelColumns);
-  line_ = layout_.Add<T>(2 * kPanelColumns<T>);
-  parts_ = layout_.Add<T>(kParts * n);
-  projected_ = layout_.Add<T>(2 * kPanelColumns<T>);
+  line_ = layout_.Add<T>(2 * kTridiagonalPanelColumns<T>);
+  parts_ = layout_.Add<T>(kTridiagonalParts * n);
+  projected_ = layout_.Add<T>(2 * kTridiagonalPanelColumns<T>);
 }
 
 // w = A·v of what follows column `first`.
@@ -66,18 +66,18 @@ template <typename T>
 void Tridiagonalization<T>::Multiply(int64_t first, const T* a, const T* v, T* parts, T* w, ThreadPool& pool) const {
   const int64_t rows = n_ - first;
   const T* const corner = a + first * (n_ + 1);
-  if (rows < kShared<T>) {
+  if (rows < kSharedTridiagonal<T>) {
     std::fill_n(w, rows, T(0));
     return loops_.add_hermitian(rows, 0, rows, corner, corner - a, n_, v, w);
   }
-  pool.ParallelFor(kParts, [&](int64_t part) {
+  pool.ParallelFor(kTridiagonalParts, [&](int64_t part) {
     const int64_t begin = PartBegin(rows, part);
     T* const into = parts + part * n_;
     std::fill(into + begin, into + rows, T(0));
     loops_.add_hermitian(rows, begin, PartBegin(rows, part + 1), corner, corner - a, n_, v, into);
   });
   std::copy_n(parts, rows, w);
-  for (int64_t part = 1; part < kParts; ++part) {
+  for (int64_t part = 1; part < kTridiagonalParts; ++part) {
     for (int64_t i = PartBegin(rows, part); i < rows; ++i) w[i] += parts[part * n_ + i];
   }
 }
@@ -128,7 +128,7 @@ void Tridiagonalization<T>::Update(int64_t first, int64_t column, int64_t count,
   for (int64_t j = 0; j < count; j += tiles_.columns) {
     R* const into = negated + j * kUpdatePanelColumns;
     const int64_t width = std::min(tiles_.columns, count - j);
-    for (int64_t k = 0; k < 2 * kPanelColumns<T>; ++k) {
+    for (int64_t k = 0; k < 2 * kTridiagonalPanelColumns<T>; ++k) {
       const T* const line = factors + (k ^ 1) * leading + row + j;
       R* const terms = into + k * kReals * tiles_.columns;
       for (int64_t c = 0; c < width; ++c) {
@@ -152,8 +152,8 @@ template <typename T>
 void Tridiagonalization<T>::Run(T* a, R* diagonal, R* beside, T* tau, char* scratch, ThreadPool& pool) const {
   const auto at = [&](int64_t place) { return reinterpret_cast<T*>(scratch + place); };
   const Work work{.factors = at(factors_), .line = at(line_), .parts = at(parts_), .projected = at(projected_)};
-  for (int64_t first = 0; first < n_; first += kPanelColumns<T>) {
-    const int64_t columns = std::min(kPanelColumns<T>, n_ - first);
+  for (int64_t first = 0; first < n_; first += kTridiagonalPanelColumns<T>) {
+    const int64_t columns = std::min(kTridiagonalPanelColumns<T>, n_ - first);
     for (int64_t i = 0; i < columns; ++i) ReduceColumn(first, i, a, work, diagonal, beside, tau, pool);
     const int64_t next = first + columns;
     if (next == n_) break;

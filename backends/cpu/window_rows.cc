@@ -4,16 +4,16 @@
 #include <numeric>
 
 #include "absl/types/span.h"
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/tiled_operand.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastRun = 8;    // of terms: what is done for each run has to be worth it
-constexpr int64_t kTableShare = 4;  // tables are at most so small a part of the tensor
+constexpr int64_t kLeastTermRun = 8;  // of terms: what is done for each run has to be worth it
+constexpr int64_t kTableShare = 4;    // tables are at most so small a part of the tensor
 constexpr int64_t kMaxTableEntries = int64_t{1} << 18;
-constexpr int64_t kCacheWay = 4096;  // bytes: places so far apart are in each other's way in the nearest cache
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kCacheWay = 4096;    // bytes: places so far apart are in each other's way in the nearest cache
 constexpr int64_t kMaxLinesInWay = 8;  // of a run that are in each other's way
 
 DotAxisList Unpadded(const PaddedTensor& padded, const DotAxisList& axes) {
@@ -52,7 +52,7 @@ bool CrowdsCache(int64_t stride_bytes, int64_t terms) {
 
 bool WindowRows::Suits(const PaddedTensor& padded, const DotAxisList& rows, const DotAxisList& terms,
                        int64_t element_bytes, int64_t lanes) {
-  if (lanes == 0 || terms.size() < 2 || terms[0].size < kLeastRun) return false;
+  if (lanes == 0 || terms.size() < 2 || terms[0].size < kLeastTermRun) return false;
   const DotAxisList merged = Merged(Unpadded(padded, rows)), lying_terms = Unpadded(padded, terms);
   if (merged.empty() || merged[0].strides[kLhs] != 1 || merged[0].size < lanes) return false;
   const int64_t step = lying_terms[0].strides[kLhs];

@@ -102,7 +102,9 @@ class DTypeSet {
 
 inline constexpr DTypeSet kBoolOnly = {DType::kBool};
 inline constexpr DTypeSet kIntegers = {DType::kI32, DType::kI64};
+inline constexpr DTypeSet kIntegral = kIntegers | kBoolOnly;
 inline constexpr DTypeSet kFloats = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16};
+inline constexpr DTypeSet kHalves = {DType::kF16, DType::kBF16};
 inline constexpr DTypeSet kComplexes = {DType::kC64, DType::kC128};
 inline constexpr DTypeSet kInexact = kFloats | kComplexes;
 inline constexpr DTypeSet kNumbers = kIntegers | kInexact;

@@ -1,0 +1,14 @@
+#ifndef TENSORD_BACKENDS_CPU_CACHE_LINE_H_
+#define TENSORD_BACKENDS_CPU_CACHE_LINE_H_
+
+#include <cstdint>
+
+namespace tensord::cpu {
+
+inline constexpr int64_t kLineBytes = 64;
+// Of what is read from a place that was not read before: so much is asked for at once, the processor follows by itself.
+inline constexpr int64_t kPrefetchedBytes = 512;
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_CACHE_LINE_H_
