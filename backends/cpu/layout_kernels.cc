@@ -13,8 +13,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int kScratch = -1;  // as a side of a step
-constexpr int kZeroBytes = -2;     // as its source
+constexpr int kScratch = -1;    // as a side of a step
+constexpr int kZeroBytes = -2;  // as its source
 alignas(16) constexpr char kZeroElement[16] = {};
 
 // One copy of a kernel: from an operand, scratch or zero into the result or scratch, between the given first elements.
@@ -33,9 +33,9 @@ class CopyKernel final : public Kernel {
 
   void Run(const KernelArgs& args) const override {
     for (const CopyStep& step : steps_) {
-      const void* operand = step.from == kScratch ? args.scratch
-                            : step.from == kZeroBytes  ? kZeroElement
-                                                  : args.operands[static_cast<size_t>(step.from)];
+      const void* operand = step.from == kScratch     ? args.scratch
+                            : step.from == kZeroBytes ? kZeroElement
+                                                      : args.operands[static_cast<size_t>(step.from)];
       const char* from = static_cast<const char*>(operand) + step.from_offset_bytes;
       char* into = static_cast<char*>(step.into_scratch ? args.scratch : args.results[0]) + step.into_offset_bytes;
       RunCopy(step.copy, from, into, args.pool);

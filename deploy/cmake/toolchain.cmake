@@ -5,7 +5,7 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # The base folder makes a hit possible across build trees of one checkout.
+  # The base folder makes hits possible across build trees and checkouts.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
                                   ${CCACHE_PROGRAM})
 endif()
@@ -20,6 +20,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict) # GCC 12 warns of std::string's own operator+
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Joined sources include absolute paths (docs/adr/0045-builds-join-sources.md): without this no two checkouts share a cache,
+# and a binary tells where it was built.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
 if(TENSORD_SANITIZE)
   add_compile_options(-fsanitize=${TENSORD_SANITIZE} -fno-omit-frame-pointer -g1)

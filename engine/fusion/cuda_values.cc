@@ -11,8 +11,6 @@
 namespace tensord {
 namespace {
 
-constexpr DTypeSet kHalves = {DType::kF16, DType::kBF16};
-
 // The functors' names, by CoreOp; empty for ops that are not elementwise functors.
 constexpr absl::string_view kFunctors[] = {
 #define TENSORD_UNARY(op, name, functor, summary) #functor,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/kernel.h"
+#include "engine/base/at.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/runtime/compiler.h"
 #include "gtest/gtest.h"
@@ -21,8 +22,6 @@ namespace {
 // algorithm cannot do without, which the graph names. What kernels keep in the processor's caches, the workspace of a
 // session, is a few MiB however large the values are: a bound of its own.
 constexpr double kMostOverOptimum = 1.15;
-
-size_t At(int32_t index) { return static_cast<size_t>(index); }
 
 // What the kernel of each instruction asks for beside its operands and results.
 std::vector<int64_t> ScratchOf(const ExecProgram& program, const BoundProgram& bound) {

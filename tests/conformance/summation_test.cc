@@ -127,7 +127,7 @@ double PartOf(T x, int part) {
 
 // Complex numbers are x - i x.
 template <typename T>
-Literal LiteralOf(const std::vector<double>& values, Shape shape) {
+Literal SumLiteral(const std::vector<double>& values, Shape shape) {
   Literal literal = Literal::Create({kDTypeOf<T>, std::move(shape)}).value();
   const auto elements = literal.mutable_values<T>();
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = MakeElement<T>(values[i], -values[i]);
@@ -198,7 +198,7 @@ class Summation : public testing::Test {
   double WorstOf(const Sum& sum, Terms kind) {
     int64_t count = 1;
     for (const int64_t size : sum.shape) count *= size;
-    const Literal x = LiteralOf<T>(MakeTerms<T>(kind, count), sum.shape);
+    const Literal x = SumLiteral<T>(MakeTerms<T>(kind, count), sum.shape);
     const Literal result = Reduce(ReduceKind::kSum, sum.axes, x);
     const std::vector<int64_t> indices = ResultIndices(sum, count);
     const double terms = static_cast<double>(count) / static_cast<double>(result.num_elements());
@@ -250,7 +250,7 @@ TYPED_TEST(Summation, MillionsOfTenthsHaveTheMeanOfATenth) {
   using T = TypeParam;
   // As many as their sum is a number of the dtype for, and as there is time for.
   constexpr int64_t kCount = std::is_same_v<T, Float16> ? 500000 : sizeof(T) <= 4 ? 10000000 : 2000000;
-  const Literal x = LiteralOf<T>(std::vector<double>(kCount, 0.1), {kCount});
+  const Literal x = SumLiteral<T>(std::vector<double>(kCount, 0.1), {kCount});
   const Literal result = this->Reduce(ReduceKind::kSum, {0}, x);
   const double tenth = PartOf(x.values<T>()[0], 0);
   const double mean = PartOf(result.values<T>()[0], 0) / kCount;
@@ -320,7 +320,7 @@ TYPED_TEST(Summation, ErrorOfAContractionIsThatOfItsParts) {
         Attributes attrs(Def(CoreOp::kDotGeneral).attrs);
         attrs.Set("lhs_contracting_dimensions", Ints{transposed ? 0 : 1}).Set("rhs_contracting_dimensions", Ints{0});
         std::vector<Literal> operands;
-        operands.push_back(LiteralOf<T>(a, transposed ? Shape{p.k, p.m} : Shape{p.m, p.k}));
+        operands.push_back(SumLiteral<T>(a, transposed ? Shape{p.k, p.m} : Shape{p.m, p.k}));
         Literal rhs = Literal::Create({kDTypeOf<T>, {p.k, p.n}}).value();
         for (T& element : rhs.template mutable_values<T>()) element = MakeElement<T>(1, 0);
         operands.push_back(std::move(rhs));

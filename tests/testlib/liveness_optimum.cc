@@ -5,17 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "engine/base/at.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/overwrites.h"
 #include "engine/exec/value_views.h"
 
 namespace tensord {
-namespace {
-
-size_t At(int32_t index) { return static_cast<size_t>(index); }
-
-}  // namespace
-
 int64_t LivenessOptimum(const ExecProgram& program, const BoundProgram& bound, absl::Span<const int64_t> scratch) {
   const std::vector<ConcreteType>& types = bound.slot_types();
   const std::vector<std::optional<OperandView>> views = FindViews(program, types);
