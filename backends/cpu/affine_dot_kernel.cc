@@ -17,8 +17,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastPackedRun =
-    16;  // of lines that are packed together: shorter ones are copied with zeros around first
+// Of lines that are packed together: shorter ones are copied with zeros around first.
+constexpr int64_t kLeastPackedRun = 16;
 
 alignas(64) constexpr char kZero[64] = {};  // one element of any dtype
 

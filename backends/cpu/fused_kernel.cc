@@ -14,7 +14,6 @@
 namespace tensord::cpu {
 namespace {
 
-// A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
 class FusedKernel final : public Kernel {
  public:
   explicit FusedKernel(FusedPlan plan) : plan_(std::move(plan)) {}

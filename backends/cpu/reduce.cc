@@ -36,7 +36,6 @@ ReduceOp BoolOp(ReduceOp op) {
   }
 }
 
-// A share of `count` things cut into `parts`: [ShareBegin(p), ShareBegin(p + 1)).
 }  // namespace
 
 struct Reduction::CascadeStorage {

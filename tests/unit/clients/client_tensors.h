@@ -18,7 +18,7 @@ Tensor Input(Shape shape, T value = T()) {
   return Tensor::FromVector(std::vector<T>(static_cast<size_t>(count), value), std::move(shape));
 }
 
-// The node that computes a tensor, as text; what was wrong where it could not be made.
+// The operation that made the tensor, or why there is none.
 inline std::string LastOp(const Tensor& tensor) {
   return tensor.ok() ? tensor.expression()->op.ShortDebugString() : std::string(tensor.status().message());
 }

@@ -15,7 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The operation that made the tensor, or why there is none.
 TEST(Indexing, TakeIsAGather) {
   const Tensor taken = Take(Input({4, 5, 6}), Input<int64_t>({2, 3}), 1);
   EXPECT_THAT(taken.shape(), ElementsAre(4, 2, 3, 6));

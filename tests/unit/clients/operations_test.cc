@@ -16,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The operation that made the tensor, or why there is none.
 TEST(Elementwise, InfersDTypes) {
   const Tensor complex = Input<std::complex<double>>({2});
   EXPECT_EQ(Abs(complex).dtype(), DType::kF64);
