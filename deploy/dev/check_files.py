@@ -44,6 +44,48 @@ def check_guards(findings):
             findings.error(path, line, f"the include guard has to be {guard}, the last line '{expected[2]}'")
 
 
+CONSTANT = re.compile(r"^(?:inline |static |alignas\(\d+\) )*const(?:expr)? [^;={(]*?\b(k[A-Z]\w*)(?: = |\[\] = |\{)")
+ENUMERATORS = re.compile(r"^enum (?!class)\w* ?(?:: \w+ )?\{(.*)\};", re.MULTILINE)
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+
+
+def constants_of(text):
+    names = {found.group(1) for found in map(CONSTANT.match, text.splitlines()) if found}
+    for found in ENUMERATORS.finditer(text):
+        names.update(re.findall(r"\bk[A-Z]\w*", found.group(1)))
+    return names
+
+
+def headers_behind(paths, includes):
+    """Of the tree, whatever the files include, and what that includes."""
+    seen, waiting = set(), list(paths)
+    while waiting:
+        for header in includes.get(waiting.pop(), []):
+            if header not in seen:
+                seen.add(header)
+                waiting.append(header)
+    return seen
+
+
+def check_hidden_constants(findings):
+    """Joined sources (docs/adr/0045-builds-join-sources.md) see each other's unnamed namespaces before they see headers."""
+    texts = {path: "\n".join(read_lines(path)) for path in code_files((".h", ".cc"))}
+    includes = {path: re.findall(r'^#include "([^"]+)"', text, re.MULTILINE) for path, text in texts.items()}
+    of_headers = {path: constants_of(text) for path, text in texts.items() if path.endswith(".h")}
+    folders = {}
+    for path, text in texts.items():
+        if path.endswith(".cc") and "hwy/foreach_target.h" not in text:  # those stay apart
+            folders.setdefault(os.path.dirname(path), []).append(path)
+    for sources in folders.values():
+        headers = headers_behind(sources, includes)
+        seen = {name: header for header in headers for name in of_headers.get(header, [])}
+        for path in sources:
+            for inside in UNNAMED.finditer(texts[path]):
+                for name in sorted(constants_of(inside.group(1)) & seen.keys()):
+                    line = texts[path].count("\n", 0, texts[path].index(name, inside.start())) + 1
+                    findings.error(path, line, f"hides {name} of {seen[name]} from sources that are joined with this one")
+
+
 def check_names(findings):
     for path in list_files():
         parts = path.split("/")
@@ -77,6 +119,7 @@ def main():
     check_budgets(findings)
     check_guards(findings)
     check_names(findings)
+    check_hidden_constants(findings)
     check_open_ends(findings)
     return findings.exit_status()
 

@@ -3,7 +3,7 @@
 namespace tensord::property {
 namespace {
 
-constexpr int64_t kMaxRank = 8;
+constexpr int64_t kMostAxes = 8;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void GrowReshape(GrowingGraph& graph, CoreOp op, DType dtype) {
 void GrowBroadcastInDim(GrowingGraph& graph, CoreOp op, DType dtype) {
   const ValueId x = graph.Any(dtype, /*exact=*/false);
   const SymbolicShape from = graph.Type(x).shape;
-  const int64_t rank = std::min<int64_t>(graph.rank(x) + graph.Below(3), std::max<int64_t>(kMaxRank, graph.rank(x)));
+  const int64_t rank = std::min<int64_t>(graph.rank(x) + graph.Below(3), std::max<int64_t>(kMostAxes, graph.rank(x)));
   Ints axes = graph.Permutation(rank);
   axes.resize(from.size());
   std::vector<DimExpr> shape;

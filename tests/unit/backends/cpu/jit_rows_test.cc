@@ -20,7 +20,7 @@ namespace {
 // Around multiples of vectors, of turns of four, and of the run below which folds have another order.
 constexpr int64_t kLengths[] = {1,   2,   15,  16,  17,  63,  64,  65,  127,  255,
                                 256, 257, 319, 320, 511, 512, 513, 767, 1000, 1024};
-constexpr int64_t kRows = 5;  // fewer than are taken across the memory order
+constexpr int64_t kFewRows = 5;  // fewer than are taken across the memory order
 
 bool IsRows(const Fused& fused) { return absl::StrContains(fused.Describe(), "all stages of a row at once"); }
 
@@ -35,7 +35,7 @@ Literal Random(DType dtype, int64_t elements, Values values, uint64_t seed) {
 
 // A fold of what is read, and one of what the first one leaves; kept results and one of all points.
 MicroProgram TwoFolds(ReduceKind kind, DType dtype, int64_t length) {
-  MicroBuilder b = RowsBuilder(length, kRows);
+  MicroBuilder b = RowsBuilder(length, kFewRows);
   const int32_t x = b.Load(dtype, MicroLevel::kFull);
   const int32_t first = b.Reduce(kind, x);
   const int32_t rest = b.Binary(CoreOp::kSubtract, x, first);
@@ -53,7 +53,7 @@ TEST(JitRowsTest, EveryFoldAtEveryLength) {
         for (const int64_t length : kLengths) {
           const MicroProgram program = TwoFolds(kind, dtype, length);
           for (const Values values : {Values::kModest, Values::kEdges}) {
-            const Literal x = Random(dtype, length * kRows, values, static_cast<uint64_t>(length));
+            const Literal x = Random(dtype, length * kFewRows, values, static_cast<uint64_t>(length));
             const std::string what = absl::StrCat("fold ", static_cast<int>(kind), " of ", length, " ", Name(dtype));
             if (!ExpectSameBits(program, {x}, what)) return;
           }
@@ -123,7 +123,7 @@ TEST(JitRowsTest, NanAndZerosAmongRowsWithout) {
   ForEachJitIsa([] {
     constexpr int64_t kLength = 600;
     for (const ReduceKind kind : {ReduceKind::kMax, ReduceKind::kMin}) {
-      MicroBuilder b = RowsBuilder(kLength, kRows);
+      MicroBuilder b = RowsBuilder(kLength, kFewRows);
       const int32_t x = b.Load(DType::kF32, MicroLevel::kFull);
       const int32_t order = b.Reduce(kind, x);
       b.Result(order);
@@ -131,7 +131,7 @@ TEST(JitRowsTest, NanAndZerosAmongRowsWithout) {
       const MicroProgram program = b.Build();
       for (const int64_t at : {0, 17, 255, 300, 575, 599}) {
         for (const float special : {std::nanf("1"), -std::nanf("2"), INFINITY, -INFINITY, -0.0f}) {
-          Literal literal = Random(DType::kF32, kLength * kRows, Values::kModest, 7);
+          Literal literal = Random(DType::kF32, kLength * kFewRows, Values::kModest, 7);
           float* const values = reinterpret_cast<float*>(literal.mutable_data());
           for (int64_t i = 0; i < kLength; ++i) values[kLength + i] = i % 2 == 0 ? 0.0f : -0.0f;
           for (const int64_t row : {int64_t{1}, int64_t{3}}) values[row * kLength + at] = special;
@@ -171,7 +171,7 @@ TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
   ForEachJitIsa([] {
     for (const int64_t length : {200, 333, 512}) {
       for (const DType dtype : {DType::kF32, DType::kF64}) {
-        MicroBuilder b = RowsBuilder(length, kRows);
+        MicroBuilder b = RowsBuilder(length, kFewRows);
         const int32_t x = b.Load(dtype, MicroLevel::kFull);
         const int32_t y = b.Unary(CoreOp::kTanh, x);
         const int32_t largest = b.Reduce(ReduceKind::kMax, y);
@@ -188,7 +188,7 @@ TEST(JitRowsTest, StagesThatStoreCallAndFoldMuch) {
         b.Result(b.Unary(CoreOp::kLog, b.Binary(CoreOp::kDivide, z, all)));
         const MicroProgram program = b.Build();
         for (const Values values : {Values::kModest, Values::kEdges}) {
-          const Literal operand = Random(dtype, length * kRows, values, 5);
+          const Literal operand = Random(dtype, length * kFewRows, values, 5);
           if (!ExpectSameBits(program, {operand}, absl::StrCat(length, " ", Name(dtype)))) return;
         }
       }
