@@ -17,6 +17,8 @@ constexpr RefusalInfo kRefusals[] = {
 };
 
 constexpr char kDetailPayload[] = "tensord/refusal-detail";
+// Of a detail's bytes, what its strings are not.
+constexpr size_t kOtherDetailBytes = 4 * sizeof(uint32_t) + 3 * sizeof(int64_t);
 
 void AppendField(std::string* out, absl::string_view field) {
   const uint32_t size = static_cast<uint32_t>(field.size());
@@ -66,6 +68,7 @@ class FieldReader {
 
 void SetDetail(absl::Status* status, const RefusalDetail& detail) {
   std::string bytes;
+  bytes.reserve(detail.reason.size() + detail.node.size() + detail.op.size() + detail.limit.size() + kOtherDetailBytes);
   AppendField(&bytes, detail.reason);
   AppendField(&bytes, detail.node);
   AppendField(&bytes, detail.op);
@@ -98,14 +101,15 @@ absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t a
 }
 
 absl::Status RefuseLimit(Refusal refusal, absl::string_view limit, int64_t limit_value, int64_t actual_value,
-                         absl::string_view what) {
+                         absl::string_view what, absl::Duration retry_after) {
   const RefusalInfo& info = InfoOf(refusal);
   absl::Status status(info.code,
                       absl::StrCat(what, ": ", actual_value, " is beyond the limit ", limit, " = ", limit_value));
   SetDetail(&status, {.reason = std::string(info.id),
                       .limit = std::string(limit),
                       .limit_value = limit_value,
-                      .actual_value = actual_value});
+                      .actual_value = actual_value,
+                      .retry_after = retry_after});
   return status;
 }
 
@@ -143,7 +147,14 @@ std::optional<RefusalDetail> DetailOf(const absl::Status& status) {
   if (status.ok()) return std::nullopt;
   const absl::optional<absl::Cord> payload = status.GetPayload(kDetailPayload);
   if (!payload.has_value()) return std::nullopt;
-  const std::string bytes(*payload);
+  std::string joined;
+  absl::string_view bytes;
+  if (const absl::optional<absl::string_view> flat = payload->TryFlat(); flat.has_value()) {
+    bytes = *flat;
+  } else {
+    joined = std::string(*payload);
+    bytes = joined;
+  }
   FieldReader reader(bytes);
   RefusalDetail detail;
   detail.reason = reader.String();
@@ -155,6 +166,13 @@ std::optional<RefusalDetail> DetailOf(const absl::Status& status) {
   detail.retry_after = absl::Nanoseconds(reader.Int());
   if (!reader.ok()) return std::nullopt;
   return detail;
+}
+
+bool IsRefusal(const absl::Status& status, Refusal refusal) {
+  const RefusalInfo& info = InfoOf(refusal);
+  if (status.code() != info.code) return false;
+  const std::optional<RefusalDetail> detail = DetailOf(status);
+  return detail.has_value() && detail->reason == info.id;
 }
 
 }  // namespace tensord

@@ -47,9 +47,9 @@ absl::Status Refuse(Refusal refusal, absl::string_view message);
 
 // The same for a limit: names the limit, its value and the request's.
 absl::Status RefuseLimit(absl::string_view limit, int64_t limit_value, int64_t actual_value, absl::string_view what);
-// Likewise, for a limit whose refusal is another than LIMIT_EXCEEDED.
+// Likewise, for a limit whose refusal is another than LIMIT_EXCEEDED, with when it is worth trying again.
 absl::Status RefuseLimit(Refusal refusal, absl::string_view limit, int64_t limit_value, int64_t actual_value,
-                         absl::string_view what);
+                         absl::string_view what, absl::Duration retry_after = absl::ZeroDuration());
 
 // Says when it is worth trying again. A status that carries no refusal, and OK, stay as they are.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration retry_after);
@@ -63,6 +63,7 @@ absl::Status WithOtherNode(absl::Status status, absl::string_view node);
 
 // The detail of a refusal; nothing where the status carries none (OK, or made elsewhere).
 std::optional<RefusalDetail> DetailOf(const absl::Status& status);
+bool IsRefusal(const absl::Status& status, Refusal refusal);
 
 }  // namespace tensord
 

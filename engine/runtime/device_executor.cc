@@ -133,10 +133,9 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
   // What has nothing before it always gets its chance, and shows how long it takes now.
   if (wait <= absl::ZeroDuration()) return absl::OkStatus();
   if (wait > bounds_.max_wait) {
-    return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(bounds_.max_wait),
-                    absl::ToInt64Milliseconds(wait), absl::StrCat("milliseconds before the run's turn on ", device_)),
-        Retry(wait - bounds_.max_wait));
+    return RefuseLimit(Refusal::kQueueFull, "scheduling.max_wait_ms", absl::ToInt64Milliseconds(bounds_.max_wait),
+                       absl::ToInt64Milliseconds(wait), absl::StrCat("milliseconds before the run's turn on ", device_),
+                       Retry(wait - bounds_.max_wait));
   }
   // An eighth of the wait for what measurements vary: a run that starts too late to end in time costs another its turn.
   const absl::Duration begins = wait + wait / 8;
@@ -157,17 +156,13 @@ absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Ti
   // Half of what waits will be gone by then.
   const absl::Duration retry = Retry(queue_.work() / (2 * options_.workers));
   if (queue_.size() >= bounds_.max_queued) {
-    return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), bounds_.max_queued,
-                    queue_.size() + 1, absl::StrCat("runs that wait for ", device_)),
-        retry);
+    return RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), bounds_.max_queued,
+                       queue_.size() + 1, absl::StrCat("runs that wait for ", device_), retry);
   }
   const int64_t own = queue_.size_of(request.tenant);
   if (own >= bounds_.max_queued_per_tenant) {
-    return WithRetryAfter(
-        RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", bounds_.max_queued_per_tenant, own + 1,
-                    absl::StrCat("runs of one tenant that wait for ", device_)),
-        retry);
+    return RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", bounds_.max_queued_per_tenant, own + 1,
+                       absl::StrCat("runs of one tenant that wait for ", device_), retry);
   }
   return CheckWaitLocked(request, now);
 }

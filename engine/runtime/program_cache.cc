@@ -157,7 +157,7 @@ void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn resto
   {
     MutexLock lock(&mutex_);
     absl::StatusOr<Found> here = FindLocked(fingerprint);
-    if (here.ok() || DetailOf(here.status())->reason != InfoOf(Refusal::kProgramNotFound).id) {
+    if (here.ok() || !IsRefusal(here.status(), Refusal::kProgramNotFound)) {
       if (here.ok() && here->source == Source::kDisk) ++stats_.restored;
       answer = std::move(here);
     } else {

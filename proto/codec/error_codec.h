@@ -7,8 +7,8 @@
 namespace tensord::codec {
 
 // What a failed status tells a client beyond its code and message. A status that carries no refusal has the name of its
-// code for a reason. Strings are valid UTF-8, so that any client can parse it. `retry_after` is the caller's to set.
-v1::ErrorDetail EncodeErrorDetail(const absl::Status& status);
+// code for a reason. Strings are valid UTF-8, so that any client can parse it. `encoded` is empty before.
+void EncodeErrorDetail(const absl::Status& status, v1::ErrorDetail* encoded);
 
 // The same in full, for the responses of a stream.
 v1::Error EncodeError(const absl::Status& status);

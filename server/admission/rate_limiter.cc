@@ -44,9 +44,8 @@ absl::Status RateLimiter::Admit(const std::string& tenant, absl::Time now) {
   const absl::Time full_then = std::max(full_at, now) + interval_;
   const absl::Duration missing = full_then - now - depth_;
   if (missing > absl::ZeroDuration()) {
-    return WithRetryAfter(RefuseLimit(Refusal::kRateLimited, "scheduling.tenant_requests_per_second",
-                                      options_.per_second, options_.per_second + 1, "requests of the tenant a second"),
-                          missing);
+    return RefuseLimit(Refusal::kRateLimited, "scheduling.tenant_requests_per_second", options_.per_second,
+                       options_.per_second + 1, "requests of the tenant a second", missing);
   }
   full_at = full_then;
   return absl::OkStatus();

@@ -7,8 +7,7 @@
 namespace tensord::server {
 
 void HandleExecute(UnaryCall* call) {
-  absl::StatusOr<ReceivedExecute> received = ReceiveExecute(call->request(), call->parts().graph_limits.now(),
-                                                            call->parts().payloads, call->parts().parallel_for);
+  absl::StatusOr<ReceivedExecute> received = ReceiveExecute(call->request(), call->parts().graph_limits.now());
   call->record().stages.End(Stage::kParse);
   if (!received.ok()) return call->Fail(received.status());
   StartExecution(call, *std::move(received), /*poisons=*/false);

@@ -62,7 +62,7 @@ void ExecuteStream::OnReadDone(bool ok) {
 
 absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) const {
   try {
-    return ReceiveExecute(bytes, call_.parts().graph_limits.now(), call_.parts().payloads, call_.parts().parallel_for);
+    return ReceiveExecute(bytes, call_.parts().graph_limits.now());
   } catch (const std::exception& error) {  // memory ran out
     return Refuse(Refusal::kInternal, error.what());
   }

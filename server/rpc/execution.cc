@@ -131,6 +131,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     program_ = std::move(program);
     renaming_ = std::move(renaming);
     if (claim_.num_uses() == 0) return Run();
+    // Meanwhile, so that what it waits for is not followed by a copy.
+    if (const absl::Status gathered = GatherPayloads(); !gathered.ok()) return Fail(gathered);
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<std::shared_ptr<Execution>>(shared_from_this());  // for who ends the wait
     claim_.WhenReady([wait, waiting] {
@@ -144,6 +146,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
       self->stages().End(Stage::kAwait);
       self->request_->Continue([&] { self->Fail(status); });
     });
+  }
+
+  absl::Status GatherPayloads() {
+    return received_->Gather(request_->parts().payloads, request_->parts().parallel_for);
   }
 
   absl::StatusOr<RunRequest> MakeRun() {
@@ -168,7 +174,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.events = executor->events();
-    if (!program_->is_tiny()) RETURN_IF_ERROR(executor->CheckRoom(run));  // what is refused is not worth decoding
+    if (!program_->is_tiny()) RETURN_IF_ERROR(executor->CheckRoom(run));  // what is refused is not worth copying
+    RETURN_IF_ERROR(GatherPayloads());
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
                                                     request_->parts(), request_->caller().tenant, &copies_));

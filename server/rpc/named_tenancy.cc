@@ -16,12 +16,6 @@ void Tell(const ServedCall& call, const RequestRecord& record, absl::string_view
   call.parts().authenticator->NamedAnothers(record.method, call.peer(), tenant, what, *owner, IdsOf(record));
 }
 
-// Then there are regions.
-bool IsUnknownRegion(const absl::Status& status) {
-  const std::optional<RefusalDetail> detail = DetailOf(status);
-  return detail.has_value() && detail->reason == InfoOf(Refusal::kRegionUnknown).id;
-}
-
 // `found` is what the store says of the session.
 template <typename Found>
 Found OfSession(const ServedCall& call, const RequestRecord& record, absl::string_view id, Found found) {
@@ -45,12 +39,13 @@ absl::Status CloseSession(const ServedCall& call, const RequestRecord& record, a
 
 void TellOfRegion(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
                   const std::string& region) {
-  if (IsUnknownRegion(status)) Tell(call, record, "region", call.parts().regions->OwnerOf(region));
+  // Then there are regions.
+  if (IsRefusal(status, Refusal::kRegionUnknown)) Tell(call, record, "region", call.parts().regions->OwnerOf(region));
 }
 
 void TellOfRegions(const ServedCall& call, const RequestRecord& record, const absl::Status& status,
                    const v1::ExecuteRequest& request) {
-  if (!IsUnknownRegion(status)) return;
+  if (!IsRefusal(status, Refusal::kRegionUnknown)) return;
   for (const v1::Argument& argument : request.arguments()) {
     if (argument.has_shared()) TellOfRegion(call, record, status, argument.shared().region());
   }

@@ -17,6 +17,7 @@ namespace tensord::server {
 namespace {
 
 using Pieces = std::vector<absl::string_view>;
+using Payload = ReceivedExecute::Payload;
 
 // Below this protobuf's own copy costs no more than a buffer.
 constexpr int64_t kGatherFrom = 4096;
@@ -68,12 +69,6 @@ class PieceStream final : public google::protobuf::io::ZeroCopyInputStream {
   size_t next_ = 0;
   size_t offset_ = 0;  // in the next piece
   int64_t count_ = 0;
-};
-
-struct Payload {
-  int argument = 0;
-  int64_t size = 0;
-  Pieces pieces;
 };
 
 // A message taken apart. Pieces lie in the slices, or in `written`.
@@ -219,8 +214,8 @@ std::vector<Share> Split(absl::Span<const absl::string_view> pieces, char* to) {
   return shares;
 }
 
-absl::StatusOr<std::shared_ptr<Buffer>> Gather(const Payload& payload, HostBufferPool* pool,
-                                               const ParallelFor& parallel_for) {
+absl::StatusOr<std::shared_ptr<Buffer>> GatherOne(const Payload& payload, HostBufferPool* pool,
+                                                  const ParallelFor& parallel_for) {
   ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, pool->Allocate(payload.size));
   char* const to = static_cast<char*>(buffer->address());
   if (payload.size < kSpreadFrom) {
@@ -238,17 +233,31 @@ absl::StatusOr<std::shared_ptr<Buffer>> Gather(const Payload& payload, HostBuffe
 
 }  // namespace
 
-absl::string_view ReceivedExecute::DataOf(int argument) const {
+absl::Status ReceivedExecute::Gather(HostBufferPool* pool, const ParallelFor& parallel_for) {
+  if (scattered_.empty()) return absl::OkStatus();
+  payloads_.resize(static_cast<size_t>(message.arguments_size()));
+  for (const Payload& payload : scattered_) {
+    ASSIGN_OR_RETURN(payloads_[static_cast<size_t>(payload.argument)], GatherOne(payload, pool, parallel_for));
+  }
+  scattered_.clear();
+  slices_.clear();
+  return absl::OkStatus();
+}
+
+const Buffer* ReceivedExecute::payload(int argument) const {
   const size_t index = static_cast<size_t>(argument);
-  if (index < payloads.size() && payloads[index] != nullptr) {
-    return {static_cast<const char*>(payloads[index]->address()), static_cast<size_t>(payloads[index]->size_bytes())};
+  return index < payloads_.size() ? payloads_[index].get() : nullptr;
+}
+
+absl::string_view ReceivedExecute::DataOf(int argument) const {
+  if (const Buffer* gathered = payload(argument); gathered != nullptr) {
+    return {static_cast<const char*>(gathered->address()), static_cast<size_t>(gathered->size_bytes())};
   }
   const std::string& data = message.arguments(argument).tensor().data();
   return {data.data(), data.size()};
 }
 
-absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const codec::GraphLimits& limits,
-                                               HostBufferPool* pool, const ParallelFor& parallel_for) {
+absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const codec::GraphLimits& limits) {
   ReceivedExecute request;
   const int64_t num_bytes = static_cast<int64_t>(bytes->Length());
   std::vector<grpc::Slice> slices;
@@ -264,10 +273,8 @@ absl::StatusOr<ReceivedExecute> ReceiveExecute(grpc::ByteBuffer* bytes, const co
   for (const Payload& payload : walked.payloads) {
     RETURN_IF_ERROR(codec::CheckLimit(limits, &codec::GraphLimits::tensor_bytes, payload.size, "bytes of a tensor"));
   }
-  request.payloads.resize(static_cast<size_t>(request.message.arguments_size()));
-  for (const Payload& payload : walked.payloads) {
-    ASSIGN_OR_RETURN(request.payloads[static_cast<size_t>(payload.argument)], Gather(payload, pool, parallel_for));
-  }
+  request.slices_ = std::move(slices);  // the pieces stay where they are
+  request.scattered_ = std::move(walked.payloads);
   bytes->Clear();
   return request;
 }

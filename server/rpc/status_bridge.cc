@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/names.h"
+#include "google/protobuf/arena.h"
 #include "proto/codec/error_codec.h"
 #include "server/rpc/wire_bytes.h"
 #include "tensord/v1/compute.pb.h"
@@ -13,6 +15,8 @@ namespace {
 // Clients of gRPC refuse trailers of more than 8 KiB by default, and the message is in there twice: once with up to
 // three bytes a byte, once in base64.
 constexpr size_t kMaxMessageBytes = 1024;
+constexpr size_t kDetailBytes = 1024;      // that nearly all fit into
+constexpr size_t kMostAroundDetails = 32;  // tags and lengths
 
 std::string Shortened(std::string message) {
   if (message.size() <= kMaxMessageBytes) return message;
@@ -26,16 +30,24 @@ std::string Shortened(std::string message) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  const v1::Error error = codec::EncodeError(status);
-  const std::string message = Shortened(error.message());
+  static const std::string* const type_url =
+      new std::string(absl::StrCat("type.googleapis.com/", v1::ErrorDetail::descriptor()->full_name()));
+  alignas(8) char block[kDetailBytes];
+  google::protobuf::Arena arena(block, sizeof(block));
+  auto* const detail = google::protobuf::Arena::CreateMessage<v1::ErrorDetail>(&arena);
+  codec::EncodeErrorDetail(status, detail);
+  const int64_t detail_size = static_cast<int64_t>(detail->ByteSizeLong());
+  const int64_t any_size = LengthFieldSize(static_cast<int64_t>(type_url->size())) + LengthFieldSize(detail_size);
+  const std::string message = Shortened(PrintableMessage(status.message()));
 
-  std::string any;
-  AppendBytesField(1, absl::StrCat("type.googleapis.com/", v1::ErrorDetail::descriptor()->full_name()), &any);
-  AppendBytesField(2, error.detail().SerializeAsString(), &any);
-  std::string details;  // google.rpc.Status
+  std::string details;  // google.rpc.Status, with one google.protobuf.Any
+  details.reserve(message.size() + static_cast<size_t>(any_size) + kMostAroundDetails);
   AppendVarintField(1, static_cast<uint64_t>(status.raw_code()), &details);
   AppendBytesField(2, message, &details);
-  AppendBytesField(3, any, &details);
+  AppendLengthTag(3, any_size, &details);
+  AppendBytesField(1, *type_url, &details);
+  AppendLengthTag(2, detail_size, &details);
+  detail->AppendToString(&details);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, details);
 }
 

@@ -18,8 +18,7 @@ BrokerRefusal KindOf(const absl::Status& status) {
     case absl::StatusCode::kInternal:
       return BrokerRefusal::kInternal;
     case absl::StatusCode::kResourceExhausted:
-      return DetailOf(status)->reason == InfoOf(Refusal::kOutOfMemory).id ? BrokerRefusal::kMemory
-                                                                          : BrokerRefusal::kLimit;
+      return IsRefusal(status, Refusal::kOutOfMemory) ? BrokerRefusal::kMemory : BrokerRefusal::kLimit;
     default:
       return BrokerRefusal::kMalformed;
   }

@@ -36,7 +36,7 @@ namespace tensord {
 namespace {
 
 void RequireRefusal(const absl::Status& status) {
-  Require(codec::EncodeErrorDetail(status).SerializeAsString().size() > 0, "a refusal has a detail", status);
+  Require(codec::EncodeError(status).detail().ByteSizeLong() > 0, "a refusal has a detail", status);
   Require(status.code() != absl::StatusCode::kInternal, "input is never an internal error", status);
 }
 

@@ -18,10 +18,7 @@ namespace tensord {
 inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_64* random) {
   static const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 1 << 20);
   grpc::ByteBuffer buffer = InSlices(bytes, random);
-  const absl::StatusOr<server::ReceivedExecute> received =
-      server::ReceiveExecute(&buffer, {}, pool.get(), [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
-        for (int64_t i = 0; i < tasks; ++i) fn(i);
-      });
+  absl::StatusOr<server::ReceivedExecute> received = server::ReceiveExecute(&buffer, {});
   v1::ExecuteRequest expected;
   const bool parsed = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!received.ok()) {
@@ -31,11 +28,13 @@ inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_
     return parsed && has_unknown && reason == "UNSUPPORTED_REQUEST" ? "" : absl::StrCat("refuses with ", reason);
   }
   if (!parsed) return "reads what protobuf refuses";
+  const absl::Status gathered = received->Gather(pool.get(), [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+    for (int64_t i = 0; i < tasks; ++i) fn(i);
+  });
+  if (!gathered.ok()) return absl::StrCat("cannot be gathered: ", gathered.message());
   v1::ExecuteRequest whole = received->message;
   for (int i = 0; i < whole.arguments_size(); ++i) {
-    if (static_cast<size_t>(i) >= received->payloads.size() || received->payloads[static_cast<size_t>(i)] == nullptr) {
-      continue;
-    }
+    if (received->payload(i) == nullptr) continue;
     if (!whole.arguments(i).has_tensor() || !whole.arguments(i).tensor().data().empty()) return "a payload too many";
     whole.mutable_arguments(i)->mutable_tensor()->set_data(std::string(received->DataOf(i)));
   }

@@ -336,15 +336,15 @@ TEST(GraphCodecTest, AnOpWithoutAWireFormIsInternal) {
 }
 
 TEST(ErrorCodecTest, TheDetailIsWhatTheRefusalSays) {
-  const v1::ErrorDetail detail = EncodeErrorDetail(WithNode(RefuseLimit("rank", 16, 17, "rank"), "n", "add"));
+  const v1::ErrorDetail detail = EncodeError(WithNode(RefuseLimit("rank", 16, 17, "rank"), "n", "add")).detail();
   EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
   EXPECT_EQ(detail.node(), "n");
   EXPECT_EQ(detail.op(), "add");
   EXPECT_EQ(detail.limit(), "rank");
   EXPECT_EQ(detail.limit_value(), 16);
   EXPECT_EQ(detail.actual_value(), 17);
-  EXPECT_EQ(EncodeErrorDetail(absl::UnavailableError("x")).reason(), "UNAVAILABLE");
-  EXPECT_EQ(EncodeErrorDetail(absl::OkStatus()).SerializeAsString(), "");
+  EXPECT_EQ(EncodeError(absl::UnavailableError("x")).detail().reason(), "UNAVAILABLE");
+  EXPECT_EQ(EncodeError(absl::OkStatus()).SerializeAsString(), "");
 }
 
 TEST(ErrorCodecTest, StringsAreUtf8WhateverTheStatusHolds) {

@@ -55,20 +55,24 @@ TEST(ReceivedExecuteTest, LargePayloadsAreGatheredAndSmallOnesAreNot) {
   std::mt19937_64 random(1);
   grpc::ByteBuffer buffer = InSlices(request.SerializeAsString(), &random);
   const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
-  const auto received = ReceiveExecute(&buffer, {}, pool.get(), kSerially);
+  auto received = ReceiveExecute(&buffer, {});
   ASSERT_TRUE(received.ok()) << received.status();
-  EXPECT_EQ(buffer.Length(), 0u) << "the slices are freed";
-  ASSERT_EQ(received->payloads.size(), 5u);
+  EXPECT_EQ(buffer.Length(), 0u) << "the slices are taken";
+  EXPECT_EQ(pool->stats().allocated, 0) << "nothing is copied before it is wanted";
+  ASSERT_TRUE(received->Gather(pool.get(), kSerially).ok());
   for (const int i : {0, 3}) {
-    const auto& payload = received->payloads[static_cast<size_t>(i)];
+    const Buffer* const payload = received->payload(i);
     ASSERT_NE(payload, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(payload->address()) % 64, 0u);
     EXPECT_TRUE(received->message.arguments(i).tensor().data().empty());
   }
-  for (const size_t i : {1, 2, 4}) EXPECT_EQ(received->payloads[i], nullptr);
+  for (const int i : {1, 2, 4}) EXPECT_EQ(received->payload(i), nullptr);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(received->DataOf(i) == request.arguments(i).tensor().data()) << i;
   EXPECT_EQ(received->message.request_id(), 7u);
   EXPECT_EQ(pool->stats().allocated, 2);
+  const Buffer* const first = received->payload(0);
+  ASSERT_TRUE(received->Gather(pool.get(), kSerially).ok());
+  EXPECT_EQ(received->payload(0), first) << "once";
 }
 
 TEST(ReceivedExecuteTest, SeveralThreadsGatherWhatIsLarge) {
@@ -86,32 +90,31 @@ TEST(ReceivedExecuteTest, SeveralThreadsGatherWhatIsLarge) {
   const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
   cpu::ThreadPool threads(4);
   int spread = 0;
-  const auto received =
-      ReceiveExecute(&buffer, {}, pool.get(), [&](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
-        ++spread;
-        threads.ParallelFor(tasks, fn);
-      });
+  auto received = ReceiveExecute(&buffer, {});
   ASSERT_TRUE(received.ok()) << received.status();
+  const absl::Status gathered = received->Gather(pool.get(), [&](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
+    ++spread;
+    threads.ParallelFor(tasks, fn);
+  });
+  ASSERT_TRUE(gathered.ok()) << gathered;
   EXPECT_EQ(spread, 2) << "the small one is copied by the caller";
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(received->DataOf(i) == request.arguments(i).tensor().data()) << i;
 }
 
-TEST(ReceivedExecuteTest, ALimitHoldsBeforeMemoryIsTaken) {
+TEST(ReceivedExecuteTest, ALimitHoldsForEachTensor) {
   std::mt19937_64 random(1);
   const std::string bytes =
       ArgumentOf(TensorBytes(std::string(5000, 'x'))) + ArgumentOf(TensorBytes(std::string(9000, 'x')));
   grpc::ByteBuffer buffer = InSlices(bytes, &random);
-  const auto pool = HostBufferPool::Create(kNoLimit, 1 << 20);
   codec::GraphLimits limits;
   limits.tensor_bytes = 8999;
-  const auto refused = ReceiveExecute(&buffer, limits, pool.get(), kSerially);
+  const auto refused = ReceiveExecute(&buffer, limits);
   const auto detail = DetailOf(refused.status());
   ASSERT_TRUE(detail.has_value());
   EXPECT_EQ(detail->reason, "LIMIT_EXCEEDED");
   EXPECT_EQ(detail->limit, "tensor_bytes");
   EXPECT_EQ(detail->limit_value, 8999);
   EXPECT_EQ(detail->actual_value, 9000);
-  EXPECT_EQ(pool->stats().allocated, 0);
 }
 
 TEST(ReceivedExecuteTest, UnusualMessagesMeanWhatProtobufSays) {
