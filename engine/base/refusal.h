@@ -63,7 +63,7 @@ absl::Status WithOtherNode(absl::Status status, absl::string_view node);
 
 // The detail of a refusal; nothing where the status carries none (OK, or made elsewhere).
 std::optional<RefusalDetail> DetailOf(const absl::Status& status);
-bool IsRefusal(const absl::Status& status, Refusal refusal);
+bool IsRefusal(const absl::Status& status, Refusal refusal);  // whether it is that one
 
 }  // namespace tensord
 

@@ -65,6 +65,24 @@ TEST(RefusalTest, SaysWhenToTryAgain) {
   EXPECT_FALSE(DetailOf(WithRetryAfter(absl::InternalError("x"), absl::Seconds(1))).has_value());
 }
 
+TEST(RefusalTest, ALimitSaysWhenToTryAgain) {
+  const absl::Status status =
+      RefuseLimit(Refusal::kQueueFull, "cpu.queue_length", 5, 6, "runs that wait", absl::Milliseconds(1250));
+  EXPECT_EQ(DetailOf(status)->retry_after, absl::Milliseconds(1250));
+  EXPECT_EQ(DetailOf(RefuseLimit(Refusal::kQueueFull, "cpu.queue_length", 5, 6, "runs"))->retry_after,
+            absl::ZeroDuration());
+}
+
+TEST(RefusalTest, IsToldFromOthersOfItsCode) {
+  const absl::Status full = RefuseLimit(Refusal::kQueueFull, "cpu.queue_length", 5, 6, "runs that wait");
+  EXPECT_TRUE(IsRefusal(full, Refusal::kQueueFull));
+  ASSERT_EQ(InfoOf(Refusal::kOutOfMemory).code, full.code());
+  EXPECT_FALSE(IsRefusal(full, Refusal::kOutOfMemory));
+  EXPECT_FALSE(IsRefusal(full, Refusal::kShapeMismatch));
+  EXPECT_FALSE(IsRefusal(absl::ResourceExhaustedError("no refusal"), Refusal::kQueueFull));
+  EXPECT_FALSE(IsRefusal(absl::OkStatus(), Refusal::kQueueFull));
+}
+
 TEST(RefusalTest, ANodeIsNamedOnce) {
   const absl::Status once = WithNode(Refuse(Refusal::kOpUnset, "no operation"), "x", "");
   EXPECT_EQ(once.message(), "no operation (node \"x\")");
