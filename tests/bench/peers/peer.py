@@ -28,8 +28,9 @@ class NumPy:
         from words import NumPyWords
         self.words = NumPyWords()
 
+    # Results in order, as whoever is sent them wants them: not as views over what was computed in another.
     def open(self, graph, inputs, state):
-        return lambda: graph(self.words, **inputs)
+        return lambda: {name: numpy.asarray(value, order="C") for name, value in graph(self.words, **inputs).items()}
 
     def export(self, results):
         return {name: numpy.asarray(value) for name, value in results.items()}
@@ -69,7 +70,7 @@ class Torch(NumPy):
         self.torch, self.words = torch, TorchWords()
 
     def prepared(self, graph):
-        return lambda inputs: graph(self.words, **inputs)
+        return lambda inputs: {name: value.contiguous() for name, value in graph(self.words, **inputs).items()}
 
     def open(self, graph, inputs, state):
         # A position is a number of the program that calls.
