@@ -210,8 +210,8 @@ bool CompileFused(JitIsa isa, ProtectCode protect, FusedPlan* plan) {
     if (parts.back().empty()) return false;
   }
   if (plan->rows) {
-    parts.push_back(CompileJitRows(plan->rows->rows, false));
-    if (!plan->rows->streamed.empty()) parts.push_back(CompileJitRows(plan->rows->rows, true));
+    parts.push_back(CompileJitRows(plan->rows->rows, isa, false));
+    if (!plan->rows->streamed.empty()) parts.push_back(CompileJitRows(plan->rows->rows, isa, true));
     if (parts.back().empty()) return false;
   }
   if (parts.empty()) return true;

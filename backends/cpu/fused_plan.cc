@@ -420,7 +420,7 @@ absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOp
   JitOptions jit = asked;
   // Short runs gain by code whatever it computes: it writes results where they belong at once.
   if (points == FusedPoints::kAnywhere && isa != JitIsa::kNone) jit.use = JitOptions::Use::kAlways;
-  if (isa == JitIsa::kAvx512 && points == FusedPoints::kTiles && IsMapOfRows(program)) {
+  if (isa != JitIsa::kNone && points == FusedPoints::kTiles && IsMapOfRows(program)) {
     ASSIGN_OR_RETURN(FusedPlan rows, PlanFor(InRows(program), isa, jit, points, kMaxRowBytes));
     if (rows.rows && StreamsAll(rows) && CompileFused(isa, jit.protect, &rows)) return rows;
   }

@@ -40,6 +40,7 @@ class RowFormer {
       if (!FormKept(stage, &rows) || !FormLoop(stage, &rows)) return false;
       formed_.rows.stages.push_back(std::move(rows));
     }
+    if (isa_ != JitIsa::kAvx512) return IsMapJitted(formed_.rows, isa_);
     const int widest = WidestRegister(formed_.rows);
     if (widest > 8 && !IsWithoutMasks(widest)) return false;
     for (const FusedFold& fold : plan_.folds) {
@@ -217,7 +218,8 @@ class RowFormer {
 
 bool FormRows(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
   const FusedSpace& space = plan->space;
-  if (isa != JitIsa::kAvx512 || use == JitOptions::Use::kNever) return false;
+  if (isa == JitIsa::kNone || use == JitOptions::Use::kNever) return false;
+  if (isa != JitIsa::kAvx512 && !plan->folds.empty()) return false;
   if (space.is_map() || plan->is_split || !space.has_single_rows() || space.num_tiles() != 1 ||
       space.scan_points() == 0) {
     return false;

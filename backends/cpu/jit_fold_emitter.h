@@ -11,8 +11,8 @@ namespace tensord::cpu {
 // or minimum of floats as the machine has it, which is wrong only where there is NaN, beside a sum that is NaN then.
 class JitFoldEmitter : public JitTurnEmitter {
  protected:
-  JitFoldEmitter(TurnShape shape, size_t buffer_bytes, void* buffer)
-      : JitTurnEmitter(JitIsa::kAvx512, shape, buffer_bytes, buffer) {}
+  JitFoldEmitter(JitIsa isa, TurnShape shape, size_t buffer_bytes, void* buffer)
+      : JitTurnEmitter(isa, shape, buffer_bytes, buffer) {}
 
   // out = a and b combined, in the lanes of k7 where it is partial. May write the first three scratch registers.
   void Combine(const JitNode& fold, bool is_guarded, bool is_partial, const Xmm& out, const Xmm& a, const Xmm& b);

@@ -37,6 +37,24 @@ int WidestRegister(const JitRows& rows) {
   return widest;
 }
 
+bool IsMapJitted(const JitRows& rows, JitIsa isa) {
+  const auto is_fold = [](const JitNode& node) { return node.kind == JitNode::Kind::kFold; };
+  const auto is_map = [&](const JitRows::Stage& stage) {
+    return stage.results.empty() && std::none_of(stage.loop.nodes.begin(), stage.loop.nodes.end(), is_fold);
+  };
+  if (isa == JitIsa::kNone || !std::all_of(rows.stages.begin(), rows.stages.end(), is_map)) return false;
+  if (isa == JitIsa::kAvx512) return true;
+  const int lanes = ShapeOf(WidestRegister(rows), isa).lanes;
+  // Beside C128 what has four bytes or less does not fill even a small vector.
+  const auto fills_vectors = [&](const JitProgram& program) {
+    return std::all_of(program.nodes.begin(), program.nodes.end(),
+                       [&](const JitNode& node) { return lanes * RegisterBytes(node.dtype) >= 16; });
+  };
+  return rows.length % lanes == 0 && std::all_of(rows.stages.begin(), rows.stages.end(), [&](const auto& stage) {
+           return fills_vectors(stage.kept) && fills_vectors(stage.loop);
+         });
+}
+
 namespace {
 
 using Xbyak::Address;
@@ -47,17 +65,18 @@ constexpr int64_t kShortRunBytes = 1024;  // as reduce_runs-inl.h has them
 constexpr int kMaxTurns = 4;
 constexpr int kFoldRegisters = 16;
 
-// Writes a loop over rows, in which the stages follow one another. The frame, from rsp up: slots of all schedules, one
-// after the other; single elements as vectors; accumulators of folds that are not in registers; addresses; the rows
-// that are left. rbx: `at`; r13: elements done, r15: twice that where elements have 16 bytes.
+// Writes a loop over rows, in which the stages follow one another. Whatever needs masks of elements is written for
+// AVX-512 only: parts of vectors, folds, and results of single elements. The frame, from rsp up: slots of all
+// schedules, one after the other; single elements as vectors; accumulators of folds that are not in registers;
+// addresses; the rows that are left. rbx: `at`; r13: elements done, r15: twice that where elements have 16 bytes.
 //
 // A maximum or minimum of floats is that of the machine, which is wrong only where there is NaN: the sum of the
 // elements tells, and the row is folded again then. Where the loop stores, it must not be gone through twice, so that
 // NaN is looked for at once.
 class RowsCompiler : public JitFoldEmitter {
  public:
-  RowsCompiler(const JitRows& rows, bool streams, size_t buffer_bytes, void* buffer)
-      : JitFoldEmitter(ShapeOf(WidestRegister(rows), JitIsa::kAvx512), buffer_bytes, buffer), rows_(rows) {
+  RowsCompiler(const JitRows& rows, JitIsa isa, bool streams, size_t buffer_bytes, void* buffer)
+      : JitFoldEmitter(isa, ShapeOf(WidestRegister(rows), isa), buffer_bytes, buffer), rows_(rows), isa_(isa) {
     FindHomes();
     for (const JitRows::Stage& stage : rows.stages) {
       StageScene scene;
@@ -120,7 +139,7 @@ class RowsCompiler : public JitFoldEmitter {
   };
 
   Scene MakeScene(const JitProgram& program, int reserved, bool streams) {
-    JitSchedule schedule = AllocateJitRegisters(program, NumRegisters(JitIsa::kAvx512) - reserved);
+    JitSchedule schedule = AllocateJitRegisters(program, NumRegisters(isa_) - reserved);
     num_slots_ = std::max(num_slots_, schedule.num_slots);
     Scene scene = SceneOf(program, std::move(schedule));
     scene.streams = streams;
@@ -444,6 +463,7 @@ class RowsCompiler : public JitFoldEmitter {
   }
 
   const JitRows& rows_;
+  const JitIsa isa_;
   std::map<int32_t, int> homes_;      // by place: single elements as vectors, in the frame
   std::map<int32_t, int> addresses_;  // by place: of arrays, in the frame
   std::vector<int32_t> set_;          // places whose elements the rows set
@@ -453,13 +473,13 @@ class RowsCompiler : public JitFoldEmitter {
 
 }  // namespace
 
-std::string CompileJitRows(const JitRows& rows, bool streams) {
+std::string CompileJitRows(const JitRows& rows, JitIsa isa, bool streams) {
   size_t nodes = 0;
   for (const JitRows::Stage& stage : rows.stages) nodes += stage.kept.nodes.size() + stage.loop.nodes.size();
   const size_t bytes = 16384 + nodes * 16 * 512;
   const JitBuffer buffer = MakeJitBuffer(bytes);
   Xbyak::ClearError();
-  RowsCompiler compiler(rows, streams, bytes, buffer.get());
+  RowsCompiler compiler(rows, isa, streams, bytes, buffer.get());
   compiler.Write();
   if (Xbyak::GetError() != Xbyak::ERR_NONE) return "";
   return std::string(reinterpret_cast<const char*>(compiler.getCode()), compiler.getSize());
@@ -472,7 +492,8 @@ std::string CompileJitRows(const JitRows& rows, bool streams) {
 namespace tensord::cpu {
 
 int WidestRegister(const JitRows& /*rows*/) { return 0; }
-std::string CompileJitRows(const JitRows& /*rows*/, bool /*streams*/) { return ""; }
+bool IsMapJitted(const JitRows& /*rows*/, JitIsa /*isa*/) { return false; }
+std::string CompileJitRows(const JitRows& /*rows*/, JitIsa /*isa*/, bool /*streams*/) { return ""; }
 
 }  // namespace tensord::cpu
 

@@ -226,14 +226,36 @@ TEST(JitRowsTest, ElementsOfARowInMapsOfBroadcasts) {
   });
 }
 
+TEST(JitRowsTest, MapsOfSeveralWidths) {
+  ForEachJitIsa([] {
+    for (const auto [wide, narrow] : {std::pair(DType::kC128, DType::kF32), std::pair(DType::kF64, DType::kBF16)}) {
+      for (const int64_t length : {256, 258, 300}) {
+        MicroBuilder b({{.size = length}, {.size = 40}});
+        const int32_t x = b.Load(wide, MicroLevel::kFull);
+        const int32_t y = b.Load(wide, MicroLevel::kFull, {.strides = {0, 1}});
+        const int32_t u = b.Load(narrow, MicroLevel::kFull);
+        const int32_t v = b.Load(narrow, MicroLevel::kFull, {.strides = {0, 1}});
+        b.Result(b.Binary(CoreOp::kMultiply, x, y));
+        b.Result(b.Binary(CoreOp::kMultiply, u, b.Unary(CoreOp::kAbs, v)));
+        const std::vector<Literal> tensors = {
+            Random(wide, length * 40, Values::kEdges, 1), Random(wide, 40, Values::kEdges, 2),
+            Random(narrow, length * 40, Values::kEdges, 3), Random(narrow, 40, Values::kEdges, 4)};
+        if (!ExpectSameBits(b.Build(), tensors,
+                            absl::StrCat("rows of ", length, " ", Name(wide), " and ", Name(narrow))))
+          return;
+      }
+    }
+  });
+}
+
 TEST(JitRowsTest, AreUsedForMapsOfBroadcasts) {
-  const bool has_rows = BestJitIsa() == JitIsa::kAvx512;
+  const bool has_rows = BestJitIsa() != JitIsa::kNone;
   for (const int64_t length : {256, 1000, 4096}) {
     EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4))), has_rows);
     EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kC128, length, 16, 4))), has_rows);
     EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4), kSteps)));
   }
-  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kC128, 258, 16, 4))));  // no whole vectors
+  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kC128, 257, 16, 4))));  // no whole vectors
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 100, 16, 64))));  // short rows
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 65536, 2, 2))));  // more than a tile
 }
