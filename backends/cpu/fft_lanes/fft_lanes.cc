@@ -73,9 +73,9 @@ class VectorPass {
   size_t length_;
 };
 
-// Of lines that lie element beside element two groups are read and written together where their scratch stays in a
-// second-level cache: of one, runs are two lines of the cache, too short for the processor to see what comes.
-constexpr int64_t kGroupsTogether = 2;
+// Of lines that lie element beside element some groups are read and written together where their scratch stays in a
+// second-level cache: of one, runs are a line of the cache or two, too short for the processor to see what comes.
+constexpr int64_t kMostTogether = 4;
 constexpr int64_t kTogetherBytes = int64_t{1} << 20;
 
 template <typename T>
@@ -95,15 +95,17 @@ class LaneTransform final : public FftLaneTransform {
   }
 
   int64_t groups_together() const override {
-    return form_ == FftForm::kComplex && kGroupsTogether * complex_->scratch_bytes() <= kTogetherBytes ? kGroupsTogether
-                                                                                                       : 1;
+    if (form_ != FftForm::kComplex) return 1;
+    int64_t groups = kMostTogether;
+    while (groups > 1 && groups * complex_->scratch_bytes() > kTogetherBytes) groups /= 2;
+    return groups;
   }
 
   void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const override {
+    const int64_t together = groups_together(), wide = together * kLanes<T>;
     for (int64_t line = begin; line < end;) {
-      const int64_t wide = groups_together() * kLanes<T>;
-      if (complex_ && wide > kLanes<T> && wide <= std::min(end - line, lines.inner - line % lines.inner)) {
-        RunGroups(lines, line, scratch);
+      if (together > 1 && wide <= std::min(end - line, lines.inner - line % lines.inner)) {
+        together == 4 ? RunGroups<4>(lines, line, scratch) : RunGroups<2>(lines, line, scratch);
         line += wide;
         continue;
       }
@@ -125,6 +127,7 @@ class LaneTransform final : public FftLaneTransform {
   }
 
  private:
+  template <int64_t groups>
   void RunGroups(const FftLines& lines, int64_t first, char* scratch) const {
     const int64_t bytes = complex_->scratch_bytes();
     const auto offset = [&](int64_t length) {
@@ -133,23 +136,25 @@ class LaneTransform final : public FftLaneTransform {
     const int64_t size = std::min(n_, lines.in_length);
     const T* const from =
         static_cast<const T*>(lines.in) + (lines.real_in ? offset(lines.in_length) / 2 : offset(lines.in_length));
-    std::array<Complex<T>*, kGroupsTogether> data;
-    for (int64_t g = 0; g < kGroupsTogether; ++g) data[g] = complex_->Input(scratch + g * bytes);
+    std::array<Complex<T>*, groups> data;
+    for (int64_t g = 0; g < groups; ++g) data[g] = complex_->Input(scratch + g * bytes);
+    // The next groups' elements are fetched meanwhile: runs lie too far apart for the processor to do so.
     for (int64_t k = 0; k < size; ++k) {
-      for (int64_t g = 0; g < kGroupsTogether; ++g) {
+      for (int64_t g = 0; g < groups; ++g) {
         const int64_t at = k * lines.inner + g * kLanes<T>;
+        __builtin_prefetch(from + (lines.real_in ? 1 : 2) * (at + groups * kLanes<T>), 0, 2);
         data[g][k] = lines.real_in ? Complex<T>(LoadReal<T>(from + at), Vector<T>(0)) : LoadComplex<T>(from + 2 * at);
       }
     }
-    std::array<const Complex<T>*, kGroupsTogether> results;
-    for (int64_t g = 0; g < kGroupsTogether; ++g) {
+    std::array<const Complex<T>*, groups> results;
+    for (int64_t g = 0; g < groups; ++g) {
       for (int64_t k = size; k < n_; ++k) data[g][k] = Complex<T>(Vector<T>(0), Vector<T>(0));
       results[g] = complex_->Exec(scratch + g * bytes, lines.forward);
     }
     const Vector<T> scale(static_cast<T>(lines.scale));
     T* const into = static_cast<T*>(lines.out) + offset(lines.out_length);
     for (int64_t k = 0; k < lines.out_length; ++k) {
-      for (int64_t g = 0; g < kGroupsTogether; ++g) {
+      for (int64_t g = 0; g < groups; ++g) {
         const Complex<T>& value = results[g][k];
         StoreComplex<T>(Complex<T>(value.r * scale, value.i * scale), into + 2 * (k * lines.inner + g * kLanes<T>));
       }
@@ -231,6 +236,9 @@ class LaneTransform final : public FftLaneTransform {
   std::unique_ptr<VectorPass<rfftpass<T>, Vector<T>>> real_;
 };
 
+// The line that follows such a short one is fetched meanwhile: it is the next to be transformed, mostly.
+constexpr int64_t kFetchedLineBytes = int64_t{64} << 10;
+
 // x[n2*j1 + j2] to X[k1 + n1*k2]: columns j2 are transformed over j1, turned by w^(j2*k1), and then rows k1 over j2.
 // Vectors hold neighbouring columns, and then neighbouring rows. Middle: for each group of columns all k1, its pad
 // zero.
@@ -295,8 +303,13 @@ class SplitTransform final : public FftSplitTransform {
   void LoadColumns(const FftLines& line, int64_t j2, Complex<T>* data) const {
     const T* const from = static_cast<const T*>(line.in);
     const Vector<T> zero(0);
+    // Columns are read across, which the processor does not see coming.
+    const int64_t number_size = line.real_in ? 1 : 2;
+    const bool fetches = line.in_length * number_size * static_cast<int64_t>(sizeof(T)) <= kFetchedLineBytes;
+    const T* const next = from + number_size * line.in_length;
     for (int64_t j1 = 0; j1 < n1_; ++j1) {
       const int64_t at = j1 * n2_ + j2, end = std::min(line.in_length, (j1 + 1) * n2_);
+      if (fetches) __builtin_prefetch(next + number_size * at, 0, 2);
       if (at + kLanes<T> <= end) {
         data[j1] = line.real_in ? Complex<T>(LoadReal<T>(from + at), zero) : LoadComplex<T>(from + 2 * at);
         continue;
