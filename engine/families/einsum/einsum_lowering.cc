@@ -1,6 +1,7 @@
 #include "engine/families/einsum/einsum_lowering.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/einsum/batched_next.h"
 #include "engine/families/einsum/einsum_ops.h"
 #include "engine/families/einsum/einsum_terms.h"
 #include "engine/families/einsum/path_cost.h"
@@ -35,6 +37,12 @@ struct LabelledTensor {
   std::vector<int> labels;
 };
 
+// How an einsum is contracted.
+struct Plan {
+  ContractionPath path;
+  std::vector<std::vector<int>> batched_next;  // by step
+};
+
 // What each of two tensors' labels are to their contraction.
 struct Roles {
   std::vector<int> left, right, summed, batch;
@@ -51,7 +59,7 @@ class Lowering {
     }
   }
 
-  absl::StatusOr<ValueId> Run(absl::Span<const ValueId> operands, const ContractionPath& path) {
+  absl::StatusOr<ValueId> Run(absl::Span<const ValueId> operands, const Plan& plan) {
     FindSizeSources(operands);
     for (size_t i = 0; i < operands.size(); ++i) {
       ASSIGN_OR_RETURN(LabelledTensor tensor, WithoutRepeats(operands[i], terms_.operands[i]));
@@ -62,9 +70,9 @@ class Lowering {
     for (LabelledTensor& tensor : tensors_) {
       ASSIGN_OR_RETURN(tensor, WithoutUnneeded(std::move(tensor)));
     }
-    for (size_t step = 0; step < path.size(); ++step) {
-      const LabelledTensor &a = Tensor(path[step].first), &b = Tensor(path[step].second);
-      ASSIGN_OR_RETURN(LabelledTensor made, Contract(a, b, step + 1 == path.size()));
+    for (size_t step = 0; step < plan.path.size(); ++step) {
+      const LabelledTensor &a = Tensor(plan.path[step].first), &b = Tensor(plan.path[step].second);
+      ASSIGN_OR_RETURN(LabelledTensor made, Contract(a, b, step + 1 == plan.path.size(), plan.batched_next[step]));
       tensors_.push_back(std::move(made));
     }
     return InOutputOrder(std::move(tensors_.back()));
@@ -206,7 +214,8 @@ class Lowering {
     return result;
   }
 
-  absl::StatusOr<LabelledTensor> Contract(const LabelledTensor& a, const LabelledTensor& b, bool is_last) {
+  absl::StatusOr<LabelledTensor> Contract(const LabelledTensor& a, const LabelledTensor& b, bool is_last,
+                                          const std::vector<int>& batched_next) {
     for (const LabelledTensor* tensor : {&a, &b}) {
       for (int label : tensor->labels) Hold(label, -1);
     }
@@ -217,20 +226,34 @@ class Lowering {
     for (int label : b.labels) {
       if (!Contains(a.labels, label)) roles.right.push_back(label);
     }
-    ASSIGN_OR_RETURN(LabelledTensor made,
-                     roles.summed.empty() ? Product(a, b, is_last) : Dot(a, b, std::move(roles), is_last));
+    ASSIGN_OR_RETURN(LabelledTensor made, roles.summed.empty() ? Product(a, b, is_last)
+                                                               : Dot(a, b, std::move(roles), is_last, batched_next));
     for (int label : made.labels) Hold(label, 1);
     return made;
   }
 
-  // Result axes: those of one side, of the other, batch. The side goes first whose axes the output has first, or the
-  // larger one.
-  absl::StatusOr<LabelledTensor> Dot(const LabelledTensor& a, const LabelledTensor& b, Roles roles, bool is_last) {
-    if (is_last ? !output_.empty() && Contains(roles.right, output_[0]) : SizeOf(roles.left) < SizeOf(roles.right)) {
+  // Result axes: those of one side, of the other, batch.
+  absl::StatusOr<LabelledTensor> Dot(const LabelledTensor& a, const LabelledTensor& b, Roles roles, bool is_last,
+                                     const std::vector<int>& batched_next) {
+    if (is_last ? !output_.empty() && Contains(roles.right, output_[0]) : IsRightFirst(roles, batched_next)) {
       std::swap(roles.left, roles.right);
       return OrderedDot(b, a, std::move(roles), is_last);
     }
     return OrderedDot(a, b, std::move(roles), is_last);
+  }
+
+  // The side goes last that has more of the next step's batch, so that the matrices there lie one after the other, and
+  // first the larger one. Where there is a batch already, that is last anyway.
+  bool IsRightFirst(const Roles& roles, const std::vector<int>& batched_next) const {
+    const auto batch_of = [&](const std::vector<int>& side) {
+      std::vector<int> labels;
+      std::copy_if(side.begin(), side.end(), std::back_inserter(labels),
+                   [&](int label) { return Contains(batched_next, label); });
+      return SizeOf(labels);
+    };
+    const double left = batch_of(roles.left), right = batch_of(roles.right);
+    if (roles.batch.empty() && left != right) return left > right;
+    return SizeOf(roles.left) < SizeOf(roles.right);
   }
 
   absl::StatusOr<LabelledTensor> OrderedDot(const LabelledTensor& a, const LabelledTensor& b, Roles roles,
@@ -339,7 +362,7 @@ std::string OptimizerName(const EinsumTerms& terms, const Attributes& attrs) {
   return "";
 }
 
-absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attributes& attrs, GraphBuilder* graph) {
+absl::StatusOr<Plan> PlanOf(const EinsumTerms& terms, const Attributes& attrs, GraphBuilder* graph) {
   std::vector<int64_t> sizes;
   for (const Dim& size : terms.sizes) sizes.push_back(size.is_static() ? size.size.constant() : kSizeOfSymbol);
   std::vector<std::vector<int>> operands = terms.operands;
@@ -366,7 +389,7 @@ absl::StatusOr<ContractionPath> PathOf(const EinsumTerms& terms, const Attribute
                     .largest = cost.largest,
                     .assumes_sizes = !is_static});
   }
-  return path;
+  return Plan{path, LabelsBatchedNext(network, path)};
 }
 
 }  // namespace
@@ -383,8 +406,8 @@ absl::StatusOr<ExpandedResults> ExpandEinsum(const ExpandCall& call) {
   if (incidences > kMaxEinsumIncidences) {
     return RefuseLimit("einsum_incidences", kMaxEinsumIncidences, incidences, "operands times labels of one einsum");
   }
-  ASSIGN_OR_RETURN(const ContractionPath path, PathOf(terms, call.attrs, &call.graph));
-  ASSIGN_OR_RETURN(const ValueId result, Lowering(terms, &call.graph).Run(call.operands, path));
+  ASSIGN_OR_RETURN(const Plan plan, PlanOf(terms, call.attrs, &call.graph));
+  ASSIGN_OR_RETURN(const ValueId result, Lowering(terms, &call.graph).Run(call.operands, plan));
   return ExpandedResults{result};
 }
 

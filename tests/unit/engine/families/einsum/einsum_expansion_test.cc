@@ -164,6 +164,32 @@ TEST(EinsumExpansion, PutsTheSideFirstThatTheOutputHasFirst) {
   EXPECT_THAT(text, Not(HasSubstr("transpose")));
 }
 
+// So that its matrices lie one after the other there.
+TEST(EinsumExpansion, PutsTheSideLastThatTheNextStepHasAsBatch) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : f32[100,5]
+    %b = input : f32[5,4]
+    %c = input : f32[4,100,6]
+    %y = tensord.einsum.v1.Einsum(%a, %b, %c) {equation = "(bi,ik),kbl->lb"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("dot_general(%b, %a)"));
+  EXPECT_THAT(text, HasSubstr("f32[4,100]"));
+  EXPECT_THAT(text, Not(HasSubstr("transpose")));
+}
+
+TEST(EinsumExpansion, PutsTheLargerSideFirstWhereTheNextStepHasNoBatch) {
+  const std::string text = Expanded(R"(graph "g" {
+    %a = input : f32[100,5]
+    %b = input : f32[5,4]
+    %c = input : f32[4,6]
+    %y = tensord.einsum.v1.Einsum(%a, %b, %c) {equation = "(bi,ik),kl->bl"}
+    output "y" = %y
+  })");
+  EXPECT_THAT(text, HasSubstr("dot_general(%a, %b)"));
+  EXPECT_THAT(text, HasSubstr("f32[100,4]"));
+}
+
 TEST(EinsumExpansion, WithoutSumsIsAProduct) {
   const std::string text = Expanded(R"(graph "g" {
     %a = input : f64[n,3]
