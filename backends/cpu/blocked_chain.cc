@@ -87,14 +87,13 @@ class BlockedChain::Worker {
   absl::InlinedVector<int64_t, 8> origin_;
 };
 
-absl::StatusOr<BlockedChain> BlockedChain::Create(const ChainPlan& plan, absl::Span<const SegmentInstruction> segments,
-                                                  absl::FunctionRef<MakeKernel*(const OpDef&)> make,
+absl::StatusOr<BlockedChain> BlockedChain::Create(const ChainPlan& plan, absl::FunctionRef<MakeKernel> make,
                                                   const JitOptions& jit, int threads) {
   BlockedChain chain;
   int64_t scratch = 0, workspace = 0;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     const ChainPlan::Segment& segment = plan.segments[s];
-    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(make(*segments[s].bound.op), jit));
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, segment.blocks.MakeKernel(make, jit));
     scratch = std::max(scratch, kernel->scratch_bytes());
     workspace = std::max(workspace, kernel->workspace_bytes());
     chain.max_tensors_ = std::max(chain.max_tensors_, segment.operands.size() + segment.results.size());

@@ -25,10 +25,9 @@ namespace tensord::cpu {
 // only where the run is no longer wanted. Same bits for any number of threads.
 class BlockedChain {
  public:
-  // `make` gives the factory of an op. Refuses what the kernels' factories refuse.
-  static absl::StatusOr<BlockedChain> Create(const ChainPlan& plan, absl::Span<const SegmentInstruction> segments,
-                                             absl::FunctionRef<MakeKernel*(const OpDef&)> make, const JitOptions& jit,
-                                             int threads);
+  // `make` makes the kernel of an instruction that is not fused. Refuses what the kernels' factories refuse.
+  static absl::StatusOr<BlockedChain> Create(const ChainPlan& plan, absl::FunctionRef<MakeKernel> make,
+                                             const JitOptions& jit, int threads);
 
   size_t num_segments() const { return steps_.size(); }
   int64_t scratch_bytes() const { return slots_ * slot_bytes_; }

@@ -26,6 +26,7 @@
 #include "backends/cpu/product_epilogue.h"
 #include "backends/cpu/product_join.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/transformed_map.h"
 #include "engine/base/control_group.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -265,6 +266,10 @@ class CpuBackend final : public Backend {
         position += chained - 1;
         continue;
       }
+      if (const size_t joined = AppendTransforms(segments.subspan(position), program.get()); joined > 0) {
+        position += joined - 1;
+        continue;
+      }
       if (const size_t joined = AppendProduct(segments.subspan(position), program.get()); joined > 0) {
         position += joined - 1;
         continue;
@@ -326,11 +331,21 @@ class CpuBackend final : public Backend {
     // A product and its epilogue alone go over the result as often as a chain, and pack operands once.
     const size_t length = plan->segments.size();
     if (length == cpu::ProductEpilogue::kNumSegments && AppendEpilogue(segments, program) > 0) return length;
-    absl::StatusOr<cpu::BlockedChain> chain =
-        cpu::BlockedChain::Create(*plan, segments, &cpu::FactoryOf, jit_, pool_.threads());
+    const auto make = [this](const BoundInstruction& bound) { return MakeKernelOf(bound); };
+    absl::StatusOr<cpu::BlockedChain> chain = cpu::BlockedChain::Create(*plan, make, jit_, pool_.threads());
     if (!chain.ok()) return 0;
     program->Append(*std::move(chain), std::move(plan->passing));
     return length;
+  }
+
+  // How many of the first segments are transforms with maps between.
+  size_t AppendTransforms(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    const auto make = [this](const BoundInstruction& bound) { return MakeKernelOf(bound); };
+    auto joined = cpu::TransformedMap::Create(segments, chain_limits_, make, *caches_.fft, jit_, pool_.threads());
+    if (joined == nullptr) return 0;
+    const size_t count = joined->num_segments();
+    program->Append(std::move(joined));
+    return count;
   }
 
   // How many of the first segments are a product with what is done as it is packed or with each block of it.

@@ -161,4 +161,6 @@ constexpr FamilyKernel kFftKernels[] = {{.op = "tensord.fft.v1.Fft", .make = &Ma
 
 absl::Span<const FamilyKernel> FftKernels() { return kFftKernels; }
 
+bool IsFft(const OpDef& op) { return op.op_class == OpClass::kExtension && op.name == kFftKernels[0].op; }
+
 }  // namespace tensord::cpu

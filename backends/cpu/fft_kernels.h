@@ -6,8 +6,9 @@
 
 namespace tensord::cpu {
 
-// Kernels of the family fft.
+// Kernels of the family fft. They do not fail.
 absl::Span<const FamilyKernel> FftKernels();
+bool IsFft(const OpDef& op);
 
 }  // namespace tensord::cpu
 

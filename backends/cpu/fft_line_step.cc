@@ -267,7 +267,9 @@ bool Splits(bool is_double, int64_t length) {
   return is_double ? FftSplit<double>(length).has_value() : FftSplit<float>(length).has_value();
 }
 
-bool UsesLanes(const FftLineTask& task) {
+}  // namespace
+
+bool RunsInLanes(const FftLineTask& task) {
   const int64_t n = task.length;
   const bool is_complex = task.form == FftForm::kComplex;
   const bool splits = Splits(task.is_double, is_complex || n % 2 != 0 ? n : n / 2);
@@ -277,8 +279,6 @@ bool UsesLanes(const FftLineTask& task) {
   if (!is_complex && splits && task.lines.inner == 1) return n <= kMaxRealLaneLength;
   return n <= (splits ? kMaxLaneLength : kMaxAwkwardLaneLength);
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const FftLineTask& task,
                                                                        FftTransforms& transforms) {
@@ -290,7 +290,7 @@ absl::StatusOr<std::unique_ptr<const FftLineStep>> FftLineStep::Create(const Fft
     return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu transforms up to ", limit,
                                                               " elements of such a length, and has ", task.length));
   }
-  if (UsesLanes(task)) return std::make_unique<const LaneStep>(task, transforms);
+  if (RunsInLanes(task)) return std::make_unique<const LaneStep>(task, transforms);
   if (task.is_double) return std::make_unique<const LongStep<double>>(task, transforms);
   return std::make_unique<const LongStep<float>>(task, transforms);
 }

@@ -22,6 +22,9 @@ struct FftLineTask {
   int64_t num_lines = 0;
 };
 
+// Whether it runs lines side by side.
+bool RunsInLanes(const FftLineTask& task);
+
 // A transform along one axis, bound to its sizes. Short lines are transformed side by side in vectors, long ones by
 // columns and rows (Bailey's four steps), those of an awkward length as convolutions (Bluestein), real ones of even
 // length as half as many complex numbers. Immutable; its tables are shared with other steps.

@@ -27,8 +27,8 @@ constexpr int64_t kDirectTiles = 16;
 // Between neighbouring registers, so that the same element of many does not fall into one set of the cache.
 constexpr int64_t kRegisterSkew = 320;
 
-// Of a map that code goes through row by row: shorter rows cost more between them than their elements do.
-constexpr int64_t kMinRow = 256;
+// Of a map that code goes through row by row: shorter rows cost it more than they cost tiles.
+constexpr int64_t kMinRow = 8;
 constexpr int64_t kMaxRowBytes = kMaxDirectTileBytes;
 
 constexpr int64_t kTaskPicoseconds = 10'000'000;

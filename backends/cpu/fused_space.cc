@@ -26,8 +26,8 @@ int64_t EvenPart(int64_t count, int64_t limit) {
 
 FusedSpace::FusedSpace(const MicroProgram& program) {
   const auto reduces = [](const MicroInstruction& instruction) { return instruction.kind == MicroKind::kReduce; };
-  is_map_ =
-      !program.has_reduced_axes() && std::none_of(program.instructions.begin(), program.instructions.end(), reduces);
+  const bool folds = std::any_of(program.instructions.begin(), program.instructions.end(), reduces);
+  is_map_ = !program.has_reduced_axes() && !folds;
   int64_t leading = 1;  // kept points along the leading kept axes
   bool leads = true;
   int64_t kept_points = 1;
@@ -43,8 +43,9 @@ FusedSpace::FusedSpace(const MicroProgram& program) {
       kept_points *= axis.size;
     }
   }
-  is_crossed_ = leading == 1 && scan_points_ < kShortRow && kept_points >= kMinRows;
-  if (leading * scan_points_ < kMinGroupPoints || is_crossed_) {
+  // Short rows are folded side by side; rows that are only gone through one after the other stay.
+  is_crossed_ = folds && leading == 1 && scan_points_ < kShortRow && kept_points >= kMinRows;
+  if ((folds && leading * scan_points_ < kMinGroupPoints) || is_crossed_) {
     front_.insert(front_.end(), rest_.begin(), rest_.end());
     rest_.clear();
     leading = kept_points;

@@ -5,6 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "backends/cpu/dot_kernels.h"
+#include "backends/cpu/fft_kernels.h"
 #include "backends/cpu/fused_kernel.h"
 #include "engine/ops/core_ops.h"
 
@@ -56,6 +57,7 @@ std::optional<SegmentBlocks> SegmentBlocks::Cut(const BoundInstruction& instruct
   if (IsEmpty(instruction)) return std::nullopt;
   const bool can = instruction.micro != nullptr               ? cut.CutFused()
                    : Is(*instruction.op, CoreOp::kDotGeneral) ? cut.CutDot()
+                   : IsFft(*instruction.op)                   ? cut.CutTransform()
                                                               : cut.CutElementwise();
   if (!can) return std::nullopt;
   return cut;
@@ -181,6 +183,28 @@ bool SegmentBlocks::CutElementwise() {
   return true;
 }
 
+// Whole lines: along axes that are not transformed.
+bool SegmentBlocks::CutTransform() {
+  const std::vector<int64_t>& axes = instruction_->attrs->Ints("axes");
+  TransformTypes types{instruction_->operands[0], instruction_->results[0]};
+  Cutter cutter(blocks_);
+  for (size_t d = types.result.shape.size(); d-- > 0 && !cutter.is_done();) {
+    const int64_t parts = cutter.PartsOf(types.result.shape[d]);
+    const bool is_transformed = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (parts == 0 || (is_transformed && parts > 1)) return false;
+    types.operand.shape[d] /= parts;
+    types.result.shape[d] /= parts;
+  }
+  if (!cutter.is_done()) return false;
+  BlockWalk::Loop loop;
+  loop.count = blocks_;
+  loop.steps = {types.operand.num_bytes(), types.result.num_bytes()};
+  reaches_.push_back({0, types.operand.num_elements() - 1});
+  walk_ = BlockWalk({std::move(loop)}, 0);
+  transform_ = std::move(types);
+  return true;
+}
+
 bool SegmentBlocks::ReadsPiece(size_t operand) const {
   const ConcreteType& type = instruction_->operands[operand];
   const int64_t piece = type.num_bytes() / blocks_;
@@ -209,15 +233,22 @@ bool SegmentBlocks::MayOverwrite(size_t result, size_t operand) const {
     const std::pair<int32_t, int32_t> pair = {static_cast<int32_t>(result), static_cast<int32_t>(operand)};
     return std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
   }
+  if (transform_.has_value()) return transform_->operand == transform_->result;
   return is_elementwise();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> SegmentBlocks::MakeKernel(cpu::MakeKernel* make, const JitOptions& jit) const {
+absl::StatusOr<std::unique_ptr<Kernel>> SegmentBlocks::MakeKernel(absl::FunctionRef<cpu::MakeKernel> make,
+                                                                  const JitOptions& jit) const {
   if (space_.has_value()) return MakePartialDotKernel(*instruction_, *space_);
   BoundInstruction block = *instruction_;
   if (micro_.has_value()) {
     block.micro = &*micro_;
     return MakeFusedKernel(block, jit);
+  }
+  if (transform_.has_value()) {
+    block.operands[0] = transform_->operand;
+    block.results[0] = transform_->result;
+    return make(block);
   }
   const auto shrink = [this](ConcreteType& type) {
     if (type.num_elements() > 1) type.shape = {type.num_elements() / blocks_};

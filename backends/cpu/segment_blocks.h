@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "backends/cpu/dot_axes.h"
@@ -45,7 +46,7 @@ class BlockWalk {
 
 // A segment in equal blocks: block b computes piece b of each result, where a piece is one of as many contiguous parts
 // of equal size as there are blocks. All blocks are alike, so one kernel serves them all; sums are the same as in the
-// whole. Knows contractions, fused micro programs and elementwise ops.
+// whole. Knows contractions, fused micro programs, elementwise ops and Fourier transforms.
 //
 // Constant after Cut; borrows the instruction.
 class SegmentBlocks {
@@ -55,7 +56,8 @@ class SegmentBlocks {
 
   // Blocks that have a box of the result each: one part of every axis that is cut, the first being the fastest from
   // block to block. Tensors with a box, by operand and then the result, lie in memory of the block's own; the others
-  // lie where they do in the whole. Nothing where the segment is no contraction and no fused map of one result.
+  // lie where they do in the whole. Nothing where the segment is no contraction and no fused map of one result, or
+  // such a map reads what has a box elsewhere than at the element that it computes.
   static std::optional<SegmentBlocks> CutBoxes(const BoundInstruction& instruction, absl::Span<const AxisCut> cuts,
                                                absl::Span<const std::optional<TensorBox>> boxes);
 
@@ -65,13 +67,15 @@ class SegmentBlocks {
   // Of the operand, in one block, where it is not cut into pieces.
   int64_t BlockBytes(size_t operand) const;
   // Whether the segment is an elementwise op by itself, not fused.
-  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value(); }
+  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value() && !transform_.has_value(); }
   // Of all blocks.
   double multiplications() const { return multiplications_; }
   // Pairs {result, operand} of which the result may be given the operand's memory.
   bool MayOverwrite(size_t result, size_t operand) const;
 
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(MakeKernel* make, const JitOptions& jit) const;
+  // `make` makes the kernel of an instruction that is not fused.
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(absl::FunctionRef<cpu::MakeKernel> make,
+                                                     const JitOptions& jit) const;
 
  private:
   // The elements that block 0 may read of an operand.
@@ -80,12 +84,18 @@ class SegmentBlocks {
     int64_t last = -1;
   };
 
+  struct TransformTypes {
+    ConcreteType operand;
+    ConcreteType result;
+  };
+
   SegmentBlocks(const BoundInstruction& instruction, int64_t blocks) : instruction_(&instruction), blocks_(blocks) {}
   bool CutDot();
   bool CutFused();
   bool CutElementwise();
+  bool CutTransform();
   bool CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
-  bool CutMapIntoBoxes(absl::Span<const AxisCut> cuts);
+  bool CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
   // The rest, when the axes of a space or of a micro program are cut.
   void FindReaches(const DotSpace& space);
   bool PlaceFused(const MicroProgram& whole, const MicroProgram& micro, std::vector<BlockWalk::Loop> loops);
@@ -95,9 +105,10 @@ class SegmentBlocks {
   BlockWalk walk_;
   std::vector<Reach> reaches_;  // by operand
   double multiplications_ = 0;
-  // What a block runs over: one of them.
+  // What a block runs over: one of them, or nothing.
   std::optional<DotSpace> space_;
   std::optional<MicroProgram> micro_;
+  std::optional<TransformTypes> transform_;
 };
 
 }  // namespace tensord::cpu

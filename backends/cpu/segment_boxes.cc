@@ -85,7 +85,7 @@ std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const BoundInstruction& ins
   SegmentBlocks made(instruction, blocks);
   const bool can = instruction.micro == nullptr
                        ? Is(*instruction.op, CoreOp::kDotGeneral) && made.CutDotIntoBoxes(cuts, boxes)
-                       : IsMapOfOneResult(instruction) && made.CutMapIntoBoxes(cuts);
+                       : IsMapOfOneResult(instruction) && made.CutMapIntoBoxes(cuts, boxes);
   if (!can) return std::nullopt;
   return made;
 }
@@ -136,7 +136,7 @@ bool SegmentBlocks::CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<c
   return true;
 }
 
-bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts) {
+bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes) {
   MicroProgram whole = *instruction_->micro;
   const Shape& shape = instruction_->results[0].shape;
   const Shape strides = ColumnMajorStrides(shape);
@@ -153,6 +153,13 @@ bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts) {
     }
     micro.axes[d].size /= cut.parts;
     loops.push_back({.count = cut.parts, .axis = d, .part = micro.axes[d].size});
+  }
+  // What lies in a box is read where the result goes.
+  for (MicroInstruction& load : micro.instructions) {
+    if (load.kind != MicroKind::kLoad || !boxes[static_cast<size_t>(load.tensor)].has_value()) continue;
+    if (!IsDense(whole, load.access, MicroLevel::kFull)) return false;
+    int64_t stride = 1;
+    for (size_t d = 0; d < micro.axes.size(); stride *= micro.axes[d++].size) load.access.strides[d] = stride;
   }
   return PlaceFused(whole, micro, std::move(loops));
 }

@@ -47,30 +47,47 @@ constexpr size_t kGap = 3;
 
 char* Align64(char* address) { return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(address) + 63) / 64 * 64); }
 
-// One pass object of the library, working on vectors of type V.
+// One pass object of the library, working on vectors of type V. Its scratch is that of some transforms, which share
+// all but what they transform.
 template <typename Pass, typename V>
 class VectorPass {
  public:
   explicit VectorPass(int64_t length)
-      : pass_(Pass::make_pass(static_cast<size_t>(length), false)),
-        elements_(static_cast<size_t>(length) * (pass_->needs_copy() ? 2 : 1) + 2 * kGap + pass_->bufsize()),
-        length_(static_cast<size_t>(length)) {}
+      : pass_(Pass::make_pass(static_cast<size_t>(length), false)), step_(static_cast<size_t>(length) + kGap) {}
 
   int64_t table_bytes() const { return static_cast<int64_t>(pass_->footprint()); }
-  int64_t scratch_bytes() const { return static_cast<int64_t>(elements_ * sizeof(V)) + 64; }
-  static V* Input(char* scratch) { return reinterpret_cast<V*>(Align64(scratch)); }
+  int64_t scratch_bytes(int64_t transforms = 1) const {
+    const size_t vectors = static_cast<size_t>(transforms) + (pass_->needs_copy() ? 1 : 0);
+    return static_cast<int64_t>((vectors * step_ + pass_->bufsize()) * sizeof(V)) + 64;
+  }
+  V* Input(char* scratch, int64_t transform = 0) const {
+    return reinterpret_cast<V*>(Align64(scratch)) + static_cast<size_t>(transform) * step_;
+  }
   // Transforms what stands in Input(scratch); the result stands somewhere in the scratch.
   V* Exec(char* scratch, bool forward) const {
-    V* const in = Input(scratch);
-    V* const buffer = in + length_ + kGap;
-    V* const copy = buffer + pass_->bufsize() + kGap;
-    return static_cast<V*>(pass_->exec(tidx<V*>(), in, copy, buffer, forward));
+    V* spare = Input(scratch, 1);
+    return Exec(Input(scratch), &spare, spare + (pass_->needs_copy() ? step_ : 0), forward);
+  }
+  // Transforms each input; results[i] says where the result stands.
+  template <size_t transforms>
+  void ExecAll(char* scratch, bool forward, std::array<const V*, transforms>* results) const {
+    V* spare = Input(scratch, transforms);
+    V* const buffer = spare + (pass_->needs_copy() ? step_ : 0);
+    for (size_t i = 0; i < transforms; ++i) {
+      (*results)[i] = Exec(Input(scratch, static_cast<int64_t>(i)), &spare, buffer, forward);
+    }
   }
 
  private:
+  // The library may leave the result in what it was lent: then the place of the input is the next one's spare place.
+  V* Exec(V* in, V** spare, V* buffer, bool forward) const {
+    V* const result = static_cast<V*>(pass_->exec(tidx<V*>(), in, *spare, buffer, forward));
+    if (result == *spare) *spare = in;
+    return result;
+  }
+
   decltype(Pass::make_pass(size_t{1}, false)) pass_;
-  size_t elements_;
-  size_t length_;
+  size_t step_;
 };
 
 // Of lines that lie element beside element some groups are read and written together where their scratch stays in a
@@ -91,30 +108,32 @@ class LaneTransform final : public FftLaneTransform {
 
   int64_t table_bytes() const override { return complex_ ? complex_->table_bytes() : real_->table_bytes(); }
   int64_t task_bytes() const override {
-    return complex_ ? groups_together() * complex_->scratch_bytes() : real_->scratch_bytes();
+    return complex_ ? complex_->scratch_bytes(groups_together()) : real_->scratch_bytes();
   }
 
   int64_t groups_together() const override {
     if (form_ != FftForm::kComplex) return 1;
     int64_t groups = kMostTogether;
-    while (groups > 1 && groups * complex_->scratch_bytes() > kTogetherBytes) groups /= 2;
+    while (groups > 1 && complex_->scratch_bytes(groups) > kTogetherBytes) groups /= 2;
     return groups;
   }
 
   void Run(const FftLines& lines, int64_t begin, int64_t end, char* scratch) const override {
-    const int64_t together = groups_together(), wide = together * kLanes<T>;
+    const int64_t together = groups_together();
     for (int64_t line = begin; line < end;) {
-      if (together > 1 && wide <= std::min(end - line, lines.inner - line % lines.inner)) {
-        together == 4 ? RunGroups<4>(lines, line, scratch) : RunGroups<2>(lines, line, scratch);
-        line += wide;
+      const int64_t groups =
+          std::min(together, std::min(end - line, lines.inner - line % lines.inner) / int64_t{kLanes<T>});
+      if (groups >= 2) {
+        groups >= 4 ? RunGroups<4>(lines, line, scratch) : RunGroups<2>(lines, line, scratch);
+        line += (groups >= 4 ? 4 : 2) * kLanes<T>;
         continue;
       }
       const int64_t room = std::min<int64_t>(kLanes<T>, end - line);
       // Lines that lie together are of one block; where a block has fewer than a vector, lines are picked one by one.
       const int64_t left = lines.inner - line % lines.inner;
       const int count = static_cast<int>(lines.inner >= kLanes<T> ? std::min(room, left) : room);
-      const LineGroup in = GroupOf(lines, line, count, lines.in_length);
-      const LineGroup out = GroupOf(lines, line, count, lines.out_length);
+      const LineGroup in = GroupOf(lines, line, count, lines.in_length, InStep(lines));
+      const LineGroup out = GroupOf(lines, line, count, lines.out_length, OutStep(lines));
       if (form_ == FftForm::kComplex) {
         RunComplex(lines, in, out, scratch);
       } else if (form_ == FftForm::kHalfToReal) {
@@ -127,48 +146,50 @@ class LaneTransform final : public FftLaneTransform {
   }
 
  private:
-  template <int64_t groups>
+  static int64_t InStep(const FftLines& lines) { return lines.in_step > 0 ? lines.in_step : lines.inner; }
+  static int64_t OutStep(const FftLines& lines) { return lines.out_step > 0 ? lines.out_step : lines.inner; }
+
+  template <int groups>
   void RunGroups(const FftLines& lines, int64_t first, char* scratch) const {
-    const int64_t bytes = complex_->scratch_bytes();
-    const auto offset = [&](int64_t length) {
-      return 2 * (first % lines.inner + first / lines.inner * length * lines.inner);
+    const int64_t in_step = InStep(lines), out_step = OutStep(lines);
+    const auto offset = [&](int64_t length, int64_t step) {
+      return first % lines.inner + first / lines.inner * length * step;
     };
     const int64_t size = std::min(n_, lines.in_length);
-    const T* const from =
-        static_cast<const T*>(lines.in) + (lines.real_in ? offset(lines.in_length) / 2 : offset(lines.in_length));
+    const T* const from = static_cast<const T*>(lines.in) + (lines.real_in ? 1 : 2) * offset(lines.in_length, in_step);
     std::array<Complex<T>*, groups> data;
-    for (int64_t g = 0; g < groups; ++g) data[g] = complex_->Input(scratch + g * bytes);
+    for (int64_t g = 0; g < groups; ++g) data[g] = complex_->Input(scratch, g);
     // The next groups' elements are fetched meanwhile: runs lie too far apart for the processor to do so.
     for (int64_t k = 0; k < size; ++k) {
-      for (int64_t g = 0; g < groups; ++g) {
-        const int64_t at = k * lines.inner + g * kLanes<T>;
+      Unrolled<groups>([&](int g) {
+        const int64_t at = k * in_step + g * kLanes<T>;
         __builtin_prefetch(from + (lines.real_in ? 1 : 2) * (at + groups * kLanes<T>), 0, 2);
         data[g][k] = lines.real_in ? Complex<T>(LoadReal<T>(from + at), Vector<T>(0)) : LoadComplex<T>(from + 2 * at);
-      }
+      });
     }
     std::array<const Complex<T>*, groups> results;
     for (int64_t g = 0; g < groups; ++g) {
       for (int64_t k = size; k < n_; ++k) data[g][k] = Complex<T>(Vector<T>(0), Vector<T>(0));
-      results[g] = complex_->Exec(scratch + g * bytes, lines.forward);
     }
+    complex_->ExecAll(scratch, lines.forward, &results);
     const Vector<T> scale(static_cast<T>(lines.scale));
-    T* const into = static_cast<T*>(lines.out) + offset(lines.out_length);
+    T* const into = static_cast<T*>(lines.out) + 2 * offset(lines.out_length, out_step);
     for (int64_t k = 0; k < lines.out_length; ++k) {
-      for (int64_t g = 0; g < groups; ++g) {
+      Unrolled<groups>([&](int g) {
         const Complex<T>& value = results[g][k];
-        StoreComplex<T>(Complex<T>(value.r * scale, value.i * scale), into + 2 * (k * lines.inner + g * kLanes<T>));
-      }
+        StoreComplex<T>(Complex<T>(value.r * scale, value.i * scale), into + 2 * (k * out_step + g * kLanes<T>));
+      });
     }
   }
 
-  static LineGroup GroupOf(const FftLines& lines, int64_t first, int count, int64_t length) {
+  static LineGroup GroupOf(const FftLines& lines, int64_t first, int count, int64_t length, int64_t step) {
     LineGroup group{.count = count,
                     .together = count == kLanes<T> && lines.inner >= kLanes<T>,
-                    .dense = count == kLanes<T> && lines.inner == 1,
-                    .step = lines.inner};
+                    .dense = count == kLanes<T> && step == 1,
+                    .step = step};
     for (int l = 0; l < count; ++l) {
       const int64_t line = first + l;
-      group.offsets[static_cast<size_t>(l)] = line % lines.inner + line / lines.inner * length * lines.inner;
+      group.offsets[static_cast<size_t>(l)] = line % lines.inner + line / lines.inner * length * step;
     }
     return group;
   }
@@ -307,9 +328,12 @@ class SplitTransform final : public FftSplitTransform {
     const int64_t number_size = line.real_in ? 1 : 2;
     const bool fetches = line.in_length * number_size * static_cast<int64_t>(sizeof(T)) <= kFetchedLineBytes;
     const T* const next = from + number_size * line.in_length;
+    const T* const into = static_cast<const T*>(line.out);
+    const bool writes_elsewhere = fetches && line.out != line.in && line.out_length >= n1_ * n2_;
     for (int64_t j1 = 0; j1 < n1_; ++j1) {
       const int64_t at = j1 * n2_ + j2, end = std::min(line.in_length, (j1 + 1) * n2_);
       if (fetches) __builtin_prefetch(next + number_size * at, 0, 2);
+      if (writes_elsewhere) __builtin_prefetch(into + 2 * at, 1, 2);
       if (at + kLanes<T> <= end) {
         data[j1] = line.real_in ? Complex<T>(LoadReal<T>(from + at), zero) : LoadComplex<T>(from + 2 * at);
         continue;
@@ -345,16 +369,16 @@ class SplitTransform final : public FftSplitTransform {
     for (int64_t g = 0; g < column_groups(); ++g) {
       const Complex<T>* const block = middle + g * padded_rows();
       Square<T> real, imaginary;
-      for (int l = 0; l < kLanes<T>; ++l) {
+      Unrolled<kLanes<T>>([&](int l) {
         real[l] = ToRaw<T>(block[l].r);
         imaginary[l] = ToRaw<T>(block[l].i);
-      }
+      });
       Transpose<T>(&real);
       Transpose<T>(&imaginary);
-      const int count = static_cast<int>(std::min<int64_t>(kLanes<T>, n2_ - g * kLanes<T>));
-      for (int l = 0; l < count; ++l) {
-        data[g * kLanes<T> + l] = Complex<T>(FromRaw<T>(real[l]), FromRaw<T>(imaginary[l]));
-      }
+      const int64_t count = n2_ - g * kLanes<T>;
+      Unrolled<kLanes<T>>([&](int l) {
+        if (l < count) data[g * kLanes<T> + l] = Complex<T>(FromRaw<T>(real[l]), FromRaw<T>(imaginary[l]));
+      });
     }
   }
 

@@ -17,11 +17,14 @@ enum class FftForm : uint8_t {
 };
 
 // Lines of two dense tensors, which may be one and the same where the lengths and element sizes agree. Element k of
-// line l lies l % inner + (k + l / inner * length) * inner elements from the start.
+// line l lies l % inner + (k + l / inner * length) * inner elements from the start; with a step, which is for lanes
+// alone, l % inner + (k + l / inner * length) * step: some of the lines that lie beside each other.
 struct FftLines {
   const void* in;
   void* out;
   int64_t inner = 1;
+  int64_t in_step = 0;
+  int64_t out_step = 0;
   int64_t in_length = 0;   // along a line of `in`: what the transform lacks is zero, what it does not need is not read
   int64_t out_length = 0;  // along a line of `out`: at most what the transform yields
   bool real_in = false;    // `in` is real where the form asks for complex numbers

@@ -22,6 +22,13 @@ using Complex = ducc::Cmplx<Vector<T>>;
 template <typename T>
 inline constexpr int kLanes = static_cast<int>(Vector<T>::size());
 
+// f(0), …, f(count - 1), without a loop: arrays of vectors that such code indexes stay in registers.
+template <int count, typename Function>
+[[gnu::always_inline]] inline void Unrolled(const Function& f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) [[gnu::always_inline]] { (f(i), ...); }
+  (std::make_integer_sequence<int, count>());
+}
+
 template <typename T>
 struct RawOf {
   typedef T type __attribute__((vector_size(sizeof(Vector<T>))));
@@ -113,12 +120,12 @@ struct Square {
 template <typename T, int step>
 inline void TransposeStep(Square<T>* rows) {
   constexpr int lanes = kLanes<T>;
-  for (int i = 0; i < lanes; ++i) {
-    if ((i & step) != 0) continue;
+  Unrolled<lanes>([&](int i) {
+    if ((i & step) != 0) return;
     const Raw<T> a = (*rows)[i], b = (*rows)[i + step];
     (*rows)[i] = Shuffle<T>(a, b, Exchange<lanes, step, false>());
     (*rows)[i + step] = Shuffle<T>(a, b, Exchange<lanes, step, true>());
-  }
+  });
   if constexpr (step > 1) TransposeStep<T, step / 2>(rows);
 }
 template <typename T>
@@ -145,11 +152,9 @@ inline void ReadReal(const T* from, const LineGroup& lines, int64_t size, const 
   } else if (lines.dense) {
     for (; k + lanes <= size; k += lanes) {
       Square<T> square;
-      for (int l = 0; l < lanes; ++l) {
-        square[l] = LoadRaw<T>(from + lines.offsets[static_cast<size_t>(l)] + k);
-      }
+      Unrolled<lanes>([&](int l) { square[l] = LoadRaw<T>(from + lines.offsets[static_cast<size_t>(l)] + k); });
       Transpose<T>(&square);
-      for (int l = 0; l < lanes; ++l) put(k + l, FromRaw<T>(square[l]));
+      Unrolled<lanes>([&](int l) { put(k + l, FromRaw<T>(square[l])); });
     }
   }
   for (; k < size; ++k) {
@@ -168,16 +173,14 @@ inline void ReadComplex(const T* from, const LineGroup& lines, int64_t size, con
   } else if (lines.dense) {
     for (; k + lanes <= size; k += lanes) {
       Square<T> real, imaginary;
-      for (int l = 0; l < lanes; ++l) {
+      Unrolled<lanes>([&](int l) {
         const Complex<T> row = LoadComplex<T>(from + 2 * (lines.offsets[static_cast<size_t>(l)] + k));
         real[l] = ToRaw<T>(row.r);
         imaginary[l] = ToRaw<T>(row.i);
-      }
+      });
       Transpose<T>(&real);
       Transpose<T>(&imaginary);
-      for (int l = 0; l < lanes; ++l) {
-        put(k + l, Complex<T>(FromRaw<T>(real[l]), FromRaw<T>(imaginary[l])));
-      }
+      Unrolled<lanes>([&](int l) { put(k + l, Complex<T>(FromRaw<T>(real[l]), FromRaw<T>(imaginary[l]))); });
     }
   }
   for (; k < size; ++k) {
@@ -201,11 +204,9 @@ inline void WriteReal(T* into, const LineGroup& lines, int64_t size, const Get& 
   } else if (lines.dense) {
     for (; k + lanes <= size; k += lanes) {
       Square<T> square;
-      for (int l = 0; l < lanes; ++l) square[l] = ToRaw<T>(get(k + l));
+      Unrolled<lanes>([&](int l) { square[l] = ToRaw<T>(get(k + l)); });
       Transpose<T>(&square);
-      for (int l = 0; l < lanes; ++l) {
-        StoreRaw<T>(square[l], into + lines.offsets[static_cast<size_t>(l)] + k);
-      }
+      Unrolled<lanes>([&](int l) { StoreRaw<T>(square[l], into + lines.offsets[static_cast<size_t>(l)] + k); });
     }
   }
   for (; k < size; ++k) {
@@ -223,17 +224,17 @@ inline void WriteComplex(T* into, const LineGroup& lines, int64_t size, const Ge
   } else if (lines.dense) {
     for (; k + lanes <= size; k += lanes) {
       Square<T> real, imaginary;
-      for (int l = 0; l < lanes; ++l) {
+      Unrolled<lanes>([&](int l) {
         const Complex<T> value = get(k + l);
         real[l] = ToRaw<T>(value.r);
         imaginary[l] = ToRaw<T>(value.i);
-      }
+      });
       Transpose<T>(&real);
       Transpose<T>(&imaginary);
-      for (int l = 0; l < lanes; ++l) {
+      Unrolled<lanes>([&](int l) {
         StoreComplex<T>(Complex<T>(FromRaw<T>(real[l]), FromRaw<T>(imaginary[l])),
                         into + 2 * (lines.offsets[static_cast<size_t>(l)] + k));
-      }
+      });
     }
   }
   for (; k < size; ++k) {

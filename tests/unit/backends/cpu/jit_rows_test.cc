@@ -217,7 +217,7 @@ std::vector<Literal> OuterOperands(DType dtype, int64_t length, int64_t columns,
 TEST(JitRowsTest, ElementsOfARowInMapsOfBroadcasts) {
   ForEachJitIsa([] {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI64, DType::kC64, DType::kC128}) {
-      for (const int64_t length : {1, 2, 63, 255, 256, 257, 300, 511, 1023, 4099}) {
+      for (const int64_t length : {1, 2, 8, 12, 16, 40, 63, 255, 256, 257, 300, 511, 1023, 4099}) {
         const std::string what = absl::StrCat("rows of ", length, " ", Name(dtype));
         const MicroProgram program = OuterProduct(dtype, length, 5, 3);
         if (!ExpectSameBits(program, OuterOperands(dtype, length, 5, 3), what)) return;
@@ -228,8 +228,8 @@ TEST(JitRowsTest, ElementsOfARowInMapsOfBroadcasts) {
 
 TEST(JitRowsTest, MapsOfSeveralWidths) {
   ForEachJitIsa([] {
-    for (const auto [wide, narrow] : {std::pair(DType::kC128, DType::kF32), std::pair(DType::kF64, DType::kBF16)}) {
-      for (const int64_t length : {256, 258, 300}) {
+    for (const auto& [wide, narrow] : {std::pair(DType::kC128, DType::kF32), std::pair(DType::kF64, DType::kBF16)}) {
+      for (const int64_t length : {8, 24, 256, 258, 300}) {
         MicroBuilder b({{.size = length}, {.size = 40}});
         const int32_t x = b.Load(wide, MicroLevel::kFull);
         const int32_t y = b.Load(wide, MicroLevel::kFull, {.strides = {0, 1}});
@@ -250,13 +250,13 @@ TEST(JitRowsTest, MapsOfSeveralWidths) {
 
 TEST(JitRowsTest, AreUsedForMapsOfBroadcasts) {
   const bool has_rows = BestJitIsa() != JitIsa::kNone;
-  for (const int64_t length : {256, 1000, 4096}) {
-    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4))), has_rows);
-    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kC128, length, 16, 4))), has_rows);
-    EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, length, 16, 4), kSteps)));
+  for (const int64_t length : {8, 16, 100, 256, 1000, 4096}) {
+    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kF64, length, 64, 16))), has_rows);
+    EXPECT_EQ(IsRows(Fused(OuterProduct(DType::kC128, length, 64, 16))), has_rows);
+    EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, length, 64, 16), kSteps)));
   }
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kC128, 257, 16, 4))));  // no whole vectors
-  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 100, 16, 64))));  // short rows
+  EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 4, 640, 16))));   // short rows
   EXPECT_FALSE(IsRows(Fused(OuterProduct(DType::kF64, 65536, 2, 2))));  // more than a tile
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/segment_blocks.h"
 
+#include "engine/families/all_families.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
 
@@ -27,6 +28,25 @@ TEST(SegmentBlocksTest, ExtensionsWhichMayFailStayByThemselves) {
   OpDef extension = Def(CoreOp::kNegate);
   extension.op_class = OpClass::kExtension;
   EXPECT_FALSE(SegmentBlocks::Cut(Negation(extension, attrs), 6).has_value());
+}
+
+// Lines stay whole.
+TEST(SegmentBlocksTest, TransformsAreCutAcrossOtherAxes) {
+  const OpDef& fft = *FamilyRegistry().Find("tensord.fft.v1.Fft");
+  Attributes attrs(fft.attrs);
+  attrs.Set("kind", int64_t{3}).Set("axes", std::vector<int64_t>{0});
+  const BoundInstruction rfft = {.op = &fft,
+                                 .attrs = &attrs,
+                                 .operands = {{.dtype = DType::kF64, .shape = {8, 6, 5}}},
+                                 .results = {{.dtype = DType::kC128, .shape = {5, 6, 5}}}};
+  const std::optional<SegmentBlocks> blocks = SegmentBlocks::Cut(rfft, 15);
+  ASSERT_TRUE(blocks.has_value());
+  EXPECT_EQ(blocks->BlockBytes(0), 8 * 2 * 8);
+  EXPECT_TRUE(blocks->ReadsPiece(0));
+  EXPECT_FALSE(blocks->MayOverwrite(0, 0));
+  EXPECT_FALSE(blocks->is_elementwise());
+  EXPECT_FALSE(SegmentBlocks::Cut(rfft, 7).has_value());
+  EXPECT_FALSE(SegmentBlocks::Cut(rfft, 60).has_value());
 }
 
 }  // namespace
