@@ -1,6 +1,7 @@
 #include "backends/cpu/transformed_map.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -148,11 +149,6 @@ std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const Se
 
   std::unique_ptr<TransformedMap> made(new TransformedMap);
   made->transform_ = transforms.Lanes(task.is_double, task.form, length);
-  made->element_bytes_ = SizeOf(type.dtype);
-  for (size_t i = 0; i < blocks->cuts.size(); ++i) {
-    made->blocks_.push_back({.count = blocks->cuts[i].parts, .step = blocks->steps[i]});
-    made->num_blocks_ *= blocks->cuts[i].parts;
-  }
   const std::optional<Attributes> before = AlongOthers(*forth.attrs, *axis), after = AlongOthers(*back.attrs, *axis);
   const auto along_others = [&](const BoundInstruction& whole, const std::optional<Attributes>& attrs,
                                 std::unique_ptr<const Kernel>* kernel) {
@@ -176,12 +172,19 @@ std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const Se
   made->forth_ = lines_of(forth);
   made->forth_.in_step = inner;
   made->forth_.real_in = !before.has_value() && forth.operands[0].dtype != type.dtype;
-  made->from_element_bytes_ = made->forth_.real_in ? made->element_bytes_ / 2 : made->element_bytes_;
   made->back_ = lines_of(back);
   made->back_.out_step = inner;
+  const int64_t element_bytes = SizeOf(type.dtype), read_bytes = element_bytes / (made->forth_.real_in ? 2 : 1);
+  std::vector<BlockWalk::Loop> loops;
+  for (size_t i = 0; i < blocks->cuts.size(); ++i) {
+    const int64_t step = blocks->steps[i];
+    loops.push_back({.count = blocks->cuts[i].parts, .steps = {step * read_bytes, step * element_bytes}});
+    made->num_blocks_ *= blocks->cuts[i].parts;
+  }
+  made->places_ = BlockWalk(std::move(loops), 0);
 
   if (!made->MakeMap(map, first.results[0], blocks->cuts, jit)) return nullptr;
-  made->scratch_.transform_offset = RoundUp(blocks->lines * length * made->element_bytes_, 64);
+  made->scratch_.transform_offset = RoundUp(blocks->lines * length * element_bytes, 64);
   made->scratch_.map_offset = made->scratch_.transform_offset + RoundUp(made->transform_->task_bytes(), 64);
   made->scratch_.map_workspace_offset = made->scratch_.map_offset + RoundUp(made->map_->scratch_bytes(), 64);
   made->scratch_.bytes = made->scratch_.map_workspace_offset + RoundUp(made->map_->workspace_bytes(), 64);
@@ -249,13 +252,10 @@ std::string TransformedMap::Describe(size_t segment) const {
 
 void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char* scratch, ThreadPool& pool) const {
   const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
-  int64_t first = 0, rest = block;
-  for (const Loop& loop : blocks_) {
-    first += rest % loop.count * loop.step;
-    rest /= loop.count;
-  }
+  std::array<int64_t, 2> place = {};
+  places_.Locate(block, absl::MakeSpan(place), {});
   FftLines forth = forth_, back = back_;
-  forth.in = at(before_ != nullptr ? result_ : operand_) + first * from_element_bytes_;
+  forth.in = at(before_ != nullptr ? result_ : operand_) + place[0];
   forth.out = scratch;
   transform_->Run(forth, 0, forth.inner, scratch + scratch_.transform_offset);
 
@@ -275,7 +275,7 @@ void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char
              .origin = origin});
 
   back.in = scratch;
-  back.out = at(result_) + first * element_bytes_;
+  back.out = at(result_) + place[1];
   transform_->Run(back, 0, back.inner, scratch + scratch_.transform_offset);
 }
 

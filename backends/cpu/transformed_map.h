@@ -56,10 +56,6 @@ class TransformedMap final : public JoinedSegments {
     int64_t map_workspace_offset = 0;
     int64_t bytes = 0;
   };
-  struct Loop {
-    int64_t count = 1;
-    int64_t step = 0;  // elements
-  };
 
   TransformedMap() = default;
   bool MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts, const JitOptions& jit);
@@ -70,9 +66,7 @@ class TransformedMap final : public JoinedSegments {
   std::shared_ptr<const FftLaneTransform> transform_;
   FftLines forth_{};  // of a block, all but the addresses
   FftLines back_{};
-  int64_t from_element_bytes_ = 0;  // of what goes forth
-  int64_t element_bytes_ = 0;       // of a complex number
-  std::vector<Loop> blocks_;        // of lines that lie beside each other; the fastest first
+  BlockWalk places_;  // of the lines of a block, which lie beside each other: where they are read, and written
   int64_t num_blocks_ = 1;
   std::unique_ptr<const Kernel> map_;
   BlockWalk walk_;
