@@ -50,6 +50,7 @@ class RandomFilter {
                            {6, 300},
                            {64},
                            {16, 2, 10}});
+    is_batched_ = Below(3) == 0;
   }
 
   Graph Make() {
@@ -74,6 +75,7 @@ class RandomFilter {
   Axes SomeAxes() {
     Axes axes(shape_.size());
     std::iota(axes.begin(), axes.end(), 0);
+    if (is_batched_) axes.pop_back();
     std::shuffle(axes.begin(), axes.end(), random_);
     if (Below(3) == 0) axes.resize(static_cast<size_t>(Below(static_cast<int64_t>(axes.size()) + 1)));
     if (!axes.empty() && Below(10) == 0) axes.push_back(axes[0]);
@@ -116,6 +118,7 @@ class RandomFilter {
   std::mt19937_64 random_;
   StaticGraphBuilder g_;
   Shape shape_;
+  bool is_batched_ = false;  // the slowest axis is not transformed
 };
 
 bool HasMapBetween(const ChainedRun& run) { return absl::StrContains(run.kernels, "with the map between"); }
@@ -173,7 +176,7 @@ TEST(TransformedMaps, AgreeWithTheReferenceAndHaveTheSameBitsOnAnyThreads) {
   if (seeds.count >= 100) {
     EXPECT_GT(together * 6, seeds.count);
     EXPECT_GT(together_alone, 0);
-    EXPECT_GT(by_blocks * 50, seeds.count);
+    EXPECT_GT(by_blocks * 20, seeds.count);
   }
 }
 
