@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/cpu/panel_update.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/tensor/dtype.h"
 
@@ -33,7 +32,19 @@ BlockedLu<T>::BlockedLu(int64_t m, int64_t n)
 
 template <typename T>
 int64_t BlockedLu<T>::scratch_bytes() const {
-  return 2 * most_columns_ * most_columns_ * static_cast<int64_t>(sizeof(T));
+  return 2 * FactorsElements() * static_cast<int64_t>(sizeof(T));
+}
+
+template <typename T>
+int64_t BlockedLu<T>::FactorsElements() const {
+  return most_columns_ * most_columns_ + PanelUpdate<T>::PackedElements(tiles_, m_, most_columns_);
+}
+
+// Those of a panel and of the next, in turns.
+template <typename T>
+typename BlockedLu<T>::Factors BlockedLu<T>::FactorsOf(const Panel& panel, char* scratch) const {
+  T* const triangle = reinterpret_cast<T*>(scratch) + panel.first / most_columns_ % 2 * FactorsElements();
+  return {.triangle = triangle, .below = triangle + most_columns_ * most_columns_};
 }
 
 template <typename T>
@@ -59,6 +70,11 @@ void BlockedLu<T>::CopyTriangle(const Panel& panel, const T* a, T* triangle) con
 }
 
 template <typename T>
+PanelUpdate<T> BlockedLu<T>::UpdateBelow(const Panel& panel, const T* a) const {
+  return {.rows = m_ - panel.end(), .terms = panel.columns, .a = a + panel.first * m_ + panel.end(), .a_leading = m_};
+}
+
+template <typename T>
 void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const {
   if (panel.columns <= kLuNarrowColumns) {
     int64_t rows[kLuNarrowColumns];
@@ -74,13 +90,13 @@ void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) c
   FactorColumns(left, a, pivots);
   alignas(64) T triangle[kUpdatePanelColumns / 2 * kUpdatePanelColumns / 2];
   CopyTriangle(left, a, triangle);
-  Update(left, triangle, pivots, right.first, right.columns, a);
+  Update(left, {.triangle = triangle}, pivots, right.first, right.columns, a);
   FactorColumns(right, a, pivots);
   Exchange(pivots, right.first, right.end(), left.first, left.columns, a);
 }
 
 template <typename T>
-void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_int* pivots, int64_t column,
+void BlockedLu<T>::Update(const Panel& panel, const Factors& factors, const lapack_int* pivots, int64_t column,
                           int64_t count, T* a) const {
   const int64_t k = panel.columns, width = (count + 15) / 16 * 16;
   Exchange(pivots, panel.first, panel.end(), column, count, a);
@@ -90,7 +106,7 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
   for (int64_t j = 0; j < width; ++j) {
     for (int64_t i = 0; i < k; ++i) above[i * width + j] = j < count ? top[j * m_ + i] : T(0);
   }
-  loops_.solve(k, triangle, nullptr, width, above);
+  loops_.solve(k, factors.triangle, nullptr, width, above);
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t i = 0; i < k; ++i) top[j * m_ + i] = above[i * width + j];
   }
@@ -101,26 +117,23 @@ void BlockedLu<T>::Update(const Panel& panel, const T* triangle, const lapack_in
       for (int64_t j = 0; j < tiles_.columns; ++j) into[i * tiles_.columns + j] = -above[i * width + panel_column + j];
     }
   }
-  PanelUpdate<T>{.rows = m_ - panel.end(),
-                 .columns = count,
-                 .terms = k,
-                 .a = a + panel.first * m_ + panel.end(),
-                 .a_leading = m_,
-                 .b = negated,
-                 .c = a + column * m_ + panel.end(),
-                 .c_leading = m_}
-      .Run(tiles_);
+  PanelUpdate<T> below = UpdateBelow(panel, a);
+  below.packed_a = factors.below;
+  below.columns = count;
+  below.b = negated;
+  below.c = a + column * m_ + panel.end();
+  below.c_leading = m_;
+  below.Run(tiles_);
 }
 
 template <typename T>
 int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
   const int64_t k = std::min(m_, n_);
-  const auto triangle_of = [&](const Panel& panel) {
-    return reinterpret_cast<T*>(scratch) + panel.first / most_columns_ % 2 * most_columns_ * most_columns_;
-  };
   const auto factor = [&](const Panel& panel) {
     FactorColumns(panel, a, pivots);
-    CopyTriangle(panel, a, triangle_of(panel));
+    const Factors factors = FactorsOf(panel, scratch);
+    CopyTriangle(panel, a, factors.triangle);
+    if (panel.end() < n_ && panel.end() < m_) UpdateBelow(panel, a).Pack(tiles_, 0, m_ - panel.end(), factors.below);
   };
   factor(PanelAt(0));
   for (int64_t first = 0; first < k; first += most_columns_) {
@@ -128,13 +141,13 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
     const int64_t rest = n_ - next.end();
     const int64_t chunk = rest < kFewChunks * kUpdateChunkColumns ? kNarrowChunk : kUpdateChunkColumns;
     pool.ParallelFor(1 + (rest + chunk - 1) / chunk, [&](int64_t task) {
-      const T* const triangle = triangle_of(panel);
+      const Factors factors = FactorsOf(panel, scratch);
       if (task > 0) {
         const int64_t column = next.end() + (task - 1) * chunk;
-        return Update(panel, triangle, pivots, column, std::min(chunk, n_ - column), a);
+        return Update(panel, factors, pivots, column, std::min(chunk, n_ - column), a);
       }
       if (next.columns == 0) return;
-      Update(panel, triangle, pivots, next.first, next.columns, a);
+      Update(panel, factors, pivots, next.first, next.columns, a);
       factor(next);
     });
   }

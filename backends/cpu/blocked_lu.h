@@ -6,15 +6,16 @@
 #include "backends/cpu/factorization_loops.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/lapack.h"
+#include "backends/cpu/panel_update.h"
 
 namespace tensord::cpu {
 
 class ThreadPool;
 
 // LU factors with partial pivoting of one large matrix of F32 or F64, in place, on all threads. Right-looking: a panel
-// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997], and
-// what follows it is updated in chunks of columns, a task each. The first of the tasks has the columns of the next
-// panel and factors them too, while others work on the rest.
+// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997] and
+// packed, and what follows it is updated in chunks of columns, a task each. The first of the tasks has the columns of
+// the next panel and factors them too, while others work on the rest.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -34,12 +35,20 @@ class BlockedLu {
     int64_t columns = 0;
     int64_t end() const { return first + columns; }
   };
+  // What updates read of a panel beside its pivots.
+  struct Factors {
+    T* triangle;         // the unit lower one, by rows
+    T* below = nullptr;  // what is below it, as PanelUpdate packs it; null: not packed
+  };
 
   Panel PanelAt(int64_t first) const;
+  int64_t FactorsElements() const;
+  Factors FactorsOf(const Panel& panel, char* scratch) const;
   void FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const;
   void CopyTriangle(const Panel& panel, const T* a, T* triangle) const;
+  PanelUpdate<T> UpdateBelow(const Panel& panel, const T* a) const;
   // Of `count` columns from `column` on, by those of the panel.
-  void Update(const Panel& panel, const T* triangle, const lapack_int* pivots, int64_t column, int64_t count,
+  void Update(const Panel& panel, const Factors& factors, const lapack_int* pivots, int64_t column, int64_t count,
               T* a) const;
   void Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count, T* a) const;
 
