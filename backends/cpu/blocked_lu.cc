@@ -23,9 +23,10 @@ bool BlockedLu<T>::Suits(int64_t m, int64_t n) {
 }
 
 template <typename T>
-BlockedLu<T>::BlockedLu(int64_t m, int64_t n)
+BlockedLu<T>::BlockedLu(int64_t m, int64_t n, bool wants_lower)
     : m_(m),
       n_(n),
+      wants_lower_(wants_lower),
       most_columns_(kUpdatePanelColumns),
       tiles_(GetGemmTiles(kDTypeOf<T>)),
       loops_(GetFactorizationLoops<T>()) {}
@@ -152,7 +153,7 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
     });
   }
   // The exchanges of later panels in what lies before them.
-  pool.ParallelForBlocks(k, kExchangedColumns, [&](int64_t begin, int64_t end) {
+  pool.ParallelForBlocks(wants_lower_ ? k : 0, kExchangedColumns, [&](int64_t begin, int64_t end) {
     Exchange(pivots, PanelAt(begin / most_columns_ * most_columns_).end(), k, begin, end - begin, a);
   });
   for (int64_t i = 0; i < k; ++i) {

@@ -24,7 +24,8 @@ class BlockedLu {
  public:
   static bool Suits(int64_t m, int64_t n);
 
-  BlockedLu(int64_t m, int64_t n);
+  // Without `wants_lower`, the rows of L are left in some order.
+  BlockedLu(int64_t m, int64_t n, bool wants_lower);
   int64_t scratch_bytes() const;
   // As LAPACK's getrf, pivots and info included. `scratch` is aligned to 64.
   int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const;
@@ -53,6 +54,7 @@ class BlockedLu {
   void Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count, T* a) const;
 
   int64_t m_, n_;
+  bool wants_lower_;
   int64_t most_columns_;
   GemmTiles tiles_;
   FactorizationLoops<T> loops_;

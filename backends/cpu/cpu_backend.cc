@@ -233,7 +233,7 @@ class CpuBackend final : public Backend {
         own_pool_(options.pool == nullptr ? cpu::MakeThreadPool(options.threads) : nullptr),
         pool_(options.pool == nullptr ? *own_pool_ : *options.pool),
         own_fft_transforms_(options.fft_transforms == nullptr ? std::make_unique<cpu::FftTransforms>() : nullptr),
-        caches_({.fft = options.fft_transforms == nullptr ? own_fft_transforms_.get() : options.fft_transforms}) {
+        fft_transforms_(options.fft_transforms == nullptr ? *own_fft_transforms_ : *options.fft_transforms) {
     cpu::UseSerialBlas();
     for (absl::Span<const cpu::FamilyKernel> table : options.family_kernels) {
       for (const cpu::FamilyKernel& kernel : table) family_kernels_.emplace(kernel.op, kernel.make);
@@ -276,7 +276,7 @@ class CpuBackend final : public Backend {
       }
       const SegmentInstruction& instruction = segments[position];
       const BoundInstruction& bound = instruction.bound;
-      absl::StatusOr<std::unique_ptr<Kernel>> kernel = MakeKernelOf(bound);
+      absl::StatusOr<std::unique_ptr<Kernel>> kernel = MakeKernelOf(bound, instruction.num_readers);
       if (!kernel.ok()) return WithNode(kernel.status(), instruction.node, instruction.written->name);
       int64_t bytes = 0;
       for (const ConcreteType& operand : bound.operands) bytes += std::min<int64_t>(operand.num_bytes(), 1 << 30);
@@ -341,7 +341,7 @@ class CpuBackend final : public Backend {
   // How many of the first segments are transforms with maps between.
   size_t AppendTransforms(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
     const auto make = [this](const BoundInstruction& bound) { return MakeKernelOf(bound); };
-    auto joined = cpu::TransformedMap::Create(segments, chain_limits_, make, *caches_.fft, jit_, pool_.threads());
+    auto joined = cpu::TransformedMap::Create(segments, chain_limits_, make, fft_transforms_, jit_, pool_.threads());
     if (joined == nullptr) return 0;
     const size_t count = joined->num_segments();
     program->Append(std::move(joined));
@@ -371,10 +371,13 @@ class CpuBackend final : public Backend {
     return cpu::ProductEpilogue::kNumSegments;
   }
 
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const BoundInstruction& bound) const {
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const BoundInstruction& bound,
+                                                       absl::Span<const int32_t> num_readers = {}) const {
     if (bound.micro != nullptr) return cpu::MakeFusedKernel(bound, jit_);
     if (cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op); make != nullptr) return make(bound);
-    if (cpu::MakeFamilyKernel* const make = FamilyFactoryOf(*bound.op); make != nullptr) return make(bound, caches_);
+    if (cpu::MakeFamilyKernel* const make = FamilyFactoryOf(*bound.op); make != nullptr) {
+      return make(bound, {.fft = &fft_transforms_, .num_readers = num_readers});
+    }
     return Refuse(Refusal::kUnsupportedOnDevice, absl::StrCat("the device cpu cannot run ", bound.op->name));
   }
 
@@ -396,7 +399,7 @@ class CpuBackend final : public Backend {
   const std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool& pool_;
   const std::unique_ptr<cpu::FftTransforms> own_fft_transforms_;
-  const cpu::FamilyCaches caches_;
+  cpu::FftTransforms& fft_transforms_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #ifndef TENSORD_BACKENDS_CPU_FAMILY_KERNELS_H_
 #define TENSORD_BACKENDS_CPU_FAMILY_KERNELS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -13,16 +15,22 @@ namespace tensord::cpu {
 
 class FftTransforms;
 
-// What kernels of the families that are built in share with later ones. The backend keeps it, and each of its caches is
-// bounded; a kernel shares ownership of what it uses, so what is dropped is never freed under it.
-struct FamilyCaches {
+// What a kernel of a family is made with, beside its instruction.
+struct FamilyContext {
+  // What kernels of the families that are built in share with later ones. The backend keeps it, and each of its caches
+  // is bounded; a kernel shares ownership of what it uses, so what is dropped is never freed under it. A plugin has no
+  // part in that: what its kernels share it keeps itself.
   FftTransforms* fft = nullptr;  // never null for a kernel's factory
+  // SegmentInstruction::num_readers; empty where that is not known.
+  absl::Span<const int32_t> num_readers = {};
+
+  // A result that nobody reads has its memory like others; what a kernel leaves there is its own business.
+  bool reads_result(size_t i) const { return num_readers.empty() || num_readers[i] > 0; }
 };
 
-// As MakeKernel, with what the backend keeps for the families. A plugin has no part in that: what its kernels share it
-// keeps itself.
+// As MakeKernel.
 using MakeFamilyKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction,
-                                                                 const FamilyCaches& caches);
+                                                                 const FamilyContext& context);
 
 // How the CPU makes kernels of an op of a family.
 struct FamilyKernel {

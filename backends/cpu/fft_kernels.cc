@@ -109,7 +109,8 @@ FftForm FormOf(FftKind kind, bool in_is_real) {
   return in_is_real ? FftForm::kRealToFull : FftForm::kComplex;
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeFftKernel(const BoundInstruction& instruction, const FamilyCaches& caches) {
+absl::StatusOr<std::unique_ptr<Kernel>> MakeFftKernel(const BoundInstruction& instruction,
+                                                      const FamilyContext& context) {
   const ConcreteType &operand = instruction.operands[0], &result = instruction.results[0];
   if (result.num_elements() == 0) return std::make_unique<NothingToDo>();
   const std::vector<FftStep> steps = FftSteps(*instruction.attrs, operand.shape);
@@ -148,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeFftKernel(const BoundInstruction& in
       into = place == FftKernel::Place::kFirst ? FftKernel::Place::kSecond : FftKernel::Place::kFirst;
       buffer_bytes = std::max(buffer_bytes, *bytes);
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<const FftLineStep> lines, FftLineStep::Create(task, *caches.fft));
+    ASSIGN_OR_RETURN(std::unique_ptr<const FftLineStep> lines, FftLineStep::Create(task, *context.fft));
     made.push_back({.lines = std::move(lines), .from = place, .into = into});
     place = into;
   }

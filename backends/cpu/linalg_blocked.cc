@@ -25,7 +25,8 @@ bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
 }
 
 template <typename T>
-BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns) : m_(m), n_(n), q_columns_(q_columns) {
+BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q)
+    : m_(m), n_(n), q_columns_(q_columns), wants_q_(wants_q) {
   const int64_t k = std::min(m, n);
   int64_t reflect_bytes = 0;
   for (int64_t first = 0; first < k; first += kQrPanelColumns) {
@@ -79,15 +80,15 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
   }
   // The columns of Q that are not there yet are the identity's.
   const int64_t there = packed == q ? n_ : 0;
-  for (int64_t j = there; j < q_columns_; ++j) {
+  for (int64_t j = there; wants_q_ && j < q_columns_; ++j) {
     std::fill_n(q + j * m_, m_, T(0));
     q[j * (m_ + 1)] = 1;
   }
   if (packed == q) {
     CopyUpperClearLower(q, m_, q_columns_, n_, r);
-    q_.Apply(q, tau, q, scratch + work_, pool);
+    if (wants_q_) q_.Apply(q, tau, q, scratch + work_, pool);
   } else {
-    q_.Apply(r, tau, q, scratch + work_, pool);
+    if (wants_q_) q_.Apply(r, tau, q, scratch + work_, pool);
     ClearBelowDiagonal(m_, n_, r);
   }
   return 0;

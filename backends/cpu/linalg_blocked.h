@@ -21,7 +21,8 @@ class BlockedQr {
  public:
   static bool Suits(int64_t m, int64_t n);
 
-  BlockedQr(int64_t m, int64_t n, int64_t q_columns);
+  // Without `wants_q`, the memory of Q is scratch.
+  BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q);
   int64_t scratch_bytes() const { return layout_.bytes(); }
   int64_t Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const;
 
@@ -33,6 +34,7 @@ class BlockedQr {
   };
 
   int64_t m_, n_, q_columns_;
+  bool wants_q_;
   int64_t work_size_ = 0;
   std::vector<Panel> panels_;
   BlockReflectors q_;

@@ -8,11 +8,11 @@
 
 namespace tensord::cpu {
 
-// Makes the kernel of a routine that exists for the four dtypes of linear algebra.
-template <template <typename> typename Routine>
-absl::StatusOr<std::unique_ptr<Kernel>> MakeMatrixKernel(const BoundInstruction& instruction) {
+// Makes the kernel of a routine that exists for the four dtypes of linear algebra, from its instruction and `known`.
+template <template <typename> typename Routine, typename... Known>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeMatrixKernel(const BoundInstruction& instruction, const Known&... known) {
   const auto make = [&]<typename T>(TypeTag<T>) -> std::unique_ptr<Kernel> {
-    return std::make_unique<MatrixKernel<Routine<T>>>(instruction, Routine<T>(instruction));
+    return std::make_unique<MatrixKernel<Routine<T>>>(instruction, Routine<T>(instruction, known...));
   };
   switch (instruction.operands[0].dtype) {
     case DType::kF32:

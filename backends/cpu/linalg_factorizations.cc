@@ -60,11 +60,15 @@ class LuRoutine {
  public:
   static constexpr Refusal kRefusal = Refusal::kInternal;
 
-  explicit LuRoutine(const BoundInstruction& instruction)
+  LuRoutine(const BoundInstruction& instruction, const FamilyContext& context)
       : m_(instruction.operands[0].shape[0]),
         n_(instruction.operands[0].shape[1]),
         k_(std::min(m_, n_)),
-        factors_(m_, n_),
+        wants_permutation_(context.reads_result(0)),
+        wants_lower_(context.reads_result(1)),
+        wants_upper_(context.reads_result(2)),
+        packs_in_lower_(m_ > n_ || (m_ == n_ && wants_lower_)),
+        factors_(m_, n_, wants_lower_),
         column_block_(std::max<int64_t>(1, kTaskEntries / m_)) {
     pivots_ = layout_.Add<lapack_int>(k_);
     order_ = layout_.Add<int64_t>(m_);
@@ -78,7 +82,7 @@ class LuRoutine {
     int64_t* const order = call.at<int64_t>(order_);
     std::iota(order, order + m_, 0);
     int parity = 1;
-    T* const packed = m_ >= n_ ? l : u;  // the result that is as large as A
+    T* const packed = packs_in_lower_ ? l : u;
     const bool is_finite = CopyAndAreFinite(call.operand<T>(0), m_, n_, packed, *call.pool);
     if (is_finite) {
       lapack_int* const pivots = call.at<lapack_int>(pivots_);
@@ -92,10 +96,12 @@ class LuRoutine {
     call.pool->ParallelForBlocks(std::max(m_, n_), column_block_, [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) {
         is_finite ? TakeApartColumn(j, l, u) : FillColumn(j, l, u);
-        if (j < m_) std::fill_n(permutation + j * m_, m_, T(0));
+        if (wants_permutation_ && j < m_) std::fill_n(permutation + j * m_, m_, T(0));
       }
     });
-    for (int64_t i = 0; i < m_; ++i) permutation[order[i] * m_ + i] = T(1);
+    if (wants_permutation_) {
+      for (int64_t i = 0; i < m_; ++i) permutation[order[i] * m_ + i] = T(1);
+    }
     *call.result<T>(3) = T(static_cast<lapack::Real<T>>(parity));
     return 0;
   }
@@ -103,19 +109,20 @@ class LuRoutine {
  private:
   static constexpr int64_t kTaskEntries = 1 << 14;
 
-  // Both factors lie in the larger one.
+  // Both factors lie in one of them.
   void TakeApartColumn(int64_t j, T* l, T* u) const {
-    if (j < k_) {
-      T *const l_column = l + j * m_, *const u_column = u + j * k_;
-      if (m_ >= n_) {
-        std::copy_n(l_column, j + 1, u_column);
-      } else {
-        std::copy(u_column + j, u_column + m_, l_column + j);
-      }
+    if (j >= k_) return;
+    T *const l_column = l + j * m_, *const u_column = u + j * k_;
+    if (packs_in_lower_) {
+      if (wants_upper_) std::copy_n(l_column, j + 1, u_column);
+    } else {
+      if (wants_lower_) std::copy(u_column + j, u_column + m_, l_column + j);
+    }
+    if (wants_lower_) {
       std::fill_n(l_column, j, T(0));
       l_column[j] = T(1);
-      std::fill(u_column + j + 1, u_column + k_, T(0));
     }
+    if (wants_upper_) std::fill(u_column + j + 1, u_column + k_, T(0));
   }
 
   void FillColumn(int64_t j, T* l, T* u) const {
@@ -132,6 +139,8 @@ class LuRoutine {
   }
 
   int64_t m_, n_, k_;
+  bool wants_permutation_, wants_lower_, wants_upper_;
+  bool packs_in_lower_;  // both factors, before they are taken apart: a result that is as large as A
   LuFactors<T> factors_;
   int64_t column_block_;
   ScratchLayout layout_;
@@ -143,15 +152,16 @@ class QrRoutine {
  public:
   static constexpr Refusal kRefusal = Refusal::kInternal;
 
-  explicit QrRoutine(const BoundInstruction& instruction)
+  QrRoutine(const BoundInstruction& instruction, const FamilyContext& context)
       : m_(instruction.operands[0].shape[0]),
         n_(instruction.operands[0].shape[1]),
         q_columns_(instruction.results[0].shape[1]),
+        wants_q_(context.reads_result(0)),
         work_size_(
             std::max(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0),
                      lapack::Orgqr(m_, q_columns_, std::min(m_, n_), static_cast<T*>(nullptr), nullptr, nullptr, 0))) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_);
+      if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
     }
     tau_ = layout_.Add<T>(std::min(m_, n_));
     work_ = layout_.Add<T>(work_size_);
@@ -176,11 +186,12 @@ class QrRoutine {
       CopyLower(r, m_, 1, m_, k, q);
       ClearBelowDiagonal(m_, n_, r);
     }
-    return lapack::Orgqr(m_, q_columns_, k, q, tau, work, work_size_);
+    return !wants_q_ ? 0 : lapack::Orgqr(m_, q_columns_, k, q, tau, work, work_size_);
   }
 
  private:
   int64_t m_, n_, q_columns_;
+  bool wants_q_;
   int64_t work_size_;
   std::optional<BlockedQr<lapack::Real<T>>> blocked_;
   ScratchLayout layout_;
@@ -220,12 +231,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackCholesky(const BoundInstructio
   return MakeMatrixKernel<CholeskyRoutine>(instruction);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackLu(const BoundInstruction& instruction) {
-  return MakeMatrixKernel<LuRoutine>(instruction);
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackLu(const BoundInstruction& instruction,
+                                                     const FamilyContext& context) {
+  return MakeMatrixKernel<LuRoutine>(instruction, context);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackQr(const BoundInstruction& instruction) {
-  return MakeMatrixKernel<QrRoutine>(instruction);
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackQr(const BoundInstruction& instruction,
+                                                     const FamilyContext& context) {
+  return MakeMatrixKernel<QrRoutine>(instruction, context);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLapackHouseholderQr(const BoundInstruction& instruction) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/gemm.h"
@@ -63,8 +64,8 @@ absl::Status CheckSizes(const BoundInstruction& instruction) {
   return absl::OkStatus();
 }
 
-template <MakeKernel* make>
-absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction, const FamilyCaches&) {
+template <auto* make>
+absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction, const FamilyContext& context) {
   UseSerialBlas();
   for (const ConcreteType& operand : instruction.operands) {
     if (operand.num_elements() == 0) return std::make_unique<EmptyMatricesKernel>(instruction);
@@ -72,7 +73,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> Make(const BoundInstruction& instruction
   ASSIGN_OR_RETURN(std::unique_ptr<Kernel> small, MakeSmallMatrixKernel(instruction));
   if (small != nullptr) return small;
   RETURN_IF_ERROR(CheckSizes(instruction));
-  return make(instruction);
+  if constexpr (std::is_same_v<decltype(make), MakeFamilyKernel*>) {
+    return make(instruction, context);
+  } else {
+    return make(instruction);
+  }
 }
 
 constexpr FamilyKernel kLinalgKernels[] = {{kCholeskyDef.name, &Make<&MakeLapackCholesky>},

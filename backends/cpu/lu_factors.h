@@ -12,9 +12,9 @@ namespace tensord::cpu {
 template <typename T>
 class LuFactors {
  public:
-  LuFactors(int64_t m, int64_t n) : m_(m), n_(n) {
+  LuFactors(int64_t m, int64_t n, bool wants_lower = true) : m_(m), n_(n) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedLu<T>::Suits(m, n)) blocked_.emplace(m, n);
+      if (BlockedLu<T>::Suits(m, n)) blocked_.emplace(m, n, wants_lower);
     }
   }
 

@@ -265,7 +265,7 @@ class Diverging final : public cpu::Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeDiverging(const BoundInstruction& instruction,
-                                                           const cpu::FamilyCaches&) {
+                                                           const cpu::FamilyContext&) {
   return std::make_unique<Diverging>(instruction.operands[0].shape);
 }
 

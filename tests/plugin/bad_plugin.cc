@@ -44,7 +44,7 @@ constexpr tensord::OpDef kCopy = {.family = "bad",
                                   .permute = tensord::Facet<tensord::PermuteRule>::None("never run")};
 
 absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeNothing(const tensord::BoundInstruction&,
-                                                                  const tensord::cpu::FamilyCaches&) {
+                                                                  const tensord::cpu::FamilyContext&) {
   return absl::UnimplementedError("never run");
 }
 

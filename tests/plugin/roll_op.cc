@@ -56,7 +56,7 @@ class RollKernel final : public tensord::cpu::Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<tensord::cpu::Kernel>> MakeRollKernel(const tensord::BoundInstruction& instruction,
-                                                                     const tensord::cpu::FamilyCaches&) {
+                                                                     const tensord::cpu::FamilyContext&) {
   const ConcreteType& operand = instruction.operands[0];
   const size_t split = SplitOf(instruction.attrs->Int("places"), operand.shape[0]);
   return std::make_unique<RollKernel>(split * static_cast<size_t>(SizeOf(operand.dtype)),

@@ -45,7 +45,8 @@ class GuardedMemory {
   char* address_;
 };
 
-absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threads) {
+absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threads,
+                                               absl::Span<const int32_t> num_readers = {}) {
   BoundInstruction bound;
   bound.op = &Def(call.op);
   bound.attrs = &call.attrs;
@@ -57,7 +58,7 @@ absl::StatusOr<std::vector<Literal>> RunKernel(const LinalgCall& call, int threa
     memory.emplace_back(type.num_bytes());
   }
   for (const GuardedMemory& result : memory) addresses.push_back(result.address());
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound, {});
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = FactoryOf(call.op)(bound, {.num_readers = num_readers});
   if (!kernel.ok()) return kernel.status();
   const GuardedMemory scratch((*kernel)->scratch_bytes()), workspace((*kernel)->workspace_bytes());
   std::vector<const void*> operands;
@@ -162,6 +163,31 @@ TEST(LinalgKernelTest, LargeLu) {
     std::memset(a.mutable_data() + 300 * column_bytes, 0, column_bytes);
     const absl::Status status = RunKernel(LinalgCall(LinalgOp::kSolve, {a, b}), 2).status();
     EXPECT_TRUE(absl::StrContains(status.message(), "info is 301")) << status;
+  }
+}
+
+// By LAPACK and in blocks, tall, square and wide.
+TEST(LinalgKernelTest, ResultsThatAreReadAreTheSameWithoutTheOthers) {
+  std::mt19937 random(31);
+  for (DType dtype : {DType::kF64, DType::kC64}) {
+    for (const Shape& shape :
+         {Shape{40, 40, 2}, Shape{50, 40}, Shape{40, 50}, Shape{263, 263}, Shape{330, 140}, Shape{140, 330}}) {
+      const Literal a = RandomMatrices(dtype, shape, &random);
+      for (const LinalgOp op : {LinalgOp::kLu, LinalgOp::kQr}) {
+        const LinalgCall call(op, {a});
+        const std::vector<Literal> whole = MustRun(call);
+        std::vector<int32_t> num_readers(whole.size());
+        for (uint32_t read = 0; read < 1u << whole.size(); ++read) {
+          for (size_t i = 0; i < whole.size(); ++i) num_readers[i] = static_cast<int32_t>(read >> i & 1);
+          const absl::StatusOr<std::vector<Literal>> results = RunKernel(call, 2, num_readers);
+          ASSERT_TRUE(results.ok()) << results.status();
+          for (size_t i = 0; i < whole.size(); ++i) {
+            if (num_readers[i] == 0) continue;
+            EXPECT_TRUE((*results)[i] == whole[i]) << call.Name() << " result " << i << " of those in " << read;
+          }
+        }
+      }
+    }
   }
 }
 
