@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -20,6 +19,7 @@
 #include "tests/testlib/labelled_tensor.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
+#include "tests/testlib/random_choices.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -29,24 +29,24 @@ namespace {
 class RandomFactors {
  public:
   explicit RandomFactors(uint64_t seed) : random_(seed), g_("factors") {
-    dtype_ = OneOf<DType>({DType::kF32, DType::kF64, DType::kF64, DType::kF64, DType::kC64, DType::kBF16});
+    dtype_ = random_.OneOf<DType>({DType::kF32, DType::kF64, DType::kF64, DType::kF64, DType::kC64, DType::kBF16});
   }
 
   Graph Make() {
-    const Labels left = NewLabels(OneOf<Shape>({{40}, {17, 4}, {16, 3, 2}, {5, 9}, {33}}));
-    const Labels right = NewLabels(OneOf<Shape>({{12}, {9}, {8, 3}, {3, 20}, {64}}));
-    const Labels summed = NewLabels(OneOf<Shape>({{5}, {16}, {4, 7}, {33}, {3, 2, 5}}));
-    const Labels batch = Below(3) == 0 ? NewLabels(OneOf<Shape>({{2}, {3}, {2, 2}})) : Labels{};
-    const bool factors_right = Below(4) == 0;
+    const Labels left = NewLabels(random_.OneOf<Shape>({{40}, {17, 4}, {16, 3, 2}, {5, 9}, {33}}));
+    const Labels right = NewLabels(random_.OneOf<Shape>({{12}, {9}, {8, 3}, {3, 20}, {64}}));
+    const Labels summed = NewLabels(random_.OneOf<Shape>({{5}, {16}, {4, 7}, {33}, {3, 2, 5}}));
+    const Labels batch = random_.Below(3) == 0 ? NewLabels(random_.OneOf<Shape>({{2}, {3}, {2, 2}})) : Labels{};
+    const bool factors_right = random_.Below(4) == 0;
     const LabelledTensor a = Factored({left, summed, batch});
     const LabelledTensor b = factors_right ? Factored({right, summed, batch}) : Input(Joined({right, summed, batch}));
-    if (Below(12) == 0) g_.Output("also", a.value);
-    const bool turns = Below(2) == 0;
+    if (random_.Below(12) == 0) g_.Output("also", a.value);
+    const bool turns = random_.Below(2) == 0;
     LabelledTensor product = Contract(&g_, turns ? b : a, turns ? a : b, summed, batch);
-    if (Below(3) > 0) {
+    if (random_.Below(3) > 0) {
       // Rows are those of the operand with the first axis of the result, either way round.
-      Labels order = Joined(Below(2) == 0 ? std::vector{left, right, batch} : std::vector{right, left, batch});
-      if (Below(3) == 0) std::shuffle(order.begin(), order.end(), random_);
+      Labels order = Joined(random_.Below(2) == 0 ? std::vector{left, right, batch} : std::vector{right, left, batch});
+      if (random_.Below(3) == 0) random_.Shuffle(&order);
       product.value = g_.Transpose(product.value, PositionsOf(order, product.labels));
     }
     g_.Output("y", product.value);
@@ -54,11 +54,6 @@ class RandomFactors {
   }
 
  private:
-  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
-  template <typename T>
-  T OneOf(const std::vector<T>& choices) {
-    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
-  }
   Labels NewLabels(const Shape& sizes) {
     Labels labels;
     for (const int64_t size : sizes) {
@@ -73,26 +68,28 @@ class RandomFactors {
     return labels;
   }
   LabelledTensor Input(Labels labels) {
-    std::shuffle(labels.begin(), labels.end(), random_);
+    random_.Shuffle(&labels);
     return {g_.Input(absl::StrCat("x", inputs_++), dtype_, ShapeOf(labels, sizes_)), labels};
   }
 
   // Two or three factors with parts of the labels each, all of them or none, in any order of their axes.
   LabelledTensor Factored(const std::vector<Labels>& parts) {
     Labels labels = Joined(parts);
-    std::shuffle(labels.begin(), labels.end(), random_);
-    const bool are_whole = Below(6) == 0, has_scalar = Below(6) == 0;
-    const int64_t factors = has_scalar || Below(4) == 0 ? 3 : 2;
+    random_.Shuffle(&labels);
+    const bool are_whole = random_.Below(6) == 0, has_scalar = random_.Below(6) == 0;
+    const int64_t factors = has_scalar || random_.Below(4) == 0 ? 3 : 2;
     ValueId product;
     for (int64_t i = 0; i < factors; ++i) {
       Labels own;
       for (size_t k = 0; k < labels.size() && !(has_scalar && i == 2); ++k) {
         // Every label is in one of the first two at least.
-        const bool has = i == 0 ? k % 2 == 0 || Below(3) == 0 : i == 1 ? k % 2 == 1 || Below(3) == 0 : Below(2) == 0;
+        const bool has = i == 0   ? k % 2 == 0 || random_.Below(3) == 0
+                         : i == 1 ? k % 2 == 1 || random_.Below(3) == 0
+                                  : random_.Below(2) == 0;
         if (has || are_whole) own.push_back(labels[k]);
       }
       const ValueId spread = Spread(&g_, Input(own), labels, sizes_).value;
-      const bool is_after = Below(2) == 0;
+      const bool is_after = random_.Below(2) == 0;
       product = i == 0     ? spread
                 : is_after ? g_.Binary(CoreOp::kMultiply, product, spread)
                            : g_.Binary(CoreOp::kMultiply, spread, product);
@@ -100,7 +97,7 @@ class RandomFactors {
     return {product, labels};
   }
 
-  std::mt19937_64 random_;
+  RandomChoices random_;
   StaticGraphBuilder g_;
   DType dtype_ = DType::kF64;
   std::vector<int64_t> sizes_;  // by label

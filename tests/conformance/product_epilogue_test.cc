@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -21,6 +20,7 @@
 #include "tests/testlib/chained_run.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
+#include "tests/testlib/random_choices.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -33,26 +33,27 @@ constexpr int64_t kMostReferenceWork = 200'000;  // multiplications
 class RandomProduct {
  public:
   explicit RandomProduct(uint64_t seed) : random_(seed), g_("product") {
-    dtype_ = OneOf<DType>(
+    dtype_ = random_.OneOf<DType>(
         {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kF16, DType::kC64});
-    rows_ = OneOf<int64_t>({5, 16, 24, 48, 50, 96, 100, 200});
-    columns_ = OneOf<int64_t>({2, 3, 8, 9, 16, 40, 64, 130});
-    depth_ = OneOf<int64_t>({4, 5, 16, 33, 64, 400, 1500});
-    if (Below(3) == 0) batch_ = {OneOf<int64_t>({2, 3, 5})};
-    if (depth_ > 64 && Below(2) == 0) rows_ = columns_ = 40;
+    rows_ = random_.OneOf<int64_t>({5, 16, 24, 48, 50, 96, 100, 200});
+    columns_ = random_.OneOf<int64_t>({2, 3, 8, 9, 16, 40, 64, 130});
+    depth_ = random_.OneOf<int64_t>({4, 5, 16, 33, 64, 400, 1500});
+    if (random_.Below(3) == 0) batch_ = {random_.OneOf<int64_t>({2, 3, 5})};
+    if (depth_ > 64 && random_.Below(2) == 0) rows_ = columns_ = 40;
   }
 
   Graph Make() {
     ValueId x = Product();
     dtype_ = g_.DTypeOf(x);
-    if (Below(4) == 0) x = Permuted(x);
-    if (Below(12) == 0) g_.Output("product", x);
+    if (random_.Below(4) == 0) x = Permuted(x);
+    if (random_.Below(12) == 0) g_.Output("product", x);
     shape_ = g_.ShapeOf(x);
-    for (int64_t i = 1 + Below(4); i-- > 0;) {
+    for (int64_t i = 1 + random_.Below(4); i-- > 0;) {
       x = Step(x);
-      if (i > 0 && Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
+      if (i > 0 && random_.Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
     }
-    if (Below(4) == 0 && is_real()) x = g_.Convert(x, OneOf<DType>({DType::kBF16, DType::kF32, DType::kF64}));
+    if (random_.Below(4) == 0 && is_real())
+      x = g_.Convert(x, random_.OneOf<DType>({DType::kBF16, DType::kF32, DType::kF64}));
     g_.Output("y", x);
     return g_.Take();
   }
@@ -60,18 +61,13 @@ class RandomProduct {
   int64_t work() const { return rows_ * columns_ * depth_ * (batch_.empty() ? 1 : batch_[0]); }
 
  private:
-  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
-  template <typename T>
-  T OneOf(const std::vector<T>& choices) {
-    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
-  }
   bool is_real() const { return dtype_ != DType::kC64; }
   ValueId NewInput(const Shape& shape) { return g_.Input(absl::StrCat("x", inputs_++), dtype_, shape); }
 
   // [rows, columns, batch], of operands with their axes either way round. Rows may be two axes.
   ValueId Product() {
-    const bool lhs_turned = Below(2) == 0, rhs_turned = Below(2) == 0;
-    const bool two_axes = batch_.empty() && !lhs_turned && rows_ % 4 == 0 && Below(4) == 0;
+    const bool lhs_turned = random_.Below(2) == 0, rhs_turned = random_.Below(2) == 0;
+    const bool two_axes = batch_.empty() && !lhs_turned && rows_ % 4 == 0 && random_.Below(4) == 0;
     Shape lhs = lhs_turned ? Shape{depth_, rows_} : Shape{rows_, depth_};
     if (two_axes) lhs = {rows_ / 4, 4, depth_};
     Shape rhs = rhs_turned ? Shape{columns_, depth_} : Shape{depth_, columns_};
@@ -88,18 +84,18 @@ class RandomProduct {
   ValueId Permuted(ValueId x) {
     Ints order(g_.ShapeOf(x).size());
     std::iota(order.begin(), order.end(), 0);
-    std::shuffle(order.begin(), order.end(), random_);
+    random_.Shuffle(&order);
     return g_.Transpose(x, order);
   }
 
   // Repeated over all axes but one.
   ValueId Bias() {
-    const int64_t axis = Below(static_cast<int64_t>(shape_.size()));
+    const int64_t axis = random_.Below(static_cast<int64_t>(shape_.size()));
     return g_.Broadcast(NewInput({shape_[static_cast<size_t>(axis)]}), shape_, {axis});
   }
 
   ValueId Step(ValueId x) {
-    switch (Below(is_real() ? 10 : 4)) {
+    switch (random_.Below(is_real() ? 10 : 4)) {
       case 0:
         return g_.Binary(CoreOp::kAdd, x, Bias());
       case 1:
@@ -133,7 +129,7 @@ class RandomProduct {
     }
   }
 
-  std::mt19937_64 random_;
+  RandomChoices random_;
   StaticGraphBuilder g_;
   DType dtype_ = DType::kF32;
   int64_t rows_ = 1;

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -23,6 +22,7 @@
 #include "tests/testlib/labelled_tensor.h"
 #include "tests/testlib/property/reference_bounds.h"
 #include "tests/testlib/property/seed_range.h"
+#include "tests/testlib/random_choices.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -33,19 +33,19 @@ using Ints = std::vector<int64_t>;
 class RandomChain {
  public:
   explicit RandomChain(uint64_t seed) : random_(seed), g_("chain") {
-    dtype_ = OneOf<DType>({DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kC64});
-    length_ = OneOf<int64_t>({1, 2, 3, 5, 8, 16, 17, 33, 64});
-    rows_ = OneOf<int64_t>({1, 2, 4, 6, 8, 12, 16, 32});
-    for (int64_t i = Below(3); i-- > 0;) batch_.push_back(OneOf<int64_t>({1, 2, 3, 4}));
+    dtype_ = random_.OneOf<DType>({DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kC64});
+    length_ = random_.OneOf<int64_t>({1, 2, 3, 5, 8, 16, 17, 33, 64});
+    rows_ = random_.OneOf<int64_t>({1, 2, 4, 6, 8, 12, 16, 32});
+    for (int64_t i = random_.Below(3); i-- > 0;) batch_.push_back(random_.OneOf<int64_t>({1, 2, 3, 4}));
   }
 
   Graph Make() {
-    const int64_t depth = OneOf<int64_t>({1, 4, 7, 16});
-    const int64_t start = Below(4);
+    const int64_t depth = random_.OneOf<int64_t>({1, 4, 7, 16});
+    const int64_t start = random_.Below(4);
     ValueId x = start == 0 ? Input(length_) : start == 1 ? PermutedProduct(depth, length_) : Product(depth, length_);
-    for (int64_t i = 1 + Below(4); i-- > 0;) {
+    for (int64_t i = 1 + random_.Below(4); i-- > 0;) {
       const ValueId next = Step(x);
-      if (Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
+      if (random_.Below(8) == 0) g_.Output(absl::StrCat("also", i), x);
       x = next;
     }
     g_.Output("y", x);
@@ -53,11 +53,6 @@ class RandomChain {
   }
 
  private:
-  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
-  template <typename T>
-  T OneOf(const std::vector<T>& choices) {
-    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
-  }
   bool is_real_float() const { return dtype_ != DType::kI32 && dtype_ != DType::kC64; }
 
   Shape ShapeFor(int64_t length, int64_t rows) const {
@@ -83,8 +78,8 @@ class RandomChain {
   // The same, made with the axes in another order and transposed: the product writes that itself.
   ValueId PermutedProduct(int64_t depth, int64_t length) {
     Ints batch_order = Iota(batch_.size());
-    std::shuffle(batch_order.begin(), batch_order.end(), random_);
-    const bool is_swapped = batch_.size() < 2 || Below(2) == 0;
+    random_.Shuffle(&batch_order);
+    const bool is_swapped = batch_.size() < 2 || random_.Below(2) == 0;
     Shape left = {depth, is_swapped ? rows_ : length}, right = {depth, is_swapped ? length : rows_};
     Ints back = is_swapped ? Ints{1, 0} : Ints{0, 1};
     back.resize(2 + batch_.size());
@@ -99,13 +94,13 @@ class RandomChain {
 
   ValueId Step(ValueId x) {
     const int64_t length = g_.ShapeOf(x)[0];
-    switch (Below(is_real_float() ? 9 : 6)) {
+    switch (random_.Below(is_real_float() ? 9 : 6)) {
       case 0: {  // by a matrix, the same for all
         const Shape shape = g_.ShapeOf(x);
-        return g_.Dot(NewInput({OneOf<int64_t>({1, 3, 8}), length}), x, {1}, {0});
+        return g_.Dot(NewInput({random_.OneOf<int64_t>({1, 3, 8}), length}), x, {1}, {0});
       }
       case 1:  // by a matrix for each of the batch
-        return g_.Dot(NewInput(ShapeFor(OneOf<int64_t>({1, 4, 9}), length)), x, {1}, {0}, Batch(), Batch());
+        return g_.Dot(NewInput(ShapeFor(random_.OneOf<int64_t>({1, 4, 9}), length)), x, {1}, {0}, Batch(), Batch());
       case 2:
         return g_.Binary(CoreOp::kAdd, x, g_.Broadcast(NewInput({length}), g_.ShapeOf(x), {0}));
       case 3:
@@ -132,7 +127,7 @@ class RandomChain {
     }
   }
 
-  std::mt19937_64 random_;
+  RandomChoices random_;
   StaticGraphBuilder g_;
   DType dtype_ = DType::kF32;
   int64_t length_ = 1;
@@ -146,14 +141,14 @@ class RandomChain {
 class RandomJoin {
  public:
   explicit RandomJoin(uint64_t seed) : random_(seed), g_("join") {
-    dtype_ = OneOf<DType>({DType::kF32, DType::kF64, DType::kF64, DType::kI32, DType::kC64, DType::kBF16});
-    for (int label = 0; label < kLabels; ++label) sizes_.push_back(OneOf<int64_t>({1, 2, 2, 3, 3, 4, 5, 6}));
+    dtype_ = random_.OneOf<DType>({DType::kF32, DType::kF64, DType::kF64, DType::kI32, DType::kC64, DType::kBF16});
+    for (int label = 0; label < kLabels; ++label) sizes_.push_back(random_.OneOf<int64_t>({1, 2, 2, 3, 3, 4, 5, 6}));
   }
 
   Graph Make() {
     Ints common, left, right, summed;
     for (int label = 0; label < kOwnLabel; ++label) {
-      switch (Below(5)) {
+      switch (random_.Below(5)) {
         case 0:
         case 1:
           common.push_back(label);
@@ -162,17 +157,17 @@ class RandomJoin {
           summed.push_back(label);
           break;
         default:
-          (Below(2) == 0 ? left : right).push_back(label);
+          (random_.Below(2) == 0 ? left : right).push_back(label);
       }
     }
     const LabelledTensor a = Operand({common, left, summed}, 0);
     const LabelledTensor b = Operand({common, right, summed}, 1);
     LabelledTensor y = Contract(&g_, a, b, summed, common);
-    if (Below(4) == 0) g_.Output("also", a.value);
-    if (Below(3) == 0) {
+    if (random_.Below(4) == 0) g_.Output("also", a.value);
+    if (random_.Below(3) == 0) {
       Ints order(y.labels.size());
       std::iota(order.begin(), order.end(), 0);
-      std::shuffle(order.begin(), order.end(), random_);
+      random_.Shuffle(&order);
       y.value = g_.Transpose(y.value, order);
     }
     g_.Output("y", y.value);
@@ -183,42 +178,36 @@ class RandomJoin {
   static constexpr int kLabels = 9;
   static constexpr int kOwnLabel = 7;  // those from here on are summed in a product
 
-  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
-  template <typename T>
-  T OneOf(const std::vector<T>& choices) {
-    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
-  }
-
   LabelledTensor Input(Labels labels) {
-    std::shuffle(labels.begin(), labels.end(), random_);
+    random_.Shuffle(&labels);
     return {g_.Input(absl::StrCat("x", inputs_++), dtype_, ShapeOf(labels, sizes_)), labels};
   }
 
   LabelledTensor Operand(const std::vector<Labels>& parts, int side) {
     Labels labels;
     for (const Labels& part : parts) labels.insert(labels.end(), part.begin(), part.end());
-    if (side == 1 && Below(3) == 0) return Input(labels);
+    if (side == 1 && random_.Below(3) == 0) return Input(labels);
     Labels first, second, both;
     for (const int64_t label : labels) {
-      const int64_t holder = Below(4);
+      const int64_t holder = random_.Below(4);
       if (holder != 0) first.push_back(label);
       if (holder != 1) second.push_back(label);
       if (holder > 1) both.push_back(label);
     }
-    if (Below(2) == 0) {
+    if (random_.Below(2) == 0) {
       const Labels own = {kOwnLabel + side};
       first.push_back(own[0]);
       second.push_back(own[0]);
       const LabelledTensor x = Input(first), y = Input(second);
       return Contract(&g_, x, y, own, both);
     }
-    std::shuffle(labels.begin(), labels.end(), random_);
+    random_.Shuffle(&labels);
     const LabelledTensor x = Input(first), y = Input(second);
     return {g_.Binary(CoreOp::kMultiply, Spread(&g_, x, labels, sizes_).value, Spread(&g_, y, labels, sizes_).value),
             labels};
   }
 
-  std::mt19937_64 random_;
+  RandomChoices random_;
   StaticGraphBuilder g_;
   DType dtype_ = DType::kF32;
   Ints sizes_;  // by label

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -21,6 +20,7 @@
 #include "tests/testlib/chained_run.h"
 #include "tests/testlib/literal_compare.h"
 #include "tests/testlib/property/seed_range.h"
+#include "tests/testlib/random_choices.h"
 #include "tests/testlib/static_graph_builder.h"
 
 namespace tensord {
@@ -39,46 +39,41 @@ ValueId Transformed(StaticGraphBuilder* g, ValueId x, int64_t kind, const Axes& 
 class RandomFilter {
  public:
   explicit RandomFilter(uint64_t seed) : random_(seed), g_("filter") {
-    shape_ = OneOf<Shape>({{16, 12},
-                           {24, 33},
-                           {8, 5, 6},
-                           {3, 16, 7},
-                           {1, 12, 20},
-                           {12, 1, 16},
-                           {4, 9, 4, 5},
-                           {300, 6},
-                           {6, 300},
-                           {64},
-                           {16, 2, 10}});
-    is_batched_ = Below(3) == 0;
+    shape_ = random_.OneOf<Shape>({{16, 12},
+                                   {24, 33},
+                                   {8, 5, 6},
+                                   {3, 16, 7},
+                                   {1, 12, 20},
+                                   {12, 1, 16},
+                                   {4, 9, 4, 5},
+                                   {300, 6},
+                                   {6, 300},
+                                   {64},
+                                   {16, 2, 10}});
+    is_batched_ = random_.Below(3) == 0;
   }
 
   Graph Make() {
-    const DType dtype = OneOf<DType>({DType::kF32, DType::kF64, DType::kC64, DType::kC128, DType::kC128});
+    const DType dtype = random_.OneOf<DType>({DType::kF32, DType::kF64, DType::kC64, DType::kC128, DType::kC128});
     const ValueId x = g_.Input("x", dtype, shape_);
-    const ValueId spectrum = Transformed(&g_, x, Kind(), SomeAxes(), Below(3));
-    if (Below(8) == 0) g_.Output("spectrum", spectrum);
+    const ValueId spectrum = Transformed(&g_, x, Kind(), SomeAxes(), random_.Below(3));
+    if (random_.Below(8) == 0) g_.Output("spectrum", spectrum);
     const ValueId filtered = Filtered(spectrum);
-    if (Below(8) == 0) g_.Output("filtered", filtered);
-    g_.Output("y", Transformed(&g_, filtered, Kind(), SomeAxes(), Below(3)));
+    if (random_.Below(8) == 0) g_.Output("filtered", filtered);
+    g_.Output("y", Transformed(&g_, filtered, Kind(), SomeAxes(), random_.Below(3)));
     return g_.Take();
   }
 
  private:
-  int64_t Below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
-  template <typename T>
-  T OneOf(const std::vector<T>& choices) {
-    return choices[static_cast<size_t>(Below(static_cast<int64_t>(choices.size())))];
-  }
-  int64_t Kind() { return Below(2) == 0 ? kForward : kInverse; }
+  int64_t Kind() { return random_.Below(2) == 0 ? kForward : kInverse; }
   // In any order; now and then one of them twice, and none.
   Axes SomeAxes() {
     Axes axes(shape_.size());
     std::iota(axes.begin(), axes.end(), 0);
     if (is_batched_) axes.pop_back();
-    std::shuffle(axes.begin(), axes.end(), random_);
-    if (Below(3) == 0) axes.resize(static_cast<size_t>(Below(static_cast<int64_t>(axes.size()) + 1)));
-    if (!axes.empty() && Below(10) == 0) axes.push_back(axes[0]);
+    random_.Shuffle(&axes);
+    if (random_.Below(3) == 0) axes.resize(static_cast<size_t>(random_.Below(static_cast<int64_t>(axes.size()) + 1)));
+    if (!axes.empty() && random_.Below(10) == 0) axes.push_back(axes[0]);
     return axes;
   }
 
@@ -87,7 +82,7 @@ class RandomFilter {
     Axes axes;
     Shape sizes;
     for (size_t d = 0; d < shape_.size(); ++d) {
-      if (Below(2) == 0) continue;
+      if (random_.Below(2) == 0) continue;
       axes.push_back(static_cast<int64_t>(d));
       sizes.push_back(shape_[d]);
     }
@@ -96,7 +91,7 @@ class RandomFilter {
 
   ValueId Filtered(ValueId spectrum) {
     const DType dtype = g_.DTypeOf(spectrum), real = RealPartOf(dtype);
-    switch (Below(5)) {
+    switch (random_.Below(5)) {
       case 0:  // a product by itself
         return g_.Binary(CoreOp::kMultiply, spectrum, g_.Input("k", dtype, shape_));
       case 1:
@@ -109,13 +104,13 @@ class RandomFilter {
         return g_.Binary(CoreOp::kSubtract, g_.Binary(CoreOp::kMultiply, spectrum, Factor(dtype, "k")), spectrum);
       default: {  // integers are counted from the place of the lines
         const ValueId index =
-            g_.Convert(g_.Iota(DType::kI32, shape_, Below(static_cast<int64_t>(shape_.size()))), dtype);
+            g_.Convert(g_.Iota(DType::kI32, shape_, random_.Below(static_cast<int64_t>(shape_.size()))), dtype);
         return g_.Binary(CoreOp::kAdd, g_.Unary(CoreOp::kNegate, spectrum), index);
       }
     }
   }
 
-  std::mt19937_64 random_;
+  RandomChoices random_;
   StaticGraphBuilder g_;
   Shape shape_;
   bool is_batched_ = false;  // the slowest axis is not transformed
