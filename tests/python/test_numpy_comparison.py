@@ -108,6 +108,15 @@ class Comparison(ServerTest):
                              wanted=lambda a, p=order: np.real(np.linalg.cond(a, p)))  # fmt: skip
         self.compare()
 
+    def test_large_matrices_of_which_factors_are_not_read(self):
+        for dtype, shape in itertools.product(DTYPES, ((150, 150), (200, 140), (140, 200), (40, 40))):
+            a = self.random(dtype, *shape)
+            self.add("qr r", lambda a: np.linalg.qr(a, mode="r"), a)
+            if shape[0] == shape[1]:
+                self.add("slogdet", lambda a: tuple(np.linalg.slogdet(a)), a)
+                self.add("sign", lambda a: np.linalg.slogdet(a)[0], a)
+        self.compare()
+
     def test_matrices_of_any_shape(self):
         for dtype, batch, shape in itertools.product(DTYPES, BATCHES, MATRICES):
             a = self.random(dtype, *batch, *shape)
