@@ -13,6 +13,7 @@ constexpr int64_t kLeastLuSize = 128;  // below it LAPACK's calls cost as little
 constexpr int64_t kNarrowChunk = 32;
 constexpr int64_t kFewChunks = 4;
 constexpr int64_t kExchangedColumns = 32;
+constexpr int64_t kPackedTiles = 8;
 
 }  // namespace
 
@@ -33,19 +34,21 @@ BlockedLu<T>::BlockedLu(int64_t m, int64_t n, bool wants_lower)
 
 template <typename T>
 int64_t BlockedLu<T>::scratch_bytes() const {
-  return 2 * FactorsElements() * static_cast<int64_t>(sizeof(T));
+  return (PackedElements() + 2 * most_columns_ * most_columns_) * static_cast<int64_t>(sizeof(T));
 }
 
+// What is below the first panel.
 template <typename T>
-int64_t BlockedLu<T>::FactorsElements() const {
-  return most_columns_ * most_columns_ + PanelUpdate<T>::PackedElements(tiles_, m_, most_columns_);
+int64_t BlockedLu<T>::PackedElements() const {
+  return PanelUpdate<T>::PackedElements(tiles_, m_ - PanelAt(0).end(), most_columns_);
 }
 
-// Those of a panel and of the next, in turns.
+// A triangle is made while that of the panel before is read.
 template <typename T>
 typename BlockedLu<T>::Factors BlockedLu<T>::FactorsOf(const Panel& panel, char* scratch) const {
-  T* const triangle = reinterpret_cast<T*>(scratch) + panel.first / most_columns_ % 2 * FactorsElements();
-  return {.triangle = triangle, .below = triangle + most_columns_ * most_columns_};
+  T* const below = reinterpret_cast<T*>(scratch);
+  const int64_t turn = panel.first / most_columns_ % 2;
+  return {.triangle = below + PackedElements() + turn * most_columns_ * most_columns_, .below = below};
 }
 
 template <typename T>
@@ -132,17 +135,20 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
   const int64_t k = std::min(m_, n_);
   const auto factor = [&](const Panel& panel) {
     FactorColumns(panel, a, pivots);
-    const Factors factors = FactorsOf(panel, scratch);
-    CopyTriangle(panel, a, factors.triangle);
-    if (panel.end() < n_ && panel.end() < m_) UpdateBelow(panel, a).Pack(tiles_, 0, m_ - panel.end(), factors.below);
+    CopyTriangle(panel, a, FactorsOf(panel, scratch).triangle);
   };
   factor(PanelAt(0));
   for (int64_t first = 0; first < k; first += most_columns_) {
     const Panel panel = PanelAt(first), next = panel.end() < k ? PanelAt(panel.end()) : Panel{panel.end(), 0};
+    const Factors factors = FactorsOf(panel, scratch);
+    const PanelUpdate<T> below = UpdateBelow(panel, a);
+    pool.ParallelForBlocks(panel.end() < n_ ? below.rows : 0, kPackedTiles * tiles_.rows,
+                           [&](int64_t begin, int64_t end) {
+                             below.Pack(tiles_, begin, end - begin, factors.below + begin * panel.columns);
+                           });
     const int64_t rest = n_ - next.end();
     const int64_t chunk = rest < kFewChunks * kUpdateChunkColumns ? kNarrowChunk : kUpdateChunkColumns;
     pool.ParallelFor(1 + (rest + chunk - 1) / chunk, [&](int64_t task) {
-      const Factors factors = FactorsOf(panel, scratch);
       if (task > 0) {
         const int64_t column = next.end() + (task - 1) * chunk;
         return Update(panel, factors, pivots, column, std::min(chunk, n_ - column), a);

@@ -13,9 +13,9 @@ namespace tensord::cpu {
 class ThreadPool;
 
 // LU factors with partial pivoting of one large matrix of F32 or F64, in place, on all threads. Right-looking: a panel
-// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997] and
-// packed, and what follows it is updated in chunks of columns, a task each. The first of the tasks has the columns of
-// the next panel and factors them too, while others work on the rest.
+// of columns is factored by halves [Toledo, Locality of reference in LU decomposition with partial pivoting, 1997];
+// what is below its triangle is packed, and what follows it updated in chunks of columns, a task each. The first of the
+// tasks has the columns of the next panel and factors them too, while others work on the rest.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
@@ -43,7 +43,7 @@ class BlockedLu {
   };
 
   Panel PanelAt(int64_t first) const;
-  int64_t FactorsElements() const;
+  int64_t PackedElements() const;
   Factors FactorsOf(const Panel& panel, char* scratch) const;
   void FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const;
   void CopyTriangle(const Panel& panel, const T* a, T* triangle) const;
