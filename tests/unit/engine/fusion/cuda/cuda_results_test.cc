@@ -1,5 +1,6 @@
-// What printed kernels compute, run on the processor: the text is CUDA C++ that an ordinary compiler takes as well
-// where threads, barriers and shuffles are emulated. Elementary functions are then those of the C library.
+// What printed kernels compute, on a device where the machine has one, and on the processor: the text is CUDA C++ that
+// an ordinary compiler takes as well where threads, barriers and shuffles are emulated. Elementary functions are then
+// those of the C library.
 
 #include <algorithm>
 #include <complex>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/fusion/cuda_printer.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/cuda_device.h"
 #include "tests/testlib/cuda_emulator.h"
 #include "tests/testlib/exact_math.h"
 #include "tests/testlib/literal_compare.h"
@@ -46,22 +48,26 @@ std::vector<Literal> RandomOperands(const MicroProgram& program, const std::vect
   return operands;
 }
 
-class CudaResultsTest : public testing::Test {
+enum class RunsOn { kEmulator, kDevice };
+
+class CudaResultsTest : public testing::TestWithParam<RunsOn> {
  protected:
-  // All cases as one library; skips where there is no compiler.
+  // Compiles all cases; skips where there is no compiler, or no device.
   void Build(std::vector<PrintedCase> cases) {
     cases_ = std::move(cases);
     std::vector<CudaKernel> kernels;
     for (const PrintedCase& c : cases_) kernels.push_back(PrintCuda(c.program, c.options));
-    absl::StatusOr<CudaEmulator> emulator = CudaEmulator::Build(kernels, TENSORD_TEST_COMPILER, testing::TempDir());
-    if (absl::IsUnavailable(emulator.status())) GTEST_SKIP() << emulator.status();
-    ASSERT_TRUE(emulator.ok()) << emulator.status();
-    emulator_ = *std::move(emulator);
+    if (GetParam() == RunsOn::kDevice) {
+      Keep(CudaDevice::Build(kernels), &device_);
+    } else {
+      Keep(CudaEmulator::Build(kernels, TENSORD_TEST_COMPILER, testing::TempDir()), &emulator_);
+    }
   }
 
   std::vector<Literal> Run(size_t c, const std::vector<Literal>& operands) {
     std::vector<Literal> results = EmptyResults(cases_[c].program);
-    const absl::Status status = emulator_.Run(c, operands, &results);
+    const absl::Status status = GetParam() == RunsOn::kDevice ? device_.Run(c, operands, &results)
+                                                              : emulator_.Run(c, operands, &results);
     EXPECT_TRUE(status.ok()) << Describe(c) << status;
     return results;
   }
@@ -72,8 +78,21 @@ class CudaResultsTest : public testing::Test {
   }
 
   std::vector<PrintedCase> cases_;
+
+ private:
+  template <typename Machine>
+  static void Keep(absl::StatusOr<Machine> built, Machine* machine) {
+    if (absl::IsUnavailable(built.status())) GTEST_SKIP() << built.status();
+    ASSERT_TRUE(built.ok()) << built.status();
+    *machine = *std::move(built);
+  }
+
   CudaEmulator emulator_;
+  CudaDevice device_;
 };
+
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaResultsTest, testing::Values(RunsOn::kEmulator, RunsOn::kDevice),
+                         [](const auto& info) { return info.param == RunsOn::kDevice ? "Device" : "Emulator"; });
 
 // Complex numbers of which a part is NaN are one NaN: which of several an extreme is, is not promised.
 Literal OneNan(Literal literal) {
@@ -90,7 +109,7 @@ Literal OneNan(Literal literal) {
 // Functions differ by the C library's last digits; the rest is exact.
 Tolerance FunctionTolerance(DType dtype) { return {.ulps = SizeOf(dtype) == 2 ? 1.01 : 4}; }
 
-TEST_F(CudaResultsTest, ElementwiseInstructionsMeanWhatTheReferenceSays) {
+TEST_P(CudaResultsTest, ElementwiseInstructionsMeanWhatTheReferenceSays) {
   Build(ElementwiseCases());
   std::mt19937_64 random(1);
   for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
@@ -109,7 +128,7 @@ TEST_F(CudaResultsTest, ElementwiseInstructionsMeanWhatTheReferenceSays) {
   }
 }
 
-TEST_F(CudaResultsTest, EveryFormOfAccessReadsItsElements) {
+TEST_P(CudaResultsTest, EveryFormOfAccessReadsItsElements) {
   Build(AccessCases());
   std::mt19937_64 random(2);
   for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
@@ -137,7 +156,7 @@ Tolerance SumTolerance(DType dtype) {
   }
 }
 
-TEST_F(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSpread) {
+TEST_P(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSpread) {
   Build(ReduceCases());
   std::mt19937_64 random(3);
   for (size_t c = 0; c < cases_.size() && !HasFailure() && !IsSkipped(); ++c) {
@@ -197,7 +216,7 @@ double LargestNormError(CoreOp op, const MathArguments<std::complex<R>>& argumen
   return largest;
 }
 
-TEST_F(CudaResultsTest, ComplexFunctionsAreWithinFourUlp) {
+TEST_P(CudaResultsTest, ComplexFunctionsAreWithinFourUlp) {
   std::vector<PrintedCase> cases;
   std::vector<CoreOp> ops;
   std::vector<std::vector<Literal>> operands;
@@ -269,7 +288,7 @@ bool IsExact(CoreOp op, DType dtype) {
   }
 }
 
-TEST_F(CudaResultsTest, RandomProgramsGiveTheBitsOfTheReference) {
+TEST_P(CudaResultsTest, RandomProgramsGiveTheBitsOfTheReference) {
   constexpr size_t kPrograms = 80;
   std::mt19937_64 random(4);
   std::vector<PrintedCase> cases;
