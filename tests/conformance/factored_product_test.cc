@@ -164,7 +164,7 @@ TEST(FactoredProducts, OfLargeMatricesAreNotWritten) {
   const auto run = RunChained(MakeCpuBackend({.threads = 2}).get(), graph, {}, arguments, false);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_TRUE(PacksFactors(*run)) << run->kernels;
-  EXPECT_LT(run->temporary_bytes, 1 << 20);  // panels
+  EXPECT_LT(run->temporary_bytes, 4 << 20);  // panels, the larger the caches are
 }
 
 }  // namespace
