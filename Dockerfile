@@ -22,8 +22,10 @@ RUN cd /tmp/setup && bash deploy/dev/setup.sh runtime && rm -rf /tmp/setup /var/
  && install --directory --owner=65532 --group=65532 --mode=0750 /run/tensord
 COPY --from=build /src/build/release/bin/tensord /src/build/release/bin/tensordctl /usr/local/bin/
 COPY LICENSE /usr/share/doc/tensord/
-# The notice of a library that is part of the binary rather than a package.
+# The notices of libraries that are part of the binary rather than packages.
 COPY --from=build /src/build/ducc0.txt /usr/share/doc/tensord/
+COPY --from=build /usr/share/doc/libgrpc-dev/copyright /usr/share/doc/tensord/grpc.txt
+COPY --from=build /usr/share/doc/libabsl-dev/copyright /usr/share/doc/tensord/abseil.txt
 # A library that packages.txt forgot fails the build here and not the first start.
 RUN tensord --version && tensordctl help >/dev/null
 

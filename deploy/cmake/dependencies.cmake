@@ -3,6 +3,13 @@ find_package(Threads REQUIRED)
 find_package(Protobuf 3.21 REQUIRED) # before gRPC; Debian has no config package
 find_package(absl CONFIG REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
+# Protocol Buffers stay a shared library: plugins bring messages of their own, and a process must have one registry of them.
+# Sanitizers name libraries in their suppressions, so what they watch takes shared ones.
+option(TENSORD_LINK_ARCHIVES "Make gRPC and Abseil parts of the binaries, where their archives are installed" ON)
+if(TENSORD_LINK_ARCHIVES AND NOT TENSORD_SANITIZE AND NOT TENSORD_FUZZ)
+  include(archives)
+  tensord_link_archives(gRPC absl)
+endif()
 find_package(OpenSSL REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)

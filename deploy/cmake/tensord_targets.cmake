@@ -71,14 +71,15 @@ function(tensord_fuzz_test name)
 endfunction()
 
 # tensord_family_plugin(NAME SOURCES… PROTOS…): a shared object with a family that a server loads (docs/adding-a-family.md).
-# What it uses of the engine it takes from the server's binary, so it links none of it.
+# What it uses of the engine and of Abseil it takes from the server's binary, so it links none of them.
 function(tensord_family_plugin name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PROTOS" ${ARGN})
   add_library(${name} MODULE ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES PREFIX "")
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   target_compile_definitions(${name} PRIVATE TENSORD_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(${name} PRIVATE protobuf::libprotobuf absl::status absl::statusor absl::strings)
+  target_include_directories(${name} SYSTEM PRIVATE $<TARGET_PROPERTY:absl::status,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${name} PRIVATE protobuf::libprotobuf)
   add_dependencies(${name} tensord_plugin_interface)
   if(ARG_PROTOS)
     protobuf_generate(TARGET ${name} LANGUAGE cpp PROTOS ${ARG_PROTOS} IMPORT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}
