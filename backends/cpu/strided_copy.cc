@@ -16,16 +16,16 @@ constexpr int64_t kMinStreamRunBytes = 256;
 
 bool IsWholeLines(int64_t bytes) { return bytes % 64 == 0; }
 
-using Axes = absl::InlinedVector<CopyAxis, 8>;
+using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 
 // Drops axes of size 1, orders the rest by destination stride and merges neighbours that are one run on both sides.
-Axes Normalize(absl::Span<const CopyAxis> axes) {
-  Axes kept;
+CopyAxes Normalize(absl::Span<const CopyAxis> axes) {
+  CopyAxes kept;
   for (const CopyAxis& axis : axes) {
     if (axis.size != 1) kept.push_back(axis);
   }
   std::sort(kept.begin(), kept.end(), [](const CopyAxis& a, const CopyAxis& b) { return a.dst_stride < b.dst_stride; });
-  Axes merged;
+  CopyAxes merged;
   for (const CopyAxis& axis : kept) {
     if (!merged.empty() && axis.dst_stride == merged.back().dst_stride * merged.back().size &&
         axis.src_stride == merged.back().src_stride * merged.back().size) {
@@ -38,7 +38,7 @@ Axes Normalize(absl::Span<const CopyAxis> axes) {
 }
 
 // Takes a short run that stays in place as one wider element, which the transposes then move whole.
-void WidenElement(Axes& axes, int64_t& element_bytes) {
+void WidenElement(CopyAxes& axes, int64_t& element_bytes) {
   while (element_bytes < 16 && !axes.empty() && axes[0].src_stride == 1 && axes[0].dst_stride == 1 &&
          axes[0].size % 2 == 0 && axes[0].size * element_bytes <= 64) {
     for (size_t i = 1; i < axes.size(); ++i) {
@@ -64,7 +64,7 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   for (const CopyAxis& axis : given_axes) elements *= axis.size;
   if (elements == 0) return;
   dst_bytes_ = elements * element_bytes;
-  Axes axes = Normalize(given_axes);
+  CopyAxes axes = Normalize(given_axes);
   WidenElement(axes, element_bytes_);
   const bool stream = std::max(dst_bytes_, whole_bytes) >= StreamedResultBytes();
   if (!PlanTiles(axes, stream)) PlanRows(axes, stream);
@@ -73,13 +73,13 @@ StridedCopy::StridedCopy(absl::Span<const CopyAxis> given_axes, int64_t element_
   num_tasks_ = std::clamp(CeilDiv(dst_bytes_, kCopyTaskBytes), int64_t{1}, std::min(num_blocks_, kMaxCopyTasks));
 }
 
-void StridedCopy::AddLoops(const Axes& axes) {
+void StridedCopy::AddLoops(const CopyAxes& axes) {
   for (const CopyAxis& axis : axes) {
     loops_.push_back({axis.size, axis.src_stride * element_bytes_, axis.dst_stride * element_bytes_});
   }
 }
 
-void StridedCopy::PlanRows(const Axes& axes, bool stream) {
+void StridedCopy::PlanRows(const CopyAxes& axes, bool stream) {
   const CopyAxis row = axes.empty() ? CopyAxis{1, 1, 1} : axes[0];
   const CopyAxis column = axes.size() < 2 ? CopyAxis{1, 0, 0} : axes[1];
   const int64_t row_bytes = row.size * element_bytes_;
@@ -119,7 +119,7 @@ void StridedCopy::PlanRows(const Axes& axes, bool stream) {
     inner_.length *= element_bytes_;
     inner_.last_length *= element_bytes_;
   }
-  if (axes.size() > 2) AddLoops(Axes(axes.begin() + 2, axes.end()));
+  if (axes.size() > 2) AddLoops(CopyAxes(axes.begin() + 2, axes.end()));
 }
 
 namespace {
@@ -127,7 +127,7 @@ namespace {
 // Axes that together are one side of a tile, the last one perhaps cut into parts. One side of the copy steps by one
 // along them, within runs.
 struct Group {
-  Axes axes;
+  CopyAxes axes;
   int64_t elements = 1;  // of a whole part
   int64_t run = 1;       // elements that follow each other on that side of the copy
   bool is_one_run = true;
@@ -198,9 +198,9 @@ int SquareLog2Side(const Group& rows, const Group& columns, const std::array<Com
 
 // A tile needs axes that step by one in the source (the columns) and others that step by one in the destination (the
 // rows). Many small axes together make a side, so that arrays of high rank get tiles too.
-bool StridedCopy::PlanTiles(const Axes& axes, bool stream) {
+bool StridedCopy::PlanTiles(const CopyAxes& axes, bool stream) {
   if (axes.size() < 2 || axes[0].dst_stride != 1 || axes[0].src_stride == 1 || axes[0].src_stride == 0) return false;
-  Axes rest(axes.begin() + 1, axes.end());
+  CopyAxes rest(axes.begin() + 1, axes.end());
   Group rows;
   rows.Add(axes[0], 1);
   Group columns;
@@ -226,7 +226,7 @@ bool StridedCopy::PlanTiles(const Axes& axes, bool stream) {
   // Where the axes of both sides take turns, a tile of whole runs is scattered over memory: the axes between are taken
   // in, until what the tile covers on either side of the copy is a few lines in sequence.
   const auto interleave = [&](Group& group, int64_t CopyAxis::*stride) {
-    Axes covered = rows.axes;
+    CopyAxes covered = rows.axes;
     covered.insert(covered.end(), columns.axes.begin(), columns.axes.end());
     std::sort(covered.begin(), covered.end(),
               [stride](const CopyAxis& a, const CopyAxis& b) { return a.*stride < b.*stride; });
