@@ -5,11 +5,13 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fft_transforms.h"
@@ -231,6 +233,16 @@ CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   return resident;
 }
 
+void WarnOfOutdatedBlas(Log* log) {
+  const std::optional<cpu::OutdatedBlasCore> outdated = cpu::FindOutdatedBlasCore();
+  if (!outdated.has_value()) return;
+  log->Event(LogLevel::kWarning, "outdated blas",
+             absl::StrCat("OpenBLAS takes this processor for one of the kind ", outdated->core,
+                          ", whose products and factorizations are several times slower: start the server with "
+                          "OPENBLAS_CORETYPE=",
+                          outdated->better, " in its environment"));
+}
+
 // Nothing where no memory is shared.
 std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config) {
   if (config.listen().empty()) return nullptr;
@@ -349,6 +361,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   for (const std::string& family : parts->families->loaded()) {
     parts->log->Event(LogLevel::kInfo, "family loaded", family);
   }
+  WarnOfOutdatedBlas(parts->log.get());
 
   parts->executors = std::make_unique<ExecutorPool>();
   parts->pool = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());

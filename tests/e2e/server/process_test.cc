@@ -22,8 +22,10 @@
 namespace tensord {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class ProcessTest : public ::testing::Test {
  protected:
@@ -59,6 +61,31 @@ TEST_F(ProcessTest, ASecondSignalEndsTheGrace) {
   EXPECT_TRUE(WaitFor([&] { return CallRaw(channel, "grpc.health.v1.Health/Check", "").bytes == "\x08\x02"; }));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST_F(ProcessTest, SaysWhereOpenBlasTakesTheProcessorForAnOldOne) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the cores are those of x86-64";
+#else
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no kernels are newer than this processor";
+  for (const std::string core : {"Prescott", "Haswell"}) {
+    TemporaryFolder folder;
+    const PrivateFolder files;
+    Process server({"--listen=unix:" + folder.path() + "/s"}, files.PathOf("errors"),
+                   {"/usr/bin/env", "OPENBLAS_CORETYPE=" + core});
+    EXPECT_THAT(server.Line(), HasSubstr("listening"));
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.Wait(), 0);
+    std::ifstream errors(files.PathOf("errors"));
+    const std::string log{std::istreambuf_iterator<char>(errors), {}};
+    const auto says = AllOf(HasSubstr("outdated blas"), HasSubstr("Prescott"), HasSubstr("OPENBLAS_CORETYPE="));
+    if (core == "Prescott") {
+      EXPECT_THAT(log, says);
+    } else {
+      EXPECT_THAT(log, Not(HasSubstr("outdated blas")));
+    }
+  }
+#endif
 }
 
 TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
