@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/testlib/nvrtc.h"
 
