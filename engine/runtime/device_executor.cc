@@ -149,22 +149,43 @@ absl::Status DeviceExecutor::CheckWaitLocked(const RunRequest& request, absl::Ti
                         Retry(wait));
 }
 
-absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Time now) {
+// While more comes than can be done nearly all answers are this one, and the time they take is taken from the runs: it
+// is made anew only where the last one is not about right any more.
+absl::Status DeviceExecutor::RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) {
+  // Half of what waits will be gone by then.
+  const absl::Duration retry_after = Retry(queue_.work() / (2 * options_.workers));
+  const bool is_right = full_.of_tenant == of_tenant && full_.most == most && full_.actual == actual &&
+                        absl::AbsDuration(retry_after - full_.retry_after) <= full_.retry_after / 8;
+  if (is_right) return full_.refusal;
+  const std::string limit =
+      of_tenant ? "scheduling.tenant_queue_percent" : absl::StrCat(backend_->kind(), ".queue_length");
+  const std::string what = absl::StrCat(of_tenant ? "runs of one tenant" : "runs", " that wait for ", device_);
+  full_ = {.of_tenant = of_tenant,
+           .most = most,
+           .actual = actual,
+           .retry_after = retry_after,
+           .refusal = RefuseLimit(Refusal::kQueueFull, limit, most, actual, what, retry_after)};
+  return full_.refusal;
+}
+
+absl::Status DeviceExecutor::FindRoomLocked(const RunRequest& request, absl::Time now) {
   if (stopping_) return Draining();
   RETURN_IF_ERROR(CheckMemoryLocked(BytesBeside(request, request.program->static_peak_bytes().value_or(0))));
   ExpireLocked(now);
-  // Half of what waits will be gone by then.
-  const absl::Duration retry = Retry(queue_.work() / (2 * options_.workers));
   if (queue_.size() >= bounds_.max_queued) {
-    return RefuseLimit(Refusal::kQueueFull, absl::StrCat(backend_->kind(), ".queue_length"), bounds_.max_queued,
-                       queue_.size() + 1, absl::StrCat("runs that wait for ", device_), retry);
+    return RefusePlaceLocked(/*of_tenant=*/false, bounds_.max_queued, queue_.size() + 1);
   }
   const int64_t own = queue_.size_of(request.tenant);
   if (own >= bounds_.max_queued_per_tenant) {
-    return RefuseLimit(Refusal::kQueueFull, "scheduling.tenant_queue_percent", bounds_.max_queued_per_tenant, own + 1,
-                       absl::StrCat("runs of one tenant that wait for ", device_), retry);
+    return RefusePlaceLocked(/*of_tenant=*/true, bounds_.max_queued_per_tenant, own + 1);
   }
   return CheckWaitLocked(request, now);
+}
+
+absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Time now) {
+  absl::Status found = FindRoomLocked(request, now);
+  if (!found.ok()) last_refusal_ns_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+  return found;
 }
 
 absl::Status DeviceExecutor::CheckRoom(const RunRequest& request) {

@@ -83,6 +83,8 @@ class DeviceExecutor {
   absl::Status Submit(RunRequest request);
   // What Submit would refuse now of a run whose arguments are not there yet.
   absl::Status CheckRoom(const RunRequest& request);
+  // When the last run was refused by one of these two.
+  absl::Time last_refusal() const { return absl::FromUnixNanos(last_refusal_ns_.load(std::memory_order_relaxed)); }
   // For what comes from now on; what waits keeps its place, unless it can never have the memory that it needs. Runs
   // that go on keep what they were promised, and nothing is counted of those that began without a bound.
   void SetBounds(const Bounds& bounds);
@@ -98,6 +100,9 @@ class DeviceExecutor {
   void WorkLoop(size_t worker);
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status FindRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // QUEUE_FULL of the whole queue, or of the tenant's part of it.
+  absl::Status RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // OUT_OF_MEMORY, counted, for what has no room beside what is resident.
   absl::Status CheckMemoryLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,10 +124,20 @@ class DeviceExecutor {
   void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
 
+  // What was said last where no place was free.
+  struct FullQueue {
+    bool of_tenant = false;
+    int64_t most = 0;
+    int64_t actual = 0;
+    absl::Duration retry_after;
+    absl::Status refusal;
+  };
+
   const std::string device_;
   Backend* const backend_;
   const Options options_;
   std::atomic<uint64_t> last_id_{0};
+  std::atomic<int64_t> last_refusal_ns_{0};  // since 1970
   DeviceEvents events_;
   MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;
@@ -131,6 +146,7 @@ class DeviceExecutor {
   Bounds bounds_ ABSL_GUARDED_BY(mutex_);
   int64_t resident_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   RunQueue queue_ ABSL_GUARDED_BY(mutex_);
+  FullQueue full_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
   std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);
   absl::Time watched_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when the watching thread looks again

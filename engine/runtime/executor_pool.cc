@@ -1,5 +1,7 @@
 #include "engine/runtime/executor_pool.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/refusal.h"
@@ -15,6 +17,11 @@ absl::StatusOr<DeviceExecutor*> ExecutorPool::Find(absl::string_view device) con
                              absl::StrJoin(executors_, ", ", [](std::string* out, const auto& executor) {
                                absl::StrAppend(out, executor->device());
                              })));
+}
+
+bool ExecutorPool::HaveRefusedSince(absl::Time time) const {
+  return std::any_of(executors_.begin(), executors_.end(),
+                     [time](const auto& executor) { return executor->last_refusal() >= time; });
 }
 
 }  // namespace tensord

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "engine/runtime/device_executor.h"
 
 namespace tensord {
@@ -19,6 +20,8 @@ class ExecutorPool {
 
   // "cpu:0", or "cpu" for the first device of a kind, or empty for the default. DEVICE_UNKNOWN names those that exist.
   absl::StatusOr<DeviceExecutor*> Find(absl::string_view device) const;
+  // Whether one of them has refused a run since then.
+  bool HaveRefusedSince(absl::Time time) const;
   const std::vector<std::unique_ptr<DeviceExecutor>>& all() const { return executors_; }
 
  private:

@@ -1,15 +1,17 @@
 #include "server/observe/request_record.h"
 
 #include "engine/base/refusal.h"
+#include "engine/base/repeated_refusal.h"
 
 namespace tensord::server {
 
 void RequestRecord::Refused(const absl::Status& status) {
+  thread_local RepeatedRefusal<RefusalDetail> last;
+  const RefusalDetail& detail =
+      last.Get(status, [](const absl::Status& refusal) { return DetailOf(refusal).value_or(RefusalDetail{}); });
   code = status.code();
-  if (const auto detail = DetailOf(status)) {
-    reason = detail->reason;
-    limit = detail->limit;
-  }
+  reason = detail.reason;
+  limit = detail.limit;
   message = std::string(status.message());
 }
 

@@ -1,12 +1,48 @@
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "engine/base/status_macros.h"
+#include "engine/runtime/executor_pool.h"
 #include "server/rpc/execution.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/peeked_execute.h"
+#include "server/rpc/program_lookup.h"
 #include "server/rpc/received_execute.h"
 
 namespace tensord::server {
+namespace {
+
+// A server that refused that lately is taken to be overloaded.
+constexpr absl::Duration kLately = absl::Seconds(1);
+
+// While a device has no room for runs most requests end with its refusal, and the time that they take is taken from
+// those that run. So what would be refused for that in the end is refused at once, before it is read. OK where the
+// request is to be read, which says nothing of whether there will be room.
+absl::Status RefuseUnread(UnaryCall* call) {
+  const ServiceParts& parts = call->parts();
+  if (!parts.executors->HaveRefusedSince(call->arrival() - kLately)) return absl::OkStatus();
+  const std::optional<PeekedExecute> peeked = PeekExecute(*call->request());
+  if (!peeked.has_value()) return absl::OkStatus();
+  RunRequest run;
+  run.program = FindProgramInMemory(call, peeked->fingerprint);
+  if (run.program == nullptr || run.program->is_tiny()) return absl::OkStatus();
+  run.deadline = call->deadline();
+  run.tenant = call->caller().tenant;
+  run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.max_priority));
+  ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(run.program->device()));
+  return executor->CheckRoom(run);
+}
+
+}  // namespace
 
 void HandleExecute(UnaryCall* call) {
+  const absl::Status refused = RefuseUnread(call);
+  if (!refused.ok()) {
+    call->record().stages.End(Stage::kLookup);
+    return call->Fail(refused);
+  }
   absl::StatusOr<ReceivedExecute> received = ReceiveExecute(call->request(), call->parts().graph_limits.now());
   call->record().stages.End(Stage::kParse);
   if (!received.ok()) return call->Fail(received.status());

@@ -29,6 +29,11 @@ absl::string_view NameOf(ProgramCache::Source source) {
   return "memory";
 }
 
+void RecordProgram(RpcRequest* call, const ProgramCache::Found& found) {
+  call->record().cache = NameOf(found.source);
+  call->record().device = found.program->device();
+}
+
 // The wait for what the cache says, which takes `then` for whoever ends it.
 template <typename Result>
 struct ProgramAnswer {
@@ -54,6 +59,14 @@ struct ProgramAnswer {
 
 }  // namespace
 
+CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint) {
+  absl::StatusOr<CompiledProgramPtr> found = call->parts().cache->Find(fingerprint);
+  if (!found.ok()) return nullptr;
+  call->record().fingerprint = fingerprint.ToHex().substr(0, kLoggedDigits);
+  RecordProgram(call, {.program = *found});
+  return *std::move(found);
+}
+
 void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then) {
   const std::optional<Fingerprint> parsed = Fingerprint::FromHex(fingerprint);
   if (!parsed.has_value()) {
@@ -62,16 +75,12 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
                                     "\", which is none; compile the graph and use what Compile returns")));
   }
   call->record().fingerprint = std::string(fingerprint.substr(0, kLoggedDigits));
-  const auto record = [call](const ProgramCache::Found& found) {
-    call->record().cache = NameOf(found.source);
-    call->record().device = found.program->device();
-  };
   const ServiceParts& parts = call->parts();
   absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
   const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
   if (here.ok()) {
     end_lookup();
-    record({.program = *here});
+    RecordProgram(call, {.program = *here});
     return then(*std::move(here));
   }
   if (parts.store == nullptr || !parts.store->Contains(*parsed)) {
@@ -81,12 +90,12 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
-      [call, record, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
+      [call, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
         const FoundThen then = answer.TakeThen();
         end_lookup();
         if (!found.ok()) return call->Continue([&] { then(found.status()); });
-        record(*found);
+        RecordProgram(call, *found);
         call->Continue([&] { then(std::move(found->program)); });
       });
   answer.Watch();

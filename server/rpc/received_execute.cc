@@ -24,13 +24,10 @@ constexpr int64_t kGatherFrom = 4096;
 // Protobuf's own bound on lengths lies a little below 2 GiB; what is near it is left to protobuf.
 constexpr int64_t kMostWalked = std::numeric_limits<int32_t>::max() - 4096;
 
-constexpr uint8_t Varint(int field) { return static_cast<uint8_t>(field << 3); }
-constexpr uint8_t LengthOf(int field) { return static_cast<uint8_t>(field << 3 | 2); }
-
 using Request = v1::ExecuteRequest;
-constexpr uint8_t kArgument = LengthOf(Request::kArgumentsFieldNumber);
-constexpr uint8_t kTensor = LengthOf(v1::Argument::kTensorFieldNumber);
-constexpr uint8_t kData = LengthOf(v1::Tensor::kDataFieldNumber);
+constexpr uint8_t kArgument = LengthTag(Request::kArgumentsFieldNumber);
+constexpr uint8_t kTensor = LengthTag(v1::Argument::kTensorFieldNumber);
+constexpr uint8_t kData = LengthTag(v1::Tensor::kDataFieldNumber);
 
 // Protobuf's stream over pieces that lie elsewhere.
 class PieceStream final : public google::protobuf::io::ZeroCopyInputStream {
@@ -95,12 +92,12 @@ bool ReadPlainTensor(SliceReader* reader, int64_t size, PlainTensor* tensor) {
     int64_t length = 0;
     if (!reader->ReadByte(&tag)) return false;
     switch (tag) {
-      case Varint(v1::Tensor::kDtypeFieldNumber):
-      case Varint(v1::Tensor::kShapeFieldNumber):
-      case Varint(v1::Tensor::kOrderFieldNumber):
+      case VarintTag(v1::Tensor::kDtypeFieldNumber):
+      case VarintTag(v1::Tensor::kShapeFieldNumber):
+      case VarintTag(v1::Tensor::kOrderFieldNumber):
         if (!reader->SkipVarint()) return false;
         break;
-      case LengthOf(v1::Tensor::kShapeFieldNumber):
+      case LengthTag(v1::Tensor::kShapeFieldNumber):
         if (!reader->ReadLength(&length) || !reader->Skip(length)) return false;
         break;
       case kData:
@@ -153,9 +150,9 @@ bool Walk(SliceReader reader, Walked* walked) {
     int64_t length = 0;
     if (!reader.ReadByte(&tag)) return false;
     switch (tag) {
-      case Varint(Request::kRequestIdFieldNumber):
-      case Varint(Request::kPriorityFieldNumber):
-      case Varint(Request::kProfileFieldNumber):
+      case VarintTag(Request::kRequestIdFieldNumber):
+      case VarintTag(Request::kPriorityFieldNumber):
+      case VarintTag(Request::kProfileFieldNumber):
         if (!reader.SkipVarint()) return false;
         break;
       case kArgument: {
@@ -171,11 +168,11 @@ bool Walk(SliceReader reader, Walked* walked) {
         reader.Skip(length);
         break;
       }
-      case LengthOf(Request::kFingerprintFieldNumber):
-      case LengthOf(Request::kGraphFieldNumber):
-      case LengthOf(Request::kOptionsFieldNumber):
-      case LengthOf(Request::kResultsFieldNumber):
-      case LengthOf(Request::kSessionFieldNumber):
+      case LengthTag(Request::kFingerprintFieldNumber):
+      case LengthTag(Request::kGraphFieldNumber):
+      case LengthTag(Request::kOptionsFieldNumber):
+      case LengthTag(Request::kResultsFieldNumber):
+      case LengthTag(Request::kSessionFieldNumber):
         if (!reader.ReadLength(&length) || !reader.Skip(length)) return false;
         break;
       default:

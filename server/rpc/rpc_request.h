@@ -31,6 +31,7 @@ class RpcRequest {
   const ServiceParts& parts() const { return call_.parts(); }
   const ServedCall& call() const { return call_; }
   const Caller& caller() const { return call_.caller(); }
+  absl::Time arrival() const { return arrival_; }
   // The client's, or the server's default.
   absl::Time deadline() const { return call_.DeadlineOf(arrival_); }
   // Set when the client cancels or goes away.

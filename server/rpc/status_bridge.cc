@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/repeated_refusal.h"
 #include "engine/ir/names.h"
 #include "google/protobuf/arena.h"
 #include "proto/codec/error_codec.h"
@@ -26,10 +27,7 @@ std::string Shortened(std::string message) {
   return message + "…";
 }
 
-}  // namespace
-
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
+grpc::Status Encode(const absl::Status& status) {
   static const std::string* const type_url =
       new std::string(absl::StrCat("type.googleapis.com/", v1::ErrorDetail::descriptor()->full_name()));
   alignas(8) char block[kDetailBytes];
@@ -49,6 +47,14 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   AppendLengthTag(2, detail_size, &details);
   detail->AppendToString(&details);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, details);
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  thread_local RepeatedRefusal<grpc::Status> last;
+  return last.Get(status, Encode);
 }
 
 }  // namespace tensord::server

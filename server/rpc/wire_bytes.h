@@ -21,6 +21,10 @@ constexpr int64_t VarintSize(uint64_t value) {
 // Of fields numbered up to 15, whose tag is one byte.
 constexpr int64_t LengthFieldSize(int64_t length) { return 1 + VarintSize(static_cast<uint64_t>(length)) + length; }
 
+// The tags of those.
+constexpr uint8_t VarintTag(int field) { return static_cast<uint8_t>(field << 3); }
+constexpr uint8_t LengthTag(int field) { return static_cast<uint8_t>(field << 3 | 2); }
+
 void AppendVarint(uint64_t value, std::string* to);
 // A field of an integer or an enum.
 void AppendVarintField(int field, uint64_t value, std::string* to);

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
+#include "server/rpc/peeked_execute.h"
 #include "server/rpc/received_execute.h"
 #include "tests/testlib/byte_slices.h"
 
@@ -18,6 +20,7 @@ namespace tensord {
 inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_64* random) {
   static const auto pool = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), 1 << 20);
   grpc::ByteBuffer buffer = InSlices(bytes, random);
+  const std::optional<server::PeekedExecute> peeked = server::PeekExecute(buffer);
   absl::StatusOr<server::ReceivedExecute> received = server::ReceiveExecute(&buffer, {});
   v1::ExecuteRequest expected;
   const bool parsed = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -28,6 +31,11 @@ inline std::string DifferenceFromProtobuf(absl::string_view bytes, std::mt19937_
     return parsed && has_unknown && reason == "UNSUPPORTED_REQUEST" ? "" : absl::StrCat("refuses with ", reason);
   }
   if (!parsed) return "reads what protobuf refuses";
+  if (peeked.has_value()) {
+    if (!expected.session().empty()) return "peeks past a session";
+    if (peeked->fingerprint.ToHex() != expected.fingerprint()) return "peeks at another fingerprint";
+    if (peeked->priority != expected.priority()) return "peeks at another priority";
+  }
   const absl::Status gathered = received->Gather(pool.get(), [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
     for (int64_t i = 0; i < tasks; ++i) fn(i);
   });

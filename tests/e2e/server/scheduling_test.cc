@@ -226,6 +226,34 @@ TEST_F(SchedulingTest, AFullQueueNamesItsLimitAndWhenToTryAgain) {
   EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "queue_full") == 2; }));
 }
 
+// What would be refused in the end is refused before it is read; what might not be is read.
+TEST_F(SchedulingTest, WhileAQueueIsFullRequestsAreRefusedUnread) {
+  Start({"cpu.queue_length=1"});
+  const v1::ExecuteRequest tiny = WarmRequest(server_->stub(), SmallAdd(), {Ones()[0], Ones()[0]});
+  v1::ExecuteRequest without_arguments = warm_;
+  without_arguments.clear_arguments();
+  {
+    BlockedExecutor blocked(*server_);
+    EXPECT_EQ(Refused(without_arguments).reason(), "ARGUMENT_COUNT");
+    SubmitAs("default", 0);
+    const v1::ErrorDetail read = Refused(warm_), unread = Refused(warm_);
+    EXPECT_EQ(read.limit(), "cpu.queue_length");
+    EXPECT_EQ(unread.SerializeAsString(), read.SerializeAsString());
+    EXPECT_EQ(Refused(without_arguments).reason(), "QUEUE_FULL");
+    v1::ExecuteRequest of_session = warm_;
+    of_session.set_session("none");
+    EXPECT_EQ(Refused(of_session).reason(), "SESSION_UNKNOWN");
+    v1::ExecuteRequest unknown = warm_;
+    unknown.set_fingerprint(std::string(64, '0'));
+    EXPECT_EQ(Refused(unknown).reason(), "PROGRAM_NOT_FOUND");
+    v1::ExecuteResponse response;
+    EXPECT_TRUE(Execute(server_->stub(), tiny, &response).ok()) << "it does not wait for the executor";
+    EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "queue_full") == 3; }));
+  }
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(Execute(server_->stub(), warm_, &response).ok());
+}
+
 TEST_F(SchedulingTest, TheRateOfATenantIsBounded) {
   Start({"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=2"});  // one call compiled the program
   v1::ErrorDetail detail;
