@@ -46,12 +46,13 @@ bool IsFoldJitted(DType dtype, int64_t length, int widest_bytes, JitIsa isa);
 // What values of all programs take at most.
 int WidestRegister(const JitRows& rows);
 
-// Whether there is code for rows with neither folds nor results of single elements: on AVX2 where they are made of whole
-// vectors.
+// Whether there is code for rows with neither folds nor results of single elements: on AVX2 where they are made of
+// whole vectors.
 bool IsMapJitted(const JitRows& rows, JitIsa isa);
 
-// The code of a JitRowsFunction, without addresses in itself; empty where it cannot be made. All nodes are IsJitted; all
-// folds are IsFoldJitted, or IsMapJitted. In code that streams, rows of arrays that may be streamed are aligned to 64.
+// The code of a JitRowsFunction, without addresses in itself; empty where it cannot be made. All nodes are IsJitted;
+// all folds are IsFoldJitted, or IsMapJitted. In code that streams, rows of arrays that may be streamed are aligned
+// to 64.
 std::string CompileJitRows(const JitRows& rows, JitIsa isa, bool streams);
 
 }  // namespace tensord::cpu

@@ -66,8 +66,8 @@ class CudaResultsTest : public testing::TestWithParam<RunsOn> {
 
   std::vector<Literal> Run(size_t c, const std::vector<Literal>& operands) {
     std::vector<Literal> results = EmptyResults(cases_[c].program);
-    const absl::Status status = GetParam() == RunsOn::kDevice ? device_.Run(c, operands, &results)
-                                                              : emulator_.Run(c, operands, &results);
+    const absl::Status status =
+        GetParam() == RunsOn::kDevice ? device_.Run(c, operands, &results) : emulator_.Run(c, operands, &results);
     EXPECT_TRUE(status.ok()) << Describe(c) << status;
     return results;
   }
