@@ -51,6 +51,7 @@ int64_t BytesBeside(const RunRequest& request, int64_t peak_bytes) {
 DeviceExecutor::DeviceExecutor(std::string device, Backend* backend, const Options& options)
     : device_(std::move(device)),
       backend_(backend),
+      computes_here_(backend->Describe().computes_on_caller),
       options_(options),
       bounds_({.max_queued = options.max_queued,
                .max_queued_per_tenant = options.max_queued_per_tenant,

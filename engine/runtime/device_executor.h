@@ -76,6 +76,8 @@ class DeviceExecutor {
   // For runs of the device's programs, here or where they were received.
   DeviceEvents* events() { return &events_; }
   Backend* backend() const { return backend_; }
+  // Whether runs take processors that calls need too.
+  bool computes_here() const { return computes_here_; }
   int workers() const { return static_cast<int>(threads_.size()); }
 
   // After OK `done` is called once. Refused, and `done` is not called: CANCELLED, DEADLINE_EXCEEDED; QUEUE_FULL where
@@ -135,6 +137,7 @@ class DeviceExecutor {
 
   const std::string device_;
   Backend* const backend_;
+  const bool computes_here_;
   const Options options_;
   std::atomic<uint64_t> last_id_{0};
   std::atomic<int64_t> last_refusal_ns_{0};  // since 1970

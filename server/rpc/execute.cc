@@ -8,6 +8,7 @@
 #include "server/rpc/execution.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/peeked_execute.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/received_execute.h"
 
@@ -19,8 +20,9 @@ constexpr absl::Duration kLately = absl::Seconds(1);
 
 // While a device has no room for runs most requests end with its refusal, and the time that they take is taken from
 // those that run. So what would be refused for that in the end is refused at once, before it is read. OK where the
-// request is to be read, which says nothing of whether there will be room.
-absl::Status RefuseUnread(UnaryCall* call) {
+// request is to be read, which says nothing of whether there will be room. `takes_processors`: whether it is refused
+// because of runs that take processors from calls.
+absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   const ServiceParts& parts = call->parts();
   if (!parts.executors->HaveRefusedSince(call->arrival() - kLately)) return absl::OkStatus();
   const std::optional<PeekedExecute> peeked = PeekExecute(*call->request());
@@ -32,15 +34,18 @@ absl::Status RefuseUnread(UnaryCall* call) {
   run.tenant = call->caller().tenant;
   run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.max_priority));
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(run.program->device()));
+  *takes_processors = executor->computes_here();
   return executor->CheckRoom(run);
 }
 
 }  // namespace
 
 void HandleExecute(UnaryCall* call) {
-  const absl::Status refused = RefuseUnread(call);
+  bool takes_processors = false;
+  const absl::Status refused = RefuseUnread(call, &takes_processors);
   if (!refused.ok()) {
     call->record().stages.End(Stage::kLookup);
+    if (takes_processors && call->parts().polling != nullptr) PollingThreads::RestBeforeRefusal();
     return call->Fail(refused);
   }
   absl::StatusOr<ReceivedExecute> received = ReceiveExecute(call->request(), call->parts().graph_limits.now());

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace tensord::server {
@@ -25,6 +26,10 @@ constexpr int64_t kLeastBeforeLess = 20 * kMillisecond;
 constexpr double kBusy = 0.5, kIdle = 0.25;
 constexpr double kFewSleeps = 0.25, kManySleeps = 1;  // a call
 constexpr auto kPatience = std::chrono::seconds(5);
+// Calls that are refused within that time of each other found the thread at work.
+constexpr int64_t kTogether = 400'000;
+// A refusal is to come within 5 ms, also where the thread has to wait for a processor.
+constexpr int64_t kRest = 3 * kMillisecond / 2;
 
 // As gRPC 1.51 counts them.
 int CallbackThreads() { return std::clamp(static_cast<int>(gpr_cpu_num_cores()) / 2, 2, 16); }
@@ -202,6 +207,16 @@ void PollingThreads::BeginLongReaction() {
 void PollingThreads::EndLongReaction() {
   MutexLock lock(&mutex_);
   --long_reactions_;
+}
+
+int64_t PollingThreads::Rest(int64_t idle_ns) { return idle_ns > kTogether ? kRest : 0; }
+
+void PollingThreads::RestBeforeRefusal() {
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point last;
+  const int64_t rest = Rest(std::chrono::nanoseconds(Clock::now() - last).count());
+  if (rest > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(rest));
+  last = Clock::now();
 }
 
 PollingThreads::LongReaction::LongReaction(PollingThreads* threads) : threads_(reacts_long ? nullptr : threads) {

@@ -49,6 +49,13 @@ class PollingThreads {
   // threads are too few or too many. Some nanoseconds, mostly.
   void React();
 
+  // Before a call is told that runs leave it no room, on the thread that polled for it: where the thread had waited for
+  // that call it sleeps a little, so that those that come next come, and are answered, together. One alone finds none
+  // of its code in the caches and wakes both sides twice, and all that is taken from the runs.
+  static void RestBeforeRefusal();
+  // So long, in ns, where the last such call was done that long ago.
+  static int64_t Rest(int64_t idle_ns);
+
   int num_threads() const { return num_threads_; }
   // Those that poll, or react.
   int num_awake() const;

@@ -68,6 +68,13 @@ TEST(PollingThreadsTest, WantsOneLessWhereTheySleepForEachCall) {
   EXPECT_EQ(PollingThreads::Wanted(1, Load{.busy = 0, .sleeps_per_call = 9}), 1);
 }
 
+TEST(PollingThreadsTest, RestsWhereItHadWaitedForTheCall) {
+  constexpr int64_t kMicrosecond = 1000;
+  EXPECT_EQ(PollingThreads::Rest(100 * kMicrosecond), 0) << "the calls come together anyhow";
+  EXPECT_GT(PollingThreads::Rest(2000 * kMicrosecond), 1000 * kMicrosecond);
+  EXPECT_LT(PollingThreads::Rest(2000 * kMicrosecond), 2500 * kMicrosecond) << "half of what a refusal may take";
+}
+
 TEST(PollingThreadsTest, OneIsAwake) {
   const PollingThreads threads;
   EXPECT_GE(threads.num_threads(), 2);
