@@ -169,9 +169,7 @@ absl::Status DeviceExecutor::RefusePlaceLocked(bool of_tenant, int64_t most, int
   return full_.refusal;
 }
 
-absl::Status DeviceExecutor::FindRoomLocked(const RunRequest& request, absl::Time now) {
-  if (stopping_) return Draining();
-  RETURN_IF_ERROR(CheckMemoryLocked(BytesBeside(request, request.program->static_peak_bytes().value_or(0))));
+absl::Status DeviceExecutor::CheckPlaceLocked(const RunRequest& request, absl::Time now) {
   ExpireLocked(now);
   if (queue_.size() >= bounds_.max_queued) {
     return RefusePlaceLocked(/*of_tenant=*/false, bounds_.max_queued, queue_.size() + 1);
@@ -184,9 +182,11 @@ absl::Status DeviceExecutor::FindRoomLocked(const RunRequest& request, absl::Tim
 }
 
 absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Time now) {
-  absl::Status found = FindRoomLocked(request, now);
-  if (!found.ok()) last_refusal_ns_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
-  return found;
+  if (stopping_) return Draining();
+  RETURN_IF_ERROR(CheckMemoryLocked(BytesBeside(request, request.program->static_peak_bytes().value_or(0))));
+  absl::Status place = CheckPlaceLocked(request, now);
+  if (!place.ok()) last_full_ns_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+  return place;
 }
 
 absl::Status DeviceExecutor::CheckRoom(const RunRequest& request) {

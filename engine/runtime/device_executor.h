@@ -85,8 +85,8 @@ class DeviceExecutor {
   absl::Status Submit(RunRequest request);
   // What Submit would refuse now of a run whose arguments are not there yet.
   absl::Status CheckRoom(const RunRequest& request);
-  // When the last run was refused by one of these two.
-  absl::Time last_refusal() const { return absl::FromUnixNanos(last_refusal_ns_.load(std::memory_order_relaxed)); }
+  // When one of these two last refused a run because of those that wait.
+  absl::Time last_full() const { return absl::FromUnixNanos(last_full_ns_.load(std::memory_order_relaxed)); }
   // For what comes from now on; what waits keeps its place, unless it can never have the memory that it needs. Runs
   // that go on keep what they were promised, and nothing is counted of those that began without a bound.
   void SetBounds(const Bounds& bounds);
@@ -102,7 +102,8 @@ class DeviceExecutor {
   void WorkLoop(size_t worker);
   void WatchLoop();
   absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status FindRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether what waits leaves it a place, soon enough.
+  absl::Status CheckPlaceLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // QUEUE_FULL of the whole queue, or of the tenant's part of it.
   absl::Status RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -140,7 +141,7 @@ class DeviceExecutor {
   const bool computes_here_;
   const Options options_;
   std::atomic<uint64_t> last_id_{0};
-  std::atomic<int64_t> last_refusal_ns_{0};  // since 1970
+  std::atomic<int64_t> last_full_ns_{0};  // since 1970
   DeviceEvents events_;
   MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;

@@ -19,9 +19,9 @@ absl::StatusOr<DeviceExecutor*> ExecutorPool::Find(absl::string_view device) con
                              })));
 }
 
-bool ExecutorPool::HaveRefusedSince(absl::Time time) const {
+bool ExecutorPool::WasFullSince(absl::Time time) const {
   return std::any_of(executors_.begin(), executors_.end(),
-                     [time](const auto& executor) { return executor->last_refusal() >= time; });
+                     [time](const auto& executor) { return executor->last_full() >= time; });
 }
 
 }  // namespace tensord

@@ -20,8 +20,8 @@ class ExecutorPool {
 
   // "cpu:0", or "cpu" for the first device of a kind, or empty for the default. DEVICE_UNKNOWN names those that exist.
   absl::StatusOr<DeviceExecutor*> Find(absl::string_view device) const;
-  // Whether one of them has refused a run since then.
-  bool HaveRefusedSince(absl::Time time) const;
+  // Whether one of them has since then refused a run because of those that wait.
+  bool WasFullSince(absl::Time time) const;
   const std::vector<std::unique_ptr<DeviceExecutor>>& all() const { return executors_; }
 
  private:

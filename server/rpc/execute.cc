@@ -24,7 +24,7 @@ constexpr absl::Duration kLately = absl::Seconds(1);
 // because of runs that take processors from calls.
 absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   const ServiceParts& parts = call->parts();
-  if (!parts.executors->HaveRefusedSince(call->arrival() - kLately)) return absl::OkStatus();
+  if (!parts.executors->WasFullSince(call->arrival() - kLately)) return absl::OkStatus();
   const std::optional<PeekedExecute> peeked = PeekExecute(*call->request());
   if (!peeked.has_value()) return absl::OkStatus();
   RunRequest run;
@@ -34,8 +34,10 @@ absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   run.tenant = call->caller().tenant;
   run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.max_priority));
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(run.program->device()));
-  *takes_processors = executor->computes_here();
-  return executor->CheckRoom(run);
+  const absl::Status room = executor->CheckRoom(run);
+  // Not where it could have no memory, though all processors were idle.
+  *takes_processors = executor->computes_here() && executor->last_full() >= call->arrival();
+  return room;
 }
 
 }  // namespace

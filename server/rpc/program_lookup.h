@@ -23,7 +23,7 @@ namespace tensord::server {
 using FoundThen = std::function<void(absl::StatusOr<CompiledProgramPtr>)>;
 void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then);
 
-// The same from memory alone. Says nothing of one that is not there.
+// The same from memory alone. Null where it is not there.
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint);
 
 // A program for a graph, and what the graph calls its nodes.

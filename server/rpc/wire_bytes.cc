@@ -3,11 +3,9 @@
 namespace tensord::server {
 namespace {
 
-constexpr int kVarint = 0;
-constexpr int kLength = 2;
-constexpr int kFixed32 = 5;
+constexpr uint8_t Fixed32Tag(int field) { return static_cast<uint8_t>(field << 3 | 5); }
 
-void AppendTag(int field, int wire_type, std::string* to) { to->push_back(static_cast<char>(field << 3 | wire_type)); }
+void AppendTag(uint8_t tag, std::string* to) { to->push_back(static_cast<char>(tag)); }
 
 }  // namespace
 
@@ -17,17 +15,17 @@ void AppendVarint(uint64_t value, std::string* to) {
 }
 
 void AppendVarintField(int field, uint64_t value, std::string* to) {
-  AppendTag(field, kVarint, to);
+  AppendTag(VarintTag(field), to);
   AppendVarint(value, to);
 }
 
 void AppendFixed32Field(int field, uint32_t value, std::string* to) {
-  AppendTag(field, kFixed32, to);
+  AppendTag(Fixed32Tag(field), to);
   for (int shift = 0; shift < 32; shift += 8) to->push_back(static_cast<char>(value >> shift));
 }
 
 void AppendLengthTag(int field, int64_t length, std::string* to) {
-  AppendTag(field, kLength, to);
+  AppendTag(LengthTag(field), to);
   AppendVarint(static_cast<uint64_t>(length), to);
 }
 

@@ -7,6 +7,7 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -73,6 +74,14 @@ TEST(PollingThreadsTest, RestsWhereItHadWaitedForTheCall) {
   EXPECT_EQ(PollingThreads::Rest(100 * kMicrosecond), 0) << "the calls come together anyhow";
   EXPECT_GT(PollingThreads::Rest(2000 * kMicrosecond), 1000 * kMicrosecond);
   EXPECT_LT(PollingThreads::Rest(2000 * kMicrosecond), 2500 * kMicrosecond) << "half of what a refusal may take";
+}
+
+TEST(PollingThreadsTest, RestsBeforeTheFirstRefusalOfAThread) {
+  std::thread([] {
+    const auto begin = std::chrono::steady_clock::now();
+    PollingThreads::RestBeforeRefusal();
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1));
+  }).join();
 }
 
 TEST(PollingThreadsTest, OneIsAwake) {

@@ -239,10 +239,16 @@ TEST_F(DeviceExecutorTest, ATenantGetsOnlyItsPartOfTheQueue) {
   answers_.WaitFor(4);
 }
 
+TEST_F(DeviceExecutorTest, IsNotFullOfWhatCanHaveNoMemory) {
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 1, .max_queued = 100, .memory_bytes = 1});
+  EXPECT_EQ(ReasonOf(executor.CheckRoom(Request(0))), "OUT_OF_MEMORY");
+  EXPECT_LT(executor.last_full(), absl::Now() - absl::Hours(1));
+}
+
 TEST_F(DeviceExecutorTest, TheSameRefusalIsMadeOnce) {
   CloseGate();
   DeviceExecutor executor("gated:0", &backend_, Options(1, 1));
-  EXPECT_LT(executor.last_refusal(), absl::Now() - absl::Hours(1));
+  EXPECT_LT(executor.last_full(), absl::Now() - absl::Hours(1));
   program_->NoteRunTime({}, absl::Seconds(10));
   ASSERT_TRUE(executor.Submit(Request(0)).ok());
   started_.Wait();
@@ -250,7 +256,7 @@ TEST_F(DeviceExecutorTest, TheSameRefusalIsMadeOnce) {
   const absl::Time before = absl::Now();
   const absl::Status first = executor.CheckRoom(Request(2));
   EXPECT_EQ(DetailOf(first)->retry_after, absl::Seconds(5)) << "half of what waits";
-  EXPECT_GE(executor.last_refusal(), absl::FromUnixNanos(absl::ToUnixNanos(before)));
+  EXPECT_GE(executor.last_full(), absl::FromUnixNanos(absl::ToUnixNanos(before)));
   EXPECT_EQ(executor.CheckRoom(Request(3)).message().data(), first.message().data());
   executor.SetBounds({.max_queued = 0});
   EXPECT_EQ(DetailOf(executor.CheckRoom(Request(4)))->limit_value, 0) << "not while another limit holds";
