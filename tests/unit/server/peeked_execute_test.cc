@@ -1,13 +1,14 @@
 #include "server/rpc/peeked_execute.h"
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/rpc/wire_bytes.h"
 #include "tensord/v1/compute.pb.h"
 #include "tests/testlib/byte_slices.h"
+#include "tests/testlib/bytes_field.h"
 #include "tests/testlib/received_execute_oracle.h"
 
 namespace tensord::server {
@@ -18,12 +19,6 @@ std::optional<PeekedExecute> Peek(const std::string& bytes) {
   std::mt19937_64 random(bytes.size());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(DifferenceFromProtobuf(bytes, &random), "");
   return PeekExecute(InSlices(bytes, &random));
-}
-
-std::string FieldOf(int field, const std::string& content) {
-  std::string bytes;
-  AppendBytesField(field, content, &bytes);
-  return bytes;
 }
 
 const std::string& Digits() {
@@ -55,7 +50,7 @@ TEST(PeekedExecuteTest, FindsWhatDecidesOfAPlace) {
 
 TEST(PeekedExecuteTest, TheLastOfAFieldCounts) {
   const std::string other = Fingerprint::Of("b").ToHex();
-  const auto peeked = Peek(FieldOf(2, other) + "\x40\x05" + OrdinaryRequest().SerializeAsString() + "\x40\x06");
+  const auto peeked = Peek(BytesField(2, other) + "\x40\x05" + OrdinaryRequest().SerializeAsString() + "\x40\x06");
   ASSERT_TRUE(peeked.has_value());
   EXPECT_EQ(peeked->fingerprint, Fingerprint::Of("a"));
   EXPECT_EQ(peeked->priority, 6);
@@ -65,12 +60,12 @@ TEST(PeekedExecuteTest, IsSilentWhereThereIsMoreToKnow) {
   const std::string bytes = OrdinaryRequest().SerializeAsString();
   EXPECT_TRUE(Peek(bytes).has_value());
   EXPECT_FALSE(Peek("").has_value()) << "no program";
-  EXPECT_FALSE(Peek(bytes + FieldOf(7, "session")).has_value());
-  EXPECT_FALSE(Peek(bytes + FieldOf(3, "")).has_value()) << "a graph";
-  EXPECT_FALSE(Peek(bytes + FieldOf(4, "")).has_value()) << "options";
+  EXPECT_FALSE(Peek(bytes + BytesField(7, "session")).has_value());
+  EXPECT_FALSE(Peek(bytes + BytesField(3, "")).has_value()) << "a graph";
+  EXPECT_FALSE(Peek(bytes + BytesField(4, "")).has_value()) << "options";
   EXPECT_FALSE(Peek(bytes + "\x50\x01").has_value()) << "an unknown field";
-  EXPECT_FALSE(Peek(bytes + FieldOf(2, Digits().substr(1))).has_value()) << "no fingerprint";
-  EXPECT_FALSE(Peek(bytes + FieldOf(2, std::string(64, 'A'))).has_value()) << "likewise";
+  EXPECT_FALSE(Peek(bytes + BytesField(2, Digits().substr(1))).has_value()) << "no fingerprint";
+  EXPECT_FALSE(Peek(bytes + BytesField(2, std::string(64, 'A'))).has_value()) << "likewise";
   EXPECT_FALSE(Peek(bytes + std::string("\x40\x80\x00", 3)).has_value()) << "a number written too long";
   EXPECT_FALSE(Peek(bytes + "\x2A\x05").has_value()) << "an argument that is cut off";
   EXPECT_FALSE(Peek(bytes + "\x08").has_value()) << "an id that is cut off";

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/rpc/slice_reader.h"
 #include "server/rpc/wire_bytes.h"
+#include "tests/testlib/bytes_field.h"
 #include "tests/testlib/received_execute_oracle.h"
 
 namespace tensord::server {
@@ -22,12 +23,6 @@ const auto kSerially = [](int64_t tasks, absl::FunctionRef<void(int64_t)> fn) {
   for (int64_t i = 0; i < tasks; ++i) fn(i);
 };
 
-std::string Field(int field, absl::string_view content) {
-  std::string bytes;
-  AppendBytesField(field, content, &bytes);
-  return bytes;
-}
-
 std::string TensorBytes(absl::string_view data) {
   v1::Tensor tensor;
   tensor.set_dtype(v1::DTYPE_BOOL);
@@ -37,7 +32,7 @@ std::string TensorBytes(absl::string_view data) {
 }
 
 // An argument field of a request, from the bytes of its tensor.
-std::string ArgumentOf(absl::string_view tensor) { return Field(5, Field(1, tensor)); }
+std::string ArgumentOf(absl::string_view tensor) { return BytesField(5, BytesField(1, tensor)); }
 
 void ExpectSame(absl::string_view bytes, absl::string_view what) {
   std::mt19937_64 random(bytes.size());
@@ -122,30 +117,32 @@ TEST(ReceivedExecuteTest, UnusualMessagesMeanWhatProtobufSays) {
   const std::string tensor = TensorBytes(data), twin = TensorBytes(other);
   ExpectSame("", "nothing");
   ExpectSame(ArgumentOf(tensor), "one tensor");
-  ExpectSame(ArgumentOf(Field(15, data) + Field(2, "\x03")), "data first, then a packed shape");
-  ExpectSame(ArgumentOf(Field(15, data) + "\x10\x05\x10\x06\x18\x02"), "a shape that is not packed, behind the data");
-  ExpectSame(ArgumentOf(tensor + Field(15, other)), "data twice");
-  ExpectSame(ArgumentOf(Field(15, data) + Field(15, "")), "data, and then none");
-  ExpectSame(Field(5, Field(1, tensor) + Field(1, twin)), "two tensors in one argument are merged");
-  ExpectSame(Field(5, Field(1, tensor) + Field(2, "h")), "the last of a oneof counts");
-  ExpectSame(Field(5, Field(2, "h") + Field(1, tensor)), "likewise");
-  ExpectSame(Field(5, Field(1, tensor) + "\x20\x01"), "an unknown field of an argument");
+  ExpectSame(ArgumentOf(BytesField(15, data) + BytesField(2, "\x03")), "data first, then a packed shape");
+  ExpectSame(ArgumentOf(BytesField(15, data) + "\x10\x05\x10\x06\x18\x02"),
+             "a shape that is not packed, behind the data");
+  ExpectSame(ArgumentOf(tensor + BytesField(15, other)), "data twice");
+  ExpectSame(ArgumentOf(BytesField(15, data) + BytesField(15, "")), "data, and then none");
+  ExpectSame(BytesField(5, BytesField(1, tensor) + BytesField(1, twin)), "two tensors in one argument are merged");
+  ExpectSame(BytesField(5, BytesField(1, tensor) + BytesField(2, "h")), "the last of a oneof counts");
+  ExpectSame(BytesField(5, BytesField(2, "h") + BytesField(1, tensor)), "likewise");
+  ExpectSame(BytesField(5, BytesField(1, tensor) + "\x20\x01"), "an unknown field of an argument");
   ExpectSame(ArgumentOf(tensor + "\x20\x01"), "an unknown field of a tensor");
   ExpectSame(ArgumentOf(tensor) + "\x50\x01", "an unknown field of the request");
-  ExpectSame(ArgumentOf(tensor) + Field(1, "x"), "a field of another wire type");
-  ExpectSame(ArgumentOf(Field(1, "x") + tensor), "likewise, in a tensor");
+  ExpectSame(ArgumentOf(tensor) + BytesField(1, "x"), "a field of another wire type");
+  ExpectSame(ArgumentOf(BytesField(1, "x") + tensor), "likewise, in a tensor");
   ExpectSame(ArgumentOf(tensor) + "\x53\x54", "a group");
   ExpectSame(ArgumentOf(tensor) + std::string(1, '\0'), "the tag 0");
-  ExpectSame(ArgumentOf(tensor) + Field(2, "\xFF"), "a string that is no UTF-8");
-  ExpectSame(Field(2, "\xFF") + ArgumentOf(tensor), "likewise, before");
-  ExpectSame(ArgumentOf(tensor + Field(2, "\x80")), "a packed shape that breaks off");
-  ExpectSame(Field(3, Field(1, "graph")) + ArgumentOf(tensor) + Field(3, Field(1, "h")), "graphs are merged");
-  ExpectSame(Field(2, "f") + ArgumentOf(tensor) + Field(3, "") + ArgumentOf(twin), "a program twice");
+  ExpectSame(ArgumentOf(tensor) + BytesField(2, "\xFF"), "a string that is no UTF-8");
+  ExpectSame(BytesField(2, "\xFF") + ArgumentOf(tensor), "likewise, before");
+  ExpectSame(ArgumentOf(tensor + BytesField(2, "\x80")), "a packed shape that breaks off");
+  ExpectSame(BytesField(3, BytesField(1, "graph")) + ArgumentOf(tensor) + BytesField(3, BytesField(1, "h")),
+             "graphs are merged");
+  ExpectSame(BytesField(2, "f") + ArgumentOf(tensor) + BytesField(3, "") + ArgumentOf(twin), "a program twice");
   ExpectSame(ArgumentOf(tensor).substr(0, 5000), "truncated in the data");
   ExpectSame(ArgumentOf(tensor) + "\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", "a varint with bits beyond 64");
   ExpectSame(ArgumentOf(tensor) + "\x08" + std::string(10, '\xFF') + "\x01", "a varint of eleven bytes");
   // A length of more bytes than it needs, around and inside of an argument.
-  std::string inner = Field(1, tensor), padded = "\x2A";
+  std::string inner = BytesField(1, tensor), padded = "\x2A";
   AppendVarint(inner.size(), &padded);
   padded.back() = static_cast<char>(padded.back() | 0x80);
   padded.push_back('\0');
