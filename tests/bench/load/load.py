@@ -23,8 +23,8 @@ SECONDS = float(os.environ.get("TENSORD_LOAD_SECONDS", "10"))
 # Alone and beside the heavy graph, in turns.
 TURNS = 5
 # At the peak and past it, in turns, each so long: a shared machine changes its speed within seconds, by more than is to
-# be measured.
-OVERLOAD_TURN_SECONDS = 1
+# be measured. 120 of these tell the ratio within .01, 60 of a second within .02.
+OVERLOAD_TURN_SECONDS = 0.5
 # Some milliseconds of one core, and some ten.
 ONE_CORE = "busy:1000"
 HEAVY = "busy:4000"
@@ -101,29 +101,34 @@ def clients(load):
     return rows, True
 
 
-def peak(load, seconds):
+def peak(load, seconds, warmup=1.0):
     # As many calls as keep its processors busy while answers are under way. To look for the best number would take the
     # luckiest of some short runs for it.
-    run, = load.run(f"--workload={ONE_CORE}", f"--duration={seconds:g}s",
+    run, = load.run(f"--workload={ONE_CORE}", f"--duration={seconds:g}s", f"--warmup={warmup:g}s",
                     "--concurrency=%d" % (PEAK_CALLS_A_PROCESSOR * load.processors_of_server))
     return run["goodput"]
 
 
-def overloaded(load, capacity, seconds):
+def until_refused(load, capacity):
     # Nothing is refused before the queue is full.
-    warmup = 1.5 * load.queue_length / ((OVERLOAD - 1) * capacity)
+    return 1.5 * load.queue_length / ((OVERLOAD - 1) * capacity)
+
+
+def overloaded(load, capacity, seconds):
     run, = load.run(f"--workload={ONE_CORE}", f"--rate={OVERLOAD * capacity:g}", f"--duration={seconds:g}s",
-                    "--connections=%d" % -(-load.queue_length // CALLS_A_CONNECTION), f"--warmup={warmup:g}s")
+                    "--connections=%d" % -(-load.queue_length // CALLS_A_CONNECTION),
+                    f"--warmup={until_refused(load, capacity):g}s")
     return run
 
 
 def overload(load):
-    # Goodput, each turn beside what was possible just before and just after it.
+    # Goodput, each turn beside what was possible just before and just after it, all after as much of a warm-up.
     peak(load, 1)  # so that it is compiled
     peaks, runs = [peak(load, OVERLOAD_TURN_SECONDS)], []
     for _ in range(max(2, round(SECONDS / OVERLOAD_TURN_SECONDS))):
-        runs.append(overloaded(load, peaks[-1], OVERLOAD_TURN_SECONDS))
-        peaks.append(peak(load, OVERLOAD_TURN_SECONDS))
+        capacity = peaks[-1]
+        runs.append(overloaded(load, capacity, OVERLOAD_TURN_SECONDS))
+        peaks.append(peak(load, OVERLOAD_TURN_SECONDS, until_refused(load, capacity)))
     ratios = [run["goodput"] / statistics.mean(around) for run, around in zip(runs, zip(peaks, peaks[1:]))]
     ratio = statistics.median(ratios)
     # Refusals and memory, without a pause and with the queue that a server comes with.
