@@ -261,16 +261,10 @@ class CpuBackend final : public Backend {
   absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
       absl::Span<const SegmentInstruction> segments) const override {
     auto program = std::make_unique<CpuProgram>();
+    size_t empty = 0;  // the next segment with an empty axis
     for (size_t position = 0; position < segments.size(); ++position) {
-      if (const size_t chained = AppendChain(segments.subspan(position), program.get()); chained > 0) {
-        position += chained - 1;
-        continue;
-      }
-      if (const size_t joined = AppendTransforms(segments.subspan(position), program.get()); joined > 0) {
-        position += joined - 1;
-        continue;
-      }
-      if (const size_t joined = AppendProduct(segments.subspan(position), program.get()); joined > 0) {
+      while (empty < segments.size() && (empty < position || !HasEmptyAxis(segments[empty].bound))) ++empty;
+      if (const size_t joined = AppendJoined(segments.subspan(position, empty - position), program.get()); joined > 0) {
         position += joined - 1;
         continue;
       }
@@ -317,6 +311,15 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // How many of the first segments run together. Each way to join segments cuts axes into parts, so no segment may have
+  // an empty one.
+  size_t AppendJoined(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    if (segments.empty()) return 0;
+    if (const size_t count = AppendChain(segments, program); count > 0) return count;
+    if (const size_t count = AppendTransforms(segments, program); count > 0) return count;
+    return AppendProduct(segments, program);
+  }
+
   // The chain that starts with the first of the segments; its length, 0 where there is none. What cannot be made is
   // left to be refused by the kernel of its whole segment.
   size_t AppendChain(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {

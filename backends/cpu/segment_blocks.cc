@@ -33,12 +33,6 @@ class Cutter {
   int64_t rest_;
 };
 
-bool IsEmpty(const BoundInstruction& instruction) {
-  const auto has_none = [](const ConcreteType& type) { return type.num_bytes() == 0; };
-  return std::any_of(instruction.operands.begin(), instruction.operands.end(), has_none) ||
-         std::any_of(instruction.results.begin(), instruction.results.end(), has_none);
-}
-
 }  // namespace
 
 void BlockWalk::Locate(int64_t block, absl::Span<int64_t> offsets, absl::Span<int64_t> origin) const {
@@ -54,7 +48,7 @@ void BlockWalk::Locate(int64_t block, absl::Span<int64_t> offsets, absl::Span<in
 
 std::optional<SegmentBlocks> SegmentBlocks::Cut(const BoundInstruction& instruction, int64_t blocks) {
   SegmentBlocks cut(instruction, blocks);
-  if (IsEmpty(instruction)) return std::nullopt;
+  if (HasEmptyAxis(instruction)) return std::nullopt;
   const bool can = instruction.micro != nullptr               ? cut.CutFused()
                    : Is(*instruction.op, CoreOp::kDotGeneral) ? cut.CutDot()
                    : IsFft(*instruction.op)                   ? cut.CutTransform()

@@ -79,7 +79,7 @@ bool IsMapOfOneResult(const BoundInstruction& instruction) {
 std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const BoundInstruction& instruction,
                                                      absl::Span<const AxisCut> cuts,
                                                      absl::Span<const std::optional<TensorBox>> boxes) {
-  if (instruction.results.size() != 1 || instruction.results[0].num_bytes() == 0) return std::nullopt;
+  if (instruction.results.size() != 1 || HasEmptyAxis(instruction)) return std::nullopt;
   int64_t blocks = 1;
   for (const AxisCut& cut : cuts) blocks *= cut.parts;
   SegmentBlocks made(instruction, blocks);

@@ -20,6 +20,10 @@ struct BoundInstruction {
   const MicroProgram* micro = nullptr;  // of a fused instruction
 };
 
+// Whether an axis that the instruction reads, writes or goes through has no elements. A fused instruction may go
+// through such an axis while its operands and results have elements: a slice to nothing and a sum over it.
+bool HasEmptyAxis(const BoundInstruction& instruction);
+
 }  // namespace tensord
 
 #endif  // TENSORD_ENGINE_EXEC_BOUND_INSTRUCTION_H_
