@@ -12,6 +12,10 @@ void GrowSlice(GrowingGraph& graph, CoreOp op, DType dtype) {
     stride.push_back(graph.OneIn(40) ? std::numeric_limits<int64_t>::max() : graph.Between(1, 3));
   }
   if (graph.OneIn(3)) stride.clear();
+  if (!limit.empty() && graph.OneIn(8)) {  // to nothing
+    const size_t axis = static_cast<size_t>(graph.Below(static_cast<int64_t>(limit.size())));
+    limit[axis] = start[axis];
+  }
   graph.Append(op, AttrsOf(op).Set("start_indices", start).Set("limit_indices", limit).Set("strides", stride), {x});
 }
 

@@ -39,10 +39,16 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
   }
   const int choices = symbols_.empty() ? 1 : options_.size_choices;
   std::vector<absl::flat_hash_map<std::string, int64_t>> sizes(static_cast<size_t>(choices));
+  const auto any_size = [this] {
+    return options_.sizes[static_cast<size_t>(Below(static_cast<int64_t>(options_.sizes.size())))];
+  };
+  if (!options_.sizes.empty()) sizes_ = {any_size(), any_size(), any_size()};
   const bool one_size = OneIn(4);  // then guards between symbols hold
   for (auto& choice : sizes) {
-    const int64_t size = Below(7);
-    for (const std::string& symbol : symbols_) choice[symbol] = one_size ? size : Below(OneIn(6) ? 14 : 7);
+    const int64_t size = sizes_.empty() ? Below(7) : any_size();
+    for (const std::string& symbol : symbols_) {
+      choice[symbol] = one_size ? size : !sizes_.empty() ? any_size() : Below(OneIn(6) ? 14 : 7);
+    }
   }
 
   std::vector<std::vector<ConcreteType>> argument_types(sizes.size());
@@ -52,21 +58,23 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
       ConcreteType resolved{.dtype = type.dtype};
       for (const Dim& dim : type.shape) {
         const auto size = Evaluate(dim.size, choice);
-        if (!size.ok()) return;
+        if (!size.ok()) return false;
         resolved.shape.push_back(*size);
       }
-      if (Elements(resolved.shape) > options_.max_elements) return;
+      if (Elements(resolved.shape) > options_.max_elements) return false;
       concrete.push_back(std::move(resolved));
     }
     for (size_t i = 0; i < concrete.size(); ++i) argument_types[i].push_back(concrete[i]);
     graph_.AddInput(absl::StrCat("x", graph_.inputs().size()), type);
     exact_.push_back(true);
+    return true;
   };
   for (int64_t i = Between(1, 5); i > 0; --i) add_input(InputType());
   for (const std::string& symbol : symbols_) {
-    TensorType type{.dtype = AnyOf(kAnyDType), .shape = {Dim(DimExpr::Symbol(symbol))}};
-    if (OneIn(2)) type.shape.push_back(Dim(Between(1, 3)));
-    add_input(type);
+    TensorType type{.dtype = AnyOf(options_.dtypes), .shape = {Dim(DimExpr::Symbol(symbol))}};
+    TensorType wide = type;
+    wide.shape.push_back(Dim(sizes_.empty() ? DimExpr(Between(1, 3)) : Size()));
+    if (!OneIn(2) || !add_input(wide)) add_input(type);
   }
   if (graph_.inputs().empty()) add_input({.dtype = AnyOf(kAnyDType)});
   std::vector<const TensorType*> types;
@@ -81,8 +89,8 @@ GrowingGraph::GrowingGraph(const GrowthOptions& options, std::mt19937_64* random
 }
 
 TensorType GrowingGraph::InputType() {
-  TensorType type{.dtype = AnyOf(kAnyDType)};
-  const int64_t rank = OneIn(25) ? 8 : std::min(Below(6), Below(7));
+  TensorType type{.dtype = AnyOf(options_.dtypes)};
+  const int64_t rank = !sizes_.empty() ? Between(OneIn(4) ? 1 : 2, 4) : OneIn(25) ? 8 : std::min(Below(6), Below(7));
   for (int64_t i = 0; i < rank; ++i) type.shape.push_back(rank == 8 && i % 2 == 0 ? Dim(1) : Dim(Size()));
   return type;
 }
@@ -130,6 +138,7 @@ DimExpr GrowingGraph::Size() {
         return DimExpr::Maximum(symbol(), symbol()).value();
     }
   }
+  if (!sizes_.empty()) return sizes_[static_cast<size_t>(Below(static_cast<int64_t>(sizes_.size())))];
   if (OneIn(16)) return 0;
   return OneIn(12) ? Between(6, options_.max_size) : Between(1, 5);
 }
@@ -138,8 +147,26 @@ LiteralPtr GrowingGraph::Constant(const ConcreteType& type) {
   return std::make_shared<const Literal>(RandomLiteral(type, constants_, &random_));
 }
 
+int64_t GrowingGraph::GreatestElements(ValueId v) const {
+  int64_t elements = 1;
+  for (const Dim& dim : Type(v).shape) elements *= GreatestSize(dim);
+  return elements;
+}
+
+ValueId GrowingGraph::LargeAndNew(const std::vector<ValueId>& values) {
+  if (OneIn(3)) return values.back();
+  const auto first = values.end() - std::min<std::ptrdiff_t>(4, std::ssize(values));
+  return *std::max_element(first, values.end(),
+                           [this](ValueId a, ValueId b) { return GreatestElements(a) < GreatestElements(b); });
+}
+
 ValueId GrowingGraph::Any() {
   const int32_t n = graph_.num_values();
+  if (options_.connected && !OneIn(4)) {
+    std::vector<ValueId> values;
+    for (int32_t i = 0; i < n; ++i) values.push_back({i});
+    return LargeAndNew(values);
+  }
   // Half of the time one of the last: graphs grow deep, not only wide.
   if (OneIn(2)) return {n - 1 - static_cast<int32_t>(Below(std::min(n, 6)))};
   return {static_cast<int32_t>(Below(n))};
@@ -151,6 +178,7 @@ ValueId GrowingGraph::Any(DType dtype, bool exact) {
     const ValueId v{i};
     if (Type(v).dtype == dtype && (!exact || this->exact(v))) found.push_back(v);
   }
+  if (options_.connected && !found.empty() && !OneIn(4)) return LargeAndNew(found);
   if (!found.empty() && !OneIn(8)) return found[static_cast<size_t>(Below(static_cast<int64_t>(found.size())))];
   for (int tries = 0; tries < 3; ++tries) {
     const ValueId x = Any();
@@ -261,27 +289,60 @@ bool GrowingGraph::HoldsForAllChoices(const std::vector<ShapeGuard>& guards, con
   return true;
 }
 
-std::optional<ValueId> GrowingGraph::Append(CoreOp op, Attributes attrs, const std::vector<ValueId>& operands) {
-  Node node{.name = absl::StrCat("n", graph_.nodes().size()), .op = &Def(op), .attrs = std::move(attrs)};
+bool GrowingGraph::IsAffordable(const Node& node, const TensorType& result) const {
+  if (!Is(*node.op, CoreOp::kDotGeneral)) return true;
+  const SymbolicShape& lhs = Type(node.operands[0]).shape;
+  return std::all_of(bindings_.begin(), bindings_.end(), [&](const SizeBinding& binding) {
+    double products = 1;
+    for (const Dim& dim : result.shape) products *= static_cast<double>(binding.Evaluate(dim.size).value_or(1));
+    for (const int64_t axis : node.attrs.Ints("lhs_contracting_dimensions")) {
+      products *= static_cast<double>(binding.Evaluate(lhs[static_cast<size_t>(axis)].size).value_or(1));
+    }
+    return products <= static_cast<double>(options_.max_products);
+  });
+}
+
+std::optional<ValueId> GrowingGraph::AppendChecked(
+    const OpDef& op, Attributes attrs, const std::vector<ValueId>& operands,
+    absl::FunctionRef<std::optional<bool>(const Node&, DType)> exactness) {
+  Node node{.name = absl::StrCat("n", graph_.nodes().size()), .op = &op, .attrs = std::move(attrs)};
   node.operands.assign(operands.begin(), operands.end());
   std::vector<ShapeGuard> guards;
   const auto types = InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &run_time_bounds_);
-  if (!types.ok() || (op == CoreOp::kDynamicTruncate && !BindTruncation(node)) ||
-      !HoldsForAllChoices(guards, (*types)[0]))
+  if (!types.ok() || (Is(op, CoreOp::kDynamicTruncate) && !BindTruncation(node)) ||
+      !HoldsForAllChoices(guards, (*types)[0]) || !IsAffordable(node, (*types)[0])) {
     return std::nullopt;
+  }
   const TensorType& type = (*types)[0];
   if (type.rank() > 10) return std::nullopt;
-  const DType first = operands.empty() ? type.dtype : Type(operands.back()).dtype;
-  bool exact = IsExactOp(op, node.attrs, first, type.dtype);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (this->exact(operands[i])) continue;
-    if (NeedsExactOperand(op, i, Type(operands[i]).dtype, type.dtype)) return std::nullopt;
-    exact = exact && !kInexact.Contains(type.dtype);
-  }
+  const std::optional<bool> exact = exactness(node, type.dtype);
+  if (!exact.has_value()) return std::nullopt;
   const ValueId result = graph_.AddNode(std::move(node));
   graph_.set_type(result, type);
-  exact_.push_back(exact);
+  exact_.push_back(*exact);
   return result;
+}
+
+std::optional<ValueId> GrowingGraph::Append(CoreOp op, Attributes attrs, const std::vector<ValueId>& operands) {
+  const auto exactness = [&](const Node& node, DType result) -> std::optional<bool> {
+    bool exact = IsExactOp(op, node.attrs, operands.empty() ? result : Type(operands.back()).dtype, result);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (this->exact(operands[i])) continue;
+      if (NeedsExactOperand(op, i, Type(operands[i]).dtype, result)) return std::nullopt;
+      exact = exact && !kInexact.Contains(result);
+    }
+    return exact;
+  };
+  return AppendChecked(Def(op), std::move(attrs), operands, exactness);
+}
+
+std::optional<ValueId> GrowingGraph::AppendExact(const OpDef& op, Attributes attrs,
+                                                 const std::vector<ValueId>& operands) {
+  const auto exactness = [&](const Node&, DType) -> std::optional<bool> {
+    if (std::all_of(operands.begin(), operands.end(), [this](ValueId v) { return exact(v); })) return true;
+    return std::nullopt;
+  };
+  return AppendChecked(op, std::move(attrs), operands, exactness);
 }
 
 Graph GrowingGraph::Finish() {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/size_binding.h"
 #include "engine/ops/core_ops.h"
@@ -18,6 +19,11 @@ struct GrowthOptions {
   int max_elements = 512;  // of one value, under every choice of sizes
   int size_choices = 3;    // how many sets of arguments the graph is made for, at least 1
   int max_size = 20;       // of an axis, where it is a number
+  // Sizes of axes and of symbols, of which a graph uses three; empty: small ones of any kind.
+  std::vector<int64_t> sizes = {};
+  int64_t max_products = int64_t{1} << 40;  // multiplications of one contraction, under every choice of sizes
+  DTypeSet dtypes = kAnyDType;              // of inputs
+  bool connected = false;                   // operands are mostly large ones of the newest values
 };
 
 using Ints = std::vector<int64_t>;
@@ -74,20 +80,31 @@ class GrowingGraph {
   // Appends a node unless it is invalid for some choice, or too large, or its operands are not exact where the op needs
   // it. The value is the new node's result.
   std::optional<ValueId> Append(CoreOp op, Attributes attrs, const std::vector<ValueId>& operands);
+  // The same for an op of one result that is exact where its operands are, such as one of a family on integers.
+  std::optional<ValueId> AppendExact(const OpDef& op, Attributes attrs, const std::vector<ValueId>& operands);
 
  private:
   TensorType InputType();
+  int64_t GreatestElements(ValueId v) const;
+  // Of some values in their order, where the graph is to be connected.
+  ValueId LargeAndNew(const std::vector<ValueId>& values);
   // A value and its axis of that size.
   std::optional<std::pair<ValueId, int64_t>> FindAxis(const Dim& dim) const;
   // Binds the size that a DynamicTruncate decides, in every choice; false where the reference cannot compute it.
   bool BindTruncation(const Node& node);
   bool HoldsForAllChoices(const std::vector<ShapeGuard>& guards, const TensorType& type) const;
+  // The node, typed, unless it is invalid for some choice or too large, or `exactness`, given the result's type, says
+  // that its operands do not do. Else that says whether the result is exact.
+  std::optional<ValueId> AppendChecked(const OpDef& op, Attributes attrs, const std::vector<ValueId>& operands,
+                                       absl::FunctionRef<std::optional<bool>(const Node&, DType)> exactness);
+  bool IsAffordable(const Node& node, const TensorType& result) const;
 
   const GrowthOptions options_;
   std::mt19937_64& random_;
   Graph graph_;
   Values constants_ = Values::kIntegers;
   std::vector<std::string> symbols_;
+  std::vector<int64_t> sizes_;                   // where the options give sizes: those of this graph
   std::vector<std::vector<Literal>> arguments_;  // by choice
   std::vector<SizeBinding> bindings_;            // by choice
   RunTimeBounds run_time_bounds_;
