@@ -6,6 +6,7 @@
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/number_parts.h"
+#include "engine/base/stop_signal.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -254,6 +255,7 @@ void Bidiagonalization<T>::Run(T* a, R* diagonal, R* beside, T* column_tau, T* r
             .left_tau = is_upper_ ? column_tau : row_tau,
             .right_tau = is_upper_ ? row_tau : column_tau};
   for (const Panel& panel : panels_) {
+    if (StopRequested()) return;
     work.rows = rows_ - panel.first;
     work.columns = columns_ - panel.first;
     const int64_t step = strides_.row_stride + strides_.column_stride;

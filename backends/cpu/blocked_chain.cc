@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -11,6 +10,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -48,7 +48,7 @@ class BlockedChain::Worker {
 
   void RunBlock(int64_t block, StepTimes* times) {
     Clock::time_point now = times != nullptr ? Clock::now() : Clock::time_point();
-    for (size_t s = 0; s < chain_.steps_.size(); ++s) {
+    for (size_t s = 0; s < chain_.steps_.size() && !StopRequested(); ++s) {
       RunStep(chain_.steps_[s], block);
       if (times == nullptr) continue;
       const Clock::time_point start = std::exchange(now, Clock::now());
@@ -119,30 +119,20 @@ std::string BlockedChain::Describe(size_t segment) const {
                       others == 1 ? " other segment, " : " other segments, ", passing_bytes_, " bytes in between");
 }
 
-absl::Status BlockedChain::Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
-                               absl::FunctionRef<absl::Status()> check, absl::Span<SegmentTime> times) const {
-  RETURN_IF_ERROR(check());
+void BlockedChain::Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
+                       absl::Span<SegmentTime> times) const {
   const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
   StepTimes taken(times.size());
-  const std::thread::id caller = std::this_thread::get_id();
-  absl::Status status;  // written by the caller alone
   std::atomic<int64_t> next{0};
   pool.ParallelFor(slots_, [&](int64_t slot) {
     Worker worker(*this, slots, static_cast<char*>(scratch) + slot * slot_bytes_, pool);
-    const bool is_caller = std::this_thread::get_id() == caller;
     while (true) {
       const int64_t block = next.fetch_add(1, std::memory_order_relaxed);
-      if (block >= num_blocks_) return;
-      if (is_caller && status.ok()) status = check();
-      if (is_caller && !status.ok()) {
-        next.store(num_blocks_, std::memory_order_relaxed);  // for the others
-        return;
-      }
+      if (block >= num_blocks_ || StopRequested()) return;
       worker.RunBlock(block, times.empty() ? nullptr : &taken);
     }
   });
   if (!times.empty()) SplitTime(start, Clock::now(), taken, times);
-  return status;
 }
 
 }  // namespace tensord::cpu

@@ -21,8 +21,8 @@ namespace tensord::cpu {
 // The kernels of a chain of segments, each made for one block, and the walk over the blocks. A thread takes a block and
 // runs all kernels of it; what passes between them is in memory of the thread's own, part of the chain's scratch.
 //
-// Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands; it fails
-// only where the run is no longer wanted. Same bits for any number of threads.
+// Immutable after construction, so thread-safe. Run does not allocate, but for segments of very many operands. Same
+// bits for any number of threads.
 class BlockedChain {
  public:
   // `make` makes the kernel of an instruction that is not fused. Refuses what the kernels' factories refuse.
@@ -33,10 +33,8 @@ class BlockedChain {
   int64_t scratch_bytes() const { return slots_ * slot_bytes_; }
   std::string Describe(size_t segment) const;
 
-  // `check` is asked first, and before each block that the calling thread takes; what it refuses ends the run.
   // `times` is empty, or has an entry a segment: the time of all, split as the segments took it.
-  absl::Status Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool,
-                   absl::FunctionRef<absl::Status()> check, absl::Span<SegmentTime> times) const;
+  void Run(absl::Span<void* const> slots, void* scratch, ThreadPool& pool, absl::Span<SegmentTime> times) const;
 
  private:
   struct Step {

@@ -86,13 +86,15 @@ int64_t BlockedCholesky<T>::Run(T* a, ThreadPool& pool) const {
     const int64_t next = first + kUpdatePanelColumns, rows = n_ - next;
     Diagonal *const diagonal = &diagonals[first / kUpdatePanelColumns % 2],
                     *const other = &diagonals[next / kUpdatePanelColumns % 2];
-    pool.ParallelForBlocks(rows, kSolvedRows, [&](int64_t begin, int64_t end) {
-      SolveBelow(first, *diagonal, next + begin, end - begin, a);
-    });
-    pool.ParallelForBlocks(rows, kUpdateChunkColumns, [&](int64_t begin, int64_t end) {
+    const auto solve = [&](int64_t begin, int64_t end) { SolveBelow(first, *diagonal, next + begin, end - begin, a); };
+    const auto update = [&](int64_t begin, int64_t end) {
       Update(first, next + begin, end - begin, a);
       if (begin == 0) info = FactorDiagonal(next, a, other);
-    });
+    };
+    if (!pool.ParallelForBlocks(rows, kSolvedRows, solve) ||
+        !pool.ParallelForBlocks(rows, kUpdateChunkColumns, update)) {
+      break;
+    }
   }
   return info;
 }

@@ -142,13 +142,13 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
     const Panel panel = PanelAt(first), next = panel.end() < k ? PanelAt(panel.end()) : Panel{panel.end(), 0};
     const Factors factors = FactorsOf(panel, scratch);
     const PanelUpdate<T> below = UpdateBelow(panel, a);
-    pool.ParallelForBlocks(panel.end() < n_ ? below.rows : 0, kPackedTiles * tiles_.rows,
-                           [&](int64_t begin, int64_t end) {
-                             below.Pack(tiles_, begin, end - begin, factors.below + begin * panel.columns);
-                           });
+    const auto pack = [&](int64_t begin, int64_t end) {
+      below.Pack(tiles_, begin, end - begin, factors.below + begin * panel.columns);
+    };
+    if (!pool.ParallelForBlocks(panel.end() < n_ ? below.rows : 0, kPackedTiles * tiles_.rows, pack)) return -1;
     const int64_t rest = n_ - next.end();
     const int64_t chunk = rest < kFewChunks * kUpdateChunkColumns ? kNarrowChunk : kUpdateChunkColumns;
-    pool.ParallelFor(1 + (rest + chunk - 1) / chunk, [&](int64_t task) {
+    const auto update = [&](int64_t task) {
       if (task > 0) {
         const int64_t column = next.end() + (task - 1) * chunk;
         return Update(panel, factors, pivots, column, std::min(chunk, n_ - column), a);
@@ -156,7 +156,8 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
       if (next.columns == 0) return;
       Update(panel, factors, pivots, next.first, next.columns, a);
       factor(next);
-    });
+    };
+    if (!pool.ParallelFor(1 + (rest + chunk - 1) / chunk, update)) return -1;
   }
   // The exchanges of later panels in what lies before them.
   pool.ParallelForBlocks(wants_lower_ ? k : 0, kExchangedColumns, [&](int64_t begin, int64_t end) {

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/linalg_copies.h"
+#include "engine/base/stop_signal.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -75,6 +76,7 @@ int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, Th
   R *const beside = ScratchAt<R>(scratch, beside_), *const real_vectors = ScratchAt<R>(scratch, real_vectors_);
   CopyLower(a, n_, 0, n_, n_, vectors);
   tridiagonalization_.Run(vectors, values, beside, tau, scratch + work_, pool);
+  if (StopRequested()) return 0;
   int64_t info = 0;
   pool.ParallelFor(2, [&](int64_t task) {
     if (task == 0) {
@@ -84,7 +86,8 @@ int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, Th
       MakeUnitary(reflectors_, vectors + 1, tau, n_, n_, /*skip=*/1, q, scratch + work_, pool);
     }
   });
-  if (info == 0) product_.Run(q, real_vectors, vectors, scratch + work_, /*accumulates=*/false, pool);
+  if (info == 0 && !StopRequested())
+    product_.Run(q, real_vectors, vectors, scratch + work_, /*accumulates=*/false, pool);
   return info;
 }
 
@@ -165,6 +168,7 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
   C* const reduced = is_upper ? u : vh;  // there is room
   std::copy_n(a, m_ * n_, reduced);
   bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, scratch + q_work_, pool);
+  if (StopRequested()) return 0;
   int64_t info = 0;
   pool.ParallelFor(3, [&](int64_t task) {
     if (task == 0) {
@@ -178,7 +182,7 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
                   pool);
     }
   });
-  if (info != 0) return info;
+  if (info != 0 || StopRequested()) return info;
   MultiplyLeft(real_u, u, scratch, pool);
   MultiplyRight(real_vh, vh, scratch, pool);
   return 0;

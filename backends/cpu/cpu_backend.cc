@@ -30,6 +30,7 @@
 #include "engine/base/control_group.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/exec/host_buffer_pool.h"
 
@@ -77,6 +78,7 @@ class CpuProgram final : public PreparedSession {
   void Append(cpu::BlockedChain chain, std::vector<Slot> passing) {
     const size_t begin = steps_.size(), end = begin + chain.num_segments();
     steps_.resize(end);
+    steps_[begin].checks = true;
     steps_[begin].chain = std::make_unique<const cpu::BlockedChain>(std::move(chain));
     chains_.push_back({.begin = begin, .end = end, .unplaced = std::move(passing)});
     unchecked_bytes_ = kBytesBetweenChecks;
@@ -153,7 +155,8 @@ class InstructionTimes {
 
 class CpuSession final : public BackendSession {
  public:
-  CpuSession(ThreadPool* pool, HostBufferPool* memory) : pool_(pool), memory_(*memory) {}
+  CpuSession(ThreadPool* pool, HostBufferPool* memory, std::chrono::nanoseconds ask_every)
+      : pool_(pool), memory_(*memory), ask_every_(ask_every) {}
 
   absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots, absl::Span<void* const> scratch,
                    absl::Span<SegmentTime> times) override {
@@ -181,21 +184,21 @@ class CpuSession final : public BackendSession {
     absl::Status failure;
     const std::vector<CpuProgram::Step>& steps = program.steps();
     const ThreadPool::Series series(pool_);
+    StopSignal stop(check(), ask_every_);
+    const StopSignal::Scope scope(&stop);
     for (size_t position = 0; position < steps.size(); ++position) {
       const CpuProgram::Step& step = steps[position];
       GiveWay();
       void* const own_scratch = scratch.empty() ? nullptr : scratch[position];
-      if (step.chain != nullptr) {
-        const size_t count = step.chain->num_segments();
-        RETURN_IF_ERROR(step.chain->Run(
-            slots, own_scratch, *pool_, [this] { return CheckWanted(); }, times.Take(count)));
-        position += count - 1;
-        continue;
-      }
-      if (step.checks) RETURN_IF_ERROR(CheckWanted());
-      if (step.joined != nullptr) {
-        const size_t count = step.joined->num_segments();
-        step.joined->Run(slots, own_scratch, workspace, *pool_, times.Take(count));
+      if (step.checks) RETURN_IF_ERROR(stop.Ask());
+      if (step.chain != nullptr || step.joined != nullptr) {
+        const size_t count = step.chain != nullptr ? step.chain->num_segments() : step.joined->num_segments();
+        if (step.chain != nullptr) {
+          step.chain->Run(slots, own_scratch, *pool_, times.Take(count));
+        } else {
+          step.joined->Run(slots, own_scratch, workspace, *pool_, times.Take(count));
+        }
+        if (ABSL_PREDICT_FALSE(stop.is_set())) return stop.status();
         position += count - 1;
         continue;
       }
@@ -209,6 +212,7 @@ class CpuSession final : public BackendSession {
                         .failure = &failure,
                         .workspace = workspace});
       times.End();
+      if (ABSL_PREDICT_FALSE(stop.is_set())) return stop.status();
       if (ABSL_PREDICT_FALSE(!failure.ok())) return WithNode(failure, step.node, step.written->name);
     }
     return absl::OkStatus();
@@ -216,6 +220,7 @@ class CpuSession final : public BackendSession {
 
   ThreadPool* const pool_;
   HostBufferPool& memory_;
+  const std::chrono::nanoseconds ask_every_;
   std::shared_ptr<Buffer> workspace_;
 };
 
@@ -230,6 +235,7 @@ class CpuBackend final : public Backend {
         epilogues_(EpilogueUseOf(options.epilogues)),
         chain_limits_(options.chain_block_bytes == 0 ? cpu::MachineChainLimits()
                                                      : cpu::ChainLimits{.block_bytes = options.chain_block_bytes}),
+        ask_every_(options.ask_every),
         own_pool_(options.pool == nullptr ? cpu::MakeThreadPool(options.threads) : nullptr),
         pool_(options.pool == nullptr ? *own_pool_ : *options.pool),
         own_fft_transforms_(options.fft_transforms == nullptr ? std::make_unique<cpu::FftTransforms>() : nullptr),
@@ -286,7 +292,7 @@ class CpuBackend final : public Backend {
   }
 
   absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() override {
-    return std::make_unique<CpuSession>(&pool_, memory_.get());
+    return std::make_unique<CpuSession>(&pool_, memory_.get(), ask_every_);
   }
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) override {
@@ -398,6 +404,7 @@ class CpuBackend final : public Backend {
   const cpu::JitOptions jit_;
   const cpu::EpilogueUse epilogues_;
   const cpu::ChainLimits chain_limits_;
+  const std::chrono::nanoseconds ask_every_;
   absl::flat_hash_map<absl::string_view, cpu::MakeFamilyKernel*> family_kernels_;  // of families that are not built in
   const std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool& pool_;

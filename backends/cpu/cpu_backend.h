@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_CPU_BACKEND_H_
 #define TENSORD_BACKENDS_CPU_CPU_BACKEND_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -44,6 +45,8 @@ struct CpuBackendOptions {
   // Of what passes between segments that run together, in one block. 0: as much as the second-level cache, where it
   // would leave that cache; more: wherever segments can run together; negative: nowhere.
   int64_t chain_block_bytes = 0;
+  // How often each thread of a run asks whether the run is still wanted; 0: at each opportunity, for tests.
+  std::chrono::nanoseconds ask_every = std::chrono::milliseconds(1);
   // Of families that are not built in. The tables must outlive the backend.
   std::vector<absl::Span<const cpu::FamilyKernel>> family_kernels;
 };

@@ -8,6 +8,7 @@
 #include "backends/cpu/half_rows.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -335,7 +336,7 @@ void Contraction::RunBoxes(std::array<const char*, 2> operands, char* result, co
   std::array<int64_t, kMaxLoops> index;
   std::fill_n(index.begin(), loops_.size(), 0);
   Position filled;
-  for (int64_t box = 0; box < num_boxes_; ++box) {
+  for (int64_t box = 0; box < num_boxes_ && !StopRequested(); ++box) {
     Position now;
     for (size_t i = 0; i < loops_.size(); ++i) {
       const Loop& loop = loops_[i];

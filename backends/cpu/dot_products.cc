@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/stop_signal.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -74,7 +76,7 @@ void DotProducts::RunItems(int64_t item, int64_t count, const char* lhs, const c
     copies.b_step = loops_[0].steps[kRhs] / element_bytes_;
     copies.c_step = loops_[0].steps[kDotResult] / element_bytes_;
   }
-  for (int64_t sum = 0; sum < num_sums_; ++sum) {
+  for (int64_t sum = 0; sum < num_sums_ && (sum == 0 || !StopRequested()); ++sum) {
     int64_t part = sum;
     const char* a = lhs;
     const char* b = rhs;
@@ -95,7 +97,7 @@ void DotProducts::Run(const char* lhs, const char* rhs, char* result, char* part
                       ThreadPool& pool) const {
   const int64_t together = gemm_.num_blocks() > 1 || loops_.empty() ? 1 : loops_[0].count;
   const auto run = [&](int64_t begin, int64_t end) {
-    while (begin < end) {
+    while (begin < end && !StopRequested()) {
       const int64_t count = std::min(end - begin, together - begin % together);
       RunItems(begin, count, lhs, rhs, result, partials, accumulates);
       begin += count;

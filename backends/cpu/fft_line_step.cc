@@ -9,6 +9,7 @@
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -87,12 +88,14 @@ class LongStep final : public FftLineStep {
 
   void Run(const void* in, void* out, char* scratch, ThreadPool* pool) const override {
     if (spreads_) {
-      for (int64_t i = 0; i < task_.num_lines; ++i) RunLine(LineAt(in, out, i), scratch, FftTasks(pool));
+      for (int64_t i = 0; i < task_.num_lines && !StopRequested(); ++i) {
+        RunLine(LineAt(in, out, i), scratch, FftTasks(pool));
+      }
       return;
     }
     const int64_t least = std::max<int64_t>(1, kLineTaskElements / task_.length);
     FftTasks(pool).For(task_.num_lines, least, [&](int64_t begin, int64_t end, int64_t slot) {
-      for (int64_t i = begin; i < end; ++i)
+      for (int64_t i = begin; i < end && !StopRequested(); ++i)
         RunLine(LineAt(in, out, i), scratch + slot * line_bytes(1), FftTasks(nullptr));
     });
   }

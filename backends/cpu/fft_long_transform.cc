@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fft_transforms.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -60,8 +61,13 @@ void FftTasks::For(int64_t count, int64_t least, absl::FunctionRef<void(int64_t,
     if (count > 0) part(0, count, 0);
     return;
   }
-  RunInSlots(parts, Slots(), *pool_,
-             [&](int64_t index, int64_t slot) { part(count * index / parts, count * (index + 1) / parts, slot); });
+  RunInSlots(parts, Slots(), *pool_, [&](int64_t index, int64_t slot) {
+    const int64_t first = count * index / parts, last = count * (index + 1) / parts;
+    const int64_t step = std::max(least, CeilDiv(last - first, kPiecesOfPart * least) * least);
+    for (int64_t begin = first; begin < last && !StopRequested(); begin += step) {
+      part(begin, std::min(begin + step, last), slot);
+    }
+  });
 }
 
 template <typename T>

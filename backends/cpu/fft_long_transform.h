@@ -27,6 +27,7 @@ class FftTasks {
 
  private:
   static constexpr int64_t kMostParts = 16;
+  static constexpr int64_t kPiecesOfPart = 32;  // between which it is asked whether the run is still wanted
 
   ThreadPool* const pool_;
 };

@@ -10,6 +10,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -43,7 +44,7 @@ class FusedKernel final : public Kernel {
     ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
       if (plan_.space.is_map()) return task.RunTiles(plan_.stages[0].tile, begin, end);
       if (plan_.rows) return task.RunRows(begin, end);
-      for (int64_t group = begin; group < end; ++group) {
+      for (int64_t group = begin; group < end && !StopRequested(); ++group) {
         task.StartGroup(group);
         task.RunGroup();
       }
@@ -91,7 +92,7 @@ class FusedKernel final : public Kernel {
     for (int64_t stage = 0; stage <= last; ++stage) {
       if (plan_.stages[static_cast<size_t>(stage)].tile.empty()) continue;
       ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
+        for (int64_t item = begin; item < end && !StopRequested(); ++item) {
           const int64_t group = item / plan_.num_parts, part = item % plan_.num_parts;
           task.StartGroup(group);
           task.RunKept(stage, joined + group * plan_.joined_bytes, false);
@@ -100,6 +101,7 @@ class FusedKernel final : public Kernel {
                        partials + item * plan_.partial_bytes);
         }
       });
+      if (StopRequested()) return;
       WithTask(args, 0, [&](FusedTask& task) {
         for (int64_t group = 0; group < groups; ++group) {
           task.StartGroup(group);

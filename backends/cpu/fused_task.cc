@@ -10,11 +10,14 @@
 #include "backends/cpu/strided_copy_loops.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kFusedRunsAhead = 6;
+// Of rows that are gone through between two looks whether the run is still wanted: about a millisecond.
+constexpr int64_t kMostPointsOfRows = int64_t{1} << 20;
 
 template <typename T>
 int64_t BytesOf(size_t count) {
@@ -130,13 +133,17 @@ void FusedTask::RunGroup() {
     Run(stage.repeats);
     StartFolds(stage);
     RunTiles(stage.tile, 0, plan_.space.num_tiles());
+    if (StopRequested()) return;
   }
 }
 
 void FusedTask::RunRows(int64_t begin, int64_t end) {
   const FusedRows& rows = *plan_.rows;
   for (int64_t group = begin; group < end;) {
-    int64_t count = std::min(end - group, plan_.space.GroupsInLine(group));
+    if (StopRequested()) return;
+    int64_t count =
+        std::min({end - group, plan_.space.GroupsInLine(group),
+                  std::max<int64_t>(1, kMostPointsOfRows / std::max<int64_t>(1, plan_.space.scan_points()))});
     for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
     for (const FusedRows::Numbers& numbers : rows.numbers) {
       if (numbers.along == 0) count = std::min(count, FusedRows::kMaxNumberedRows);
@@ -189,6 +196,7 @@ void FusedTask::RunPart(int64_t stage_index, int64_t first_tile, int64_t last_ti
   const FusedStage& stage = plan_.stages[static_cast<size_t>(stage_index)];
   StartFolds(stage);
   RunTiles(stage.tile, first_tile, last_tile);
+  if (StopRequested()) return;
   for (const int32_t index : stage.folds) {
     const size_t f = static_cast<size_t>(index);
     plan_.folds[f].Partial(width_, folds_[f], partials + plan_.partial_offsets[f]);
@@ -216,7 +224,7 @@ void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile
     at_[stride.place] =
         accesses_[stride.access].base + *access.walks[0].RunStart(first_tile * rows, rows) * SizeOf(access.dtype);
   }
-  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+  for (int64_t tile = first_tile; tile < last_tile && !StopRequested(); ++tile) {
     const int64_t row = tile * rows;
     begin_ = row * width_;
     n_ = std::min(rows, plan_.space.scan_points() - row) * width_;

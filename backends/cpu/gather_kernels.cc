@@ -149,14 +149,15 @@ class GatherKernel final : public Kernel {
   void RunPicks(const char* operand, const void* indices, char* result, const KernelArgs& args) const {
     const int64_t windows = plan_.num_windows(), elements = plan_.window_elements();
     int64_t* const from = static_cast<int64_t*>(args.scratch);
-    args.pool->ParallelForBlocks(windows, kPickedGatherWindows, [&](int64_t begin, int64_t end) {
+    const auto locate = [&](int64_t begin, int64_t end) {
       WindowPlan::Starts starts;
       for (int64_t first = begin; first < end; first += WindowPlan::kBlock) {
         const int64_t count = std::min(WindowPlan::kBlock, end - first);
         plan_.Locate(indices, first, count, -1, &starts);
         std::copy_n(starts.operand, count, from + first);
       }
-    });
+    };
+    if (!args.pool->ParallelForBlocks(windows, kPickedGatherWindows, locate)) return;
     const int64_t parts = CeilDiv(elements, elements_per_task_);
     args.pool->ParallelFor(CeilDiv(windows, windows_per_task_) * parts, [&](int64_t task) {
       const int64_t first = task / parts * windows_per_task_, count = std::min(windows_per_task_, windows - first);

@@ -8,6 +8,7 @@
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/task_slots.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_refusal.h"
 
@@ -73,8 +74,8 @@ class MatrixKernel final : public Kernel {
 
   void Run(const KernelArgs& args) const override {
     Failure* const failures = static_cast<Failure*>(args.scratch);
-    RunInSlots(tasks_, slots_, *args.pool,
-               [&](int64_t task, int64_t slot) { failures[task] = RunBlock(args, task, slot); });
+    const auto run = [&](int64_t task, int64_t slot) { failures[task] = RunBlock(args, task, slot); };
+    if (!RunInSlots(tasks_, slots_, *args.pool, run)) return;
     for (int64_t task = 0; task < tasks_; ++task) {
       if (failures[task].info == 0) continue;
       *args.failure = RefuseMatrix(Routine::kRefusal, shape_, failures[task].matrix, failures[task].info);
@@ -100,6 +101,7 @@ class MatrixKernel final : public Kernel {
                     .scratch = static_cast<char*>(args.scratch) + FailureBytes() + slot * slot_bytes_,
                     .pool = args.pool};
     for (int64_t b = task * block_; b < std::min(batch_, (task + 1) * block_); ++b) {
+      if (StopRequested()) break;
       for (size_t i = 0; i < operand_bytes_.size(); ++i) {
         call.operands[i] = static_cast<const char*>(args.operands[i]) + b * operand_bytes_[i];
       }

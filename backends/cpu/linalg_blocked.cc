@@ -5,6 +5,7 @@
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/linalg_copies.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -65,6 +66,7 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
   T* const packed = q_columns_ >= n_ ? q : r;
   std::copy_n(a, m_ * n_, packed);
   for (const Panel& panel : panels_) {
+    if (StopRequested()) return 0;
     // LAPACKE's panels are dense.
     const int64_t rows = m_ - panel.first;
     T* const corner = packed + panel.first * (m_ + 1);
@@ -120,6 +122,7 @@ int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, Th
   T* const work = ScratchPlace<T>(scratch, work_);
   CopyLower(a, n_, 0, n_, n_, reduced);
   tridiagonalization_.Run(reduced, values, beside, tau, scratch + work_, pool);
+  if (StopRequested()) return 0;
   const int64_t info = lapack::Stedc(n_, values, beside, vectors, work, ScratchPlace<lapack_int>(scratch, integers_));
   if (info != 0) return info;
   // The reflectors leave the first row alone.
@@ -174,6 +177,7 @@ int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadP
   SetDiagonal(m_, u_columns_, T(1), u);
   std::fill_n(vh, vh_rows_ * n_, T(0));
   SetDiagonal(vh_rows_, n_, T(1), vh);
+  if (StopRequested()) return 0;
   const int64_t info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, reinterpret_cast<T*>(work),
                                      ScratchPlace<lapack_int>(scratch, integers_));
   if (info != 0) return info;

@@ -68,16 +68,17 @@ template <typename R>
 bool AreFinite(const std::complex<R>* numbers, int64_t count) {
   return AreFinite(reinterpret_cast<const R*>(numbers), 2 * count);
 }
-// Copies the columns of a matrix on all threads, and says whether they are finite.
+// Copies the columns of a matrix on all threads, and says whether they are finite; no where the work is to be left.
 template <typename T>
 bool CopyAndAreFinite(const T* from, int64_t rows, int64_t columns, T* into, ThreadPool& pool) {
   constexpr int64_t kTaskEntries = 1 << 14;
   std::atomic<bool> are_finite{true};
-  pool.ParallelForBlocks(columns, std::max<int64_t>(1, kTaskEntries / rows), [&](int64_t begin, int64_t end) {
+  const auto copy = [&](int64_t begin, int64_t end) {
     std::copy(from + begin * rows, from + end * rows, into + begin * rows);
     if (!AreFinite(into + begin * rows, (end - begin) * rows)) are_finite.store(false, std::memory_order_relaxed);
-  });
-  return are_finite.load(std::memory_order_relaxed);
+  };
+  return pool.ParallelForBlocks(columns, std::max<int64_t>(1, kTaskEntries / rows), copy) &&
+         are_finite.load(std::memory_order_relaxed);
 }
 // The lower triangle alone.
 template <typename T>

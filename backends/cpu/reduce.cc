@@ -7,6 +7,7 @@
 #include "backends/cpu/cascade.h"
 #include "backends/cpu/half_rows.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
@@ -272,7 +273,10 @@ void Reduction::ReduceBlock(int64_t block, const char* src, char* dst) const {
   CascadeStorage storage;
   Cascade cascade = MakeCascade(count, storage);
   const char* start = BlockStart(src, block);
-  for (int64_t unit = 0; unit < num_units_; ++unit) AddUnit(start, unit, count, cascade);
+  for (int64_t unit = 0; unit < num_units_; ++unit) {
+    if (StopRequested()) return;
+    AddUnit(start, unit, count, cascade);
+  }
   StoreResult(block, cascade, dst);
 }
 
@@ -284,6 +288,7 @@ void Reduction::ReducePart(int64_t block, int64_t split, const char* src, char* 
   const char* start = BlockStart(src, block);
   const int64_t end = ShareBegin(num_units_, num_splits_, split + 1);
   for (int64_t unit = ShareBegin(num_units_, num_splits_, split); unit < end; ++unit) {
+    if (StopRequested()) return;
     AddUnit(start, unit, count, cascade);
   }
   std::memcpy(partial, cascade.Finish(), static_cast<size_t>(bytes));
@@ -316,7 +321,7 @@ void Reduction::Run(const void* src, void* dst, void* scratch, ThreadPool& pool)
                            to + begin * element_bytes_);
         return;
       }
-      for (int64_t block = begin; block < end; ++block) ReduceBlock(block, from, to);
+      for (int64_t block = begin; block < end && !StopRequested(); ++block) ReduceBlock(block, from, to);
     };
     if (num_tasks_ == 1) {
       reduce(0);
@@ -326,9 +331,10 @@ void Reduction::Run(const void* src, void* dst, void* scratch, ThreadPool& pool)
     return;
   }
   char* partials = static_cast<char*>(scratch) + permuted_bytes_;
-  pool.ParallelFor(num_tasks_, [&](int64_t task) {
+  const auto reduce_part = [&](int64_t task) {
     ReducePart(task / num_splits_, task % num_splits_, from, partials + task * kAccumulatorRowBytes);
-  });
+  };
+  if (!pool.ParallelFor(num_tasks_, reduce_part)) return;
   for (int64_t block = 0; block < num_blocks_; ++block) JoinParts(block, partials, to);
 }
 

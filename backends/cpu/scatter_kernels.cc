@@ -14,6 +14,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/window_plan.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ops/core_ops.h"
 #include "engine/ops/index_windows.h"
 #include "engine/ops/scattering.h"
@@ -61,8 +62,9 @@ class ScatterKernel final : public Kernel {
                    args.pool)) {
       return;
     }
-    if (result != operand) {
-      args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); });
+    if (result != operand &&
+        !args.pool->ParallelFor(copy_.num_tasks(), [&](int64_t task) { copy_.RunTask(task, operand, result); })) {
+      return;
     }
     if (plan_.num_windows() == 0) return;
     const Call call = {args.operands[1], static_cast<const char*>(args.operands[2]), result};
@@ -71,7 +73,8 @@ class ScatterKernel final : public Kernel {
     if (picks_elements_ && plan_.window_elements() > 1 && (slabs == 1 || cut_ >= 0)) {
       const Places places = FindPlaces(call, static_cast<int64_t*>(args.scratch));
       if (slabs == 1) return PickElements(call, whole_window_, places, 0, 0);
-      return args.pool->ParallelFor(slabs, [&](int64_t slab) { PickSlab(call, places, edge(slab), edge(slab + 1)); });
+      args.pool->ParallelFor(slabs, [&](int64_t slab) { PickSlab(call, places, edge(slab), edge(slab + 1)); });
+      return;
     }
     if (slabs == 1) return Apply(call, -1, 0, 0);
     args.pool->ParallelFor(slabs, [&](int64_t slab) { Apply(call, slab_axis_, edge(slab), edge(slab + 1)); });
@@ -155,7 +158,7 @@ class ScatterKernel final : public Kernel {
   template <typename F>
   void ForEachBlock(const void* indices, int64_t along, const F& f) const {
     WindowPlan::Starts starts;
-    for (int64_t first = 0; first < plan_.num_windows(); first += WindowPlan::kBlock) {
+    for (int64_t first = 0; first < plan_.num_windows() && !StopRequested(); first += WindowPlan::kBlock) {
       const int64_t count = std::min(WindowPlan::kBlock, plan_.num_windows() - first);
       plan_.Locate(indices, first, count, along, &starts);
       f(starts, count);
@@ -175,7 +178,7 @@ class ScatterKernel final : public Kernel {
                     int64_t from) const {
     int64_t elements = 1;
     for (const WindowAxis& axis : window) elements *= axis.size;
-    for (int64_t first = 0; first < places.count; first += kPickedScatterWindows) {
+    for (int64_t first = 0; first < places.count && !StopRequested(); first += kPickedScatterWindows) {
       const int64_t count = std::min(kPickedScatterWindows, places.count - first);
       ForEachElement(window, 0, elements, [&](int64_t element_into, int64_t element_from) {
         loops_.each(call.result + (into + element_into) * element_bytes_,
@@ -238,7 +241,7 @@ class ScatterKernel final : public Kernel {
     const int64_t begin = axis < 0 ? 0 : low, end = axis < 0 ? lookup.limit + 1 : high;
     const Index* const indices = static_cast<const Index*>(call.indices);
     int64_t into[WindowPlan::kBlock], from[WindowPlan::kBlock];
-    for (int64_t first = 0; first < plan_.num_windows(); first += WindowPlan::kBlock) {
+    for (int64_t first = 0; first < plan_.num_windows() && !StopRequested(); first += WindowPlan::kBlock) {
       const int64_t count = std::min(WindowPlan::kBlock, plan_.num_windows() - first);
       int64_t kept = 0;
       for (int64_t i = 0; i < count; ++i) {

@@ -57,7 +57,7 @@ int64_t ScatterRows::scratch_bytes() const {
 }
 
 template <typename Index>
-ScatterRows::Sorted ScatterRows::Sort(const Index* indices, void* scratch, ThreadPool* pool) const {
+std::optional<ScatterRows::Sorted> ScatterRows::Sort(const Index* indices, void* scratch, ThreadPool* pool) const {
   Update* const updates = static_cast<Update*>(scratch);
   uint32_t* const counts = reinterpret_cast<uint32_t*>(updates + num_windows_);  // by part, then block
   const auto for_each = [&](int64_t part, const auto& f) {
@@ -67,11 +67,13 @@ ScatterRows::Sorted ScatterRows::Sort(const Index* indices, void* scratch, Threa
       if (row >= 0 && row < num_rows_) f(static_cast<uint32_t>(i), static_cast<uint32_t>(row));
     }
   };
-  pool->ParallelFor(kScatterParts, [&](int64_t part) {
+  const auto count_rows = [&](int64_t part) {
     uint32_t* const count = counts + part * num_blocks_;
     std::fill_n(count, num_blocks_, 0);
     for_each(part, [&](uint32_t, uint32_t row) { ++count[row >> row_bits_]; });
-  });
+  };
+  // Counts become places: without all of them nothing may follow.
+  if (!pool->ParallelFor(kScatterParts, count_rows)) return std::nullopt;
   uint32_t total = 0;
   for (int64_t block = 0; block < num_blocks_; ++block) {
     for (int64_t part = 0; part < kScatterParts; ++part) {
@@ -81,11 +83,12 @@ ScatterRows::Sorted ScatterRows::Sort(const Index* indices, void* scratch, Threa
       count = begin;
     }
   }
-  pool->ParallelFor(kScatterParts, [&](int64_t part) {
+  const auto place = [&](int64_t part) {
     uint32_t* const next = counts + part * num_blocks_;
     for_each(part, [&](uint32_t window, uint32_t row) { updates[next[row >> row_bits_]++] = {window, row}; });
-  });
-  return {.updates = updates, .ends = counts + (kScatterParts - 1) * num_blocks_};
+  };
+  if (!pool->ParallelFor(kScatterParts, place)) return std::nullopt;
+  return Sorted{.updates = updates, .ends = counts + (kScatterParts - 1) * num_blocks_};
 }
 
 int64_t ScatterRows::NumTasks() const { return (num_blocks_ - 1) / kBlocksATask + 1; }
@@ -137,10 +140,12 @@ void ScatterRows::RunTask(const Call& call, const Sorted& sorted, int64_t task) 
 }
 
 bool ScatterRows::Run(const Call& call, void* scratch, ThreadPool* pool) const {
-  const Sorted sorted = index_dtype_ == DType::kI32 ? Sort(static_cast<const int32_t*>(call.indices), scratch, pool)
-                                                    : Sort(static_cast<const int64_t*>(call.indices), scratch, pool);
-  if (!IsEven(sorted, pool->threads())) return false;
-  pool->ParallelFor(NumTasks(), [&](int64_t task) { RunTask(call, sorted, task); });
+  const std::optional<Sorted> sorted = index_dtype_ == DType::kI32
+                                           ? Sort(static_cast<const int32_t*>(call.indices), scratch, pool)
+                                           : Sort(static_cast<const int64_t*>(call.indices), scratch, pool);
+  if (!sorted.has_value()) return true;  // nobody wants the result
+  if (!IsEven(*sorted, pool->threads())) return false;
+  pool->ParallelFor(NumTasks(), [&](int64_t task) { RunTask(call, *sorted, task); });
   return true;
 }
 

@@ -49,7 +49,7 @@ class ScatterRows {
 
   ScatterRows() = default;
   template <typename Index>
-  Sorted Sort(const Index* indices, void* scratch, ThreadPool* pool) const;
+  std::optional<Sorted> Sort(const Index* indices, void* scratch, ThreadPool* pool) const;
   bool IsEven(const Sorted& sorted, int threads) const;
   int64_t NumTasks() const;
   void RunTask(const Call& call, const Sorted& sorted, int64_t task) const;

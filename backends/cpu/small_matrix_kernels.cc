@@ -8,6 +8,7 @@
 #include "backends/cpu/task_slots.h"
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 #include "engine/families/linalg/linalg_ops.h"
 #include "engine/families/linalg/matrix_refusal.h"
 
@@ -99,6 +100,7 @@ class SmallMatrixKernel final : public Kernel {
     const int64_t block = std::max(CeilDiv(kTaskWork, work), CeilDiv(groups, kMaxTasks));
     tasks_ = CeilDiv(groups, block);
     task_matrices_ = block * loops_.lanes;
+    piece_matrices_ = std::max<int64_t>(1, kPieceWork / work) * loops_.lanes;
     places_ = std::min(TaskSlots(tasks_), std::max<int64_t>(1, kMaxWorkspaceBytes / place_bytes_));
   }
 
@@ -106,11 +108,17 @@ class SmallMatrixKernel final : public Kernel {
     SmallMatrixFailure* const failures = static_cast<SmallMatrixFailure*>(args.scratch);
     char* const places =
         tasks_ == 1 ? static_cast<char*>(args.scratch) + FailureBytes() : static_cast<char*>(args.workspace);
-    RunInSlots(tasks_, places_, *args.pool, [&](int64_t task, int64_t place) {
-      const int64_t begin = task * task_matrices_, end = std::min(matrices_, begin + task_matrices_);
-      failures[task] = loops_.run(OfMatrices(begin, end, args), places + place * place_bytes_);
-      if (failures[task].matrix >= 0) failures[task].matrix += begin;
-    });
+    const auto run = [&](int64_t task, int64_t place) {
+      const int64_t end = std::min(matrices_, (task + 1) * task_matrices_);
+      for (int64_t begin = task * task_matrices_; begin < end && !StopRequested(); begin += piece_matrices_) {
+        const int64_t piece_end = std::min(end, begin + piece_matrices_);
+        failures[task] = loops_.run(OfMatrices(begin, piece_end, args), places + place * place_bytes_);
+        if (failures[task].matrix < 0) continue;
+        failures[task].matrix += begin;
+        return;
+      }
+    };
+    if (!RunInSlots(tasks_, places_, *args.pool, run)) return;
     for (int64_t task = 0; task < tasks_; ++task) {
       if (failures[task].matrix < 0) continue;
       *args.failure = RefuseMatrix(case_.refusal, shape_, failures[task].matrix, failures[task].info);
@@ -126,7 +134,9 @@ class SmallMatrixKernel final : public Kernel {
  private:
   static constexpr int64_t kMaxTasks = 64;
   static constexpr int64_t kTaskWork = int64_t{1} << 15;  // of vector operations
-  static constexpr int64_t kSweeps = 30;                  // times as much work as without
+  // What runs between two looks whether the run is still wanted: some milliseconds.
+  static constexpr int64_t kPieceWork = int64_t{1} << 21;
+  static constexpr int64_t kSweeps = 30;  // times as much work as without
 
   int64_t FailureBytes() const { return RoundUp(tasks_ * static_cast<int64_t>(sizeof(SmallMatrixFailure)), 64); }
 
@@ -150,6 +160,7 @@ class SmallMatrixKernel final : public Kernel {
   int64_t tasks_ = 0;
   int64_t places_ = 0;
   int64_t task_matrices_ = 0;
+  int64_t piece_matrices_ = 0;
   absl::InlinedVector<int64_t, 2> operand_bytes_;
   absl::InlinedVector<int64_t, 4> result_bytes_;
 };

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/thread_pool.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 
@@ -14,15 +15,18 @@ namespace tensord::cpu {
 inline int64_t TaskSlots(int64_t tasks) { return std::min(tasks, std::clamp<int64_t>(MachineCores(), 2, 64)); }
 
 // Calls task(index, slot) for each index below `tasks`: no two at a time have the same slot below `slots`, and a thread
-// that goes on keeps its own.
+// that goes on keeps its own. False as ThreadPool::ParallelFor.
 template <typename Task>
-void RunInSlots(int64_t tasks, int64_t slots, ThreadPool& pool, const Task& task) {
-  if (tasks == 1) return task(int64_t{0}, int64_t{0});
+bool RunInSlots(int64_t tasks, int64_t slots, ThreadPool& pool, const Task& task) {
+  if (tasks == 1) {
+    task(int64_t{0}, int64_t{0});
+    return !StopRequested();
+  }
   std::atomic<int64_t> next{0};
-  pool.ParallelFor(std::min(slots, tasks), [&](int64_t slot) {
+  return pool.ParallelFor(std::min(slots, tasks), [&](int64_t slot) {
     while (true) {
       const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
-      if (index >= tasks) return;
+      if (index >= tasks || StopRequested()) return;
       task(index, slot);
     }
   });

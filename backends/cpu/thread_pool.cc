@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/control_group.h"
+#include "engine/base/stop_signal.h"
 #include "engine/base/thread_niceness.h"
 
 namespace tensord::cpu {
@@ -39,6 +40,12 @@ inline void Pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// Whether this thread's work is to be left, by what is known already.
+bool IsStopped() {
+  const StopSignal* const stop = StopSignal::Current();
+  return stop != nullptr && stop->is_set();
 }
 
 // Lets the thread run that this one spins for, if that waits for this very processor.
@@ -75,10 +82,13 @@ ThreadPool::~ThreadPool() {
   for (int i = 0; i < threads_ - 1; ++i) workers_[static_cast<size_t>(i)].thread.join();
 }
 
-void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
+bool ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
   if (tasks <= 1 || threads_ == 1 || t_inside_job) {
-    for (int64_t task = 0; task < tasks; ++task) fn(task);
-    return;
+    for (int64_t task = 0; task < tasks; ++task) {
+      if (StopRequested()) return false;
+      fn(task);
+    }
+    return !IsStopped();
   }
   Series* const series = t_series != nullptr && t_series->pool_ == this ? t_series : nullptr;
   // Before its job can be entered, so that no worker does for whom there is no room.
@@ -88,21 +98,22 @@ void ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn,
     job->taken.store(false, std::memory_order_release);
   } else {
     t_inside_job = true;
-    for (int64_t task = 0; task < tasks; ++task) fn(task);
+    for (int64_t task = 0; task < tasks && !StopRequested(); ++task) fn(task);
     t_inside_job = false;
   }
   if (series == nullptr) state_.fetch_sub(1);
+  return !IsStopped();
 }
 
-void ThreadPool::ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t, int64_t)> fn,
+bool ThreadPool::ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t, int64_t)> fn,
                                    TaskCost cost) {
-  if (size <= 0) return;
+  if (size <= 0) return !IsStopped();
   const int64_t blocks = (size - 1) / block + 1;
   const auto run = [&](int64_t i) {
     const int64_t begin = i * block;
     fn(begin, std::min(size - begin, block) + begin);
   };
-  ParallelFor(blocks, run, cost);
+  return ParallelFor(blocks, run, cost);
 }
 
 ThreadPool::Job* ThreadPool::TakeJob() {
@@ -115,6 +126,7 @@ ThreadPool::Job* ThreadPool::TakeJob() {
 void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
   job->fn = &fn;
   job->tasks = tasks;
+  job->stop = StopSignal::Current();
   job->has_ends = cost == TaskCost::kShort && tasks <= kMostWithEnds;
   job->taken_tasks.store(0, std::memory_order_relaxed);
   const int processor = sched_getcpu();
@@ -141,7 +153,7 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
   }
   while (true) {
     const int64_t task = TakeTask(job, /*from_back=*/false);
-    if (task < 0) break;
+    if (task < 0 || StopRequested()) break;
     (*job->fn)(task);
     GiveWay();
     const int64_t left = NumLeft(*job);
@@ -165,9 +177,10 @@ void ThreadPool::RunAsWorker(Job* job, int worker) {
   LeaveCallersProcessor(worker);
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
+  const StopSignal::Scope scope(job->stop);
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
     const int64_t task = TakeTask(job, /*from_back=*/true);
-    if (task < 0) break;
+    if (task < 0 || StopRequested()) break;
     (*job->fn)(task);
     GiveWay();
   }

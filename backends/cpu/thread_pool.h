@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "engine/base/mutex.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 
@@ -69,11 +70,12 @@ class ThreadPool {
 
   // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
   // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
-  // spreading.
-  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
+  // spreading. False where the caller's work is to be left (engine/base/stop_signal.h): then some were not called, or
+  // left early, and nothing that they write may be relied on. The signal goes with the tasks.
+  bool ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.
-  void ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
+  bool ParallelForBlocks(int64_t size, int64_t block, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
                          TaskCost cost = TaskCost::kUnknown);
 
  private:
@@ -82,6 +84,7 @@ class ThreadPool {
     // Written by the caller that has taken the job, while the gate is shut.
     const absl::FunctionRef<void(int64_t)>* fn = nullptr;
     int64_t tasks = 0;
+    StopSignal* stop = nullptr;
     alignas(64) std::atomic<bool> taken{false};
     bool has_ends = false;  // the caller takes tasks from the front, workers from the back
     // So many tasks are taken from the front, and, times kFromBack, from the back.

@@ -5,12 +5,15 @@
 #include <cstring>
 
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPanelsTogether = 8;
-constexpr int64_t kScatteredBytes = int64_t{16} << 10;     // of tiles that are copied together
+constexpr int64_t kScatteredBytes = int64_t{16} << 10;  // of tiles that are copied together
+// Multiplications of a block between two looks whether the run is still wanted: some milliseconds.
+constexpr int64_t kMostBlockWork = int64_t{1} << 26;
 constexpr int64_t kResultBlockBytes = int64_t{128} << 10;  // of a result that is finished at once
 constexpr int64_t kBlockColumns = 32;                      // of one with very many rows
 
@@ -133,12 +136,18 @@ int64_t TiledGemm::block_bytes() const {
 // In blocks that stay in the cache until they are finished, where that is to be done.
 void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   if (box.epilogue == nullptr || box.term + box.terms < terms_.size) {
-    return MultiplyBlock(box, row, rows, column, columns);
+    const int64_t most =
+        RoundUp(std::max<int64_t>(1, kMostBlockWork / std::max<int64_t>(1, rows * box.terms)), tiles_.columns);
+    for (int64_t j = 0; j < columns; j += most) {
+      if (j > 0 && StopRequested()) return;
+      MultiplyBlock(box, row, rows, column + j, std::min(most, columns - j));
+    }
+    return;
   }
   const int64_t elements = kResultBlockBytes / element_bytes_;
   const int64_t n = std::min(columns, kBlockColumns);
   const int64_t most_rows = rows * n <= elements ? rows : elements / n / tiles_.rows * tiles_.rows;
-  for (int64_t i = 0; i < rows; i += most_rows) {
+  for (int64_t i = 0; i < rows && !StopRequested(); i += most_rows) {
     const int64_t m = std::min(most_rows, rows - i);
     const int64_t most_columns = std::max(tiles_.columns, elements / m / tiles_.columns * tiles_.columns);
     for (int64_t j = 0; j < columns; j += most_columns) {
@@ -216,8 +225,11 @@ void TiledGemm::MoveToProduct(int64_t index, Box* box) const {
 
 template <typename Task>
 void TiledGemm::RunTasks(int64_t tasks, ThreadPool& pool, Task task) const {
-  if (!runs_on_caller_ && tasks > 1) return pool.ParallelFor(tasks, task);
-  for (int64_t i = 0; i < tasks; ++i) task(i);
+  if (!runs_on_caller_ && tasks > 1) {
+    pool.ParallelFor(tasks, task);
+    return;
+  }
+  for (int64_t i = 0; i < tasks && !StopRequested(); ++i) task(i);
 }
 
 // Calls task(index, slot): no two at a time have the same slot, and a thread that goes on keeps its own.
@@ -227,7 +239,7 @@ void TiledGemm::RunInSlots(int64_t tasks, ThreadPool& pool, Task task) const {
   RunTasks(std::min(slots_, tasks), pool, [&](int64_t slot) {
     while (true) {
       const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
-      if (index >= tasks) return;
+      if (index >= tasks || StopRequested()) return;
       task(index, slot);
     }
   });
@@ -245,6 +257,7 @@ void TiledGemm::RunPart(Box part, int64_t index, int64_t slot, int64_t first, in
   part.panels[kLhs] += slot * slot_bytes_;
   part.slot = slot;
   for (int64_t p = first; p < first + count; ++p) {
+    if (StopRequested()) return;
     MoveToTerms(p, &part);
     if (operands_[kLhs].slide.is_used()) {
       operands_[kLhs].PackSlide(tiles_, part.matrices[kLhs], part.row, part.rows, part.panels[kLhs]);
@@ -307,6 +320,7 @@ void TiledGemm::RunBoxes(Box box, ThreadPool& pool) const {
     for (int64_t p = 0; p < terms_.parts(); ++p) {
       MoveToTerms(p, &box);
       for (int64_t i = 0; i < rows_.parts(); ++i) {
+        if (StopRequested()) return;
         box.row = i * rows_.part;
         box.rows = rows_.Length(i);
         const int64_t lhs_groups = method_ == Method::kOwnRows ? 0 : PanelGroups(kLhs, box);
@@ -335,6 +349,7 @@ void TiledGemm::RunProduct(Box box) const {
   box.rows = rows_.size;
   box.columns = columns_.size;
   for (int64_t p = 0; p < terms_.parts(); ++p) {
+    if (StopRequested()) return;
     MoveToTerms(p, &box);
     PackAll(kLhs, box);
     PackAll(kRhs, box);
@@ -374,7 +389,7 @@ void TiledGemm::RunFrom(Box box, char* scratch, ThreadPool& pool) const {
     });
   }
   if (method_ == Method::kOwnRows && !operands_[kRhs].is_packed) return RunRowsOfProducts(box, pool);
-  for (int64_t i = 0; i < num_products_; ++i) {
+  for (int64_t i = 0; i < num_products_ && !StopRequested(); ++i) {
     Box product = box;
     MoveToProduct(i, &product);
     RunBoxes(product, pool);

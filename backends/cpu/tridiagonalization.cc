@@ -7,6 +7,7 @@
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/number_parts.h"
 #include "backends/cpu/panel_update.h"
+#include "engine/base/stop_signal.h"
 #include "engine/tensor/dtype.h"
 
 namespace tensord::cpu {
@@ -154,7 +155,10 @@ void Tridiagonalization<T>::Run(T* a, R* diagonal, R* beside, T* tau, char* scra
   const Work work{.factors = at(factors_), .line = at(line_), .parts = at(parts_), .projected = at(projected_)};
   for (int64_t first = 0; first < n_; first += kTridiagonalPanelColumns<T>) {
     const int64_t columns = std::min(kTridiagonalPanelColumns<T>, n_ - first);
-    for (int64_t i = 0; i < columns; ++i) ReduceColumn(first, i, a, work, diagonal, beside, tau, pool);
+    for (int64_t i = 0; i < columns; ++i) {
+      if (StopRequested()) return;
+      ReduceColumn(first, i, a, work, diagonal, beside, tau, pool);
+    }
     const int64_t next = first + columns;
     if (next == n_) break;
     pool.ParallelForBlocks(n_ - next, kUpdateChunkColumns, [&](int64_t begin, int64_t end) {

@@ -66,7 +66,8 @@ using RunCheck = std::function<absl::Status()>;
 class BackendSession {
  public:
   virtual ~BackendSession() = default;
-  // Before Run. A backend asks between kernels, where that is no cost to speak of.
+  // Before Run. A backend asks between kernels and inside long ones (engine/base/stop_signal.h), on whatever threads
+  // they run, about every millisecond.
   void set_check(RunCheck check) { check_ = std::move(check); }
   // `slots` holds an address for every slot that the segments touch. `scratch` is empty where no segment asked for any,
   // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null where it asked for none. Before
@@ -78,6 +79,7 @@ class BackendSession {
   virtual absl::Status Finish() = 0;
 
  protected:
+  const RunCheck& check() const { return check_; }  // empty where nobody set one
   absl::Status CheckWanted() const { return check_ ? check_() : absl::OkStatus(); }
 
  private:

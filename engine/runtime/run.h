@@ -67,7 +67,7 @@ struct RunRequest {
 absl::Status CheckWanted(const RunRequest& request);
 
 // Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
-// starts or between its kernels. `done` is not called.
+// starts, between its kernels or inside them. `done` is not called.
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);
 
 }  // namespace tensord

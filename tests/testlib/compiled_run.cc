@@ -27,7 +27,8 @@ std::shared_ptr<const void> PlaceBytes(absl::string_view bytes, int64_t misalign
 }  // namespace
 
 absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
-                                                 int64_t misalignment, absl::Span<const bool> donated) {
+                                                 int64_t misalignment, absl::Span<const bool> donated,
+                                                 const RunCheck& check) {
   const bool row_major = program.program().row_major;
   std::vector<ConcreteType> types;
   std::vector<BufferPtr> buffers;
@@ -38,7 +39,7 @@ absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program,
     ASSIGN_OR_RETURN(BufferPtr buffer, program.backend()->Import(held.get(), types.back().num_bytes(), held));
     buffers.push_back(std::move(buffer));
   }
-  ASSIGN_OR_RETURN(ProgramResults results, program.Run(types, buffers, nullptr, nullptr, donated));
+  ASSIGN_OR_RETURN(ProgramResults results, program.Run(types, buffers, check, nullptr, donated));
   std::vector<Literal> literals;
   for (size_t i = 0; i < results.buffers.size(); ++i) {
     const ConcreteType& type = results.types[i];

@@ -25,9 +25,10 @@ absl::StatusOr<std::vector<Literal>> CompileAndRun(Graph graph, const CompiledRu
                                                    const std::vector<Literal>& arguments);
 
 // The run alone, on arguments that are handed over at `misalignment` bytes past a multiple of 64, and which it may
-// write over where `donated`, by argument, says so.
+// write over where `donated`, by argument, says so. It ends with what `check` refuses.
 absl::StatusOr<std::vector<Literal>> RunCompiled(const CompiledProgram& program, const std::vector<Literal>& arguments,
-                                                 int64_t misalignment = 0, absl::Span<const bool> donated = {});
+                                                 int64_t misalignment = 0, absl::Span<const bool> donated = {},
+                                                 const RunCheck& check = nullptr);
 
 }  // namespace tensord
 

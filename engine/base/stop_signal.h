@@ -1,0 +1,93 @@
+#ifndef TENSORD_ENGINE_BASE_STOP_SIGNAL_H_
+#define TENSORD_ENGINE_BASE_STOP_SIGNAL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "engine/base/mutex.h"
+
+namespace tensord {
+
+// Tells the loops of some work, on all its threads, that nobody wants it any more. Whoever starts the work makes one,
+// with a scope on each thread that takes part; the loops ask StopRequested. Once set it stays set. Thread-safe.
+//
+//   StopSignal stop(check);
+//   const StopSignal::Scope scope(&stop);
+//   for (…) {
+//     if (StopRequested()) break;
+//     …
+//   }
+//   return stop.status();
+class StopSignal {
+ public:
+  using Check = std::function<absl::Status()>;
+
+  static constexpr std::chrono::nanoseconds kAskEvery = std::chrono::milliseconds(1);
+
+  // `check` refuses when the work is not wanted. It is called from any of its threads, on each about every `ask_every`;
+  // 0: whenever a loop asks, for tests. Empty: the signal is never set. It must outlive the signal.
+  explicit StopSignal(const Check& check, std::chrono::nanoseconds ask_every = kAskEvery)
+      : check_(check), ask_every_(ask_every) {}
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  bool is_set() const { return is_set_.load(std::memory_order_relaxed); }
+  std::chrono::nanoseconds ask_every() const { return ask_every_; }
+  // The first refusal of the check; OK while the signal is not set.
+  absl::Status status() const;
+  // Asks the check at once.
+  absl::Status Ask();
+
+  // While it lives, the thread that made it works for that signal (null: for none). Scopes of a thread nest.
+  class Scope {
+   public:
+    explicit Scope(StopSignal* signal);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    StopSignal* const outer_;
+  };
+
+  // Of the calling thread; null where there is none.
+  static StopSignal* Current();
+
+ private:
+  const Check& check_;
+  const std::chrono::nanoseconds ask_every_;
+  std::atomic<bool> is_set_{false};
+  mutable Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a thread knows of its signal.
+struct ThreadStop {
+  StopSignal* signal = nullptr;
+  int32_t calls_to_look = 1;  // so many calls of StopRequested until the clock is read
+  int32_t calls_between = 1;
+  int64_t looked_ns = 0;
+  int64_t asked_ns = 0;
+};
+
+extern constinit thread_local ThreadStop t_thread_stop;
+
+// Reads the clock, and asks the signal's check where it is due. The rest of StopRequested.
+bool LookWhetherStopped();
+
+// Whether the work that this thread does is to be left: asked between two pieces of it, which may be as short as one
+// likes. A piece should take no longer than some 10 ms. What is left undone has undefined results.
+inline bool StopRequested() {
+  ThreadStop& mine = t_thread_stop;
+  if (mine.signal == nullptr) return false;
+  if (mine.signal->is_set()) return true;
+  if (--mine.calls_to_look > 0) return false;
+  return LookWhetherStopped();
+}
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_STOP_SIGNAL_H_
