@@ -386,7 +386,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                             .collide = config.testing().collide_fingerprints(),
-                            .refused = {.keep = absl::Milliseconds(config.program_cache().negative_ms())}},
+                            .refused = {.keep = absl::Milliseconds(config.program_cache().negative_ms())},
+                            .sized = parts->bindings.stats},
       parts->compile_pool.get());
   ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
   // What it holds is bounded by the gate.

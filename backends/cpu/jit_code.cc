@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "engine/base/allocated_bytes.h"
+
 namespace tensord::cpu {
 namespace {
 
@@ -44,6 +46,7 @@ std::unique_ptr<const JitCode> JitCode::Create(const std::vector<std::string>& p
     std::memcpy(static_cast<char*>(pages) + code->offsets_[i], parts[i].data(), parts[i].size());
   }
   if (!protect(pages, page_bytes)) return nullptr;
+  AllocatedBytes::Add(static_cast<int64_t>(page_bytes));
   return code;
 }
 

@@ -11,4 +11,6 @@ void TuneAllocator() {
   mallopt(M_ARENA_MAX, 1);  // the other arenas return what is larger than 64 MiB all the same
 }
 
+void ReturnFreedMemory() { malloc_trim(0); }
+
 }  // namespace tensord

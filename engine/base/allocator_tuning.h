@@ -7,6 +7,10 @@ namespace tensord {
 // getting their pages from the kernel anew costs several times what is done with them. Once, at the start of main.
 void TuneAllocator();
 
+// Gives the system back what is free, wherever it lies. Allocations wait meanwhile, some milliseconds for each 100 MB:
+// when much became free that will not be used again soon.
+void ReturnFreedMemory();
+
 }  // namespace tensord
 
 #endif  // TENSORD_ENGINE_BASE_ALLOCATOR_TUNING_H_

@@ -126,6 +126,7 @@ class BindingCache {
       if (!(it->key == key)) continue;
       bindings_.splice(bindings_.begin(), bindings_, it);
       Count(BindingStats::kFound);
+      MeasureLocked(&*it);
       return it->bound;
     }
     return nullptr;
@@ -164,6 +165,16 @@ class BindingCache {
     return bound;
   }
 
+  // It may have grown or shrunk since the last use.
+  void MeasureLocked(Binding* binding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (measure_ == nullptr) return;
+    const int64_t more = measure_(binding->bound) - binding->bytes;
+    if (more == 0) return;
+    binding->bytes += more;
+    bytes_ += more;
+    if (options_.stats != nullptr) options_.stats->AddKept(kind_, 0, more);
+  }
+
   // What had to go for it.
   std::list<Binding> KeepLocked(const BindingKey& key, const Bound& bound) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t before = bytes_, bytes = measure_ == nullptr ? 0 : measure_(bound);
@@ -192,6 +203,8 @@ class BindingCache {
 };
 
 using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;
+
+inline int64_t HeldBytesOf(const std::shared_ptr<const BoundProgram>& bound) { return bound->held_bytes(); }
 
 }  // namespace tensord
 

@@ -35,13 +35,19 @@ class BindingStats {
   struct Counts {
     std::array<int64_t, kNumEvents> events{};
     int64_t entries = 0;
-    int64_t bytes = 0;  // of programs; nothing is counted of the others
+    int64_t bytes = 0;
   };
 
   void Count(SizedKind kind, Event event) { Of(kind).events[event].fetch_add(1, std::memory_order_relaxed); }
   void AddKept(SizedKind kind, int64_t entries, int64_t bytes) {
     Of(kind).entries.fetch_add(entries, std::memory_order_relaxed);
     Of(kind).bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // Of all kinds.
+  int64_t kept_bytes() const {
+    int64_t bytes = 0;
+    for (const Counters& counters : counters_) bytes += counters.bytes.load(std::memory_order_relaxed);
+    return bytes;
   }
   Counts counts(SizedKind kind) const {
     const Counters& counters = counters_[static_cast<size_t>(kind)];
@@ -67,7 +73,7 @@ class BindingStats {
 // How much each cache of a program keeps: what was used last.
 struct BindingOptions {
   int64_t max_sets = 16;
-  int64_t max_bytes = std::numeric_limits<int64_t>::max();  // of programs; the one used last stays in any case
+  int64_t max_bytes = std::numeric_limits<int64_t>::max();  // of all together; the one used last stays in any case
   std::shared_ptr<BindingStats> stats;                      // null: nobody counts
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/run_memory.h"
@@ -113,6 +114,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
 
+  const AllocatedBytes allocated;
   auto bound = std::unique_ptr<BoundProgram>(new BoundProgram(program, backend));
   ASSIGN_OR_RETURN(bound->slot_types_, ResolveSlots(program, binding));
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
@@ -120,6 +122,8 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(bound->Prepare());
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
+  bound->constants_.reserve(program.constants.size());
+  bound->made_bytes_ = allocated.bytes();
   for (const ProgramConstant& constant : program.constants) {
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
@@ -186,18 +190,30 @@ absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Sp
       return other_plans_.back().plan;
     }
   }
+  const AllocatedBytes allocated;
   // Two threads may make one plan, and either serves.
   ASSIGN_OR_RETURN(std::shared_ptr<const BufferPlan> plan, MakePlan(donated, destinations));
   // Temporaries that lie in a result's memory until it is there need some of their own beside a destination.
   if (plan->peak_bytes > plan_->peak_bytes && !destinations.empty()) {
     ASSIGN_OR_RETURN(plan, PlanFor(donated));
   }
-  MutexLock lock(&mutex_);
-  if (other_plans_.size() == kMaxOtherPlans) other_plans_.erase(other_plans_.begin());
-  other_plans_.push_back({.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()),
-                          .destinations = absl::InlinedVector<bool, 4>(destinations.begin(), destinations.end()),
-                          .plan = plan});
+  OtherPlan kept{.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()),
+                 .destinations = absl::InlinedVector<bool, 4>(destinations.begin(), destinations.end()),
+                 .plan = plan};
+  kept.bytes = allocated.bytes();
+  KeepPlan(std::move(kept));
   return plan;
+}
+
+void BoundProgram::KeepPlan(OtherPlan plan) const {
+  int64_t bytes = plan.bytes;
+  MutexLock lock(&mutex_);
+  if (other_plans_.size() == kMaxOtherPlans) {
+    bytes -= other_plans_.front().bytes;
+    other_plans_.erase(other_plans_.begin());
+  }
+  other_plans_.push_back(std::move(plan));
+  other_plan_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,

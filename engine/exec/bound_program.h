@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
 #define TENSORD_ENGINE_EXEC_BOUND_PROGRAM_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,6 +52,10 @@ class BoundProgram {
   // The most that a session takes for its segments alike; part of the above.
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
+  // What it holds of the host's memory: kernels, plans and tables; without the program and its constants. Grows and
+  // shrinks with the plans that are made later.
+  int64_t held_bytes() const { return made_bytes_ + other_plan_bytes_.load(std::memory_order_relaxed); }
+
   // One kernel each, in the order in which they run.
   size_t num_segments() const { return segments_.size(); }
   const std::vector<int32_t>& segments() const { return segments_; }  // indices into the program's instructions
@@ -96,14 +101,18 @@ class BoundProgram {
   int64_t workspace_bytes_ = 0;
   std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;
+  int64_t made_bytes_ = 0;  // constant after Create
 
   struct OtherPlan {
     absl::InlinedVector<bool, 16> donated;
     absl::InlinedVector<bool, 4> destinations;
     std::shared_ptr<const BufferPlan> plan;
+    int64_t bytes = 0;
   };
+  void KeepPlan(OtherPlan plan) const;
   mutable Mutex mutex_;
   mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
+  mutable std::atomic<int64_t> other_plan_bytes_{0};                    // changed under mutex_
 };
 
 }  // namespace tensord

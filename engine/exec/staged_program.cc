@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/allocated_bytes.h"
 #include "engine/base/at.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/dynamic_truncate.h"
@@ -113,6 +114,7 @@ class StagedProgram::Execution {
 
 StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings)
     : program_(program), backend_(backend) {
+  const AllocatedBytes allocated;
   std::vector<size_t> last_stage(program.slot_types.size());
   std::vector<bool> is_wanted(program.slot_types.size());  // by the caller, or by the host to decide a size
   std::vector<ProgramStage> parts = SplitIntoStages(program);
@@ -138,6 +140,13 @@ StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const
       stages_[s]->may_donate.push_back(!is_output[At(slot)] && last_stage[At(slot)] == s);
     }
   }
+  stage_bytes_ = allocated.bytes();
+}
+
+int64_t StagedProgram::held_bytes() const {
+  int64_t bytes = stage_bytes_;
+  for (const auto& stage : stages_) bytes += stage->bindings.bytes();
+  return bytes;
 }
 
 size_t StagedProgram::num_segments() const {

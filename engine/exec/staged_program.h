@@ -34,6 +34,8 @@ class StagedProgram {
 
   // Of all stages together.
   size_t num_segments() const;
+  // What its stages and their bindings hold of the host's memory, now.
+  int64_t held_bytes() const;
   // Each a program over slots of its own.
   std::vector<const ProgramStage*> stages() const;
 
@@ -47,7 +49,7 @@ class StagedProgram {
  private:
   class Execution;
   struct Stage {
-    explicit Stage(const BindingOptions& options) : bindings(options, SizedKind::kStage) {}
+    explicit Stage(const BindingOptions& options) : bindings(options, SizedKind::kStage, &HeldBytesOf) {}
     ProgramStage part;
     std::vector<Slot> released;                // values that no later stage and no output reads
     absl::InlinedVector<bool, 16> may_donate;  // by input: it is released
@@ -58,6 +60,7 @@ class StagedProgram {
   Backend* const backend_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<const ProgramConstant*> constants_;  // that are outputs or sizes; the others are the stages'
+  int64_t stage_bytes_ = 0;                        // constant after construction
 };
 
 }  // namespace tensord

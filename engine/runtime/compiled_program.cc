@@ -57,7 +57,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       compile_sized_(std::move(compile_sized)),
       takes_destinations_(backend->Describe().computes_in_host_memory),
       run_count_(std::make_shared<std::atomic<int64_t>>(0)),
-      bindings_(binding_options_, SizedKind::kBinding),
+      bindings_(binding_options_, SizedKind::kBinding, &HeldBytesOf),
       programs_for_sizes_(binding_options_, SizedKind::kProgram, &BytesOf),
       times_for_sizes_(Uncounted(binding_options_), SizedKind::kBinding) {}
 
@@ -192,7 +192,12 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
   return results;
 }
 
-int64_t CompiledProgram::size_bytes() const { return own_bytes_ + programs_for_sizes_.bytes(); }
+int64_t CompiledProgram::size_bytes() const {
+  int64_t bytes = own_bytes_ + bindings_.bytes() + programs_for_sizes_.bytes();
+  if (static_binding_ != nullptr) bytes += static_binding_->held_bytes();
+  if (staged_ != nullptr) bytes += staged_->held_bytes();
+  return bytes;
+}
 
 int64_t CompiledProgram::segment_count() const {
   if (static_binding_ != nullptr) return static_cast<int64_t>(static_binding_->num_segments());

@@ -107,7 +107,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   int64_t run_count() const { return run_count_->load(std::memory_order_relaxed); }
   // Kernels of one run.
   int64_t segment_count() const;
-  // With the programs that are kept for sets of sizes, which come and go with runs.
+  // With what is kept for sets of sizes, bindings and programs, which come and go with runs.
   int64_t size_bytes() const;
   // The binding of a program without symbols, the stages of one some of whose sizes the run decides; null for others.
   const BoundProgram* static_binding() const { return static_binding_.get(); }

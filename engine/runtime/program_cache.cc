@@ -16,6 +16,8 @@ int64_t BytesOf(const ProgramKey& key, const CompiledProgram& program) {
   return program.size_bytes() + static_cast<int64_t>(key.bytes.size());
 }
 
+constexpr int64_t kMeasuredShare = 32;
+
 // A library may run out of memory; the pool's thread must live on.
 template <typename Result>
 absl::StatusOr<Result> Guarded(const std::function<absl::StatusOr<Result>()>& work) {
@@ -28,15 +30,29 @@ absl::StatusOr<Result> Guarded(const std::function<absl::StatusOr<Result>()>& wo
 
 }  // namespace
 
+void ProgramCache::MeasureLocked(Entry* entry) {
+  const int64_t bytes = BytesOf(*entry->key, *entry->program);
+  stats_.bytes += bytes - entry->bytes;
+  entry->bytes = bytes;
+}
+
+void ProgramCache::MeasureGrownLocked() {
+  if (options_.sized == nullptr) return;
+  const int64_t bytes = options_.sized->kept_bytes();
+  if (bytes - measured_sized_bytes_ <= max_bytes_ / kMeasuredShare) {
+    measured_sized_bytes_ = std::min(measured_sized_bytes_, bytes);
+    return;
+  }
+  measured_sized_bytes_ = bytes;
+  for (Entry& entry : entries_) MeasureLocked(&entry);
+}
+
 ProgramCache::Found ProgramCache::UseLocked(Entries::iterator entry) {
   entries_.splice(entries_.begin(), entries_, entry);
   entry->last_used = options_.now();
-  const int64_t bytes = BytesOf(*entry->key, *entry->program);
-  if (bytes != entry->bytes) {
-    stats_.bytes += bytes - entry->bytes;
-    entry->bytes = bytes;
-    EvictLocked();
-  }
+  MeasureLocked(&*entry);
+  MeasureGrownLocked();
+  EvictLocked();
   const bool from_disk = std::exchange(entry->is_new_from_disk, false);
   return {.program = entry->program, .source = from_disk ? Source::kDisk : Source::kMemory};
 }
@@ -217,6 +233,7 @@ CompiledProgramPtr ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr pro
   if (same != entries_.end()) return same->program;
   const int64_t bytes = BytesOf(*key, *program);
   AddLocked(entries_.begin(), {.key = std::move(key), .program = program, .bytes = bytes, .last_used = options_.now()});
+  MeasureGrownLocked();
   EvictLocked();
   return program;
 }
@@ -264,6 +281,7 @@ void ProgramCache::EraseLocked(Entries::iterator entry) {
   if (same.empty()) index_.erase(place);
   stats_.bytes -= entry->bytes;
   --stats_.entries;
+  discarded_.Add(std::move(entry->program), entry->bytes);
   entries_.erase(entry);
 }
 
@@ -274,7 +292,8 @@ std::vector<ProgramCache::Listed> ProgramCache::UsedSince(absl::Time time) const
   std::vector<Listed> listed;
   for (const Entry& entry : entries_) {
     if (entry.last_used < time) continue;
-    listed.push_back({.program = entry.program, .bytes = entry.bytes, .last_used = entry.last_used});
+    listed.push_back(
+        {.program = entry.program, .bytes = BytesOf(*entry.key, *entry.program), .last_used = entry.last_used});
   }
   return listed;
 }
@@ -295,6 +314,7 @@ int64_t ProgramCache::Evict(const Fingerprint& fingerprint) {
 int64_t ProgramCache::EvictAll() {
   MutexLock lock(&mutex_);
   const int64_t evicted = stats_.entries;
+  for (Entry& entry : entries_) discarded_.Add(std::move(entry.program), entry.bytes);
   entries_.clear();
   index_.clear();
   stats_.entries = 0;
@@ -305,7 +325,10 @@ int64_t ProgramCache::EvictAll() {
 
 ProgramCache::Stats ProgramCache::stats() const {
   MutexLock lock(&mutex_);
-  return stats_;
+  Stats stats = stats_;
+  stats.bytes = 0;
+  for (const Entry& entry : entries_) stats.bytes += BytesOf(*entry.key, *entry.program);
+  return stats;
 }
 
 }  // namespace tensord

@@ -17,14 +17,16 @@
 #include "engine/base/mutex.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/compiler.h"
+#include "engine/runtime/discarded_programs.h"
 #include "engine/runtime/refused_graphs.h"
 
 namespace tensord {
 
 // Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
 // key at once share one compilation. A key is found by its fingerprint and told apart by its bytes, so that who sends a
-// graph runs that graph even where fingerprints collide. What a program has become for sets of sizes is counted when it
-// is found the next time. What the compiler refused is remembered for a while too. Thread-safe; never blocks for a
+// graph runs that graph even where fingerprints collide. What a program has become for sets of sizes counts when it is
+// found the next time, or when all together have become much more. What the compiler refused is remembered for a while
+// too. Thread-safe; never blocks for a
 // compilation. The pool must outlive it.
 class ProgramCache {
  public:
@@ -68,6 +70,7 @@ class ProgramCache {
     int64_t max_bytes = 0;
     bool collide = false;  // every key is looked for among all others, as if all had one hash; for tests
     RefusedGraphs::Options refused = {.keep = absl::ZeroDuration()};
+    std::shared_ptr<const BindingStats> sized = nullptr;  // in which the programs count what they keep for sizes
     std::function<absl::Time()> now = [] { return absl::Now(); };
   };
 
@@ -101,6 +104,7 @@ class ProgramCache {
   int64_t Evict(const Fingerprint& fingerprint);
   int64_t EvictAll();
 
+  // The bytes as they are now.
   Stats stats() const;
 
  private:
@@ -124,7 +128,11 @@ class ProgramCache {
 
   // Where the index has a fingerprint.
   Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
-  // A use of the entry, whose program may have grown or shrunk since the last one.
+  // The entry's program may have grown or shrunk.
+  void MeasureLocked(Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Measures all where they have grown by kMeasuredShare of what there is room for since the last time.
+  void MeasureGrownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A use of the entry.
   Found UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Down to max_bytes_, but for the one that was used last.
   void EvictLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -150,7 +158,9 @@ class ProgramCache {
   absl::flat_hash_map<Fingerprint, std::vector<DoneFn>> restoring_ ABSL_GUARDED_BY(mutex_);
   RefusedGraphs refused_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Fingerprint> ambiguous_ ABSL_GUARDED_BY(mutex_);  // grows with SHA-256's collisions
+  int64_t measured_sized_bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of options_.sized, when all were measured
   Stats stats_ ABSL_GUARDED_BY(mutex_);
+  DiscardedPrograms discarded_;
 };
 
 }  // namespace tensord

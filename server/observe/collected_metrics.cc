@@ -112,7 +112,7 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
     evictions.push_back({{{"kind", kind}}, static_cast<double>(counts.events[BindingStats::kEvicted])});
     entries.push_back({{{"kind", kind}}, static_cast<double>(counts.entries)});
   }
-  AddNumber(Metric::binding_bytes, bindings.counts(SizedKind::kProgram).bytes, families);
+  AddNumber(Metric::binding_bytes, bindings.kept_bytes(), families);
   AddFamily(Metric::binding_entries, std::move(entries), families);
   AddFamily(Metric::binding_evictions, std::move(evictions), families);
   AddFamily(Metric::binding_lookups, std::move(lookups), families);

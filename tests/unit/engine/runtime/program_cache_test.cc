@@ -290,6 +290,31 @@ TEST_F(ProgramCacheTest, ALowerBoundHoldsAtOnce) {
   EXPECT_EQ(cache.stats().entries, 2);
 }
 
+TEST_F(ProgramCacheTest, WhatRunsKeptForSizesCountsWithoutBeingFoundAgain) {
+  const auto stats = std::make_shared<BindingStats>();
+  const BindingOptions bindings{.max_sets = 1000, .stats = stats};
+  const auto sum = [&](const std::string& symbol) {
+    Graph graph;
+    const ValueId x = graph.AddInput("x", {.dtype = DType::kF32, .shape = {Dim(DimExpr::Symbol(symbol))}});
+    Node node{.name = "y", .op = &Def(CoreOp::kAdd), .attrs = Attributes(Def(CoreOp::kAdd).attrs)};
+    node.operands = {x, x};
+    graph.AddOutput("y", graph.AddNode(std::move(node)));
+    return *Compile(std::move(graph), {.device = "hidden:0"}, Fingerprint(), &backend_, bindings);
+  };
+  const CompiledProgramPtr a = sum("n"), b = sum("m");
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 8 * a->size_bytes(), .sized = stats}, &pool);
+  Get(&cache, "a", a);
+  Get(&cache, "b", b);
+  const int64_t before = a->size_bytes();
+  for (int64_t n = 1; a->size_bytes() < 8 * before; ++n) {
+    ASSERT_TRUE(a->Bind({{.dtype = DType::kF32, .shape = {n}}}).ok()) << "as a run does";
+  }
+  EXPECT_EQ(cache.stats().bytes, a->size_bytes() + b->size_bytes() + 2) << "said at once";
+  EXPECT_TRUE(cache.Find(Key("b").fingerprint).ok());
+  EXPECT_EQ(WhyNot(&cache, Key("a").fingerprint), "PROGRAM_NOT_FOUND") << "it went although nobody asked for it";
+}
+
 TEST_F(ProgramCacheTest, AProgramLargerThanTheCacheStaysUntilTheNext) {
   CompilePool pool(1, 10);
   ProgramCache cache({.max_bytes = 10}, &pool);

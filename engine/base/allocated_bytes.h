@@ -1,0 +1,30 @@
+#ifndef TENSORD_ENGINE_BASE_ALLOCATED_BYTES_H_
+#define TENSORD_ENGINE_BASE_ALLOCATED_BYTES_H_
+
+#include <cstdint>
+
+namespace tensord {
+
+// Counts what its thread takes from operator new, less what it gives back, while the object lives: what something that
+// is made meanwhile holds, kernels of plugins included, when all that was there for a moment is gone again. The binary
+// that links it has an operator new of its own, which asks malloc and costs a look at a variable of the thread more.
+// Confined to its thread; objects nest.
+class AllocatedBytes {
+ public:
+  AllocatedBytes();
+  ~AllocatedBytes();
+  AllocatedBytes(const AllocatedBytes&) = delete;
+  AllocatedBytes& operator=(const AllocatedBytes&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+  // Memory of another kind, such as pages of code, that the thread takes.
+  static void Add(int64_t bytes);
+
+ private:
+  AllocatedBytes* const outer_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_ALLOCATED_BYTES_H_
