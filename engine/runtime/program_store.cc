@@ -394,7 +394,7 @@ void ProgramStore::WriteUses() {
 
 void ProgramStore::Write(const Pending& pending) {
   const std::string name = EntryName(pending.fingerprint);
-  if (Contains(pending.fingerprint)) return SetUsed(folder_, name, absl::Now());
+  if (HasWhole(pending.fingerprint)) return SetUsed(folder_, name, absl::Now());
   const int64_t most = std::min(kMaxEntryBytes, max_bytes());
   const std::string bytes = EncodeStoredProgram(pending.graph, pending.settings, pending.fingerprint);
   const int64_t size = static_cast<int64_t>(bytes.size());
@@ -418,6 +418,28 @@ void ProgramStore::Write(const Pending& pending) {
     too_much = stats_.bytes > max_bytes_;
   }
   if (++written_since_scan_ >= kWritesBetweenScans || too_much) Trim();
+}
+
+bool ProgramStore::HasWhole(const Fingerprint& fingerprint) {
+  const std::string name = EntryName(fingerprint);
+  struct stat info {};
+  if (!Look(folder_, name, &info) || !IsEntry(info)) return false;
+  std::string bytes;
+  EntryDamage damage = Read(name, &bytes);
+  if (damage == EntryDamage::kNone) damage = CheckStoredProgram(bytes, fingerprint);
+  if (damage == EntryDamage::kNone) return true;
+  // What the system cannot read just now may be whole; writing it anew harms nobody.
+  const bool removed = damage != EntryDamage::kIo && unlinkat(folder_, name.c_str(), 0) == 0;
+  {
+    MutexLock lock(&mutex_);
+    ++stats_.load_errors[static_cast<size_t>(damage)];
+    if (removed) CountRemovedLocked(static_cast<int64_t>(info.st_size));
+  }
+  if (damage != EntryDamage::kVersion) {
+    Warn("program store damaged", absl::StrCat(options_.folder, "/", name, " cannot be used: ", Describe(damage),
+                                               "; it is written anew"));
+  }
+  return false;
 }
 
 void ProgramStore::TellOfWrite(bool written, int error) {

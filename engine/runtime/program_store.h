@@ -66,7 +66,7 @@ class ProgramStore {
   ProgramStore(const ProgramStore&) = delete;
   ProgramStore& operator=(const ProgramStore&) = delete;
 
-  // Writes the program some time, unless it is there. Never blocks. `graph` has no inferred types.
+  // Writes the program some time, unless it is there and whole. Never blocks. `graph` has no inferred types.
   void Put(Graph graph, CompileSettings settings, const Fingerprint& fingerprint);
   // Reads the program. PROGRAM_NOT_FOUND where there is none that can be used, which says what is wrong with one.
   absl::StatusOr<StoredProgram> Load(const Fingerprint& fingerprint);
@@ -103,6 +103,8 @@ class ProgramStore {
   void WriteLoop();
   void WriteUses();
   void Write(const Pending& pending);
+  // Whether the entry is there and can be read; one that is damaged, or of another compiler, is removed.
+  bool HasWhole(const Fingerprint& fingerprint);
   // All bytes into a new file, durable and under its name. False where the system refuses; errno says why.
   bool WriteFile(const std::string& name, const std::string& bytes);
   EntryDamage Read(const std::string& name, std::string* bytes) const;

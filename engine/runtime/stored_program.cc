@@ -80,6 +80,32 @@ EntryDamage CheckFrame(absl::string_view bytes) {
   return whole ? EntryDamage::kNone : EntryDamage::kChecksum;
 }
 
+// Views are into the entry.
+struct EntryFields {
+  CompileSettings settings;
+  absl::string_view order;
+  absl::string_view text;
+};
+
+EntryDamage ReadEntry(absl::string_view bytes, const Fingerprint& fingerprint, EntryFields* entry) {
+  const EntryDamage frame = CheckFrame(bytes);
+  if (frame != EntryDamage::kNone) return frame;
+  bytes.remove_prefix(kHeaderBytes);
+  bytes.remove_suffix(kChecksumBytes);
+  FieldReader fields(bytes);
+  const absl::string_view compiler = fields.Text();
+  entry->settings.device = std::string(fields.Text());
+  entry->order = fields.Text();
+  entry->settings.row_major = entry->order == "row";
+  entry->settings.disabled_passes = fields.List();
+  entry->settings.enabled_passes = fields.List();
+  const absl::string_view written_fingerprint = fields.Text();
+  entry->text = fields.Text();
+  if (!fields.AtEnd()) return EntryDamage::kContent;
+  if (compiler != kCompilerVersion) return EntryDamage::kVersion;
+  return written_fingerprint == fingerprint.ToHex() ? EntryDamage::kNone : EntryDamage::kKey;
+}
+
 }  // namespace
 
 absl::string_view Name(EntryDamage damage) {
@@ -144,25 +170,17 @@ std::string EncodeStoredProgram(const Graph& graph, const CompileSettings& setti
   return entry;
 }
 
+EntryDamage CheckStoredProgram(absl::string_view bytes, const Fingerprint& fingerprint) {
+  EntryFields fields;
+  return ReadEntry(bytes, fingerprint, &fields);
+}
+
 EntryDamage DecodeStoredProgram(absl::string_view bytes, const Fingerprint& fingerprint, const OpRegistry& registry,
                                 StoredProgram* program) {
-  const EntryDamage frame = CheckFrame(bytes);
-  if (frame != EntryDamage::kNone) return frame;
-  bytes.remove_prefix(kHeaderBytes);
-  bytes.remove_suffix(kChecksumBytes);
-  FieldReader fields(bytes);
-  const absl::string_view compiler = fields.Text();
-  CompileSettings settings;
-  settings.device = std::string(fields.Text());
-  const absl::string_view order = fields.Text();
-  settings.row_major = order == "row";
-  settings.disabled_passes = fields.List();
-  settings.enabled_passes = fields.List();
-  const absl::string_view written_fingerprint = fields.Text();
-  const absl::string_view text = fields.Text();
-  if (!fields.AtEnd()) return EntryDamage::kContent;
-  if (compiler != kCompilerVersion) return EntryDamage::kVersion;
-  if (written_fingerprint != fingerprint.ToHex()) return EntryDamage::kKey;
+  EntryFields fields;
+  const EntryDamage damage = ReadEntry(bytes, fingerprint, &fields);
+  if (damage != EntryDamage::kNone) return damage;
+  auto& [settings, order, text] = fields;
   if ((order != "row" && order != "column") || !CheckPassNames(settings.disabled_passes).ok() ||
       !CheckPassNames(settings.enabled_passes).ok()) {
     return EntryDamage::kContent;

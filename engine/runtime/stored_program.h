@@ -52,6 +52,10 @@ inline constexpr int64_t kMaxEntryBytes = int64_t{64} << 20;
 // The entry of a graph as a client sent it, whose fingerprint with those settings is `fingerprint`.
 std::string EncodeStoredProgram(const Graph& graph, const CompileSettings& settings, const Fingerprint& fingerprint);
 
+// What is wrong with an entry as far as its frame, its checksum, its compiler and its fingerprint say: in a pass over
+// the bytes, without its graph.
+EntryDamage CheckStoredProgram(absl::string_view bytes, const Fingerprint& fingerprint);
+
 // Reads an entry, which nobody has to trust: any bytes are allowed, and what they say is checked as strictly as what a
 // client sends. It is used only where its graph and settings have the fingerprint that is asked for, by computation.
 // kNone: `*program` is set. Takes time and memory in proportion to the bytes.

@@ -152,6 +152,31 @@ TEST_F(ProgramStoreTest, DamageIsDeletedAndCounted) {
   EXPECT_EQ(store->stats().load_errors[static_cast<size_t>(EntryDamage::kKey)], 1);
 }
 
+TEST_F(ProgramStoreTest, DamageIsWrittenAnew) {
+  const auto store = Open();
+  Put(store.get(), 1);
+  const std::string path = folder_.Of("p/" + NameOf(1));
+  std::string whole;
+  {
+    std::ifstream file(path, std::ios::binary);
+    whole.assign((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  }
+  std::string turned = whole;
+  turned[whole.size() / 2] = static_cast<char>(turned[whole.size() / 2] ^ 1);
+  for (const std::string& damaged : {turned, whole.substr(0, whole.size() - 1), std::string("no program")}) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
+    Put(store.get(), 1);  // the graph came again
+    EXPECT_TRUE(store->Load(FingerprintOf(1)).ok());
+  }
+  EXPECT_EQ(store->stats().written, 4);
+  EXPECT_EQ(store->stats().entries, 1);
+  EXPECT_EQ(store->stats().load_errors[static_cast<size_t>(EntryDamage::kChecksum)], 1);
+  EXPECT_EQ(store->stats().load_errors[static_cast<size_t>(EntryDamage::kTruncated)], 1);
+  EXPECT_EQ(store->stats().load_errors[static_cast<size_t>(EntryDamage::kFormat)], 1);
+  Put(store.get(), 1);
+  EXPECT_EQ(store->stats().written, 4) << "it is whole";
+}
+
 TEST_F(ProgramStoreTest, WhatIsNoFileIsNoEntry) {
   const auto store = Open();
   ASSERT_EQ(symlink("/etc/passwd", folder_.Of("p/" + NameOf(1)).c_str()), 0);
