@@ -29,7 +29,7 @@ absl::StatusOr<int64_t> KnownBytes(const CompiledProgram& program, absl::Span<co
     if (!exact) continue;
     ASSIGN_OR_RETURN(const ConcreteType concrete, sizes.Resolve(type));
     // No sum of what fits into memory is near this.
-    bytes = std::min(bytes + std::min(concrete.num_bytes(), kBeyondAnyMemory), kBeyondAnyMemory);
+    bytes = std::min(bytes + std::min(ChargedBytes(concrete.num_bytes()), kBeyondAnyMemory), kBeyondAnyMemory);
   }
   return bytes;
 }
@@ -109,9 +109,11 @@ absl::StatusOr<std::vector<HandleClaim::Kept>> KeptResults::Take(const CompiledP
     HostTensor& result = (*results)[results_[k]];
     ResidentType type = TypeOf(result, program);
     if (use_of[k].has_value()) {
+      // What was donated leaves a handle for it.
+      if (!claim.IsDonated(*use_of[k])) RETURN_IF_ERROR(memories[*use_of[k]]->CheckAnotherName());
       kept.push_back({.type = std::move(type), .memory = memories[*use_of[k]]});
     } else {
-      ASSIGN_OR_RETURN(MemoryCharge charge, ChargeFor(result.type.num_bytes(), claim, program.device()));
+      ASSIGN_OR_RETURN(MemoryCharge charge, ChargeFor(ChargedBytes(result.type.num_bytes()), claim, program.device()));
       std::shared_ptr<const void> bytes = std::move(result.bytes);
       if (!result.sole) {
         result.bytes = std::move(bytes);

@@ -100,7 +100,7 @@ Waiters HandleClaim::Fail(const absl::Status& cause) {
     if (!poisons_) session_->Forget(keep.handle, keep.slot);
   }
   for (const Keep& keep : keeps_) {
-    Waiters of_slot = keep.slot->Fail(first_cause);
+    Waiters of_slot = keep.slot->Fail(first_cause, poisons_ ? session_->ChargeHandle() : MemoryCharge());
     waiters.insert(waiters.end(), std::make_move_iterator(of_slot.begin()), std::make_move_iterator(of_slot.end()));
   }
   EndUses();

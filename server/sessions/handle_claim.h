@@ -59,6 +59,7 @@ class HandleClaim {
   ResidentType TypeOf(size_t use) const;
   ResidentTensor Read(size_t use) const;
   std::shared_ptr<ResidentMemory> MemoryOf(size_t use) const;
+  bool IsDonated(size_t use) const { return uses_[use].donated; }
   // Whether the use is a donation of memory that nobody else reads, so that the run may write over it. Before Read.
   bool IsWritable(size_t use) const;
 

@@ -43,23 +43,31 @@ void MemoryCharge::Release() {
 
 absl::StatusOr<MemoryCharge> ResidentLedger::Charge(absl::string_view tenant, absl::string_view device, int64_t bytes) {
   std::string tenant_key = ToKey(tenant), device_key = ToKey(device);
-  RETURN_IF_ERROR(Add(tenant_key, device_key, bytes));
+  RETURN_IF_ERROR(Add(tenant_key, device_key, bytes, /*anyway=*/false));
   if (changed_ != nullptr && bytes > 0) changed_(device_key, bytes);
   return MemoryCharge(shared_from_this(), std::move(tenant_key), std::move(device_key), bytes);
 }
 
-absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::string& device_key, int64_t bytes) {
+MemoryCharge ResidentLedger::ChargeAnyway(absl::string_view tenant, absl::string_view device, int64_t bytes) {
+  std::string tenant_key = ToKey(tenant), device_key = ToKey(device);
+  Add(tenant_key, device_key, bytes, /*anyway=*/true).IgnoreError();
+  if (changed_ != nullptr && bytes > 0) changed_(device_key, bytes);
+  return MemoryCharge(shared_from_this(), std::move(tenant_key), std::move(device_key), bytes);
+}
+
+absl::Status ResidentLedger::Add(const std::string& tenant_key, const std::string& device_key, int64_t bytes,
+                                 bool anyway) {
   MutexLock lock(&mutex_);
   const auto of_tenant = tenants_.find(tenant_key);
   const int64_t tenant_bytes = of_tenant == tenants_.end() ? 0 : of_tenant->second;
   DeviceUse& device_use = devices_[device_key];
   // What is charged already was within the limits once, and a tensor has at most 2^56 bytes: no sum overflows. The
   // device's first: a tenant's part may follow from it, and is no setting then that anybody made.
-  if (bytes > limits_.device_bytes - device_use.bytes) {
+  if (!anyway && bytes > limits_.device_bytes - device_use.bytes) {
     return RefuseLimit("sessions.device_bytes", limits_.device_bytes, device_use.bytes + bytes,
                        "bytes of the device's resident tensors");
   }
-  if (bytes > limits_.tenant_bytes - tenant_bytes) {
+  if (!anyway && bytes > limits_.tenant_bytes - tenant_bytes) {
     return RefuseLimit("sessions.tenant_bytes", limits_.tenant_bytes, tenant_bytes + bytes,
                        "bytes of the tenant's resident tensors");
   }

@@ -20,6 +20,14 @@ namespace tensord::server {
 
 class ResidentLedger;
 
+// What a handle is charged at least: about what its name, its slot and its place in the tables take of the host.
+inline constexpr int64_t kHandleBytes = 1024;
+
+// What a tensor of so many bytes under one handle is charged.
+constexpr int64_t ChargedBytes(int64_t tensor_bytes) {
+  return tensor_bytes < kHandleBytes ? kHandleBytes : tensor_bytes;
+}
+
 // Bytes that are charged to a tenant on a device, until they are released or the charge goes. Move-only;
 // thread-compatible. Keeps its ledger alive.
 class MemoryCharge {
@@ -72,6 +80,8 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
 
   // LIMIT_EXCEEDED, naming sessions.tenant_bytes or sessions.device_bytes.
   absl::StatusOr<MemoryCharge> Charge(absl::string_view tenant, absl::string_view device, int64_t bytes);
+  // The same beyond limits too: for what is there already. The next Charge is refused the sooner.
+  MemoryCharge ChargeAnyway(absl::string_view tenant, absl::string_view device, int64_t bytes);
   // For charges from now on; those that are there stay.
   void SetLimits(const Limits& limits);
   // Memory of one tensor more, or less, on the device.
@@ -90,7 +100,7 @@ class ResidentLedger : public std::enable_shared_from_this<ResidentLedger> {
 
  private:
   friend class MemoryCharge;
-  absl::Status Add(const std::string& tenant, const std::string& device, int64_t bytes);
+  absl::Status Add(const std::string& tenant, const std::string& device, int64_t bytes, bool anyway);
   void Release(const std::string& tenant, const std::string& device, int64_t bytes);
 
   const Changed changed_;  // may be null

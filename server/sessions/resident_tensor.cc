@@ -1,16 +1,55 @@
 #include "server/sessions/resident_tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tensord::server {
 
 ResidentMemory::ResidentMemory(std::shared_ptr<const void> bytes, MemoryCharge charge)
-    : bytes_(std::move(bytes)), charge_(std::move(charge)), ledger_(charge_.ledger()), device_(charge_.device()) {
+    : bytes_(std::move(bytes)),
+      own_bytes_(charge.bytes()),
+      ledger_(charge.ledger()),
+      tenant_(charge.tenant()),
+      device_(charge.device()),
+      charge_(std::move(charge)) {
   if (ledger_ != nullptr) ledger_->CountTensor(device_, 1);
 }
 
 ResidentMemory::~ResidentMemory() {
   if (ledger_ != nullptr) ledger_->CountTensor(device_, -1);
+}
+
+int64_t ResidentMemory::charged_bytes() const {
+  MutexLock lock(&mutex_);
+  return charge_.bytes();
+}
+
+MemoryCharge ResidentMemory::TakeCharge() {
+  MutexLock lock(&mutex_);
+  return charge_.Take(charge_.bytes());
+}
+
+absl::Status ResidentMemory::CheckAnotherName() const {
+  int64_t more = 0;
+  {
+    MutexLock lock(&mutex_);
+    more = (names_ + 1) * kHandleBytes - charge_.bytes();
+  }
+  if (ledger_ == nullptr || more <= 0) return absl::OkStatus();
+  return ledger_->Charge(tenant_, device_, more).status();
+}
+
+void ResidentMemory::AddName() {
+  MutexLock lock(&mutex_);
+  const int64_t more = ++names_ * kHandleBytes - charge_.bytes();
+  if (ledger_ != nullptr && names_ > 1 && more > 0) charge_.Add(ledger_->ChargeAnyway(tenant_, device_, more));
+}
+
+void ResidentMemory::DropName() {
+  MemoryCharge released;
+  MutexLock lock(&mutex_);
+  const int64_t enough = std::max(own_bytes_, --names_ * kHandleBytes);
+  if (charge_.bytes() > enough) released = charge_.Take(charge_.bytes() - enough);
 }
 
 std::shared_ptr<const void> ResidentMemory::Read(const std::shared_ptr<ResidentMemory>& memory) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/base/mutex.h"
 #include "engine/ops/core_ops.h"
 #include "engine/tensor/shape.h"
 #include "server/sessions/resident_ledger.h"
@@ -29,20 +30,27 @@ struct ResidentTensor {
   uint64_t version = 0;  // no other tensor's, also under the same handle
 };
 
-// The memory of a resident tensor, with what it is charged as. Several handles may name it: those of a result that is
-// one of the arguments. Immutable while it has readers or several owners; whoever owns it alone may write. Thread-safe
-// but for the charge, which is the sole owner's.
+// The memory of a resident tensor, with what it is charged as: its bytes, or kHandleBytes for each handle that names it
+// where that is more. Several handles may: those of a result that is one of the arguments. Immutable while it has
+// readers or several owners; whoever owns it alone may write. Thread-safe.
 class ResidentMemory {
  public:
+  // `charge` is for one handle, ChargedBytes of the tensor.
   ResidentMemory(std::shared_ptr<const void> bytes, MemoryCharge charge);
   ~ResidentMemory();
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
   const void* address() const { return bytes_.get(); }
-  int64_t charged_bytes() const { return charge_.bytes(); }
+  int64_t charged_bytes() const;
   // Of a sole owner: what is charged from now on is the caller's to account for.
-  MemoryCharge TakeCharge() { return charge_.Take(charge_.bytes()); }
+  MemoryCharge TakeCharge();
+
+  // LIMIT_EXCEEDED where there is no room for another handle.
+  absl::Status CheckAnotherName() const;
+  // A handle names it, or no longer does.
+  void AddName();
+  void DropName();
 
   // A pointer to the bytes that counts as a reader until its last copy is gone.
   static std::shared_ptr<const void> Read(const std::shared_ptr<ResidentMemory>& memory);
@@ -52,9 +60,13 @@ class ResidentMemory {
 
  private:
   const std::shared_ptr<const void> bytes_;
-  MemoryCharge charge_;
-  const std::shared_ptr<ResidentLedger> ledger_;
+  const int64_t own_bytes_;                       // charged for the first handle
+  const std::shared_ptr<ResidentLedger> ledger_;  // null: nothing is charged
+  const std::string tenant_;
   const std::string device_;
+  mutable Mutex mutex_;
+  int64_t names_ ABSL_GUARDED_BY(mutex_) = 0;
+  MemoryCharge charge_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> readers_{0};
 };
 

@@ -57,6 +57,8 @@ Session::Counts Session::counts() const {
   return counts;
 }
 
+MemoryCharge Session::ChargeHandle() const { return options_.ledger->ChargeAnyway(tenant(), "host", kHandleBytes); }
+
 absl::Status Session::CheckOpen() const {
   if (!closed_) return absl::OkStatus();
   return Refuse(Refusal::kSessionUnknown, "the session has ended; open another");
@@ -191,8 +193,10 @@ void Session::PoisonLocked(const HandleRequest& request, const absl::Status& cau
     const bool replaces = donated.contains(handle) && table_.contains(handle);
     if (!replaces && (!CheckFree(handle).ok() || !CheckRoom(1).ok())) continue;
     const TensorSlotPtr slot = TensorSlot::Promise();
-    slot->Fail(cause);
-    table_.insert_or_assign(handle, slot);
+    slot->Fail(cause, ChargeHandle());
+    TensorSlotPtr& place = table_[handle];
+    if (place != nullptr) CountEnds(TensorEnd::kPoisoned, {place});
+    place = slot;
   }
 }
 
@@ -227,7 +231,8 @@ absl::StatusOr<TensorUpload> Session::StartUpload(const std::string& handle, con
   }
   // Not under the lock: the device may take its time.
   const auto allocate = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(MemoryCharge charge, options_.ledger->Charge(tenant(), type.device, upload.size_bytes_));
+    ASSIGN_OR_RETURN(MemoryCharge charge,
+                     options_.ledger->Charge(tenant(), type.device, ChargedBytes(upload.size_bytes_)));
     ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer, backend->Allocate(upload.size_bytes_));
     upload.bytes_ = static_cast<char*>(buffer->address());
     upload.memory_ =

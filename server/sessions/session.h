@@ -91,6 +91,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close(TensorEnd end);
   bool closed() const;
   const std::shared_ptr<ResidentLedger>& ledger() const { return options_.ledger; }
+  // For a handle that stays without a tensor, on no device.
+  MemoryCharge ChargeHandle() const;
   // Takes the slot's name away where it still has it.
   void Forget(absl::string_view handle, const TensorSlotPtr& slot);
   // The upload under that name becomes a tensor. HANDLE_UNKNOWN where the name is no longer the slot's.

@@ -16,6 +16,11 @@ uint64_t NextVersion() {
 TensorSlot::TensorSlot(State state, ResidentType type, uint64_t upload_id)
     : version_(NextVersion()), state_(state), type_(std::move(type)), upload_{.id = upload_id} {}
 
+TensorSlot::~TensorSlot() {
+  const std::shared_ptr<ResidentMemory>& named = memory_ != nullptr ? memory_ : upload_.memory;
+  if (named != nullptr) named->DropName();
+}
+
 TensorSlot::State TensorSlot::state() const {
   MutexLock lock(&mutex_);
   return state_;
@@ -73,17 +78,20 @@ Waiters TensorSlot::Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> me
   MutexLock lock(&mutex_);
   type_ = std::move(type);
   memory_ = std::move(memory);
+  memory_->AddName();
   return Settle(State::kReady);
 }
 
-Waiters TensorSlot::Fail(absl::Status cause) {
+Waiters TensorSlot::Fail(absl::Status cause, MemoryCharge charge) {
   MutexLock lock(&mutex_);
   cause_ = std::move(cause);
+  failed_charge_ = std::move(charge);
   return Settle(State::kFailed);
 }
 
 void TensorSlot::SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes) {
   MutexLock lock(&mutex_);
+  memory->AddName();
   upload_.memory = std::move(memory);
   upload_.bytes = bytes;
 }

@@ -43,6 +43,7 @@ class TensorSlot {
     return std::make_shared<TensorSlot>(State::kUploading, std::move(type), id);
   }
   TensorSlot(State state, ResidentType type, uint64_t upload_id = 0);
+  ~TensorSlot();
 
   State state() const;
   // Of one that is ready or being uploaded.
@@ -64,7 +65,8 @@ class TensorSlot {
   bool Await(Waiter waiter);
   // Settles a promise. What waited for it is the caller's to go on with, under no lock.
   Waiters Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory);
-  Waiters Fail(absl::Status cause);
+  // `charge` is for the handle of one that stays.
+  Waiters Fail(absl::Status cause, MemoryCharge charge = {});
 
   // ---- Uploads ----
   void SetMemory(std::shared_ptr<ResidentMemory> memory, char* bytes);
@@ -84,6 +86,7 @@ class TensorSlot {
   State state_ ABSL_GUARDED_BY(mutex_);
   ResidentType type_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ResidentMemory> memory_ ABSL_GUARDED_BY(mutex_);
+  MemoryCharge failed_charge_ ABSL_GUARDED_BY(mutex_);
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
   Waiters waiters_ ABSL_GUARDED_BY(mutex_);

@@ -277,9 +277,9 @@ std::vector<OtherCase> OtherCases() {
        1,
        2},
       {"sessions.count", {"sessions.count=1"}, &OpenTwoSessions, 1, 2},
-      {"sessions.device_bytes", {"sessions.device_bytes=4"}, &KeepTwo, 4, 8},
+      {"sessions.device_bytes", {"sessions.device_bytes=1024"}, &KeepTwo, 1024, 2048},
       {"sessions.handles", {"sessions.handles=1"}, &KeepTwo, 1, 2},
-      {"sessions.tenant_bytes", {"sessions.tenant_bytes=4"}, &KeepTwo, 4, 8},
+      {"sessions.tenant_bytes", {"sessions.tenant_bytes=1024"}, &KeepTwo, 1024, 2048},
       {"sessions.tenant_count", {"sessions.tenant_count=1"}, &OpenTwoSessions, 1, 2},
       {"value_rank", {}, &CompileHighRank, 64, 80},
   };

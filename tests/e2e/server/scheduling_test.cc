@@ -331,15 +331,15 @@ TEST_F(SchedulingTest, ResidentTensorsTakeMemoryFromRuns) {
   Start();
   const int64_t bytes = *program_->static_peak_bytes();
   program_.reset();
-  Start({"cpu.memory_bytes=" + std::to_string(bytes + 1000)});
+  Start({"cpu.memory_bytes=" + std::to_string(bytes + 10000)});
   EXPECT_EQ(Refused(warm_).reason(), "");
-  auto session = Occupy(*server_, 1001);
+  auto session = Occupy(*server_, 10001);
   const v1::ErrorDetail detail = Refused(warm_);
   EXPECT_EQ(detail.reason(), "OUT_OF_MEMORY");
   EXPECT_EQ(detail.limit(), "cpu.memory_bytes");
-  EXPECT_EQ(detail.limit_value(), bytes + 1000);
-  EXPECT_EQ(detail.actual_value(), bytes + 1001);
-  EXPECT_EQ(server_->Metric("tensord_resident_bytes", "cpu:0"), 1001);
+  EXPECT_EQ(detail.limit_value(), bytes + 10000);
+  EXPECT_EQ(detail.actual_value(), bytes + 10001);
+  EXPECT_EQ(server_->Metric("tensord_resident_bytes", "cpu:0"), 10001);
   EXPECT_TRUE(server_->parts().sessions->Close("default", session->id()).ok());
   session.reset();
   EXPECT_TRUE(WaitFor([this] { return server_->parts().sessions->stats().devices["cpu:0"].bytes == 0; }));
@@ -349,7 +349,7 @@ TEST_F(SchedulingTest, ResidentTensorsTakeMemoryFromRuns) {
   BlockedExecutor blocked(*server_);
   std::thread waiting([this] { EXPECT_EQ(Refused(warm_).reason(), "OUT_OF_MEMORY"); });
   EXPECT_TRUE(WaitFor([this] { return server_->executor().stats().queued == 1; }));
-  session = Occupy(*server_, 1001);
+  session = Occupy(*server_, 10001);
   blocked.Release();
   waiting.join();
 }

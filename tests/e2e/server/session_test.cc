@@ -40,7 +40,7 @@ TEST(SessionTest, KeptResultsAreArgumentsLater) {
   EXPECT_THAT(response.results(0).tensor().shape(), ElementsAre(3));
   EXPECT_THAT(session.Get("y"), ElementsAre(2, 4, 6));
   EXPECT_THAT(session.Get("x"), ElementsAre(1, 2, 3));
-  EXPECT_TRUE(CpuKeeps(server, 24));
+  EXPECT_TRUE(CpuKeeps(server, 2 * server::kHandleBytes));
   EXPECT_EQ(TensorsOnCpu(server), 2);
   EXPECT_THAT(session.Delete({"x", "none", "y", "x"}), ElementsAre("none", "x"));
   EXPECT_TRUE(NothingIsLeft(server));
@@ -99,7 +99,7 @@ TEST(SessionTest, ResultsThatAreArgumentsOrEachOther) {
   AddHandle(&request, "x");
   for (const char* handle : {"same", "again", "part", "one"}) Keep(&request, handle);
   ASSERT_EQ(session.Run(request), "OK");
-  EXPECT_TRUE(CpuKeeps(server, 16 + 8 + 8)) << "three names of one tensor are charged once";
+  EXPECT_TRUE(CpuKeeps(server, 5 * server::kHandleBytes)) << "small as they are, by handle";
   // Nothing that is written over may be read by another.
   for (const char* handle : {"again", "one", "part", "x"}) {
     v1::ExecuteRequest over = session.Request(DoubleGraph());
@@ -275,8 +275,8 @@ std::string LimitOf(const grpc::Status& status) {
 }
 
 TEST(SessionTest, EveryLimitNamesItself) {
-  InProcessServer server({"sessions.count=1", "sessions.handles=2", "sessions.tenant_bytes=90",
-                          "sessions.device_bytes=100", "sessions.max_lease_ms=5000"});
+  InProcessServer server({"sessions.count=1", "sessions.handles=2", "sessions.tenant_bytes=9000",
+                          "sessions.device_bytes=10000", "sessions.max_lease_ms=5000"});
   SessionClient session(server);
   const auto run = [&](v1::ExecuteRequest request) {
     v1::ExecuteResponse response;
@@ -286,20 +286,20 @@ TEST(SessionTest, EveryLimitNamesItself) {
   v1::Session second;
   EXPECT_EQ(LimitOf(server.stub().OpenSession(&context, v1::OpenSessionRequest(), &second)), "sessions.count 1 < 2");
   v1::ExecuteRequest request = session.Request(DoubleGraph());
-  *request.add_arguments()->mutable_tensor() = FloatTensor(Ones(26), {26});
+  *request.add_arguments()->mutable_tensor() = FloatTensor(Ones(2600), {2600});
   Keep(&request, "y");
-  EXPECT_EQ(run(request), "sessions.device_bytes 100 < 104") << "the device's first";
-  *request.mutable_arguments(0)->mutable_tensor() = FloatTensor(Ones(24), {24});
-  EXPECT_EQ(run(request), "sessions.tenant_bytes 90 < 96");
+  EXPECT_EQ(run(request), "sessions.device_bytes 10000 < 10400") << "the device's first";
+  *request.mutable_arguments(0)->mutable_tensor() = FloatTensor(Ones(2400), {2400});
+  EXPECT_EQ(run(request), "sessions.tenant_bytes 9000 < 9600");
   ASSERT_EQ(session.Put("a", {1}), "OK");
   ASSERT_EQ(session.Put("b", {1}), "OK");
   *request.mutable_arguments(0)->mutable_tensor() = FloatTensor({1}, {1});
   EXPECT_EQ(run(request), "sessions.handles 2 < 3");
-  EXPECT_TRUE(CpuKeeps(server, 8));
+  EXPECT_TRUE(CpuKeeps(server, 2 * server::kHandleBytes));
   v1::ServerInfo info;
   grpc::ClientContext asking;
   ASSERT_TRUE(server.stub().GetServerInfo(&asking, v1::GetServerInfoRequest(), &info).ok());
-  EXPECT_THAT(info.DebugString(), HasSubstr("name: \"sessions.tenant_bytes\"\n  value: 90"));
+  EXPECT_THAT(info.DebugString(), HasSubstr("name: \"sessions.tenant_bytes\"\n  value: 9000"));
 }
 
 TEST(SessionTest, NoRequestNamesMoreThanAProgramCanHave) {
@@ -318,14 +318,14 @@ TEST(SessionTest, NoRequestNamesMoreThanAProgramCanHave) {
 }
 
 TEST(SessionTest, ACopyInTheOtherOrderIsChargedWhileItIsNeeded) {
-  InProcessServer server({"sessions.tenant_bytes=100"});
+  InProcessServer server({"sessions.tenant_bytes=10000"});
   SessionClient session(server);
   const v1::Graph graph = GraphOf(R"(
-    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 4 } shape { size: 4 } } }
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 40 } shape { size: 40 } } }
     nodes { name: "y" inputs: "x" inputs: "x" binary: BINARY_OP_ADD }
     outputs { name: "y" value: "y" })");
   v1::ExecuteRequest make = session.Request(graph);
-  *make.add_arguments()->mutable_tensor() = FloatTensor(Ones(16), {4, 4});
+  *make.add_arguments()->mutable_tensor() = FloatTensor(Ones(1600), {40, 40});
   make.mutable_options()->set_order(v1::MEMORY_ORDER_ROW_MAJOR);
   Keep(&make, "x");
   ASSERT_EQ(session.Run(make), "OK");
@@ -335,7 +335,7 @@ TEST(SessionTest, ACopyInTheOtherOrderIsChargedWhileItIsNeeded) {
   EXPECT_EQ(session.Run(use), "OK") << "as it lies";
   use.mutable_options()->set_order(v1::MEMORY_ORDER_COLUMN_MAJOR);
   v1::ExecuteResponse response;
-  EXPECT_EQ(LimitOf(Execute(server.stub(), use, &response)), "sessions.tenant_bytes 100 < 128");
+  EXPECT_EQ(LimitOf(Execute(server.stub(), use, &response)), "sessions.tenant_bytes 10000 < 12800");
   v1::GetTensorRequest get;
   get.set_session(session.id());
   get.set_handle("x");
@@ -344,8 +344,8 @@ TEST(SessionTest, ACopyInTheOtherOrderIsChargedWhileItIsNeeded) {
   const auto reader = server.stub().GetTensor(&context, get);
   v1::GetTensorResponse message;
   EXPECT_FALSE(reader->Read(&message));
-  EXPECT_EQ(LimitOf(reader->Finish()), "sessions.tenant_bytes 100 < 128");
-  EXPECT_TRUE(CpuKeeps(server, 64));
+  EXPECT_EQ(LimitOf(reader->Finish()), "sessions.tenant_bytes 10000 < 12800");
+  EXPECT_TRUE(CpuKeeps(server, 6400));
 }
 
 TEST(SessionTest, LeasesAreAsAskedForAndEnd) {

@@ -567,21 +567,21 @@ TEST_F(TensorStreamTest, AnUploadEndsWithItsSession) {
 
 class SmallQuotaTest : public TensorStreamTest {
  protected:
-  SmallQuotaTest() : TensorStreamTest({"sessions.tenant_bytes=1000"}) {}
+  SmallQuotaTest() : TensorStreamTest({"sessions.tenant_bytes=10000"}) {}
 };
 
 TEST_F(SmallQuotaTest, TheQuotaIsChargedAtTheHeader) {
   Upload holds(server_);
-  holds.Send(Bytes("half", 600));
+  holds.Send(Bytes("half", 6000));
   ASSERT_TRUE(WaitFor([&] { return session_->ArrivedBytes("half").ok(); }));
   const v1::ErrorDetail detail =
-      ExpectRefused({Bytes("t", 600)}, grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED");
+      ExpectRefused({Bytes("t", 6000)}, grpc::StatusCode::RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED");
   EXPECT_EQ(detail.limit(), "sessions.tenant_bytes");
-  EXPECT_EQ(detail.limit_value(), 1000);
-  EXPECT_EQ(detail.actual_value(), 1200);
+  EXPECT_EQ(detail.limit_value(), 10000);
+  EXPECT_EQ(detail.actual_value(), 12000);
   holds.Cancel();
   ExpectHandles(0);
-  PutAll(Bytes("t", 600), RandomBytes(600, 9));
+  PutAll(Bytes("t", 6000), RandomBytes(6000, 9));
 }
 
 }  // namespace

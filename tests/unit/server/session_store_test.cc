@@ -79,7 +79,7 @@ class SessionStoreTest : public ::testing::Test {
       kept.push_back({.type = Floats(count),
                       .memory = std::make_shared<ResidentMemory>(
                           std::shared_ptr<const void>(bytes, bytes->data()),
-                          *session.ledger()->Charge(session.tenant(), "cpu:0", 4 * count))});
+                          *session.ledger()->Charge(session.tenant(), "cpu:0", ChargedBytes(4 * count)))});
     }
     return kept;
   }
@@ -189,38 +189,38 @@ TEST_F(SessionStoreTest, HandlesAreCounted) {
 }
 
 TEST_F(SessionStoreTest, BytesAreCountedByTenantAndDevice) {
-  SessionStore store({.memory = {.tenant_bytes = 400, .device_bytes = 600}});
+  SessionStore store({.memory = {.tenant_bytes = 6400, .device_bytes = 9600}});
   const SessionPtr a = Open(store, "a"), more_of_a = Open(store, "a"), b = Open(store, "b");
-  ASSERT_TRUE(Put(*a, "x", 75).ok());
-  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*more_of_a, "y", 26))), "sessions.tenant_bytes 400 < 404");
+  ASSERT_TRUE(Put(*a, "x", 1200).ok());
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*more_of_a, "y", 416))), "sessions.tenant_bytes 6400 < 6464");
   EXPECT_EQ(more_of_a->counts().handles, 0) << "a refused upload leaves no handle";
-  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*b, "x", 76))), "sessions.device_bytes 600 < 604");
-  EXPECT_TRUE(Put(*b, "x", 75).ok());
-  EXPECT_EQ(CpuUse(store).bytes, 600);
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*b, "x", 1216))), "sessions.device_bytes 9600 < 9664");
+  EXPECT_TRUE(Put(*b, "x", 1200).ok());
+  EXPECT_EQ(CpuUse(store).bytes, 9600);
   EXPECT_EQ(CpuUse(store).tensors, 2);
   EXPECT_THAT(a->Delete({"x"}), IsEmpty());
-  EXPECT_TRUE(Put(*more_of_a, "y", 26).ok());
+  EXPECT_TRUE(Put(*more_of_a, "y", 416).ok());
   // 2^56 bytes, the most that a tensor may have: refused before anything is allocated.
   EXPECT_EQ(ReasonOf(Put(*a, "z", int64_t{1} << 54)), "LIMIT_EXCEEDED");
 }
 
 TEST_F(SessionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
-  SessionStore store({.memory = {.tenant_bytes = 400, .device_bytes = 600}});
+  SessionStore store({.memory = {.tenant_bytes = 6400, .device_bytes = 9600}});
   const SessionPtr session = Open(store), other = Open(store);
-  ASSERT_TRUE(Put(*session, "x", 100).ok());
+  ASSERT_TRUE(Put(*session, "x", 1600).ok());
   const absl::Duration lease = session->lease();
   store.SetLimits({.sessions = 1,
                    .handles = 1,
-                   .memory = {.tenant_bytes = 200, .device_bytes = 300},
+                   .memory = {.tenant_bytes = 3200, .device_bytes = 4800},
                    .default_lease = absl::Seconds(5),
                    .max_lease = absl::Seconds(7)});
   EXPECT_EQ(session->lease(), lease);
   EXPECT_TRUE(session->Find("x").ok());
   EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.count 1 < 3");
   EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*session, "y", 1))), "sessions.handles 1 < 2");
-  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*other, "y", 1))), "sessions.device_bytes 300 < 404");
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*other, "y", 1))), "sessions.device_bytes 4800 < 7424");
   EXPECT_THAT(session->Delete({"x"}), IsEmpty());
-  EXPECT_TRUE(Put(*other, "y", 50).ok());
+  EXPECT_TRUE(Put(*other, "y", 800).ok());
   EXPECT_TRUE(store.Close("a", session->id()).ok());
   EXPECT_TRUE(store.Close("a", other->id()).ok());
   EXPECT_EQ((*store.Open("a", absl::Hours(1)))->lease(), absl::Seconds(7));
@@ -247,7 +247,7 @@ TEST_F(SessionStoreTest, AReaderKeepsWhatIsDeleted) {
   EXPECT_EQ(ReasonOf(session->Find("x")), "HANDLE_UNKNOWN");
   ASSERT_TRUE(store.Close("a", session->id()).ok());
   EXPECT_EQ(static_cast<const float*>(tensor->bytes.get())[3], 1);
-  EXPECT_EQ(CpuUse(store).bytes, 16) << "it takes memory still";
+  EXPECT_EQ(CpuUse(store).bytes, kHandleBytes) << "it takes memory still";
   tensor->bytes = nullptr;
   EXPECT_EQ(CpuUse(store).bytes, 0);
 }
@@ -268,7 +268,7 @@ TEST_F(SessionStoreTest, AnUploadGoesOnWhereItWasBrokenOff) {
   EXPECT_EQ(ReasonOf(session->Claim({.uses = {{"x"}}})), "HANDLE_INCOMPLETE");
   EXPECT_EQ(ReasonOf(session->Claim({.keeps = {"x"}})), "HANDLE_DUPLICATE");
   EXPECT_EQ(ReasonOf(session->StartUpload("x", Floats(5), backend_.get())), "HANDLE_DUPLICATE");
-  EXPECT_EQ(CpuUse(store).bytes, 16) << "charged in full from the beginning";
+  EXPECT_EQ(CpuUse(store).bytes, kHandleBytes) << "charged in full from the beginning";
 
   TensorUpload again = *session->StartUpload("x", Floats(4), backend_.get());
   EXPECT_EQ(again.arrived(), 8);
@@ -501,6 +501,50 @@ TEST_F(SessionStoreTest, ChargesAreSplitAndJoined) {
   EXPECT_EQ(ledger->TenantBytes("a"), 0);
 }
 
+TEST_F(SessionStoreTest, EveryHandleIsCharged) {
+  SessionStore store({.memory = {.tenant_bytes = 8 * kHandleBytes}});
+  const SessionPtr session = Open(store);
+  const auto charged = [&] { return store.stats().devices["cpu:0"].bytes; };
+  for (const char* handle : {"a", "b"}) ASSERT_TRUE(Put(*session, handle, 1).ok());
+  EXPECT_EQ(charged(), 2 * kHandleBytes) << "small ones take that at least";
+  ASSERT_TRUE(Put(*session, "large", 1024).ok());
+  EXPECT_EQ(charged(), 6 * kHandleBytes) << "others their bytes";
+
+  // A second handle of the same memory.
+  HandleClaim claim = *session->Claim({.uses = {{"a", false}}, .keeps = {"same"}});
+  EXPECT_TRUE(claim.MemoryOf(0)->CheckAnotherName().ok());
+  Waiters waiters;
+  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1), .memory = claim.MemoryOf(0)}}, &waiters).ok());
+  EXPECT_EQ(charged(), 7 * kHandleBytes);
+  claim = *session->Claim({.uses = {{"large", false}}, .keeps = {"large too"}});
+  ASSERT_TRUE(claim.Fulfil({{.type = Floats(1024), .memory = claim.MemoryOf(0)}}, &waiters).ok());
+  EXPECT_EQ(charged(), 7 * kHandleBytes) << "its bytes are more than two handles";
+  ASSERT_TRUE(Put(*session, "c", 1).ok());
+  claim = *session->Claim({.uses = {{"a", false}}, .keeps = {"too many"}});
+  EXPECT_EQ(ReasonOf(claim.MemoryOf(0)->CheckAnotherName()), "LIMIT_EXCEEDED");
+  Go(claim.Fail(absl::CancelledError("")));
+
+  EXPECT_THAT(session->Delete({"a", "large"}), IsEmpty());
+  EXPECT_EQ(charged(), 7 * kHandleBytes) << "the memory has other names";
+  EXPECT_THAT(session->Delete({"same", "large too", "b", "c"}), IsEmpty());
+  EXPECT_EQ(charged(), 0);
+}
+
+TEST_F(SessionStoreTest, HandlesOfFailuresAreCharged) {
+  SessionStore store({.memory = {.tenant_bytes = 2 * kHandleBytes}});
+  const SessionPtr session = Open(store);
+  const auto charged = [&] { return session->ledger()->TenantBytes("a"); };
+  HandleClaim claim = *session->Claim({.keeps = {"x", "y"}, .poisons = true});
+  EXPECT_EQ(charged(), 0) << "what is not over yet counts in the bytes of its request";
+  Go(claim.Fail(absl::CancelledError("")));
+  EXPECT_EQ(charged(), 2 * kHandleBytes);
+  session->Poison({.keeps = {"z"}, .poisons = true}, absl::CancelledError(""));
+  EXPECT_EQ(charged(), 3 * kHandleBytes) << "nobody can be refused a poisoned handle";
+  EXPECT_EQ(LimitOf(absl::StatusOr<int>(Put(*session, "w", 1))), "sessions.tenant_bytes 2048 < 4096");
+  session->Delete({"x", "y", "z"});
+  EXPECT_EQ(charged(), 0);
+}
+
 TEST_F(SessionStoreTest, TellsHowTensorsEnd) {
   SessionStore store({}, clock_.AsFunction());
   const auto ends = [&store](TensorEnd end) { return store.stats().ends[static_cast<size_t>(end)]; };
@@ -533,6 +577,13 @@ TEST_F(SessionStoreTest, TellsHowTensorsEnd) {
   Go(held.Fail(absl::CancelledError("")));
   EXPECT_EQ(ends(TensorEnd::kSessionClosed), 1) << "what a run was given too, once";
 
+  const SessionPtr failing = Open(store);
+  ASSERT_TRUE(Put(*failing, "state", 4).ok());
+  failing->Poison({.uses = {{"state", true}}, .keeps = {"state"}, .poisons = true}, absl::CancelledError(""));
+  EXPECT_EQ(ends(TensorEnd::kPoisoned), 1);
+  failing->Poison({.uses = {{"state", true}}, .keeps = {"state"}, .poisons = true}, absl::CancelledError(""));
+  EXPECT_EQ(ends(TensorEnd::kPoisoned), 1) << "what is poisoned already is no tensor";
+
   const SessionPtr forgotten = Open(store);
   ASSERT_TRUE(Put(*forgotten, "x", 4).ok());
   ASSERT_TRUE(Put(*forgotten, "y", 4).ok());
@@ -541,7 +592,7 @@ TEST_F(SessionStoreTest, TellsHowTensorsEnd) {
 }
 
 TEST_F(SessionStoreTest, TenantsHaveSharesOfTheirQuotas) {
-  SessionStore store({.tenant_sessions = 4, .memory = {.tenant_bytes = 64}});
+  SessionStore store({.tenant_sessions = 4, .memory = {.tenant_bytes = 4 * kHandleBytes}});
   const SessionPtr session = Open(store);
   const SessionPtr other = Open(store, "b");
   Open(store);
