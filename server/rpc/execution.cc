@@ -316,6 +316,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void KeepSegments(std::vector<SegmentProfile> profile) {
     if (!request_->record().trace.is_sampled()) return;
     profile.resize(std::min(profile.size(), kMaxSpanSegments));
+    for (SegmentProfile& segment : profile) segment.nodes = {};  // of which no span tells
     request_->record().segments = std::move(profile);
   }
 

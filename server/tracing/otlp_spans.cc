@@ -11,7 +11,6 @@
 namespace tensord::server {
 namespace {
 
-constexpr size_t kMaxNameBytes = 128, kMaxMessageBytes = 512;
 constexpr uint32_t kSampledFlag = 0x1, kKnowsParent = 0x100, kParentIsRemote = 0x200;
 
 template <typename Id>
@@ -87,7 +86,7 @@ void FillRoot(const RequestRecord& record, absl::Time begin, otlp::Span* span) {
   if (record.code != absl::StatusCode::kOk) AddText("error.type", absl::StatusCodeToString(record.code), span);
   if (IsServerError(record.code)) {
     span->mutable_status()->set_code(otlp::Status::STATUS_CODE_ERROR);
-    span->mutable_status()->set_message(Utf8Prefix(record.message, kMaxMessageBytes));
+    span->mutable_status()->set_message(Utf8Prefix(record.message, kMaxSpanMessageBytes));
   }
 }
 
@@ -99,7 +98,7 @@ otlp::Span* AddChild(const otlp::Span& parent, absl::string_view name, otlp::Sco
   span->set_parent_span_id(above);
   span->set_trace_state(state);
   span->set_flags(kSampledFlag | kKnowsParent);
-  span->set_name(Utf8Prefix(name, kMaxNameBytes));
+  span->set_name(Utf8Prefix(name, kMaxSpanNameBytes));
   span->set_kind(otlp::Span::SPAN_KIND_INTERNAL);
   return span;
 }

@@ -7,12 +7,13 @@
 namespace tensord::server {
 
 bool SpanQueue::Push(TracedRequest request) {
-  const int64_t count = SpanCount(request.record);
+  const int64_t count = SpanCount(request.record), bytes = HeldBytes(request);
   bool wake = false;
   {
     MutexLock lock(&mutex_);
-    if (closed_ || count > max_spans_ - spans_) return false;
+    if (closed_ || count > max_spans_ - spans_ || bytes > max_spans_ * kSpanBytes - bytes_) return false;
     spans_ += count;
+    bytes_ += bytes;
     // Waking the taker for each call would cost more than the call's part of its work.
     wake = waiting_.empty() || (wanted_ > 0 && spans_ >= wanted_);
     waiting_.push_back(std::move(request));
@@ -35,6 +36,7 @@ std::vector<TracedRequest> SpanQueue::Take(int64_t spans, absl::Duration wait) {
     if (!taken.empty() && count + more > spans) break;
     count += more;
     spans_ -= more;
+    bytes_ -= HeldBytes(waiting_.front());
     taken.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
@@ -54,6 +56,7 @@ std::vector<TracedRequest> SpanQueue::Clear() {
   std::vector<TracedRequest> left(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
   waiting_.clear();
   spans_ = 0;
+  bytes_ = 0;
   return left;
 }
 

@@ -11,9 +11,12 @@
 
 namespace tensord::server {
 
-// Sampled calls that wait for the thread that exports them, bounded by the spans that they become. Thread-safe.
+// Sampled calls that wait for the thread that exports them, bounded by the spans that they become and by the bytes that
+// they hold, kSpanBytes for each of those spans. Thread-safe.
 class SpanQueue {
  public:
+  static constexpr int64_t kSpanBytes = 2048;
+
   explicit SpanQueue(int64_t max_spans) : max_spans_(max_spans) {}
 
   // Whether there was room. After Close there is none.
@@ -33,6 +36,7 @@ class SpanQueue {
   CondVar changed_;
   std::deque<TracedRequest> waiting_ ABSL_GUARDED_BY(mutex_);
   int64_t spans_ ABSL_GUARDED_BY(mutex_) = 0;   // of those that wait
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;   // likewise
   int64_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;  // spans to wake the taker for
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_TRACING_TRACED_REQUEST_H_
 #define TENSORD_SERVER_TRACING_TRACED_REQUEST_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/time/time.h"
@@ -8,11 +9,20 @@
 
 namespace tensord::server {
 
+// Longer texts are cut.
+inline constexpr size_t kMaxSpanNameBytes = 128, kMaxSpanMessageBytes = 512;
+
 // A sampled call that is over, on its way to become spans.
 struct TracedRequest {
   RequestRecord record;
   absl::Time end;
 };
+
+// What of the record becomes spans, and no more: so many of its segments, without the names of their nodes.
+TracedRequest MakeTracedRequest(const RequestRecord& record, size_t max_segments, absl::Time end);
+
+// What it takes while it waits.
+int64_t HeldBytes(const TracedRequest& request);
 
 // Stages shorter than this get no span of their own.
 inline constexpr absl::Duration kShortestSpan = absl::Microseconds(1);

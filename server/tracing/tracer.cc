@@ -53,9 +53,7 @@ CallTrace Tracer::Under(const CallTrace& call) {
 
 void Tracer::Ended(const RequestRecord& record) {
   if (!record.trace.is_sampled()) return;
-  TracedRequest request = {.record = record, .end = absl::Now()};
-  std::vector<SegmentProfile>& segments = request.record.segments;
-  segments.resize(std::min(segments.size(), static_cast<size_t>(max_segments_)));
+  TracedRequest request = MakeTracedRequest(record, static_cast<size_t>(max_segments_), absl::Now());
   const int64_t count = SpanCount(request.record);
   if (!queue_.Push(std::move(request))) metrics_->SpansDropped(SpanLoss::kQueueFull, count);
 }

@@ -104,6 +104,37 @@ TEST(SpanQueueTest, IsBoundedBySpans) {
   EXPECT_TRUE(queue.Push(CallOf(6)));
 }
 
+TEST(SpanQueueTest, IsBoundedByBytes) {
+  SpanQueue queue(10);
+  TracedRequest large = CallOf(1);
+  large.record.message = std::string(9 * SpanQueue::kSpanBytes, 'm');
+  EXPECT_TRUE(queue.Push(large));
+  EXPECT_FALSE(queue.Push(large)) << "one span, and nine tenths of the bytes";
+  EXPECT_EQ(queue.Take(1, absl::ZeroDuration()).size(), 1u);
+  EXPECT_TRUE(queue.Push(large));
+  queue.Clear();
+  EXPECT_TRUE(queue.Push(large));
+}
+
+TEST(SpanQueueTest, KeepsOnlyWhatIsSent) {
+  RequestRecord record;
+  record.message = std::string(1 << 16, 'm');
+  for (int i = 0; i < 100; ++i) {
+    record.segments.push_back(
+        {.kernel = std::string(1 << 12, 'k'), .nodes = std::vector<std::string>(50, record.message)});
+  }
+  const TracedRequest kept = MakeTracedRequest(record, 64, absl::Now());
+  EXPECT_EQ(SpanCount(kept.record), 1 + 64);
+  EXPECT_LT(HeldBytes(kept), (1 + 64) * SpanQueue::kSpanBytes);
+  otlp::ScopeSpans cut, whole;
+  AddSpans(kept, &cut);
+  record.segments.resize(64);
+  AddSpans({.record = record, .end = kept.end}, &whole);
+  ASSERT_EQ(cut.spans_size(), whole.spans_size());
+  for (int i = 0; i < cut.spans_size(); ++i) EXPECT_EQ(cut.spans(i).name(), whole.spans(i).name());
+  EXPECT_EQ(cut.spans(0).status().message(), whole.spans(0).status().message());
+}
+
 TEST(SpanQueueTest, GivesBatchesInOrder) {
   SpanQueue queue(100);
   EXPECT_TRUE(queue.Push(CallOf(2, "a")));
