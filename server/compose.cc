@@ -244,9 +244,10 @@ void WarnOfOutdatedBlas(Log* log) {
 }
 
 // Nothing where no memory is shared.
-std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config) {
+std::unique_ptr<RegionStore> MakeRegions(const ServerConfig::SharedMemory& config,
+                                         std::shared_ptr<HostBufferPool> memory) {
   if (config.listen().empty()) return nullptr;
-  return std::make_unique<RegionStore>(RegionLimitsOf(config));
+  return std::make_unique<RegionStore>(RegionLimitsOf(config), std::move(memory));
 }
 
 CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusals& refusals) {
@@ -392,7 +393,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
-  parts->regions = MakeRegions(config.shared_memory());
+  parts->regions = MakeRegions(config.shared_memory(), parts->cpu_memory);
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));

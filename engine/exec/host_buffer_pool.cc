@@ -79,7 +79,7 @@ void* HostBufferPool::AllocateBlock(int64_t bytes) {
 
 absl::Status HostBufferPool::RefuseLocked(int64_t size_bytes) {
   ++stats_.refused;
-  const int64_t in_use = size_bytes > limit_bytes_ ? 0 : stats_.in_use_bytes;
+  const int64_t in_use = size_bytes > limit_bytes_ ? 0 : UsedLocked();
   return RefuseLimit(
       Refusal::kOutOfMemory, limit_name_, limit_bytes_, in_use + size_bytes,
       absl::StrCat("bytes of tensors in memory, ", in_use, " of them in use already; send less work at once"));
@@ -98,9 +98,10 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   const int size_class = ClassOf(size_bytes);
   const int64_t block_bytes = BytesOf(size_class);
   void* block = nullptr;
+  bool is_full = false;  // of blocks that are kept
   {
     MutexLock lock(&mutex_);
-    if (stats_.in_use_bytes > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes);
+    if (UsedLocked() > limit_bytes_ - block_bytes) return RefuseLocked(size_bytes);
     stats_.in_use_bytes += block_bytes;
     stats_.peak_in_use_bytes = std::max(stats_.peak_in_use_bytes, stats_.in_use_bytes);
     std::vector<void*>& blocks = free_[static_cast<size_t>(size_class)];
@@ -112,7 +113,9 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
     } else {
       ++stats_.allocated;
     }
+    is_full = stats_.free_bytes > MostFreeLocked();
   }
+  if (is_full) Trim();
   if (block == nullptr) block = AllocateBlock(block_bytes);
   if (block == nullptr) {
     MutexLock lock(&mutex_);
@@ -124,6 +127,27 @@ absl::StatusOr<std::shared_ptr<Buffer>> HostBufferPool::Allocate(int64_t size_by
   });
 }
 
+absl::Status HostBufferPool::Reserve(int64_t bytes) {
+  bool is_full = false;
+  {
+    MutexLock lock(&mutex_);
+    const int64_t used = UsedLocked();
+    if (bytes > limit_bytes_ - used) {
+      return RefuseLimit(Refusal::kOutOfMemory, limit_name_, limit_bytes_, used + bytes,
+                         absl::StrCat("bytes of tensors and shared memory, ", used, " of them in use already"));
+    }
+    reserved_bytes_ += bytes;
+    is_full = stats_.free_bytes > MostFreeLocked();
+  }
+  if (is_full) Trim();
+  return absl::OkStatus();
+}
+
+void HostBufferPool::Unreserve(int64_t bytes) {
+  MutexLock lock(&mutex_);
+  reserved_bytes_ -= bytes;
+}
+
 void HostBufferPool::Release(void* address, int size_class) {
   {
     MutexLock lock(&mutex_);
@@ -131,7 +155,7 @@ void HostBufferPool::Release(void* address, int size_class) {
     stats_.in_use_bytes -= bytes;
     stats_.free_bytes += bytes;
     free_[static_cast<size_t>(size_class)].push_back(address);
-    if (stats_.free_bytes <= keep_bytes_) return;
+    if (stats_.free_bytes <= MostFreeLocked()) return;
   }
   Trim();
 }
@@ -141,8 +165,9 @@ void HostBufferPool::Trim() {
   std::vector<Trimmed> trimmed;
   {
     MutexLock lock(&mutex_);
-    for (size_t c = kNumClasses; stats_.free_bytes > keep_bytes_ && c-- > 0;) {
-      while (stats_.free_bytes > keep_bytes_ && !free_[c].empty()) {
+    const int64_t most = MostFreeLocked();
+    for (size_t c = kNumClasses; stats_.free_bytes > most && c-- > 0;) {
+      while (stats_.free_bytes > most && !free_[c].empty()) {
         trimmed.push_back({free_[c].back(), static_cast<int>(c)});
         free_[c].pop_back();
         stats_.free_bytes -= BytesOf(static_cast<int>(c));

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_EXEC_HOST_BUFFER_POOL_H_
 #define TENSORD_ENGINE_EXEC_HOST_BUFFER_POOL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,8 @@ namespace tensord {
 // Host memory for tensors, kept for reuse when it is released, because touching a fresh page costs more than most
 // kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 64 KiB up.
 // Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, which names the limit as it is
-// called outside, and at most `keep_bytes` of free blocks are kept, the largest going first; with 0 none are.
+// called outside, and at most `keep_bytes` of free blocks are kept, the largest going first; with 0 none are, nor what
+// would be beyond the limit together with what is in use.
 // Thread-safe; buffers may outlive the pool's owner, not the process's.
 class HostBufferPool {
  public:
@@ -32,6 +34,12 @@ class HostBufferPool {
   int64_t keep_bytes() const;
 
   absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes);
+
+  // Counts memory that others take, of the same machine, as in use: OUT_OF_MEMORY where there is no room. Until it is
+  // returned.
+  absl::Status Reserve(int64_t bytes);
+  void Unreserve(int64_t bytes);
+
   MemoryStats stats() const;
 
  private:
@@ -49,6 +57,10 @@ class HostBufferPool {
   // OUT_OF_MEMORY, counted.
   absl::Status RefuseLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RefuseForSystemLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t UsedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stats_.in_use_bytes + reserved_bytes_; }
+  int64_t MostFreeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(keep_bytes_, limit_bytes_ - UsedLocked());
+  }
   // Gives back what is more than may be kept.
   void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -57,6 +69,7 @@ class HostBufferPool {
   std::weak_ptr<HostBufferPool> self_;
   mutable Mutex mutex_;
   int64_t keep_bytes_ ABSL_GUARDED_BY(mutex_);
+  int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::array<std::vector<void*>, kNumClasses> free_ ABSL_GUARDED_BY(mutex_);
   MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
   HugePageHeap heap_;  // Take and Give under mutex_

@@ -36,8 +36,10 @@ ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surrounding
   if (config.sessions().tenant_bytes() < 0) {
     decided.mutable_sessions()->set_tenant_bytes(part_of(config.sessions().device_bytes()));
   }
+  // It counts with the tensors.
+  decided.mutable_shared_memory()->set_bytes(std::min(config.shared_memory().bytes(), surroundings.tensor_bytes));
   if (config.shared_memory().tenant_bytes() < 0) {
-    decided.mutable_shared_memory()->set_tenant_bytes(part_of(config.shared_memory().bytes()));
+    decided.mutable_shared_memory()->set_tenant_bytes(part_of(decided.shared_memory().bytes()));
   }
   return decided;
 }

@@ -87,9 +87,8 @@ absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant,
   }
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
   const int64_t bytes = SharedRegion::WholePages(size_bytes);
-  RETURN_IF_ERROR(use_->Take(limits, tenant, bytes));
-  // Also of a region that cannot be made.
-  auto give_back = [use = use_, tenant, bytes] { use->GiveBack(tenant, bytes); };
+  ASSIGN_OR_RETURN(std::function<void()> give_back, Reserve(limits, tenant, bytes));
+  // Which gives back, also where it cannot be made.
   absl::StatusOr<SharedRegionPtr> region = SharedRegion::Create(id, tenant, size_bytes, std::move(give_back));
   if (!region.ok()) {
     out_of_memory_.fetch_add(1, std::memory_order_relaxed);  // nothing else makes it fail
@@ -98,6 +97,24 @@ absl::StatusOr<SharedRegionPtr> RegionStore::Allocate(const std::string& tenant,
   MutexLock lock(&mutex_);
   regions_.emplace(std::move(id), *region);
   return region;
+}
+
+absl::StatusOr<std::function<void()>> RegionStore::Reserve(const Limits& limits, const std::string& tenant,
+                                                           int64_t bytes) {
+  RETURN_IF_ERROR(use_->Take(limits, tenant, bytes));
+  if (memory_ == nullptr) {
+    return [use = use_, tenant, bytes] { use->GiveBack(tenant, bytes); };
+  }
+  absl::Status reserved = memory_->Reserve(bytes);
+  if (!reserved.ok()) {
+    use_->GiveBack(tenant, bytes);
+    out_of_memory_.fetch_add(1, std::memory_order_relaxed);
+    return reserved;
+  }
+  return [use = use_, memory = memory_, tenant, bytes] {
+    use->GiveBack(tenant, bytes);
+    memory->Unreserve(bytes);
+  };
 }
 
 void RegionStore::Remove(const std::string& id) {

@@ -3,16 +3,19 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/mutex.h"
 #include "engine/base/shares.h"
+#include "engine/exec/host_buffer_pool.h"
 #include "server/shared_memory/shared_region.h"
 
 namespace tensord::server {
@@ -46,7 +49,9 @@ class RegionStore {
     int64_t bytes = 0;
   };
 
-  explicit RegionStore(const Limits& limits) : limits_(limits) {}
+  // `memory`: in whose limit the regions count, beside its tensors; null: in none.
+  explicit RegionStore(const Limits& limits, std::shared_ptr<HostBufferPool> memory = nullptr)
+      : memory_(std::move(memory)), limits_(limits) {}
   RegionStore(const RegionStore&) = delete;
   RegionStore& operator=(const RegionStore&) = delete;
 
@@ -73,7 +78,7 @@ class RegionStore {
   // Of the regions and of the bytes that a tenant may have.
   Shares TenantRegionShares() const { return use_->RegionShares(limits().tenant_regions); }
   Shares TenantByteShares() const { return use_->ByteShares(limits().tenant_bytes); }
-  // Regions for which the system had no memory, since the start.
+  // Regions for which there was no memory, since the start.
   int64_t out_of_memory() const { return out_of_memory_.load(std::memory_order_relaxed); }
 
  private:
@@ -92,6 +97,10 @@ class RegionStore {
     absl::flat_hash_map<std::string, Stats> tenants_ ABSL_GUARDED_BY(mutex_);  // those with regions
   };
 
+  // What each region of that size holds until it is gone; called then.
+  absl::StatusOr<std::function<void()>> Reserve(const Limits& limits, const std::string& tenant, int64_t bytes);
+
+  const std::shared_ptr<HostBufferPool> memory_;
   const std::shared_ptr<Use> use_ = std::make_shared<Use>();
   std::atomic<int64_t> out_of_memory_{0};
   mutable Mutex mutex_;

@@ -15,7 +15,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE of Linux 5.14, which older headers lack
 
 absl::Status NoMemory(absl::string_view step, int64_t size_bytes) {
@@ -51,7 +51,7 @@ absl::Status SharedRegion::Map(int64_t size_bytes) {
   if (address == MAP_FAILED) return NoMemory("mmap", size_bytes);
   bytes_ = static_cast<char*>(address);
   size_bytes_ = size_bytes;
-  if (size_bytes >= kHugePage) madvise(address, size, MADV_HUGEPAGE);
+  if (size_bytes >= kHugePageBytes) madvise(address, size, MADV_HUGEPAGE);
   // Memory that is promised is there, and no run pays for its pages.
   if (madvise(address, size, kPopulateWrite) == 0) return absl::OkStatus();
   if (errno != EINVAL) return NoMemory("populate", size_bytes);

@@ -36,6 +36,25 @@ TEST(RegionStoreTest, RegionsOfAllTenantsAreCounted) {
   store.Remove((*second)->id());
 }
 
+TEST(RegionStoreTest, RegionsAndTensorsShareOneLimit) {
+  const auto memory = HostBufferPool::Create(1 << 20, 1 << 20, "cpu.tensor_bytes");
+  server::RegionStore store({}, memory);
+  auto region = store.Allocate("a", 600 << 10);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_FALSE(memory->Allocate(512 << 10).ok()) << "the region is in it";
+  const auto tensor = memory->Allocate(256 << 10);
+  ASSERT_TRUE(tensor.ok());
+  const RefusalDetail detail = *DetailOf(store.Allocate("b", 300 << 10).status());
+  EXPECT_EQ(detail.reason, "OUT_OF_MEMORY");
+  EXPECT_EQ(detail.limit, "cpu.tensor_bytes");
+  EXPECT_EQ(store.out_of_memory(), 1);
+  EXPECT_EQ(store.stats().regions, 1) << "what is refused takes nothing";
+  store.Remove((*region)->id());
+  region = store.Allocate("a", 4 << 10);  // the first one is gone
+  EXPECT_TRUE(store.Allocate("b", 300 << 10).ok());
+  EXPECT_TRUE(memory->Allocate(512 << 10).ok());
+}
+
 TEST(RegionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
   server::RegionStore store({.bytes = 1 << 20});
   const auto region = store.Allocate("a", 8192);

@@ -41,10 +41,17 @@ TEST(AutomaticSettingsTest, OneOfSeveralTenantsGetsHalf) {
 TEST(AutomaticSettingsTest, WhatIsSetStays) {
   const ServerConfig set =
       ConfigOf({"cpu.memory_bytes=0", "scheduling.tenant_queue_percent=100", "scheduling.tenant_in_flight_percent=7",
-                "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9"});
+                "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9", "shared_memory.bytes=1000"});
   const ServerConfig decided =
       WithAutomaticSettings(set, {.tensor_bytes = 1000, .has_tenants = true, .descriptors = kPlenty});
   EXPECT_TRUE(ChangedSettings(set, decided).empty());
+}
+
+TEST(AutomaticSettingsTest, SharedMemoryIsWithinTheTensorsBytes) {
+  const ServerConfig decided = WithAutomaticSettings(
+      ConfigOf({"shared_memory.bytes=2000"}), {.tensor_bytes = 1000, .has_tenants = true, .descriptors = kPlenty});
+  EXPECT_EQ(decided.shared_memory().bytes(), 1000);
+  EXPECT_EQ(decided.shared_memory().tenant_bytes(), 500);
 }
 
 TEST(AutomaticSettingsTest, ConnectionsLeaveDescriptorsForAllElse) {

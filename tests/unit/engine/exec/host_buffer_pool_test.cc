@@ -82,6 +82,31 @@ TEST(HostBufferPool, RefusesBeyondItsLimitAndRecovers) {
   EXPECT_EQ(pool->stats().refused, 4);
 }
 
+TEST(HostBufferPool, WhatOthersReserveIsInUse) {
+  const auto pool = HostBufferPool::Create(4096, 4096, "cpu.tensor_bytes");
+  ASSERT_TRUE(pool->Reserve(1024).ok());
+  ExpectOutOfMemory(pool.get(), 3073);
+  std::shared_ptr<Buffer> half = Take(pool.get(), 2048);
+  const RefusalDetail full = *DetailOf(pool->Reserve(1025));
+  EXPECT_EQ(full.reason, "OUT_OF_MEMORY");
+  EXPECT_EQ(full.limit, "cpu.tensor_bytes");
+  EXPECT_EQ(full.actual_value, 1024 + 2048 + 1025);
+  half.reset();
+  EXPECT_EQ(pool->stats().free_bytes, 2048);
+  ASSERT_TRUE(pool->Reserve(2048).ok());
+  EXPECT_EQ(pool->stats().free_bytes, 0) << "what is kept makes room";
+  pool->Unreserve(3072);
+  EXPECT_NE(Take(pool.get(), 4096), nullptr);
+}
+
+TEST(HostBufferPool, WhatIsKeptAndWhatIsInUseAreWithinTheLimitTogether) {
+  const auto pool = HostBufferPool::Create(4096, 4096);
+  Take(pool.get(), 2048).reset();
+  EXPECT_EQ(pool->stats().free_bytes, 2048);
+  const std::shared_ptr<Buffer> other = Take(pool.get(), 3072);
+  EXPECT_EQ(pool->stats().free_bytes, 0);
+}
+
 TEST(HostBufferPool, ARefusalNamesTheLimit) {
   const auto pool = HostBufferPool::Create(4096, 0, "cpu.tensor_bytes");
   const std::shared_ptr<Buffer> half = Take(pool.get(), 2048);
