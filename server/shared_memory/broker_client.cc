@@ -25,7 +25,13 @@ BrokerRefusal KindOf(const absl::Status& status) {
 }
 
 BrokerClient::~BrokerClient() {
-  for (const std::string& region : regions_) parts_.regions->Remove(region);
+  for (const auto& [region, bytes] : regions_) parts_.regions->Remove(region);
+}
+
+int64_t BrokerClient::held_bytes() const {
+  int64_t held = 0;
+  for (const auto& [region, bytes] : regions_) held += bytes;
+  return held;
 }
 
 BrokerClient::Answer BrokerClient::Refused(const absl::Status& status) {
@@ -34,58 +40,74 @@ BrokerClient::Answer BrokerClient::Refused(const absl::Status& status) {
   return answer;
 }
 
-BrokerClient::Answer BrokerClient::Handle(absl::string_view packet) {
-  absl::StatusOr<Answer> answer = Decide(packet);
-  if (answer.ok()) return *std::move(answer);
-  parts_.refusals->Count(KindOf(answer.status()));
-  return Refused(answer.status());
+BrokerClient::Answer BrokerClient::Refuse(const absl::Status& status) {
+  parts_.refusals->Count(KindOf(status));
+  return Refused(status);
 }
 
-absl::StatusOr<BrokerClient::Answer> BrokerClient::Decide(absl::string_view packet) {
+BrokerClient::Answer BrokerClient::Handle(absl::string_view packet) {
+  const absl::StatusOr<Wanted> wanted = Begin(packet);
+  return wanted.ok() ? Finish(*wanted) : Refuse(wanted.status());
+}
+
+absl::StatusOr<BrokerClient::Wanted> BrokerClient::Begin(absl::string_view packet) {
   if (packet.size() > kMaxBrokerPacketBytes) {
-    return Refuse(Refusal::kMalformedMessage,
-                  absl::StrCat("a request for shared memory has at most ", kMaxBrokerPacketBytes, " bytes"));
+    return tensord::Refuse(Refusal::kMalformedMessage,
+                           absl::StrCat("a request for shared memory has at most ", kMaxBrokerPacketBytes, " bytes"));
   }
   v1::SharedMemoryRequest request;
   if (!request.ParseFromArray(packet.data(), static_cast<int>(packet.size()))) {
-    return Refuse(Refusal::kMalformedMessage, "the packet is no tensord.v1.SharedMemoryRequest");
+    return tensord::Refuse(Refusal::kMalformedMessage, "the packet is no tensord.v1.SharedMemoryRequest");
   }
   switch (request.request_case()) {
     case v1::SharedMemoryRequest::kAllocate:
-      return Allocate(request.authorization(), request.allocate().byte_count());
-    case v1::SharedMemoryRequest::kFree:
-      return Free(request.free().region());
+      return Admit(request.authorization(), request.allocate().byte_count());
+    case v1::SharedMemoryRequest::kFree: {
+      const auto region = regions_.find(request.free().region());
+      if (region == regions_.end()) {
+        return tensord::Refuse(Refusal::kRegionUnknown, "no region of that name was handed out over this connection");
+      }
+      return Wanted{.tenant = tenant_, .size_bytes = region->second, .freed = region->first};
+    }
     case v1::SharedMemoryRequest::REQUEST_NOT_SET:
       break;
   }
-  return Refuse(Refusal::kUnsupportedRequest, "this server does not know what the request for shared memory asks for");
+  return tensord::Refuse(Refusal::kUnsupportedRequest,
+                         "this server does not know what the request for shared memory asks for");
 }
 
-absl::StatusOr<BrokerClient::Answer> BrokerClient::Allocate(const std::string& authorization, int64_t size_bytes) {
+absl::StatusOr<BrokerClient::Wanted> BrokerClient::Admit(const std::string& authorization, int64_t size_bytes) {
   Credentials credentials{.authorizations = {}, .certificate_names = {}, .over_unix_socket = true};
   if (!authorization.empty()) credentials.authorizations.push_back(authorization);
   Caller caller;
   // Whoever may run programs may have memory for their arguments.
   RETURN_IF_ERROR(parts_.authenticator->Admit(credentials, peer_, RpcMethod::kExecute, &caller));
   if (parts_.gate->snapshot().state != ServingState::kServing) {
-    return Refuse(Refusal::kServerDraining, "the server gives no shared memory: it starts or shuts down");
+    return tensord::Refuse(Refusal::kServerDraining, "the server gives no shared memory: it starts or shuts down");
   }
   if (parts_.rates != nullptr) RETURN_IF_ERROR(parts_.rates->Admit(caller.tenant, absl::Now()));
-  Answer answer;
-  ASSIGN_OR_RETURN(answer.region, parts_.regions->Allocate(caller.tenant, size_bytes));
-  regions_.insert(answer.region->id());
-  answer.reply.set_region(answer.region->id());
-  answer.reply.set_byte_count(answer.region->size_bytes());
-  return answer;
+  tenant_ = caller.tenant;
+  return Wanted{.tenant = std::move(caller.tenant), .size_bytes = size_bytes, .freed = ""};
 }
 
-absl::StatusOr<BrokerClient::Answer> BrokerClient::Free(const std::string& region) {
-  if (regions_.erase(region) == 0) {
-    return Refuse(Refusal::kRegionUnknown, "no region of that name was handed out over this connection");
+BrokerClient::Answer BrokerClient::Finish(const Wanted& wanted) {
+  if (!wanted.freed.empty()) {
+    regions_.erase(wanted.freed);
+    parts_.regions->Remove(wanted.freed);
+    Answer answer;
+    answer.reply.set_region(wanted.freed);
+    return answer;
   }
-  parts_.regions->Remove(region);
+  absl::StatusOr<Answer> answer = Allocate(wanted);
+  return answer.ok() ? *std::move(answer) : Refuse(answer.status());
+}
+
+absl::StatusOr<BrokerClient::Answer> BrokerClient::Allocate(const Wanted& wanted) {
   Answer answer;
-  answer.reply.set_region(region);
+  ASSIGN_OR_RETURN(answer.region, parts_.regions->Allocate(wanted.tenant, wanted.size_bytes));
+  regions_.emplace(answer.region->id(), answer.region->size_bytes());
+  answer.reply.set_region(answer.region->id());
+  answer.reply.set_byte_count(answer.region->size_bytes());
   return answer;
 }
 

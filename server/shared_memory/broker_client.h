@@ -2,10 +2,11 @@
 #define TENSORD_SERVER_SHARED_MEMORY_BROKER_CLIENT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -48,19 +49,35 @@ class BrokerClient {
   BrokerClient(const BrokerClient&) = delete;
   BrokerClient& operator=(const BrokerClient&) = delete;
 
-  // A refusal is an answer too.
+  // A request that was admitted, for Finish.
+  struct Wanted {
+    std::string tenant;
+    int64_t size_bytes = 0;  // of the region that is made or goes
+    std::string freed;       // the region that goes; empty: one is made
+  };
+
+  // Reads a packet and decides whether its caller may; takes no memory and little time.
+  absl::StatusOr<Wanted> Begin(absl::string_view packet);
+  // Does it, which takes as long as a region has pages. A refusal is an answer too.
+  Answer Finish(const Wanted& wanted);
+  // Both.
   Answer Handle(absl::string_view packet);
+  // Who asked last, and what all its regions have.
+  const std::string& tenant() const { return tenant_; }
+  int64_t held_bytes() const;
+  // Counts a refusal that Begin gave, and makes the answer.
+  Answer Refuse(const absl::Status& status);
   // What those are told who are not let in.
   static Answer Refused(const absl::Status& status);
 
  private:
-  absl::StatusOr<Answer> Decide(absl::string_view packet);
-  absl::StatusOr<Answer> Allocate(const std::string& authorization, int64_t size_bytes);
-  absl::StatusOr<Answer> Free(const std::string& region);
+  absl::StatusOr<Wanted> Admit(const std::string& authorization, int64_t size_bytes);
+  absl::StatusOr<Answer> Allocate(const Wanted& wanted);
 
   const BrokerParts& parts_;
   const std::string peer_;
-  absl::flat_hash_set<std::string> regions_;
+  std::string tenant_;
+  absl::flat_hash_map<std::string, int64_t> regions_;  // with their bytes
 };
 
 }  // namespace tensord::server

@@ -20,8 +20,8 @@ namespace tensord::server {
 namespace {
 
 constexpr int kWithoutDescriptorsMs = 100;
-// So many regions are made at once.
-constexpr int kAnsweringThreads = 4;
+// So many regions are made at once, and one more that is small.
+constexpr int kAnsweringThreads = 3;
 
 absl::Status SystemError(absl::string_view what, const std::string& path) {
   return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
@@ -55,8 +55,8 @@ bool Send(int connection, BrokerClient::Answer answer) {
 absl::StatusOr<std::unique_ptr<MemoryBroker>> MemoryBroker::Start(Options options, const BrokerParts& parts) {
   std::unique_ptr<MemoryBroker> broker(new MemoryBroker(std::move(options), parts));
   RETURN_IF_ERROR(broker->Listen());
-  for (int i = 0; i < kAnsweringThreads; ++i) {
-    broker->answering_.emplace_back([self = broker.get()] { self->AnswerLoop(); });
+  for (int i = 0; i <= kAnsweringThreads; ++i) {
+    broker->answering_.emplace_back([self = broker.get(), small_only = i == 0] { self->AnswerLoop(small_only); });
   }
   broker->thread_ = std::thread([self = broker.get()] { self->Loop(); });
   return broker;
@@ -110,13 +110,18 @@ MemoryBroker::~MemoryBroker() {
     MutexLock lock(&mutex_);
     ending_ = true;
   }
-  changed_.SignalAll();
   if (thread_.joinable()) {
     Wake();
     thread_.join();
   }
+  std::vector<BrokerRequest> left = turns_.Close();
   for (std::thread& thread : answering_) thread.join();
   parts_.regions->LeaveToClients();
+  for (BrokerRequest& request : left) {
+    if (request.gone == nullptr) continue;
+    request.gone.reset();
+    close(request.connection);
+  }
   for (auto& [connection, from] : clients_) {
     from.client.reset();
     close(connection);
@@ -156,9 +161,10 @@ void MemoryBroker::Loop() {
 }
 
 void MemoryBroker::HangUp(Connections::iterator client) {
-  const int connection = client->first;
-  clients_.erase(client);  // its regions first: who sees the end of the connection sees their end
-  close(connection);
+  BrokerRequest request{.connection = client->first, .gone = std::move(client->second.client)};
+  request.wanted = {.tenant = request.gone->tenant(), .size_bytes = request.gone->held_bytes(), .freed = ""};
+  clients_.erase(client);
+  turns_.Push(std::move(request));
 }
 
 void MemoryBroker::Wake() {
@@ -167,32 +173,29 @@ void MemoryBroker::Wake() {
   }
 }
 
-void MemoryBroker::AnswerLoop() {
-  while (true) {
-    Request request;
-    {
-      MutexLock lock(&mutex_);
-      while (requests_.empty() && !ending_) changed_.Wait(&mutex_);
-      if (ending_) return;
-      request = std::move(requests_.front());
-      requests_.pop_front();
+void MemoryBroker::AnswerLoop(bool small_only) {
+  while (std::optional<BrokerRequest> request = turns_.Take(small_only)) {
+    if (request->gone != nullptr) {
+      request->gone.reset();  // its regions first: who sees the end of the connection sees their end
+      close(request->connection);
+      continue;
     }
-    request.goes_on = Send(request.connection, request.client->Handle({request.packet.data(), request.packet.size()}));
+    request->goes_on = Send(request->connection, request->client->Finish(request->wanted));
     {
       MutexLock lock(&mutex_);
-      answered_.push_back(std::move(request));
+      answered_.push_back(*std::move(request));
     }
     Wake();
   }
 }
 
 void MemoryBroker::TakeAnswered() {
-  std::vector<Request> answered;
+  std::vector<BrokerRequest> answered;
   {
     MutexLock lock(&mutex_);
     answered.swap(answered_);
   }
-  for (const Request& request : answered) {
+  for (const BrokerRequest& request : answered) {
     const auto client = clients_.find(request.connection);
     client->second.is_busy = false;
     if (!request.goes_on) HangUp(client);
@@ -244,14 +247,10 @@ bool MemoryBroker::Read(int connection, Connection* from) {
   const ssize_t received = recv(connection, packet_.data(), packet_.size(), MSG_DONTWAIT);
   if (received < 0) return errno == EAGAIN || errno == EINTR;
   if (received == 0) return false;
+  absl::StatusOr<BrokerClient::Wanted> wanted = from->client->Begin({packet_.data(), static_cast<size_t>(received)});
+  if (!wanted.ok()) return Send(connection, from->client->Refuse(wanted.status()));
   from->is_busy = true;
-  {
-    MutexLock lock(&mutex_);
-    requests_.push_back({.connection = connection,
-                         .client = from->client.get(),
-                         .packet = {packet_.begin(), packet_.begin() + received}});
-  }
-  changed_.Signal();
+  turns_.Push({.connection = connection, .client = from->client.get(), .wanted = *std::move(wanted)});
   return true;
 }
 

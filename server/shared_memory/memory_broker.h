@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,13 +14,14 @@
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 #include "server/shared_memory/broker_client.h"
+#include "server/shared_memory/broker_turns.h"
 
 namespace tensord::server {
 
 // Hands out shared memory over a unix socket to processes of this host: those of the server's own user, and of users
-// that are named. Owns the socket, the connections, a thread that reads from them, and a few that answer: taking a
-// region's pages takes long, and others need not wait for it. Each connection has one request answered at a time, in
-// the order in which they came. The regions of a connection go when it is closed, by whichever side, also because its
+// that are named. Owns the socket, the connections, a thread that reads from them, and a few that answer, tenants in
+// turn: taking a region's pages, or giving them back, takes long, and others need not wait for it; one of the threads
+// does only what is small. Each connection has one request answered at a time, in the order in which they came. The regions of a connection go when it is closed, by whichever side, also because its
 // process was killed. Thread-safe. Its parts must outlive it.
 class MemoryBroker {
  public:
@@ -60,20 +60,12 @@ class MemoryBroker {
     std::unique_ptr<BrokerClient> client;
     bool is_busy = false;  // a request of it is being answered
   };
-  // A request, and when it is answered, whether the connection goes on.
-  struct Request {
-    int connection = -1;
-    BrokerClient* client = nullptr;
-    std::vector<char> packet;
-    bool goes_on = false;
-  };
-
-  // Reads what has come, for a thread that answers; whether the connection goes on.
+  // Reads what has come, refuses it or gives it to a thread that answers; whether the connection goes on.
   bool Read(int connection, Connection* from);
   using Connections = std::map<int, Connection>;  // by socket
 
   void HangUp(Connections::iterator client);
-  void AnswerLoop();
+  void AnswerLoop(bool small_only);
   void TakeAnswered();
   void Wake();
 
@@ -85,10 +77,9 @@ class MemoryBroker {
   Connections clients_;  // the reading thread's
   mutable Mutex mutex_;
   Options allowed_ ABSL_GUARDED_BY(mutex_);  // those of now
-  CondVar changed_;
-  std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Request> answered_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BrokerRequest> answered_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  BrokerTurns turns_;
   std::vector<std::thread> answering_;  // the threads last: they use everything above
   std::thread thread_;
 };
