@@ -247,6 +247,9 @@ absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
   const ServerConfig::SharedMemory& config = config_.shared_memory();
   MemoryBroker::Options options{.path = address->socket_path, .uids = {}, .max_connections = config.connections()};
   for (const int64_t uid : config.uids()) options.uids.push_back(static_cast<uid_t>(uid));
+  options.warn = [log = parts_->log.get()](const std::string& message) {
+    log->Event(LogLevel::kError, "sharing memory fails", message);
+  };
   ASSIGN_OR_RETURN(broker_, MemoryBroker::Start(std::move(options), {.regions = parts_->regions.get(),
                                                                      .authenticator = parts_->authenticator.get(),
                                                                      .gate = parts_->gate.get(),

@@ -20,6 +20,10 @@ namespace tensord::server {
 namespace {
 
 constexpr int kWithoutDescriptorsMs = 100;
+constexpr int kAfterFailureMs = 100;
+// So many connections that are refused, and for so long, stay until their first request has come.
+constexpr size_t kMostDismissed = 64;
+constexpr std::chrono::milliseconds kDismissedStay(1000);
 // So many regions are made at once, and one more that is small.
 constexpr int kAnsweringThreads = 3;
 
@@ -122,6 +126,7 @@ MemoryBroker::~MemoryBroker() {
     request.gone.reset();
     close(request.connection);
   }
+  for (const auto& [connection, until] : dismissed_) close(connection);
   for (auto& [connection, from] : clients_) {
     from.client.reset();
     close(connection);
@@ -136,13 +141,10 @@ MemoryBroker::~MemoryBroker() {
 void MemoryBroker::Loop() {
   std::vector<pollfd> waited;
   while (true) {
-    waited = {{.fd = wake_, .events = POLLIN, .revents = 0}, {.fd = listener_, .events = POLLIN, .revents = 0}};
-    for (const auto& [connection, from] : clients_) {
-      if (!from.is_busy) waited.push_back({.fd = connection, .events = POLLIN, .revents = 0});
-    }
-    if (poll(waited.data(), waited.size(), -1) < 0) {
-      if (errno == EINTR) continue;
-      return;
+    if (!Await(&waited)) {
+      // The system may be able to later; the end and answers are looked for meanwhile.
+      waited = {{.fd = wake_, .events = POLLIN, .revents = 0}, {.fd = -1, .events = 0, .revents = 0}};
+      poll(waited.data(), 1, kAfterFailureMs);
     }
     if (waited[0].revents != 0) {
       uint64_t count = 0;
@@ -151,12 +153,60 @@ void MemoryBroker::Loop() {
       if (ending_) return;
     }
     TakeAnswered();
+    EndDismissed(waited);
     for (size_t i = 2; i < waited.size(); ++i) {
-      if (waited[i].revents == 0) continue;
       const auto client = clients_.find(waited[i].fd);
+      if (waited[i].revents == 0 || client == clients_.end()) continue;
       if (!Read(client->first, &client->second)) HangUp(client);
     }
     if (waited[1].revents != 0) Accept();
+  }
+}
+
+bool MemoryBroker::Await(std::vector<pollfd>* waited) {
+  using std::chrono::milliseconds;
+  const auto wanted = [](int descriptor) { return pollfd{.fd = descriptor, .events = POLLIN, .revents = 0}; };
+  *waited = {wanted(wake_), wanted(listener_)};
+  for (const auto& [connection, from] : clients_) {
+    if (!from.is_busy) waited->push_back(wanted(connection));
+  }
+  milliseconds longest(-1);
+  for (const auto& [connection, until] : dismissed_) {
+    waited->push_back(wanted(connection));
+    const milliseconds left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    if (longest.count() < 0 || left < longest) longest = std::max(left, milliseconds(0));
+  }
+  if (poll(waited->data(), waited->size(), static_cast<int>(longest.count())) >= 0) {
+    failed_ = false;
+    return true;
+  }
+  if (errno != EINTR && !std::exchange(failed_, true)) {
+    parts_.refusals->Count(BrokerRefusal::kInternal);
+    if (options_.warn) {
+      options_.warn(absl::StrCat("shared memory is not handed out: the system cannot wait for ", waited->size(),
+                                 " connections: ", std::strerror(errno), "; it is tried again"));
+    }
+  }
+  return false;
+}
+
+void MemoryBroker::Dismiss(int connection) {
+  if (dismissed_.size() >= kMostDismissed) {
+    close(connection);
+  } else {
+    dismissed_.emplace(connection, std::chrono::steady_clock::now() + kDismissedStay);
+  }
+}
+
+void MemoryBroker::EndDismissed(const std::vector<pollfd>& waited) {
+  const auto now = std::chrono::steady_clock::now();
+  for (const pollfd& connection : waited) {
+    const auto dismissed = dismissed_.find(connection.fd);
+    if (dismissed == dismissed_.end() || (connection.revents == 0 && dismissed->second > now)) continue;
+    while (recv(connection.fd, packet_.data(), packet_.size(), MSG_DONTWAIT) > 0) {
+    }
+    close(connection.fd);
+    dismissed_.erase(dismissed);
   }
 }
 
@@ -236,8 +286,7 @@ void MemoryBroker::Accept() {
   }
   if (!admitted.ok()) {
     Send(connection, BrokerClient::Refused(admitted));
-    close(connection);
-    return;
+    return Dismiss(connection);
   }
   clients_[connection].client = std::make_unique<BrokerClient>(parts_, std::move(peer));
 }

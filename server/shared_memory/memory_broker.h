@@ -1,9 +1,12 @@
 #ifndef TENSORD_SERVER_SHARED_MEMORY_MEMORY_BROKER_H_
 #define TENSORD_SERVER_SHARED_MEMORY_MEMORY_BROKER_H_
 
+#include <poll.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,14 +24,18 @@ namespace tensord::server {
 // Hands out shared memory over a unix socket to processes of this host: those of the server's own user, and of users
 // that are named. Owns the socket, the connections, a thread that reads from them, and a few that answer, tenants in
 // turn: taking a region's pages, or giving them back, takes long, and others need not wait for it; one of the threads
-// does only what is small. Each connection has one request answered at a time, in the order in which they came. The regions of a connection go when it is closed, by whichever side, also because its
-// process was killed. Thread-safe. Its parts must outlive it.
+// does only what is small. Each connection has one request answered at a time, in the order in which they came. The
+// regions of a connection go when it is closed, by whichever side, also because its process was killed. Thread-safe.
+// Its parts must outlive it.
 class MemoryBroker {
  public:
   struct Options {
     std::string path;  // of the socket; it is free
     std::vector<uid_t> uids;
     int64_t max_connections = 256;
+    // Told that the system does not let the broker wait for its connections, the first time in a row. On the reading
+    // thread; may be none.
+    std::function<void(const std::string& message)> warn = nullptr;
   };
 
   // UNAVAILABLE where the socket cannot be made.
@@ -53,7 +60,12 @@ class MemoryBroker {
   // Lets others than the server's user open the socket, or nobody else.
   bool OpenPath(bool to_others) const;
   void Loop();
+  // Waits until something comes, or a refused connection has been there long enough. False where the system refuses.
+  bool Await(std::vector<pollfd>* waited);
   void Accept();
+  // A refusal was sent over the connection; a request that is not read would take it back.
+  void Dismiss(int connection);
+  void EndDismissed(const std::vector<pollfd>& waited);
   // OK, or why this process gets nothing.
   absl::Status AdmitUser(int connection, std::string* peer) const;
   struct Connection {
@@ -74,7 +86,9 @@ class MemoryBroker {
   int listener_ = -1;
   int wake_ = -1;  // an event that ends the thread
   std::vector<char> packet_;
-  Connections clients_;  // the reading thread's
+  Connections clients_;                                             // the reading thread's
+  bool failed_ = false;                                             // likewise: the last wait
+  std::map<int, std::chrono::steady_clock::time_point> dismissed_;  // likewise; by socket: until when it may stay
   mutable Mutex mutex_;
   Options allowed_ ABSL_GUARDED_BY(mutex_);  // those of now
   std::vector<BrokerRequest> answered_ ABSL_GUARDED_BY(mutex_);

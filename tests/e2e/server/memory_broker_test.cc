@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -52,7 +53,7 @@ TEST(RegionStoreTest, RegionsAndTensorsShareOneLimit) {
   store.Remove((*region)->id());
   region = store.Allocate("a", 4 << 10);  // the first one is gone
   EXPECT_TRUE(store.Allocate("b", 300 << 10).ok());
-  EXPECT_TRUE(memory->Allocate(512 << 10).ok());
+  EXPECT_TRUE(memory->Allocate(256 << 10).ok());
 }
 
 TEST(RegionStoreTest, WhatIsBeyondLowerLimitsStaysAndNothingIsAdded) {
@@ -148,6 +149,40 @@ TEST_F(MemoryBrokerTest, AClientThatIsKilledLeavesNothing) {
   EXPECT_TRUE(NothingIsLeft());
   close(told[0]);
   close(told[1]);
+}
+
+TEST_F(MemoryBrokerTest, WhoIsRefusedReadsWhy) {
+  Start({"shared_memory.connections=1"});
+  BrokerSocket first(path());
+  ASSERT_EQ(first.Allocate(1), "OK");
+  // The request is on its way while the connection is refused; what was not read must not take the refusal back.
+  for (int i = 0; i < 300; ++i) {
+    BrokerSocket other(path());
+    v1::SharedMemoryReply reply;
+    ASSERT_EQ(other.Allocate(1, "", &reply), "LIMIT_EXCEEDED") << i;
+    EXPECT_EQ(reply.error().detail().limit(), "shared_memory.connections");
+  }
+  EXPECT_EQ(first.Allocate(1), "OK");
+}
+
+TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
+  Start();
+  BrokerSocket broker(path());
+  ASSERT_EQ(broker.Allocate(1), "OK");
+  rlimit given{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &given), 0);
+  // Poll looks at the bound: it refuses to wait for more.
+  const rlimit none{.rlim_cur = 1, .rlim_max = given.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  v1::SharedMemoryRequest request;
+  request.mutable_allocate()->set_byte_count(1 << 20);
+  int descriptor = -1;
+  broker.Ask(request.SerializeAsString(), &descriptor);  // wakes the broker, which has no descriptor for a region
+  const bool told = WaitFor([&] { return Refused("internal") == 1; });
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &given), 0);
+  EXPECT_TRUE(told);
+  BrokerSocket another(path());
+  EXPECT_EQ(another.Allocate(1), "OK");
 }
 
 TEST_F(MemoryBrokerTest, EachLimitIsNamed) {
