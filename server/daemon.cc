@@ -149,8 +149,8 @@ absl::Status Daemon::Listen() {
   const auto give = AddAcceptors(*listener_, &builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
-  health_ = std::make_unique<Health>(server_.get(), parts_->devices);
-  health_->SetServing(false);
+  health_ = std::make_unique<Health>(parts_->devices);
+  health_->Add(server_.get());
   listener_->Start(give, [this](int64_t refused) { TellRefused(refused); });
   for (const ListenAddress& bound : listener_->addresses()) {
     grpc_addresses_.push_back(bound.ToString());
@@ -235,6 +235,7 @@ absl::Status Daemon::ListenForOperators() {
   const auto give = AddAcceptors(*admin_listener_, &builder);
   admin_server_ = builder.BuildAndStart();
   if (admin_server_ == nullptr) return absl::UnavailableError("gRPC does not start a server for operators");
+  health_->Add(admin_server_.get());
   admin_listener_->Start(give, [](int64_t) {});  // the metric says enough
   admin_address_ = admin_listener_->addresses()[0].ToString();
   parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);

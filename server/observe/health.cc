@@ -8,13 +8,24 @@ namespace tensord::server {
 
 void Health::EnableService() { grpc::EnableDefaultHealthCheckService(true); }
 
-Health::Health(grpc::Server* server, const std::vector<std::string>& devices)
-    : server_(server), names_({"", "tensord.v1.Compute"}) {
+Health::Health(const std::vector<std::string>& devices) : names_({"", "tensord.v1.Compute"}) {
   for (const std::string& device : devices) names_.push_back(absl::StrCat("device/", device));
 }
 
+void Health::Tell(grpc::Server* server) {
+  for (const std::string& name : names_) server->GetHealthCheckService()->SetServingStatus(name, serving_);
+}
+
+void Health::Add(grpc::Server* server) {
+  MutexLock lock(&mutex_);
+  servers_.push_back(server);
+  Tell(server);
+}
+
 void Health::SetServing(bool serving) {
-  for (const std::string& name : names_) server_->GetHealthCheckService()->SetServingStatus(name, serving);
+  MutexLock lock(&mutex_);
+  serving_ = serving;
+  for (grpc::Server* server : servers_) Tell(server);
 }
 
 }  // namespace tensord::server

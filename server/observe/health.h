@@ -6,23 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/mutex.h"
+
 namespace tensord::server {
 
-// What grpc.health.v1.Health answers: for the server as a whole (""), for "tensord.v1.Compute" and for every device
-// ("device/cpu:0"). Thread-safe.
+// What grpc.health.v1.Health answers, on every listener the same: for the server as a whole (""), for
+// "tensord.v1.Compute" and for every device ("device/cpu:0"). Thread-safe.
 class Health {
  public:
   // Before the server is built: gives servers built from now on the health service, Check and Watch.
   static void EnableService();
 
-  // `server` was built with the service and must outlive this.
-  Health(grpc::Server* server, const std::vector<std::string>& devices);
+  // Nobody is served yet.
+  explicit Health(const std::vector<std::string>& devices);
 
+  // `server` was built with the service and must outlive this.
+  void Add(grpc::Server* server);
   void SetServing(bool serving);
 
  private:
-  grpc::Server* const server_;
-  std::vector<std::string> names_;
+  void Tell(grpc::Server* server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::vector<std::string> names_;  // constant
+  Mutex mutex_;
+  std::vector<grpc::Server*> servers_ ABSL_GUARDED_BY(mutex_);
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tensord::server

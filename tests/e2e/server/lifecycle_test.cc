@@ -45,6 +45,41 @@ TEST(HealthTest, ChecksEveryName) {
             grpc::StatusCode::NOT_FOUND);
 }
 
+TEST(HealthTest, OperatorsHearTheSame) {
+  using server::ServingState;
+  for (const bool has_grace : {true, false}) {
+    const TemporaryFolder folder;
+    const std::string admin = "unix:" + folder.path() + "/admin";
+    InProcessServer server(
+        {"cpu.executors=1", "admin.listen=" + admin, has_grace ? "drain.grace_ms=3600000" : "drain.grace_ms=0"});
+    const v1::ExecuteRequest warm =
+        WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+    const auto calls = server.Dial(), operators = grpc::CreateChannel(admin, grpc::InsecureChannelCredentials());
+    const auto all_say = [&](const std::string& health) {
+      for (const auto& channel : {calls, operators}) {
+        for (const char* name : {"", "tensord.v1.Compute", "device/cpu:0"}) {
+          if (CallRaw(channel, "grpc.health.v1.Health/Check", HealthRequest(name)).bytes != health) return false;
+        }
+      }
+      return true;
+    };
+    EXPECT_TRUE(all_say(kServing));
+    BlockedExecutor blocked(server);
+    std::thread in_progress([&] {
+      v1::ExecuteResponse response;
+      EXPECT_TRUE(Execute(server.stub(), warm, &response).ok());
+    });
+    ASSERT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+    server.RequestStop();
+    const ServingState state = has_grace ? ServingState::kServing : ServingState::kDraining;
+    EXPECT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().state == state && all_say(kNotServing); }));
+    blocked.Release();
+    in_progress.join();
+    if (has_grace) server.RequestStop();
+    server.WaitUntilStopped();
+  }
+}
+
 TEST(HealthTest, WatchSeesTheDrain) {
   InProcessServer server({"cpu.executors=1"});
   const v1::ExecuteRequest warm =
