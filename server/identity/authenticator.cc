@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "server/identity/method_roles.h"
 
 namespace tensord::server {
@@ -115,6 +116,7 @@ absl::Status RefusalOf(AuthRefusal refusal) {
     case AuthRefusal::kNoCredentials:
     case AuthRefusal::kRole:
     case AuthRefusal::kOtherTenant:
+    case AuthRefusal::kChangedTenant:
       break;
   }
   return Refuse(Refusal::kUnauthenticated,
@@ -147,6 +149,28 @@ absl::Status Authenticator::Admit(const Credentials& credentials, const std::str
                                   Caller* caller, const CallIds& ids) const {
   const auto refusal = Decide(*policy(), credentials, method, caller);
   return refusal.has_value() ? Tell(*refusal, peer, method, *caller, ids) : absl::OkStatus();
+}
+
+absl::Status Authenticator::AdmitAgain(const grpc::CallbackServerContext& context, RpcMethod method,
+                                       const Caller& caller, const CallIds& ids) const {
+  Caller now;
+  RETURN_IF_ERROR(Admit(context, method, &now, ids));
+  return CheckTenant(caller, now, context.peer(), method, ids);
+}
+
+absl::Status Authenticator::AdmitAgain(const Credentials& credentials, const std::string& peer, RpcMethod method,
+                                       const Caller& caller, const CallIds& ids) const {
+  Caller now;
+  RETURN_IF_ERROR(Admit(credentials, peer, method, &now, ids));
+  return CheckTenant(caller, now, peer, method, ids);
+}
+
+absl::Status Authenticator::CheckTenant(const Caller& before, const Caller& now, const std::string& peer,
+                                        RpcMethod method, const CallIds& ids) const {
+  if (now.tenant == before.tenant) return absl::OkStatus();
+  metrics_->CallRefused(AuthRefusal::kChangedTenant);
+  audit_->Refused(AuthRefusal::kChangedTenant, method, peer, before.tenant, ids, "credential", now.tenant);
+  return Refuse(Refusal::kUnauthenticated, "the call's credential has become another tenant's; call again");
 }
 
 void Authenticator::NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant,

@@ -48,6 +48,12 @@ class Authenticator {
   // The same for credentials at hand; `peer` is for the audit.
   absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller,
                      const CallIds& ids = {}) const;
+  // The same for a call that was let in as `caller` before the policy was replaced: UNAUTHENTICATED also where its
+  // credential is another tenant's by now.
+  absl::Status AdmitAgain(const grpc::CallbackServerContext& context, RpcMethod method, const Caller& caller,
+                          const CallIds& ids = {}) const;
+  absl::Status AdmitAgain(const Credentials& credentials, const std::string& peer, RpcMethod method,
+                          const Caller& caller, const CallIds& ids = {}) const;
   // The caller, who was let in, named what is another tenant's: counted and told to the audit. What the caller is told
   // is what is said of a name that nobody has. `what`: "session".
   void NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant, absl::string_view what,
@@ -55,6 +61,8 @@ class Authenticator {
 
  private:
   // Counts a refusal, tells the audit, and says it to the caller.
+  absl::Status CheckTenant(const Caller& before, const Caller& now, const std::string& peer, RpcMethod method,
+                           const CallIds& ids) const;
   absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller,
                     const CallIds& ids) const;
 

@@ -20,9 +20,11 @@ absl::string_view Name(AuthRefusal refusal) {
     case AuthRefusal::kRole:
       return "role";
     case AuthRefusal::kOtherTenant:
+      return "other_tenant";
+    case AuthRefusal::kChangedTenant:
       break;
   }
-  return "other_tenant";
+  return "changed_tenant";
 }
 
 ControlMetrics::ControlMetrics(prometheus::Registry& registry) {

@@ -22,9 +22,10 @@ enum class AuthRefusal : uint8_t {
   kUnknownCertificate,  // a certificate of the client CA that is nobody's
   kRole,                // a caller whose roles do not hold the method's
   kOtherTenant,         // one that named what is another tenant's
+  kChangedTenant,       // one whose credential became another tenant's while its stream was open
 };
 
-inline constexpr size_t kNumAuthRefusals = 6;
+inline constexpr size_t kNumAuthRefusals = 7;
 
 // "no_credentials", "malformed", "unknown_token", "unknown_certificate", "role", "other_tenant".
 absl::string_view Name(AuthRefusal refusal);

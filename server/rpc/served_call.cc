@@ -65,11 +65,7 @@ absl::Status ServedCall::AdmitAgain() {
   if (parts_.polling != nullptr) parts_.polling->React();
   const int64_t now = parts_.authenticator->replaced();
   if (now == admitted_at_) return absl::OkStatus();
-  Caller caller;
-  RETURN_IF_ERROR(parts_.authenticator->Admit(*context_, record_.method, &caller, IdsOf(record_)));
-  if (caller.tenant != caller_.tenant) {
-    return Refuse(Refusal::kUnauthenticated, "the call's credential has become another tenant's; call again");
-  }
+  RETURN_IF_ERROR(parts_.authenticator->AdmitAgain(*context_, record_.method, caller_, IdsOf(record_)));
   admitted_at_ = now;
   return absl::OkStatus();
 }

@@ -229,6 +229,22 @@ TEST_F(AuthenticatorTest, NamingWhatIsAnothersIsCountedAndTold) {
                     HasSubstr("\"tenant\":\"a\""), HasSubstr("\"what\":\"session\""), HasSubstr("\"owner\":\"b\"")));
 }
 
+TEST_F(AuthenticatorTest, ACredentialThatBecomesAnotherTenantsIsCountedAndTold) {
+  authenticator().Replace(PolicyOf(callers_));
+  const Credentials credentials = {.authorizations = {"Bearer token-a"}, .certificate_names = {}};
+  Caller caller;
+  ASSERT_TRUE(authenticator().Admit(credentials, "ipv4:10.0.0.1:5", RpcMethod::kExecuteStream, &caller).ok());
+  EXPECT_TRUE(authenticator().AdmitAgain(credentials, "ipv4:10.0.0.1:5", RpcMethod::kExecuteStream, caller).ok());
+  const std::string before = caller.tenant;
+  caller.tenant = "earlier";
+  const absl::Status changed =
+      authenticator().AdmitAgain(credentials, "ipv4:10.0.0.1:5", RpcMethod::kExecuteStream, caller);
+  EXPECT_EQ(changed.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Refusals("changed_tenant"), 1);
+  EXPECT_THAT(TakeLog(), AllOf(HasSubstr("\"reason\":\"changed_tenant\""), HasSubstr("\"method\":\"ExecuteStream\""),
+                               HasSubstr("\"tenant\":\"earlier\""), HasSubstr("\"owner\":\"" + before + "\"")));
+}
+
 TEST_F(AuthenticatorTest, AClockThatIsPutBackHidesNobody) {
   authenticator().Replace(PolicyOf(callers_));
   for (int i = 0; i < 1000; ++i) Admit({});
