@@ -10,7 +10,9 @@
 
 namespace tensord {
 
-bool IsPrivateFolder(const struct stat& folder) { return folder.st_uid == geteuid() && (folder.st_mode & 077) == 0; }
+bool IsOwnFolder(const struct stat& folder) { return folder.st_uid == geteuid(); }
+
+bool IsOpenToOthers(const struct stat& folder) { return (folder.st_mode & 077) != 0; }
 
 absl::Status ProgramFolderError(const std::string& folder, absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("the folder of programs, ", folder, ", ", what));
@@ -27,7 +29,7 @@ absl::Status CheckProgramFolder(const std::string& path) {
     return ProgramFolderError(path, absl::StrCat("cannot be made: ", std::strerror(errno)));
   }
   if (!S_ISDIR(info.st_mode)) return ProgramFolderError(path, "is no folder");
-  return IsPrivateFolder(info) ? absl::OkStatus() : ProgramFolderError(path, kFolderNotPrivate);
+  return IsOwnFolder(info) ? absl::OkStatus() : ProgramFolderError(path, kFolderNotOwn);
 }
 
 }  // namespace tensord

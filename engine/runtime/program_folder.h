@@ -12,9 +12,10 @@ namespace tensord {
 
 // What the folder of a ProgramStore must be.
 
-inline constexpr absl::string_view kFolderNotPrivate =
-    "must belong to the server's user, and nobody else may enter it; chmod 0700";
-bool IsPrivateFolder(const struct stat& folder);
+inline constexpr absl::string_view kFolderNotOwn = "must belong to the server's user; chown it";
+bool IsOwnFolder(const struct stat& folder);
+// Whether others than its owner may do something there.
+bool IsOpenToOthers(const struct stat& folder);
 
 // UNAVAILABLE, with the folder.
 absl::Status ProgramFolderError(const std::string& folder, absl::string_view what);

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "engine/base/refusal.h"
 #include "engine/base/thread_niceness.h"
@@ -128,11 +129,24 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> ProgramStore::Open(Options options
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return ProgramFolderError(path, absl::StrCat("cannot be opened: ", std::strerror(errno)));
   struct stat info {};
-  if (fstat(folder, &info) != 0 || !IsPrivateFolder(info)) {
+  if (fstat(folder, &info) != 0 || !IsOwnFolder(info)) {
     close(folder);
-    return ProgramFolderError(path, kFolderNotPrivate);
+    return ProgramFolderError(path, kFolderNotOwn);
+  }
+  // Whoever put something there meanwhile gained nothing: entries are checked as what clients send.
+  const bool is_open = IsOpenToOthers(info);
+  if (is_open && fchmod(folder, 0700) != 0) {
+    const absl::Status refused =
+        ProgramFolderError(path, absl::StrCat("is open to others and cannot be closed: ", std::strerror(errno)));
+    close(folder);
+    return refused;
   }
   std::unique_ptr<ProgramStore> store(new ProgramStore(std::move(options), folder));
+  if (is_open) {
+    store->Warn("program folder closed",
+                absl::StrCat("the folder of programs, ", path, ", was open to others (mode ",
+                             absl::StrFormat("%04o", info.st_mode & 07777), "); it is 0700 now"));
+  }
   store->RemoveLeftovers();
   store->Trim();
   store->writer_ = std::thread([raw = store.get()] { raw->WriteLoop(); });
@@ -436,8 +450,8 @@ bool ProgramStore::HasWhole(const Fingerprint& fingerprint) {
     if (removed) CountRemovedLocked(static_cast<int64_t>(info.st_size));
   }
   if (damage != EntryDamage::kVersion) {
-    Warn("program store damaged", absl::StrCat(options_.folder, "/", name, " cannot be used: ", Describe(damage),
-                                               "; it is written anew"));
+    Warn("program store damaged",
+         absl::StrCat(options_.folder, "/", name, " cannot be used: ", Describe(damage), "; it is written anew"));
   }
   return false;
 }

@@ -59,8 +59,8 @@ class ProgramStore {
     std::array<int64_t, kNumEntryDamages> load_errors{};
   };
 
-  // Makes the folder where it is missing, and removes what killed servers left in it. UNAVAILABLE where it cannot be
-  // had, or others than this user may enter it.
+  // Makes the folder where it is missing, closes it to others where they may enter it, and removes what killed servers
+  // left in it. UNAVAILABLE where it cannot be had, or is another user's.
   static absl::StatusOr<std::unique_ptr<ProgramStore>> Open(Options options);
   ~ProgramStore();
   ProgramStore(const ProgramStore&) = delete;

@@ -126,9 +126,7 @@ TEST_F(StartCheckTest, TheFolderOfProgramsIsOne) {
   const std::string open = PathOf("open");
   ASSERT_EQ(mkdir(open.c_str(), 0700), 0);
   ASSERT_EQ(chmod(open.c_str(), 0755), 0);
-  EXPECT_THAT(refusal(open), AllOf(HasSubstr(open), HasSubstr("chmod 0700")));
-  ASSERT_EQ(chmod(open.c_str(), 0700), 0);
-  EXPECT_EQ(refusal(open), "");
+  EXPECT_EQ(refusal(open), "") << "the start closes it";
   rmdir(open.c_str());
   for (const std::string end : {"", "/"}) {
     EXPECT_EQ(refusal(open + end), "") << "the start makes it";

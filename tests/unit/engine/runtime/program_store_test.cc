@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/families/all_families.h"
+#include "engine/runtime/program_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/parsed_graph.h"
@@ -111,9 +112,22 @@ TEST_F(ProgramStoreTest, TheFolderIsForItsOwnerAlone) {
   struct stat info {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
-  ASSERT_EQ(chmod(path_.c_str(), 0755), 0);
-  EXPECT_EQ(ProgramStore::Open({.folder = path_}).status().code(), absl::StatusCode::kUnavailable);
-  ASSERT_EQ(chmod(path_.c_str(), 0700), 0);
+  // As the group of a volume is given to whoever is to use it.
+  ASSERT_EQ(chmod(path_.c_str(), 02770), 0);
+  EXPECT_TRUE(CheckProgramFolder(path_).ok());
+  std::vector<std::string> told;
+  {
+    const auto again = ProgramStore::Open({.folder = path_,
+                                           .max_bytes = 1 << 20,
+                                           .registry = &FamilyRegistry(),
+                                           .warn = [&told](absl::string_view event, const std::string& message) {
+                                             told.push_back(absl::StrCat(event, ": ", message));
+                                           }});
+    ASSERT_TRUE(again.ok()) << again.status();
+  }
+  EXPECT_THAT(told, ElementsAre(AllOf(HasSubstr("program folder closed"), HasSubstr("mode 2770"))));
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
   ASSERT_EQ(symlink(path_.c_str(), folder_.Of("link").c_str()), 0);
   EXPECT_EQ(ProgramStore::Open({.folder = folder_.Of("link")}).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ProgramStore::Open({.folder = folder_.Of("no/such")}).status().code(), absl::StatusCode::kUnavailable);
