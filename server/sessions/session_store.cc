@@ -40,18 +40,52 @@ SessionStore::~SessionStore() {
 
 absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Duration lease) {
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
-  MutexLock lock(&mutex_);
-  if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
-  lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
+  std::vector<SessionPtr> forgotten;
+  absl::StatusOr<SessionPtr> session;
+  {
+    MutexLock lock(&mutex_);
+    const absl::Status room = MakeRoomLocked(tenant, &forgotten);
+    session = room.ok() ? absl::StatusOr<SessionPtr>(OpenLocked(std::move(id), tenant, lease)) : room;
+  }
+  for (const SessionPtr& closed : forgotten) closed->Close(TensorEnd::kLeaseExpired);
+  return session;
+}
+
+absl::Status SessionStore::MakeRoomLocked(absl::string_view tenant, std::vector<SessionPtr>* forgotten) {
+  const auto of_tenant = of_tenant_.find(tenant);
+  const int64_t own = of_tenant == of_tenant_.end() ? 0 : of_tenant->second;
+  if (own >= limits_.tenant_sessions && !TakeForgottenLocked(&tenant, forgotten)) {
+    return RefuseLimit("sessions.tenant_count", limits_.tenant_sessions, own + 1, "sessions of the tenant");
+  }
   const int64_t sessions = static_cast<int64_t>(sessions_.size());
-  if (sessions >= limits_.sessions) {
+  if (sessions >= limits_.sessions && !TakeForgottenLocked(nullptr, forgotten)) {
     return RefuseLimit("sessions.count", limits_.sessions, sessions + 1, "sessions");
   }
-  int64_t& of_tenant = of_tenant_[tenant];
-  if (of_tenant >= limits_.tenant_sessions) {
-    return RefuseLimit("sessions.tenant_count", limits_.tenant_sessions, of_tenant + 1, "sessions of the tenant");
+  return absl::OkStatus();
+}
+
+bool SessionStore::TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten) {
+  const Time now = clock_();
+  const auto unnamed = [now](const Session& session) {
+    return absl::FromChrono(now - session.expiry()) + session.lease();
+  };
+  auto longest = sessions_.end();
+  for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
+    const Session& session = *it->second;
+    if (session.held() || (tenant != nullptr && session.tenant() != *tenant)) continue;
+    if (unnamed(session) < limits_.default_lease) continue;
+    if (longest == sessions_.end() || unnamed(session) > unnamed(*longest->second)) longest = it;
   }
-  ++of_tenant;
+  if (longest == sessions_.end()) return false;
+  forgotten->push_back(RemoveLocked(longest));
+  ++expired_;
+  return true;
+}
+
+SessionPtr SessionStore::OpenLocked(std::string id, absl::string_view tenant, absl::Duration lease) {
+  if (lease == absl::ZeroDuration()) lease = limits_.default_lease;
+  lease = std::clamp(lease, kShortestLease, std::max(limits_.max_lease, kShortestLease));
+  ++of_tenant_[tenant];
   const auto session = std::make_shared<Session>(Session::Options{.id = std::move(id),
                                                                   .tenant = std::string(tenant.data(), tenant.size()),
                                                                   .lease = lease,

@@ -59,7 +59,7 @@ class SessionStore {
     int64_t handles = std::numeric_limits<int64_t>::max();  // of one session
     ResidentLedger::Limits memory;
     absl::Duration default_lease = absl::Minutes(10);
-    absl::Duration max_lease = absl::Hours(24);
+    absl::Duration max_lease = absl::Hours(1);
     ResidentLedger::Changed resident_changed = nullptr;
   };
   struct Stats {
@@ -84,7 +84,9 @@ class SessionStore {
   SessionStore& operator=(const SessionStore&) = delete;
 
   // A new session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
-  // millisecond and the maximum. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
+  // millisecond and the maximum. Where there are as many sessions as there may be, the one that nobody has named for
+  // the longest time, and for the default lease at least, ends for it: of the tenant's own where it is the tenant that
+  // has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
   absl::StatusOr<SessionPtr> Open(absl::string_view tenant, absl::Duration lease);
   // The tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
   absl::StatusOr<SessionPtr> Find(absl::string_view tenant, absl::string_view id);
@@ -113,6 +115,13 @@ class SessionStore {
   using Table = absl::flat_hash_map<std::string, SessionPtr>;
 
   absl::StatusOr<SessionPtr> FindLocked(absl::string_view tenant, absl::string_view id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeRoomLocked(absl::string_view tenant, std::vector<SessionPtr>* forgotten)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out one that nobody has named for the default lease, of the tenant or, null, of any; false: there is none.
+  bool TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SessionPtr OpenLocked(std::string id, absl::string_view tenant, absl::Duration lease)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SessionPtr RemoveLocked(Table::iterator session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out what is over; says when the next is.

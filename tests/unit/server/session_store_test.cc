@@ -177,6 +177,38 @@ TEST_F(SessionStoreTest, SessionsAreCounted) {
   EXPECT_TRUE(store.Open("a", {}).ok());
 }
 
+TEST_F(SessionStoreTest, ForgottenSessionsLockNobodyOut) {
+  SessionStore store(
+      {.sessions = 4, .tenant_sessions = 3, .default_lease = absl::Seconds(10), .max_lease = absl::Hours(1)},
+      clock_.AsFunction());
+  std::vector<SessionPtr> a;
+  for (int i = 0; i < 3; ++i) {
+    a.push_back(*store.Open("a", absl::Hours(1)));
+    ASSERT_TRUE(Put(*a.back(), "x", 4).ok());
+    clock_.Advance(1, store);
+  }
+  EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.tenant_count 3 < 4") << "they may be in use";
+  clock_.Advance(8, store);
+  EXPECT_TRUE(store.Find("a", a[0]->id()).ok());
+  EXPECT_TRUE(store.Use("a", a[1]->id()).ok());
+  EXPECT_EQ(LimitOf(store.Open("a", {})), "sessions.tenant_count 3 < 4") << "the third is unnamed for 9 s";
+  clock_.Advance(1, store);
+  ASSERT_TRUE(store.Open("a", absl::Hours(1)).ok());
+  EXPECT_TRUE(a[2]->closed());
+  EXPECT_FALSE(a[0]->closed() || a[1]->closed());
+  EXPECT_EQ(store.stats().expired, 1);
+  EXPECT_EQ(store.stats().ends[static_cast<size_t>(TensorEnd::kLeaseExpired)], 1);
+
+  // Another tenant gets in where all places are taken by sessions that nobody names.
+  ASSERT_TRUE(store.Open("b", absl::Hours(1)).ok());
+  EXPECT_EQ(LimitOf(store.Open("c", {})), "sessions.count 4 < 5");
+  const SessionUse in_use = *store.Use("a", a[0]->id());
+  clock_.Advance(9, store);
+  EXPECT_TRUE(store.Open("c", {}).ok());
+  EXPECT_TRUE(a[1]->closed()) << "unnamed for the longest time";
+  EXPECT_FALSE(a[0]->closed()) << "a call uses it";
+}
+
 TEST_F(SessionStoreTest, HandlesAreCounted) {
   SessionStore store({.handles = 2});
   const SessionPtr session = Open(store);
