@@ -111,7 +111,7 @@ ROWS = (
     ("Memory and process", (
         ("Memory of the process", "bytes", (
             (total("instance", metric("process_resident_memory_bytes")), "{{instance}}"),
-            (f"min({metric('tensord_memory_limit_bytes')} < Inf)", "limit"))),
+            (f"min({metric('tensord_memory_limit_bytes')})", "limit"))),
         ("Memory of devices, by state", "bytes", (
             (total("state", metric("tensord_memory_bytes")), "{{state}}"),
             (f"sum({metric('tensord_memory_promised_bytes')})", "promised"))),

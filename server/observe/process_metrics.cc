@@ -52,11 +52,6 @@ double MaxDescriptors() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-double ControlGroupLimit() {
-  const std::optional<int64_t> bytes = ControlGroupMemoryBytes();
-  return bytes.has_value() ? static_cast<double>(*bytes) : kInfinity;
-}
-
 }  // namespace
 
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text) {
@@ -95,7 +90,7 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
     families.push_back(FamilyOf(Metric::process_open_fds, *open));
   }
   families.push_back(FamilyOf(Metric::process_max_fds, MaxDescriptors()));
-  families.push_back(FamilyOf(Metric::memory_limit_bytes, ControlGroupLimit()));
+  families.push_back(FamilyOf(Metric::memory_limit_bytes, static_cast<double>(UsableMemoryBytes())));
   return families;
 }
 

@@ -196,6 +196,9 @@ TEST(ProcessMetricsTest, IsThisProcess) {
   EXPECT_LE(values["process_start_time_seconds"], absl::ToDoubleSeconds(before - absl::UnixEpoch()) + 1);
   EXPECT_GT(values["process_start_time_seconds"], absl::ToDoubleSeconds(before - absl::UnixEpoch()) - 86400);
   EXPECT_GT(values["tensord_memory_limit_bytes"], 0);
+  EXPECT_LE(values["tensord_memory_limit_bytes"],
+            static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)))
+      << "also where no control group bounds it";
 }
 
 TEST(ProcessMetricsTest, CountsOpenDescriptors) {
