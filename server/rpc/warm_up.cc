@@ -1,5 +1,6 @@
 #include "server/rpc/warm_up.h"
 
+#include <chrono>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -8,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -37,8 +38,8 @@ class Awaited {
     result_ = std::move(result);
     changed_.SignalAll();
   }
-  // Nothing where the server is to stop first.
-  std::optional<Result> Wait(const CancelToken& stop) {
+  // Nothing where the server is to stop, or the time is over, first.
+  std::optional<Result> Wait(const CancelToken& stop, std::chrono::steady_clock::time_point until) {
     const CancelToken::Listener listener = stop.Listen([this] {
       MutexLock lock(&mutex_);
       changed_.SignalAll();
@@ -46,7 +47,8 @@ class Awaited {
     std::optional<Result> result;
     {
       MutexLock lock(&mutex_);
-      while (!result_.has_value() && !stop.cancelled()) changed_.Wait(&mutex_);
+      while (!result_.has_value() && !stop.cancelled() && changed_.WaitUntil(&mutex_, until)) {
+      }
       result = std::move(result_);
     }
     stop.Forget(listener);
@@ -59,9 +61,15 @@ class Awaited {
   std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What the work makes of it, done on the pool; nothing where the server is to stop first.
+// For what has no other end.
+constexpr std::chrono::hours kLongest(24);
+
+// What the work makes of it, done on the pool, where it goes on; nothing where the server is to stop, or the time is
+// over, first.
 template <typename Result, typename Work>
-std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop, const Work& work) {
+std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop, const Work& work,
+                             std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
+                                                                           kLongest) {
   const auto awaited = std::make_shared<Awaited<Result>>();
   const bool taken = parts.compile_pool->Submit([awaited, work] {
     try {
@@ -71,7 +79,7 @@ std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop,
     }
   });
   if (!taken) return Result(parts.compile_pool->RefuseFull());
-  return awaited->Wait(stop);
+  return awaited->Wait(stop, until);
 }
 
 using AwaitedStatus = std::shared_ptr<Awaited<absl::Status>>;
@@ -108,23 +116,26 @@ absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1:
 
 int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, const CancelToken& stop) {
   if (parts.store == nullptr || most_time <= absl::ZeroDuration()) return 0;
-  const absl::Time until = absl::Now() + most_time;
+  const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(most_time);
   int64_t count = 0;
   for (const Fingerprint& fingerprint : parts.store->List()) {
-    if (absl::Now() >= until) break;
-    using Restored = absl::StatusOr<ProgramCache::Restored>;
-    std::optional<Restored> come =
-        OnPool<Restored>(parts, stop, [&parts, fingerprint](const std::shared_ptr<Awaited<Restored>>& awaited) {
-          awaited->Come(RestoreProgram(parts, fingerprint));
-        });
-    if (!come.has_value()) break;
-    Restored restored = *std::move(come);
-    if (!restored.ok()) {
+    if (std::chrono::steady_clock::now() >= until) break;
+    // Whether there was room for it. One that takes longer than there is time goes on, and is there then.
+    using HadRoom = absl::StatusOr<bool>;
+    const std::optional<HadRoom> had_room = OnPool<HadRoom>(
+        parts, stop,
+        [&parts, fingerprint](const std::shared_ptr<Awaited<HadRoom>>& awaited) {
+          absl::StatusOr<ProgramCache::Restored> restored = RestoreProgram(parts, fingerprint);
+          awaited->Come(restored.ok() ? HadRoom(parts.cache->Insert(*std::move(restored))) : restored.status());
+        },
+        until);
+    if (!had_room.has_value()) break;
+    if (!had_room->ok()) {
       parts.log->Event(LogLevel::kWarning, "program not restored",
-                       absl::StrCat(fingerprint.ToHex(), ": ", restored.status().message()));
+                       absl::StrCat(fingerprint.ToHex(), ": ", had_room->status().message()));
       continue;
     }
-    if (!parts.cache->Insert(*std::move(restored))) break;
+    if (!**had_room) break;
     ++count;
   }
   return count;

@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/rpc/warm_up.h"
 #include "tests/e2e/server/in_process_server.h"
 
 namespace tensord {
@@ -118,6 +119,17 @@ TEST_F(DiskCacheTest, AProgramIsServedUnderTheSettingsOfToday) {
 TEST_F(DiskCacheTest, AProgramComesBackWhereItsPassesAreOffToo) {
   const std::string off = "compiler.disabled_passes=fuse";
   std::string fingerprint;
+TEST_F(DiskCacheTest, TheStartWaitsForNoProgramLongerThanItMay) {
+  LeavePrograms(2);
+  InProcessServer server(Settings({"program_cache.restore_ms=0", "compiler.threads=1"}));
+  BlockedCompiler blocked(server);
+  EXPECT_EQ(server::RestorePrograms(server.parts().service_parts, absl::Milliseconds(20), CancelToken()), 0);
+  EXPECT_EQ(server.Metric("tensord_program_cache_entries", "memory"), 0);
+  blocked.Release();
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_program_cache_entries", "memory") == 1; }))
+      << "the one that was begun comes all the same";
+}
+
   {
     InProcessServer server(Settings({off}));
     fingerprint = CompileIn(server, LargeSum()).program().fingerprint();
