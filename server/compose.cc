@@ -415,6 +415,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),
+                          .unserved = parts->unserved.get(),
                           .gate = parts->gate.get(),
                           .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),

@@ -81,6 +81,7 @@ struct ServerParts {
   BindingOptions bindings;  // of all programs
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<ProgramStore> store;  // null without a folder for it
+  std::unique_ptr<UnservedPrograms> unserved = std::make_unique<UnservedPrograms>();
   std::unique_ptr<CompilePool> compile_pool;
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first

@@ -1,6 +1,7 @@
 #include "server/rpc/program_job.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -83,11 +84,16 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
 }
 
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
-  ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
-  if (!IsServed(parts, stored)) {
+  const auto unserved = [] {
     return Refuse(Refusal::kProgramNotFound,
                   "the program on disk is from before the server's limits or passes were changed; compile the graph "
                   "again and repeat the call");
+  };
+  if (parts.unserved->Has(fingerprint, std::chrono::steady_clock::now())) return unserved();
+  ASSIGN_OR_RETURN(StoredProgram stored, parts.store->Load(fingerprint));
+  if (!IsServed(parts, stored)) {
+    parts.unserved->Add(fingerprint, std::chrono::steady_clock::now(), parts.cache->keep_refused());
+    return unserved();
   }
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(stored.settings.device));
   ProgramCache::Restored restored = {.key = std::move(stored.key), .program = nullptr};

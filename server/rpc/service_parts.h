@@ -25,6 +25,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/profiling/profiler.h"
+#include "server/rpc/unserved_programs.h"
 #include "server/sessions/session_store.h"
 #include "server/shared_memory/region_store.h"
 
@@ -48,6 +49,7 @@ struct ServiceParts {
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;  // null: no disk tier
+  UnservedPrograms* unserved = nullptr;
   CallGate* gate = nullptr;
   Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;

@@ -110,15 +110,15 @@ TEST_F(DiskCacheTest, AProgramIsServedUnderTheSettingsOfToday) {
     v1::ExecuteRequest request;
     request.set_fingerprint(fingerprint);
     v1::ExecuteResponse response;
-    EXPECT_EQ(DetailOf(Execute(server.stub(), request, &response)).reason(), "PROGRAM_NOT_FOUND") << setting;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(DetailOf(Execute(server.stub(), request, &response)).reason(), "PROGRAM_NOT_FOUND") << setting;
+    }
+    EXPECT_EQ(server.parts().store->stats().loaded, 1) << "it is not read for each call that names it";
   }
   InProcessServer server(Settings());
   ExpectRuns(server, fingerprint, 1);
 }
 
-TEST_F(DiskCacheTest, AProgramComesBackWhereItsPassesAreOffToo) {
-  const std::string off = "compiler.disabled_passes=fuse";
-  std::string fingerprint;
 TEST_F(DiskCacheTest, TheStartWaitsForNoProgramLongerThanItMay) {
   LeavePrograms(2);
   InProcessServer server(Settings({"program_cache.restore_ms=0", "compiler.threads=1"}));
@@ -130,6 +130,9 @@ TEST_F(DiskCacheTest, TheStartWaitsForNoProgramLongerThanItMay) {
       << "the one that was begun comes all the same";
 }
 
+TEST_F(DiskCacheTest, AProgramComesBackWhereItsPassesAreOffToo) {
+  const std::string off = "compiler.disabled_passes=fuse";
+  std::string fingerprint;
   {
     InProcessServer server(Settings({off}));
     fingerprint = CompileIn(server, LargeSum()).program().fingerprint();
