@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/bound_program.h"
 #include "server/sessions/session.h"
@@ -67,9 +68,14 @@ ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
 absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
                                  const HandleClaim& claim, absl::Span<const bool> writable) {
   ASSIGN_OR_RETURN(const int64_t needed, KnownBytes(program, results_, arguments));
+  // What the run reads as a copy in another order lives, unread, until it is over.
+  absl::flat_hash_set<const void*> read;
+  for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());
   int64_t given = 0;
   for (size_t i = 0; i < writable.size(); ++i) {
-    if (writable[i]) given += claim.MemoryOf(i)->charged_bytes();
+    if (!writable[i]) continue;
+    const std::shared_ptr<ResidentMemory> memory = claim.MemoryOf(i);
+    if (read.contains(memory->address())) given += memory->charged_bytes();
   }
   const Session& session = *claim.session();
   ASSIGN_OR_RETURN(charge_,

@@ -317,6 +317,29 @@ TEST(SessionTest, NoRequestNamesMoreThanAProgramCanHave) {
   EXPECT_EQ(run(request), "graph_inputs 4 < 5");
 }
 
+TEST(SessionTest, WhatIsDonatedInTheOtherOrderIsNotFreeWhileItsCopyLives) {
+  const v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 40 } shape { size: 40 } } }
+    nodes { name: "y" inputs: "x" inputs: "x" binary: BINARY_OP_ADD }
+    outputs { name: "y" value: "y" })");
+  // The tensor, its copy and the result: three times 6,400 bytes.
+  for (const char* quota : {"19199", "19200"}) {
+    InProcessServer server({std::string("sessions.tenant_bytes=") + quota});
+    SessionClient session(server);
+    v1::ExecuteRequest make = session.Request(graph);
+    *make.add_arguments()->mutable_tensor() = FloatTensor(Ones(1600), {40, 40});
+    make.mutable_options()->set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+    Keep(&make, "x");
+    ASSERT_EQ(session.Run(make), "OK");
+    v1::ExecuteRequest step = session.Request(graph);
+    AddDonated(&step, "x");
+    Keep(&step, "x");
+    step.mutable_options()->set_order(v1::MEMORY_ORDER_COLUMN_MAJOR);
+    EXPECT_EQ(session.Run(step), quota == std::string("19200") ? "OK" : "LIMIT_EXCEEDED");
+    EXPECT_TRUE(CpuKeeps(server, 6400));
+  }
+}
+
 TEST(SessionTest, ACopyInTheOtherOrderIsChargedWhileItIsNeeded) {
   InProcessServer server({"sessions.tenant_bytes=10000"});
   SessionClient session(server);
