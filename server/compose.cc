@@ -362,6 +362,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   for (const std::string& family : parts->families->loaded()) {
     parts->log->Event(LogLevel::kInfo, "family loaded", family);
   }
+  RETURN_IF_ERROR(cpu::CheckBlasCore());
   WarnOfOutdatedBlas(parts->log.get());
 
   parts->executors = std::make_unique<ExecutorPool>();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace tensord::cpu {
@@ -18,6 +19,18 @@ struct OutdatedBlasCore {
 
 // Nothing where the kernels fit the processor.
 std::optional<OutdatedBlasCore> FindOutdatedBlasCore();
+
+// What a processor lacks that OpenBLAS's kernels for the core need: "3DNow!"; empty where it can run them, or nothing
+// is known of them. Only OPENBLAS_CORETYPE chooses such ones.
+struct ProcessorFeatures {
+  bool ssse3 = false, sse4_1 = false, sse4_2 = false, sse4a = false, amd_3dnow = false, avx = false, fma4 = false;
+  bool avx2_fma = false, avx512 = false;
+};
+ProcessorFeatures FeaturesOfThisProcessor();
+absl::string_view MissingForBlasCore(absl::string_view core, const ProcessorFeatures& features);
+
+// INVALID_ARGUMENT where OpenBLAS would run kernels that this processor lacks instructions for.
+absl::Status CheckBlasCore();
 
 // The core whose kernels a processor should run instead of those for `core`, by what else it can do; empty where they
 // fit, or where nothing is known of them.

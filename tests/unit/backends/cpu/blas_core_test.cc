@@ -22,6 +22,17 @@ TEST(BlasCoreTest, WhatFitsOrIsUnknownStays) {
   }
 }
 
+TEST(BlasCoreTest, KernelsNeedWhatTheirProcessorHad) {
+  const ProcessorFeatures none;
+  EXPECT_EQ(MissingForBlasCore("Opteron", none), "3DNow!");
+  EXPECT_EQ(MissingForBlasCore("bulldozer", none), "FMA4");
+  EXPECT_EQ(MissingForBlasCore("Haswell", none), "AVX2");
+  EXPECT_EQ(MissingForBlasCore("SkylakeX", {.avx2_fma = true}), "AVX-512");
+  EXPECT_EQ(MissingForBlasCore("SkylakeX", {.avx512 = true}), "");
+  for (const char* core : {"Prescott", "OfTheFuture", ""}) EXPECT_EQ(MissingForBlasCore(core, none), "") << core;
+  EXPECT_TRUE(CheckBlasCore().ok()) << "OpenBLAS itself chooses none that it cannot run";
+}
+
 // OpenBLAS reads its environment before main, hence a process of its own.
 TEST(BlasCoreDeathTest, WhatTheEnvironmentChoosesIsSeen) {
 #ifndef __x86_64__
