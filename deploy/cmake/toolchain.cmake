@@ -15,6 +15,9 @@ if(LLD_PROGRAM)
   add_link_options(-fuse-ld=lld)
 endif()
 
+# Symbols are bound at the start, and their table is read-only then.
+add_link_options(-Wl,-z,relro -Wl,-z,now)
+
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-restrict) # GCC 12 warns of std::string's own operator+
