@@ -12,11 +12,13 @@
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
 #include "server/daemon.h"
+#include "server/lifecycle/address_space.h"
 #include "server/lifecycle/crash_signals.h"
 #include "server/lifecycle/stop_signals.h"
 #include "server/observe/crash_line.h"
 #include "server/observe/flight_recorder.h"
 #include "server/observe/library_logs.h"
+#include "server/observe/termination.h"
 #include "server/process_tuning.h"
 #include "server/rpc/polling_threads.h"
 
@@ -66,6 +68,8 @@ int End(Daemon* daemon) {
 }
 
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
+  TellWhyItTerminates();
+  if (const absl::Status space = CheckAddressSpace(); !space.ok()) return Complain(space);
   signal(SIGPIPE, SIG_IGN);
   TakeOverLibraryLogs();
 

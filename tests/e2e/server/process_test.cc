@@ -1,8 +1,10 @@
 // The binary: what it prints, how it ends.
+#include <elf.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -86,6 +88,71 @@ TEST_F(ProcessTest, SaysWhereOpenBlasTakesTheProcessorForAnOldOne) {
     }
   }
 #endif
+}
+
+// What a start that fails says.
+std::string RefusedStart(const std::vector<std::string>& before, int status) {
+  TemporaryFolder folder;
+  const PrivateFolder files;
+  Process server({"--listen=unix:" + folder.path() + "/s"}, files.PathOf("errors"), before);
+  EXPECT_EQ(server.Rest(), "") << "it does not listen";
+  EXPECT_EQ(server.Wait(), status);
+  std::ifstream errors(files.PathOf("errors"));
+  return {std::istreambuf_iterator<char>(errors), {}};
+}
+
+TEST_F(ProcessTest, RunsNoKernelsOfOpenBlasThatTheProcessorLacks) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the cores are those of x86-64";
+#else
+  if (__builtin_cpu_supports("fma4")) GTEST_SKIP() << "it has what those need";
+  EXPECT_THAT(RefusedStart({"/usr/bin/env", "OPENBLAS_CORETYPE=Bulldozer"}, 2),
+              AllOf(HasSubstr("Bulldozer"), HasSubstr("FMA4"), HasSubstr("OPENBLAS_CORETYPE")));
+#endif
+}
+
+TEST_F(ProcessTest, SaysThatItsAddressSpaceIsTooSmall) {
+  EXPECT_THAT(RefusedStart({"/bin/sh", "-c", "ulimit -v 300000; exec \"$@\"", "sh"}, 1),
+              AllOf(HasSubstr("address space"), HasSubstr("ulimit -v")));
+}
+
+TEST_F(ProcessTest, WhatGrpcTracesIsNotInTheLog) {
+  TemporaryFolder folder;
+  const PrivateFolder files;
+  Process server({"--listen=unix:" + folder.path() + "/s"}, files.PathOf("errors"),
+                 {"/usr/bin/env", "GRPC_TRACE=all", "GRPC_VERBOSITY=DEBUG"});
+  EXPECT_THAT(server.Line(), HasSubstr("listening"));
+  const auto stub =
+      v1::Compute::NewStub(grpc::CreateChannel("unix:" + folder.path() + "/s", grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer token-of-nobody");
+  v1::ServerInfo info;
+  EXPECT_TRUE(stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  std::ifstream errors(files.PathOf("errors"));
+  const std::string log{std::istreambuf_iterator<char>(errors), {}};
+  EXPECT_THAT(log, AllOf(HasSubstr("GRPC_TRACE is ignored"), Not(HasSubstr("token-of-nobody"))));
+}
+
+TEST_F(ProcessTest, SymbolsAreBoundAtTheStart) {
+  std::ifstream file(Process::BinaryPath(), std::ios::binary);
+  const std::string binary{std::istreambuf_iterator<char>(file), {}};
+  Elf64_Ehdr header;
+  ASSERT_GE(binary.size(), sizeof(header));
+  std::memcpy(&header, binary.data(), sizeof(header));
+  uint64_t flags = 0;
+  for (size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part;
+    std::memcpy(&part, binary.data() + header.e_phoff + i * sizeof(part), sizeof(part));
+    if (part.p_type != PT_DYNAMIC) continue;
+    for (size_t at = part.p_offset; at < part.p_offset + part.p_filesz; at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn entry;
+      std::memcpy(&entry, binary.data() + at, sizeof(entry));
+      if (entry.d_tag == DT_FLAGS_1) flags = entry.d_un.d_val;
+    }
+  }
+  EXPECT_NE(flags & DF_1_NOW, 0u);
 }
 
 TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
