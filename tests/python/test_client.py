@@ -1,6 +1,7 @@
 """Calls, recovery and exceptions, against a server in this process that can be made to misbehave."""
 
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -26,6 +27,66 @@ class ClientTest(unittest.TestCase):
 
     def compile(self, function, *specs, **options):
         return td.compile(function, *specs, client=self.client, **options)
+
+
+class Pickles(ClientTest):
+    def test_a_client_connects_anew(self):
+        client = td.Client(self.server.target, timeout=7, metadata=[("x-team", "a")], shared_memory=True)
+        self.addCleanup(client.close)
+        again = pickle.loads(pickle.dumps(client))
+        self.addCleanup(again.close)
+        self.assertEqual((again.target, again.timeout), (client.target, 7))
+        again.server_info()
+        client.close()
+        again.server_info()
+        self.assertIn(("x-team", "a"), again._metadata)
+
+    def test_access_travels_where_it_was_given(self):
+        with_token = td.Client(self.server.target, access=td.Access(token="secret"))
+        self.addCleanup(with_token.close)
+        bare = pickle.dumps(self.client)
+        with unittest.mock.patch.dict(os.environ, {"TENSORD_TOKEN": "of-that-place"}):
+            for pickled, token in ((pickle.dumps(with_token), "secret"), (bare, "of-that-place")):
+                client = pickle.loads(pickled)
+                self.addCleanup(client.close)
+                self.assertIn(("authorization", f"Bearer {token}"), client._metadata)
+        own = td.Client("localhost:1", credentials=grpc.ssl_channel_credentials())
+        self.addCleanup(own.close)
+        with self.assertRaisesRegex(TypeError, "give it access"):
+            pickle.dumps(own)
+
+    def test_a_program_is_called_where_it_is_unpickled(self):
+        program = self.compile(lambda x: {"y": x + 1}, td.spec("n"))
+        program(np.zeros(2))
+        pickled = pickle.dumps(program)
+        for known in (True, False):
+            if not known:
+                self.server.programs.clear()
+            again = pickle.loads(pickled)
+            self.addCleanup(again._client.close)
+            np.testing.assert_array_equal(again(np.zeros(3))["y"], np.ones(3))
+            self.assertEqual((again.call_count, again.compile_count), (1, 0 if known else 1))
+            self.assertEqual(again.fingerprint, program.fingerprint)
+
+    def test_errors_travel_whole(self):
+        with self.assertRaises(td.Error) as caught:
+            self.client.unary("CloseSession", contract.CloseSessionRequest(session="none"), None, None)
+        failure = caught.exception
+        self.assertIsNone(failure.__context__, "what gRPC raised does not pickle")
+        again = pickle.loads(pickle.dumps(failure))
+        self.assertIs(type(again), type(failure))
+        self.assertEqual((str(again), vars(again)), (str(failure), vars(failure)))
+
+    def test_what_is_bound_to_its_process_says_so(self):
+        with self.client.session() as session:
+            with self.assertRaisesRegex(TypeError, "a session does not pickle"):
+                pickle.dumps(session.put(np.zeros(2)))
+
+    def test_the_blocks_own_failure_is_the_one_that_is_raised(self):
+        with self.assertRaisesRegex(KeyError, "mine"):
+            with self.client.session() as session:
+                self.client.unary("CloseSession", contract.CloseSessionRequest(session=session.id), None, None)
+                raise KeyError("mine")
 
 
 class Programs(ClientTest):

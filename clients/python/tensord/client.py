@@ -111,10 +111,15 @@ class Client:
     (grpc.ChannelCredentials) makes the connection TLS; metadata is sent with every call. access, a td.Access, sets both
     from files and a token; without it the environment does. shared_memory: large arrays of calls and sessions go through
     memory that client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
+
+    A client pickles, and is another connection to its target where it is unpickled: the environment of that place gives
+    the access, unless access was given, whose token and key then travel in the pickle. One with credentials does not.
     """
 
     def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
         self.target = target or default_target()
+        self._made_of = {"metadata": tuple(metadata), "access": access, "shared_memory": shared_memory}
+        self._has_own_credentials = credentials is not None
         self.timeout = timeout
         access = Access.from_environment() if access is None else access
         credentials = access.credentials() if credentials is None else credentials
@@ -136,6 +141,11 @@ class Client:
 
     def __exit__(self, *_):
         self.close()
+
+    def __reduce__(self):
+        if self._has_own_credentials:
+            raise TypeError("a client with credentials of its own does not pickle; give it access, a td.Access, instead")
+        return _connect, ({"target": self.target, "timeout": self.timeout, **self._made_of},)
 
     def __repr__(self):
         return f"Client({self.target!r})"
@@ -413,9 +423,15 @@ class Client:
                 raise errors.Unavailable(f"the connection to {self.target} broke, and the answer was lost with it")
             return read(answer) if read else answer
         except grpc.RpcError as failure:
-            raise errors.from_rpc(failure, self.target) from None
+            refused = errors.from_rpc(failure, self.target)
         except ValueError as failure:
-            raise errors.Cancelled(f"the client is closed: {failure}") from None
+            refused = errors.Cancelled(f"the client is closed: {failure}")
+        raise refused  # here, so that nothing of gRPC's hangs on it: it may be sent to another process
+
+
+def _connect(arguments):
+    """A pickled client."""
+    return Client(**arguments)
 
 
 def compile_options(device="", disabled_passes=()):

@@ -193,6 +193,8 @@ class CompiledProgram:
 
     fingerprint, device; source: how the last compilation ended ("compiled", "memory", "disk", "joined"); compile_time
     in seconds; compile_count and call_count; stats: the Stats of the call that ended last, None before the first.
+    Pickles with its client; where it is unpickled it counts anew, and its first call compiles it where that client's
+    server does not know it.
     """
 
     def __init__(self, traced, client, device, disabled_passes, timeout):
@@ -203,6 +205,13 @@ class CompiledProgram:
         self.call_count = 0
         self.compile_count = 0
         self._compile(timeout)
+
+    def __getstate__(self):
+        anew = {"stats": None, "call_count": 0, "compile_count": 0}
+        return {**self.__dict__, **anew, "_lock": None, "_alignment": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _lock=threading.Lock(), _alignment=wire.ResponseAlignment())
 
     def __repr__(self):
         return (

@@ -119,6 +119,9 @@ class Session:
         except Exception:
             pass
 
+    def __reduce__(self):
+        raise TypeError("a session does not pickle: it ends with who opened it; open another where its tensors are needed")
+
     def __repr__(self):
         return f"Session({self.id!r}{', closed' if self._closed else ''})"
 
