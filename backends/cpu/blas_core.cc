@@ -99,4 +99,20 @@ std::optional<OutdatedBlasCore> FindOutdatedBlasCore() {
   return std::nullopt;
 }
 
+absl::string_view BlasCoreWithin(absl::string_view core, CpuIsa isa) {
+  const bool sse4 = isa >= CpuIsa::kSse4, avx2 = isa >= CpuIsa::kAvx2;
+  const ProcessorFeatures features = {
+      .ssse3 = sse4, .sse4_1 = sse4, .sse4_2 = sse4, .avx = avx2, .avx2_fma = avx2, .avx512 = isa >= CpuIsa::kAvx512};
+  if (MissingForBlasCore(core, features).empty()) return "";
+  return avx2 ? "Haswell" : sse4 ? "Nehalem" : "Prescott";
+}
+
+std::string BlasCoreWithin(CpuIsa isa) {
+#if HWY_ARCH_X86
+  return std::string(BlasCoreWithin(openblas_get_corename(), isa));
+#else
+  return "";
+#endif
+}
+
 }  // namespace tensord::cpu

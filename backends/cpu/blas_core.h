@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "backends/cpu/instruction_set.h"
 
 namespace tensord::cpu {
 
@@ -35,6 +36,13 @@ absl::Status CheckBlasCore();
 // The core whose kernels a processor should run instead of those for `core`, by what else it can do; empty where they
 // fit, or where nothing is known of them.
 absl::string_view BetterBlasCore(absl::string_view core, bool has_avx2, bool has_avx512);
+
+// The core whose kernels keep to an instruction set, where those of `core` do not; empty where they do, or where
+// nothing is known of them.
+absl::string_view BlasCoreWithin(absl::string_view core, CpuIsa isa);
+
+// The same of the core that OpenBLAS runs in this process. Empty on other architectures.
+std::string BlasCoreWithin(CpuIsa isa);
 
 }  // namespace tensord::cpu
 

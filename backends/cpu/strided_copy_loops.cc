@@ -339,10 +339,7 @@ namespace tensord::cpu {
 
 HWY_EXPORT(BestStridedCopyLoops);
 
-const StridedCopyLoops& GetStridedCopyLoops() {
-  static const StridedCopyLoops& loops = HWY_DYNAMIC_DISPATCH(BestStridedCopyLoops)();
-  return loops;
-}
+const StridedCopyLoops& GetStridedCopyLoops() { return HWY_DYNAMIC_DISPATCH(BestStridedCopyLoops)(); }
 
 }  // namespace tensord::cpu
 #endif  // HWY_ONCE

@@ -33,6 +33,17 @@ TEST(BlasCoreTest, KernelsNeedWhatTheirProcessorHad) {
   EXPECT_TRUE(CheckBlasCore().ok()) << "OpenBLAS itself chooses none that it cannot run";
 }
 
+TEST(BlasCoreTest, KeepsToAnInstructionSet) {
+  EXPECT_EQ(BlasCoreWithin("SkylakeX", CpuIsa::kAvx512), "");
+  EXPECT_EQ(BlasCoreWithin("SkylakeX", CpuIsa::kAvx2), "Haswell");
+  EXPECT_EQ(BlasCoreWithin("Zen", CpuIsa::kAvx2), "");
+  EXPECT_EQ(BlasCoreWithin("Zen", CpuIsa::kSse4), "Nehalem");
+  EXPECT_EQ(BlasCoreWithin("Sandybridge", CpuIsa::kSse4), "Nehalem");
+  EXPECT_EQ(BlasCoreWithin("nehalem", CpuIsa::kSse4), "");
+  EXPECT_EQ(BlasCoreWithin("Nehalem", CpuIsa::kBaseline), "Prescott");
+  EXPECT_EQ(BlasCoreWithin("Prescott", CpuIsa::kBaseline), "");
+}
+
 // OpenBLAS reads its environment before main, hence a process of its own.
 TEST(BlasCoreDeathTest, WhatTheEnvironmentChoosesIsSeen) {
 #ifndef __x86_64__
