@@ -1,12 +1,18 @@
 #include "engine/families/plugin_loader.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/family_plugin.h"
@@ -85,6 +91,19 @@ absl::Status AuditTables(absl::Span<const DeviceKernels> tables) {
   return absl::OkStatus();
 }
 
+// Why the server must not run what is in the file; empty where it may. As the files of keys are looked at.
+std::string WhyNotTrusted(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return absl::StrCat("cannot be read: ", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return "is no file";
+  if (info.st_uid != 0 && info.st_uid != geteuid()) {
+    return absl::StrCat("it belongs to user ", info.st_uid,
+                        ", and what it holds runs as the server; chown it to root or to the server's user");
+  }
+  if ((info.st_mode & 0022) == 0) return "";
+  return absl::StrFormat("more than its owner may write it, mode %04o; chmod go-w", info.st_mode & 07777);
+}
+
 }  // namespace
 
 absl::Status AuditFamilyPlugin(const FamilyPlugin& plugin, absl::Span<const absl::Span<const OpDef>> known) {
@@ -132,6 +151,8 @@ absl::StatusOr<const FamilyPlugin*> LoadFamilyPlugin(const std::string& path,
   };
   // A bare name would be looked for in the system's folders.
   if (!absl::StrContains(path, '/')) return wrong("name it by a path with a folder");
+  // Before: what is loaded runs at once.
+  if (const std::string why = WhyNotTrusted(path); !why.empty()) return wrong(why);
   // All symbols now, so that one that the server lacks is an error here; never closed.
   void* const object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) {

@@ -1,5 +1,6 @@
 // A server that loads families from outside: one that is sound, and many that are not.
 #include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,28 @@ TEST_F(PluginTest, AFileThatIsNoPluginEndsTheStart) {
   ExpectRefused({Setting((folder / "absent.so").string())}, "No such file");
   ExpectRefused({Setting("bare.so")}, "name it by a path with a folder");
   ExpectRefused({Setting(PluginPath("bad_plugin_kNoSymbol"))}, "it has no symbol tensord_family_plugin_v1");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(PluginTest, AFileThatOthersMayWriteIsNotRun) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("tensord-plugin-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string file = (folder / "sample.so").string();
+  std::filesystem::copy_file(PluginPath("sample_plugin"), file);
+  for (const mode_t mode : {0775, 0757}) {
+    ASSERT_EQ(chmod(file.c_str(), mode), 0);
+    ExpectRefused({Setting(file)}, "more than its owner may write it");
+  }
+  ASSERT_EQ(chmod(file.c_str(), 0755), 0);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), 12345, 12345), 0);
+    ExpectRefused({Setting(file)}, "it belongs to user 12345");
+    ASSERT_EQ(chown(file.c_str(), 0, 0), 0);
+  }
+  const auto server = ServerBinary::Start({Setting(file)});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ((*server)->Stop(), 0);
   std::filesystem::remove_all(folder);
 }
 
