@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
 #include "engine/base/shares.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
 
@@ -17,7 +17,7 @@ CollectedMetrics::Quotas TenantQuotasOf(const ServerParts& parts) {
     }
   };
   add("in_flight_bytes", parts.gate->TenantShares());
-  add("requests", parts.rates->TenantShares(absl::Now()));
+  add("requests", parts.rates->TenantShares(SteadyNow()));
   add("resident_bytes", parts.sessions->TenantByteShares());
   add("sessions", parts.sessions->TenantSessionShares());
   for (const auto& executor : parts.executors->all()) add("queue", executor->TenantShares());

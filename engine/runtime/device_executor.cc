@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "engine/base/thread_niceness.h"
 
 namespace tensord {
@@ -104,7 +104,7 @@ absl::Status DeviceExecutor::CheckMemoryLocked(int64_t bytes) {
 void DeviceExecutor::SetBounds(const Bounds& bounds) {
   {
     MutexLock lock(&mutex_);
-    if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, absl::Now());
+    if (bounds.ageing != bounds_.ageing) queue_.SetAgeing(bounds.ageing, SteadyNow());
     bounds_ = bounds;
   }
   // What waits may fit now, or fit no more.
@@ -191,7 +191,7 @@ absl::Status DeviceExecutor::CheckRoomLocked(const RunRequest& request, absl::Ti
 
 absl::Status DeviceExecutor::CheckRoom(const RunRequest& request) {
   MutexLock lock(&mutex_);
-  return CheckRoomLocked(request, absl::Now());
+  return CheckRoomLocked(request, SteadyNow());
 }
 
 absl::Status DeviceExecutor::Submit(RunRequest request) {
@@ -216,7 +216,7 @@ absl::Status DeviceExecutor::Submit(RunRequest request) {
 
 absl::Status DeviceExecutor::Enqueue(uint64_t id, QueuedRun run) {
   MutexLock lock(&mutex_);
-  run.since = absl::Now();
+  run.since = SteadyNow();
   RETURN_IF_ERROR(CheckRoomLocked(run.request, run.since));
   // Who cancels from now on finds the run in the queue.
   if (run.request.cancel != nullptr && run.request.cancel->cancelled()) return CheckWanted(run.request);
@@ -249,9 +249,9 @@ void DeviceExecutor::WatchLoop() {
     {
       MutexLock lock(&mutex_);
       while (leaving_.empty() && !stopping_) {
-        watched_ = std::min(queue_.first_deadline(), absl::Now() + kMostSleep);
-        leave_.WaitUntil(&mutex_, absl::ToChronoTime(watched_));
-        ExpireLocked(absl::Now());
+        watched_ = std::min(queue_.first_deadline(), SteadyNow() + kMostSleep);
+        leave_.WaitUntil(&mutex_, ToSteadyClock(watched_));
+        ExpireLocked(SteadyNow());
       }
       if (leaving_.empty()) return;
       leaving.swap(leaving_);
@@ -278,7 +278,7 @@ DeviceExecutor::Stats DeviceExecutor::stats() const {
   for (int level = 0; level < kNumPriorityClasses; ++level) {
     stats.queued_by_class[static_cast<size_t>(level)] = queue_.size_of(level);
   }
-  if (stats.queued > 0) stats.oldest_wait = std::max(absl::ZeroDuration(), absl::Now() - queue_.oldest_since());
+  if (stats.queued > 0) stats.oldest_wait = std::max(absl::ZeroDuration(), SteadyNow() - queue_.oldest_since());
   return stats;
 }
 
@@ -289,14 +289,14 @@ bool DeviceExecutor::FitsLocked(const QueuedRun& run) const {
 std::optional<QueuedRun> DeviceExecutor::TakeNext() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
-    const QueuedRun* next = queue_.Next(absl::Now());
+    const QueuedRun* next = queue_.Next(SteadyNow());
     if (next != nullptr && FitsLocked(*next)) {
       QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
       run.is_bound_first = IsBoundedLocked() && !run.bytes.has_value();
       run.promised = IsBoundedLocked() ? run.bytes.value_or(0) : 0;
       stats_.promised_bytes += run.promised;
       ++stats_.running;
-      if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, absl::Now() + run.expected);
+      if (run.expected > absl::ZeroDuration()) ends_.emplace(run.id, SteadyNow() + run.expected);
       return run;
     }
     // Resident tensors may have come since it was let in; those that rank after it are not to wait for them to go.
@@ -371,7 +371,7 @@ void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::
 void DeviceExecutor::WorkLoop(size_t worker) {
   if (options_.niceness > 0) LowerThisThread(options_.niceness);
   while (std::optional<QueuedRun> run = TakeNext()) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const auto measured_from = std::chrono::steady_clock::now();  // the other clock may be set
     bool is_back = false;
     absl::StatusOr<RunOutcome> outcome = [&]() -> absl::StatusOr<RunOutcome> {

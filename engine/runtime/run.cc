@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord {
 
@@ -14,7 +14,7 @@ absl::Status CheckWanted(const RunRequest& request) {
   if (request.cancel != nullptr && request.cancel->cancelled()) {
     return Refuse(Refusal::kCancelled, "the client cancelled the run");
   }
-  if (absl::Now() >= request.deadline) {
+  if (SteadyNow() >= request.deadline) {
     return Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the run was over; allow more time");
   }
   return absl::OkStatus();

@@ -48,8 +48,8 @@ struct RunRequest {
   // By output, none overlapping another or an argument; those beyond have none. A result whose bytes are not there is
   // to be copied: it is an argument or another output, or its device, its size or its kernel do not allow it.
   std::vector<HostSpace> destinations;
-  absl::Time deadline = absl::InfiniteFuture();
-  std::shared_ptr<const CancelToken> cancel;  // may be null
+  absl::Time deadline = absl::InfiniteFuture();  // as SteadyNow counts
+  std::shared_ptr<const CancelToken> cancel;     // may be null
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
   DeviceEvents* events = nullptr;         // that count the run; may be null

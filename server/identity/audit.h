@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/steady_time.h"
 #include "server/observe/call_ids.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/log.h"
@@ -33,7 +33,7 @@ class Audit {
   using SetAlarm = std::function<void(absl::Time, std::function<void()>)>;
 
   // Without alarms what was left out is told by the next line, or the last one.
-  explicit Audit(Log* log, SetAlarm set_alarm = nullptr, std::function<absl::Time()> clock = &absl::Now)
+  explicit Audit(Log* log, SetAlarm set_alarm = nullptr, std::function<absl::Time()> clock = &SteadyNow)
       : log_(log), set_alarm_(std::move(set_alarm)), clock_(std::move(clock)) {}
   ~Audit() { TellLeftOut(); }
   Audit(const Audit&) = delete;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
 namespace {
 
-// How long the thread sleeps at most: the clock may be set.
+// How long the thread sleeps at most: waits have a farthest end.
 constexpr absl::Duration kMostSleep = absl::Hours(1);
 
 }  // namespace
@@ -63,9 +63,9 @@ void Alarms::Loop() {
     std::function<void()> ring;
     {
       MutexLock lock(&mutex_);
-      while (!stopping_ && (alarms_.empty() || alarms_.begin()->first.first > absl::Now())) {
+      while (!stopping_ && (alarms_.empty() || alarms_.begin()->first.first > SteadyNow())) {
         const absl::Time first = alarms_.empty() ? absl::InfiniteFuture() : alarms_.begin()->first.first;
-        changed_.WaitUntil(&mutex_, absl::ToChronoTime(std::min(first, absl::Now() + kMostSleep)));
+        changed_.WaitUntil(&mutex_, ToSteadyClock(std::min(first, SteadyNow() + kMostSleep)));
       }
       if (stopping_) return;
       ring = TakeLocked(alarms_.begin()->first.second);

@@ -13,8 +13,8 @@
 
 namespace tensord::server {
 
-// Calls what is due at a time, one after the other, on a thread of its own: what is called must be quick. Thread-safe.
-// The destructor drops what has not rung.
+// Calls what is due at a time of SteadyNow, one after the other, on a thread of its own: what is called must be quick.
+// Thread-safe. The destructor drops what has not rung.
 class Alarms {
  public:
   using Id = int64_t;

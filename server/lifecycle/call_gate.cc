@@ -5,6 +5,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
 
@@ -99,7 +100,7 @@ void CallGate::Remove(int64_t bytes, const std::string& tenant) {
 
 bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up) {
   MutexLock lock(&mutex_);
-  const auto time = absl::ToChronoTime(until);
+  const auto time = ToSteadyClock(SteadyTimeOf(until));
   while (inside_.calls > 0 && !give_up()) {
     if (!changed_.WaitUntil(&mutex_, time)) break;
   }

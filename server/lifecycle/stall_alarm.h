@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/steady_time.h"
 #include "server/lifecycle/alarms.h"
 
 namespace tensord::server {
@@ -19,7 +19,7 @@ class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
   using Clock = std::function<absl::Time()>;
 
   // `ring` is called on the thread of the alarms, under no lock, and must not call End.
-  StallAlarm(Alarms* alarms, absl::Duration limit, std::function<void()> ring, Clock clock = &absl::Now);
+  StallAlarm(Alarms* alarms, absl::Duration limit, std::function<void()> ring, Clock clock = &SteadyNow);
 
   // The time begins anew; the first begins it.
   void Progress();

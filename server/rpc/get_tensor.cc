@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/type_codec.h"
@@ -115,7 +115,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   // Until the tensor is made, but no longer than any call may take. Afterwards progress counts.
   void Await() {
-    const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(absl::Now()), call_.cancel(),
+    const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(SteadyNow()), call_.cancel(),
                                                     "the tensor was made");
     claim_.WhenReady([this, wait] {
       if (!wait->End()) return;

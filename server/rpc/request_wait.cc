@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
 
@@ -50,7 +50,7 @@ void RequestWait::Watch(GiveUp give_up) {
 void RequestWait::Ring() {
   GiveUp give_up;
   if (!Take(&give_up)) return;
-  give_up(deadline_ <= absl::Now()
+  give_up(deadline_ <= SteadyNow()
               ? Refuse(Refusal::kDeadlineExceeded, absl::StrCat("the deadline passed before ", for_what_))
               : Refuse(Refusal::kCancelled, absl::StrCat("the call was cancelled before ", for_what_)));
 }

@@ -1,12 +1,12 @@
 #include "server/rpc/rpc_request.h"
 
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
 
 absl::Status RpcRequest::CheckWanted() const {
-  if (deadline() <= absl::Now()) {
+  if (deadline() <= SteadyNow()) {
     return Refuse(Refusal::kDeadlineExceeded, "the deadline passed before the program ran");
   }
   if (cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the call was cancelled before the program ran");

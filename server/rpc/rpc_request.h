@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/steady_time.h"
 #include "server/rpc/served_call.h"
 
 namespace tensord::server {
@@ -58,7 +58,7 @@ class RpcRequest {
 
  private:
   ServedCall& call_;
-  const absl::Time arrival_ = absl::Now();
+  const absl::Time arrival_ = SteadyNow();
 };
 
 }  // namespace tensord::server

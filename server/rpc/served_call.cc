@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "server/identity/audit.h"
 #include "server/identity/method_roles.h"
 #include "server/observe/flight_recorder.h"
@@ -71,7 +71,7 @@ absl::Status ServedCall::AdmitAgain() {
 }
 
 absl::Status ServedCall::EnterRequest(int64_t request_bytes) {
-  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, absl::Now()));
+  RETURN_IF_ERROR(parts_.rates->Admit(caller_.tenant, SteadyNow()));
   return parts_.gate->Enter(request_bytes, caller_.tenant);
 }
 
@@ -80,7 +80,7 @@ void ServedCall::LeaveRequest(int64_t request_bytes) { parts_.gate->Leave(reques
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
   const auto deadline = context_->deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return arrival + parts_.default_deadline;
-  return absl::FromChrono(deadline);
+  return SteadyTimeOf(absl::FromChrono(deadline));
 }
 
 grpc::Status ServedCall::Outcome(const absl::Status& status) {

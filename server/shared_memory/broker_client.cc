@@ -1,9 +1,9 @@
 #include "server/shared_memory/broker_client.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "proto/codec/error_codec.h"
 
 namespace tensord::server {
@@ -85,7 +85,7 @@ absl::StatusOr<BrokerClient::Wanted> BrokerClient::Admit(const std::string& auth
   if (parts_.gate->snapshot().state != ServingState::kServing) {
     return tensord::Refuse(Refusal::kServerDraining, "the server gives no shared memory: it starts or shuts down");
   }
-  if (parts_.rates != nullptr) RETURN_IF_ERROR(parts_.rates->Admit(caller.tenant, absl::Now()));
+  if (parts_.rates != nullptr) RETURN_IF_ERROR(parts_.rates->Admit(caller.tenant, SteadyNow()));
   tenant_ = caller.tenant;
   return Wanted{.tenant = std::move(caller.tenant), .size_bytes = size_bytes, .freed = ""};
 }
