@@ -113,6 +113,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"admin.connections", kMostAdminConnections},
       {"default_deadline_ms", limits.default_deadline_ms()},
       {"metadata_bytes", limits.metadata_bytes()},
+      {"run_operations", limits.run_operations()},
       {"response_bytes", kMaxResponseBytes},
       {"chunk_bytes", kMaxChunkBytes},
       {"cpu.queue_length", config.cpu().queue_length()},
@@ -381,7 +382,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
                                                       config.compiler().niceness());
-  parts->bindings = {.max_sets = config.program_cache().size_sets(),
+  parts->bindings = {.most_operations = config.limits().run_operations(),
+                     .max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
                      .stats = std::make_shared<BindingStats>()};
   parts->sessions = MakeSessions(config.sessions(), parts->executors.get());

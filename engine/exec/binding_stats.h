@@ -70,8 +70,9 @@ class BindingStats {
   std::array<Counters, kNumSizedKinds> counters_{};
 };
 
-// How much each cache of a program keeps: what was used last.
+// How much each cache of a program keeps: what was used last. And what is bound at all.
 struct BindingOptions {
+  int64_t most_operations = std::numeric_limits<int64_t>::max();  // of a run, as run_operations.h counts them
   int64_t max_sets = 16;
   int64_t max_bytes = std::numeric_limits<int64_t>::max();  // of all together; the one used last stays in any case
   std::shared_ptr<BindingStats> stats;                      // null: nobody counts

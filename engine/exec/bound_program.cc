@@ -8,6 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/run_memory.h"
+#include "engine/exec/run_operations.h"
 #include "engine/fusion/build_micro_program.h"
 
 namespace tensord {
@@ -109,7 +110,8 @@ absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<con
 }
 
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
-                                                                   const SizeBinding& binding) {
+                                                                   const SizeBinding& binding,
+                                                                   int64_t most_operations) {
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
@@ -120,7 +122,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
-  RETURN_IF_ERROR(bound->Prepare());
+  RETURN_IF_ERROR(bound->Prepare(most_operations));
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
   bound->constants_.reserve(program.constants.size());
   bound->made_bytes_ = allocated.bytes();
@@ -133,9 +135,10 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   return bound;
 }
 
-absl::Status BoundProgram::Prepare() {
+absl::Status BoundProgram::Prepare(int64_t most_operations) {
   const std::vector<SegmentInstruction> instructions =
       BindInstructions(program_, segments_, slot_types_, micro_programs_);
+  RETURN_IF_ERROR(CheckOperations(instructions, most_operations));
   for (const SessionRange& range : SessionsOf(program_, segments_)) {
     ASSIGN_OR_RETURN(
         std::unique_ptr<PreparedSession> prepared,

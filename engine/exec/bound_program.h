@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,10 +33,11 @@ class BoundProgram {
   // Plans for donated arguments and destinations that are kept, those that were used last.
   static constexpr size_t kMaxOtherPlans = 4;
 
-  // Refuses guards that do not hold, sizes that are negative or overflow, and what the backend cannot prepare; a
-  // refusal names the node.
-  static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(const ExecProgram& program, Backend* backend,
-                                                              const SizeBinding& binding);
+  // Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than `most_operations`
+  // (run_operations.h), and what the backend cannot prepare; a refusal names the node.
+  static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(
+      const ExecProgram& program, Backend* backend, const SizeBinding& binding,
+      int64_t most_operations = std::numeric_limits<int64_t>::max());
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
   // Of a run that writes over no argument, and makes the memory of its results.
@@ -84,7 +86,7 @@ class BoundProgram {
  private:
   BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
 
-  absl::Status Prepare();
+  absl::Status Prepare(int64_t most_operations);
   absl::StatusOr<std::shared_ptr<const BufferPlan>> MakePlan(absl::Span<const bool> donated,
                                                              absl::Span<const bool> destinations) const;
   absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;

@@ -75,7 +75,9 @@ class StagedProgram::Execution {
 
   absl::Status RunStage(const Stage& stage) {
     for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
-    const auto bind = [&] { return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_); };
+    const auto bind = [&] {
+      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations);
+    };
     ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, bind, check_));
     std::vector<BufferPtr> arguments;
     int64_t argument_bytes = 0;

@@ -49,7 +49,10 @@ class StagedProgram {
  private:
   class Execution;
   struct Stage {
-    explicit Stage(const BindingOptions& options) : bindings(options, SizedKind::kStage, &HeldBytesOf) {}
+    explicit Stage(const BindingOptions& options)
+        : most_operations(options.most_operations), bindings(options, SizedKind::kStage, &HeldBytesOf) {}
+
+    const int64_t most_operations;
     ProgramStage part;
     std::vector<Slot> released;                // values that no later stage and no output reads
     absl::InlinedVector<bool, 16> may_donate;  // by input: it is released

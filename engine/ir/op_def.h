@@ -82,6 +82,14 @@ struct ExpandCall {
 using ExpandedResults = absl::InlinedVector<ValueId, 4>;
 using ExpandRule = absl::StatusOr<ExpandedResults>(const ExpandCall&);
 
+// How many operations on numbers one application takes, about; sizes are those of dense tensors in any order of axes.
+struct WorkCall {
+  const Attributes& attrs;
+  absl::Span<const ConcreteType> operands;
+  absl::Span<const ConcreteType> results;
+};
+using WorkRule = double(const WorkCall&);
+
 enum class OpClass : uint8_t {
   kUnary,      // a value of tensord.v1.UnaryOp
   kBinary,     // a value of tensord.v1.BinaryOp
@@ -122,6 +130,7 @@ struct OpDef {
   // An op that has this rule never reaches a backend.
   Facet<ExpandRule> expand = Facet<ExpandRule>::None("a backend's kernels compute it");
   int num_results = 1;
+  WorkRule* work = nullptr;  // null: one operation for each element that is read or written
 
   bool has(OpTraits trait) const { return (traits & trait) != 0; }
 };

@@ -131,6 +131,12 @@ absl::Status ReferenceAffineDot(const ReferenceCall& call) {
   return absl::OkStatus();
 }
 
+double AffineDotWork(const WorkCall& call) {
+  double products = 1;
+  for (const int64_t size : call.attrs.Ints("sizes")) products *= static_cast<double>(size);
+  return 2 * products;
+}
+
 constexpr OpDef kAffineDot = {.family = kEngineFamily,
                               .index = 1,
                               .name = "affine_dot",
@@ -144,7 +150,8 @@ constexpr OpDef kAffineDot = {.family = kEngineFamily,
                               .infer = &InferAffineDot,
                               .refusals = RefusalTable::None("a pass makes it of nodes that were accepted"),
                               .reference = &ReferenceAffineDot,
-                              .permute = Facet<PermuteRule>::None("it is made when layouts are settled")};
+                              .permute = Facet<PermuteRule>::None("it is made when layouts are settled"),
+                              .work = &AffineDotWork};
 
 }  // namespace
 

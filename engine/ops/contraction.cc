@@ -171,6 +171,15 @@ absl::Status ReferenceDotGeneral(const ReferenceCall& call) {
   return absl::OkStatus();
 }
 
+double DotGeneralWork(const WorkCall& call) {
+  double products = 1;
+  for (const int64_t size : call.results[0].shape) products *= static_cast<double>(size);
+  for (const int64_t axis : call.attrs.Ints("lhs_contracting_dimensions")) {
+    products *= static_cast<double>(call.operands[0].shape[static_cast<size_t>(axis)]);
+  }
+  return 2 * products;
+}
+
 PermutedCall PermuteDotGeneral(const PermuteContext& context) {
   const Attributes& attrs = context.attrs;
   // With reversed axes the sides swap, so that the result comes out reversed as well.

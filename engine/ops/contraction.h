@@ -43,6 +43,9 @@ inline constexpr RefusalRule kDotGeneralRefusals[] = {
     {Refusal::kAttributeInvalid, "lhs_conj or rhs_conj, which only passes set, is neither 0 nor 1"},
     {Refusal::kAttributeInvalid, "result_permutation, which only passes set, does not name every axis once"}};
 
+// A multiplication and an addition for each product.
+double DotGeneralWork(const WorkCall& call);
+
 inline constexpr OpDef kDotGeneralDef = {
     .family = "core",
     .index = static_cast<uint16_t>(CoreOp::kDotGeneral),
@@ -57,7 +60,8 @@ inline constexpr OpDef kDotGeneralDef = {
     .infer = &InferDotGeneral,
     .refusals = kDotGeneralRefusals,
     .reference = &ReferenceDotGeneral,
-    .permute = &PermuteDotGeneral};
+    .permute = &PermuteDotGeneral,
+    .work = &DotGeneralWork};
 
 }  // namespace tensord
 

@@ -79,7 +79,8 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
       compiled->static_arguments_.push_back(ToConcreteType(compiled->program_.slot_types[i]));
     }
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(compiled->program_, compiled->static_arguments_));
-    ASSIGN_OR_RETURN(compiled->static_binding_, BoundProgram::Create(compiled->program_, backend, sizes));
+    ASSIGN_OR_RETURN(compiled->static_binding_,
+                     BoundProgram::Create(compiled->program_, backend, sizes, bindings.most_operations));
     compiled->is_tiny_ =
         backend->Describe().computes_on_caller && IsTiny(*compiled->static_binding_, compiled->program_);
   }
@@ -114,7 +115,7 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
   if (static_binding_ != nullptr && Same(arguments, static_arguments_)) return static_binding_;
   const auto bind = [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
-    return BoundProgram::Create(program_, backend_, sizes);
+    return BoundProgram::Create(program_, backend_, sizes, binding_options_.most_operations);
   };
   return bindings_.FindOrMake(KeyOf(arguments), bind, check);
 }

@@ -258,6 +258,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
        std::numeric_limits<int32_t>::max()},
       {"limits.metadata_bytes", config.limits().metadata_bytes(), 1024, int64_t{1} << 24},
+      {"limits.run_operations", config.limits().run_operations(), 1, kUnlimited},
       {"reload.check_files_ms", config.reload().check_files_ms(), 0, kLongestMs},
       {"limits.default_deadline_ms", config.limits().default_deadline_ms(), 1, kLongestMs},
       {"cpu.executors", config.cpu().executors(), 1, 1024},

@@ -1,5 +1,6 @@
 #include "engine/families/fft/fft_ops.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <utility>
@@ -205,6 +206,17 @@ constexpr RefusalRule kRefusals[] = {
     {Refusal::kShapeMismatch, "an axis without elements is transformed, and there are no lengths"},
     {Refusal::kShapeMismatch, "irfft of less than two bins, and there are no lengths"}};
 
+// n·log n along each axis.
+double FftWork(const WorkCall& call) {
+  double elements = 1, levels = 0;
+  const Shape &from = call.operands[0].shape, &to = call.results[0].shape;
+  for (size_t axis = 0; axis < to.size(); ++axis) elements *= static_cast<double>(std::max(from[axis], to[axis]));
+  for (const int64_t axis : call.attrs.Ints("axes")) {
+    levels += std::log2(static_cast<double>(2 + to[static_cast<size_t>(axis)]));
+  }
+  return 3 * elements * std::max(levels, 1.0);
+}
+
 constexpr OpDef kOps[] = {
     {.family = "fft",
      .index = 0,
@@ -221,7 +233,8 @@ constexpr OpDef kOps[] = {
      .infer = &InferFft,
      .refusals = kRefusals,
      .reference = &ReferenceFft,
-     .permute = &PermuteFft}};
+     .permute = &PermuteFft,
+     .work = &FftWork}};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ struct MatrixOp {
   RefusalTable refusals;
   Facet<ReferenceRule> reference;
   int num_results = 1;
+  WorkRule* work = &MatrixWork;
 };
 
 // Of an op that kernels compute.
@@ -48,7 +49,8 @@ constexpr OpDef WithKernels(const MatrixOp& matrix_op) {
           .refusals = matrix_op.refusals,
           .reference = matrix_op.reference,
           .permute = kMatricesComeFirst,
-          .num_results = matrix_op.num_results};
+          .num_results = matrix_op.num_results,
+          .work = matrix_op.work};
 }
 
 // Of one that is written with other ops.

@@ -1,5 +1,7 @@
 #include "engine/families/linalg/matrix_types.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
@@ -55,6 +57,20 @@ TensorType VectorsLike(const TensorType& like, DType dtype, const Dim& size) {
 
 TensorType ScalarsLike(const TensorType& like, DType dtype) {
   return {.dtype = dtype, .shape = SymbolicShape(like.shape.begin() + 2, like.shape.end())};
+}
+
+double MatrixWork(const WorkCall& call) {
+  constexpr double kOfEigenvalues = 10;
+  const Shape& shape = call.operands[0].shape;
+  double batch = 1;
+  for (size_t axis = 2; axis < shape.size(); ++axis) batch *= static_cast<double>(shape[axis]);
+  const double m = static_cast<double>(shape[0]), n = static_cast<double>(shape[1]);
+  double sides = 0;
+  if (call.operands.size() > 1) {
+    const Shape& right = call.operands[1].shape;
+    sides = static_cast<double>(std::max(right[0], right[1]));
+  }
+  return batch * m * n * (kOfEigenvalues * std::min(m, n) + sides);
 }
 
 }  // namespace tensord

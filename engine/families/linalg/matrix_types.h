@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/ir/inference.h"
+#include "engine/ir/op_def.h"
 #include "engine/tensor/tensor_type.h"
 
 namespace tensord {
@@ -27,6 +28,10 @@ absl::StatusOr<Dim> SmallerOf(const Dim& a, const Dim& b);
 TensorType MatricesLike(const TensorType& like, DType dtype, const Dim& rows, const Dim& columns);
 TensorType VectorsLike(const TensorType& like, DType dtype, const Dim& size);
 TensorType ScalarsLike(const TensorType& like, DType dtype);
+
+// To take the first operand's matrices apart, m·n·min(m, n) each, times what eigenvalues take, and to apply them to the
+// columns of the second one.
+double MatrixWork(const WorkCall& call);
 
 }  // namespace tensord
 

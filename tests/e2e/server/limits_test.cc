@@ -271,6 +271,7 @@ std::vector<OtherCase> OtherCases() {
       {"profile_ms", {}, [](InProcessServer& server) { return Profile(server, 61, 99); }, 60'000, 61'000},
       {"profile_samples_per_second", {}, [](InProcessServer& server) { return Profile(server, 1, 1001); }, 1000, 1001},
       {"profiles", {}, &ProfileWhileAnotherIsTaken, 1, 2},
+      {"run_operations", {"limits.run_operations=8"}, &RunSum, 8, 0},
       {"scheduling.tenant_requests_per_second",
        {"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=1"},
        &CallTwiceASecond,

@@ -1,0 +1,78 @@
+#include "engine/exec/run_operations.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "engine/base/refusal.h"
+#include "engine/runtime/compiler.h"
+#include "gtest/gtest.h"
+#include "tests/testlib/parsed_graph.h"
+
+namespace tensord {
+namespace {
+
+class RunOperationsTest : public testing::Test {
+ protected:
+  absl::StatusOr<CompiledProgramPtr> CompileWith(absl::string_view text, int64_t most) {
+    BindingOptions bindings;
+    bindings.most_operations = most;
+    return Compile(ParsedGraph(text), {.device = "cpu:0"}, Fingerprint(), backend_.get(), bindings);
+  }
+
+  // How many operations a run of a program without symbols is said to take.
+  int64_t OperationsIn(absl::string_view text) {
+    const absl::Status refused = CompileWith(text, 0).status();
+    const RefusalDetail detail = DetailOf(refused).value_or(RefusalDetail{});
+    EXPECT_EQ(detail.reason, "LIMIT_EXCEEDED") << refused;
+    EXPECT_EQ(detail.limit, "run_operations");
+    EXPECT_EQ(detail.limit_value, 0);
+    node_ = detail.node;
+    return detail.actual_value;
+  }
+
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend({.threads = 1});
+  std::string node_;
+};
+
+// The square and the sum, in each point of the space.
+TEST_F(RunOperationsTest, AFusedKernelTakesAsManyAsItHasInEachPoint) {
+  EXPECT_EQ(OperationsIn(R"(graph "g" { %x = input : f64[1000]
+              %wide = broadcast_in_dim(%x) {shape = [1000, 1000000], broadcast_dimensions = [0]}
+              %far = iota() {type = f64[1000, 1000000], dimension = 1}
+              %sum = add(%wide, %far)
+              %square = multiply(%sum, %sum)
+              %y = reduce(%square) {kind = sum, dimensions = [1]}  output "y" = %y })"),
+            4'000'000'000);
+  EXPECT_EQ(node_, "y");
+}
+
+TEST_F(RunOperationsTest, AContractionTakesTwoForEachProduct) {
+  EXPECT_EQ(OperationsIn(R"(graph "g" { %x = input : f64[10,20]  %w = input : f64[20,30]
+              %y = dot_general(%x, %w) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+              output "y" = %y })"),
+            2 * 10 * 20 * 30);
+}
+
+TEST_F(RunOperationsTest, TheNodeThatTakesMostIsNamed) {
+  EXPECT_GT(OperationsIn(R"(graph "g" { %x = input : f64[40,40]
+              %small = dot_general(%x, %x) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+              %spectrum:2 = tensord.linalg.v1.Eigh(%small)
+              output "y" = %spectrum })"),
+            40 * 40 * 40);
+  EXPECT_EQ(node_, "spectrum");
+}
+
+TEST_F(RunOperationsTest, SizesOfTheRunAreHeldToIt) {
+  const auto program = CompileWith(R"(graph "g" { %x = input : f64[n]
+                                      %y = reduce(%x) {kind = sum, dimensions = [0]}  output "y" = %y })",
+                                   1000);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_TRUE((*program)->Bind({{.dtype = DType::kF64, .shape = {900}}}).ok());
+  const absl::Status refused = (*program)->Bind({{.dtype = DType::kF64, .shape = {1'000'000}}}).status();
+  EXPECT_EQ(DetailOf(refused).value_or(RefusalDetail{}).limit, "run_operations") << refused;
+}
+
+}  // namespace
+}  // namespace tensord
