@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/stop_signal.h"
 #include "hwy/targets.h"
 
 namespace tensord::cpu {
@@ -48,6 +49,8 @@ std::shared_ptr<const void> FftTransforms::Find(const std::string& name, absl::F
     ++stats_.misses;
   }
   // Made without the lock, which a large table would hold for long; of two that are made at once one is kept.
+  // And whole, though the work for which it is made may be left: others will use it.
+  const StopSignal::Scope without_signal(nullptr);
   Made made = make();
   if (made.bytes > limit_bytes_) return made.table;
   MutexLock lock(&mutex_);
