@@ -6,8 +6,10 @@
 
 namespace tensord {
 
-DiscardedPrograms::DiscardedPrograms(std::function<void()> give_back)
-    : give_back_(give_back ? std::move(give_back) : ReturnFreedMemory), thread_([this] { Loop(); }) {}
+DiscardedPrograms::DiscardedPrograms(std::function<void()> give_back, std::chrono::milliseconds return_every)
+    : give_back_(give_back ? std::move(give_back) : ReturnFreedMemory),
+      return_every_(return_every),
+      thread_([this] { Loop(); }) {}
 
 DiscardedPrograms::~DiscardedPrograms() {
   {
@@ -27,19 +29,34 @@ void DiscardedPrograms::Add(CompiledProgramPtr program, int64_t bytes) {
   changed_.Signal();
 }
 
+bool DiscardedPrograms::Await(std::vector<CompiledProgramPtr>* programs, bool* returns) {
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const bool is_much = bytes_ >= kReturnedBytes;
+    *returns = is_much && std::chrono::steady_clock::now() >= next_return_;
+    if (*returns || !waiting_.empty()) {
+      programs->swap(waiting_);
+      if (*returns) bytes_ = 0;
+      return true;
+    }
+    if (is_much) {
+      changed_.WaitUntil(&mutex_, next_return_);
+    } else {
+      changed_.Wait(&mutex_);
+    }
+  }
+  return false;
+}
+
 void DiscardedPrograms::Loop() {
   while (true) {
     std::vector<CompiledProgramPtr> programs;
-    int64_t returned = 0;
-    {
-      MutexLock lock(&mutex_);
-      while (waiting_.empty() && bytes_ < kReturnedBytes && !stopping_) changed_.Wait(&mutex_);
-      if (stopping_) return;
-      programs.swap(waiting_);
-      if (bytes_ >= kReturnedBytes) returned = std::exchange(bytes_, 0);
-    }
+    bool returns = false;
+    if (!Await(&programs, &returns)) return;
     programs.clear();
-    if (returned > 0) give_back_();
+    if (!returns) continue;
+    give_back_();
+    next_return_ = std::chrono::steady_clock::now() + return_every_;
   }
 }
 

@@ -1,6 +1,8 @@
 #ifndef TENSORD_ENGINE_RUNTIME_DISCARDED_PROGRAMS_H_
 #define TENSORD_ENGINE_RUNTIME_DISCARDED_PROGRAMS_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -19,9 +21,12 @@ class DiscardedPrograms {
  public:
   static constexpr size_t kMostWaiting = 4096;
   static constexpr int64_t kReturnedBytes = int64_t{64} << 20;
+  static constexpr std::chrono::seconds kReturnEvery{10};
 
-  // `give_back` is called when that much, or more, was let go of; null: ReturnFreedMemory.
-  explicit DiscardedPrograms(std::function<void()> give_back = nullptr);
+  // `give_back` is called when kReturnedBytes or more were let go of, and at most every so often, since allocations
+  // wait for it; null: ReturnFreedMemory.
+  explicit DiscardedPrograms(std::function<void()> give_back = nullptr,
+                             std::chrono::milliseconds return_every = kReturnEvery);
   ~DiscardedPrograms();
 
   // `bytes` is what the program held.
@@ -29,8 +34,12 @@ class DiscardedPrograms {
 
  private:
   void Loop();
+  // Waits until there are programs to let go of, or memory is to be returned; false at the end.
+  bool Await(std::vector<CompiledProgramPtr>* programs, bool* returns);
 
   const std::function<void()> give_back_;
+  const std::chrono::milliseconds return_every_;
+  std::chrono::steady_clock::time_point next_return_{};  // the thread's
   Mutex mutex_;
   CondVar changed_;
   std::vector<CompiledProgramPtr> waiting_ ABSL_GUARDED_BY(mutex_);

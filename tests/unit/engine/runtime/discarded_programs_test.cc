@@ -1,6 +1,7 @@
 #include "engine/runtime/discarded_programs.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -35,6 +36,30 @@ TEST(DiscardedProgramsTest, LetsGoAndReturnsMemoryOnceItIsMuch) {
   while (returned == 0) std::this_thread::yield();
   discarded.Add(Program(&backend), 1000);
   EXPECT_EQ(returned, 1) << "counted anew";
+}
+
+TEST(DiscardedProgramsTest, ManyReturnsAreOne) {
+  HiddenMemoryBackend backend;
+  std::atomic<int> returned{0};
+  {
+    DiscardedPrograms discarded([&returned] { ++returned; }, std::chrono::hours(1));
+    const std::weak_ptr<const CompiledProgram> last = [&] {
+      std::weak_ptr<const CompiledProgram> weak;
+      for (int i = 0; i < 50; ++i) {
+        CompiledProgramPtr program = Program(&backend);
+        weak = program;
+        discarded.Add(std::move(program), DiscardedPrograms::kReturnedBytes);
+      }
+      return weak;
+    }();
+    while (!last.expired()) std::this_thread::yield();
+  }
+  EXPECT_EQ(returned, 1) << "the others wait an hour, or for the end";
+  DiscardedPrograms discarded([&returned] { ++returned; }, std::chrono::milliseconds(1));
+  discarded.Add(Program(&backend), DiscardedPrograms::kReturnedBytes);
+  while (returned < 2) std::this_thread::yield();
+  discarded.Add(Program(&backend), DiscardedPrograms::kReturnedBytes);
+  while (returned < 3) std::this_thread::yield();
 }
 
 TEST(DiscardedProgramsTest, WhoStillRunsOneKeepsIt) {
