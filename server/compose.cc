@@ -15,6 +15,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fft_transforms.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/thread_niceness.h"
@@ -234,7 +235,12 @@ CollectedMetrics::Resident ResidentOf(const SessionStore& sessions) {
   return resident;
 }
 
-void WarnOfOutdatedBlas(Log* log) {
+void WarnOfBlas(const ServerConfig& config, Log* log) {
+  if (const std::string within = BlasCoreWithin(config); !within.empty()) {
+    log->Event(LogLevel::kWarning, "blas beyond isa",
+               absl::StrCat("OpenBLAS runs kernels of newer processors than cpu.isa, which is ", config.cpu().isa(),
+                            ": start the server with OPENBLAS_CORETYPE=", within, " in its environment"));
+  }
   const std::optional<cpu::OutdatedBlasCore> outdated = cpu::FindOutdatedBlasCore();
   if (!outdated.has_value()) return;
   log->Event(LogLevel::kWarning, "outdated blas",
@@ -345,6 +351,19 @@ ServerParts::~ServerParts() {
   alarms.reset();
 }
 
+absl::Status CheckInstructionSet(const ServerConfig& config) {
+  const absl::Status status = CheckCpuIsa(config.cpu().isa());
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("setting cpu.isa: ", status.message()));
+}
+
+std::string BlasCoreWithin(const ServerConfig& config) {
+  for (const CpuIsa isa : MachineCpuIsas()) {
+    if (config.cpu().isa() == Name(isa)) return cpu::BlasCoreWithin(isa);
+  }
+  return "";
+}
+
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config) {
   return ServerFamilies::Load(config, AuditCpuKernels);
 }
@@ -352,6 +371,8 @@ absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerC
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
   const ServerConfig config = Decided(given, policy);
+  RETURN_IF_ERROR(CheckInstructionSet(config));
+  RETURN_IF_ERROR(UseCpuIsa(config.cpu().isa()));
   auto parts = std::make_unique<ServerParts>();
   ASSIGN_OR_RETURN(parts->families, LoadFamilies(config));
   parts->recorder = std::make_unique<FlightRecorder>(FlightRecorder::Options{
@@ -364,7 +385,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
     parts->log->Event(LogLevel::kInfo, "family loaded", family);
   }
   RETURN_IF_ERROR(cpu::CheckBlasCore());
-  WarnOfOutdatedBlas(parts->log.get());
+  WarnOfBlas(config, parts->log.get());
 
   parts->executors = std::make_unique<ExecutorPool>();
   parts->pool = MakeNicerPool(config.cpu().threads(), config.cpu().niceness());

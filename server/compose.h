@@ -110,11 +110,19 @@ struct ServerParts {
   std::unique_ptr<grpc::Service> channelz_service;
 };
 
+// Whether the processor has the instruction set of cpu.isa. INVALID_ARGUMENT, which names those that it has, where not.
+absl::Status CheckInstructionSet(const ServerConfig& config);
+
+// The core that OPENBLAS_CORETYPE must name when the process begins for OpenBLAS to keep to cpu.isa. Empty where it
+// does, and where cpu.isa is "auto".
+std::string BlasCoreWithin(const ServerConfig& config);
+
 // The families of a server, with their plugins audited. INVALID_ARGUMENT where a plugin cannot be used.
 absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerConfig& config);
 
 // Builds the parts, for a configuration that ValidateConfig accepts: every backend, device and pool of the process is
-// named here and nowhere else. INVALID_ARGUMENT where a plugin, the file of callers or a certificate cannot be used.
+// named here and nowhere else. Keeps the process to cpu.isa. INVALID_ARGUMENT where a plugin, the file of callers or a
+// certificate cannot be used.
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& config);
 
 }  // namespace tensord::server

@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/compose.h"
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
 #include "server/daemon.h"
@@ -67,6 +71,19 @@ int End(Daemon* daemon) {
   return 0;
 }
 
+// OpenBLAS reads its environment before main: the program begins again where cpu.isa wants another core than that says.
+// Once, and where somebody chose a core, or it cannot be done, never: the server's log says what was not bound then.
+void BeginAgainForBlas(const ServerConfig& config, char** argv) {
+  constexpr char kVariable[] = "OPENBLAS_CORETYPE";
+  const std::string core = BlasCoreWithin(config);
+  if (core.empty() || std::getenv(kVariable) != nullptr) return;
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return;
+  setenv(kVariable, core.c_str(), 1);
+  execv(program.c_str(), argv);
+}
+
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
   TellWhyItTerminates();
   if (const absl::Status space = CheckAddressSpace(); !space.ok()) return Complain(space);
@@ -94,7 +111,7 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   return End(daemon.get());
 }
 
-int Main(const std::vector<std::string>& arguments) {
+int Main(char** argv, const std::vector<std::string>& arguments) {
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
   if (!line.ok()) return Complain(line.status());
   switch (line->action) {
@@ -116,6 +133,7 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kRun:
       break;
   }
+  BeginAgainForBlas(line->config, argv);
   return Serve(line->config, arguments);
 }
 
@@ -124,5 +142,5 @@ int Main(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   tensord::server::TuneProcess();
-  return tensord::server::Main(std::vector<std::string>(argv + 1, argv + argc));
+  return tensord::server::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
 }

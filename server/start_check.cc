@@ -83,6 +83,7 @@ absl::Status CheckSharedMemory(const ServerConfig::SharedMemory& config) {
 
 absl::Status CheckStart(const ServerConfig& config, const TlsMaterial* running) {
   RETURN_IF_ERROR(ValidateConfig(config));
+  RETURN_IF_ERROR(CheckInstructionSet(config));
   RETURN_IF_ERROR(ParseServerAddresses(config).status());
   RETURN_IF_ERROR(CheckSharedMemory(config.shared_memory()));
   RETURN_IF_ERROR(LoadIdentityPolicy(config).status());

@@ -155,6 +155,45 @@ TEST_F(ProcessTest, SymbolsAreBoundAtTheStart) {
   EXPECT_NE(flags & DF_1_NOW, 0u);
 }
 
+// What OpenBLAS runs is chosen before the process has read its settings.
+TEST_F(ProcessTest, OpenBlasKeepsToTheInstructionSetToo) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the cores are those of x86-64";
+#endif
+  struct Case {
+    std::string core, isa;
+    bool is_bound;
+  };
+  for (const Case& c : {Case{"", "baseline", true}, Case{"", "auto", true}, Case{"Nehalem", "baseline", false}}) {
+    TemporaryFolder folder;
+    const PrivateFolder files;
+    std::vector<std::string> environment = {"/usr/bin/env", "--unset=OPENBLAS_CORETYPE"};
+    if (!c.core.empty()) environment.push_back("OPENBLAS_CORETYPE=" + c.core);
+    Process server({"--listen=unix:" + folder.path() + "/s", "--set=cpu.isa=" + c.isa}, files.PathOf("errors"),
+                   environment);
+    EXPECT_THAT(server.Line(), HasSubstr("listening"));
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.Wait(), 0);
+    std::ifstream errors(files.PathOf("errors"));
+    const std::string log{std::istreambuf_iterator<char>(errors), {}};
+    const auto says = AllOf(HasSubstr("blas beyond isa"), HasSubstr("OPENBLAS_CORETYPE=Prescott"));
+    if (c.is_bound) {
+      EXPECT_THAT(log, Not(HasSubstr("blas beyond isa"))) << c.isa;
+    } else {
+      EXPECT_THAT(log, says);
+    }
+  }
+}
+
+TEST_F(ProcessTest, RefusesAnInstructionSetThatTheProcessorDoesNotHave) {
+  const PrivateFolder files;
+  Process server({"--listen=unix:" + files.PathOf("s"), "--set=cpu.isa=avx9"}, files.PathOf("errors"));
+  EXPECT_EQ(server.Wait(), 2);
+  std::ifstream errors(files.PathOf("errors"));
+  const std::string said{std::istreambuf_iterator<char>(errors), {}};
+  EXPECT_THAT(said, AllOf(HasSubstr("setting cpu.isa"), HasSubstr("avx9"), HasSubstr("auto, baseline")));
+}
+
 TEST_F(ProcessTest, ReadsItsConfigurationAgainOnSighup) {
   TemporaryFolder folder;
   const PrivateFolder files;

@@ -127,6 +127,7 @@ std::map<std::string, std::vector<std::string>> OtherValues(const PrivateFolder&
           {"limits.message_bytes", {"limits.message_bytes=1048576"}},
           {"cpu.jit", {"cpu.jit=off"}},
           {"cpu.epilogues", {"cpu.epilogues=off"}},
+          {"cpu.isa", {"cpu.isa=baseline"}},
           {"compiler.disabled_passes", {"compiler.disabled_passes=fold_constants"}},
           {"compiler.enabled_passes", {"compiler.enabled_passes=decompose_dots"}},
           {"program_cache.disk_path", {"program_cache.disk_path=" + folder.PathOf("other_programs")}},
