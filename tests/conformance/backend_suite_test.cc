@@ -161,14 +161,7 @@ std::vector<NodeCase> FewCases() {
 
 TEST(SettingsMatrix, EveryOpOnEveryDtypeAgreesUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
-  for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend = MakeCpuBackend({.threads = setting.threads,
-                                   .pool_bytes = setting.pool_bytes,
-                                   .jit = CpuUseNamed(setting.jit),
-                                   .epilogues = CpuUseNamed(setting.epilogues),
-                                   .chain_block_bytes = setting.chain_block_bytes});
-    settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
-  }
+  for (const MatrixSetting& setting : ChosenSettings()) settings.push_back(std::make_unique<SettingRun>(setting));
   std::mt19937_64 random(11);
   int64_t run = 0;
   for (const NodeCase& node_case : FewCases()) {

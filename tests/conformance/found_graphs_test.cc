@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/cpu_backend.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
@@ -47,14 +46,7 @@ std::vector<Literal> ArgumentsOf(const Graph& graph, int64_t size, std::mt19937_
 
 TEST(FoundGraphs, AgreeUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
-  for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend = MakeCpuBackend({.threads = setting.threads,
-                                   .pool_bytes = setting.pool_bytes,
-                                   .jit = CpuUseNamed(setting.jit),
-                                   .epilogues = CpuUseNamed(setting.epilogues),
-                                   .chain_block_bytes = setting.chain_block_bytes});
-    settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
-  }
+  for (const MatrixSetting& setting : ChosenSettings()) settings.push_back(std::make_unique<SettingRun>(setting));
   std::mt19937_64 random(3);
   ASSERT_FALSE(Files().empty());
   for (const std::filesystem::path& file : Files()) {

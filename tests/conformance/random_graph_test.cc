@@ -26,14 +26,7 @@ namespace {
 
 TEST(RandomGraphs, AgreeUnderEverySetting) {
   std::vector<std::unique_ptr<SettingRun>> settings;
-  for (const MatrixSetting& setting : ChosenSettings()) {
-    auto backend = MakeCpuBackend({.threads = setting.threads,
-                                   .pool_bytes = setting.pool_bytes,
-                                   .jit = CpuUseNamed(setting.jit),
-                                   .epilogues = CpuUseNamed(setting.epilogues),
-                                   .chain_block_bytes = setting.chain_block_bytes});
-    settings.push_back(std::make_unique<SettingRun>(setting, std::move(backend)));
-  }
+  for (const MatrixSetting& setting : ChosenSettings()) settings.push_back(std::make_unique<SettingRun>(setting));
   auto backend = std::make_unique<HiddenMemoryBackend>();
   const HiddenMemoryBackend& hidden = *backend;
   settings.push_back(

@@ -3,6 +3,8 @@
 #include <future>
 #include <utility>
 
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/instruction_set.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/text_round_trip.h"
@@ -10,6 +12,13 @@
 #include "engine/runtime/compiler.h"
 
 namespace tensord {
+
+SettingRun::SettingRun(const MatrixSetting& setting)
+    : SettingRun(setting, MakeCpuBackend({.threads = setting.threads,
+                                          .pool_bytes = setting.pool_bytes,
+                                          .jit = CpuUseNamed(setting.jit),
+                                          .epilogues = CpuUseNamed(setting.epilogues),
+                                          .chain_block_bytes = setting.chain_block_bytes})) {}
 
 SettingRun::SettingRun(MatrixSetting setting, std::unique_ptr<Backend> backend)
     : setting_(std::move(setting)), backend_(std::move(backend)) {
@@ -19,6 +28,7 @@ SettingRun::SettingRun(MatrixSetting setting, std::unique_ptr<Backend> backend)
 }
 
 absl::StatusOr<CompiledProgramPtr> SettingRun::CompileGraph(Graph graph, bool row_major) {
+  RETURN_IF_ERROR(UseCpuIsa(setting_.isa));
   if (setting_.print_and_parse) {
     ASSIGN_OR_RETURN(graph, ReadBackFromText(graph, FamilyRegistry()));
   }

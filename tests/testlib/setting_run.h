@@ -16,9 +16,12 @@ namespace tensord {
 
 // Compiles graphs under one setting of the matrix, for a backend that was made for it and that it owns. Colliding
 // programs go through a cache in which all have one fingerprint. The programs must not outlive it. Confined to one
-// thread.
+// thread. Compiling keeps the process to the setting's instruction set until another setting compiles: programs are run
+// before.
 class SettingRun {
  public:
+  // For the native CPU.
+  explicit SettingRun(const MatrixSetting& setting);
   SettingRun(MatrixSetting setting, std::unique_ptr<Backend> backend);
 
   const std::string& name() const { return setting_.name; }

@@ -5,10 +5,28 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/instruction_set.h"
 #include "engine/exec/pipeline.h"
 
 namespace tensord {
 namespace {
+
+// Under the best one all others run. Each is run as it is and with all that can be had of code, epilogues and chains,
+// not beside every other setting.
+void AddInstructionSets(std::vector<MatrixSetting>* settings) {
+  std::vector<CpuIsa> isas = MachineCpuIsas();
+  isas.pop_back();
+  for (const CpuIsa isa : isas) {
+    const std::string name(Name(isa));
+    settings->push_back({.name = absl::StrCat(name, " instructions"), .isa = name});
+    settings->push_back({.name = absl::StrCat(name, " instructions, code, epilogues and chains everywhere"),
+                         .threads = 3,
+                         .jit = "on",
+                         .epilogues = "on",
+                         .chain_block_bytes = 512,
+                         .isa = name});
+  }
+}
 
 std::vector<MatrixSetting> MakeMatrix() {
   std::vector<MatrixSetting> settings = {
@@ -26,6 +44,7 @@ std::vector<MatrixSetting> MakeMatrix() {
       {.name = "printed and parsed", .print_and_parse = true},
       {.name = "colliding fingerprints", .collide = true},
   };
+  AddInstructionSets(&settings);
   const std::vector<std::string> names = PassNames();
   std::vector<std::string> off_by_default;
   for (const Pass& pass : GraphPasses()) {
@@ -56,10 +75,12 @@ const std::vector<MatrixSetting>& SettingsMatrix() {
 }
 
 std::vector<std::string> ServerSettings(const MatrixSetting& setting) {
-  std::vector<std::string> settings = {
-      absl::StrCat("cpu.threads=", setting.threads), absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
-      absl::StrCat("cpu.jit=", setting.jit), absl::StrCat("cpu.epilogues=", setting.epilogues),
-      absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes)};
+  std::vector<std::string> settings = {absl::StrCat("cpu.threads=", setting.threads),
+                                       absl::StrCat("cpu.pool_bytes=", setting.pool_bytes),
+                                       absl::StrCat("cpu.jit=", setting.jit),
+                                       absl::StrCat("cpu.epilogues=", setting.epilogues),
+                                       absl::StrCat("cpu.chain_block_bytes=", setting.chain_block_bytes),
+                                       absl::StrCat("cpu.isa=", setting.isa)};
   for (const std::string& name : setting.disabled_passes) {
     settings.push_back(absl::StrCat("compiler.disabled_passes=", name));
   }

@@ -19,11 +19,13 @@ struct MatrixSetting {
   std::vector<std::string> enabled_passes = {};
   bool print_and_parse = false;  // every graph, before it is compiled
   bool collide = false;          // every program has the fingerprint of every other
+  std::string isa = "auto";      // as cpu.isa
 };
 
 // The settings under which the conformance and property tests run: what is usual (with two threads, on any machine)
 // first, then other threads and free buffers, machine code and epilogues everywhere and nowhere, the graph's text form,
-// colliding fingerprints, and every pass of the pipeline's own list switched by itself and all together.
+// colliding fingerprints, the instruction sets below this machine's best, and every pass of the pipeline's own list
+// switched by itself and all together.
 const std::vector<MatrixSetting>& SettingsMatrix();
 
 // The same setting of a server, each as --set takes it: "cpu.threads=1".
