@@ -1,6 +1,5 @@
 #include "engine/runtime/program_store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "engine/base/descriptor.h"
 #include "engine/base/refusal.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/ir/parser.h"
@@ -33,22 +33,6 @@ static_assert(kMaxEntryBytes <= static_cast<int64_t>(kMaxGraphTextBytes), "what 
 constexpr int kNiceness = 19;  // the lowest priority that there is
 // Other servers write into the folder too, which only a scan sees.
 constexpr int64_t kWritesBetweenScans = 256;
-
-// A descriptor that is closed with the object.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  bool ok() const { return number_ >= 0; }
-
- private:
-  const int number_;
-};
 
 std::string EntryName(const Fingerprint& fingerprint) { return absl::StrCat(fingerprint.ToHex(), kEntryEnding); }
 
@@ -65,30 +49,6 @@ bool Look(int folder, const std::string& name, struct stat* info) {
   return fstatat(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool WriteAll(int file, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = EIO;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-bool ReadAll(int file, std::string* bytes) {
-  size_t done = 0;
-  while (done < bytes->size()) {
-    const ssize_t count = read(file, bytes->data() + done, bytes->size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) break;  // it became shorter
-    done += static_cast<size_t>(count);
-  }
-  bytes->resize(done);
-  return true;
-}
-
 void SetUsed(int folder, const std::string& name, absl::Time used) {
   const timespec times[2] = {absl::ToTimespec(used), absl::ToTimespec(used)};
   utimensat(folder, name.c_str(), times, AT_SYMLINK_NOFOLLOW);
@@ -103,20 +63,6 @@ int64_t ConstantBytes(const Graph& graph) {
     }
   }
   return bytes;
-}
-
-// What is in the folder, as `each(name)`.
-template <typename Function>
-void ForEachName(int folder, Function&& each) {
-  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return;
-  DIR* const listing = fdopendir(again);
-  if (listing == nullptr) {
-    close(again);
-    return;
-  }
-  while (const dirent* entry = readdir(listing)) each(std::string(entry->d_name));
-  closedir(listing);
 }
 
 }  // namespace
