@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/base/alternate_stack.h"
 #include "engine/base/control_group.h"
 #include "engine/base/stop_signal.h"
 #include "engine/base/thread_niceness.h"
@@ -125,6 +126,7 @@ ThreadPool::Job* ThreadPool::TakeJob() {
 
 void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
   job->fn = &fn;
+  job->work = WorkOfThisThread();
   job->tasks = tasks;
   job->stop = StopSignal::Current();
   job->has_ends = cost == TaskCost::kShort && tasks <= kMostWithEnds;
@@ -178,6 +180,7 @@ void ThreadPool::RunAsWorker(Job* job, int worker) {
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
   t_inside_job = true;
   const StopSignal::Scope scope(job->stop);
+  const HelpAtWork help(job->work);
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
     const int64_t task = TakeTask(job, /*from_back=*/true);
     if (task < 0 || StopRequested()) break;
@@ -283,6 +286,7 @@ void ThreadPool::Park(int worker, uint64_t seen) {
 }
 
 void ThreadPool::WorkerLoop(int worker) {
+  const AlternateStack stack;
   uint64_t seen = 0;
   Clock::time_point spin_end = Clock::now() + kSpin;
   int pauses = 0;

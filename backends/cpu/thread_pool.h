@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "engine/base/mutex.h"
+#include "engine/base/program_at_work.h"
 #include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
@@ -83,6 +84,7 @@ class ThreadPool {
   struct alignas(64) Job {
     // Written by the caller that has taken the job, while the gate is shut.
     const absl::FunctionRef<void(int64_t)>* fn = nullptr;
+    const WorkPlace* work = nullptr;  // of the caller's thread
     int64_t tasks = 0;
     StopSignal* stop = nullptr;
     alignas(64) std::atomic<bool> taken{false};

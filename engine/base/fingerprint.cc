@@ -44,13 +44,16 @@ std::optional<Fingerprint> Fingerprint::FromHex(absl::string_view hex) {
 }
 
 std::string Fingerprint::ToHex() const {
-  std::string hex;
-  hex.reserve(2 * kBytes);
-  for (uint8_t byte : bytes_) {
-    hex.push_back(kDigits[byte >> 4]);
-    hex.push_back(kDigits[byte & 15]);
-  }
+  std::string hex(2 * kBytes, '0');
+  WriteHex(hex.data());
   return hex;
+}
+
+void Fingerprint::WriteHex(char* digits) const {
+  for (uint8_t byte : bytes_) {
+    *digits++ = kDigits[byte >> 4];
+    *digits++ = kDigits[byte & 15];
+  }
 }
 
 }  // namespace tensord

@@ -24,7 +24,16 @@ class Fingerprint {
   // 64 hexadecimal digits, lower case; nothing for any other text.
   static std::optional<Fingerprint> FromHex(absl::string_view hex);
 
+  static Fingerprint FromBytes(const std::array<uint8_t, kBytes>& bytes) {
+    Fingerprint fingerprint;
+    fingerprint.bytes_ = bytes;
+    return fingerprint;
+  }
+
+  const std::array<uint8_t, kBytes>& bytes() const { return bytes_; }
   std::string ToHex() const;
+  // The same into 64 chars of the caller's, without a zero after them; a signal handler may.
+  void WriteHex(char* digits) const;
 
   friend bool operator==(const Fingerprint& a, const Fingerprint& b) { return a.bytes_ == b.bytes_; }
 

@@ -1,0 +1,25 @@
+#ifndef TENSORD_ENGINE_BASE_ALTERNATE_STACK_H_
+#define TENSORD_ENGINE_BASE_ALTERNATE_STACK_H_
+
+#include <cstddef>
+
+namespace tensord {
+
+// A stack for the signal handlers of the thread that makes it, which ends it too: where the thread's own has overflowed
+// there is none for them else, and the process ends without a word. Does nothing where the thread has one, or the
+// system gives none.
+class AlternateStack {
+ public:
+  AlternateStack();
+  ~AlternateStack();
+  AlternateStack(const AlternateStack&) = delete;
+  AlternateStack& operator=(const AlternateStack&) = delete;
+
+ private:
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_ALTERNATE_STACK_H_

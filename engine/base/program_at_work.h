@@ -1,0 +1,76 @@
+#ifndef TENSORD_ENGINE_BASE_PROGRAM_AT_WORK_H_
+#define TENSORD_ENGINE_BASE_PROGRAM_AT_WORK_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/fingerprint.h"
+
+namespace tensord {
+
+// What is done with a program.
+enum class ProgramWork : uint8_t {
+  kCompile,  // binding to sizes included
+  kRun,
+  kRestore,  // from the disk
+};
+inline constexpr size_t kNumProgramWorks = 3;
+// "compile", "run", "restore".
+absl::string_view Name(ProgramWork work);
+
+// Where one thread writes down what it works for. In static memory, and read by signal handlers while it changes.
+struct alignas(64) WorkPlace {
+  std::array<std::atomic<uint64_t>, Fingerprint::kBytes / sizeof(uint64_t)> fingerprint{};
+  std::atomic<uint8_t> work{0};  // 1 + the ProgramWork; 0: nothing
+  std::atomic<bool> taken{false};
+};
+
+// While it lives its thread works for that program: should the process crash meanwhile, the handler of the signal
+// (ProgramsAtWork) knows for whom. Costs some stores into memory of the thread's own, and for the first of a thread a
+// stack for its signal handlers. Within another of the same thread it does nothing. Confined to its thread.
+class ProgramAtWork {
+ public:
+  ProgramAtWork(const Fingerprint& fingerprint, ProgramWork work);
+  ~ProgramAtWork();
+  ProgramAtWork(const ProgramAtWork&) = delete;
+  ProgramAtWork& operator=(const ProgramAtWork&) = delete;
+
+ private:
+  WorkPlace* place_ = nullptr;
+};
+
+// What the calling thread works for, to be handed to threads that do some of it; null for nothing. Valid while it does.
+const WorkPlace* WorkOfThisThread();
+
+// While it lives its thread does some of that work, of a thread that waits for it. Confined to its thread.
+class HelpAtWork {
+ public:
+  explicit HelpAtWork(const WorkPlace* work);
+  ~HelpAtWork();
+  HelpAtWork(const HelpAtWork&) = delete;
+  HelpAtWork& operator=(const HelpAtWork&) = delete;
+
+ private:
+  const WorkPlace* const before_;
+};
+
+// A program that was at work.
+struct WorkSeen {
+  Fingerprint fingerprint;
+  ProgramWork work = ProgramWork::kRun;
+};
+
+// What signal handlers may ask: nothing here allocates, locks or calls the system.
+
+// What the calling thread works for. False where that is nothing.
+bool SeeWorkOfThisThread(WorkSeen* seen);
+// What all threads work for, one after the other: `next` begins at 0, and false is the end. Of a thread that goes from
+// one program to another meanwhile it may see neither.
+bool SeeNextWork(size_t* next, WorkSeen* seen);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_BASE_PROGRAM_AT_WORK_H_
