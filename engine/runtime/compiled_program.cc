@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/run_time_size.h"
@@ -114,6 +115,7 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
                                                                           const RunCheck& check) const {
   if (static_binding_ != nullptr && Same(arguments, static_arguments_)) return static_binding_;
   const auto bind = [&]() -> absl::StatusOr<std::shared_ptr<const BoundProgram>> {
+    const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
     return BoundProgram::Create(program_, backend_, sizes, binding_options_.most_operations);
   };
@@ -121,6 +123,7 @@ absl::StatusOr<std::shared_ptr<const BoundProgram>> CompiledProgram::Bind(absl::
 }
 
 absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<const ConcreteType> arguments) const {
+  const ProgramAtWork at_work(fingerprint(), ProgramWork::kCompile);
   ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program_, arguments));
   // The graph of those sizes may have no such guard: what a size stands for may depend on which of them are 1.
   for (const ProgramGuard& guard : program_.guards) {

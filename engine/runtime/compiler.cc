@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/exec/pipeline.h"
@@ -176,6 +177,7 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
                                            Backend* backend, const BindingOptions& bindings,
                                            const CompileWatch& watch) {
+  const ProgramAtWork at_work(fingerprint, ProgramWork::kCompile);
   return CompileAs(CompilePhase::kTotal, std::move(graph), settings, fingerprint, backend, bindings, watch);
 }
 

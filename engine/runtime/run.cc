@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
@@ -74,6 +75,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
 }  // namespace
 
 absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
+  const ProgramAtWork at_work(request.program->fingerprint(), ProgramWork::kRun);
   int64_t segments = 0;
   if (request.events == nullptr) return RunUncounted(request, queue_time, &segments);
   try {
