@@ -289,6 +289,16 @@ absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& conf
                              }});
 }
 
+absl::StatusOr<std::unique_ptr<Quarantine>> OpenQuarantine(const ServerConfig& config, const ServerParts& parts) {
+  if (parts.store == nullptr) return nullptr;
+  return Quarantine::Open(
+      {.folder = config.program_cache().disk_path(),
+       .version = absl::StrCat(Version(), " ", GitRevision()),
+       .warn = [log = parts.log.get()](absl::string_view event,
+                                       const std::string& message) { log->Event(LogLevel::kWarning, event, message); },
+       .added = [cache = parts.cache.get()](const Fingerprint& fingerprint) { cache->Evict(fingerprint); }});
+}
+
 // By the names that refusals give them.
 std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
   std::vector<std::pair<std::string, int64_t>> limits;
@@ -318,6 +328,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .compile_pool = parts->compile_pool.get(),
       .bindings = parts->bindings.stats.get(),
       .store = parts->store.get(),
+      .quarantine = parts->quarantine.get(),
       .payloads = parts->payloads.get(),
       .log = parts->log.get(),
       .admission = [gate = parts->gate.get()] { return AdmissionOf(*gate); },
@@ -415,6 +426,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                             .sized = parts->bindings.stats},
       parts->compile_pool.get());
   ASSIGN_OR_RETURN(parts->store, OpenStore(config, *parts));
+  ASSIGN_OR_RETURN(parts->quarantine, OpenQuarantine(config, *parts));
   // What it holds is bounded by the gate.
   parts->payloads = HostBufferPool::Create(std::numeric_limits<int64_t>::max(), config.receive().pool_bytes());
   parts->regions = MakeRegions(config.shared_memory(), parts->cpu_memory);
@@ -439,6 +451,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),
+                          .quarantine = parts->quarantine.get(),
                           .unserved = parts->unserved.get(),
                           .gate = parts->gate.get(),
                           .alarms = parts->alarms.get(),

@@ -17,6 +17,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "engine/runtime/quarantine.h"
 #include "engine/runtime/segment_times.h"
 #include "server/config/server_config.pb.h"
 #include "server/identity/audit.h"
@@ -80,7 +81,8 @@ struct ServerParts {
   std::vector<std::unique_ptr<Backend>> backends;
   BindingOptions bindings;  // of all programs
   std::unique_ptr<ProgramCache> cache;
-  std::unique_ptr<ProgramStore> store;  // null without a folder for it
+  std::unique_ptr<ProgramStore> store;     // null without a folder for it
+  std::unique_ptr<Quarantine> quarantine;  // likewise
   std::unique_ptr<UnservedPrograms> unserved = std::make_unique<UnservedPrograms>();
   std::unique_ptr<CompilePool> compile_pool;
   std::unique_ptr<ExecutorPool> executors;

@@ -271,7 +271,9 @@ absl::Status Daemon::WarmUp() {
   for (const std::string& path : config_.warm_up().graphs()) {
     const absl::Status warm = WarmUpGraph(parts, path, order, stop_);
     if (warm.ok()) continue;
-    if (config_.warm_up().required() || stop_.cancelled()) return warm;
+    // What ended a server before is not to keep this one from starting.
+    const bool is_quarantined = IsRefusal(warm, Refusal::kQuarantined);
+    if ((config_.warm_up().required() && !is_quarantined) || stop_.cancelled()) return warm;
     parts.log->Event(LogLevel::kWarning, "graph not warmed up", warm.message());
   }
   const bool has_work = parts.store != nullptr || config_.warm_up().graphs_size() > 0;

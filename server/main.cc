@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/program_at_work.h"
+#include "engine/runtime/quarantine.h"
 #include "server/compose.h"
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"
@@ -48,15 +51,26 @@ absl::StatusOr<ServerConfig> ReadConfig(const std::vector<std::string>& argument
   return std::move(line->config);
 }
 
-std::atomic<const FlightRecorder*> crash_recorder{nullptr};  // what a signal handler may reach is static
+// What a signal handler may reach is static.
+std::atomic<const FlightRecorder*> crash_recorder{nullptr};
+std::atomic<Quarantine*> crash_quarantine{nullptr};
 
-void SayLastWord(int signal) {
+// What is to keep the next start safe comes first: who reads standard error may be stuck.
+void SayLastWord(int signal, bool is_of_this_thread) {
+  Quarantine* const quarantine = crash_quarantine.load();
+  if (quarantine != nullptr) quarantine->WriteCrash(signal, is_of_this_thread);
   const FlightRecorder* const recorder = crash_recorder.load();
   if (recorder != nullptr) recorder->WriteTo(STDERR_FILENO);
   CrashLine line;
   line.Add("level", "error");
   line.Add("event", "crash");
   line.Add("signal", signal);
+  if (WorkSeen seen; is_of_this_thread && SeeWorkOfThisThread(&seen)) {
+    std::array<char, 2 * Fingerprint::kBytes> digits;
+    seen.fingerprint.WriteHex(digits.data());
+    line.Add("fingerprint", absl::string_view(digits.data(), digits.size()));
+    line.Add("work", Name(seen.work));
+  }
   line.WriteTo(STDERR_FILENO);
 }
 
@@ -100,6 +114,7 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   if (!created.ok()) return Complain(created.status());
   daemon = *std::move(created);
   crash_recorder = daemon->parts().recorder.get();
+  crash_quarantine = daemon->parts().quarantine.get();
   signals.Deliver([&daemon] { daemon->RequestStop(); },
                   [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
   const absl::Status serves = daemon->Serve();

@@ -3,50 +3,22 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
+#include "clients/cli/named_programs.h"
 
 namespace tensord::cli {
 namespace {
-
-constexpr size_t kFingerprintDigits = 64;
-
-// Replaces beginnings of fingerprints by the one program's that begins so.
-absl::Status Complete(client::AdminClient& admin, v1::EvictProgramsRequest* request) {
-  bool complete = true;
-  for (const std::string& given : request->fingerprints()) complete &= given.size() == kFingerprintDigits;
-  if (complete) return absl::OkStatus();
-  absl::StatusOr<v1::ListProgramsResponse> programs = admin.ListPrograms();
-  if (!programs.ok()) return programs.status();
-  for (std::string& given : *request->mutable_fingerprints()) {
-    std::vector<std::string> found;
-    for (const v1::ProgramEntry& entry : programs->programs()) {
-      if (absl::StartsWith(entry.program().fingerprint(), given)) found.push_back(entry.program().fingerprint());
-    }
-    if (found.size() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat(found.size(), " programs begin with ", given));
-    }
-    given = std::move(found.front());
-  }
-  return absl::OkStatus();
-}
 
 int Evict(const Arguments& arguments, Console& console) {
   v1::EvictProgramsRequest request;
   for (const std::string& fingerprint : arguments.positional()) request.add_fingerprints(fingerprint);
   request.set_all(arguments.Has("all"));
   request.set_disk_too(arguments.Has("disk"));
-  if (request.all() == (request.fingerprints_size() > 0)) {
-    return console.Usage("evict", "name the programs to forget, or --all");
-  }
-  for (const std::string& fingerprint : request.fingerprints()) {
-    // Every program begins with nothing, and where there is one it would be that.
-    if (fingerprint.empty()) return console.Usage("evict", "a fingerprint is empty; --all forgets all programs");
-  }
+  const absl::Status named = CheckNamed(request.fingerprints(), request.all());
+  if (!named.ok()) return console.Usage("evict", named.message());
   return WithAdmin("evict", arguments, console, [&](client::AdminClient& admin) {
-    const absl::Status completed = Complete(admin, &request);
+    const absl::Status completed = CompleteFingerprints(admin, request.mutable_fingerprints());
     if (!completed.ok()) return console.Fail(completed);
     const absl::StatusOr<int64_t> evicted = admin.EvictPrograms(request);
     if (!evicted.ok()) return console.Fail(evicted.status());

@@ -1,14 +1,27 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
+#include "clients/cli/named_programs.h"
 
 namespace tensord::cli {
 namespace {
 
 constexpr size_t kShownDigits = 12;
+
+// "signal 8 in its compile, 2026-11-28T10:00:00Z"; "beside" for one that is only suspected.
+std::string WhyQuarantined(const v1::Quarantine& quarantine) {
+  std::string work = "run";
+  if (quarantine.work() == v1::Quarantine::WORK_COMPILE) work = "compilation";
+  if (quarantine.work() == v1::Quarantine::WORK_RESTORE) work = "restoring";
+  return absl::StrFormat(
+      "signal %d %s its %s, %s", quarantine.signal(), quarantine.known() ? "in" : "during", work,
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(quarantine.since().seconds()), absl::UTCTimeZone()));
+}
 
 std::string ProgramLine(const v1::ProgramEntry& entry) {
   const bool is_in_memory = !entry.program().device().empty();
@@ -17,10 +30,35 @@ std::string ProgramLine(const v1::ProgramEntry& entry) {
     const absl::Time time = absl::FromUnixSeconds(entry.last_used().seconds());
     used = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
   }
-  const absl::string_view place = !is_in_memory ? "disk" : entry.on_disk() ? "memory, disk" : "memory";
+  const absl::string_view place = entry.has_quarantine() ? "quarantine"
+                                  : !is_in_memory        ? "disk"
+                                  : entry.on_disk()      ? "memory, disk"
+                                                         : "memory";
   return absl::StrFormat("%s %-12s %-8s %12d bytes %9d runs  %-20s %s\n",
                          entry.program().fingerprint().substr(0, kShownDigits), place, entry.program().device(),
-                         entry.bytes(), entry.run_count(), used, entry.graph_name());
+                         entry.bytes(), entry.run_count(), used,
+                         entry.has_quarantine() ? WhyQuarantined(entry.quarantine()) : entry.graph_name());
+}
+
+int Release(const Arguments& arguments, Console& console) {
+  v1::ReleaseProgramsRequest request;
+  for (const std::string& fingerprint : arguments.positional()) request.add_fingerprints(fingerprint);
+  request.set_all(arguments.Has("all"));
+  const absl::Status named = CheckNamed(request.fingerprints(), request.all());
+  if (!named.ok()) return console.Usage("programs", named.message());
+  return WithAdmin("programs", arguments, console, [&](client::AdminClient& admin) {
+    const absl::Status completed = CompleteFingerprints(admin, request.mutable_fingerprints());
+    if (!completed.ok()) return console.Fail(completed);
+    const absl::StatusOr<int64_t> released = admin.ReleasePrograms(request);
+    if (!released.ok()) return console.Fail(released.status());
+    if (console.is_json()) {
+      v1::ReleaseProgramsResponse response;
+      response.set_released(*released);
+      return console.PrintJson(response);
+    }
+    console.out() << "released " << *released << "\n";
+    return kExitOk;
+  });
 }
 
 int ListPrograms(const Arguments& arguments, Console& console) {
@@ -33,15 +71,29 @@ int ListPrograms(const Arguments& arguments, Console& console) {
   });
 }
 
+int Programs(const Arguments& arguments, Console& console) {
+  if (arguments.Has("release")) return Release(arguments, console);
+  if (!arguments.positional().empty() || arguments.Has("all")) {
+    return console.Usage("programs", "programs are named to be released, with --release");
+  }
+  return ListPrograms(arguments, console);
+}
+
 }  // namespace
 
 Command ProgramsCommand() {
+  std::vector<FlagSpec> flags = {
+      {.name = "release", .help = "Let the programs named out of quarantine instead of listing all"},
+      {.name = "all", .help = "With --release: all that are there"}};
+  for (FlagSpec& flag : AdminFlags()) flags.push_back(std::move(flag));
   return {.name = "programs",
-          .operands = "",
-          .summary = "List the programs that the server keeps",
-          .details = "One line each: fingerprint, where it is, device, memory, runs, last use, the graph's name.\n",
-          .flags = AdminFlags(),
-          .run = &ListPrograms};
+          .operands = "[FINGERPRINT…]",
+          .summary = "List the programs that the server keeps, or release them from quarantine",
+          .details =
+              "One line each: fingerprint, where it is, device, memory, runs, last use, the graph's name; of one in\n"
+              "quarantine why it is there. A fingerprint may be shortened to what tells it from others.\n",
+          .flags = std::move(flags),
+          .run = &Programs};
 }
 
 }  // namespace tensord::cli

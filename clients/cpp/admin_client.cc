@@ -79,6 +79,13 @@ absl::StatusOr<int64_t> AdminClient::EvictPrograms(const v1::EvictProgramsReques
   return response->evicted();
 }
 
+absl::StatusOr<int64_t> AdminClient::ReleasePrograms(const v1::ReleaseProgramsRequest& request) {
+  const absl::StatusOr<v1::ReleaseProgramsResponse> response =
+      stub_->Call(options_, &v1::Admin::Stub::ReleasePrograms, request);
+  if (!response.ok()) return response.status();
+  return response->released();
+}
+
 absl::StatusOr<v1::ListSessionsResponse> AdminClient::ListSessions() {
   return stub_->Call(options_, &v1::Admin::Stub::ListSessions, v1::ListSessionsRequest());
 }

@@ -26,6 +26,8 @@ class AdminClient {
   absl::StatusOr<v1::ListProgramsResponse> ListPrograms();
   // How many there were.
   absl::StatusOr<int64_t> EvictPrograms(const v1::EvictProgramsRequest& request);
+  // Out of quarantine; how many were there.
+  absl::StatusOr<int64_t> ReleasePrograms(const v1::ReleaseProgramsRequest& request);
   absl::StatusOr<v1::ListSessionsResponse> ListSessions();
   absl::StatusOr<v1::DumpFlightRecorderResponse> DumpFlightRecorder(const v1::DumpFlightRecorderRequest& request);
   absl::Status SetLogLevel(absl::string_view level);

@@ -92,6 +92,7 @@ ROWS = (
             (f"sum({metric('tensord_compile_queue_depth')})", "waiting"))),
         ("Bytes of programs, by tier", "bytes", ((total("tier", metric("tensord_program_cache_bytes")), "{{tier}}"),)),
         ("Programs dropped, by tier and reason", "ops", ((total("tier, reason", rate("tensord_program_cache_evictions_total")), "{{tier}}, {{reason}}"),)),
+        ("Programs in quarantine, by culprit", "none", ((total("culprit", metric("tensord_quarantined_programs")), "{{culprit}}"),)),
         ("Programs on disk that could not be used", "ops", ((total("reason", rate("tensord_program_cache_load_errors_total")), "{{reason}}"),)),
     )),
     ("Sessions", (

@@ -14,7 +14,7 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr size_t kNumSignals = sizeof(kSignals) / sizeof(kSignals[0]);
 
 struct sigaction before[kNumSignals];  // what a signal handler may reach is static
-std::atomic<void (*)(int)> said{nullptr};
+std::atomic<CrashSignals::LastWord> said{nullptr};
 std::atomic<pid_t> speaker{0};  // the thread that says the last word
 
 void PutBack() {
@@ -25,22 +25,22 @@ void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
   // The last word itself must not begin again; a second thread that crashes meanwhile must not end the process before
   // it is said.
   const auto thread = static_cast<pid_t>(syscall(SYS_gettid));
-  if (void (*const last_word)(int) = said.exchange(nullptr); last_word != nullptr) {
+  const bool is_fault = info->si_code > 0;
+  if (const CrashSignals::LastWord last_word = said.exchange(nullptr); last_word != nullptr) {
     speaker = thread;
-    last_word(signal);
+    last_word(signal, is_fault || info->si_pid == getpid());
   } else if (const pid_t first = speaker; first != 0 && first != thread) {
     while (true) pause();
   }
   PutBack();
   // An instruction that faults does so again when this returns. What was sent, or raised by abort, does not; it is
   // blocked until then.
-  const bool is_fault = info->si_code > 0;
   if (!is_fault) raise(signal);
 }
 
 }  // namespace
 
-CrashSignals::CrashSignals(void (*last_word)(int signal)) {
+CrashSignals::CrashSignals(LastWord last_word) {
   said = last_word;
   struct sigaction action {};
   action.sa_sigaction = &OnSignal;

@@ -100,6 +100,13 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   AddFamily(Metric::program_cache_writes, std::move(writes), families);
 }
 
+[[gnu::noinline]] void AddQuarantine(const Quarantine::Counts& counts, Families* families) {
+  AddFamily(Metric::quarantined_programs,
+            {{{{"culprit", "known"}}, static_cast<double>(counts.known)},
+             {{{"culprit", "suspected"}}, static_cast<double>(counts.suspected)}},
+            families);
+}
+
 [[gnu::noinline]] void AddBindings(const BindingStats& bindings, Families* families) {
   constexpr const char* kResults[] = {"found", "made", "joined", "refused"};
   std::vector<Sample> lookups, evictions, entries;
@@ -264,6 +271,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddBuild(sources_.version, sources_.git, &families);
   AddCompilations(cache, sources_.compile_pool->stats(), &families);
   AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
+  AddQuarantine(sources_.quarantine == nullptr ? Quarantine::Counts() : sources_.quarantine->counts(), &families);
   AddBindings(*sources_.bindings, &families);
   const Resident resident = sources_.resident();
   const Shared shared = sources_.shared();

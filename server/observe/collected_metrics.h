@@ -18,6 +18,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "engine/runtime/quarantine.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metric_sample.h"
@@ -66,7 +67,8 @@ class CollectedMetrics : public prometheus::Collectable {
     const ProgramCache* cache;
     const CompilePool* compile_pool;
     const BindingStats* bindings;
-    const ProgramStore* store;  // may be null
+    const ProgramStore* store;     // may be null
+    const Quarantine* quarantine;  // likewise
     const HostBufferPool* payloads;
     const Log* log;
     std::function<Admission()> admission;

@@ -8,6 +8,7 @@ namespace tensord::server {
 // The methods of tensord.v1.Admin. See UnaryCall for what a handler may do.
 void HandleListPrograms(UnaryCall* call);
 void HandleEvictPrograms(UnaryCall* call);
+void HandleReleasePrograms(UnaryCall* call);
 void HandleListSessions(UnaryCall* call);
 void HandleDumpFlightRecorder(UnaryCall* call);
 void HandleSetLogLevel(UnaryCall* call);

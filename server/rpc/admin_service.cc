@@ -10,8 +10,9 @@ namespace {
 using v1::Admin;
 
 // The generated service with every method raw.
-using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<Admin::WithRawCallbackMethod_EvictPrograms<
-    Admin::WithRawCallbackMethod_ListSessions<Admin::WithRawCallbackMethod_DumpFlightRecorder<Admin::Service>>>>;
+using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<
+    Admin::WithRawCallbackMethod_EvictPrograms<Admin::WithRawCallbackMethod_ReleasePrograms<
+        Admin::WithRawCallbackMethod_ListSessions<Admin::WithRawCallbackMethod_DumpFlightRecorder<Admin::Service>>>>>;
 using RawControl = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
 using RawAdmin = Admin::WithRawCallbackMethod_CaptureProfile<RawControl>;
 
@@ -26,6 +27,7 @@ class AdminService final : public RawAdmin {
   }
   TENSORD_UNARY_METHOD(ListPrograms, HandleListPrograms)
   TENSORD_UNARY_METHOD(EvictPrograms, HandleEvictPrograms)
+  TENSORD_UNARY_METHOD(ReleasePrograms, HandleReleasePrograms)
   TENSORD_UNARY_METHOD(ListSessions, HandleListSessions)
   TENSORD_UNARY_METHOD(DumpFlightRecorder, HandleDumpFlightRecorder)
   TENSORD_UNARY_METHOD(SetLogLevel, HandleSetLogLevel)

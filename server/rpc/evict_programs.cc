@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/refusal.h"
 #include "server/rpc/admin_handlers.h"
+#include "server/rpc/named_programs.h"
 #include "tensord/v1/admin.pb.h"
 
 namespace tensord::server {
@@ -40,15 +40,8 @@ void HandleEvictPrograms(UnaryCall* call) {
   v1::EvictProgramsRequest request;
   const absl::Status parsed = call->Parse(&request);
   if (!parsed.ok()) return call->Fail(parsed);
-  if (request.all() == (request.fingerprints_size() > 0)) {
-    return call->Fail(Refuse(Refusal::kMalformedMessage, "name the programs to evict, or ask for all"));
-  }
-  for (const std::string& fingerprint : request.fingerprints()) {
-    if (Fingerprint::FromHex(fingerprint).has_value()) continue;
-    return call->Fail(
-        Refuse(Refusal::kMalformedMessage, absl::StrCat("no fingerprint, which has 64 hexadecimal digits: \"",
-                                                        absl::string_view(fingerprint).substr(0, 64), "\"")));
-  }
+  const absl::Status named = NamedPrograms(request, "evict").status();
+  if (!named.ok()) return call->Fail(named);
   const bool taken = call->parts().compile_pool->Submit([call, request = std::move(request)] {
     call->Continue([&] {
       v1::EvictProgramsResponse response;

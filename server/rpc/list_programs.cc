@@ -35,22 +35,56 @@ v1::ProgramEntry EncodeEntry(const ProgramCache::Listed& listed) {
   return entry;
 }
 
-// A page of all programs, in memory and on disk, in the order of their fingerprints. Those on disk alone have nothing
-// but that.
+v1::Quarantine::Work EncodeWork(ProgramWork work) {
+  switch (work) {
+    case ProgramWork::kCompile:
+      return v1::Quarantine::WORK_COMPILE;
+    case ProgramWork::kRestore:
+      return v1::Quarantine::WORK_RESTORE;
+    case ProgramWork::kRun:
+      break;
+  }
+  return v1::Quarantine::WORK_RUN;
+}
+
+v1::Quarantine EncodeQuarantine(const Quarantine::Entry& entry) {
+  v1::Quarantine message;
+  if (entry.signal != 0) message.set_work(EncodeWork(entry.work));
+  message.set_signal(entry.signal);
+  message.set_known(entry.is_known);
+  *message.mutable_since() = EncodeTime(entry.since);
+  return message;
+}
+
+// What is known of a program: where it is kept, and whether it is refused.
+struct KnownProgram {
+  std::optional<ProgramCache::Listed> listed;
+  std::optional<Quarantine::Entry> quarantined;
+};
+
+// A page of all programs, in memory, on disk and in quarantine, in the order of their fingerprints. Those on disk alone
+// have nothing but that.
 v1::ListProgramsResponse MakePage(const ServiceParts& parts, const std::string& after, size_t page_size) {
-  std::map<std::string, std::optional<ProgramCache::Listed>> programs;
+  std::map<std::string, KnownProgram> programs;
   if (parts.store != nullptr) {
     for (const Fingerprint& fingerprint : parts.store->List()) programs[fingerprint.ToHex()];
   }
   for (ProgramCache::Listed& listed : parts.cache->List()) {
     std::string fingerprint = listed.program->fingerprint().ToHex();
-    programs[std::move(fingerprint)] = std::move(listed);
+    programs[std::move(fingerprint)].listed = std::move(listed);
+  }
+  if (parts.quarantine != nullptr) {
+    for (const Quarantine::Entry& entry : parts.quarantine->List()) {
+      programs[entry.fingerprint.ToHex()].quarantined = entry;
+    }
   }
   v1::ListProgramsResponse page;
   auto program = programs.upper_bound(after);
   for (size_t i = 0; i < page_size && program != programs.end(); ++i, ++program) {
     v1::ProgramEntry* entry = page.add_programs();
-    if (program->second.has_value()) *entry = EncodeEntry(*program->second);
+    const KnownProgram& known = program->second;
+    if (known.listed.has_value()) *entry = EncodeEntry(*known.listed);
+    if (known.quarantined.has_value()) *entry->mutable_quarantine() = EncodeQuarantine(*known.quarantined);
     entry->mutable_program()->set_fingerprint(program->first);
     const std::optional<Fingerprint> fingerprint = Fingerprint::FromHex(program->first);
     entry->set_on_disk(parts.store != nullptr && fingerprint.has_value() && parts.store->Contains(*fingerprint));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/text_round_trip.h"
@@ -69,8 +70,13 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph&
   return job;
 }
 
+absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint) {
+  return parts.quarantine == nullptr ? absl::OkStatus() : parts.quarantine->Check(fingerprint);
+}
+
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
                                               const Fingerprint& fingerprint) {
+  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
   try {
     std::optional<Graph> kept;  // the compiler takes the other
     if (parts.store != nullptr) kept = job->graph;
@@ -84,6 +90,8 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
 }
 
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint) {
+  RETURN_IF_ERROR(CheckQuarantine(parts, fingerprint));
+  const ProgramAtWork at_work(fingerprint, ProgramWork::kRestore);
   const auto unserved = [] {
     return Refuse(Refusal::kProgramNotFound,
                   "the program on disk is from before the server's limits or passes were changed; compile the graph "

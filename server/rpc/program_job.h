@@ -23,12 +23,15 @@ struct ProgramJob {
 absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
                                      const v1::CompileOptions& options);
 
+// QUARANTINED where the program is.
+absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint);
+
 // Compiles, and takes the job's graph. What succeeds goes to the disk some time, where there is a store.
 absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, ProgramJob* job,
                                               const Fingerprint& fingerprint);
 
-// The program of that fingerprint from the disk. PROGRAM_NOT_FOUND where it is not there, or where the server's limits
-// and passes would not make it today. Takes the time of reading and compiling.
+// The program of that fingerprint from the disk. QUARANTINED; PROGRAM_NOT_FOUND where it is not there, or where the
+// server's limits and passes would not make it today. Takes the time of reading and compiling.
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
 
 }  // namespace tensord::server

@@ -83,9 +83,10 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
     RecordProgram(call, {.program = *here});
     return then(*std::move(here));
   }
-  if (parts.store == nullptr || !parts.store->Contains(*parsed)) {
+  const absl::Status quarantined = CheckQuarantine(parts, *parsed);
+  if (!quarantined.ok() || parts.store == nullptr || !parts.store->Contains(*parsed)) {
     end_lookup();
-    return then(std::move(here).status());
+    return then(quarantined.ok() ? std::move(here).status() : quarantined);
   }
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   parts.cache->FindOrRestore(

@@ -15,6 +15,7 @@
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
+#include "engine/runtime/quarantine.h"
 #include "engine/runtime/segment_times.h"
 #include "server/admission/rate_limiter.h"
 #include "server/config/live_graph_limits.h"
@@ -48,7 +49,8 @@ struct ServiceParts {
   CompilePool* compile_pool = nullptr;
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
-  ProgramStore* store = nullptr;  // null: no disk tier
+  ProgramStore* store = nullptr;     // null: no disk tier
+  Quarantine* quarantine = nullptr;  // likewise
   UnservedPrograms* unserved = nullptr;
   CallGate* gate = nullptr;
   Alarms* alarms = nullptr;

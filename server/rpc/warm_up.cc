@@ -111,7 +111,9 @@ absl::Status WarmUpGraph(const ServiceParts& parts, const std::string& path, v1:
       });
   if (!status.has_value()) return Refuse(Refusal::kCancelled, "the server is to stop before it has warmed up");
   if (status->ok()) return *status;
-  return absl::Status(status->code(), absl::StrCat("graph ", path, ": ", status->message()));
+  absl::Status told(status->code(), absl::StrCat("graph ", path, ": ", status->message()));
+  status->ForEachPayload([&told](absl::string_view url, const absl::Cord& detail) { told.SetPayload(url, detail); });
+  return told;
 }
 
 int64_t RestorePrograms(const ServiceParts& parts, absl::Duration most_time, const CancelToken& stop) {

@@ -85,6 +85,22 @@ TEST_F(TensordctlAdminTest, ListsAndEvictsPrograms) {
   EXPECT_EQ(Call({"evict", "--all"}).out, "evicted 0\n");
 }
 
+TEST_F(TensordctlAdminTest, ReleasesPrograms) {
+  const std::string fingerprint = Compile();
+  EXPECT_EQ(Call({"programs", "--release"}).status, kExitUsage);
+  EXPECT_EQ(Call({"programs", "--release", "--all", fingerprint}).status, kExitUsage);
+  EXPECT_EQ(Call({"programs", fingerprint}).status, kExitUsage);
+  EXPECT_EQ(Call({"programs", "--release", fingerprint}).out, "released 0\n") << "it is not in quarantine";
+  EXPECT_EQ(Call({"programs", "--release", "--all"}).out, "released 0\n");
+  // As the handler of a signal leaves it where the disk is full.
+  std::filesystem::create_directory(folder_ + "/programs/quarantine");
+  std::ofstream(folder_ + "/programs/quarantine/" + fingerprint + ".crash");
+  EXPECT_THAT(Call({"programs"}).out, HasSubstr(fingerprint.substr(0, 12) + " quarantine"));
+  EXPECT_THAT(Call({"programs", "--json"}).out, HasSubstr("\"quarantine\""));
+  EXPECT_EQ(Call({"programs", "--release", fingerprint.substr(0, 6)}).out, "released 1\n");
+  EXPECT_THAT(Call({"programs"}).out, Not(HasSubstr("quarantine")));
+}
+
 TEST_F(TensordctlAdminTest, ShowsTheFlightRecorder) {
   Compile();
   Outcome all = Call({"flight-recorder"});

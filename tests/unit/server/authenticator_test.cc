@@ -119,7 +119,7 @@ TEST_F(AuthenticatorTest, TheRolesOfMethodsAreThese) {
        {RpcMethod::kCaptureProfile, RpcMethod::kDrain, RpcMethod::kEvictPrograms, RpcMethod::kListPrograms,
         RpcMethod::kListSessions, RpcMethod::kSetLogLevel, RpcMethod::kGetTopChannels, RpcMethod::kGetServers,
         RpcMethod::kGetServer, RpcMethod::kGetServerSockets, RpcMethod::kGetChannel, RpcMethod::kGetSubchannel,
-        RpcMethod::kGetSocket}) {
+        RpcMethod::kGetSocket, RpcMethod::kReleasePrograms}) {
     EXPECT_EQ(RoleFor(method), Role::kAdmin) << std::string(Name(method));
   }
   for (const RpcMethod method : {RpcMethod::kCompile, RpcMethod::kExecute, RpcMethod::kExecuteStream,

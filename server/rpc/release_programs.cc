@@ -1,0 +1,46 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/admin_handlers.h"
+#include "server/rpc/named_programs.h"
+#include "tensord/v1/admin.pb.h"
+
+namespace tensord::server {
+namespace {
+
+int64_t Release(const ServiceParts& parts, std::vector<Fingerprint> fingerprints, bool all) {
+  if (parts.quarantine == nullptr) return 0;
+  if (all) {
+    for (const Quarantine::Entry& entry : parts.quarantine->List()) fingerprints.push_back(entry.fingerprint);
+  }
+  int64_t released = 0;
+  for (const Fingerprint& fingerprint : fingerprints) {
+    if (!parts.quarantine->Release(fingerprint)) continue;
+    ++released;
+    parts.log->Event(LogLevel::kInfo, "program released", fingerprint.ToHex());
+  }
+  return released;
+}
+
+}  // namespace
+
+void HandleReleasePrograms(UnaryCall* call) {
+  v1::ReleaseProgramsRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->Fail(parsed);
+  absl::StatusOr<std::vector<Fingerprint>> named = NamedPrograms(request, "release");
+  if (!named.ok()) return call->Fail(named.status());
+  const bool taken = call->parts().compile_pool->Submit([call, named = *std::move(named), all = request.all()] {
+    call->Continue([&] {
+      v1::ReleaseProgramsResponse response;
+      response.set_released(Release(call->parts(), named, all));
+      call->Reply(response);
+    });
+  });
+  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
+}
+
+}  // namespace tensord::server
