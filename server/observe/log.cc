@@ -1,7 +1,8 @@
 #include "server/observe/log.h"
 
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 
 #include <chrono>
 #include <limits>
@@ -11,12 +12,15 @@
 #include "absl/time/clock.h"
 #include "server/observe/flight_recorder.h"
 #include "server/observe/json_line.h"
+#include "server/observe/line_output.h"
 #include "server/observe/stage_fields.h"
 
 namespace tensord::server {
 namespace {
 
 constexpr auto kWriteEvery = std::chrono::milliseconds(100);
+// How long the end of the log waits for its reader.
+constexpr auto kLastWrite = std::chrono::milliseconds(200);
 
 absl::string_view NameOf(LogLevel level) {
   switch (level) {
@@ -49,10 +53,22 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
-std::shared_ptr<spdlog::logger> Prepared(std::shared_ptr<spdlog::logger> logger) {
-  if (logger == nullptr) {
-    logger = std::make_shared<spdlog::logger>("tensord", std::make_shared<spdlog::sinks::stderr_sink_st>());
+class OutputSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit OutputSink(std::shared_ptr<LineOutput> output) : output_(std::move(output)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    output_->Add({message.payload.data(), message.payload.size()});
   }
+  void flush_() override { output_->Write(); }
+
+  const std::shared_ptr<LineOutput> output_;
+};
+
+std::shared_ptr<spdlog::logger> Prepared(std::shared_ptr<spdlog::logger> logger,
+                                         const std::shared_ptr<LineOutput>& output) {
+  if (logger == nullptr) logger = std::make_shared<spdlog::logger>("tensord", std::make_shared<OutputSink>(output));
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::trace);
   return logger;
@@ -130,7 +146,8 @@ Log::Log(const Options& options, std::shared_ptr<spdlog::logger> logger)
       requests_(options.requests),
       max_waiting_(options.max_waiting),
       recorder_(options.recorder),
-      logger_(Prepared(std::move(logger))),
+      output_(logger == nullptr ? std::make_shared<LineOutput>(options.descriptor) : nullptr),
+      logger_(Prepared(std::move(logger), output_)),
       writer_([this] { WriteLoop(); }) {}
 
 Log::~Log() {
@@ -138,6 +155,7 @@ Log::~Log() {
     MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  if (output_ != nullptr) output_->EndBy(std::chrono::steady_clock::now() + kLastWrite);
   wake_.SignalAll();
   writer_.join();
 }
@@ -190,7 +208,7 @@ void Log::Request(RequestRecord record) {
 
 int64_t Log::dropped_lines() const {
   MutexLock lock(&mutex_);
-  return dropped_;
+  return dropped_ + (output_ == nullptr ? 0 : output_->lost_lines());
 }
 
 void Log::Push(Line line) {
@@ -207,12 +225,14 @@ void Log::Push(Line line) {
   if (urgent) wake_.Signal();
 }
 
-void Log::Flush() {
+void Log::Flush(std::chrono::milliseconds at_most) {
+  const auto until = std::chrono::steady_clock::now() + at_most;
   MutexLock lock(&mutex_);
   const int64_t write = writes_ + 1;
   urgent_ = true;
   wake_.Signal();
-  while (ends_ < write && !stopping_) written_.Wait(&mutex_);
+  while (ends_ < write && !stopping_ && written_.WaitUntil(&mutex_, until)) {
+  }
 }
 
 void Log::WriteLoop() {

@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_OBSERVE_LOG_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -22,6 +23,7 @@ class logger;
 namespace tensord::server {
 
 class FlightRecorder;
+class LineOutput;
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 
@@ -36,7 +38,8 @@ struct LogField {
 // The server's log: JSON objects, one a line, on standard error. Lines are handed to a thread of the log, which writes
 // them several at a time, because waking it for each would cost a call more than the line itself; a warning or an error
 // is written at once. That thread also puts the lines of calls into words, which no caller has to wait for. A reader
-// that stalls loses lines, counted, and never holds up a call. Thread-safe. The destructor writes what is left.
+// that stalls loses lines, counted, and never holds up a call; so does one that does not take them. Thread-safe. The
+// destructor writes what is left, unless the reader takes too long.
 class Log {
  public:
   struct Options {
@@ -44,9 +47,10 @@ class Log {
     bool requests = true;  // one line a call
     size_t max_waiting = 16384;
     FlightRecorder* recorder = nullptr;  // is told of every event, whatever the level; outlives the log; may be null
+    int descriptor = 2;                  // that it writes to: standard error
   };
 
-  // Writes to `logger`, which only the log's thread uses; null: to standard error.
+  // Writes to `logger`, which only the log's thread uses; null: to the descriptor.
   explicit Log(const Options& options, std::shared_ptr<spdlog::logger> logger = nullptr);
   ~Log();
   Log(const Log&) = delete;
@@ -73,8 +77,8 @@ class Log {
   void Request(RequestRecord record);
 
   int64_t dropped_lines() const;
-  // Waits until what was told before is written.
-  void Flush();
+  // Waits until what was told before is written, but not longer than that.
+  void Flush(std::chrono::milliseconds at_most = std::chrono::milliseconds(200));
 
  private:
   struct Line {
@@ -93,6 +97,7 @@ class Log {
   std::atomic<bool> requests_;
   const size_t max_waiting_;
   FlightRecorder* const recorder_;
+  const std::shared_ptr<LineOutput> output_;  // null: a logger was given
   const std::shared_ptr<spdlog::logger> logger_;
   mutable Mutex mutex_;
   CondVar wake_;
