@@ -63,6 +63,7 @@ absl::Status ConnectionListener::OpenAt(ListenAddress address) {
     Socket socket{.descriptor = -1, .address = number, .is_unix = true};
     RETURN_IF_ERROR(OpenPath(address.socket_path, &socket.descriptor));
     sockets_.push_back(socket);
+    files_.emplace_back(address.socket_path);
   } else {
     absl::StatusOr<std::vector<TcpListener>> listeners = TcpListener::OpenAll(address.host, address.port);
     if (!listeners.ok()) return CannotListen(address.ToString(), listeners.status().message());
@@ -94,10 +95,9 @@ void ConnectionListener::Stop() {
     }
     thread_.join();
   }
+  files_.clear();
   for (const Socket& socket : sockets_) {
-    if (!socket.is_unix) continue;
-    unlink(addresses_[socket.address].socket_path.c_str());
-    close(socket.descriptor);
+    if (socket.is_unix) close(socket.descriptor);
   }
   sockets_.clear();
   tcp_.clear();

@@ -15,6 +15,7 @@
 #include "server/http/tcp_listener.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/lifecycle/listen_address.h"
+#include "server/lifecycle/socket_file.h"
 
 namespace tensord::server {
 
@@ -47,7 +48,7 @@ class ConnectionListener {
 
   // Once. Both are called by the listener's thread.
   void Start(Give give, Tell tell);
-  // Nothing is given after it. Closes the sockets, and removes those that have a path.
+  // Nothing is given after it. Closes the sockets, and removes those that have a path which is still theirs.
   void Stop();
 
  private:
@@ -70,6 +71,7 @@ class ConnectionListener {
   std::vector<ListenAddress> addresses_;
   std::vector<TcpListener> tcp_;
   std::vector<Socket> sockets_;
+  std::vector<SocketFile> files_;
   int wake_ = -1;  // an event that ends the thread
   Give give_;
   Tell tell_;

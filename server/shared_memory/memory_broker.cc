@@ -84,7 +84,8 @@ absl::Status MemoryBroker::Listen() {
     close(listener);
     return status;
   }
-  listener_ = listener;  // from now on the path is ours to remove
+  listener_ = listener;
+  file_.emplace(options_.path);
   packet_.resize(kMaxBrokerPacketBytes + 1);
   return absl::OkStatus();
 }
@@ -131,10 +132,8 @@ MemoryBroker::~MemoryBroker() {
     from.client.reset();
     close(connection);
   }
-  if (listener_ >= 0) {
-    unlink(options_.path.c_str());
-    close(listener_);
-  }
+  file_.reset();
+  if (listener_ >= 0) close(listener_);
   if (wake_ >= 0) close(wake_);
 }
 

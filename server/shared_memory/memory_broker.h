@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
+#include "server/lifecycle/socket_file.h"
 #include "server/shared_memory/broker_client.h"
 #include "server/shared_memory/broker_turns.h"
 
@@ -84,6 +86,7 @@ class MemoryBroker {
   const Options options_;
   const BrokerParts parts_;
   int listener_ = -1;
+  std::optional<SocketFile> file_;
   int wake_ = -1;  // an event that ends the thread
   std::vector<char> packet_;
   Connections clients_;                                             // the reading thread's

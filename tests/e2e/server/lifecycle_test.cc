@@ -167,7 +167,7 @@ TEST_F(WarmingTest, ARequestToStopEndsIt) {
   daemon_->RequestStop();
   EXPECT_TRUE(absl::IsCancelled(serving_.get())) << "the compiler is still busy";
   daemon_->RunUntilStopped();
-  EXPECT_TRUE(daemon_->IsCompiling());
+  EXPECT_TRUE(daemon_->IsBusy());
   EXPECT_EQ(daemon_->parts().gate->snapshot().state, server::ServingState::kStopped);
   release_.set_value();
 }
@@ -241,6 +241,22 @@ TEST(ListenTest, ALivingServerKeepsItsSocket) {
   v1::ServerInfo info;
   grpc::ClientContext context;
   EXPECT_TRUE(server.stub().GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok());
+}
+
+TEST(ListenTest, AServerThatEndsLeavesTheSocketsOfItsSuccessor) {
+  TemporaryFolder folder;
+  const std::string calls = folder.path() + "/s", admin = folder.path() + "/a", memory = folder.path() + "/m";
+  const ServerConfig config =
+      ConfigOf({"listen=unix:" + calls, "admin.listen=unix:" + admin, "shared_memory.listen=unix:" + memory});
+  auto first = Daemon::Start(config);
+  ASSERT_TRUE(first.ok()) << first.status();
+  for (const std::string& path : {calls, admin, memory}) ASSERT_EQ(unlink(path.c_str()), 0);
+  auto second = Daemon::Start(config);
+  ASSERT_TRUE(second.ok()) << second.status();
+  first->reset();
+  for (const std::string& path : {calls, admin, memory}) EXPECT_EQ(access(path.c_str(), F_OK), 0) << path;
+  second->reset();
+  for (const std::string& path : {calls, admin, memory}) EXPECT_NE(access(path.c_str(), F_OK), 0) << path;
 }
 
 TEST(ListenTest, ALivingServerKeepsItsPort) {
