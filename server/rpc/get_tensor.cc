@@ -1,7 +1,6 @@
 #include "server/rpc/get_tensor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -159,7 +158,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Until the end is sent too. What the client does not take may not keep the tensor's memory for ever.
   void WatchProgress() {
     // The client's own is kept by gRPC.
-    if (context_->deadline() != std::chrono::system_clock::time_point::max()) return;
+    if (call_.HasDeadline()) return;
     stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
                                           [context = context_] { context->TryCancel(); });
   }

@@ -1,6 +1,8 @@
 #include "server/rpc/served_call.h"
 
-#include <chrono>
+#include <grpc/support/time.h>
+
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,6 +18,12 @@
 #include "server/tracing/tracer.h"
 
 namespace tensord::server {
+namespace {
+
+// Clocks that count nanoseconds in 64 bits, of those who wait for it, have three centuries.
+constexpr absl::Duration kMostDeadline = absl::Hours(24 * 365 * 10);
+
+}  // namespace
 
 ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context)
     : parts_(parts), context_(context) {
@@ -77,10 +85,16 @@ absl::Status ServedCall::EnterRequest(int64_t request_bytes) {
 
 void ServedCall::LeaveRequest(int64_t request_bytes) { parts_.gate->Leave(request_bytes, caller_.tenant); }
 
+bool ServedCall::HasDeadline() const {
+  const gpr_timespec deadline = context_->raw_deadline();
+  return gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) != 0;
+}
+
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
-  const auto deadline = context_->deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return arrival + parts_.default_deadline;
-  return SteadyTimeOf(absl::FromChrono(deadline));
+  if (!HasDeadline()) return arrival + parts_.default_deadline;
+  const gpr_timespec deadline = gpr_convert_clock_type(context_->raw_deadline(), GPR_CLOCK_REALTIME);
+  const absl::Time given = absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
+  return std::min(SteadyTimeOf(given), arrival + kMostDeadline);
 }
 
 grpc::Status ServedCall::Outcome(const absl::Status& status) {

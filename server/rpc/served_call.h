@@ -45,7 +45,9 @@ class ServedCall {
   const ServiceParts& parts() const { return parts_; }
   const Caller& caller() const { return caller_; }
   RequestRecord& record() { return record_; }
-  // Of a request that came then: the client's, or the server's default.
+  // Whether the client gave one.
+  bool HasDeadline() const;
+  // Of a request that came then: the client's, or the server's default. Ten years at the most.
   absl::Time DeadlineOf(absl::Time arrival) const;
   std::string peer() const;
   // Set when the client cancels or goes away.

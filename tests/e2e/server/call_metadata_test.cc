@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
+#include "tests/testlib/http2_peer.h"
 #include "tests/testlib/tensor_chunk.h"
 
 namespace tensord {
@@ -188,6 +189,21 @@ TEST(CallMetadataTest, TheLogKnowsCallsByTheirIds) {
   EXPECT_THAT(log, HasSubstr(R"("request_id":"not-traced","peer")"));
   EXPECT_THAT(log, HasSubstr(R"("request_id":"stream/5")"));
   EXPECT_THAT(log, HasSubstr(R"("tenant":"default")"));
+}
+
+// What "for ever" becomes in some clients. As nanoseconds it would be beyond what 64 bits hold.
+TEST(CallMetadataTest, DeadlinesOfCenturiesHaveNotPassed) {
+  InProcessServer server;
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  Http2Peer peer(server.target());
+  uint32_t stream = 1;
+  for (const char* timeout : {"2100000H", "99999999H"}) {
+    peer.Send(Http2Peer::Call(stream, "/tensord.v1.Compute/Execute", warm.SerializeAsString(),
+                              Http2Peer::Header("grpc-timeout", timeout)));
+    stream += 2;
+  }
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().completed == 2; }));
 }
 
 }  // namespace
