@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "server/config/automatic_settings.h"
 #include "server/lifecycle/descriptor_limit.h"
 #include "server/reflection/reflection_service.h"
@@ -31,6 +32,11 @@ namespace {
 
 // For what the last responses still need on their way out when no call is left.
 constexpr auto kFlushTime = std::chrono::milliseconds(200);
+// After which whoever has not read that its call is over is cut off.
+constexpr auto kUnreadTime = std::chrono::milliseconds(500);
+// For all that is left to do when the calls had their time; and when there is to be no waiting.
+constexpr auto kEndTime = std::chrono::milliseconds(700);
+constexpr auto kHurriedEndTime = std::chrono::milliseconds(250);
 
 // A socket that the owner alone may connect to, and with `group` its group too, where the process's umask lets a group
 // write. Made so from the start: a later chmod would leave a moment in which others can connect.
@@ -285,9 +291,14 @@ absl::Status Daemon::WarmUp() {
   return absl::OkStatus();
 }
 
-bool Daemon::IsCompiling() const {
-  const CompilePool::Stats stats = parts_->compile_pool->stats();
-  return stats.queued + stats.running > 0;
+bool Daemon::IsBusy() const {
+  const CompilePool::Stats compiling = parts_->compile_pool->stats();
+  if (compiling.queued + compiling.running > 0) return true;
+  const auto& executors = parts_->executors->all();
+  return std::any_of(executors.begin(), executors.end(), [](const auto& executor) {
+    const DeviceExecutor::Stats stats = executor->stats();
+    return stats.queued + stats.running > 0;
+  });
 }
 
 void Daemon::Probe() const {
@@ -304,8 +315,8 @@ std::shared_ptr<grpc::ServerCredentials> Daemon::CredentialsFor(const ListenAddr
 }
 
 Daemon::~Daemon() {
-  RequestStop();
-  RequestStop();
+  CountStopRequest();
+  CountStopRequest();
   Stop();
 }
 
@@ -360,15 +371,35 @@ void Daemon::TellReload(ReloadCause cause, const absl::Status& status, absl::str
   }
 }
 
-void Daemon::RequestStop() {
+int Daemon::CountStopRequest() {
+  int count = 0;
   {
     MutexLock lock(&mutex_);
-    ++stop_requests_;
-    if (stop_requests_ > 1) hurry_ = true;
+    count = ++stop_requests_;
+    if (count > 1) hurry_ = true;
   }
   requested_.SignalAll();
   stop_.Cancel();
   if (parts_ != nullptr) parts_->gate->WakeWaiters();
+  return count;
+}
+
+void Daemon::RequestStop() {
+  const int count = CountStopRequest();
+  bool is_ready = false;
+  {
+    MutexLock lock(&mutex_);
+    is_ready = is_ready_;
+  }
+  if (count > 1) {
+    EndWithin(kHurriedEndTime);
+  } else if (!is_ready) {
+    EndWithin(kEndTime);  // no call has a time
+  }
+}
+
+void Daemon::EndWithin(std::chrono::milliseconds time) const {
+  if (end_within_ != nullptr) end_within_(time);
 }
 
 void Daemon::RequestDrain(std::optional<absl::Duration> timeout) {
@@ -394,6 +425,24 @@ void Daemon::WaitOutGrace() {
   MutexLock lock(&mutex_);
   while (!hurry_ && requested_.WaitUntil(&mutex_, until)) {
   }
+}
+
+void Daemon::EndCalls(bool at_once) {
+  listener_->Stop();
+  if (admin_listener_ != nullptr) admin_listener_->Stop();
+  // gRPC does not close a connection that it is writing to, and waits until there is none.
+  const Alarms::Id unread = parts_->alarms->Set(SteadyNow() + absl::FromChrono(kUnreadTime), [parts = parts_.get()] {
+    parts->connections->ShutDown();
+    parts->admin_connections->ShutDown();
+  });
+  const auto now = std::chrono::system_clock::now();
+  server_->Shutdown(at_once ? now : now + kFlushTime);
+  server_->Wait();
+  if (admin_server_ != nullptr) {
+    admin_server_->Shutdown(now + kFlushTime);
+    admin_server_->Wait();
+  }
+  parts_->alarms->Drop(unread);
 }
 
 void Daemon::Stop() {
@@ -423,18 +472,13 @@ void Daemon::Stop() {
   const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + timeout, [this] { return hurry_.load(); });
   if (!empty)
     parts_->log->Event(LogLevel::kWarning, "cancelling", "calls in progress are cancelled: the time to drain is over");
-  listener_->Stop();
-  server_->Shutdown(std::chrono::system_clock::now() + (empty ? kFlushTime : std::chrono::milliseconds(0)));
-  server_->Wait();
-  if (admin_server_ != nullptr) {
-    admin_listener_->Stop();
-    admin_server_->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-    admin_server_->Wait();
-  }
+  const auto tracing_time =
+      std::chrono::milliseconds(parts_->tracer == nullptr || hurry_ ? 0 : config_.tracing().timeout_ms());
+  EndWithin(kEndTime + tracing_time);
+  EndCalls(/*at_once=*/!empty || hurry_);
   broker_.reset();
   if (parts_->tracer != nullptr) {
-    parts_->tracer->Finish(absl::Now() +
-                           (hurry_ ? absl::ZeroDuration() : absl::Milliseconds(config_.tracing().timeout_ms())));
+    parts_->tracer->Finish(absl::Now() + absl::FromChrono(tracing_time));
   }
   parts_->gate->MoveTo(ServingState::kStopped);
   parts_->log->Event(LogLevel::kInfo, "stopped", "all calls have ended");

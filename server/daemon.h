@@ -5,9 +5,12 @@
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -62,8 +65,13 @@ class Daemon {
   // What it was started with.
   const ServerConfig& config() const { return config_; }
 
-  // Whether graphs are being compiled, or wait for it: the destructor waits for these, also where nobody else does.
-  bool IsCompiling() const;
+  // Whether graphs are being compiled or programs run, or wait for it: the destructor waits for these, also where
+  // nobody else does.
+  bool IsBusy() const;
+
+  // Calls that once calls had the time to end that they have, and again whenever the end comes nearer: what has not
+  // ended after the time that it gives, nothing stops. Before it may be told to stop; from any thread.
+  void SetEndWithin(std::function<void(std::chrono::milliseconds)> end_within) { end_within_ = std::move(end_within); }
 
   // The first time: drain. Again: do not wait any longer.
   void RequestStop();
@@ -100,6 +108,11 @@ class Daemon {
   void TellRefused(int64_t refused) const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
+  // One request more; how many there were.
+  int CountStopRequest();
+  void EndWithin(std::chrono::milliseconds time) const;
+  // Ends the calls of both servers, those of peers that do not read as well.
+  void EndCalls(bool at_once);
   // As Reload, for the files alone; whether they were taken. On the watch's thread.
   bool ReloadFiles();
   absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next);
@@ -129,6 +142,7 @@ class Daemon {
   // What its watch looks at stands above it.
   ServiceNotifier notifier_{ServiceNotifier::FromEnvironment()};
 
+  std::function<void(std::chrono::milliseconds)> end_within_;  // empty: nobody asks
   std::atomic<bool> hurry_{false};
   CancelToken stop_;  // set by the first request to stop
   Mutex mutex_;

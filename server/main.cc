@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "server/daemon.h"
 #include "server/lifecycle/address_space.h"
 #include "server/lifecycle/crash_signals.h"
+#include "server/lifecycle/last_exit.h"
 #include "server/lifecycle/stop_signals.h"
 #include "server/observe/crash_line.h"
 #include "server/observe/flight_recorder.h"
@@ -74,14 +76,18 @@ void SayLastWord(int signal, bool is_of_this_thread) {
   line.WriteTo(STDERR_FILENO);
 }
 
-// Waits for the orderly end. What still compiles then has nobody to answer, and may take longer than whoever stops the
-// server waits.
+// How long the log may take to be written where the process is ended.
+constexpr auto kLastWords = std::chrono::milliseconds(200);
+
+// Waits for the orderly end. What still compiles or runs then has nobody to answer, and may take longer than whoever
+// stops the server waits.
 int End(Daemon* daemon) {
   daemon->RunUntilStopped();
-  if (daemon->IsCompiling()) {
-    daemon->parts().log->Flush();
+  if (daemon->IsBusy()) {
+    daemon->parts().log->Flush(kLastWords);
     _exit(0);
   }
+  LastExit::OfProcess().SetLastWord(nullptr);  // the log is about to go
   return 0;
 }
 
@@ -96,6 +102,16 @@ void BeginAgainForBlas(const ServerConfig& config, char** argv) {
   if (failed) return;
   setenv(kVariable, core.c_str(), 1);
   execv(program.c_str(), argv);
+}
+
+// Lets nothing that runs keep the process beyond the time that its end may take.
+void BoundEnd(Daemon* daemon) {
+  LastExit& exit = LastExit::OfProcess();
+  exit.SetLastWord([daemon] {
+    daemon->parts().log->Event(LogLevel::kWarning, "leaving", "the time to end is over: what still runs ends with the process");
+    daemon->parts().log->Flush(kLastWords);
+  });
+  daemon->SetEndWithin([&exit](std::chrono::milliseconds time) { exit.EndWithin(time); });
 }
 
 int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
@@ -115,10 +131,15 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   daemon = *std::move(created);
   crash_recorder = daemon->parts().recorder.get();
   crash_quarantine = daemon->parts().quarantine.get();
+  BoundEnd(daemon.get());
   signals.Deliver([&daemon] { daemon->RequestStop(); },
                   [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
   const absl::Status serves = daemon->Serve();
-  if (!serves.ok() && !absl::IsCancelled(serves)) return Complain(serves);
+  if (!serves.ok() && !absl::IsCancelled(serves)) {
+    LastExit::OfProcess().SetStatus(1);
+    LastExit::OfProcess().SetLastWord(nullptr);
+    return Complain(serves);
+  }
   if (!serves.ok()) return End(daemon.get());
   for (const std::string& address : daemon->grpc_addresses()) Print(absl::StrCat("listening grpc ", address, "\n"));
   if (!daemon->metrics_address().empty()) Print(absl::StrCat("listening metrics ", daemon->metrics_address(), "\n"));

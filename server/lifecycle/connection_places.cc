@@ -1,12 +1,28 @@
 #include "server/lifecycle/connection_places.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace tensord::server {
 
 ConnectionPlaces::Socket ConnectionPlaces::SocketAt(int descriptor) {
   struct stat info {};
   return fstat(descriptor, &info) == 0 ? Socket{info.st_dev, info.st_ino} : Socket{};
+}
+
+void ConnectionPlaces::ShutDownAt(int descriptor, const Socket& socket) {
+  // One of our own: whoever has the connection may close it at any moment, and the number is another's then.
+  const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return;
+  if (SocketAt(own) == socket) shutdown(own, SHUT_RDWR);
+  close(own);
+}
+
+void ConnectionPlaces::ShutDown() {
+  MutexLock lock(&mutex_);
+  for (const auto& [descriptor, socket] : taken_) ShutDownAt(descriptor, socket);
 }
 
 void ConnectionPlaces::ForgetClosedLocked() {

@@ -31,6 +31,8 @@ class ConnectionPlaces {
   // Whether there is a place for the connection, an open socket, which then has it until it is closed.
   bool Take(int descriptor);
   Stats stats();
+  // Ends those that are open, whatever their peers have not read: nothing is sent or received on them any more.
+  void ShutDown();
 
  private:
   // What a descriptor stands for.
@@ -42,6 +44,8 @@ class ConnectionPlaces {
 
   // Nothing that is open has number 0 of an inode.
   static Socket SocketAt(int descriptor);
+  // Ends the connection, if the descriptor still is that.
+  static void ShutDownAt(int descriptor, const Socket& socket);
   void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <thread>
 
 #include "gtest/gtest.h"
 
@@ -63,6 +65,25 @@ std::string Process::Rest() {
 void Process::Signal(int signal) {
   ASSERT_GT(process_, 0) << "there is no process";  // kill would take its number for "all processes"
   kill(process_, signal);
+}
+
+bool Process::EndsWithin(std::chrono::milliseconds time) const {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (true) {
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+int64_t Process::ResidentBytes() const {
+  std::ifstream status("/proc/" + std::to_string(process_) + "/statm");
+  int64_t pages = 0;
+  status >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
 }
 
 int Process::Wait() {

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -29,6 +31,10 @@ class Process {
   void Signal(int signal);
   // The exit status, or 128 + the signal that ended it.
   int Wait();
+  // Whether it has ended after that time at the latest; Wait says how.
+  bool EndsWithin(std::chrono::milliseconds time) const;
+  // Of its memory.
+  int64_t ResidentBytes() const;
 
  private:
   pid_t process_ = -1;
