@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/blas_core.h"
@@ -97,6 +98,27 @@ RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config) {
           .tenant_regions = config.tenant_regions()};
 }
 
+namespace {
+
+bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
+
+bool ListensAtTcp(const ServerConfig& config) {
+  return !std::all_of(config.listen().begin(), config.listen().end(), IsUnix);
+}
+
+}  // namespace
+
+ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config) {
+  const int64_t most = config.limits().connections();
+  const bool has_both = ListensAtTcp(config) && std::any_of(config.listen().begin(), config.listen().end(), IsUnix);
+  return {
+      .most = most, .for_unix = has_both ? most / 4 : 0, .most_of_address = config.limits().connections_per_address()};
+}
+
+int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
+  return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
+}
+
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
   return WithAutomaticSettings(
       config, {.tensor_bytes = MostCpuTensorBytes(),
@@ -111,6 +133,8 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"in_flight_bytes", limits.in_flight_bytes()},
       {"streams_per_connection", limits.streams_per_connection()},
       {"connections", limits.connections()},
+      {"connections_per_address", limits.connections_per_address()},
+      {"cancels_per_second", limits.cancels_per_second()},
       {"admin.connections", kMostAdminConnections},
       {"default_deadline_ms", limits.default_deadline_ms()},
       {"metadata_bytes", limits.metadata_bytes()},
@@ -315,8 +339,9 @@ CollectedMetrics::Admission AdmissionOf(const CallGate& gate) {
   return {inside.state == ServingState::kServing, inside.state == ServingState::kDraining, inside.bytes};
 }
 
-std::map<std::string, ConnectionPlaces::Stats> ConnectionsOf(const ServerParts& parts) {
-  return {{"calls", parts.connections->stats()}, {"admin", parts.admin_connections->stats()}};
+std::map<std::string, CollectedMetrics::Connections> ConnectionsOf(const ServerParts& parts) {
+  return {{"calls", {parts.connections->stats(), parts.connection_bounds->ended()}},
+          {"admin", {parts.admin_connections->stats(), parts.admin_connection_bounds->ended()}}};
 }
 
 std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
@@ -379,6 +404,23 @@ absl::StatusOr<std::unique_ptr<const ServerFamilies>> LoadFamilies(const ServerC
   return ServerFamilies::Load(config, AuditCpuKernels);
 }
 
+namespace {
+
+void AddConnections(const ServerConfig& config, ServerParts* parts) {
+  parts->connections = std::make_unique<ConnectionPlaces>(ConnectionPlacesOf(config));
+  parts->admin_connections =
+      std::make_unique<ConnectionPlaces>(ConnectionPlaces::Bounds{.most = kMostAdminConnections});
+  constexpr int64_t kMoreCancelsAtOnce = 64;
+  // What gRPC counts is decoded, and the longest code of a byte has four.
+  const FrameLimits limits = {.header_bytes = 4 * MostMetadataOfAConnection(config.limits().metadata_bytes()),
+                              .cancels_at_once = config.limits().streams_per_connection() + kMoreCancelsAtOnce,
+                              .cancels_per_second = config.limits().cancels_per_second()};
+  parts->connection_bounds = std::make_shared<ConnectionBounds>(limits);
+  parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits);
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) {
   ASSIGN_OR_RETURN(IdentityPolicy policy, LoadIdentityPolicy(given));
   const ServerConfig config = Decided(given, policy);
@@ -433,8 +475,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
-  parts->connections = std::make_unique<ConnectionPlaces>(config.limits().connections());
-  parts->admin_connections = std::make_unique<ConnectionPlaces>(kMostAdminConnections);
+  AddConnections(config, parts.get());
   parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices);
   RETURN_IF_ERROR(AddIdentity(config, std::move(policy), parts.get()));
@@ -454,6 +495,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .quarantine = parts->quarantine.get(),
                           .unserved = parts->unserved.get(),
                           .gate = parts->gate.get(),
+                          .connections = ListensAtTcp(config) ? parts->connections.get() : nullptr,
                           .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),
                           .audit = parts->audit.get(),

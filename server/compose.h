@@ -26,6 +26,7 @@
 #include "server/identity/tls_credentials.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/flight_recorder.h"
@@ -65,6 +66,11 @@ DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
 RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);
+ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config);
+
+// Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
+// below: it is refused alone.
+int64_t MostMetadataOfAConnection(int64_t metadata_bytes);
 
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.
@@ -91,7 +97,8 @@ struct ServerParts {
   std::unique_ptr<CallGate> gate;
   std::unique_ptr<ConnectionPlaces> connections;
   std::unique_ptr<ConnectionPlaces> admin_connections;
-  std::shared_ptr<HostBufferPool> cpu_memory;  // of tensors on the CPU
+  std::shared_ptr<ConnectionBounds> connection_bounds, admin_connection_bounds;  // shared with the connections
+  std::shared_ptr<HostBufferPool> cpu_memory;                                    // of tensors on the CPU
   std::shared_ptr<HostBufferPool> payloads;
   std::unique_ptr<RegionStore> regions;  // null: no memory is shared
   std::unique_ptr<BrokerRefusals> broker_refusals = std::make_unique<BrokerRefusals>();

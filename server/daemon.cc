@@ -18,8 +18,6 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
-#include "server/config/automatic_settings.h"
-#include "server/lifecycle/descriptor_limit.h"
 #include "server/reflection/reflection_service.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"
@@ -53,12 +51,6 @@ class SocketMode {
   const mode_t before_;
 };
 
-// Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
-// below: it is refused alone.
-int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
-  return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
-}
-
 // Beyond this gRPC itself refuses a message, before the server sees it. Its own bound, limits.message_bytes, lies
 // below, so that the refusal names that and is counted; what a client can make the server hold beyond it is bounded
 // still.
@@ -73,6 +65,9 @@ void AddConnectionLimits(const ServerConfig::Limits& limits, absl::Span<const Li
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                               static_cast<int>(MostMetadataOfAConnection(limits.metadata_bytes())));
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(limits.handshake_timeout_ms()));
+  // gRPC makes a message as large as it will be before it looks at how large it may be.
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   if (const int64_t idle_ms = ConnectionIdleMs(limits, addresses); idle_ms > 0) {
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(idle_ms));
   }
@@ -119,6 +114,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
   daemon->files_ = FileWatch::StateOf(WatchedFiles(config));
   ASSIGN_OR_RETURN(daemon->parts_, Compose(config));
   daemon->parts_->service_parts.polling = polling;
+  daemon->connection_lines_ =
+      std::make_unique<ConnectionLines>(daemon->parts_->log.get(), daemon->parts_->connections.get());
   return daemon;
 }
 
@@ -150,19 +147,24 @@ absl::Status Daemon::Listen() {
   RETURN_IF_ERROR(ShareMemory(std::move(addresses.shared_memory)));
   {
     const SocketMode mode(/*group=*/true);
-    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(addresses_, parts_->connections.get()));
+    ASSIGN_OR_RETURN(listener_,
+                     ConnectionListener::Open(addresses_, parts_->connections.get(), parts_->connection_bounds));
   }
   const auto give = AddAcceptors(*listener_, &builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
   health_ = std::make_unique<Health>(parts_->devices);
   health_->Add(server_.get());
-  listener_->Start(give, [this](int64_t refused) { TellRefused(refused); });
+  parts_->connection_bounds->SetTell([this](FrameExcess excess, const std::string& peer, int64_t ended) {
+    connection_lines_->TellEnded(excess, peer, ended);
+  });
+  listener_->Start(
+      give, [this](int64_t refused) { connection_lines_->TellRefused(refused); }, parts_->tls != nullptr);
   for (const ListenAddress& bound : listener_->addresses()) {
     grpc_addresses_.push_back(bound.ToString());
     parts_->log->Event(LogLevel::kInfo, "listening", bound.ToString());
   }
-  TellConnections();
+  connection_lines_->TellBound(config_);
   return absl::OkStatus();
 }
 
@@ -179,23 +181,6 @@ ConnectionListener::Give Daemon::AddAcceptors(const ConnectionListener& listener
     parameters.fd = connection;
     (*acceptors)[address]->HandleNewConnection(&parameters);
   };
-}
-
-void Daemon::TellConnections() const {
-  const int64_t most = parts_->connections->most(), wanted = config_.limits().connections();
-  if (most >= wanted) return;
-  parts_->log->Event(
-      LogLevel::kWarning, "connections",
-      absl::StrCat("at most ", most, " at once instead of limits.connections, ", wanted, ": the process may open ",
-                   AllowDescriptors(0), " descriptors, of which it keeps ", DescriptorsBesideConnections(config_),
-                   " for all else; raise that limit (LimitNOFILE)"));
-}
-
-void Daemon::TellRefused(int64_t refused) const {
-  parts_->log->Event(LogLevel::kWarning, "connections refused",
-                     absl::StrCat(refused, " because ", parts_->connections->most(),
-                                  " are open, as many as may be at once (limits.connections); tensordctl connections "
-                                  "says whose"));
 }
 
 absl::Status Daemon::BeginToServe() {
@@ -236,13 +221,18 @@ absl::Status Daemon::ListenForOperators() {
   AddConnectionLimits(config_.limits(), {*address}, &builder);
   {
     const SocketMode mode(/*group=*/false);
-    ASSIGN_OR_RETURN(admin_listener_, ConnectionListener::Open({*address}, parts_->admin_connections.get()));
+    ASSIGN_OR_RETURN(admin_listener_, ConnectionListener::Open({*address}, parts_->admin_connections.get(),
+                                                               parts_->admin_connection_bounds));
   }
   const auto give = AddAcceptors(*admin_listener_, &builder);
   admin_server_ = builder.BuildAndStart();
   if (admin_server_ == nullptr) return absl::UnavailableError("gRPC does not start a server for operators");
   health_->Add(admin_server_.get());
-  admin_listener_->Start(give, [](int64_t) {});  // the metric says enough
+  parts_->admin_connection_bounds->SetTell([this](FrameExcess excess, const std::string& peer, int64_t ended) {
+    connection_lines_->TellEnded(excess, peer, ended);
+  });
+  admin_listener_->Start(
+      give, [](int64_t) {}, parts_->tls != nullptr);  // the metric says enough
   admin_address_ = admin_listener_->addresses()[0].ToString();
   parts_->log->Event(LogLevel::kInfo, "listening for operators", admin_address_);
   return absl::OkStatus();
@@ -318,6 +308,9 @@ Daemon::~Daemon() {
   CountStopRequest();
   CountStopRequest();
   Stop();
+  if (parts_ == nullptr) return;
+  parts_->connection_bounds->SetTell(nullptr);
+  parts_->admin_connection_bounds->SetTell(nullptr);
 }
 
 Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {

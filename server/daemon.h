@@ -19,6 +19,7 @@
 #include "engine/runtime/cancel_token.h"
 #include "server/compose.h"
 #include "server/config/reloader.h"
+#include "server/connection_lines.h"
 #include "server/lifecycle/connection_listener.h"
 #include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/listen_address.h"
@@ -69,8 +70,8 @@ class Daemon {
   // nobody else does.
   bool IsBusy() const;
 
-  // Calls that once calls had the time to end that they have, and again whenever the end comes nearer: what has not
-  // ended after the time that it gives, nothing stops. Before it may be told to stop; from any thread.
+  // What is called when calls have had the time that they have, and again whenever the end comes nearer, with the time
+  // after which the process is to end whatever still runs in it. Before the daemon may be told to stop.
   void SetEndWithin(std::function<void(std::chrono::milliseconds)> end_within) { end_within_ = std::move(end_within); }
 
   // The first time: drain. Again: do not wait any longer.
@@ -103,9 +104,6 @@ class Daemon {
   void Probe() const;
   // Lets the server that is built take the connections of the listener's addresses; how they are given to it.
   ConnectionListener::Give AddAcceptors(const ConnectionListener& listener, grpc::ServerBuilder* builder);
-  // What the log says where there are fewer than are configured, and of those that are refused.
-  void TellConnections() const;
-  void TellRefused(int64_t refused) const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenAddress& address);
   void Stop();
   // One request more; how many there were.
@@ -124,6 +122,7 @@ class Daemon {
   std::vector<ListenAddress> addresses_;  // as configured
   std::string files_;                     // what those that are watched were before they were read
   std::unique_ptr<ServerParts> parts_;
+  std::unique_ptr<const ConnectionLines> connection_lines_;
   std::unique_ptr<Reloader> reloader_;
   std::string refused_files_;              // why the last look refused them, told once; the watch's
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request

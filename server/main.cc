@@ -76,15 +76,12 @@ void SayLastWord(int signal, bool is_of_this_thread) {
   line.WriteTo(STDERR_FILENO);
 }
 
-// How long the log may take to be written where the process is ended.
-constexpr auto kLastWords = std::chrono::milliseconds(200);
-
 // Waits for the orderly end. What still compiles or runs then has nobody to answer, and may take longer than whoever
 // stops the server waits.
 int End(Daemon* daemon) {
   daemon->RunUntilStopped();
   if (daemon->IsBusy()) {
-    daemon->parts().log->Flush(kLastWords);
+    daemon->parts().log->Flush();
     _exit(0);
   }
   LastExit::OfProcess().SetLastWord(nullptr);  // the log is about to go
@@ -108,8 +105,9 @@ void BeginAgainForBlas(const ServerConfig& config, char** argv) {
 void BoundEnd(Daemon* daemon) {
   LastExit& exit = LastExit::OfProcess();
   exit.SetLastWord([daemon] {
-    daemon->parts().log->Event(LogLevel::kWarning, "leaving", "the time to end is over: what still runs ends with the process");
-    daemon->parts().log->Flush(kLastWords);
+    daemon->parts().log->Event(LogLevel::kWarning, "leaving",
+                               "the time to end is over: what still runs ends with the process");
+    daemon->parts().log->Flush();
   });
   daemon->SetEndWithin([&exit](std::chrono::milliseconds time) { exit.EndWithin(time); });
 }

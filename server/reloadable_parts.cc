@@ -58,7 +58,7 @@ void TakeBounds(const ServerConfig& given, ServerParts* parts, MemoryBroker* bro
   parts->rates->SetOptions(RateOf(config));
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
   parts->gate->SetMaxBytes(in_flight_bytes, ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
-  parts->connections->SetMost(config.limits().connections());
+  parts->connections->SetBounds(ConnectionPlacesOf(config));
   TakeMemory(config, parts, broker);
   TakePrograms(config, parts);
   TakeCalls(config, &parts->service_parts);

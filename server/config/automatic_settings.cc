@@ -27,6 +27,9 @@ ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surrounding
   }
   const int64_t left = surroundings.descriptors - DescriptorsBesideConnections(config);
   decided.mutable_limits()->set_connections(std::max<int64_t>(1, std::min(config.limits().connections(), left)));
+  if (config.limits().connections_per_address() < 0) {
+    decided.mutable_limits()->set_connections_per_address(std::max<int64_t>(1, decided.limits().connections() / 2));
+  }
   const int32_t percent = surroundings.has_tenants ? kPercentOfOneOfSeveral : 100;
   const auto part_of = [percent](int64_t all) { return all / 100 * percent + all % 100 * percent / 100; };
   if (config.scheduling().tenant_queue_percent() == 0) decided.mutable_scheduling()->set_tenant_queue_percent(percent);

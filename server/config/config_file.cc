@@ -246,6 +246,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
   constexpr int64_t kLongestMs = int64_t{365} * 24 * 3600 * 1000;
   constexpr int64_t kMostConnections = 1'000'000;
+  constexpr int64_t kMostCancels = 1'000'000;
   constexpr int64_t kMostTimerMs = int64_t{24} * 3600 * 1000;  // gRPC's are 32 bits wide
   constexpr int64_t kMostSizeSets = 1024;                      // which are looked at one after the other
   constexpr int64_t kMostPerSecond = 1000000;                  // a token's interval is a microsecond then
@@ -253,6 +254,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"limits.message_bytes", config.limits().message_bytes(), 1024, std::numeric_limits<int32_t>::max()},
       {"limits.in_flight_bytes", config.limits().in_flight_bytes(), 1024, kUnlimited},
       {"limits.connections", config.limits().connections(), 1, kMostConnections},
+      {"limits.connections_per_address", config.limits().connections_per_address(), -1, kMostConnections},
+      {"limits.cancels_per_second", config.limits().cancels_per_second(), 1, kMostCancels},
       {"limits.handshake_timeout_ms", config.limits().handshake_timeout_ms(), 1, kMostTimerMs},
       {"limits.connection_idle_ms", config.limits().connection_idle_ms(), -1, kMostTimerMs},
       {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,

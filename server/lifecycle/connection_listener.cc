@@ -16,6 +16,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/lifecycle/connection_peer.h"
+#include "server/lifecycle/metered_connections.h"
 
 namespace tensord::server {
 namespace {
@@ -35,8 +37,9 @@ int PortIn(absl::string_view address) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(absl::Span<const ListenAddress> addresses,
-                                                                             ConnectionPlaces* places) {
-  std::unique_ptr<ConnectionListener> listener(new ConnectionListener(places));
+                                                                             ConnectionPlaces* places,
+                                                                             std::shared_ptr<ConnectionBounds> bounds) {
+  std::unique_ptr<ConnectionListener> listener(new ConnectionListener(places, std::move(bounds)));
   listener->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (listener->wake_ < 0) return absl::UnavailableError(absl::StrCat("cannot make an event: ", std::strerror(errno)));
   for (const ListenAddress& address : addresses) RETURN_IF_ERROR(listener->OpenAt(address));
@@ -82,7 +85,8 @@ ConnectionListener::~ConnectionListener() {
   if (wake_ >= 0) close(wake_);
 }
 
-void ConnectionListener::Start(Give give, Tell tell) {
+void ConnectionListener::Start(Give give, Tell tell, bool is_encrypted) {
+  is_encrypted_ = is_encrypted;
   give_ = std::move(give);
   tell_ = std::move(tell);
   thread_ = std::thread([this] { Loop(); });
@@ -121,18 +125,23 @@ void ConnectionListener::Pause() const {
 }
 
 void ConnectionListener::Accept(const Socket& socket) {
-  const int connection = accept4(socket.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  sockaddr_storage from{};
+  socklen_t from_size = sizeof(from);
+  const int connection =
+      accept4(socket.descriptor, reinterpret_cast<sockaddr*>(&from), &from_size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) {
     // Somebody still waits, and poll would return at once for ever.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) Pause();
     return;
   }
-  if (!places_->Take(connection)) {
+  const ConnectionPeer peer = ConnectionPeerOf(connection, from);
+  if (!places_->Take(connection, peer)) {
     close(connection);
     return Refuse();
   }
   const int on = 1;  // what is small goes out at once
   if (!socket.is_unix) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  MeteredConnections::OfProcess().Add(connection, is_encrypted_ && !socket.is_unix, peer.text, bounds_);
   give_(socket.address, socket.descriptor, connection);
 }
 

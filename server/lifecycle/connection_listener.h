@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/http/tcp_listener.h"
+#include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/lifecycle/listen_address.h"
 #include "server/lifecycle/socket_file.h"
@@ -38,7 +40,8 @@ class ConnectionListener {
   // From now on clients may connect, and wait. UNAVAILABLE names the address that cannot be had. The paths of unix
   // sockets are free, and get the mode that the process's umask leaves.
   static absl::StatusOr<std::unique_ptr<ConnectionListener>> Open(absl::Span<const ListenAddress> addresses,
-                                                                  ConnectionPlaces* places);
+                                                                  ConnectionPlaces* places,
+                                                                  std::shared_ptr<ConnectionBounds> bounds);
   ~ConnectionListener();
   ConnectionListener(const ConnectionListener&) = delete;
   ConnectionListener& operator=(const ConnectionListener&) = delete;
@@ -46,8 +49,8 @@ class ConnectionListener {
   // As given, with the ports that they got.
   const std::vector<ListenAddress>& addresses() const { return addresses_; }
 
-  // Once. Both are called by the listener's thread.
-  void Start(Give give, Tell tell);
+  // Once. Both are called by the listener's thread. Whether what comes over TCP is encrypted.
+  void Start(Give give, Tell tell, bool is_encrypted);
   // Nothing is given after it. Closes the sockets, and removes those that have a path which is still theirs.
   void Stop();
 
@@ -58,7 +61,8 @@ class ConnectionListener {
     bool is_unix = false;
   };
 
-  explicit ConnectionListener(ConnectionPlaces* places) : places_(places) {}
+  ConnectionListener(ConnectionPlaces* places, std::shared_ptr<ConnectionBounds> bounds)
+      : places_(places), bounds_(std::move(bounds)) {}
   absl::Status OpenAt(ListenAddress address);
   absl::Status OpenPath(const std::string& path, int* descriptor) const;
   void Loop();
@@ -68,6 +72,7 @@ class ConnectionListener {
   void Refuse();
 
   ConnectionPlaces* const places_;
+  const std::shared_ptr<ConnectionBounds> bounds_;
   std::vector<ListenAddress> addresses_;
   std::vector<TcpListener> tcp_;
   std::vector<Socket> sockets_;
@@ -75,6 +80,7 @@ class ConnectionListener {
   int wake_ = -1;  // an event that ends the thread
   Give give_;
   Tell tell_;
+  bool is_encrypted_ = false;
   int64_t refused_ = 0;  // and not told; the thread's
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::time_point::min();
   std::thread thread_;  // last: it uses everything above

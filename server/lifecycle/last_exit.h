@@ -24,7 +24,8 @@ class LastExit {
 
   // The process ends within that time, or where it is to end sooner already, then.
   void EndWithin(std::chrono::milliseconds time);
-  // Called before the process is ended so, with a bound of its own; null: nothing is. Waits for one that is being called.
+  // Called before the process is ended so, with a bound of its own; null: nothing is. Waits for one that is being
+  // called.
   void SetLastWord(std::function<void()> last_word);
   // Of the process; 0 unless it is set.
   void SetStatus(int status) { status_ = status; }

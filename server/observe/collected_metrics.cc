@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/observe/begun_calls.h"
+#include "server/observe/library_logs.h"
 #include "server/observe/metric_sample.h"
 #include "server/observe/metrics.h"
 
@@ -237,15 +239,21 @@ class DeviceSamples {
   AddNumber(Metric::rpc_in_flight_bytes, admission.in_flight_bytes, families);
 }
 
-[[gnu::noinline]] void AddConnections(const std::map<std::string, ConnectionPlaces::Stats>& connections,
+[[gnu::noinline]] void AddConnections(const std::map<std::string, CollectedMetrics::Connections>& connections,
                                       Families* families) {
-  std::vector<Sample> open, refused;
+  std::vector<Sample> open, refused, ended;
   for (const auto& [listener, stats] : connections) {
-    open.push_back({{{"listener", listener}}, static_cast<double>(stats.open)});
-    refused.push_back({{{"listener", listener}}, static_cast<double>(stats.refused)});
+    open.push_back({{{"listener", listener}}, static_cast<double>(stats.places.open)});
+    refused.push_back({{{"listener", listener}}, static_cast<double>(stats.places.refused)});
+    const std::pair<const char*, int64_t> reasons[] = {
+        {"headers", stats.ended.for_headers}, {"cancels", stats.ended.for_cancels}, {"unused", stats.places.unused}};
+    for (const auto& [reason, count] : reasons) {
+      ended.push_back({{{"listener", listener}, {"reason", reason}}, static_cast<double>(count)});
+    }
   }
   AddFamily(Metric::connections, std::move(open), families);
   AddFamily(Metric::connections_refused, std::move(refused), families);
+  AddFamily(Metric::connections_ended, std::move(ended), families);
 }
 
 [[gnu::noinline]] void AddTables(const CollectedMetrics::Tables& fft, Families* families) {
@@ -281,6 +289,8 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddShared(shared, &families);
   AddAdmission(sources_.admission(), &families);
   AddConnections(sources_.connections(), &families);
+  AddNumber(Metric::grpc_calls, static_cast<double>(CountBegunCalls()), &families);
+  AddNumber(Metric::grpc_errors, static_cast<double>(CountGrpcErrors()), &families);
   AddTables(sources_.fft_tables(), &families);
   AddFamily(Metric::limit, LimitsNow(), &families);
   AddNumber(Metric::log_dropped, static_cast<double>(sources_.log->dropped_lines()), &families);

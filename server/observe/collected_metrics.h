@@ -19,6 +19,7 @@
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/quarantine.h"
+#include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metric_sample.h"
@@ -60,6 +61,10 @@ class CollectedMetrics : public prometheus::Collectable {
   };
   // How much of what they may have tenants have: by resource and tenant.
   using Quotas = std::map<std::string, std::map<std::string, double>>;
+  struct Connections {
+    ConnectionPlaces::Stats places;
+    ConnectionBounds::Ended ended;
+  };
   struct Sources {
     std::string version;
     std::string git;  // revision of the sources
@@ -72,7 +77,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const HostBufferPool* payloads;
     const Log* log;
     std::function<Admission()> admission;
-    std::function<std::map<std::string, ConnectionPlaces::Stats>()> connections;  // by listener
+    std::function<std::map<std::string, Connections>()> connections;  // by listener
     std::function<Tables()> fft_tables;
     std::function<Resident()> resident;
     std::function<Shared()> shared;

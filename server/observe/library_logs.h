@@ -6,8 +6,8 @@
 namespace tensord::server {
 
 // Makes what gRPC writes on standard error JSON lines too, of which some a second at the most and none that its reader
-// has no room for, and silences Protocol Buffers, whose complaints about a
-// request go to the client that sent it. For the whole process; before the first server is built.
+// has no room for, and silences Protocol Buffers, whose complaints about a request go to the client that sent it. For
+// the whole process; before the first server is built.
 void TakeOverLibraryLogs();
 
 // How many errors gRPC has told of since. Thread-safe.

@@ -46,6 +46,7 @@ absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
   record_.stages.End(Stage::kAuthenticate);
   RETURN_IF_ERROR(admitted);
   admitted_ = true;
+  if (parts_.connections != nullptr) parts_.connections->Admitted(context_->peer());
   record_.tenant = caller_.tenant;
   RETURN_IF_ERROR(CheckMetadata());
   if (is_message) RETURN_IF_ERROR(CheckMessage(request_bytes));

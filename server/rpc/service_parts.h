@@ -23,6 +23,7 @@
 #include "server/identity/authenticator.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/profiling/profiler.h"
@@ -53,6 +54,7 @@ struct ServiceParts {
   Quarantine* quarantine = nullptr;  // likewise
   UnservedPrograms* unserved = nullptr;
   CallGate* gate = nullptr;
+  ConnectionPlaces* connections = nullptr;  // of the listeners for calls; null: none is over TCP
   Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;
   Audit* audit = nullptr;

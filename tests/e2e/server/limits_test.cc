@@ -290,7 +290,9 @@ std::vector<OtherCase> OtherCases() {
 std::map<std::string, std::string> OtherLimits() {
   return {
       {"admin.connections", "ConnectionsTest"},
+      {"cancels_per_second", "HostilePeersTest"},
       {"connections", "ConnectionsTest"},
+      {"connections_per_address", "ConnectionsTest"},
       {"default_deadline_ms", "a default, no bound"},
       {"expression_parts", "InferenceLimitsTest"},
       {"program_cache.bytes", "makes room by forgetting"},

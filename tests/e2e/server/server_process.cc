@@ -79,12 +79,16 @@ bool Process::EndsWithin(std::chrono::milliseconds time) const {
   }
 }
 
-int64_t Process::ResidentBytes() const {
-  std::ifstream status("/proc/" + std::to_string(process_) + "/statm");
-  int64_t pages = 0;
-  status >> pages >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
+int64_t Process::PeakBytes() const {
+  std::ifstream status("/proc/" + std::to_string(process_) + "/status");
+  for (std::string word; status >> word;) {
+    int64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
 }
+
+void Process::ForgetPeak() const { std::ofstream("/proc/" + std::to_string(process_) + "/clear_refs") << 5; }
 
 int Process::Wait() {
   if (process_ <= 0) return -1;

@@ -33,8 +33,9 @@ class Process {
   int Wait();
   // Whether it has ended after that time at the latest; Wait says how.
   bool EndsWithin(std::chrono::milliseconds time) const;
-  // Of its memory.
-  int64_t ResidentBytes() const;
+  // The most of its memory that was resident since it began, or since ForgetPeak.
+  int64_t PeakBytes() const;
+  void ForgetPeak() const;
 
  private:
   pid_t process_ = -1;

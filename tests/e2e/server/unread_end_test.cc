@@ -9,14 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/metrics_page_at.h"
 #include "tests/e2e/server/server_process.h"
 #include "tests/testlib/http2_peer.h"
-#include "tests/testlib/tcp_client.h"
 
 namespace tensord {
 namespace {
@@ -25,9 +24,6 @@ using ::testing::StartsWith;
 
 constexpr std::chrono::milliseconds kDrain{500};
 constexpr std::chrono::milliseconds kAtMost = kDrain + std::chrono::seconds(2);
-constexpr char kGetMetrics[] = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-
-std::string AddressIn(const std::string& line) { return line.substr(line.rfind(' ') + 1); }
 
 class UnreadEndTest : public ::testing::Test {
  protected:
@@ -40,9 +36,7 @@ class UnreadEndTest : public ::testing::Test {
     metrics_ = AddressIn(server_->Line());
   }
   std::string Socket() const { return "unix:" + folder_.path() + "/s"; }
-  bool Says(const std::string& line) const {
-    return absl::StrContains(TcpClient(metrics_).Ask(kGetMetrics), "\n" + line + "\n");
-  }
+  bool Says(const std::string& line) const { return MetricsPageAt(metrics_).Says(line); }
   void ExpectEnd(std::chrono::milliseconds at_most) {
     ASSERT_TRUE(server_->EndsWithin(at_most));
     EXPECT_EQ(server_->Wait(), 0);
@@ -116,10 +110,22 @@ TEST_F(UnreadEndTest, TheSecondSignalDoesNotWait) {
   ExpectEnd(std::chrono::seconds(1));
 }
 
+// Whoever can connect may ask for health, without a token.
+TEST_F(UnreadEndTest, CallsForHealthAreInAMetric) {
+  Start({});
+  Http2Peer peer(tcp_);
+  for (uint32_t stream = 1; stream < 2 * 20; stream += 2) {
+    peer.Send(Http2Peer::Call(stream, "/grpc.health.v1.Health/Watch"));
+  }
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_grpc_calls_total 20"); }));
+  server_->Signal(SIGTERM);
+  ExpectEnd(kAtMost);
+}
+
 // A full disk takes nothing, as does a pipe that is closed; the alert is on this number.
 TEST_F(UnreadEndTest, LinesThatAreNotTakenAreCounted) {
   Start({}, "/dev/full");
-  EXPECT_FALSE(Says("tensord_log_dropped_total 0"));
+  EXPECT_TRUE(WaitFor([&] { return !Says("tensord_log_dropped_total 0"); }));
   server_->Signal(SIGTERM);
   ExpectEnd(kAtMost);
 }

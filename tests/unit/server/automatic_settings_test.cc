@@ -41,7 +41,8 @@ TEST(AutomaticSettingsTest, OneOfSeveralTenantsGetsHalf) {
 TEST(AutomaticSettingsTest, WhatIsSetStays) {
   const ServerConfig set =
       ConfigOf({"cpu.memory_bytes=0", "scheduling.tenant_queue_percent=100", "scheduling.tenant_in_flight_percent=7",
-                "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9", "shared_memory.bytes=1000"});
+                "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9", "shared_memory.bytes=1000",
+                "limits.connections_per_address=5"});
   const ServerConfig decided =
       WithAutomaticSettings(set, {.tensor_bytes = 1000, .has_tenants = true, .descriptors = kPlenty});
   EXPECT_TRUE(ChangedSettings(set, decided).empty());
@@ -63,6 +64,8 @@ TEST(AutomaticSettingsTest, ConnectionsLeaveDescriptorsForAllElse) {
   EXPECT_EQ(connections(reserve + 1024), 1024);
   EXPECT_EQ(connections(reserve + 1000), 1000);
   EXPECT_EQ(connections(reserve + 1000, {"limits.connections=7"}), 7);
+  EXPECT_EQ(WithAutomaticSettings(ConfigOf({}), {.descriptors = reserve + 1000}).limits().connections_per_address(),
+            500);
   EXPECT_EQ(connections(reserve + 1000, {"shared_memory.listen=unix:/a", "shared_memory.connections=300"}), 700);
   EXPECT_EQ(connections(reserve - 1), 1);
 }

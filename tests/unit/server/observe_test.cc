@@ -299,7 +299,9 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .admission = [] { return CollectedMetrics::Admission{.ready = true}; },
        .connections =
            [] {
-             return std::map<std::string, ConnectionPlaces::Stats>{{"calls", {.open = 6, .refused = 8}}};
+             return std::map<std::string, CollectedMetrics::Connections>{
+                 {"calls",
+                  {.places = {.open = 6, .refused = 8, .unused = 5}, .ended = {.for_headers = 2, .for_cancels = 4}}}};
            },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
@@ -339,6 +341,10 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_lookups_total{result=\"hit\"} 3"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_connections{listener=\"calls\"} 6"));
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_connections_refused_total{listener=\"calls\"} 8"));
+  for (const char* ended : {"headers\"} 2", "cancels\"} 4", "unused\"} 5"}) {
+    EXPECT_THAT(Text(collected.Collect()),
+                HasSubstr(absl::StrCat("tensord_connections_ended_total{listener=\"calls\",reason=\"", ended)));
+  }
   EXPECT_THAT(Text(collected.Collect()), HasSubstr("tensord_fft_table_evictions_total 9"));
   EXPECT_THAT(Text(collected.Collect()),
               HasSubstr("tensord_binding_lookups_total{kind=\"program\",result=\"joined\"} 1"));

@@ -1,0 +1,33 @@
+#ifndef TENSORD_SERVER_CONNECTION_LINES_H_
+#define TENSORD_SERVER_CONNECTION_LINES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "server/config/server_config.pb.h"
+#include "server/lifecycle/connection_places.h"
+#include "server/lifecycle/frame_meter.h"
+#include "server/observe/log.h"
+
+namespace tensord::server {
+
+// What the log says of connections. Thread-safe. The log and the places of those for calls must outlive it.
+class ConnectionLines {
+ public:
+  ConnectionLines(Log* log, const ConnectionPlaces* connections) : log_(log), connections_(connections) {}
+
+  // Where there may be fewer than are configured.
+  void TellBound(const ServerConfig& config) const;
+  // Of those that found no place,
+  void TellRefused(int64_t refused) const;
+  // and of those that cost too much: so many, and the last of them.
+  void TellEnded(FrameExcess excess, const std::string& peer, int64_t ended) const;
+
+ private:
+  Log* const log_;
+  const ConnectionPlaces* const connections_;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_CONNECTION_LINES_H_

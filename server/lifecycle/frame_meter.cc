@@ -1,0 +1,82 @@
+#include "server/lifecycle/frame_meter.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tensord::server {
+namespace {
+
+// RFC 9113.
+constexpr int64_t kPrefaceBytes = 24;
+enum Type : uint8_t { kHeaders = 1, kReset = 3, kSettings = 4, kContinuation = 9 };
+constexpr uint8_t kAcknowledges = 1;
+
+// Clients fill frames, of which the smallest that any has to take have 16 KiB; some leave a few less full.
+constexpr int64_t kFrameBytes = int64_t{16} << 10;
+constexpr int64_t kPartialFrames = 8;
+
+}  // namespace
+
+FrameMeter::FrameMeter(const FrameLimits& limits, Clock::time_point now)
+    : limits_(limits),
+      skip_bytes_(kPrefaceBytes),
+      cancels_(static_cast<double>(limits.cancels_at_once)),
+      refilled_(now) {}
+
+FrameExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, const Reads& reads) {
+  while (excess_ == FrameExcess::kNone && !bytes.empty()) {
+    const size_t skipped = static_cast<size_t>(std::min<int64_t>(skip_bytes_, static_cast<int64_t>(bytes.size())));
+    bytes.remove_prefix(skipped);
+    skip_bytes_ -= static_cast<int64_t>(skipped);
+    const size_t taken = std::min(kHeadBytes - head_bytes_, bytes.size());
+    if (taken == 0) break;
+    std::memcpy(head_.data() + head_bytes_, bytes.data(), taken);
+    bytes.remove_prefix(taken);
+    head_bytes_ += taken;
+    if (head_bytes_ < kHeadBytes) break;
+    head_bytes_ = 0;
+    excess_ = ReadHead(now, reads);
+  }
+  return excess_;
+}
+
+FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
+  const int64_t size = head_[0] << 16 | head_[1] << 8 | head_[2];
+  const uint8_t type = head_[3], flags = head_[4];
+  skip_bytes_ = size;
+  switch (type) {
+    case kHeaders:
+      block_bytes_ = block_frames_ = 0;
+      [[fallthrough]];
+    case kContinuation:
+      block_bytes_ += size;
+      ++block_frames_;
+      if (block_bytes_ > limits_.header_bytes) return FrameExcess::kHeaders;
+      // Each is looked at for itself, and empty ones cost as much.
+      if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return FrameExcess::kHeaders;
+      break;
+    case kReset:
+      if (!TakeCancel(now, reads)) return FrameExcess::kCancels;
+      break;
+    case kSettings:
+      if ((flags & kAcknowledges) == 0 && !TakeCancel(now, reads)) return FrameExcess::kCancels;
+      break;
+    default:
+      break;
+  }
+  return FrameExcess::kNone;
+}
+
+bool FrameMeter::TakeCancel(Clock::time_point now, const Reads& reads) {
+  const double most = static_cast<double>(limits_.cancels_at_once);
+  if (cancels_ < most / 2 && reads()) {
+    const double seconds = std::chrono::duration<double>(now - refilled_).count();
+    cancels_ = std::min(most, cancels_ + seconds * static_cast<double>(limits_.cancels_per_second));
+    refilled_ = now;
+  }
+  if (cancels_ < 1) return false;
+  --cancels_;
+  return true;
+}
+
+}  // namespace tensord::server

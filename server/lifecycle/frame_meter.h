@@ -1,0 +1,55 @@
+#ifndef TENSORD_SERVER_LIFECYCLE_FRAME_METER_H_
+#define TENSORD_SERVER_LIFECYCLE_FRAME_METER_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+
+namespace tensord::server {
+
+// What a client of HTTP/2 may send on one connection that costs the server more than it costs the client, and that no
+// call is charged for.
+struct FrameLimits {
+  int64_t header_bytes = 0;        // of the headers of one call, as they are sent
+  int64_t cancels_at_once = 0;     // calls taken back, and settings changed,
+  int64_t cancels_per_second = 0;  // and of these a second
+};
+
+enum class FrameExcess : uint8_t { kNone, kHeaders, kCancels };
+
+// Reads the heads of the frames that a client sends on one connection, and says when they are beyond the limits.
+// Thread-compatible.
+class FrameMeter {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Whether the client reads what it is sent: one that does not gets no time, since what it took back is still held.
+  using Reads = std::function<bool()>;
+
+  FrameMeter(const FrameLimits& limits, Clock::time_point now);
+
+  // The bytes that came next, at that time. Beyond a limit it stays so.
+  FrameExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
+
+ private:
+  static constexpr size_t kHeadBytes = 9;
+
+  FrameExcess ReadHead(Clock::time_point now, const Reads& reads);
+  bool TakeCancel(Clock::time_point now, const Reads& reads);
+
+  const FrameLimits limits_;
+  int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame
+  std::array<uint8_t, kHeadBytes> head_{};
+  size_t head_bytes_ = 0;                       // of it that have come
+  int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
+  double cancels_;                              // that may come now
+  Clock::time_point refilled_;
+  FrameExcess excess_ = FrameExcess::kNone;
+};
+
+}  // namespace tensord::server
+
+#endif  // TENSORD_SERVER_LIFECYCLE_FRAME_METER_H_

@@ -1,0 +1,161 @@
+#include "server/lifecycle/metered_connections.h"
+
+#include <dlfcn.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace tensord::server {
+namespace {
+
+// The encrypted connection that this thread has received from last; what it has decrypted since is of that.
+thread_local int decrypting = -1;
+
+// Whether there is room for more of what the client is sent.
+bool Reads(int descriptor) {
+  pollfd writable{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return poll(&writable, 1, 0) > 0;
+}
+
+}  // namespace
+
+MeteredConnections& MeteredConnections::OfProcess() {
+  static MeteredConnections* const instance = new MeteredConnections;  // libraries read until the very end
+  return *instance;
+}
+
+void MeteredConnections::Add(int descriptor, bool is_encrypted, std::string peer,
+                             std::shared_ptr<ConnectionBounds> bounds) {
+  struct stat info {};
+  if (fstat(descriptor, &info) != 0) return;
+  const FrameMeter meter(bounds->limits(), FrameMeter::Clock::now());
+  Shard& shard = ShardOf(descriptor);
+  MutexLock lock(&shard.mutex);
+  shard.connections.erase(descriptor);
+  shard.connections.emplace(
+      descriptor, Connection{info.st_dev, info.st_ino, is_encrypted, std::move(peer), std::move(bounds), meter});
+}
+
+bool MeteredConnections::Received(int descriptor, absl::Span<const iovec> parts, size_t bytes) {
+  Shard& shard = ShardOf(descriptor);
+  FrameExcess excess = FrameExcess::kNone;
+  {
+    MutexLock lock(&shard.mutex);
+    const auto found = shard.connections.find(descriptor);
+    if (found == shard.connections.end()) return true;
+    if (found->second.is_encrypted) decrypting = descriptor;
+    if (found->second.is_encrypted) return true;
+    const auto now = FrameMeter::Clock::now();
+    for (const iovec& part : parts) {
+      const size_t count = std::min(part.iov_len, bytes);
+      excess = found->second.meter.Read({static_cast<const char*>(part.iov_base), count}, now,
+                                        [descriptor] { return Reads(descriptor); });
+      bytes -= count;
+      if (bytes == 0 || excess != FrameExcess::kNone) break;
+    }
+  }
+  return excess == FrameExcess::kNone || !End(descriptor, excess);
+}
+
+bool MeteredConnections::End(int descriptor, FrameExcess excess) {
+  Shard& shard = ShardOf(descriptor);
+  std::string peer;
+  std::shared_ptr<ConnectionBounds> bounds;
+  {
+    MutexLock lock(&shard.mutex);
+    const auto found = shard.connections.find(descriptor);
+    if (found == shard.connections.end()) return false;
+    Connection& connection = found->second;
+    struct stat info {};
+    // Whoever closes a connection tells nobody, and its number may be anybody's by now, with bytes of any kind.
+    if (fstat(descriptor, &info) != 0 || info.st_dev != connection.device || info.st_ino != connection.inode) {
+      shard.connections.erase(found);
+      return false;
+    }
+    if (std::exchange(connection.is_over, true)) return true;
+    peer = connection.peer;
+    bounds = connection.bounds;
+  }
+  shutdown(descriptor, SHUT_RDWR);  // gRPC would wait until the client has read what it is sent
+  bounds->Exceeded(excess, peer);
+  return true;
+}
+
+MeteredConnections::Decrypted::Decrypted(int descriptor, std::shared_ptr<ConnectionBounds> bounds)
+    : descriptor_(descriptor), bounds_(std::move(bounds)), meter_(bounds_->limits(), FrameMeter::Clock::now()) {}
+
+std::unique_ptr<MeteredConnections::Decrypted> MeteredConnections::NewDecrypted() {
+  if (decrypting < 0) return nullptr;
+  Shard& shard = ShardOf(decrypting);
+  MutexLock lock(&shard.mutex);
+  const auto found = shard.connections.find(decrypting);
+  if (found == shard.connections.end() || !found->second.is_encrypted) return nullptr;
+  return std::make_unique<Decrypted>(decrypting, found->second.bounds);
+}
+
+bool MeteredConnections::Decrypted::Received(absl::string_view bytes) {
+  // What was received is decrypted by the thread that received it, before it receives from another.
+  const bool is_current = decrypting == descriptor_;
+  const FrameExcess excess =
+      meter_.Read(bytes, FrameMeter::Clock::now(), [this, is_current] { return !is_current || Reads(descriptor_); });
+  if (excess == FrameExcess::kNone) return true;
+  if (is_current) OfProcess().End(descriptor_, excess);
+  return false;
+}
+
+namespace {
+
+void FreeDecrypted(void* /*ssl*/, void* decrypted, CRYPTO_EX_DATA* /*data*/, int /*index*/, long /*number*/,
+                   void* /*argument*/) {
+  delete static_cast<MeteredConnections::Decrypted*>(decrypted);
+}
+
+// Null where nobody looks at the connection.
+MeteredConnections::Decrypted* DecryptedOf(SSL* ssl) {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, &FreeDecrypted);
+  auto* decrypted = static_cast<MeteredConnections::Decrypted*>(SSL_get_ex_data(ssl, index));
+  if (decrypted != nullptr) return decrypted;
+  std::unique_ptr<MeteredConnections::Decrypted> made = MeteredConnections::OfProcess().NewDecrypted();
+  if (made == nullptr || SSL_set_ex_data(ssl, index, made.get()) != 1) return nullptr;
+  return made.release();
+}
+
+}  // namespace
+}  // namespace tensord::server
+
+extern "C" {
+
+// In place of the system's, for all that is in the process: docs/adr/0049.
+ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
+  static const auto read = reinterpret_cast<ssize_t (*)(int, msghdr*, int)>(dlsym(RTLD_NEXT, "recvmsg"));
+  const ssize_t count = read(descriptor, message, flags);
+  if (count <= 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0) return count;
+  if (tensord::server::MeteredConnections::OfProcess().Received(descriptor, {message->msg_iov, message->msg_iovlen},
+                                                                static_cast<size_t>(count))) {
+    return count;
+  }
+  errno = ECONNRESET;
+  return -1;
+}
+
+// Likewise.
+int SSL_read(SSL* ssl, void* buffer, int most) {
+  static const auto read = reinterpret_cast<int (*)(SSL*, void*, int)>(dlsym(RTLD_NEXT, "SSL_read"));
+  const int count = read(ssl, buffer, most);
+  if (count <= 0 || SSL_is_server(ssl) != 1) return count;
+  tensord::server::MeteredConnections::Decrypted* const decrypted = tensord::server::DecryptedOf(ssl);
+  if (decrypted == nullptr || decrypted->Received({static_cast<const char*>(buffer), static_cast<size_t>(count)})) {
+    return count;
+  }
+  ERR_raise(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT);  // without an error it is asked again
+  return -1;
+}
+
+}  // extern "C"

@@ -1,0 +1,234 @@
+// What one connection can make the server pay, and who else notices. The figures are printed.
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/mebibyte.h"
+#include "tests/e2e/server/metrics_page_at.h"
+#include "tests/e2e/server/server_process.h"
+#include "tests/testlib/http2_peer.h"
+#include "tests/testlib/tls/certificate_authority.h"
+#include "tests/testlib/tls/private_folder.h"
+
+namespace tensord {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using SteadyClock = std::chrono::steady_clock;
+
+std::unique_ptr<v1::Compute::Stub> DialAlone(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(-1);
+  return v1::Compute::NewStub(grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments));
+}
+
+// Somebody else, who calls all the time.
+class Bystander {
+ public:
+  explicit Bystander(const std::string& target)
+      : thread_([this, target] {
+          const auto stub = DialAlone(target);
+          while (!ends_) {
+            grpc::ClientContext context;
+            v1::ServerInfo info;
+            const auto begin = SteadyClock::now();
+            if (!stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info).ok()) ++failed_;
+            longest_ = std::max(longest_, std::chrono::duration<double>(SteadyClock::now() - begin).count());
+            ++calls_;
+          }
+        }) {
+    EXPECT_TRUE(WaitFor([this] { return calls_ >= 10; }));
+  }
+  ~Bystander() { End(); }
+  // The longest that a call took, in seconds.
+  double End() {
+    ends_ = true;
+    if (thread_.joinable()) thread_.join();
+    EXPECT_EQ(failed_, 0);
+    return longest_;
+  }
+
+ private:
+  std::atomic<bool> ends_{false};
+  std::atomic<int> calls_{0};
+  int failed_ = 0;
+  double longest_ = 0;
+  std::thread thread_;
+};
+
+enum class Way { kUnix, kTcp, kTls };
+
+class HostilePeersTest : public ::testing::TestWithParam<Way> {
+ protected:
+  void Start(std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(),
+                 {"--listen=unix:" + folder_.path() + "/s", "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"});
+    if (GetParam() == Way::kTls) {
+      const IssuedCertificate issued = ca_.Issue();
+      flags.push_back("--set=tls.certificate=" + files_.Write("server.pem", issued.certificate));
+      flags.push_back("--set=tls.key=" + files_.Write("server.key", issued.key));
+    }
+    server_ = std::make_unique<Process>(flags, files_.PathOf("errors"));
+    ASSERT_THAT(server_->Line(), StartsWith("listening grpc unix"));
+    tcp_ = AddressIn(server_->Line());
+    metrics_ = AddressIn(server_->Line());
+  }
+  std::string Socket() const { return "unix:" + folder_.path() + "/s"; }
+  std::unique_ptr<Http2Peer> NewPeer() const {
+    return std::make_unique<Http2Peer>(GetParam() == Way::kUnix ? Socket() : tcp_, GetParam() == Way::kTls);
+  }
+  bool Says(const std::string& line) const { return MetricsPageAt(metrics_).Says(line); }
+  // Ends the server.
+  std::string Log() {
+    server_->Signal(SIGTERM);
+    EXPECT_EQ(server_->Wait(), 0);
+    std::ifstream file(files_.PathOf("errors"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // What the peers do costs little memory,
+  template <typename Attack>
+  void ExpectSmall(const char* what, Attack attack) {
+    server_->ForgetPeak();
+    const int64_t before = server_->PeakBytes();
+    attack();
+    const int64_t more = server_->PeakBytes() - before;
+    std::printf("%s: %.1f MiB more at the peak\n", what, static_cast<double>(more) / kMiB);
+    EXPECT_LE(more, 64 * kMiB);
+  }
+  // and nobody else waits for it.
+  template <typename Attack>
+  void ExpectHarmless(const char* what, Attack attack) {
+    Bystander bystander(Socket());
+    ExpectSmall(what, std::move(attack));
+    const double longest = bystander.End();
+    std::printf("%s: others' longest call %.0f ms\n", what, longest * 1e3);
+    EXPECT_LE(longest, .5) << "0.1 on a quiet machine; seconds without the bounds";
+  }
+
+  const PrivateFolder files_;
+  const CertificateAuthority ca_{"server CA"};
+  TemporaryFolder folder_;
+  std::unique_ptr<Process> server_;
+  std::string tcp_, metrics_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, HostilePeersTest, ::testing::Values(Way::kUnix, Way::kTcp, Way::kTls),
+                         [](const auto& way) {
+                           return way.param == Way::kUnix ? "Unix" : way.param == Way::kTcp ? "Tcp" : "Tls";
+                         });
+
+TEST_P(HostilePeersTest, HeadersWithoutEndEndTheirConnection) {
+  Start();
+  std::string part;
+  for (int i = 0; i < 20; ++i) part += Http2Peer::Header(absl::StrCat("x-", i), std::string(120, 'x'));
+  std::string flood =
+      Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, Http2Peer::CallHeaders("/tensord.v1.Compute/GetServerInfo"));
+  while (flood.size() < 50'000'000) flood += Http2Peer::Frame(Http2Peer::kContinuation, 0, 1, part);
+  ExpectHarmless("50 MB of headers, three times", [&] {
+    std::vector<std::thread> peers;
+    for (int i = 0; i < 3; ++i) {
+      peers.emplace_back([&] {
+        const auto peer = NewPeer();
+        EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+      });
+    }
+    for (std::thread& peer : peers) peer.join();
+  });
+  EXPECT_TRUE(
+      WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"headers\"} 3"); }));
+  EXPECT_TRUE(Says("tensord_rpc_started_total{method=\"Execute\"} 0"));
+  const std::string log = Log();
+  EXPECT_THAT(log, HasSubstr("\"event\":\"connections ended\""));
+  EXPECT_THAT(log, HasSubstr(GetParam() == Way::kUnix ? "that of unix: process" : "that of ipv4:127.0.0.1:"));
+}
+
+std::string Resets(int count) {
+  std::string flood;
+  for (int i = 0; i < count; ++i) {
+    const auto stream = static_cast<uint32_t>(2 * i + 1);
+    flood += Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, stream,
+                              Http2Peer::CallHeaders("/tensord.v1.Compute/ExecuteStream"));
+    flood += Http2Peer::Frame(Http2Peer::kReset, 0, stream, Http2Peer::Number(8, 4));
+  }
+  return flood;
+}
+
+TEST_P(HostilePeersTest, CallsThatAreTakenBackAtOnceEndTheirConnection) {
+  Start();
+  const std::string flood = Resets(60'000);
+  ExpectHarmless("60,000 resets", [&] {
+    const auto peer = NewPeer();
+    EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+  });
+  EXPECT_TRUE(
+      WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"cancels\"} 1"); }));
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_rpc_in_flight{method=\"ExecuteStream\"} 0"); }))
+      << "no call of it stays, though nobody reads";
+  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
+TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
+  Start();
+  std::string flood;
+  for (int i = 0; i < 400'000; ++i) flood += Http2Peer::Frame(Http2Peer::kSettings, 0, 0, "");
+  ExpectHarmless("400,000 settings", [&] {
+    const auto peer = NewPeer();
+    EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+  });
+  EXPECT_TRUE(
+      WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"cancels\"} 1"); }));
+  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
+// What clients do that lose their patience with all calls at once.
+TEST(PatientServerTest, CancellingAllCallsOfAConnectionIsAllRight) {
+  InProcessServer server({"listen=127.0.0.1:0"});
+  Http2Peer peer(server.daemon().grpc_addresses().at(1));
+  std::string calls, resets;
+  for (uint32_t stream = 1; stream < 2 * 256; stream += 2) {
+    calls += Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, stream,
+                              Http2Peer::CallHeaders("/tensord.v1.Compute/ExecuteStream"));
+    resets += Http2Peer::Frame(Http2Peer::kReset, 0, stream, Http2Peer::Number(8, 4));
+  }
+  EXPECT_TRUE(peer.Send(calls + resets));
+  EXPECT_TRUE(peer.Send(Http2Peer::Call(513, "/tensord.v1.Compute/GetServerInfo")));
+  EXPECT_TRUE(WaitFor([&] { return server.Metric("tensord_rpc_started_total", "GetServerInfo") == 1; }));
+  EXPECT_EQ(server.Metric("tensord_connections_ended_total", "calls"), 0);
+}
+
+TEST_P(HostilePeersTest, CompressedMessagesAreRefusedAsTheyAre) {
+  Start();
+  v1::ExecuteRequest request;
+  request.mutable_graph()->set_name(std::string(128 << 20, 'x'));  // of which some 130 KB are sent
+  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    ExpectSmall(algorithm == GRPC_COMPRESS_GZIP ? "128 MiB as gzip" : "128 MiB as deflate", [&] {
+      const auto stub = DialAlone(Socket());
+      grpc::ClientContext context;
+      context.set_compression_algorithm(algorithm);
+      v1::ExecuteResponse response;
+      const grpc::Status status = stub->Execute(&context, request, &response);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    });
+  }
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_grpc_errors_total 2"); }));
+  EXPECT_THAT(Log(), HasSubstr("is disabled"));
+}
+
+}  // namespace
+}  // namespace tensord

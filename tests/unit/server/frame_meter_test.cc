@@ -1,0 +1,105 @@
+#include "server/lifecycle/frame_meter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/testlib/http2_peer.h"
+
+namespace tensord::server {
+namespace {
+
+using Clock = FrameMeter::Clock;
+
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr FrameLimits kLimits = {.header_bytes = 64 << 10, .cancels_at_once = 10, .cancels_per_second = 10};
+
+class FrameMeterTest : public ::testing::Test {
+ protected:
+  FrameMeterTest() { EXPECT_EQ(Read(kPreface), FrameExcess::kNone); }
+
+  FrameExcess Read(const std::string& bytes) {
+    return meter_.Read(bytes, now_, [this] { return reads_; });
+  }
+  // How many of them are within the limits, up to that many.
+  int Fit(const std::string& frame, int most) {
+    for (int i = 0; i < most; ++i) {
+      if (Read(frame) != FrameExcess::kNone) return i;
+    }
+    return most;
+  }
+
+  Clock::time_point now_ = Clock::now();
+  bool reads_ = true;
+  FrameMeter meter_{kLimits, now_};
+};
+
+TEST_F(FrameMeterTest, HeadersOfOneCallAreBoundTogether) {
+  const std::string part(10 << 10, 'x');
+  for (int call = 0; call < 100; ++call) {
+    EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, part)), FrameExcess::kNone);
+    EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 1, part), 5), 5);
+  }
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 3, part)), FrameExcess::kNone);
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 3, part), 100), 5);
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 5, "")), FrameExcess::kHeaders) << "it stays so";
+}
+
+TEST_F(FrameMeterTest, EmptyPartsOfHeadersAreBoundToo) {
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, "")), FrameExcess::kNone);
+  EXPECT_LT(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 1, ""), 100), 20);
+}
+
+TEST_F(FrameMeterTest, HeadersThatAreOnlyAnnouncedCount) {
+  const std::string frame = Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, std::string(1 << 20, 'x'));
+  EXPECT_EQ(Read(frame.substr(0, 9)), FrameExcess::kHeaders);
+}
+
+TEST_F(FrameMeterTest, CancelsAreBoundAtOnceAndASecond) {
+  const std::string reset = Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
+  EXPECT_EQ(Fit(reset, 10), 10);
+  now_ += std::chrono::milliseconds(500);
+  EXPECT_EQ(Fit(reset, 5), 5);
+  now_ += std::chrono::hours(1);
+  EXPECT_EQ(Fit(reset, 100), 10) << "not more than at once";
+}
+
+TEST_F(FrameMeterTest, WhoDoesNotReadGetsNoTime) {
+  const std::string reset = Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
+  reads_ = false;
+  EXPECT_EQ(Fit(reset, 9), 9);
+  now_ += std::chrono::hours(1);
+  reads_ = true;
+  EXPECT_EQ(Fit(reset, 5), 5) << "until it reads";
+  reads_ = false;
+  now_ += std::chrono::hours(1);
+  EXPECT_LE(Fit(reset, 100), 5);
+}
+
+TEST_F(FrameMeterTest, SettingsCountAsCancelsAndTheirAcknowledgementsDoNot) {
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 1, 0, ""), 1000), 1000);
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 0, 0, std::string(8, '\0')), 1000), 1000);
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 0, 0, std::string(6, '\0')), 1000), 10);
+}
+
+TEST_F(FrameMeterTest, BytesMayComeInAnyParts) {
+  // Data that looks like frames.
+  const std::string reset = Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
+  std::string data, bytes = kPreface;
+  for (int i = 0; i < 100; ++i) data += reset;
+  for (int i = 0; i < 5; ++i) bytes += Http2Peer::Frame(Http2Peer::kData, 0, 1, data) + reset + reset;
+  for (const size_t part : std::vector<size_t>{1, 2, 7, 9, 13, 1000, 100000}) {
+    FrameMeter meter(kLimits, now_);
+    FrameExcess excess = FrameExcess::kNone;
+    for (size_t i = 0; i < bytes.size(); i += part) {
+      excess = std::max(excess, meter.Read(bytes.substr(i, part), now_, [] { return true; }));
+    }
+    EXPECT_EQ(excess, FrameExcess::kNone) << part;
+    EXPECT_EQ(meter.Read(reset, now_, [] { return true; }), FrameExcess::kCancels) << part;
+  }
+}
+
+}  // namespace
+}  // namespace tensord::server

@@ -1,0 +1,105 @@
+#include "server/lifecycle/metered_connections.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/testlib/http2_peer.h"
+
+namespace tensord::server {
+namespace {
+
+// The two ends of a connection, closed with the object.
+struct Ends {
+  Ends() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, of.data()), 0); }
+  ~Ends() {
+    for (const int end : of) close(end);
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+
+  std::array<int, 2> of = {-1, -1};
+};
+
+// As gRPC reads; what came, in pieces. Empty with errno where nothing did.
+std::string ReceiveInPieces(int descriptor, int flags = 0) {
+  std::string first(5, '\0'), second(1 << 16, '\0');
+  std::array<iovec, 2> parts = {iovec{first.data(), first.size()}, iovec{second.data(), second.size()}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t count = recvmsg(descriptor, &message, flags);
+  return count < 0 ? "" : (first + second).substr(0, static_cast<size_t>(count));
+}
+
+class MeteredConnectionsTest : public ::testing::Test {
+ protected:
+  void Add(int descriptor) { MeteredConnections::OfProcess().Add(descriptor, false, "somebody", bounds_); }
+  static void Send(int descriptor, const std::string& bytes) {
+    EXPECT_EQ(send(descriptor, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string Flood() {
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < 4; ++i) bytes += Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
+    return bytes;
+  }
+
+  const std::shared_ptr<ConnectionBounds> bounds_ = std::make_shared<ConnectionBounds>(
+      FrameLimits{.header_bytes = 1000, .cancels_at_once = 3, .cancels_per_second = 3});
+};
+
+TEST_F(MeteredConnectionsTest, WhatGoesBeyondItsBoundsIsReset) {
+  std::vector<std::string> told;
+  bounds_->SetTell([&told](FrameExcess excess, const std::string& peer, int64_t ended) {
+    EXPECT_EQ(excess, FrameExcess::kCancels);
+    EXPECT_EQ(ended, 1);
+    told.push_back(peer);
+  });
+  Ends ends;
+  Add(ends.of[0]);
+  Send(ends.of[1], Flood().substr(0, 40));
+  EXPECT_EQ(ReceiveInPieces(ends.of[0]), Flood().substr(0, 40));
+  Send(ends.of[1], Flood().substr(40));
+  EXPECT_EQ(ReceiveInPieces(ends.of[0]), "");
+  EXPECT_EQ(errno, ECONNRESET);
+  EXPECT_EQ(ReceiveInPieces(ends.of[1]), "") << "the other side sees the end";
+  EXPECT_EQ(bounds_->ended().for_cancels, 1);
+  EXPECT_EQ(told, std::vector<std::string>{"somebody"});
+  bounds_->SetTell(nullptr);
+}
+
+TEST_F(MeteredConnectionsTest, BytesThatAreLookedAtTwiceCountOnce) {
+  Ends ends;
+  Add(ends.of[0]);
+  const std::string bytes = Flood().substr(0, Flood().size() - 13);
+  Send(ends.of[1], bytes);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ReceiveInPieces(ends.of[0], MSG_PEEK), bytes);
+  EXPECT_EQ(ReceiveInPieces(ends.of[0]), bytes);
+  EXPECT_EQ(bounds_->ended().for_cancels, 0);
+}
+
+TEST_F(MeteredConnectionsTest, AnotherSocketOfTheSameNumberIsNobodysBusiness) {
+  int number = -1;
+  {
+    const Ends gone;
+    number = gone.of[0];
+    Add(number);
+  }
+  const Ends next;
+  ASSERT_EQ(next.of[0], number);
+  for (int i = 0; i < 3; ++i) {
+    Send(next.of[1], Flood());
+    EXPECT_EQ(ReceiveInPieces(next.of[0]), Flood());
+  }
+  EXPECT_EQ(bounds_->ended().for_cancels, 0);
+}
+
+}  // namespace
+}  // namespace tensord::server
