@@ -382,6 +382,7 @@ ServerParts::~ServerParts() {
   // A call may have ended for its client while the thread that told it so is still in the lines behind.
   compile_pool.reset();
   for (const auto& executor : executors->all()) executor->Stop();
+  turns.reset();
   sessions.reset();  // which tell executors of the memory that they let go
   executors.reset();
   alarms.reset();
@@ -456,6 +457,8 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
 
   parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
                                                       config.compiler().niceness());
+  // As nice as executors, whose runs they go on with.
+  parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
   parts->bindings = {.most_operations = config.limits().run_operations(),
                      .max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
@@ -489,6 +492,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .registry = &parts->families->registry(),
                           .executors = parts->executors.get(),
                           .compile_pool = parts->compile_pool.get(),
+                          .turns = parts->turns.get(),
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),

@@ -91,6 +91,7 @@ struct ServerParts {
   std::unique_ptr<Quarantine> quarantine;  // likewise
   std::unique_ptr<UnservedPrograms> unserved = std::make_unique<UnservedPrograms>();
   std::unique_ptr<CompilePool> compile_pool;
+  std::unique_ptr<TurnPool> turns;  // of requests that go on after a wait
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;

@@ -368,6 +368,12 @@ void DeviceExecutor::Finish(const QueuedRun& run, size_t worker, bool ok, absl::
   if (IsBoundedLocked()) wake_.SignalAll();
 }
 
+void DeviceExecutor::ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used) {
+  MutexLock lock(&mutex_);
+  queue_.Charge(run, used);
+  stats_.busy[worker] += used;
+}
+
 void DeviceExecutor::WorkLoop(size_t worker) {
   if (options_.niceness > 0) LowerThisThread(options_.niceness);
   while (std::optional<QueuedRun> run = TakeNext()) {
@@ -387,7 +393,8 @@ void DeviceExecutor::WorkLoop(size_t worker) {
       }
     }();
     if (is_back) continue;
-    const absl::Duration used = absl::FromChrono(std::chrono::steady_clock::now() - measured_from);
+    const auto measured_to = std::chrono::steady_clock::now();
+    const absl::Duration used = absl::FromChrono(measured_to - measured_from);
     if (outcome.ok()) {
       run->request.program->NoteRunTime(TypesOf(run->request), used);
       usual_.Add(used);
@@ -397,6 +404,7 @@ void DeviceExecutor::WorkLoop(size_t worker) {
     run->request.arguments.clear();  // whoever is told may have use for their memory
     run->request.destinations.clear();
     run->request.done(std::move(outcome));
+    ChargeAnswer(*run, worker, absl::FromChrono(std::chrono::steady_clock::now() - measured_to));
   }
 }
 

@@ -125,6 +125,7 @@ class DeviceExecutor {
   absl::StatusOr<bool> PromiseBound(QueuedRun* run);
   absl::StatusOr<RunOutcome> Execute(const QueuedRun& run, absl::Time start);
   void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
+  void ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
 
   // What was said last where no place was free.

@@ -73,6 +73,15 @@ void FairClass::End(const QueuedRun& run, absl::Duration used) {
   ForgetIdle();
 }
 
+void FairClass::Charge(const QueuedRun& run, absl::Duration used) {
+  const auto found = accounts_.find(run.request.tenant);
+  if (found == accounts_.end()) return;  // all was quiet
+  Account& account = found->second;
+  const bool waits = waiting_.erase(&account) > 0;
+  account.used += used;
+  if (waits) waiting_.insert(&account);
+}
+
 // Who has nothing here and owes nothing begins anew the next time. When all is quiet debts are forgiven.
 void FairClass::ForgetIdle() {
   if (size_ == 0 && running_ == 0) {

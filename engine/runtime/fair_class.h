@@ -27,6 +27,8 @@ class FairClass {
   // Removes a run that starts, and charges its tenant what the run says. End puts that right.
   void Start(const QueuedRun* run);
   void End(const QueuedRun& run, absl::Duration used);
+  // Its tenant used that much beside, after its end.
+  void Charge(const QueuedRun& run, absl::Duration used);
 
   int64_t size() const { return size_; }
   // The device time that is expected of all that wait.

@@ -48,6 +48,8 @@ class RunQueue {
   QueuedRun Take(const QueuedRun* next, absl::Duration usual);
   // It used that much device time.
   void End(const QueuedRun& run, absl::Duration used);
+  // After its end: its worker was busy with its answer for that long.
+  void Charge(const QueuedRun& run, absl::Duration used) { ClassOf(run).Charge(run, used); }
   // It was not started: it waits again, where it stood.
   void PutBack(QueuedRun run);
 

@@ -13,6 +13,12 @@
 #include "server/tracing/tracer.h"
 
 namespace tensord::server {
+namespace {
+
+// After so many steps a turn takes the next: some eight requests' reads and writes.
+constexpr uint64_t kStepsBetweenTurns = 16;
+
+}  // namespace
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Start(
     const ServiceParts& parts, grpc::CallbackServerContext* context) {
@@ -217,13 +223,19 @@ ExecuteStream::Action ExecuteStream::NextLocked() {
 }
 
 void ExecuteStream::Step() {
-  const std::shared_ptr<ExecuteStream> self = shared_from_this();
   {
     MutexLock lock(&mutex_);
     if (stepping_) return;
     stepping_ = true;
   }
-  while (true) {
+  StepOn();
+}
+
+void ExecuteStream::StepOn() {
+  const std::shared_ptr<ExecuteStream> self = shared_from_this();
+  // gRPC's thread that polls calls what it is told of then and there, as long as there is more: what it reads next on
+  // its own account it would call itself, and poll for nobody else.
+  while (++steps_ % kStepsBetweenTurns != 0) {
     Action action = Action::kNone;
     absl::Status end;
     {
@@ -249,6 +261,7 @@ void ExecuteStream::Step() {
         break;
     }
   }
+  call_.parts().turns->Submit(call_.caller().tenant, [self] { self->StepOn(); });
 }
 
 }  // namespace tensord::server

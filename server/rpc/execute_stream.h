@@ -71,8 +71,10 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Tell(RequestRecord record) const;
 
   // Does what is to be done next with gRPC, until there is nothing. Whoever comes while another thread does that leaves
-  // it to that thread.
+  // it to that thread; so that none goes on for as long as the client sends, a turn of the tenant takes over after some
+  // steps, of whatever threads.
   void Step();
+  void StepOn();
   Action NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveLocked(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoomLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -83,6 +85,8 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   std::shared_ptr<ExecuteStream> self_;  // while gRPC may call
   grpc::ByteBuffer incoming_;            // gRPC's while it reads
   grpc::ByteBuffer outgoing_;            // gRPC's while it writes
+
+  uint64_t steps_ = 0;  // of who is stepping
 
   Mutex mutex_;
   bool stepping_ ABSL_GUARDED_BY(mutex_) = false;

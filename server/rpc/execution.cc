@@ -19,7 +19,6 @@
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/request_wait.h"
-#include "server/rpc/run_in_turn.h"
 #include "server/rpc/shared_results.h"
 #include "server/sessions/session_store.h"
 
@@ -135,17 +134,23 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (const absl::Status gathered = GatherPayloads(); !gathered.ok()) return Fail(gathered);
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<std::shared_ptr<Execution>>(shared_from_this());  // for who ends the wait
-    claim_.WhenReady([wait, waiting] {
+    const bool ready = claim_.ReadyOrElse([wait, waiting] {
       if (!wait->End()) return;
-      const std::shared_ptr<Execution> self = std::move(*waiting);
-      self->stages().End(Stage::kAwait);
-      self->request_->Continue([&] { self->Run(); });
+      std::shared_ptr<Execution> self = std::move(*waiting);
+      RpcRequest* const request = self->request_;
+      request->ContinueInTurn([self = std::move(self)] { self->EndWait(); });
     });
+    if (ready) return EndWait();
     wait->Watch([waiting](const absl::Status& status) {
       const std::shared_ptr<Execution> self = std::move(*waiting);
       self->stages().End(Stage::kAwait);
       self->request_->Continue([&] { self->Fail(status); });
     });
+  }
+
+  void EndWait() {
+    stages().End(Stage::kAwait);
+    Run();
   }
 
   absl::Status GatherPayloads() {
@@ -215,16 +220,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
     program_->CompileForSizes(types, request_->parts().compile_pool,
                               [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
                                 if (!wait->End()) return;
-                                Waiting taken = std::move(*waiting);
-                                const std::shared_ptr<Execution> self = std::move(taken.self);
-                                self->EndCompilation(compile_time);
-                                self->request_->Continue([&] {
+                                RpcRequest* const request = waiting->self->request_;
+                                request->ContinueInTurn([waiting, sized = std::move(sized), compile_time] {
+                                  Waiting taken = std::move(*waiting);
+                                  taken.self->EndCompilation(compile_time);
                                   if (!sized.ok()) {
                                     taken.run.arguments.clear();  // who is told may have use for their memory
-                                    return self->Fail(self->renaming_.Of(sized.status()));
+                                    return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
                                   }
-                                  taken.run.program = *std::move(sized);
-                                  self->Start(std::move(taken.run));
+                                  taken.run.program = *sized;
+                                  taken.self->Start(std::move(taken.run));
                                 });
                               });
     wait->Watch([waiting](const absl::Status& status) {
@@ -299,7 +304,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     // Little memory, and nothing that a session or a quota would miss meanwhile.
     if (program_->is_tiny() && !has_claims) request_->Keep(shared_from_this());
     request_->Reply(std::move(response));
-    for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
+    for (const Waiter& waiter : waiters) waiter();
   }
 
   StageTimes& stages() { return request_->record().stages; }
@@ -331,7 +336,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     copies_.added.clear();
     shared_ = SharedResults();
     request_->Fail(status);
-    for (Waiter& waiter : waiters) RunInTurn(std::move(waiter));
+    for (const Waiter& waiter : waiters) waiter();
   }
 
   RpcRequest* const request_;  // until it is answered

@@ -116,16 +116,20 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void Await() {
     const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(SteadyNow()), call_.cancel(),
                                                     "the tensor was made");
-    claim_.WhenReady([this, wait] {
-      if (!wait->End()) return;
-      call_.record().stages.End(Stage::kAwait);
-      Continue([this] { return Begin(); });
+    const bool ready = claim_.ReadyOrElse([this, wait] {
+      if (wait->End()) call_.parts().turns->Submit(call_.caller().tenant, [this] { EndWait(); });
     });
+    if (ready) return EndWait();
     // Not the call's own any more: what was awaited may have come, and all be over.
     wait->Watch([this](const absl::Status& status) {
       call_.record().stages.End(Stage::kAwait);
       End(status);
     });
+  }
+
+  void EndWait() {
+    call_.record().stages.End(Stage::kAwait);
+    Continue([this] { return Begin(); });
   }
 
   absl::Status Begin() {

@@ -93,11 +93,12 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
       [call, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
-        const FoundThen then = answer.TakeThen();
-        end_lookup();
-        if (!found.ok()) return call->Continue([&] { then(found.status()); });
-        RecordProgram(call, *found);
-        call->Continue([&] { then(std::move(found->program)); });
+        call->ContinueInTurn([call, end_lookup, then = answer.TakeThen(), found = std::move(found)] {
+          end_lookup();
+          if (!found.ok()) return then(found.status());
+          RecordProgram(call, *found);
+          then(found->program);
+        });
       });
   answer.Watch();
 }
@@ -117,19 +118,19 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
       std::move(key), compile,
       [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
-        const ProgramThen then = answer.TakeThen();
-        // What this very call compiled took the graph, and has its names.
-        const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
-        if (is_own) {
-          call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, found->compile_time);
-        } else {
-          call->record().stages.End(Stage::kLookup);
-        }
-        if (!found.ok()) return call->Continue([&] { then(found.status()); });
-        call->record().cache = NameOf(found->source);
-        Renaming renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph);
-        ProgramOfGraph program = {.found = *std::move(found), .renaming = std::move(renaming)};
-        call->Continue([&] { then(std::move(program)); });
+        call->ContinueInTurn([call, job, then = answer.TakeThen(), found = std::move(found)] {
+          // What this very call compiled took the graph, and has its names.
+          const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
+          if (is_own) {
+            call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, found->compile_time);
+          } else {
+            call->record().stages.End(Stage::kLookup);
+          }
+          if (!found.ok()) return then(found.status());
+          call->record().cache = NameOf(found->source);
+          then(ProgramOfGraph{.found = *found,
+                              .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph)});
+        });
       },
       [job] { return NamesOf(job->graph); });
   answer.Watch();
@@ -147,9 +148,11 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
     const absl::Time start = absl::Now();
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
     if (!answer.wait->End()) return;
-    const auto then = answer.TakeThen();
-    call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, absl::Now() - start);
-    call->Continue([&] { then(std::move(program)); });
+    const absl::Duration time = absl::Now() - start;
+    call->ContinueInTurn([call, then = answer.TakeThen(), program = std::move(program), time] {
+      call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
+      then(program);
+    });
   });
   if (taken) return answer.Watch();
   answer.TakeThen()(call->parts().compile_pool->RefuseFull());

@@ -19,7 +19,7 @@ namespace tensord::server {
 // with DEADLINE_EXCEEDED or CANCELLED on the thread of the alarms, and the compilation goes on for the others.
 
 // By fingerprint, from memory or from the disk. PROGRAM_NOT_FOUND. Calls `then` once: here where the program is in
-// memory or nowhere, else on a thread of the compile pool.
+// memory or nowhere, else in a turn of the call's tenant.
 using FoundThen = std::function<void(absl::StatusOr<CompiledProgramPtr>)>;
 void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then);
 
@@ -33,7 +33,7 @@ struct ProgramOfGraph {
 };
 using ProgramThen = std::function<void(absl::StatusOr<ProgramOfGraph>)>;
 
-// By graph: from the cache, or compiled. Calls `then` once, here or on a thread of the compile pool. Takes what it
+// By graph: from the cache, or compiled. Calls `then` once, here or in a turn of the call's tenant. Takes what it
 // needs of the messages before it returns. Refuses what the codec and the compiler refuse.
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then);
 

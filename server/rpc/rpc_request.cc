@@ -1,5 +1,7 @@
 #include "server/rpc/rpc_request.h"
 
+#include <utility>
+
 #include "engine/base/refusal.h"
 #include "engine/base/steady_time.h"
 
@@ -11,6 +13,10 @@ absl::Status RpcRequest::CheckWanted() const {
   }
   if (cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the call was cancelled before the program ran");
   return absl::OkStatus();
+}
+
+void RpcRequest::ContinueInTurn(std::function<void()> continuation) {
+  parts().turns->Submit(caller().tenant, [this, continuation = std::move(continuation)] { Continue(continuation); });
 }
 
 void RpcRequest::FailInternally(absl::string_view what) {

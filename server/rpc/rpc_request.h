@@ -4,6 +4,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -38,6 +39,10 @@ class RpcRequest {
   const std::shared_ptr<CancelToken>& cancel() const { return call_.cancel(); }
   // CANCELLED or DEADLINE_EXCEEDED where it is no use to go on.
   absl::Status CheckWanted() const;
+
+  // Has a continuation of the handler run in a turn of the request's tenant. For whoever comes on a thread that is not
+  // the tenant's to use: one that compiles, or that settled what the request waited for.
+  void ContinueInTurn(std::function<void()> continuation);
 
   // Runs a continuation of the handler on another thread. It ends the request, or hands it on, as its last step.
   template <typename Continuation>

@@ -17,6 +17,7 @@
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/quarantine.h"
 #include "engine/runtime/segment_times.h"
+#include "engine/runtime/turn_pool.h"
 #include "server/admission/rate_limiter.h"
 #include "server/config/live_graph_limits.h"
 #include "server/config/live_value.h"
@@ -48,6 +49,7 @@ struct ServiceParts {
   const OpRegistry* registry = nullptr;
   const ExecutorPool* executors = nullptr;
   CompilePool* compile_pool = nullptr;
+  TurnPool* turns = nullptr;  // go on with requests that waited; not bounded, since requests are
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;     // null: no disk tier

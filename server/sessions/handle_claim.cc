@@ -30,8 +30,8 @@ void HandleClaim::GiveUp() {
   for (const Waiter& waiter : Fail(Refuse(Refusal::kCancelled, "the request was given up"))) waiter();
 }
 
-void HandleClaim::WhenReady(Waiter then) {
-  if (uses_.empty()) return then();
+bool HandleClaim::ReadyOrElse(Waiter then) {
+  if (uses_.empty()) return true;
   // Counts the slots, and this very loop: `then` may be called, and the claim be gone, as soon as both are done.
   const auto left = std::make_shared<std::atomic<size_t>>(uses_.size() + 1);
   const auto shared = std::make_shared<Waiter>(std::move(then));
@@ -42,7 +42,7 @@ void HandleClaim::WhenReady(Waiter then) {
   for (const Use& use : uses_) {
     if (!use.slot->Await(one)) ++done;
   }
-  if (left->fetch_sub(done, std::memory_order_acq_rel) == done) (*shared)();
+  return left->fetch_sub(done, std::memory_order_acq_rel) == done;
 }
 
 absl::Status HandleClaim::CheckReady() {

@@ -29,7 +29,7 @@ struct HandleRequest {
 // What a request has of its session from its arrival to its end: the tensors that it reads, by the names that they had
 // when it arrived, those that it was given for good, and names for its results. Move-only; confined to its request.
 //
-//   claimed → (WhenReady) → CheckReady → Start → Fulfil | Fail;  claimed → Fail
+//   claimed → (ReadyOrElse) → CheckReady → Start → Fulfil | Fail;  claimed → Fail
 //
 // One that is destroyed before its end fails. Made by Session::Claim.
 class HandleClaim {
@@ -48,9 +48,9 @@ class HandleClaim {
   size_t num_uses() const { return uses_.size(); }
   size_t num_keeps() const { return keeps_.size(); }
 
-  // Calls `then` once when every tensor that is read is there or will never be: here and now, or on the thread that
-  // settled the last of them. The claim must stay where it is until then.
-  void WhenReady(Waiter then);
+  // Whether every tensor that is read is there, or will never be. If not, calls `then` once when that is so, on the
+  // thread that settled the last of them; the claim must stay where it is until then.
+  bool ReadyOrElse(Waiter then);
   // HANDLE_POISONED, with the first cause, where a tensor will never be there.
   absl::Status CheckReady();
 

@@ -14,7 +14,8 @@
 
 namespace tensord::server {
 
-// Something to go on with, once, on whatever thread settled what it waited for.
+// Something to do once, on whatever thread settled what it waited for. That thread is others' too: a waiter hands on
+// what there is to do, and does none of it.
 using Waiter = std::function<void()>;
 using Waiters = std::vector<Waiter>;
 

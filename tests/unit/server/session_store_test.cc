@@ -460,7 +460,7 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   HandleClaim dependent = *session->Claim({.uses = {{"x"}, {"x"}}, .keeps = {"y"}});
   session->Delete({"x"});  // does not overtake the use
   int ready = 0;
-  dependent.WhenReady([&] { ++ready; });
+  EXPECT_FALSE(dependent.ReadyOrElse([&] { ++ready; }));
   EXPECT_EQ(ready, 0);
   Waiters waiters;
   ASSERT_TRUE(producer.Fulfil(Computed(*session, 1, 4), &waiters).ok());
@@ -471,8 +471,8 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   EXPECT_EQ(static_cast<const float*>(dependent.Read(1).bytes.get())[3], 2);
   HandleClaim later = *session->Claim({.uses = {{"y"}}});
   ASSERT_TRUE(dependent.Fulfil(Computed(*session, 1, 4), &waiters).ok());
-  later.WhenReady([&] { ++ready; });
-  EXPECT_EQ(ready, 2) << "at once";
+  EXPECT_TRUE(later.ReadyOrElse([&] { ++ready; }));
+  EXPECT_EQ(ready, 1) << "only who has to wait is told";
 }
 
 TEST_F(SessionStoreTest, FailuresPoisonWhatDependsOnThem) {
@@ -482,14 +482,14 @@ TEST_F(SessionStoreTest, FailuresPoisonWhatDependsOnThem) {
   HandleClaim second = *session->Claim({.uses = {{"x"}}, .keeps = {"y"}, .poisons = true});
   HandleClaim third = *session->Claim({.uses = {{"y"}}, .keeps = {"z"}, .poisons = true});
   absl::Status of_second, of_third;
-  second.WhenReady([&] {
+  EXPECT_FALSE(second.ReadyOrElse([&] {
     of_second = second.CheckReady();
     Go(second.Fail(of_second));
-  });
-  third.WhenReady([&] {
+  }));
+  EXPECT_FALSE(third.ReadyOrElse([&] {
     of_third = third.CheckReady();
     Go(third.Fail(of_third));
-  });
+  }));
   Go(producer.Fail(Refuse(Refusal::kMatrixSingular, "matrix 7 is singular")));
   for (const absl::Status& status : {of_second, of_third, session->Find("z").status()}) {
     EXPECT_EQ(ReasonOf(status), "HANDLE_POISONED");

@@ -354,5 +354,21 @@ TEST_F(LeastWaitTest, NoRunStartsBeforeItsLeastWait) {
   EXPECT_GT(told, runs / 3) << "and mostly one is known";
 }
 
+TEST_F(RunQueueTest, ATenantPaysForItsAnswersToo) {
+  for (int i = 0; i < 2; ++i) {
+    Push({.tenant = "a"});
+    Push({.tenant = "b"});
+  }
+  const QueuedRun first = Take();
+  queue_.End(first, absl::Milliseconds(1));
+  queue_.Charge(first, absl::Milliseconds(5));
+  EXPECT_EQ(Run(), 2u);
+  EXPECT_EQ(Run(), 4u) << "the other has used less still";
+  const QueuedRun last = Take();
+  queue_.End(last, absl::Milliseconds(1));
+  queue_.Charge(last, absl::Milliseconds(5));  // nobody is left who would care
+  EXPECT_EQ(last.id, 3u);
+}
+
 }  // namespace
 }  // namespace tensord
