@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "engine/base/interruption.h"
+
 namespace tensord {
 namespace {
 
@@ -39,7 +41,8 @@ bool GraphRewriter::RunOverAll() {
       for (ValueId& operand : old_nodes_[next_].operands) operand = Mapped(operand);
     }
     std::optional<ValueId> instead;
-    if (IsPlain(node)) {
+    // Of a graph that nobody wants the rest stays as it is.
+    if (IsPlain(node) && !IsInterrupted()) {
       result_type_ = rebuilding_ ? &old_types_[static_cast<size_t>(result.index)] : &graph_.type(result);
       instead = rule_(node, *this);
     }

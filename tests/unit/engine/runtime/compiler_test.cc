@@ -1,8 +1,10 @@
 #include "engine/runtime/compiler.h"
 
+#include <atomic>
 #include <set>
 #include <vector>
 
+#include "engine/base/interruption.h"
 #include "engine/exec/pipeline.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
@@ -129,6 +131,24 @@ TEST(MakeProgramKey, NamesOfNodesDoNotCount) {
   const ProgramKey two =
       MakeProgramKey(ParsedGraph("graph \"b\" {\n%x = input : f32[2]\n%z = sin(%x)\noutput \"o\" = %z\n}"), {});
   EXPECT_EQ(one.bytes, two.bytes);
+}
+
+TEST(Compile, IsBrokenOffAfterAnyOfItsPhases) {
+  GatedBackend backend;
+  for (const CompilePhase last :
+       {CompilePhase::kInfer, CompilePhase::kExpand, CompilePhase::kPasses, CompilePhase::kLower}) {
+    std::atomic<bool> interrupted{false};
+    std::vector<CompilePhase> phases;
+    const CompileWatch watch = [&](CompilePhase phase, absl::Duration) {
+      phases.push_back(phase);
+      if (phase == last) interrupted = true;
+    };
+    const Interruptible scope(&interrupted);
+    const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, {}, watch);
+    EXPECT_EQ(program.status().code(), absl::StatusCode::kCancelled);
+    EXPECT_EQ(phases.back(), last);
+  }
+  EXPECT_TRUE(Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend).ok()) << "out of the scope";
 }
 
 }  // namespace
