@@ -78,6 +78,11 @@ DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
           .memory_bytes = config.cpu().memory_bytes()};
 }
 
+CompilePool::Bounds CompileBoundsOf(const ServerConfig& config) {
+  const int64_t length = config.compiler().queue_length();
+  return {.max_queued = length, .max_queued_per_tenant = ShareOf(length, config.scheduling().tenant_queue_percent())};
+}
+
 RateLimiter::Options RateOf(const ServerConfig& config) {
   return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
 }
@@ -351,6 +356,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .executors = parts->executors.get(),
       .cache = parts->cache.get(),
       .compile_pool = parts->compile_pool.get(),
+      .turns = parts->turns.get(),
       .bindings = parts->bindings.stats.get(),
       .store = parts->store.get(),
       .quarantine = parts->quarantine.get(),
@@ -380,6 +386,7 @@ int64_t ShareOf(int64_t all, int64_t percent) {
 ServerParts::~ServerParts() {
   if (executors == nullptr) return;  // what failed to be composed
   // A call may have ended for its client while the thread that told it so is still in the lines behind.
+  operators.reset();
   compile_pool.reset();
   for (const auto& executor : executors->all()) executor->Stop();
   turns.reset();
@@ -455,9 +462,10 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                                  .family_kernels = CpuKernelsOf(*parts->families)};
   AddDevice("cpu:0", MakeCpuBackend(cpu), CpuExecutorOf(config), parts.get());
 
-  parts->compile_pool = std::make_unique<CompilePool>(config.compiler().threads(), config.compiler().queue_length(),
-                                                      config.compiler().niceness());
+  parts->compile_pool =
+      std::make_unique<CompilePool>(config.compiler().threads(), CompileBoundsOf(config), config.compiler().niceness());
   // As nice as executors, whose runs they go on with.
+  parts->operators = std::make_unique<TurnPool>(TurnPool::Options{});
   parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
   parts->bindings = {.most_operations = config.limits().run_operations(),
                      .max_sets = config.program_cache().size_sets(),
@@ -493,6 +501,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .executors = parts->executors.get(),
                           .compile_pool = parts->compile_pool.get(),
                           .turns = parts->turns.get(),
+                          .operators = parts->operators.get(),
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),

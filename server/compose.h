@@ -63,6 +63,7 @@ ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
 
 // Settings, decided, as those who keep to them take them.
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
+CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
 RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);
@@ -91,7 +92,8 @@ struct ServerParts {
   std::unique_ptr<Quarantine> quarantine;  // likewise
   std::unique_ptr<UnservedPrograms> unserved = std::make_unique<UnservedPrograms>();
   std::unique_ptr<CompilePool> compile_pool;
-  std::unique_ptr<TurnPool> turns;  // of requests that go on after a wait
+  std::unique_ptr<TurnPool> turns;      // of requests that go on after a wait
+  std::unique_ptr<TurnPool> operators;  // of their calls
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;

@@ -37,7 +37,7 @@ void TakePrograms(const ServerConfig& config, ServerParts* parts) {
   const ServerConfig::ProgramCache& cache = config.program_cache();
   parts->cache->SetBounds(cache.bytes(), absl::Milliseconds(cache.negative_ms()));
   if (parts->store != nullptr) parts->store->SetMaxBytes(cache.disk_bytes());
-  parts->compile_pool->SetMaxQueued(config.compiler().queue_length());
+  parts->compile_pool->SetBounds(CompileBoundsOf(config));
 }
 
 void TakeCalls(const ServerConfig& config, ServiceParts* parts) {

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/interruption.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/exec/awaited_result.h"
@@ -37,8 +39,13 @@ class BindingCache {
  public:
   using Make = std::function<absl::StatusOr<Bound>()>;
   using Done = std::function<void(const absl::StatusOr<Bound>&)>;
+  // Has the work dropped where it waits still.
+  using Drop = std::function<void()>;
   // Has the work done on another thread, or refuses to.
-  using Submit = std::function<absl::Status(std::function<void()> work)>;
+  using Submit = std::function<absl::StatusOr<Drop>(std::function<void()> work)>;
+  // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
+  // or broken off. Null where nothing is waited for. The cache must be there still.
+  using Leave = std::function<void()>;
   using Measure = int64_t (*)(const Bound&);
 
   // `measure` gives the bytes of one that is kept; null: they are not counted. Who is counted nowhere has no kind.
@@ -64,10 +71,11 @@ class BindingCache {
       if (Bound found = FindLocked(key); found != nullptr) return found;
       if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
         awaited = std::make_shared<AwaitedResult<Bound>>();
-        joined->waiting.push_back([awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
+        JoinLocked(joined, [awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
         Count(BindingStats::kJoined);
       } else {
         flight = BeginLocked(key);
+        flight->is_made_here = true;
       }
     }
     if (awaited != nullptr) return awaited->Wait(check);
@@ -76,28 +84,33 @@ class BindingCache {
 
   // The same without waiting, and made where `submit` does it: `done` is called once, before this returns where it is
   // here or `submit` refuses, else by who makes it.
-  void FindOrSubmit(const BindingKey& key, const Submit& submit, Make make, Done done) {
+  Leave FindOrSubmit(const BindingKey& key, const Submit& submit, Make make, Done done) {
     absl::StatusOr<Bound> answer = Bound();
     {
       MutexLock lock(&mutex_);
       answer = FindLocked(key);
       if (*answer == nullptr) {
         if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
-          joined->waiting.push_back(std::move(done));
-          return Count(BindingStats::kJoined);
+          Count(BindingStats::kJoined);
+          return JoinLocked(joined, std::move(done));
         }
         const FlightPtr flight = BeginLocked(key);
-        flight->waiting.push_back(std::move(done));
+        Leave leave = JoinLocked(flight, std::move(done));
         // Locked, so that nobody joins what is refused.
-        absl::Status submitted = submit([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
-        if (submitted.ok()) return;
-        done = std::move(flight->waiting.front());
-        flights_.erase(std::find(flights_.begin(), flights_.end(), flight));
+        absl::StatusOr<Drop> submitted =
+            submit([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
+        if (submitted.ok()) {
+          flight->drop = *std::move(submitted);
+          return leave;
+        }
+        done = std::move(flight->waiting.front().done);
+        std::erase(flights_, flight);
         Count(BindingStats::kRefused);
-        answer = std::move(submitted);
+        answer = submitted.status();
       }
     }
     done(answer);
+    return nullptr;
   }
 
   int64_t bytes() const {
@@ -111,9 +124,17 @@ class BindingCache {
     Bound bound;
     int64_t bytes = 0;
   };
+  struct Waiting {
+    uint64_t id = 0;
+    Done done;
+  };
+  // One that was submitted and that nobody waits for any more is not among flights_.
   struct Flight {
     BindingKey key;
-    std::vector<Done> waiting;
+    std::vector<Waiting> waiting;
+    bool is_made_here = false;  // on the thread of one who asked
+    Drop drop;
+    std::atomic<bool> abandoned{false};
   };
   using FlightPtr = std::shared_ptr<Flight>;
 
@@ -140,28 +161,57 @@ class BindingCache {
   }
 
   FlightPtr BeginLocked(const BindingKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    flights_.push_back(std::make_shared<Flight>(Flight{.key = key, .waiting = {}}));
+    flights_.push_back(std::make_shared<Flight>());
+    flights_.back()->key = key;
     return flights_.back();
   }
 
+  Leave JoinLocked(const FlightPtr& flight, Done done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint64_t id = ++last_waiting_;
+    flight->waiting.push_back({.id = id, .done = std::move(done)});
+    return [this, joined = std::weak_ptr<Flight>(flight), id] {
+      if (const FlightPtr flight = joined.lock(); flight != nullptr) LeaveFlight(flight, id);
+    };
+  }
+
+  void LeaveFlight(const FlightPtr& flight, uint64_t waiting) {
+    Waiting gone;  // without the lock
+    {
+      MutexLock lock(&mutex_);
+      const auto found = std::find_if(flight->waiting.begin(), flight->waiting.end(),
+                                      [waiting](const Waiting& w) { return w.id == waiting; });
+      if (found == flight->waiting.end()) return;  // it has landed
+      gone = std::move(*found);
+      flight->waiting.erase(found);
+      if (!flight->waiting.empty() || flight->is_made_here) return;
+      std::erase(flights_, flight);
+    }
+    flight->abandoned.store(true, std::memory_order_relaxed);
+    flight->drop();
+  }
+
   absl::StatusOr<Bound> MakeAndLand(const FlightPtr& flight, const Make& make) {
-    const absl::StatusOr<Bound> bound = [&make]() -> absl::StatusOr<Bound> {
+    absl::StatusOr<Bound> bound = [&]() -> absl::StatusOr<Bound> {
       try {
+        if (flight->is_made_here) return make();
+        const Interruptible scope(&flight->abandoned);
         return make();
       } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
         return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
       }
     }();
     std::list<Binding> evicted;  // destroyed without the lock
-    std::vector<Done> waiting;
+    std::vector<Waiting> waiting;
     {
       MutexLock lock(&mutex_);
-      waiting = std::move(flight->waiting);
-      flights_.erase(std::find(flights_.begin(), flights_.end(), flight));
+      waiting = std::exchange(flight->waiting, {});
+      // What was broken off may look as if it had succeeded, or failed.
+      if (waiting.empty() && !flight->is_made_here) bound = Refuse(Refusal::kCancelled, "nobody waits for it any more");
+      std::erase(flights_, flight);
       if (bound.ok()) evicted = KeepLocked(flight->key, *bound);
     }
     Count(bound.ok() ? BindingStats::kMade : BindingStats::kRefused);
-    for (const Done& done : waiting) done(bound);
+    for (const Waiting& waiter : waiting) waiter.done(bound);
     return bound;
   }
 
@@ -200,6 +250,7 @@ class BindingCache {
   std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   std::vector<FlightPtr> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;

@@ -2,51 +2,43 @@
 #define TENSORD_ENGINE_RUNTIME_COMPILE_POOL_H_
 
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <thread>
-#include <vector>
+#include <string>
 
-#include "absl/status/status.h"
-#include "engine/base/mutex.h"
+#include "absl/status/statusor.h"
+#include "engine/runtime/turn_pool.h"
 
 namespace tensord {
 
-// Threads that compile, apart from those that run programs, with a bounded queue. Thread-safe. The destructor finishes
-// what is queued and joins.
+// Threads that compile, apart from those that run programs, in turns by tenant and with a bounded queue. Thread-safe.
+// The destructor finishes what is queued and joins.
 class CompilePool {
  public:
-  struct Stats {
-    int64_t queued = 0;
-    int64_t running = 0;
+  using Stats = TurnPool::Stats;
+  using Bounds = TurnPool::Bounds;
+  // Work that was taken.
+  struct Ticket {
+    std::string tenant;
+    uint64_t id = 0;
   };
 
   // `niceness` is that of its threads, beyond that of who makes the pool.
-  CompilePool(int threads, int64_t max_queued, int niceness = 0);
-  ~CompilePool();
-  CompilePool(const CompilePool&) = delete;
-  CompilePool& operator=(const CompilePool&) = delete;
+  CompilePool(int threads, const Bounds& bounds, int niceness = 0)
+      : pool_({.threads = threads, .bounds = bounds, .niceness = niceness}) {}
+  CompilePool(int threads, int64_t max_queued, int niceness = 0)
+      : CompilePool(threads, Bounds{.max_queued = max_queued}, niceness) {}
 
   // For what comes from now on.
-  void SetMaxQueued(int64_t max_queued);
-  int64_t max_queued() const;
+  void SetBounds(const Bounds& bounds) { pool_.SetBounds(bounds); }
+  Bounds bounds() const { return pool_.bounds(); }
 
-  // False, and nothing is kept, where the queue is full.
-  bool Submit(std::function<void()> work);
-  // QUEUE_FULL, with the limit and how many there would be.
-  absl::Status RefuseFull() const;
-  Stats stats() const;
+  // QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it.
+  absl::StatusOr<Ticket> Submit(const std::string& tenant, TurnPool::Work work);
+  // Whether it waited still: then it is not done, and gone when this returns.
+  bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }
+  Stats stats() const { return pool_.stats(); }
 
  private:
-  void Loop();
-
-  mutable Mutex mutex_;
-  CondVar wake_;
-  int64_t max_queued_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
-  int64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last: they use everything above
+  TurnPool pool_;
 };
 
 }  // namespace tensord

@@ -145,12 +145,14 @@ CompiledProgramPtr CompiledProgram::FindForSizes(absl::Span<const ConcreteType> 
   return programs_for_sizes_.Find(KeyOf(arguments));
 }
 
-void CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool,
-                                      SizedDone done) const {
+CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments,
+                                                             CompilePool* pool, const std::string& tenant,
+                                                             SizedDone done) const {
   BindingKey key = KeyOf(arguments);
   const auto time = std::make_shared<absl::Duration>();
-  const auto submit = [pool](std::function<void()> work) {
-    return pool->Submit(std::move(work)) ? absl::OkStatus() : pool->RefuseFull();
+  const auto submit = [&](std::function<void()> work) -> absl::StatusOr<std::function<void()>> {
+    ASSIGN_OR_RETURN(CompilePool::Ticket ticket, pool->Submit(tenant, std::move(work)));
+    return [pool, ticket = std::move(ticket)] { pool->Drop(ticket); };
   };
   // Those who asked may be gone by then, and so may the cache that this program is from.
   const auto make = [self = shared_from_this(), types = key.arguments, time] {
@@ -159,9 +161,11 @@ void CompiledProgram::CompileForSizes(absl::Span<const ConcreteType> arguments, 
     *time = absl::Now() - start;
     return program;
   };
-  programs_for_sizes_.FindOrSubmit(
+  std::function<void()> leave = programs_for_sizes_.FindOrSubmit(
       key, submit, make,
       [done = std::move(done), time](const absl::StatusOr<CompiledProgramPtr>& program) { done(program, *time); });
+  if (leave == nullptr) return nullptr;
+  return [self = shared_from_this(), leave = std::move(leave)] { leave(); };
 }
 
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,

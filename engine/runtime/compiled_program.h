@@ -37,6 +37,9 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   using CompileSized = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
   // The time of compiling is zero for all but the one who caused it.
   using SizedDone = std::function<void(absl::StatusOr<CompiledProgramPtr>, absl::Duration compile_time)>;
+  // For who waits no more: `done` is not called, unless that has begun, and what nobody waits for is dropped or broken
+  // off.
+  using LeaveSized = std::function<void()>;
 
   struct Identity {
     Fingerprint fingerprint;
@@ -74,10 +77,11 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
 
   // Of a program that is compiled for sizes, the one for arguments of these types; null where it is not here.
   CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
-  // The same, compiled on the pool, once for all who ask. Calls `done` once: before it returns where the program is
-  // there, or the pool refuses, else from the pool. Refuses what the guards and the compiler refuse; QUEUE_FULL. The
-  // pool must outlive what it is given.
-  void CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool, SizedDone done) const;
+  // The same, compiled on the pool in a turn of the tenant, once for all who ask. Calls `done` once: before it returns
+  // null, where the program is there or the pool refuses, else from the pool. Refuses what the guards and the compiler
+  // refuse; QUEUE_FULL. The pool must outlive what it is given.
+  LeaveSized CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool, const std::string& tenant,
+                             SizedDone done) const;
 
   // Absent where symbols decide.
   std::optional<int64_t> temporary_bytes() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/runtime/renaming.h"
 
@@ -90,7 +91,44 @@ absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerp
   return std::move(found->program);
 }
 
-void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names) {
+ProgramCache::LeaveFn ProgramCache::JoinLocked(const FlightPtr& flight, DoneFn* done, NamesFn* names) {
+  const uint64_t id = ++last_waiting_;
+  flight->waiting.push_back({.id = id, .done = std::move(*done), .names = std::move(*names)});
+  return [this, joined = std::weak_ptr<Flight>(flight), id] {
+    if (const FlightPtr flight = joined.lock(); flight != nullptr) Leave(flight, id);
+  };
+}
+
+void ProgramCache::Leave(const FlightPtr& flight, uint64_t waiting) {
+  Waiting gone;  // without the lock: it may hold a graph
+  {
+    MutexLock lock(&mutex_);
+    const auto found = std::find_if(flight->waiting.begin(), flight->waiting.end(),
+                                    [waiting](const Waiting& w) { return w.id == waiting; });
+    if (found == flight->waiting.end()) return;  // it has landed
+    gone = std::move(*found);
+    flight->waiting.erase(found);
+    if (!flight->waiting.empty()) return;
+    EndLocked(flight);
+    ++stats_.abandoned;
+  }
+  flight->abandoned.store(true, std::memory_order_relaxed);
+  pool_->Drop(flight->ticket);
+}
+
+std::vector<ProgramCache::Waiting> ProgramCache::EndLocked(const FlightPtr& flight) {
+  if (flight->key == nullptr) {
+    const auto restoring = restoring_.find(flight->fingerprint);
+    if (restoring != restoring_.end() && restoring->second == flight) restoring_.erase(restoring);
+  } else if (const auto flights = flights_.find(PlaceOf(flight->key->fingerprint)); flights != flights_.end()) {
+    std::erase(flights->second, flight);
+    if (flights->second.empty()) flights_.erase(flights);
+  }
+  return std::exchange(flight->waiting, {});
+}
+
+ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names,
+                                                 const std::string& tenant) {
   absl::StatusOr<Found> answer;
   std::vector<std::string> refused_names;
   {
@@ -106,69 +144,74 @@ void ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, 
       answer = refused->status;
       refused_names = refused->names;
     } else {
-      const Fingerprint place = PlaceOf(key.fingerprint);
-      std::vector<Flight>& flights = flights_[place];
-      const auto flight =
-          std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key->bytes == key.bytes; });
-      if (flight != flights.end()) {
-        flight->waiting.push_back({.done = std::move(done), .names = std::move(names)});
+      std::vector<FlightPtr>& flights = flights_[PlaceOf(key.fingerprint)];
+      const auto joined = std::find_if(flights.begin(), flights.end(),
+                                       [&key](const FlightPtr& f) { return f->key->bytes == key.bytes; });
+      if (joined != flights.end()) {
         ++stats_.joined;
-        return;
+        return JoinLocked(*joined, &done, &names);
       }
-      const auto shared_key = std::make_shared<const ProgramKey>(std::move(key));
-      flights.push_back({.key = shared_key, .waiting = {}});
-      flights.back().waiting.push_back({.done = std::move(done), .names = nullptr});
-      const auto work = [this, shared_key, compile = std::move(compile), names = std::move(names)] {
-        const absl::Time start = absl::Now();
-        std::vector<std::string> own_names;
-        absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
-          if (names) own_names = names();
-          return compile();
-        });
-        Land(shared_key, std::move(program), absl::Now() - start, std::move(own_names));
-      };
-      if (pool_->Submit(work)) return;
-      answer = pool_->RefuseFull();
-      done = std::move(flights_[place].back().waiting.front().done);
-      flights_[place].pop_back();
-      if (flights_[place].empty()) flights_.erase(place);
+      const auto flight = std::make_shared<Flight>();
+      flight->key = std::make_shared<const ProgramKey>(std::move(key));
+      flights.push_back(flight);
+      NamesFn no_names;  // it is told in its own
+      LeaveFn leave = JoinLocked(flight, &done, &no_names);
+      flight->waiting.back().leads = true;
+      absl::StatusOr<CompilePool::Ticket> ticket = pool_->Submit(
+          tenant,
+          [this, flight, compile = std::move(compile), names = std::move(names)] { Fly(flight, compile, names); });
+      if (ticket.ok()) {
+        flight->ticket = *std::move(ticket);
+        return leave;
+      }
+      answer = ticket.status();
+      done = std::move(EndLocked(flight).front().done);
     }
   }
   if (!answer.ok() && names && !refused_names.empty()) answer = Renaming(refused_names, names()).Of(answer.status());
   done(std::move(answer));
+  return nullptr;
 }
 
-void ProgramCache::Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
-                        std::vector<std::string> names) {
+void ProgramCache::Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names) {
+  const absl::Time start = absl::Now();
+  std::vector<std::string> own_names;
+  const Interruptible scope(&flight->abandoned);
+  absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
+    if (names) own_names = names();
+    return compile();
+  });
+  Land(flight, std::move(program), absl::Now() - start, std::move(own_names));
+}
+
+void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramPtr> program,
+                        absl::Duration compile_time, std::vector<std::string> names) {
   std::vector<Waiting> waiting;
   {
     MutexLock lock(&mutex_);
+    // What was broken off may look as if it had succeeded, or failed.
+    if (flight->waiting.empty()) return;
     if (program.ok()) {
       ++stats_.compiled;
-      program = InsertLocked(key, *std::move(program));
+      program = InsertLocked(flight->key, *std::move(program));
     } else {
       ++stats_.failed;
-      refused_.Add(key, program.status(), names, options_.now());
+      refused_.Add(flight->key, program.status(), names, options_.now());
     }
-    const Fingerprint place = PlaceOf(key->fingerprint);
-    std::vector<Flight>& flights = flights_[place];
-    const auto flight = std::find_if(flights.begin(), flights.end(), [&key](const Flight& f) { return f.key == key; });
-    waiting = std::move(flight->waiting);
-    flights.erase(flight);
-    if (flights.empty()) flights_.erase(place);
+    waiting = EndLocked(flight);
   }
-  Source source = Source::kCompiled;
   for (Waiting& waiter : waiting) {
     if (program.ok()) {
+      const Source source = waiter.leads ? Source::kCompiled : Source::kJoined;
       waiter.done(Found{.program = *program, .source = source, .compile_time = compile_time});
     } else {
       waiter.done(waiter.names ? Renaming(names, waiter.names()).Of(program.status()) : program.status());
     }
-    source = Source::kJoined;
   }
 }
 
-void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done) {
+ProgramCache::LeaveFn ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done,
+                                                  const std::string& tenant) {
   absl::StatusOr<Found> answer;
   {
     MutexLock lock(&mutex_);
@@ -177,31 +220,38 @@ void ProgramCache::FindOrRestore(const Fingerprint& fingerprint, RestoreFn resto
       if (here.ok() && here->source == Source::kDisk) ++stats_.restored;
       answer = std::move(here);
     } else {
-      std::vector<DoneFn>& waiting = restoring_[fingerprint];
-      waiting.push_back(std::move(done));
-      if (waiting.size() > 1) return;
-      const auto work = [this, fingerprint, restore = std::move(restore)] {
+      NamesFn no_names;
+      FlightPtr& flight = restoring_[fingerprint];
+      if (flight != nullptr) return JoinLocked(flight, &done, &no_names);
+      flight = std::make_shared<Flight>();
+      flight->fingerprint = fingerprint;
+      LeaveFn leave = JoinLocked(flight, &done, &no_names);
+      absl::StatusOr<CompilePool::Ticket> ticket = pool_->Submit(tenant, [this, flight, restore = std::move(restore)] {
         const absl::Time start = absl::Now();
+        const Interruptible scope(&flight->abandoned);
         absl::StatusOr<Restored> restored = Guarded<Restored>(restore);
-        LandRestored(fingerprint, std::move(restored), absl::Now() - start);
-      };
-      if (pool_->Submit(work)) return;
-      answer = pool_->RefuseFull();
-      done = std::move(waiting.front());
-      restoring_.erase(fingerprint);
+        LandRestored(flight, std::move(restored), absl::Now() - start);
+      });
+      if (ticket.ok()) {
+        flight->ticket = *std::move(ticket);
+        return leave;
+      }
+      answer = ticket.status();
+      const FlightPtr refused = flight;
+      done = std::move(EndLocked(refused).front().done);
     }
   }
   done(std::move(answer));
+  return nullptr;
 }
 
-void ProgramCache::LandRestored(const Fingerprint& fingerprint, absl::StatusOr<Restored> restored,
-                                absl::Duration time) {
-  std::vector<DoneFn> waiting;
+void ProgramCache::LandRestored(const FlightPtr& flight, absl::StatusOr<Restored> restored, absl::Duration time) {
+  std::vector<Waiting> waiting;
   absl::StatusOr<Found> answer;
   {
     MutexLock lock(&mutex_);
-    waiting = std::move(restoring_[fingerprint]);
-    restoring_.erase(fingerprint);
+    waiting = EndLocked(flight);
+    if (waiting.empty()) return;  // as in Land
     if (restored.ok()) {
       stats_.restored += static_cast<int64_t>(waiting.size());
       auto key = std::make_shared<const ProgramKey>(std::move(restored->key));
@@ -212,7 +262,7 @@ void ProgramCache::LandRestored(const Fingerprint& fingerprint, absl::StatusOr<R
       answer = restored.status();
     }
   }
-  for (DoneFn& done : waiting) done(answer);
+  for (const Waiting& waiter : waiting) waiter.done(answer);
 }
 
 bool ProgramCache::Insert(Restored restored) {

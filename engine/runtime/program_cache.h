@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_RUNTIME_PROGRAM_CACHE_H_
 #define TENSORD_ENGINE_RUNTIME_PROGRAM_CACHE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -50,6 +51,9 @@ class ProgramCache {
   using CompileFn = std::function<absl::StatusOr<CompiledProgramPtr>()>;
   using RestoreFn = std::function<absl::StatusOr<Restored>()>;
   using DoneFn = std::function<void(absl::StatusOr<Found>)>;
+  // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
+  // or broken off. Null where nothing is waited for.
+  using LeaveFn = std::function<void()>;
   // NamesOf the asker's graph.
   using NamesFn = std::function<std::vector<std::string>()>;
 
@@ -60,6 +64,7 @@ class ProgramCache {
     int64_t compiled = 0;
     int64_t joined = 0;
     int64_t failed = 0;
+    int64_t abandoned = 0;  // dropped or broken off, since nobody waited any more
     int64_t evictions = 0;  // to make room
     int64_t removed = 0;    // by Evict and EvictAll
     int64_t entries = 0;
@@ -83,12 +88,13 @@ class ProgramCache {
   absl::Duration keep_refused() const;
 
   // Calls `done` once: before it returns where the program is there or was refused a moment ago, else from a thread of
-  // the pool. QUEUE_FULL where the pool takes no more. A refusal of another asker's graph is told in the names of this
-  // one's; `names` is called at most once, before `compile`.
-  void GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names = nullptr);
+  // the pool, where it has the tenant's turn. QUEUE_FULL where the pool takes no more. A refusal of another asker's
+  // graph is told in the names of this one's; `names` is called at most once, before `compile`.
+  LeaveFn GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names = nullptr,
+                       const std::string& tenant = "");
   // The same by fingerprint, as Find, for a program that is not here but that `restore` can bring back, which happens
   // once for all who ask.
-  void FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done);
+  LeaveFn FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done, const std::string& tenant = "");
   // Adds a program that was brought back before anybody asked, unless it is here, as the first to go. False where there
   // is no room for it.
   bool Insert(Restored restored);
@@ -117,13 +123,20 @@ class ProgramCache {
     bool is_new_from_disk = false;  // nobody has found it yet
   };
   struct Waiting {
+    uint64_t id = 0;
     DoneFn done;
     NamesFn names;
+    bool leads = false;  // it is its graph that is compiled
   };
+  // What somebody waits for. One that nobody waits for any more is in no table.
   struct Flight {
-    KeyPtr key;
+    KeyPtr key;               // null for one that is restored
+    Fingerprint fingerprint;  // of one that is restored
     std::vector<Waiting> waiting;
+    CompilePool::Ticket ticket;
+    std::atomic<bool> abandoned{false};
   };
+  using FlightPtr = std::shared_ptr<Flight>;
   using Entries = std::list<Entry>;
 
   // Where the index has a fingerprint.
@@ -143,9 +156,14 @@ class ProgramCache {
   // The program that is then here: an equal one that was here stays.
   CompiledProgramPtr InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddLocked(Entries::iterator at, Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Land(const KeyPtr& key, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
+  LeaveFn JoinLocked(const FlightPtr& flight, DoneFn* done, NamesFn* names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Leave(const FlightPtr& flight, uint64_t waiting);
+  // Out of its table, and those who wait for it.
+  std::vector<Waiting> EndLocked(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names);
+  void Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
             std::vector<std::string> names);
-  void LandRestored(const Fingerprint& fingerprint, absl::StatusOr<Restored> restored, absl::Duration time);
+  void LandRestored(const FlightPtr& flight, absl::StatusOr<Restored> restored, absl::Duration time);
 
   const Options options_;
   CompilePool* const pool_;
@@ -154,8 +172,9 @@ class ProgramCache {
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // By place. Several in one only where fingerprints collide.
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<Fingerprint, std::vector<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<Fingerprint, std::vector<DoneFn>> restoring_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Fingerprint, std::vector<FlightPtr>> flights_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Fingerprint, FlightPtr> restoring_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   RefusedGraphs refused_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Fingerprint> ambiguous_ ABSL_GUARDED_BY(mutex_);  // grows with SHA-256's collisions
   int64_t measured_sized_bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of options_.sized, when all were measured

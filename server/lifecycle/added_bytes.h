@@ -19,6 +19,10 @@ class AddedBytes {
     RETURN_IF_ERROR(gate->Add(bytes, tenant));
     return AddedBytes(gate, bytes, std::move(tenant));
   }
+  // Takes over bytes that were counted in already, by who will not count them out.
+  static AddedBytes Adopt(CallGate* gate, int64_t bytes, std::string tenant) {
+    return AddedBytes(gate, bytes, std::move(tenant));
+  }
   AddedBytes(AddedBytes&& other) noexcept
       : gate_(std::exchange(other.gate_, nullptr)), bytes_(other.bytes_), tenant_(std::move(other.tenant_)) {}
   AddedBytes& operator=(AddedBytes&&) = delete;

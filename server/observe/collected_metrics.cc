@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <string>
@@ -86,7 +87,13 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
   requests.push_back(Result("miss", cache.compiled));
   requests.push_back(Result("failed", cache.failed));
   requests.push_back(Result("negative", cache.negative));
+  requests.push_back(Result("abandoned", cache.abandoned));
   AddFamily(Metric::compile_requests, std::move(requests), families);
+}
+
+[[gnu::noinline]] void AddTurns(const TurnPool::Stats& turns, Families* families) {
+  AddNumber(Metric::turns_busy, std::chrono::duration<double>(turns.busy).count(), families);
+  AddNumber(Metric::turns_waiting, turns.queued, families);
 }
 
 [[gnu::noinline]] void AddPrograms(const ProgramCache::Stats& cache, const ProgramStore::Stats& disk,
@@ -278,6 +285,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   Families families;
   AddBuild(sources_.version, sources_.git, &families);
   AddCompilations(cache, sources_.compile_pool->stats(), &families);
+  AddTurns(sources_.turns->stats(), &families);
   AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
   AddQuarantine(sources_.quarantine == nullptr ? Quarantine::Counts() : sources_.quarantine->counts(), &families);
   AddBindings(*sources_.bindings, &families);

@@ -20,6 +20,7 @@
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/quarantine.h"
 #include "server/lifecycle/connection_bounds.h"
+#include "engine/runtime/turn_pool.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metric_sample.h"
@@ -71,6 +72,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const ExecutorPool* executors;
     const ProgramCache* cache;
     const CompilePool* compile_pool;
+    const TurnPool* turns;
     const BindingStats* bindings;
     const ProgramStore* store;     // may be null
     const Quarantine* quarantine;  // likewise

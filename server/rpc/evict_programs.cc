@@ -42,7 +42,7 @@ void HandleEvictPrograms(UnaryCall* call) {
   if (!parsed.ok()) return call->Fail(parsed);
   const absl::Status named = NamedPrograms(request, "evict").status();
   if (!named.ok()) return call->Fail(named);
-  const bool taken = call->parts().compile_pool->Submit([call, request = std::move(request)] {
+  call->parts().operators->Submit(call->caller().tenant, [call, request = std::move(request)] {
     call->Continue([&] {
       v1::EvictProgramsResponse response;
       response.set_evicted(Evict(call->parts(), request));
@@ -50,7 +50,6 @@ void HandleEvictPrograms(UnaryCall* call) {
       call->Reply(response);
     });
   });
-  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

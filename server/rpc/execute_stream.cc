@@ -182,10 +182,12 @@ void ExecuteStream::OnDone() {
   const std::shared_ptr<ExecuteStream> last = std::move(self_);
 }
 
-void ExecuteStream::LeaveLocked(const Place& place) {
+void ExecuteStream::LeaveLocked(Place& place) {
   --in_flight_;
   in_flight_bytes_ -= place.bytes;
-  if (place.entered) call_.LeaveRequest(place.bytes);
+  if (!place.entered) return;
+  const bool is_held = std::exchange(place.held_bytes, nullptr) != nullptr;
+  call_.LeaveRequest(is_held ? 0 : place.bytes);
 }
 
 bool ExecuteStream::HasRoomLocked() const {

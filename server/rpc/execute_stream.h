@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/observe/request_record.h"
 #include "server/rpc/received_execute.h"
@@ -48,7 +49,8 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // What a request takes up while it is in flight.
   struct Place {
     int64_t bytes = 0;
-    bool entered = false;  // the gate
+    bool entered = false;                          // the gate
+    std::shared_ptr<const AddedBytes> held_bytes;  // null: the gate has them for this alone
   };
   struct Response {
     grpc::ByteBuffer bytes;
@@ -76,7 +78,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void Step();
   void StepOn();
   Action NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LeaveLocked(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveLocked(Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoomLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -217,22 +217,25 @@ class Execution : public std::enable_shared_from_this<Execution> {
     };
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<Waiting>(Waiting{shared_from_this(), std::move(run)});  // for who ends it
-    program_->CompileForSizes(types, request_->parts().compile_pool,
-                              [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
-                                if (!wait->End()) return;
-                                RpcRequest* const request = waiting->self->request_;
-                                request->ContinueInTurn([waiting, sized = std::move(sized), compile_time] {
-                                  Waiting taken = std::move(*waiting);
-                                  taken.self->EndCompilation(compile_time);
-                                  if (!sized.ok()) {
-                                    taken.run.arguments.clear();  // who is told may have use for their memory
-                                    return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
-                                  }
-                                  taken.run.program = *sized;
-                                  taken.self->Start(std::move(taken.run));
-                                });
-                              });
-    wait->Watch([waiting](const absl::Status& status) {
+    const auto leave = program_->CompileForSizes(
+        types, request_->parts().compile_pool, request_->caller().tenant,
+        [wait, waiting](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration compile_time) {
+          if (!wait->End()) return;
+          RpcRequest* const request = waiting->self->request_;
+          request->ContinueInTurn([waiting, sized = std::move(sized), compile_time] {
+            Waiting taken = std::move(*waiting);
+            taken.self->EndCompilation(compile_time);
+            if (!sized.ok()) {
+              taken.run.arguments.clear();  // who is told may have use for their memory
+              return taken.self->Fail(taken.self->renaming_.Of(sized.status()));
+            }
+            taken.run.program = *sized;
+            taken.self->Start(std::move(taken.run));
+          });
+        });
+    if (leave == nullptr) return;
+    wait->Watch([waiting, leave](const absl::Status& status) {
+      leave();
       Waiting taken = std::move(*waiting);
       taken.run.arguments.clear();
       taken.self->EndCompilation(absl::ZeroDuration());

@@ -109,10 +109,9 @@ void HandleListPrograms(UnaryCall* call) {
   }
   const int size = request.page_size() == 0 ? kDefaultPage : std::min(request.page_size(), kLargestPage);
   // Looks through the folder on disk.
-  const bool taken = call->parts().compile_pool->Submit([call, after = request.page_token(), size] {
+  call->parts().operators->Submit(call->caller().tenant, [call, after = request.page_token(), size] {
     call->Continue([&] { call->Reply(MakePage(call->parts(), after, static_cast<size_t>(size))); });
   });
-  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

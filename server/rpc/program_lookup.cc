@@ -1,11 +1,13 @@
 #include "server/rpc/program_lookup.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "server/rpc/program_job.h"
 #include "server/rpc/request_wait.h"
@@ -43,10 +45,12 @@ struct ProgramAnswer {
 
   // For who ended the wait.
   Then TakeThen() const { return std::exchange(*then, nullptr); }
-  // Where it has not come yet; the call may be gone.
-  void Watch() const {
-    wait->Watch([answer = *this](const absl::Status& status) {
+  // Where it has not come yet; the call may be gone. Who waits no more says so to whoever is at it.
+  void Watch(const std::function<void()>& leave) const {
+    if (leave == nullptr) return;
+    wait->Watch([answer = *this, leave](const absl::Status& status) {
       const Then then = answer.TakeThen();
+      leave();
       answer.call->record().stages.End(Stage::kLookup);
       answer.call->Continue([&] { then(status); });
     });
@@ -89,7 +93,7 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
     return then(quarantined.ok() ? std::move(here).status() : quarantined);
   }
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
-  parts.cache->FindOrRestore(
+  const auto leave = parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
       [call, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
@@ -99,8 +103,9 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
           RecordProgram(call, *found);
           then(found->program);
         });
-      });
-  answer.Watch();
+      },
+      call->caller().tenant);
+  answer.Watch(leave);
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
@@ -112,10 +117,15 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  const auto compile = [&parts = call->parts(), job, fingerprint] { return CompileJob(parts, job.get(), fingerprint); };
+  // The graph counts as long as it is there, though the call may be over.
+  auto compile = [&parts = call->parts(), job, fingerprint, bytes = call->HoldBytes()]() mutable {
+    absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
+    bytes = nullptr;
+    return program;
+  };
   const ProgramAnswer<ProgramOfGraph> answer(call, std::move(then));
-  call->parts().cache->GetOrCompile(
-      std::move(key), compile,
+  const auto leave = call->parts().cache->GetOrCompile(
+      std::move(key), std::move(compile),
       [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
         call->ContinueInTurn([call, job, then = answer.TakeThen(), found = std::move(found)] {
@@ -132,8 +142,8 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
                               .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph)});
         });
       },
-      [job] { return NamesOf(job->graph); });
-  answer.Watch();
+      [job] { return NamesOf(job->graph); }, call->caller().tenant);
+  answer.Watch(leave);
 }
 
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
@@ -144,18 +154,25 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   const ServiceParts& parts = call->parts();
-  const bool taken = parts.compile_pool->Submit([call, &parts, job, fingerprint, answer] {
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  auto work = [call, &parts, job, fingerprint, answer, abandoned, bytes = call->HoldBytes()]() mutable {
+    const Interruptible scope(abandoned.get());
     const absl::Time start = absl::Now();
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
+    bytes = nullptr;
     if (!answer.wait->End()) return;
     const absl::Duration time = absl::Now() - start;
     call->ContinueInTurn([call, then = answer.TakeThen(), program = std::move(program), time] {
       call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
       then(program);
     });
+  };
+  const absl::StatusOr<CompilePool::Ticket> ticket = parts.compile_pool->Submit(call->caller().tenant, std::move(work));
+  if (!ticket.ok()) return answer.TakeThen()(ticket.status());
+  answer.Watch([pool = parts.compile_pool, ticket = *ticket, abandoned] {
+    abandoned->store(true, std::memory_order_relaxed);
+    pool->Drop(ticket);
   });
-  if (taken) return answer.Watch();
-  answer.TakeThen()(call->parts().compile_pool->RefuseFull());
 }
 
 }  // namespace tensord::server

@@ -16,7 +16,8 @@ namespace tensord::server {
 // How a call gets the program that it is about, and what is recorded of that.
 
 // Who waits for a compilation waits until the request's deadline or cancellation at the most: then `then` is called
-// with DEADLINE_EXCEEDED or CANCELLED on the thread of the alarms, and the compilation goes on for the others.
+// with DEADLINE_EXCEEDED or CANCELLED on the thread of the alarms, and the compilation goes on for the others. Where
+// there are none it is dropped, or broken off.
 
 // By fingerprint, from memory or from the disk. PROGRAM_NOT_FOUND. Calls `then` once: here where the program is in
 // memory or nowhere, else in a turn of the call's tenant.

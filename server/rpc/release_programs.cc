@@ -33,14 +33,14 @@ void HandleReleasePrograms(UnaryCall* call) {
   if (!parsed.ok()) return call->Fail(parsed);
   absl::StatusOr<std::vector<Fingerprint>> named = NamedPrograms(request, "release");
   if (!named.ok()) return call->Fail(named.status());
-  const bool taken = call->parts().compile_pool->Submit([call, named = *std::move(named), all = request.all()] {
+  const auto release = [call, named = *std::move(named), all = request.all()] {
     call->Continue([&] {
       v1::ReleaseProgramsResponse response;
       response.set_released(Release(call->parts(), named, all));
       call->Reply(response);
     });
-  });
-  if (!taken) call->Fail(call->parts().compile_pool->RefuseFull());
+  };
+  call->parts().operators->Submit(call->caller().tenant, release);
 }
 
 }  // namespace tensord::server

@@ -91,6 +91,15 @@ bool ServedCall::HasDeadline() const {
   return gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) != 0;
 }
 
+std::shared_ptr<const AddedBytes> ServedCall::HoldBytes(int64_t request_bytes) {
+  return std::make_shared<const AddedBytes>(AddedBytes::Adopt(parts_.gate, request_bytes, caller_.tenant));
+}
+
+std::shared_ptr<const AddedBytes> ServedCall::HoldEnteredBytes() {
+  if (held_bytes_ == nullptr && entered_) held_bytes_ = HoldBytes(std::exchange(entered_bytes_, 0));
+  return held_bytes_;
+}
+
 absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
   if (!HasDeadline()) return arrival + parts_.default_deadline;
   const gpr_timespec deadline = gpr_convert_clock_type(context_->raw_deadline(), GPR_CLOCK_REALTIME);
@@ -128,6 +137,7 @@ void ServedCall::Ended() {
     if (parts_.tracer != nullptr) parts_.tracer->Ended(record_);
     parts_.log->Request(std::move(record_));
   }
+  held_bytes_ = nullptr;
   if (entered_) LeaveRequest(entered_bytes_);
 }
 

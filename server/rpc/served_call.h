@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "engine/runtime/run.h"
 #include "server/identity/caller.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/observe/request_record.h"
 #include "server/rpc/service_parts.h"
 
@@ -36,6 +37,11 @@ class ServedCall {
   // As Enter for each request of a stream that was let in, which leaves with the same size.
   absl::Status EnterRequest(int64_t request_bytes);
   void LeaveRequest(int64_t request_bytes);
+  // The bytes of a request that entered, to be counted out when the last copy of this goes. For LeaveRequest it has
+  // none.
+  std::shared_ptr<const AddedBytes> HoldBytes(int64_t request_bytes);
+  // The same of what Enter counted in.
+  std::shared_ptr<const AddedBytes> HoldEnteredBytes();
   void Cancelled();
   void Ended();
 
@@ -64,6 +70,7 @@ class ServedCall {
   bool admitted_ = false;
   bool entered_ = false;  // the gate
   int64_t entered_bytes_ = 0;
+  std::shared_ptr<const AddedBytes> held_bytes_;  // instead, where others may keep them
   RequestRecord record_;
 };
 

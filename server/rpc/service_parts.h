@@ -49,7 +49,8 @@ struct ServiceParts {
   const OpRegistry* registry = nullptr;
   const ExecutorPool* executors = nullptr;
   CompilePool* compile_pool = nullptr;
-  TurnPool* turns = nullptr;  // go on with requests that waited; not bounded, since requests are
+  TurnPool* turns = nullptr;      // go on with requests that waited; not bounded, since requests are
+  TurnPool* operators = nullptr;  // for what operators ask for and takes long, such as looking through the disk
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;     // null: no disk tier

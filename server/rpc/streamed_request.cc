@@ -22,6 +22,11 @@ StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t
   record_.trace = Tracer::Under(stream_->call_.record().trace);
 }
 
+std::shared_ptr<const void> StreamedRequest::HoldBytes() {
+  if (place_.held_bytes == nullptr && place_.entered) place_.held_bytes = stream_->call_.HoldBytes(place_.bytes);
+  return place_.held_bytes;
+}
+
 void StreamedRequest::Fail(const absl::Status& status) {
   record_.Refused(status);
   v1::ExecuteResponse response;
@@ -34,7 +39,8 @@ void StreamedRequest::Fail(const absl::Status& status) {
 void StreamedRequest::Reply(grpc::ByteBuffer&& bytes) {
   record_.sent_bytes = static_cast<int64_t>(bytes.Length());
   const std::shared_ptr<ExecuteStream> stream = stream_;
-  ExecuteStream::Response response = {.bytes = std::move(bytes), .place = place_, .record = std::move(record_)};
+  ExecuteStream::Response response = {
+      .bytes = std::move(bytes), .place = std::move(place_), .record = std::move(record_)};
   const uint64_t id = id_;
   const bool owns_id = owns_id_;
   delete this;

@@ -21,11 +21,12 @@ class StreamedRequest final : public RpcRequest {
   void Reply(grpc::ByteBuffer&& bytes) override;
   void Keep(std::shared_ptr<const void>) override {}  // answers of a stream wait for each other, not for this
   RequestRecord& record() override { return record_; }
+  std::shared_ptr<const void> HoldBytes() override;
 
  private:
   const std::shared_ptr<ExecuteStream> stream_;
   const uint64_t id_;
-  const ExecuteStream::Place place_;
+  ExecuteStream::Place place_;
   const bool owns_id_;
   RequestRecord record_;
 };

@@ -35,6 +35,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   void Reply(grpc::ByteBuffer&& bytes) override;
   void Keep(std::shared_ptr<const void> remains) override { remains_ = std::move(remains); }
   RequestRecord& record() override { return call_.record(); }
+  std::shared_ptr<const void> HoldBytes() override { return call_.HoldEnteredBytes(); }
   void Reply(const google::protobuf::Message& message);
 
  private:

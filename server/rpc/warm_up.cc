@@ -20,6 +20,9 @@ namespace tensord::server {
 
 namespace {
 
+// Whose turns these are: no caller's.
+constexpr char kOwnTenant[] = "";
+
 absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
   ASSIGN_OR_RETURN(const wire::GraphFormat format, wire::GraphFormatOf(path));
   std::ifstream file(path, std::ios::binary);
@@ -71,14 +74,14 @@ std::optional<Result> OnPool(const ServiceParts& parts, const CancelToken& stop,
                              std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
                                                                            kLongest) {
   const auto awaited = std::make_shared<Awaited<Result>>();
-  const bool taken = parts.compile_pool->Submit([awaited, work] {
+  const absl::StatusOr<CompilePool::Ticket> ticket = parts.compile_pool->Submit(kOwnTenant, [awaited, work] {
     try {
       work(awaited);
     } catch (const std::exception& error) {  // out of memory
       awaited->Come(Refuse(Refusal::kInternal, error.what()));
     }
   });
-  if (!taken) return Result(parts.compile_pool->RefuseFull());
+  if (!ticket.ok()) return Result(ticket.status());
   return awaited->Wait(stop, until);
 }
 

@@ -475,5 +475,19 @@ TEST_F(AdminTest, ADrainsTimeoutIsTheCallers) {
   server.WaitUntilStopped();
 }
 
+TEST_F(AdminTest, OperatorsDoNotWaitForTheCompiler) {
+  std::vector<std::string> settings = Settings();
+  settings.insert(settings.end(), {"compiler.threads=1", "compiler.queue_length=1"});
+  InProcessServer server(settings);
+  const auto admin = Dial();
+  const std::string fingerprint = CompileSum(server, 1);
+  BlockedCompiler blocked(server);
+  ASSERT_TRUE(server.parts().compile_pool->Submit(server::Caller().tenant, [] {}).ok()) << "the queue is full";
+  EXPECT_EQ(List(*admin).programs_size(), 1);
+  v1::EvictProgramsRequest evict;
+  evict.set_all(true);
+  EXPECT_EQ(Evict(*admin, evict), 1);
+}
+
 }  // namespace
 }  // namespace tensord

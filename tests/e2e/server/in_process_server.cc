@@ -16,6 +16,7 @@
 #include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
+#include "server/identity/caller.h"
 
 namespace tensord {
 namespace {
@@ -59,7 +60,7 @@ InProcessServer::InProcessServer(const std::vector<std::string>& settings) {
 
 InProcessServer::~InProcessServer() {
   WaitUntilIdle();
-  EXPECT_EQ(parts().gate->snapshot().bytes, 0);
+  EXPECT_TRUE(WaitFor([&] { return parts().gate->snapshot().bytes == 0; })) << "something keeps its requests bytes";
   RequestStop();
   RequestStop();
   WaitUntilStopped();
@@ -134,10 +135,14 @@ void BlockedExecutor::Release() {
 
 BlockedCompiler::BlockedCompiler(InProcessServer& server) {
   const auto blocks = std::make_shared<std::promise<void>>();
-  EXPECT_TRUE(server.parts().compile_pool->Submit([blocks, released = release_.get_future().share()] {
-    blocks->set_value();
-    released.wait();
-  }));
+  EXPECT_TRUE(server.parts()
+                  .compile_pool
+                  ->Submit(server::Caller().tenant,
+                           [blocks, released = release_.get_future().share()] {
+                             blocks->set_value();
+                             released.wait();
+                           })
+                  .ok());
   blocks->get_future().wait();
 }
 

@@ -134,7 +134,7 @@ v1::ErrorDetail CallWithMuchMetadata(InProcessServer& server) {
 
 v1::ErrorDetail CompileBehindOthers(InProcessServer& server) {
   const BlockedCompiler blocked(server);
-  EXPECT_TRUE(server.parts().compile_pool->Submit([] {}));
+  EXPECT_TRUE(server.parts().compile_pool->Submit(server::Caller().tenant, [] {}).ok());
   return RunSum(server);
 }
 

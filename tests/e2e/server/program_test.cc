@@ -125,18 +125,39 @@ TEST(ProgramTest, WhoWaitsForACompilationKeepsTheDefaultDeadline) {
   BlockedCompiler blocked(server);
   v1::CompileRequest request;
   *request.mutable_graph() = LargeSum();
-  for (const char* who : {"who began it", "who joined it"}) {
-    v1::CompileResponse response;
-    const grpc::Status status = Compile(server.stub(), request, &response);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << who;
-    EXPECT_EQ(DetailOf(status).reason(), "DEADLINE_EXCEEDED") << who;
-  }
+  v1::CompileResponse response;
+  const grpc::Status status = Compile(server.stub(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(DetailOf(status).reason(), "DEADLINE_EXCEEDED");
   v1::ExecuteResponse result;
   const v1::ExecuteRequest run = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
   EXPECT_EQ(DetailOf(Execute(server.stub(), run, &result)).reason(), "DEADLINE_EXCEEDED");
-  EXPECT_EQ(server.parts().cache->stats().joined, 2);
+  EXPECT_EQ(server.parts().cache->stats().abandoned, 2);
+  EXPECT_EQ(server.parts().compile_pool->stats().queued, 0);
+}
+
+TEST(ProgramTest, ACompilationGoesOnForThoseWhoStillWait) {
+  InProcessServer server({"compiler.threads=1"});
+  BlockedCompiler blocked(server);
+  v1::CompileRequest request;
+  *request.mutable_graph() = LargeSum();
+  grpc::ClientContext first_context;
+  std::thread first([&] {
+    v1::CompileResponse response;
+    EXPECT_EQ(server.stub().Compile(&first_context, request, &response).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+  std::thread second([&] {
+    v1::CompileResponse response;
+    EXPECT_TRUE(Compile(server.stub(), request, &response).ok());
+    EXPECT_EQ(response.source(), v1::CompileResponse::SOURCE_JOINED);
+  });
+  EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == 1; }));
+  first_context.TryCancel();
+  first.join();
+  EXPECT_EQ(server.parts().compile_pool->stats().queued, 1);
   blocked.Release();
-  EXPECT_TRUE(WaitFor([&] { return server.parts().cache->stats().entries == 1; })) << "it went on for others";
+  second.join();
 }
 
 TEST(ProgramTest, WhoCancelsWaitsForNoCompilation) {
@@ -153,13 +174,13 @@ TEST(ProgramTest, WhoCancelsWaitsForNoCompilation) {
   context.TryCancel();
   client.join();
   server.WaitUntilIdle();
-  EXPECT_EQ(server.parts().compile_pool->stats().queued, 1) << "what others may join goes on";
+  EXPECT_EQ(server.parts().compile_pool->stats().queued, 0) << "nobody waits for it any more";
 }
 
 TEST(ProgramTest, TheCompilersQueueIsBounded) {
   InProcessServer server({"compiler.threads=1", "compiler.queue_length=1"});
   BlockedCompiler blocked(server);
-  ASSERT_TRUE(server.parts().compile_pool->Submit([] {}));
+  ASSERT_TRUE(server.parts().compile_pool->Submit(server::Caller().tenant, [] {}).ok());
   v1::CompileRequest request;
   *request.mutable_graph() = SmallAdd();
   v1::CompileResponse response;
@@ -324,6 +345,63 @@ TEST(ProgramTest, ServerInfo) {
   }
   EXPECT_TRUE(adds_f32);
   EXPECT_FALSE(finds_nan_in_bool);
+}
+
+// Whoever leaves a compilation leaves it the graph.
+TEST(ProgramTest, AGraphIsInFlightForAsLongAsItIsThere) {
+  InProcessServer server({"compiler.threads=1"});
+  const auto bytes = [&] { return server.parts().gate->snapshot().bytes; };
+  BlockedCompiler blocked(server);
+  v1::ExecuteRequest request = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = LargeSum();
+  const int64_t first_bytes = static_cast<int64_t>(request.ByteSizeLong());
+  const int64_t second_bytes = static_cast<int64_t>(compile.ByteSizeLong());
+  grpc::ClientContext first_context, second_context;
+  std::thread first([&] {
+    v1::ExecuteResponse response;
+    EXPECT_EQ(server.stub().Execute(&first_context, request, &response).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+  EXPECT_EQ(bytes(), first_bytes) << "once";
+  std::thread second([&] {
+    v1::CompileResponse response;
+    EXPECT_EQ(server.stub().Compile(&second_context, compile, &response).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == 1; }));
+  EXPECT_EQ(bytes(), first_bytes + second_bytes);
+  first_context.TryCancel();
+  first.join();
+  ASSERT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().calls == 1; }));
+  EXPECT_EQ(bytes(), first_bytes + second_bytes) << "the other one waits for the first one's graph";
+  second_context.TryCancel();
+  second.join();
+  EXPECT_TRUE(WaitFor([&] { return bytes() == 0; })) << "though the compiler has not come to it";
+}
+
+TEST(ProgramTest, AGraphOfAStreamIsInFlightForAsLongAsItIsThere) {
+  InProcessServer server({"compiler.threads=1"});
+  BlockedCompiler blocked(server);
+  v1::ExecuteRequest request = RequestOf(LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  request.set_request_id(1);
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = LargeSum();
+  const int64_t both = static_cast<int64_t>(request.ByteSizeLong() + compile.ByteSizeLong());
+  grpc::ClientContext context, stream_context;
+  const auto stream = server.stub().ExecuteStream(&stream_context);
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+  std::thread second([&] {
+    v1::CompileResponse response;
+    EXPECT_TRUE(server.stub().Compile(&context, compile, &response).ok());
+  });
+  ASSERT_TRUE(WaitFor([&] { return server.parts().cache->stats().joined == 1; }));
+  stream_context.TryCancel();
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().calls == 1; }));
+  EXPECT_EQ(server.parts().gate->snapshot().bytes, both);
+  blocked.Release();
+  second.join();
 }
 
 }  // namespace

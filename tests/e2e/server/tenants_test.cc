@@ -1,4 +1,5 @@
 // What one tenant has on the server is nothing to another: sessions, handles, uploads, and what is listed and counted.
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -245,6 +246,21 @@ TEST_F(TenantsTest, ProgramsAreSharedByWhoKnowsTheirFingerprint) {
   std::string guess = fingerprint;
   guess[0] = guess[0] == '0' ? '1' : '0';
   EXPECT_EQ(b.Run(guess), "PROGRAM_NOT_FOUND");
+}
+
+TEST_F(TenantsTest, NobodyWaitsForAnothersCompilations) {
+  InProcessServer server(Settings({"compiler.threads=2"}));
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(server.parts().compile_pool->Submit("team-a", [released] { released.wait(); }).ok());
+  }
+  Tenant b(server, "token-b");
+  std::string fingerprint;
+  EXPECT_EQ(b.Compile(LargeSum(), &fingerprint), "OK");
+  EXPECT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().running == 2; }));
+  EXPECT_EQ(server.parts().compile_pool->stats().queued, 4) << "one tenant has no more than there are";
+  release.set_value();
 }
 
 }  // namespace

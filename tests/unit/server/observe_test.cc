@@ -278,6 +278,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
               HasSubstr("tensord_rpc_stage_seconds_count{method=\"Compile\",stage=\"decode\"} 1"));
   const ExecutorPool executors;
   CompilePool pool(1, 1);
+  const TurnPool turns({});
   const SegmentTimes times;
   const ProgramCache cache({.max_bytes = 1}, &pool);
   BindingStats bindings;
@@ -293,6 +294,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .executors = &executors,
        .cache = &cache,
        .compile_pool = &pool,
+       .turns = &turns,
        .bindings = &bindings,
        .payloads = payloads.get(),
        .log = &log,

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/interruption.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
@@ -157,7 +158,7 @@ TEST_F(CacheTest, WhatIsMadeElsewhereIsAwaitedByNobody) {
   std::vector<std::function<void()>> queue;
   const auto submit = [&queue](std::function<void()> work) {
     queue.push_back(std::move(work));
-    return absl::OkStatus();
+    return Cache::Drop([] {});
   };
   std::vector<IntPtr> got;
   const auto done = [&got](const absl::StatusOr<IntPtr>& n) { got.push_back(*n); };
@@ -185,13 +186,43 @@ TEST_F(CacheTest, WhatIsMadeElsewhereIsAwaitedByNobody) {
 
 TEST_F(CacheTest, AFullQueueIsToldAtOnce) {
   Cache cache({.stats = stats}, SizedKind::kProgram);
-  const auto refuse = [](const std::function<void()>&) { return Refuse(Refusal::kQueueFull, "full"); };
+  const auto refuse = [](const std::function<void()>&) -> absl::StatusOr<Cache::Drop> {
+    return Refuse(Refusal::kQueueFull, "full");
+  };
   std::vector<absl::Status> told;
   cache.FindOrSubmit(
       Key(1), refuse, [] { return Int(1); }, [&told](const absl::StatusOr<IntPtr>& n) { told.push_back(n.status()); });
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].message(), "full");
   EXPECT_EQ(**cache.FindOrMake(Key(1), [] { return Int(2); }), 2) << "it is tried again";
+}
+
+TEST_F(CacheTest, WhatNobodyWaitsForIsDroppedAndBrokenOff) {
+  Cache cache({.stats = stats}, SizedKind::kProgram);
+  std::vector<std::function<void()>> queue;
+  int dropped = 0;
+  const auto submit = [&](std::function<void()> work) {
+    queue.push_back(std::move(work));
+    return Cache::Drop([&dropped] { ++dropped; });
+  };
+  const auto never = [](const absl::StatusOr<IntPtr>&) { ADD_FAILURE() << "nobody waits"; };
+  bool interrupted = false;
+  const auto make = [&] {
+    interrupted = IsInterrupted();
+    return Int(1);
+  };
+  const Cache::Leave first = cache.FindOrSubmit(Key(1), submit, make, never);
+  const Cache::Leave second = cache.FindOrSubmit(Key(1), submit, make, never);
+  first();
+  first();
+  EXPECT_EQ(dropped, 0) << "one still waits";
+  second();
+  EXPECT_EQ(dropped, 1);
+  queue[0]();  // it was at it already
+  EXPECT_TRUE(interrupted);
+  EXPECT_EQ(cache.Find(Key(1)), nullptr) << "what was broken off is not kept";
+  EXPECT_EQ(**cache.FindOrMake(Key(1), make), 1);
+  EXPECT_FALSE(interrupted) << "nobody may break off what is made on the thread of who asks";
 }
 
 }  // namespace

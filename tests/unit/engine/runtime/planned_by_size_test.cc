@@ -202,13 +202,15 @@ TEST(PlannedBySize, ThePoolCompilesOnceForAllWhoAsk) {
   };
   Event begun, go;
   CompilePool pool(1, 10);
-  ASSERT_TRUE(pool.Submit([&] {
-    begun.Set();
-    go.Wait();
-  }));
+  ASSERT_TRUE(pool.Submit("a",
+                          [&] {
+                            begun.Set();
+                            go.Wait();
+                          })
+                  .ok());
   begun.Wait();
   EXPECT_EQ((*program)->FindForSizes(TypesOf(30)), nullptr);
-  for (int i = 0; i < 3; ++i) (*program)->CompileForSizes(TypesOf(30), &pool, take);
+  for (int i = 0; i < 3; ++i) (*program)->CompileForSizes(TypesOf(30), &pool, "a", take);
   EXPECT_EQ(pool.stats().queued, 1);
   EXPECT_EQ(inbox.size(), 0u);
   go.Set();
@@ -242,14 +244,16 @@ TEST(PlannedBySize, WhatThePoolRefusesAndWhatTheSizesAre) {
   const auto take = [&inbox](absl::StatusOr<CompiledProgramPtr> sized, absl::Duration) { inbox.Put(sized.status()); };
   Event begun, go;
   CompilePool pool(1, 1);
-  ASSERT_TRUE(pool.Submit([&] {
-    begun.Set();
-    go.Wait();
-  }));
+  ASSERT_TRUE(pool.Submit("a",
+                          [&] {
+                            begun.Set();
+                            go.Wait();
+                          })
+                  .ok());
   begun.Wait();
   const std::vector<ConcreteType> unequal = {TypesOf(3)[0], TypesOf(4)[0]};
-  (*program)->CompileForSizes(unequal, &pool, take);
-  (*program)->CompileForSizes(TypesOf(5), &pool, take);
+  (*program)->CompileForSizes(unequal, &pool, "a", take);
+  (*program)->CompileForSizes(TypesOf(5), &pool, "a", take);
   EXPECT_EQ(DetailOf(inbox.WaitFor(1)[0])->reason, "QUEUE_FULL");
   go.Set();
   const RefusalDetail detail = *DetailOf(inbox.WaitFor(2)[1]);
@@ -264,8 +268,8 @@ TEST(PlannedBySize, AProgramLivesUntilItsSizesAreCompiled) {
   ASSERT_TRUE(program.ok()) << program.status();
   Event go, done;
   CompilePool pool(1, 10);
-  ASSERT_TRUE(pool.Submit([&go] { go.Wait(); }));
-  (*program)->CompileForSizes(TypesOf(5), &pool, [&done](const auto& sized, absl::Duration) {
+  ASSERT_TRUE(pool.Submit("a", [&go] { go.Wait(); }).ok());
+  (*program)->CompileForSizes(TypesOf(5), &pool, "a", [&done](const auto& sized, absl::Duration) {
     EXPECT_TRUE(sized.ok()) << sized.status();
     done.Set();
   });

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "engine/base/interruption.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
@@ -456,22 +457,119 @@ TEST(CompilePool, IsBoundedAndFinishesWhatIsQueued) {
   Event started, gate;
   {
     CompilePool pool(1, 3);
-    EXPECT_TRUE(pool.Submit([&] {
-      started.Set();
-      gate.Wait();
-      ++done;
-    }));
+    EXPECT_TRUE(pool.Submit("a",
+                            [&] {
+                              started.Set();
+                              gate.Wait();
+                              ++done;
+                            })
+                    .ok());
     started.Wait();
-    for (int i = 0; i < 2; ++i) EXPECT_TRUE(pool.Submit([&] { ++done; }));
-    pool.SetMaxQueued(2);
-    EXPECT_FALSE(pool.Submit([&] { done = 1000; }));
-    EXPECT_EQ(DetailOf(pool.RefuseFull())->limit_value, 2);
-    pool.SetMaxQueued(3);
-    EXPECT_TRUE(pool.Submit([&] { ++done; }));
-    EXPECT_FALSE(pool.Submit([&] { done = 1000; }));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(pool.Submit("a", [&] { ++done; }).ok());
+    pool.SetBounds({.max_queued = 2});
+    EXPECT_FALSE(pool.Submit("a", [&] { done = 1000; }).ok());
+    EXPECT_EQ(DetailOf(pool.Submit("a", [] {}).status())->limit_value, 2);
+    pool.SetBounds({.max_queued = 3});
+    EXPECT_TRUE(pool.Submit("a", [&] { ++done; }).ok());
+    EXPECT_FALSE(pool.Submit("a", [&] { done = 1000; }).ok());
     gate.Set();
   }
   EXPECT_EQ(done, 4);
+}
+
+TEST_F(ProgramCacheTest, WhatNobodyWaitsForIsDropped) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Event started, gate;
+  cache.GetOrCompile(
+      Key("first"),
+      [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        started.Set();
+        gate.Wait();
+        return ProgramOf(10);
+      },
+      Done());
+  started.Wait();
+  const auto held = std::make_shared<int>();
+  const ProgramCache::LeaveFn leave = cache.GetOrCompile(
+      Key("a"), [held] { return MustNotCompile(); }, Done());
+  const ProgramCache::LeaveFn joined = cache.GetOrCompile(Key("a"), MustNotCompile, Done());
+  leave();
+  leave();
+  EXPECT_EQ(pool.stats().queued, 1) << "one still waits";
+  joined();
+  EXPECT_EQ(pool.stats().queued, 0);
+  EXPECT_EQ(held.use_count(), 1) << "and all that it held is gone";
+  EXPECT_EQ(cache.stats().abandoned, 1);
+  gate.Set();
+  EXPECT_EQ(answers_.WaitFor(1).size(), 1u);
+  EXPECT_EQ(Get(&cache, "a", ProgramOf(10)).source, Source::kCompiled);
+}
+
+TEST_F(ProgramCacheTest, WhatNobodyWaitsForIsBrokenOff) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20, .refused = {.keep = absl::Hours(1)}}, &pool);
+  Event started;
+  const auto until_interrupted = [&]() -> absl::StatusOr<CompiledProgramPtr> {
+    started.Set();
+    while (!IsInterrupted()) std::this_thread::yield();
+    return CheckInterrupted();
+  };
+  const ProgramCache::LeaveFn leave = cache.GetOrCompile(Key("a"), until_interrupted, Done());
+  started.Wait();
+  leave();
+  EXPECT_EQ(Get(&cache, "a", ProgramOf(10)).source, Source::kCompiled) << "and that is no refusal of the graph";
+  EXPECT_EQ(answers_.size(), 1u);
+  EXPECT_EQ(cache.stats().failed, 0);
+}
+
+TEST_F(ProgramCacheTest, WhoJoinedIsToldThoughTheFirstHasLeft) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Event gate;
+  const CompiledProgramPtr program = ProgramOf(10);
+  const ProgramCache::LeaveFn leave = cache.GetOrCompile(
+      Key("a"),
+      [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        gate.Wait();
+        return program;
+      },
+      Done());
+  cache.GetOrCompile(Key("a"), MustNotCompile, Done());
+  leave();
+  gate.Set();
+  const CacheAnswer answer = answers_.WaitFor(1)[0];
+  EXPECT_EQ(answer.program, program);
+  EXPECT_EQ(answer.source, Source::kJoined) << "it has the names of who left";
+}
+
+TEST_F(ProgramCacheTest, RestoringIsDroppedToo) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Event started;
+  const CompiledProgramPtr too_late = ProgramOf(10);
+  const Fingerprint fingerprint = Key("a").fingerprint;
+  const ProgramCache::LeaveFn leave = cache.FindOrRestore(
+      fingerprint,
+      [&]() -> absl::StatusOr<ProgramCache::Restored> {
+        started.Set();
+        while (!IsInterrupted()) std::this_thread::yield();
+        return ProgramCache::Restored{.key = Key("a"), .program = too_late};
+      },
+      Done());
+  const ProgramCache::LeaveFn joined = cache.FindOrRestore(
+      fingerprint, []() -> absl::StatusOr<ProgramCache::Restored> { return MustNotCompile().status(); }, Done());
+  started.Wait();
+  leave();
+  joined();
+  cache.FindOrRestore(
+      fingerprint,
+      [&]() -> absl::StatusOr<ProgramCache::Restored> {
+        return ProgramCache::Restored{.key = Key("a"), .program = ProgramOf(20)};
+      },
+      Done());
+  EXPECT_EQ(answers_.WaitFor(1)[0].source, Source::kDisk);
+  EXPECT_EQ(answers_.size(), 1u);
 }
 
 }  // namespace
