@@ -13,24 +13,6 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxTinyInstructions = 16;
-constexpr int64_t kMaxTinyBytes = 32 << 10;
-
-// Whether the slots are few and small: together some microseconds of any core op.
-bool IsTiny(const BoundProgram& bound, const ExecProgram& program) {
-  if (program.instructions.size() > kMaxTinyInstructions || bound.slot_types().size() > 4 * kMaxTinyInstructions) {
-    return false;
-  }
-  for (const ExecInstruction& instruction : program.instructions) {
-    if (instruction.op->family != "core") return false;
-  }
-  int64_t bytes = bound.temporary_bytes();
-  for (const ConcreteType& type : bound.slot_types()) {
-    if (type.num_bytes() > kMaxTinyBytes || (bytes += type.num_bytes()) > kMaxTinyBytes) return false;
-  }
-  return true;
-}
-
 bool Same(absl::Span<const ConcreteType> a, absl::Span<const ConcreteType> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
@@ -73,6 +55,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
   for (const ContractionPlan& plan : compiled->contractions()) {
     compiled->own_bytes_ += static_cast<int64_t>(sizeof(plan) + plan.path.size() * sizeof(plan.path[0]));
   }
+  compiled->may_be_tiny_ = backend->Describe().computes_on_caller && MayBeTiny(compiled->program_);
   if (HasRunTimeSizes(compiled->program_)) {
     compiled->staged_ = std::make_unique<const StagedProgram>(compiled->program_, backend, bindings);
   } else if (compiled->program_.is_static()) {
@@ -82,8 +65,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
     ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(compiled->program_, compiled->static_arguments_));
     ASSIGN_OR_RETURN(compiled->static_binding_,
                      BoundProgram::Create(compiled->program_, backend, sizes, bindings.most_operations));
-    compiled->is_tiny_ =
-        backend->Describe().computes_on_caller && IsTiny(*compiled->static_binding_, compiled->program_);
+    compiled->is_tiny_ = compiled->may_be_tiny_ && IsTiny(compiled->program_, sizes);
   }
   return compiled;
 }
@@ -91,6 +73,23 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::Create(ExecProgram program, 
 std::shared_ptr<CompiledProgram::SizedTime> CompiledProgram::TimeFor(absl::Span<const ConcreteType> arguments) const {
   if (staged_ != nullptr || arguments.empty()) return nullptr;
   return *times_for_sizes_.FindOrMake(KeyOf(arguments), [] { return std::make_shared<SizedTime>(); });
+}
+
+bool CompiledProgram::is_tiny(absl::Span<const ConcreteType> arguments) const {
+  if (static_binding_ != nullptr) return is_tiny_;
+  if (!may_be_tiny_ || is_compiled_for_sizes()) return false;
+  int64_t bytes = 0;
+  for (const ConcreteType& type : arguments) bytes += std::min(type.num_bytes(), kMostTinyBytes + 1);
+  if (bytes > kMostTinyBytes) return false;
+  const std::shared_ptr<SizedTime> known = TimeFor(arguments);
+  if (known == nullptr) return false;
+  Tiny tiny = known->tiny.load(std::memory_order_relaxed);
+  if (tiny == Tiny::kUnknown) {
+    const absl::StatusOr<SizeBinding> sizes = BindSizes(program_, arguments);
+    tiny = sizes.ok() && IsTiny(program_, *sizes) ? Tiny::kTiny : Tiny::kNot;
+    known->tiny.store(tiny, std::memory_order_relaxed);
+  }
+  return tiny == Tiny::kTiny;
 }
 
 absl::Duration CompiledProgram::expected_time(absl::Span<const ConcreteType> arguments) const {

@@ -19,6 +19,7 @@
 #include "engine/ir/contraction_plan.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/mean_time.h"
+#include "engine/runtime/tiny_program.h"
 
 namespace tensord {
 
@@ -100,9 +101,13 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   void DoubtRunTime(absl::Span<const ConcreteType> arguments) const;
   // Whether the expected time is one for all arguments.
   bool has_one_time() const { return static_binding_ != nullptr; }
-  // A run is over so soon (a few core ops on some kilobytes, all sizes known, on a device that computes on its caller)
-  // that handing it to another thread would cost several times the run.
-  bool is_tiny() const { return is_tiny_; }
+  // A run with these arguments is over so soon (tiny_program.h) that handing it to another thread would cost several
+  // times the run. Of a program that is compiled for sizes those are asked instead.
+  bool is_tiny(absl::Span<const ConcreteType> arguments) const;
+  // Whether a run with so many bytes of arguments can be. Where it is sure that it is not, is_tiny need not be asked.
+  bool may_be_tiny(int64_t argument_bytes) const {
+    return static_binding_ != nullptr ? is_tiny_ : may_be_tiny_ && argument_bytes <= kMostTinyBytes;
+  }
   // Whether its results may have destinations: the device computes in memory of the host.
   bool takes_destinations() const { return takes_destinations_; }
   // Whether sizes decide which instructions are run, not only how.
@@ -125,9 +130,11 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
   absl::StatusOr<CompiledProgramPtr> MakeForSizes(absl::Span<const ConcreteType> arguments) const;
 
+  enum class Tiny : uint8_t { kUnknown, kTiny, kNot };
   // Of the runs with one set of sizes.
   struct SizedTime {
     std::atomic<bool> is_bound{false};
+    std::atomic<Tiny> tiny{Tiny::kUnknown};
     MeanTime mean;
   };
   // Null where nothing is known by sizes.
@@ -139,7 +146,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const BindingOptions binding_options_;
   const CompileSized compile_sized_;
   const bool takes_destinations_;
-  bool is_tiny_ = false;                                // constant after Create
+  bool may_be_tiny_ = false;                            // constant after Create
+  bool is_tiny_ = false;                                // constant after Create; of a program without symbols
   int64_t own_bytes_ = 0;                               // constant after Create
   std::vector<ConcreteType> static_arguments_;          // constant after Create
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols

@@ -29,7 +29,9 @@ absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   if (!peeked.has_value()) return absl::OkStatus();
   RunRequest run;
   run.program = FindProgramInMemory(call, peeked->fingerprint);
-  if (run.program == nullptr || run.program->is_tiny()) return absl::OkStatus();
+  if (run.program == nullptr || run.program->may_be_tiny(static_cast<int64_t>(call->request()->Length()))) {
+    return absl::OkStatus();
+  }
   run.deadline = call->deadline();
   run.tenant = call->caller().tenant;
   run.priority = static_cast<int32_t>(std::min<int64_t>(peeked->priority, parts.max_priority));

@@ -179,7 +179,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
     for (size_t i = 0; i < claim_.num_uses(); ++i) run.resident_bytes += claim_.TypeOf(i).num_bytes();
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.events = executor->events();
-    if (!program_->is_tiny()) RETURN_IF_ERROR(executor->CheckRoom(run));  // what is refused is not worth copying
+    // What is refused is not worth copying.
+    const int64_t argument_bytes = request_->record().received_bytes + run.resident_bytes;
+    if (!program_->may_be_tiny(argument_bytes)) RETURN_IF_ERROR(executor->CheckRoom(run));
     RETURN_IF_ERROR(GatherPayloads());
     for (size_t i = 0; i < claim_.num_uses(); ++i) writable_.push_back(claim_.IsWritable(i));
     ASSIGN_OR_RETURN(run.arguments, DecodeArguments(received_, *program_, claim_, absl::MakeConstSpan(writable_),
@@ -205,8 +207,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Goes on when there is a program for the sizes of the arguments: no executor is to compile.
   void CompileForSizes(RunRequest run) {
-    std::vector<ConcreteType> types;
-    for (const HostTensor& argument : run.arguments) types.push_back(argument.type);
+    const std::vector<ConcreteType> types = TypesOf(run);
     if (CompiledProgramPtr sized = program_->FindForSizes(types); sized != nullptr) {
       run.program = std::move(sized);
       return Start(std::move(run));
@@ -249,9 +250,22 @@ class Execution : public std::enable_shared_from_this<Execution> {
     stages().End(Stage::kLookup);
   }
 
+  static bool IsTiny(const RunRequest& run) {
+    if (run.program->has_one_time()) return run.program->is_tiny({});
+    return run.program->is_tiny(TypesOf(run));
+  }
+
+  static std::vector<ConcreteType> TypesOf(const RunRequest& run) {
+    std::vector<ConcreteType> types;
+    types.reserve(run.arguments.size());
+    for (const HostTensor& argument : run.arguments) types.push_back(argument.type);
+    return types;
+  }
+
   void Start(RunRequest run) {
     submitted_ = true;
-    if (run.program->is_tiny()) {
+    if (IsTiny(run)) {
+      ran_here_ = true;
       absl::StatusOr<RunOutcome> outcome = RunProgram(run, absl::ZeroDuration());
       run.arguments.clear();
       run.destinations.clear();
@@ -305,7 +319,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     stages().End(Stage::kEncode);
     use_ = SessionUse();
     // Little memory, and nothing that a session or a quota would miss meanwhile.
-    if (program_->is_tiny() && !has_claims) request_->Keep(shared_from_this());
+    if (ran_here_ && !has_claims) request_->Keep(shared_from_this());
     request_->Reply(std::move(response));
     for (const Waiter& waiter : waiters) waiter();
   }
@@ -354,6 +368,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Renaming renaming_;  // of the program's names into the graph's
   const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();
   bool submitted_ = false;  // the run is the executor's, or was
+  bool ran_here_ = false;   // it was tiny
 };
 
 }  // namespace

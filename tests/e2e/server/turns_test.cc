@@ -94,6 +94,7 @@ TEST(TurnsTest, AChainBehindARunLeavesTheExecutorToOthers) {
 
 TEST(TurnsTest, AChainBehindACompilationLeavesTheCompilerToOthers) {
   InProcessServer server(ChainSettings({"compiler.threads=1"}));
+  WarmRequest(server.stub(), SmallAdd(), {});  // which the chain needs
   BlockedCompiler blocked(server);
   const RunChain chain(server, RequestOf(LargeSum(), {FloatTensor(SixteenOnes(), {16})}));
   std::atomic<int> answers_before{0};
@@ -108,6 +109,37 @@ TEST(TurnsTest, AChainBehindACompilationLeavesTheCompilerToOthers) {
   blocked.Release();
   other.join();
   EXPECT_LT(answers_before, kChainLength / 2) << "the compiler's thread did the chain first";
+}
+
+// Whatever the passes made of them, and whoever decides their sizes.
+TEST(TurnsTest, TinyProgramsDoNotWaitForTheExecutor) {
+  InProcessServer server({"cpu.executors=1", "cpu.queue_length=1"});
+  const v1::Graph fused = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 4 } } }
+    nodes { name: "d" inputs: "x" inputs: "x" binary: BINARY_OP_ADD }
+    nodes { name: "y" inputs: "d" unary: UNARY_OP_TANH }
+    outputs { name: "y" value: "y" })");
+  v1::Graph symbolic = fused;
+  symbolic.mutable_inputs(0)->mutable_type()->mutable_shape(0)->set_symbol("n");
+  const auto vector_of = [](size_t n) { return FloatTensor(std::vector<float>(n, 1.0f), {static_cast<int64_t>(n)}); };
+  const v1::ExecuteRequest large = WarmRequest(server.stub(), symbolic, {vector_of(100000)});
+  std::vector<v1::ExecuteRequest> tiny;
+  for (const v1::Graph& graph : {fused, symbolic}) tiny.push_back(WarmRequest(server.stub(), graph, {vector_of(4)}));
+  tiny.push_back(WarmRequest(server.stub(), symbolic, {vector_of(5)}));
+  BlockedExecutor blocked(server);
+  std::thread waits([&] {
+    v1::ExecuteResponse response;
+    EXPECT_EQ(ReasonOf(Execute(server.stub(), large, &response)), "OK");
+  });
+  EXPECT_TRUE(WaitFor([&] { return server.executor().stats().queued == 1; }));
+  v1::ExecuteResponse response;
+  EXPECT_EQ(ReasonOf(Execute(server.stub(), large, &response)), "QUEUE_FULL");
+  for (const v1::ExecuteRequest& request : tiny) {
+    EXPECT_EQ(ReasonOf(Execute(server.stub(), request, &response)), "OK");
+    EXPECT_EQ(FloatsOf(response.results(0).tensor()).size(), request.arguments(0).tensor().data().size() / 4);
+  }
+  blocked.Release();
+  waits.join();
 }
 
 }  // namespace

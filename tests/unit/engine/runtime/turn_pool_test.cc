@@ -19,10 +19,12 @@ using Answer = TurnPool::Place::Answer;
 class HeldWork {
  public:
   HeldWork(TurnPool* pool, const std::string& tenant) {
-    EXPECT_TRUE(pool->Submit(tenant, [begun = begun_, gate = gate_] {
-      begun->Set();
-      gate->Wait();
-    }).taken());
+    EXPECT_TRUE(pool->Submit(tenant,
+                             [begun = begun_, gate = gate_] {
+                               begun->Set();
+                               gate->Wait();
+                             })
+                    .taken());
   }
   ~HeldWork() { LetGo(); }
   void AwaitBegin() { begun_->Wait(); }
@@ -130,9 +132,7 @@ TEST(TurnPoolTest, FinishesWhatIsQueuedAndWhatThatSubmits) {
     TurnPool pool({.threads = 2});
     for (const char* tenant : {"a", "b", "c"}) {
       for (int i = 0; i < 10; ++i) {
-        pool.Submit(tenant, [&pool, &done, tenant] {
-          pool.Submit(tenant, [&done] { ++done; });
-        });
+        pool.Submit(tenant, [&pool, &done, tenant] { pool.Submit(tenant, [&done] { ++done; }); });
       }
     }
   }
