@@ -16,6 +16,7 @@
 #include "server/rpc/execute_response.h"
 #include "server/rpc/execution_stats.h"
 #include "server/rpc/kept_results.h"
+#include "server/rpc/known_result_bytes.h"
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/program_lookup.h"
 #include "server/rpc/request_wait.h"
@@ -55,6 +56,20 @@ absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphL
     }
   }
   return absl::OkStatus();
+}
+
+// LIMIT_EXCEEDED where the results could not be sent, as far as their sizes are known before the run.
+absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run) {
+  std::vector<size_t> sent;
+  for (size_t i = 0; i < program.program().outputs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    const bool has_data =
+        index >= request.results_size() || (IsSent(request.results(index)) && !request.results(index).has_shared());
+    if (has_data) sent.push_back(i);
+  }
+  ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
+  if (bytes <= kMaxResponseBytes) return absl::OkStatus();
+  return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
 }
 
 std::vector<size_t> KeptOf(const v1::ExecuteRequest& request) {
@@ -280,6 +295,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Hands the run to the program's device; the request is then the executor's.
   absl::Status Submit(RunRequest run) {
+    RETURN_IF_ERROR(CheckSendable(received_->message, *program_, run));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });

@@ -8,32 +8,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/bound_program.h"
+#include "server/rpc/known_result_bytes.h"
 #include "server/sessions/session.h"
 
 namespace tensord::server {
 namespace {
-
-constexpr int64_t kBeyondAnyMemory = int64_t{1} << 60;
-
-// The bytes of the results whose sizes follow from the arguments'; those that the run decides count nothing.
-absl::StatusOr<int64_t> KnownBytes(const CompiledProgram& program, absl::Span<const size_t> results,
-                                   absl::Span<const HostTensor> arguments) {
-  std::vector<ConcreteType> types;
-  for (const HostTensor& argument : arguments) types.push_back(argument.type);
-  ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program.program(), types));
-  int64_t bytes = 0;
-  for (const size_t result : results) {
-    const TensorType& type = program.program().wire_outputs[result];
-    const bool exact =
-        std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim.extent == Extent::kExact; });
-    if (!exact) continue;
-    ASSIGN_OR_RETURN(const ConcreteType concrete, sizes.Resolve(type));
-    // No sum of what fits into memory is near this.
-    bytes = std::min(bytes + std::min(ChargedBytes(concrete.num_bytes()), kBeyondAnyMemory), kBeyondAnyMemory);
-  }
-  return bytes;
-}
 
 // The use of the claim whose memory this is, all of it.
 std::optional<size_t> UseOf(const HostTensor& result, const HandleClaim& claim,
@@ -67,7 +46,7 @@ ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
 
 absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
                                  const HandleClaim& claim, absl::Span<const bool> writable) {
-  ASSIGN_OR_RETURN(const int64_t needed, KnownBytes(program, results_, arguments));
+  ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments));
   // What the run reads as a copy in another order lives, unread, until it is over.
   absl::flat_hash_set<const void*> read;
   for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());

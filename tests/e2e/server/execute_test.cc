@@ -330,5 +330,29 @@ TEST(LimitTest, AMessagePastTheLimit) {
   EXPECT_TRUE(send(10'000).ok());
 }
 
+TEST(ExecuteTest, WhatCouldNotBeSentIsNotRun) {
+  InProcessServer server;
+  v1::Graph graph = GraphOf(R"(
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { symbol: "n" } } }
+    nodes { name: "y" inputs: "x" broadcast_in_dim {
+      shape { symbol: "n" } shape { size: 16777216 } broadcast_dimensions: 0 } })");
+  for (int i = 0; i < 200; ++i) {
+    v1::GraphOutput* output = graph.add_outputs();
+    output->set_name(absl::StrCat("y", i));
+    output->set_value("y");
+  }
+  const v1::ExecuteRequest request = WarmRequest(server.stub(), graph, {FloatTensor({1}, {1})});
+  const int64_t completed = server.executor().stats().completed + server.executor().stats().failed;
+  v1::ExecuteResponse response;
+  const v1::ErrorDetail detail = DetailOf(Execute(server.stub(), request, &response));
+  EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
+  EXPECT_EQ(detail.limit(), "response_bytes");
+  EXPECT_EQ(detail.actual_value(), int64_t{200} * 4 * 16777216);
+  EXPECT_EQ(server.executor().stats().completed + server.executor().stats().failed, completed);
+  v1::ExecuteRequest discards = request;
+  for (int i = 0; i < 200; ++i) discards.add_results()->set_delivery(v1::ResultOption::DELIVERY_DISCARD);
+  EXPECT_TRUE(Execute(server.stub(), discards, &response).ok()) << "what is not sent counts nothing";
+}
+
 }  // namespace
 }  // namespace tensord
