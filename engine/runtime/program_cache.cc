@@ -187,13 +187,14 @@ void ProgramCache::Fly(const FlightPtr& flight, const CompileFn& compile, const 
 void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramPtr> program,
                         absl::Duration compile_time, std::vector<std::string> names) {
   std::vector<Waiting> waiting;
+  CompiledProgramPtr shared;
   {
     MutexLock lock(&mutex_);
     // What was broken off may look as if it had succeeded, or failed.
     if (flight->waiting.empty()) return;
     if (program.ok()) {
       ++stats_.compiled;
-      program = InsertLocked(flight->key, *std::move(program));
+      shared = InsertLocked(flight->key, *program);
     } else {
       ++stats_.failed;
       refused_.Add(flight->key, program.status(), names, options_.now());
@@ -201,11 +202,13 @@ void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramP
     waiting = EndLocked(flight);
   }
   for (Waiting& waiter : waiting) {
-    if (program.ok()) {
-      const Source source = waiter.leads ? Source::kCompiled : Source::kJoined;
-      waiter.done(Found{.program = *program, .source = source, .compile_time = compile_time});
-    } else {
+    if (!program.ok()) {
       waiter.done(waiter.names ? Renaming(names, waiter.names()).Of(program.status()) : program.status());
+    } else if (waiter.leads) {
+      // What it compiled has its names, also where an equal program came back from disk meanwhile.
+      waiter.done(Found{.program = *program, .source = Source::kCompiled, .compile_time = compile_time});
+    } else {
+      waiter.done(Found{.program = shared, .source = Source::kJoined, .compile_time = compile_time});
     }
   }
 }

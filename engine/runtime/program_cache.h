@@ -88,8 +88,9 @@ class ProgramCache {
   absl::Duration keep_refused() const;
 
   // Calls `done` once: before it returns where the program is there or was refused a moment ago, else from a thread of
-  // the pool, where it has the tenant's turn. QUEUE_FULL where the pool takes no more. A refusal of another asker's
-  // graph is told in the names of this one's; `names` is called at most once, before `compile`.
+  // the pool, where it has the tenant's turn. QUEUE_FULL where the pool takes no more. kCompiled: the program is what
+  // `compile` made, whatever others find. A refusal of another asker's graph is told in the names of this one's;
+  // `names` is called at most once, before `compile`.
   LeaveFn GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names = nullptr,
                        const std::string& tenant = "");
   // The same by fingerprint, as Find, for a program that is not here but that `restore` can bring back, which happens

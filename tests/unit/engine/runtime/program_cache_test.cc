@@ -193,6 +193,33 @@ TEST_F(ProgramCacheTest, BringsBackOnceForAllWhoAsk) {
   EXPECT_EQ(answers_.WaitFor(5).back().reason, "PROGRAM_NOT_FOUND");
 }
 
+// Names are no part of a key: the program from disk has another client's.
+TEST_F(ProgramCacheTest, WhoCompilesKeepsItsOwnWhereAnEqualOneComesBackMeanwhile) {
+  CompilePool pool(2, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  const CompiledProgramPtr own = ProgramOf(10), from_disk = ProgramOf(10);
+  Event gate;
+  cache.GetOrCompile(
+      Key("a"),
+      [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        gate.Wait();
+        return own;
+      },
+      Done());
+  cache.GetOrCompile(Key("a"), MustNotCompile, Done());
+  cache.FindOrRestore(
+      Key("a").fingerprint, [&] { return ProgramCache::Restored{.key = Key("a"), .program = from_disk}; }, Done());
+  EXPECT_EQ(answers_.WaitFor(1)[0].program, from_disk);
+  gate.Set();
+  const std::vector<CacheAnswer> answers = answers_.WaitFor(3);
+  EXPECT_EQ(answers[1].source, Source::kCompiled);
+  EXPECT_EQ(answers[1].program, own);
+  EXPECT_EQ(answers[2].source, Source::kJoined);
+  EXPECT_EQ(answers[2].program, from_disk) << "as whoever comes later";
+  EXPECT_EQ(*cache.Find(Key("a").fingerprint), from_disk);
+  EXPECT_EQ(cache.stats().entries, 1);
+}
+
 TEST_F(ProgramCacheTest, WhatWasInsertedIsFromDiskOnce) {
   CompilePool pool(1, 10);
   const CompiledProgramPtr program = ProgramOf(10), large = ProgramOf(1000);
