@@ -38,6 +38,7 @@
 #include "server/rpc/channelz_service.h"
 #include "server/rpc/compute_service.h"
 #include "server/rpc/execute_response.h"
+#include "server/rpc/message_plan.h"
 #include "server/rpc/tensor_part.h"
 #include "server/tenant_quotas.h"
 #include "server/tracing/tracer_options.h"
@@ -170,6 +171,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {"shared_memory.tenant_regions", config.shared_memory().tenant_regions()},
       {"shared_memory.regions", RegionStore::kMostRegions},
       {"shared_memory.connections", config.shared_memory().connections()},
+      {"message_items", kMostItems},
       {"value_rank", kMaxRank},
       {"expression_parts", kMaxExpressionParts},
       {"einsum_operands", kMaxEinsumOperands},

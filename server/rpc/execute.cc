@@ -42,6 +42,11 @@ absl::Status RefuseUnread(UnaryCall* call, bool* takes_processors) {
   return room;
 }
 
+absl::StatusOr<ReceivedExecute> Receive(UnaryCall* call) {
+  RETURN_IF_ERROR(call->Admit(*v1::ExecuteRequest::descriptor()));
+  return ReceiveExecute(call->request(), call->parts().graph_limits.now());
+}
+
 }  // namespace
 
 void HandleExecute(UnaryCall* call) {
@@ -52,7 +57,7 @@ void HandleExecute(UnaryCall* call) {
     if (takes_processors && call->parts().polling != nullptr) PollingThreads::RestBeforeRefusal();
     return call->Fail(refused);
   }
-  absl::StatusOr<ReceivedExecute> received = ReceiveExecute(call->request(), call->parts().graph_limits.now());
+  absl::StatusOr<ReceivedExecute> received = Receive(call);
   call->record().stages.End(Stage::kParse);
   if (!received.ok()) return call->Fail(received.status());
   StartExecution(call, *std::move(received), /*poisons=*/false);

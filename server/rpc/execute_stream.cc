@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/execution.h"
 #include "server/rpc/polling_threads.h"
@@ -66,25 +67,16 @@ void ExecuteStream::OnReadDone(bool ok) {
   Step();
 }
 
-absl::StatusOr<ReceivedExecute> ExecuteStream::Receive(grpc::ByteBuffer* bytes) const {
-  try {
-    return ReceiveExecute(bytes, call_.parts().graph_limits.now());
-  } catch (const std::exception& error) {  // memory ran out
-    return Refuse(Refusal::kInternal, error.what());
-  }
-}
-
 void ExecuteStream::Take() {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
   const PollingThreads::LongReaction others(call_.parts().polling, static_cast<int64_t>(bytes.Length()));
   StageTimes stages;
   absl::Status admitted = call_.AdmitAgain();
-  // Nobody can say whose response this would be.
   admitted.Update(call_.CheckMessage(static_cast<int64_t>(bytes.Length())));
   if (!admitted.ok()) {
     MutexLock lock(&mutex_);
-    return EndLocked(admitted);
+    return EndLocked(admitted);  // nobody can say whose response this would be
   }
   Place place{.bytes = static_cast<int64_t>(bytes.Length())};
   {
@@ -95,34 +87,44 @@ void ExecuteStream::Take() {
     ++in_flight_;
     in_flight_bytes_ += place.bytes;
   }
-  const absl::Status entered = call_.EnterRequest(place.bytes);
-  stages.End(Stage::kAdmit);
-  place.entered = entered.ok();
-  absl::StatusOr<ReceivedExecute> received = Receive(&bytes);
-  stages.End(Stage::kParse);
-  uint64_t id = 0;
-  bool owns_id = false;
-  {
+  absl::StatusOr<Taken> taken = Read(&bytes, &place, stages);
+  if (!taken.ok()) {
     MutexLock lock(&mutex_);
-    if (!received.ok()) {
-      // Nobody can say whose response this would be.
-      EndLocked(received.status());
-      LeaveLocked(place);
-      return;
-    }
-    id = received->message.request_id();
-    owns_id = ids_.insert(id).second;
+    EndLocked(taken.status());
+    LeaveLocked(place);
+    return;
   }
-  auto* request = new StreamedRequest(shared_from_this(), id, place, owns_id, stages);
-  absl::Status refused = entered;
-  if (refused.ok() && !owns_id) {
-    refused = Refuse(Refusal::kRequestIdDuplicate,
-                     absl::StrCat("another request of the stream is in flight with the id ", id));
-  }
+  StreamedRequest* const request = taken->request;
   request->Continue([&] {
-    if (!refused.ok()) return RefuseExecution(request, *std::move(received), refused);
-    StartExecution(request, *std::move(received), /*poisons=*/true);
+    if (!taken->refused.ok()) return RefuseExecution(request, std::move(taken->received), taken->refused);
+    StartExecution(request, std::move(taken->received), /*poisons=*/true);
   });
+}
+
+absl::StatusOr<ExecuteStream::Taken> ExecuteStream::Read(grpc::ByteBuffer* bytes, Place* place, StageTimes stages) {
+  try {
+    Taken taken;
+    ASSIGN_OR_RETURN(place->objects, call_.Measure(*bytes, *v1::ExecuteRequest::descriptor()));
+    taken.refused = call_.EnterRequest(place->bytes + place->objects);
+    place->entered = taken.refused.ok();
+    stages.End(Stage::kAdmit);
+    ASSIGN_OR_RETURN(taken.received, ReceiveExecute(bytes, call_.parts().graph_limits.now()));
+    stages.End(Stage::kParse);
+    const uint64_t id = taken.received.message.request_id();
+    bool owns_id = false;
+    {
+      MutexLock lock(&mutex_);
+      owns_id = ids_.insert(id).second;
+    }
+    if (taken.refused.ok() && !owns_id) {
+      taken.refused = Refuse(Refusal::kRequestIdDuplicate,
+                             absl::StrCat("another request of the stream is in flight with the id ", id));
+    }
+    taken.request = new StreamedRequest(shared_from_this(), id, *place, owns_id, stages);  // last: it must be answered
+    return taken;
+  } catch (const std::exception& error) {  // memory ran out
+    return Refuse(Refusal::kInternal, error.what());
+  }
 }
 
 void ExecuteStream::Answer(Response response, uint64_t id, bool owns_id) {
@@ -187,7 +189,7 @@ void ExecuteStream::LeaveLocked(Place& place) {
   in_flight_bytes_ -= place.bytes;
   if (!place.entered) return;
   const bool is_held = std::exchange(place.held_bytes, nullptr) != nullptr;
-  call_.LeaveRequest(is_held ? 0 : place.bytes);
+  call_.LeaveRequest(is_held ? 0 : place.bytes + place.objects);
 }
 
 bool ExecuteStream::HasRoomLocked() const {

@@ -49,8 +49,15 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // What a request takes up while it is in flight.
   struct Place {
     int64_t bytes = 0;
+    int64_t objects = 0;                           // bytes of what reading it makes
     bool entered = false;                          // the gate
     std::shared_ptr<const AddedBytes> held_bytes;  // null: the gate has them for this alone
+  };
+  // A request that was read, and what it is refused for as a whole, if anything.
+  struct Taken {
+    StreamedRequest* request = nullptr;
+    ReceivedExecute received;
+    absl::Status refused;
   };
   struct Response {
     grpc::ByteBuffer bytes;
@@ -66,7 +73,8 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   // The request that has come in.
   void Take();
-  absl::StatusOr<ReceivedExecute> Receive(grpc::ByteBuffer* bytes) const;
+  // Reads it, which is in flight already. A refusal ends the stream: nobody can say whose response it would be.
+  absl::StatusOr<Taken> Read(grpc::ByteBuffer* bytes, Place* place, StageTimes stages);
   // A request's answer. `id` is free again, unless it was another's.
   void Answer(Response response, uint64_t id, bool owns_id);
   // Counts a request whose response is sent, or will never be, and writes its line in the log.

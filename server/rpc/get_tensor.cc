@@ -98,6 +98,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   absl::Status Claim(grpc::ByteBuffer* bytes) {
+    RETURN_IF_ERROR(call_.Measure(*bytes, *v1::GetTensorRequest::descriptor()).status());  // it has no lists
     RETURN_IF_ERROR(ParseMessage(bytes, &request_));
     ASSIGN_OR_RETURN(session_, FindSession(call_, call_.record(), request_.session()));
     if (request_.has_shared()) {

@@ -14,6 +14,9 @@ namespace {
 
 using Request = v1::ExecuteRequest;
 
+// More than a request has that is worth a look.
+constexpr int kMostFields = 4096;
+
 // One of another length than the digits of a fingerprint is none.
 std::optional<Fingerprint> ReadFingerprint(SliceReader* reader) {
   constexpr int64_t kDigits = 2 * Fingerprint::kBytes;
@@ -34,7 +37,8 @@ std::optional<PeekedExecute> PeekExecute(const grpc::ByteBuffer& bytes) {
   SliceReader reader(slices);
   std::optional<Fingerprint> fingerprint;
   int32_t priority = 0;
-  while (reader.remaining() > 0) {
+  for (int fields = 0; reader.remaining() > 0; ++fields) {
+    if (fields == kMostFields) return std::nullopt;
     uint8_t tag = 0;
     uint64_t value = 0;
     int64_t length = 0;

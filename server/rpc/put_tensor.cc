@@ -79,6 +79,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status TakePart(grpc::ByteBuffer* bytes) {
     RETURN_IF_ERROR(call_.AdmitAgain());
     RETURN_IF_ERROR(call_.CheckMessage(static_cast<int64_t>(bytes->Length())));
+    RETURN_IF_ERROR(call_.Measure(*bytes, *v1::PutTensorRequest::descriptor()).status());  // it has a shape at most
     const absl::Status read = part_.Read(bytes);
     call_.record().stages.End(Stage::kParse);
     RETURN_IF_ERROR(read);

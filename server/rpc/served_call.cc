@@ -13,6 +13,7 @@
 #include "server/identity/method_roles.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
+#include "server/rpc/message_measure.h"
 #include "server/rpc/polling_threads.h"
 #include "server/rpc/status_bridge.h"
 #include "server/tracing/tracer.h"
@@ -62,6 +63,18 @@ absl::Status ServedCall::CheckMessage(int64_t message_bytes) const {
   const int64_t most = parts_.message_bytes;
   return message_bytes <= most ? absl::OkStatus()
                                : RefuseLimit("message_bytes", most, message_bytes, "bytes of the message");
+}
+
+absl::StatusOr<int64_t> ServedCall::Measure(const grpc::ByteBuffer& bytes,
+                                            const google::protobuf::Descriptor& type) const {
+  if (static_cast<int64_t>(bytes.Length()) < kMeasuredFrom) return 0;
+  return MeasureMessage(bytes, type, BoundsOf(parts_.graph_limits.now(), parts_.server_limits));
+}
+
+absl::Status ServedCall::EnterObjects(int64_t bytes) {
+  RETURN_IF_ERROR(parts_.gate->Add(bytes, caller_.tenant));
+  entered_bytes_ += bytes;
+  return absl::OkStatus();
 }
 
 absl::Status ServedCall::CheckMetadata() const {

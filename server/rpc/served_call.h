@@ -2,6 +2,7 @@
 #define TENSORD_SERVER_RPC_SERVED_CALL_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
 #include <cstdint>
@@ -9,8 +10,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/runtime/run.h"
+#include "google/protobuf/descriptor.h"
 #include "server/identity/caller.h"
 #include "server/lifecycle/added_bytes.h"
 #include "server/observe/request_record.h"
@@ -31,6 +34,10 @@ class ServedCall {
   absl::Status Enter(int64_t request_bytes, bool is_message);
   // LIMIT_EXCEEDED, naming message_bytes.
   absl::Status CheckMessage(int64_t message_bytes) const;
+  // Before a message is read: what MeasureMessage says of it, zero of a small one.
+  absl::StatusOr<int64_t> Measure(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) const;
+  // Counts in what reading the message makes with which the call entered, of that many bytes.
+  absl::Status EnterObjects(int64_t bytes);
   // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the
   // callers were replaced since.
   absl::Status AdmitAgain();

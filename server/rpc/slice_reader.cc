@@ -49,6 +49,24 @@ bool SliceReader::ReadVarint(uint64_t* value) {
   return false;
 }
 
+bool SliceReader::ReadAnyVarint(uint64_t* value) {
+  *value = 0;
+  for (int i = 0; i < kMaxVarintBytes; ++i) {
+    uint8_t byte = 0;
+    if (!ReadByte(&byte)) return false;
+    *value |= static_cast<uint64_t>(byte & 0x7F) << (7 * i);
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+bool SliceReader::ReadAnyLength(int64_t* length) {
+  uint64_t value = 0;
+  if (!ReadAnyVarint(&value) || value > static_cast<uint64_t>(remaining())) return false;
+  *length = static_cast<int64_t>(value);
+  return true;
+}
+
 bool SliceReader::ReadLength(int64_t* length) {
   uint64_t value = 0;
   if (!ReadVarint(&value) || value > static_cast<uint64_t>(remaining())) return false;

@@ -30,8 +30,11 @@ class SliceReader {
   bool ReadLength(int64_t* length);
   // Little-endian.
   bool ReadFixed32(uint32_t* value);
-  // Any varint, of up to ten bytes.
+  // Any varint, of up to ten bytes; what is beyond 64 bits is left out.
+  bool ReadAnyVarint(uint64_t* value);
   bool SkipVarint();
+  // As ReadLength, however it is written.
+  bool ReadAnyLength(int64_t* length);
   bool Skip(int64_t count);
   // The next bytes as they lie there. Appends no empty pieces.
   bool ReadPieces(int64_t count, std::vector<absl::string_view>* pieces);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "server/identity/method_roles.h"
 #include "server/rpc/polling_threads.h"
 
@@ -44,8 +45,14 @@ UnaryCall::UnaryCall(const ServiceParts& parts, RpcMethod method, grpc::Callback
       request_(const_cast<grpc::ByteBuffer*>(request)),
       response_(response) {}
 
+absl::Status UnaryCall::Admit(const google::protobuf::Descriptor& type) {
+  ASSIGN_OR_RETURN(const int64_t objects, call_.Measure(*request_, type));
+  return objects == 0 ? absl::OkStatus() : call_.EnterObjects(objects);
+}
+
 absl::Status UnaryCall::Parse(google::protobuf::Message* message) {
-  const absl::Status parsed = ParseMessage(request_, message);
+  absl::Status parsed = Admit(*message->GetDescriptor());
+  if (parsed.ok()) parsed = ParseMessage(request_, message);
   record().stages.End(Stage::kParse);
   return parsed;
 }

@@ -27,8 +27,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
                                          grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response, Handler handler);
 
-  // The request, as ParseMessage reads it; or its bytes, for a handler that reads them itself.
+  // The request, as ParseMessage reads it; or, for a handler that reads it itself, whether it may be read, and its
+  // bytes.
   absl::Status Parse(google::protobuf::Message* message);
+  absl::Status Admit(const google::protobuf::Descriptor& type);
   grpc::ByteBuffer* request() { return request_; }
 
   void Fail(const absl::Status& status) override;

@@ -295,6 +295,7 @@ std::map<std::string, std::string> OtherLimits() {
       {"connections_per_address", "ConnectionsTest"},
       {"default_deadline_ms", "a default, no bound"},
       {"expression_parts", "InferenceLimitsTest"},
+      {"message_items", "EmptyFieldsTest"},
       {"program_cache.bytes", "makes room by forgetting"},
       {"program_cache.disk_bytes", "makes room by forgetting"},
       {"response_bytes", "ExecuteResponseTest"},

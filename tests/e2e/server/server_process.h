@@ -29,6 +29,7 @@ class Process {
   std::string Line();
   std::string Rest();
   void Signal(int signal);
+  pid_t pid() const { return process_; }
   // The exit status, or 128 + the signal that ended it.
   int Wait();
   // Whether it has ended after that time at the latest; Wait says how.
