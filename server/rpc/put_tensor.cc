@@ -1,7 +1,10 @@
 #include "server/rpc/put_tensor.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,6 +12,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "proto/codec/tensor_codec.h"
+#include "server/lifecycle/stall_alarm.h"
 #include "server/observe/timed_transfer.h"
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/polling_threads.h"
@@ -28,32 +32,63 @@ namespace {
 class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   PutTensorCall(const ServiceParts& parts, grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
-      : call_(parts, RpcMethod::kPutTensor, context), response_(response) {}
+      : call_(parts, RpcMethod::kPutTensor, context), context_(context), response_(response) {}
 
   void Start() {
-    // What it holds at a time.
-    const absl::Status entered = call_.Enter((ReadAhead::kMost + 1) * kMaxChunkBytes, /*is_message=*/false);
-    call_.record().received_bytes = 0;  // so far
+    const absl::Status entered = call_.Enter(0, /*is_message=*/false);
     if (!entered.ok()) return End(entered);
+    WatchProgress();
     StartRead(ahead_.next());
   }
 
  private:
   void OnReadDone(bool ok) override {
-    if (ahead_.Push(ok)) StartRead(ahead_.next());
+    if (stall_ != nullptr) stall_->Progress();
+    absl::Status room = ok ? MakeRoom(static_cast<int64_t>(ahead_.next()->Length())) : absl::OkStatus();
+    if (!room.ok()) ahead_.next()->Clear();
+    if (ahead_.Push(ok, std::move(room))) StartRead(ahead_.next());
     grpc::ByteBuffer bytes;
     ReadAhead::Step step = ahead_.Begin(&bytes);
     for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(&bytes)) {
       if (step.reads) StartRead(ahead_.next());
+      if (!step.refused.ok()) return End(step.refused);
+      const int64_t size = static_cast<int64_t>(bytes.Length());
       const absl::Status taken = Take(&bytes);
+      LeaveRoom(size);
       if (!taken.ok()) return End(taken);
     }
     if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
   }
   void OnCancel() override { call_.Cancelled(); }
   void OnDone() override {
+    if (stall_ != nullptr && stall_->End()) {
+      call_.record().Refused(Refuse(Refusal::kDeadlineExceeded,
+                                    "the client sent nothing more of the upload; without a deadline of its own it has "
+                                    "limits.default_deadline_ms from message to message"));
+    }
+    LeaveRoom(room_);  // of messages that nobody worked on
     call_.Ended();
     delete this;
+  }
+
+  // An upload has the room of the messages that came and were not worked on yet; one that sends nothing has none.
+  absl::Status MakeRoom(int64_t size) {
+    RETURN_IF_ERROR(call_.parts().gate->Add(size, call_.caller().tenant));
+    room_ += size;
+    return absl::OkStatus();
+  }
+  void LeaveRoom(int64_t size) {
+    call_.parts().gate->Remove(size, call_.caller().tenant);
+    room_ -= size;
+  }
+
+  // What the client does not send may not keep the upload's memory for ever.
+  void WatchProgress() {
+    // The client's own is kept by gRPC.
+    if (context_->deadline() != std::chrono::system_clock::time_point::max()) return;
+    stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+                                          [context = context_] { context->TryCancel(); });
+    stall_->Progress();
   }
 
   absl::Status Take(grpc::ByteBuffer* bytes) {
@@ -214,7 +249,10 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   }
 
   ServedCall call_;
+  grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
+  std::shared_ptr<StallAlarm> stall_;  // null: the client has a deadline
+  std::atomic<int64_t> room_{0};       // bytes at the gate
   ReadAhead ahead_;
   TensorPart part_;
   SessionPtr session_;  // null: no header yet

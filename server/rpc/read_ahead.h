@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "engine/base/mutex.h"
 
 namespace tensord::server {
@@ -27,19 +29,21 @@ class ReadAhead {
   enum class Found { kNothing, kMessage, kEnd };
   struct Step {
     Found found = Found::kNothing;
-    bool reads = false;  // the caller reads the next one
+    bool reads = false;    // the caller reads the next one
+    absl::Status refused;  // of a message: as Push was told
   };
 
   // Where the next message is read to, by one read at a time.
   grpc::ByteBuffer* next() { return &next_; }
-  // The read is over; false: no message comes any more. Whether the caller reads the next one.
-  bool Push(bool ok) {
+  // The read is over; false: no message comes any more. `refused`: there is no room for the message, whoever works on
+  // it ends the call. Whether the caller reads the next one.
+  bool Push(bool ok, absl::Status refused = absl::OkStatus()) {
     MutexLock lock(&mutex_);
-    reads_ = ok && waiting_.size() + 1 < kMost;
+    reads_ = ok && refused.ok() && waiting_.size() + 1 < kMost;
     is_over_ = is_over_ || !ok;
     if (!ok) return false;
-    waiting_.emplace_back();
-    waiting_.back().Swap(&next_);
+    waiting_.push_back({.refused = std::move(refused)});
+    waiting_.back().bytes.Swap(&next_);
     return reads_;
   }
 
@@ -59,15 +63,21 @@ class ReadAhead {
   Step TakeLocked(grpc::ByteBuffer* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     at_work_ = !waiting_.empty() || is_over_;
     if (waiting_.empty()) return {.found = is_over_ ? Found::kEnd : Found::kNothing};
-    message->Swap(&waiting_.front());
+    message->Swap(&waiting_.front().bytes);
+    absl::Status refused = std::move(waiting_.front().refused);
     waiting_.pop_front();
-    const bool begins = !reads_ && !is_over_;
+    const bool begins = !reads_ && !is_over_ && refused.ok();
     reads_ = reads_ || begins;
-    return {.found = Found::kMessage, .reads = begins};
+    return {.found = Found::kMessage, .reads = begins, .refused = std::move(refused)};
   }
 
+  struct Message {
+    grpc::ByteBuffer bytes;
+    absl::Status refused;
+  };
+
   Mutex mutex_;
-  std::deque<grpc::ByteBuffer> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Message> waiting_ ABSL_GUARDED_BY(mutex_);
   bool reads_ ABSL_GUARDED_BY(mutex_) = true;  // a read is under way
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool at_work_ ABSL_GUARDED_BY(mutex_) = false;

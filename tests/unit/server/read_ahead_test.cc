@@ -46,6 +46,19 @@ TEST(ReadAheadTest, ReadsUntilEnoughWaits) {
   EXPECT_EQ(Text(message), "1");
 }
 
+TEST(ReadAheadTest, AMessageWithoutRoomIsTheLast) {
+  ReadAhead ahead;
+  grpc::ByteBuffer message;
+  Fill("a", ahead.next());
+  EXPECT_TRUE(ahead.Push(true));
+  EXPECT_FALSE(ahead.Push(true, absl::ResourceExhaustedError("no room")));
+  EXPECT_TRUE(ahead.Begin(&message).refused.ok());
+  const ReadAhead::Step last = ahead.Continue(&message);
+  EXPECT_EQ(last.found, Found::kMessage);
+  EXPECT_FALSE(last.reads);
+  EXPECT_FALSE(last.refused.ok());
+}
+
 TEST(ReadAheadTest, TheEndComesOnceAndAfterEverything) {
   ReadAhead ahead;
   grpc::ByteBuffer message;
