@@ -534,6 +534,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .bindings = parts->bindings,
                           .disabled_passes = {compiler.disabled_passes().begin(), compiler.disabled_passes().end()},
                           .enabled_passes = {compiler.enabled_passes().begin(), compiler.enabled_passes().end()},
+                          .programs_by_tenant = config.program_cache().by_tenant(),
                           .print_and_parse = config.testing().print_and_parse(),
                           .server_limits = ServerLimitsOf(config)};
   parts->compute_service = MakeComputeService(&parts->service_parts);

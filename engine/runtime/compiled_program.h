@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/fingerprint.h"
@@ -45,6 +46,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   struct Identity {
     Fingerprint fingerprint;
     std::string device;                              // "cpu:0"
+    std::string tenant = {};                         // as CompileSettings has it
     std::vector<std::string> names;                  // NamesOf the graph that was compiled
     std::vector<ContractionPlan> contractions = {};  // of its nodes that are planned, in order
   };
@@ -57,6 +59,8 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const ExecProgram& program() const { return program_; }
   const Fingerprint& fingerprint() const { return identity_.fingerprint; }
   const std::string& device() const { return identity_.device; }
+  // Whether that tenant may have it by its fingerprint.
+  bool is_of(absl::string_view tenant) const { return identity_.tenant.empty() || identity_.tenant == tenant; }
   const std::vector<std::string>& names() const { return identity_.names; }
   const std::vector<ContractionPlan>& contractions() const { return identity_.contractions; }
   Backend* backend() const { return backend_; }

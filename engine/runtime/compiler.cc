@@ -152,6 +152,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   clock.End(CompilePhase::kLower);
   CompiledProgram::Identity identity = {.fingerprint = fingerprint,
                                         .device = settings.device,
+                                        .tenant = settings.tenant,
                                         .names = std::move(names),
                                         .contractions = std::move(contractions)};
   ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
@@ -173,6 +174,10 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings) {
   for (const std::vector<std::string>* passes : {&settings.disabled_passes, &settings.enabled_passes}) {
     absl::StrAppend(&key.bytes, passes->size(), ";");
     for (const std::string& pass : *passes) AppendText(&key.bytes, pass);
+  }
+  if (!settings.tenant.empty()) {
+    AppendText(&key.bytes, "tenant");
+    AppendText(&key.bytes, settings.tenant);
   }
   key.bytes += CanonicalBytes(graph);
   key.fingerprint = Fingerprint::Of(key.bytes);

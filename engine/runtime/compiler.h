@@ -20,6 +20,7 @@ struct CompileSettings {
   bool row_major = false;  // arguments and results cross the wire row-major
   std::vector<std::string> disabled_passes;
   std::vector<std::string> enabled_passes;  // beyond those that are on by default; disabled_passes prevail
+  std::string tenant;                       // whose program it is alone; empty: everybody's who knows its fingerprint
 };
 
 // What identifies a compiled program: the canonical bytes of the graph (engine/ir/canonical.h), the settings and the

@@ -79,6 +79,10 @@ absl::StatusOr<ProgramCache::Found> ProgramCache::FindLocked(const Fingerprint& 
       if (entry->key->fingerprint == fingerprint) return UseLocked(entry);
     }
   }
+  return RefuseUnknown(fingerprint);
+}
+
+absl::Status ProgramCache::RefuseUnknown(const Fingerprint& fingerprint) {
   return Refuse(Refusal::kProgramNotFound, absl::StrCat("no program here has the fingerprint \"", fingerprint.ToHex(),
                                                         "\"; compile the graph again and repeat the call"));
 }

@@ -102,6 +102,8 @@ class ProgramCache {
   // The program of that fingerprint, which counts as a use. PROGRAM_NOT_FOUND where there is none;
   // FINGERPRINT_AMBIGUOUS, from then on, where two programs that had it met here: it does not say which is meant.
   absl::StatusOr<CompiledProgramPtr> Find(const Fingerprint& fingerprint);
+  // PROGRAM_NOT_FOUND, as Find says it.
+  static absl::Status RefuseUnknown(const Fingerprint& fingerprint);
 
   // All of them; no use.
   std::vector<Listed> List() const;

@@ -101,6 +101,7 @@ EntryDamage ReadEntry(absl::string_view bytes, const Fingerprint& fingerprint, E
   entry->settings.enabled_passes = fields.List();
   const absl::string_view written_fingerprint = fields.Text();
   entry->text = fields.Text();
+  if (!fields.AtEnd()) entry->settings.tenant = std::string(fields.Text());
   if (!fields.AtEnd()) return EntryDamage::kContent;
   if (compiler != kCompilerVersion) return EntryDamage::kVersion;
   return written_fingerprint == fingerprint.ToHex() ? EntryDamage::kNone : EntryDamage::kKey;
@@ -161,6 +162,7 @@ std::string EncodeStoredProgram(const Graph& graph, const CompileSettings& setti
   AppendList(settings.enabled_passes, &fields);
   AppendText(fingerprint.ToHex(), &fields);
   AppendText(PrintGraph(graph), &fields);
+  if (!settings.tenant.empty()) AppendText(settings.tenant, &fields);
 
   std::string entry(kMagic);
   AppendNumber(kFormat, 4, &entry);

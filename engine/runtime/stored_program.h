@@ -20,7 +20,8 @@ namespace tensord {
 // An entry, whose numbers are little-endian:
 //
 //   "tensord\n"  format: u32  size of the entry: u64
-//   compiler's version, device, order, disabled passes, enabled passes, fingerprint, the graph's text form
+//   compiler's version, device, order, disabled passes, enabled passes, fingerprint, the graph's text form,
+//   and the tenant, where it is one's alone
 //   SHA-256 of all before, in hexadecimal digits
 //
 // A text is its length, u64, and its bytes; a list is its length, u64, and its texts.

@@ -41,6 +41,8 @@ bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
     if (std::find(disabled.begin(), disabled.end(), pass) == disabled.end()) return false;
   }
   if (stored.settings.enabled_passes != parts.enabled_passes) return false;
+  // What all shared, or the operator's, is not for tenants that are to be apart, and the other way round.
+  if (stored.settings.tenant.empty() == parts.programs_by_tenant) return false;
   const absl::StatusOr<v1::Graph> wire = codec::EncodeGraph(stored.graph);
   const Order order = stored.settings.row_major ? Order::kRowMajor : Order::kColumnMajor;
   return wire.ok() && codec::DecodeGraph(*wire, *parts.registry, parts.graph_limits.now(), order).ok();
@@ -48,7 +50,7 @@ bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
 
 }  // namespace
 
-absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
                                      const v1::CompileOptions& options) {
   const auto& unknown = options.GetReflection()->GetUnknownFields(options);
   if (!unknown.empty()) {
@@ -67,6 +69,7 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph&
   job.settings.row_major = order == Order::kRowMajor;
   job.settings.disabled_passes = PassesOf(parts.disabled_passes, options.disabled_passes());
   job.settings.enabled_passes = parts.enabled_passes;
+  if (parts.programs_by_tenant) job.settings.tenant = tenant;
   return job;
 }
 
@@ -94,7 +97,7 @@ absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts,
   const ProgramAtWork at_work(fingerprint, ProgramWork::kRestore);
   const auto unserved = [] {
     return Refuse(Refusal::kProgramNotFound,
-                  "the program on disk is from before the server's limits or passes were changed; compile the graph "
+                  "the program on disk is from before the server's settings were changed; compile the graph "
                   "again and repeat the call");
   };
   if (parts.unserved->Has(fingerprint, std::chrono::steady_clock::now())) return unserved();

@@ -1,6 +1,8 @@
 #ifndef TENSORD_SERVER_RPC_PROGRAM_JOB_H_
 #define TENSORD_SERVER_RPC_PROGRAM_JOB_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "engine/base/fingerprint.h"
 #include "engine/exec/backend.h"
@@ -19,8 +21,9 @@ struct ProgramJob {
   Backend* backend = nullptr;
 };
 
-// The job of a graph with the options that it came with. Refuses what the codec refuses, and devices that are not here.
-absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const v1::Graph& graph,
+// The job of a graph with the options that it came with, for that tenant alone where programs are a tenant's; empty:
+// for all. Refuses what the codec refuses, and devices that are not here.
+absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
                                      const v1::CompileOptions& options);
 
 // QUARANTINED where the program is.
@@ -31,7 +34,7 @@ absl::StatusOr<CompiledProgramPtr> CompileJob(const ServiceParts& parts, Program
                                               const Fingerprint& fingerprint);
 
 // The program of that fingerprint from the disk. QUARANTINED; PROGRAM_NOT_FOUND where it is not there, or where the
-// server's limits and passes would not make it today. Takes the time of reading and compiling.
+// server's settings would not make it today. Takes the time of reading and compiling.
 absl::StatusOr<ProgramCache::Restored> RestoreProgram(const ServiceParts& parts, const Fingerprint& fingerprint);
 
 }  // namespace tensord::server

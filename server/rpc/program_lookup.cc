@@ -65,7 +65,7 @@ struct ProgramAnswer {
 
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint) {
   absl::StatusOr<CompiledProgramPtr> found = call->parts().cache->Find(fingerprint);
-  if (!found.ok()) return nullptr;
+  if (!found.ok() || !(*found)->is_of(call->caller().tenant)) return nullptr;
   call->record().fingerprint = fingerprint.ToHex().substr(0, kLoggedDigits);
   RecordProgram(call, {.program = *found});
   return *std::move(found);
@@ -82,6 +82,7 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   const ServiceParts& parts = call->parts();
   absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
   const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
+  if (here.ok() && !(*here)->is_of(call->caller().tenant)) here = ProgramCache::RefuseUnknown(*parsed);
   if (here.ok()) {
     end_lookup();
     RecordProgram(call, {.program = *here});
@@ -95,8 +96,11 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   const auto leave = parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
-      [call, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
+      [call, fingerprint = *parsed, end_lookup, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
+        if (found.ok() && !found->program->is_of(call->caller().tenant)) {
+          found = ProgramCache::RefuseUnknown(fingerprint);
+        }
         call->ContinueInTurn([call, end_lookup, then = answer.TakeThen(), found = std::move(found)] {
           end_lookup();
           if (!found.ok()) return then(found.status());
@@ -109,7 +113,7 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
-  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), graph, options);
+  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), call->caller().tenant, graph, options);
   if (!decoded.ok()) return then(std::move(decoded).status());
   call->record().device = decoded->settings.device;
   ProgramKey key = MakeProgramKey(decoded->graph, decoded->settings);
@@ -148,7 +152,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
                   std::function<void(absl::StatusOr<CompiledProgramPtr>)> then) {
-  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), graph, options);
+  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), call->caller().tenant, graph, options);
   if (!decoded.ok()) return then(std::move(decoded).status());
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;

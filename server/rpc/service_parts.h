@@ -85,6 +85,7 @@ struct ServiceParts {
   BindingOptions bindings;                   // of every program
   std::vector<std::string> disabled_passes;  // for every request, beside its own
   std::vector<std::string> enabled_passes;   // likewise
+  bool programs_by_tenant = false;           // each is of who sent its graph
   bool print_and_parse = false;              // every graph before it is compiled; for tests of the text form
   std::vector<ServerLimit> server_limits;    // those beside graph_limits, for GetServerInfo
 };

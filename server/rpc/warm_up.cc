@@ -93,7 +93,7 @@ absl::Status CompileGraph(const ServiceParts& parts, const std::string& path, v1
   ASSIGN_OR_RETURN(const v1::Graph graph, ReadGraph(path));
   v1::CompileOptions options;
   options.set_order(order);
-  ASSIGN_OR_RETURN(ProgramJob decoded, DecodeJob(parts, graph, options));
+  ASSIGN_OR_RETURN(ProgramJob decoded, DecodeJob(parts, /*tenant=*/"", graph, options));
   ProgramKey key = MakeProgramKey(decoded.graph, decoded.settings);
   const auto job = std::make_shared<ProgramJob>(std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;

@@ -263,5 +263,33 @@ TEST_F(TenantsTest, NobodyWaitsForAnothersCompilations) {
   release.set_value();
 }
 
+TEST_F(TenantsTest, ProgramsMayBeATenantsOwn) {
+  const TemporaryFolder disk;
+  const std::vector<std::string> settings =
+      Settings({"program_cache.by_tenant=true", "program_cache.disk_path=" + disk.path() + "/programs"});
+  std::string fingerprint, other;
+  {
+    InProcessServer server(settings);
+    Tenant a(server, "token-a"), again(server, "token-a2"), b(server, "token-b");
+    ASSERT_EQ(a.Compile(LargeSum(3), &fingerprint), "OK");
+    EXPECT_EQ(b.Run(fingerprint), "PROGRAM_NOT_FOUND");
+    EXPECT_EQ(again.Run(fingerprint), "OK");
+    EXPECT_EQ(b.Compile(LargeSum(3), &other), "OK");
+    EXPECT_NE(other, fingerprint);
+    EXPECT_EQ(server.Metric("tensord_compile_requests_total", "miss"), 2) << "nobody learns that another compiled it";
+    EXPECT_EQ(b.Run(other), "OK");
+    EXPECT_EQ(a.Run(other), "PROGRAM_NOT_FOUND");
+  }
+  {
+    InProcessServer server(settings);
+    Tenant a(server, "token-a"), b(server, "token-b");
+    EXPECT_EQ(b.Run(fingerprint), "PROGRAM_NOT_FOUND");
+    EXPECT_EQ(a.Run(fingerprint), "OK") << "from disk";
+    EXPECT_EQ(b.Run(fingerprint), "PROGRAM_NOT_FOUND") << "from memory";
+  }
+  InProcessServer server(Settings({"program_cache.disk_path=" + disk.path() + "/programs"}));
+  EXPECT_EQ(Tenant(server, "token-a").Run(fingerprint), "PROGRAM_NOT_FOUND") << "all share programs now";
+}
+
 }  // namespace
 }  // namespace tensord

@@ -107,6 +107,8 @@ TEST(MakeProgramKey, EverythingThatChangesTheProgramCounts) {
       {.device = "cpu:0", .disabled_passes = {""}},
       {.device = "cpu:0", .enabled_passes = {"a"}},
       {.device = "cpu:0", .disabled_passes = {"a"}, .enabled_passes = {"a"}},
+      {.device = "cpu:0", .tenant = "a"},
+      {.device = "cpu:0", .tenant = "b"},
   };
   const Graph graph = ParsedGraph(kText);
   const Graph other = ParsedGraph(

@@ -58,6 +58,20 @@ TEST_F(StoredProgramTest, ComesBack) {
   EXPECT_TRUE(program.settings.enabled_passes.empty());
 }
 
+TEST_F(StoredProgramTest, WhoseItIsComesBack) {
+  settings_.tenant = "team-a";
+  const ProgramKey key = MakeProgramKey(graph_, settings_);
+  const std::string entry = EncodeStoredProgram(graph_, settings_, key.fingerprint);
+  StoredProgram program;
+  ASSERT_EQ(DecodeStoredProgram(entry, key.fingerprint, FamilyRegistry(), &program), EntryDamage::kNone);
+  EXPECT_EQ(program.settings.tenant, "team-a");
+  EXPECT_EQ(program.key.bytes, key.bytes);
+  EXPECT_EQ(DecodeStoredProgram(EncodeStoredProgram(graph_, settings_, fingerprint_), fingerprint_, FamilyRegistry(),
+                                &program),
+            EntryDamage::kKey)
+      << "another's";
+}
+
 TEST_F(StoredProgramTest, NoChangedByteGetsThrough) {
   for (size_t at = 0; at < entry_.size(); ++at) {
     for (const char flip : {'\x01', '\x80'}) {
