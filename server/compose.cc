@@ -84,6 +84,11 @@ CompilePool::Bounds CompileBoundsOf(const ServerConfig& config) {
   return {.max_queued = length, .max_queued_per_tenant = ShareOf(length, config.scheduling().tenant_queue_percent())};
 }
 
+TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config) {
+  const int64_t most = config.receive().queue_length();
+  return {.max_queued = most, .max_queued_per_tenant = ShareOf(most, config.scheduling().tenant_queue_percent())};
+}
+
 RateLimiter::Options RateOf(const ServerConfig& config) {
   return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
 }
@@ -152,6 +157,7 @@ std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config) {
       {std::string(kTensorBytesLimit), MostCpuTensorBytes()},
       {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second()},
       {"compiler.queue_length", config.compiler().queue_length()},
+      {"receive.queue_length", config.receive().queue_length()},
       {"program_cache.bytes", config.program_cache().bytes()},
       {"sessions.count", config.sessions().count()},
       {"sessions.tenant_count", config.sessions().tenant_count()},
@@ -359,6 +365,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
       .cache = parts->cache.get(),
       .compile_pool = parts->compile_pool.get(),
       .turns = parts->turns.get(),
+      .readers = parts->readers.get(),
       .bindings = parts->bindings.stats.get(),
       .store = parts->store.get(),
       .quarantine = parts->quarantine.get(),
@@ -388,6 +395,7 @@ int64_t ShareOf(int64_t all, int64_t percent) {
 ServerParts::~ServerParts() {
   if (executors == nullptr) return;  // what failed to be composed
   // A call may have ended for its client while the thread that told it so is still in the lines behind.
+  readers.reset();
   operators.reset();
   compile_pool.reset();
   for (const auto& executor : executors->all()) executor->Stop();
@@ -469,6 +477,11 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   // As nice as executors, whose runs they go on with.
   parts->operators = std::make_unique<TurnPool>(TurnPool::Options{});
   parts->turns = std::make_unique<TurnPool>(TurnPool::Options{.niceness = config.cpu().niceness()});
+  // As many as gRPC has for its callbacks: what they read takes no more processors than it took there.
+  parts->readers = std::make_unique<TurnPool>(
+      TurnPool::Options{.threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2),
+                        .bounds = ReaderBoundsOf(config),
+                        .niceness = config.cpu().niceness()});
   parts->bindings = {.most_operations = config.limits().run_operations(),
                      .max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
@@ -504,6 +517,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .compile_pool = parts->compile_pool.get(),
                           .turns = parts->turns.get(),
                           .operators = parts->operators.get(),
+                          .readers = parts->readers.get(),
                           .cache = parts->cache.get(),
                           .sessions = parts->sessions.get(),
                           .store = parts->store.get(),

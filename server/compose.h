@@ -19,6 +19,7 @@
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/quarantine.h"
 #include "engine/runtime/segment_times.h"
+#include "engine/runtime/turn_pool.h"
 #include "server/config/server_config.pb.h"
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
@@ -64,6 +65,7 @@ ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
 // Settings, decided, as those who keep to them take them.
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
 CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
+TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
 RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);
@@ -94,6 +96,7 @@ struct ServerParts {
   std::unique_ptr<CompilePool> compile_pool;
   std::unique_ptr<TurnPool> turns;      // of requests that go on after a wait
   std::unique_ptr<TurnPool> operators;  // of their calls
+  std::unique_ptr<TurnPool> readers;    // of long requests
   std::unique_ptr<ExecutorPool> executors;
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;

@@ -27,6 +27,7 @@ ReloadablePart TakesValues(std::vector<std::string> settings, std::function<void
 void TakeMemory(const ServerConfig& config, ServerParts* parts, MemoryBroker* broker) {
   parts->cpu_memory->SetKeepBytes(config.cpu().pool_bytes());
   parts->payloads->SetKeepBytes(config.receive().pool_bytes());
+  parts->readers->SetBounds(ReaderBoundsOf(config));
   parts->sessions->SetLimits(SessionLimitsOf(config.sessions()));
   const ServerConfig::SharedMemory& shared = config.shared_memory();
   if (parts->regions != nullptr) parts->regions->SetLimits(RegionLimitsOf(shared));

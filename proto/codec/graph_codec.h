@@ -1,6 +1,8 @@
 #ifndef TENSORD_PROTO_CODEC_GRAPH_CODEC_H_
 #define TENSORD_PROTO_CODEC_GRAPH_CODEC_H_
 
+#include <functional>
+
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/op_registry.h"
@@ -15,8 +17,11 @@ namespace tensord::codec {
 // types of results are unset. Ops come from the registry. `default_order` is the order of the constants that name none.
 //
 // A field that this build does not know is refused (UNIMPLEMENTED), never ignored: it may change what is computed.
+//
+// `still_wanted` is asked every kNodesBetween nodes; what it refuses ends the decoding. May be null.
+inline constexpr int kNodesBetween = 1024;
 absl::StatusOr<Graph> DecodeGraph(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits,
-                                  Order default_order);
+                                  Order default_order, const std::function<absl::Status()>& still_wanted = nullptr);
 
 // The wire graph that decodes to an equal one. Nodes whose names are empty, taken or no wire names get new ones, so
 // that graphs which a pass made can be sent. Refused with INTERNAL where an op has no wire form.

@@ -29,7 +29,7 @@ class GraphDecoder {
   GraphDecoder(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits, Order default_order)
       : wire_(wire), registry_(registry), limits_(limits), default_order_(default_order), sizes_(limits) {}
 
-  absl::StatusOr<Graph> Decode() && {
+  absl::StatusOr<Graph> Decode(const std::function<absl::Status()>& still_wanted) && {
     RETURN_IF_ERROR(CheckKnownFields(wire_));
     RETURN_IF_ERROR(CheckCounts());
     if (wire_.algebra() != v1::ALGEBRA_STANDARD) {
@@ -46,6 +46,7 @@ class GraphDecoder {
     }
     for (int i = 0; i < wire_.nodes_size(); ++i) {
       const v1::Node& node = wire_.nodes(i);
+      if (still_wanted && i % kNodesBetween == 0) RETURN_IF_ERROR(still_wanted());
       if (absl::Status status = AddNode(node, i); !status.ok())
         return Named(std::move(status), node.name(), i, OpNameOf(node));
     }
@@ -296,8 +297,8 @@ class GraphDecoder {
 }  // namespace
 
 absl::StatusOr<Graph> DecodeGraph(const v1::Graph& wire, const OpRegistry& registry, const GraphLimits& limits,
-                                  Order default_order) {
-  return GraphDecoder(wire, registry, limits, default_order).Decode();
+                                  Order default_order, const std::function<absl::Status()>& still_wanted) {
+  return GraphDecoder(wire, registry, limits, default_order).Decode(still_wanted);
 }
 
 }  // namespace tensord::codec

@@ -282,6 +282,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"compiler.niceness", config.compiler().niceness(), 0, 19},
       {"compiler.threads", config.compiler().threads(), 1, 1024},
       {"compiler.queue_length", config.compiler().queue_length(), 1, kUnlimited},
+      {"receive.queue_length", config.receive().queue_length(), 1, kUnlimited},
       {"program_cache.bytes", config.program_cache().bytes(), 0, kUnlimited},
       {"receive.pool_bytes", config.receive().pool_bytes(), 0, kUnlimited},
       {"sessions.count", config.sessions().count(), 0, kUnlimited},

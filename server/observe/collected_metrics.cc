@@ -286,6 +286,7 @@ std::vector<prometheus::MetricFamily> CollectedMetrics::Collect() const {
   AddBuild(sources_.version, sources_.git, &families);
   AddCompilations(cache, sources_.compile_pool->stats(), &families);
   AddTurns(sources_.turns->stats(), &families);
+  AddNumber(Metric::reading_queue_depth, static_cast<double>(sources_.readers->stats().queued), &families);
   AddPrograms(cache, sources_.store == nullptr ? ProgramStore::Stats() : sources_.store->stats(), &families);
   AddQuarantine(sources_.quarantine == nullptr ? Quarantine::Counts() : sources_.quarantine->counts(), &families);
   AddBindings(*sources_.bindings, &families);

@@ -19,8 +19,8 @@
 #include "engine/runtime/program_cache.h"
 #include "engine/runtime/program_store.h"
 #include "engine/runtime/quarantine.h"
-#include "server/lifecycle/connection_bounds.h"
 #include "engine/runtime/turn_pool.h"
+#include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metric_sample.h"
@@ -73,6 +73,7 @@ class CollectedMetrics : public prometheus::Collectable {
     const ProgramCache* cache;
     const CompilePool* compile_pool;
     const TurnPool* turns;
+    const TurnPool* readers;
     const BindingStats* bindings;
     const ProgramStore* store;     // may be null
     const Quarantine* quarantine;  // likewise

@@ -35,7 +35,6 @@ class ComputeService final : public RawCompute {
   TENSORD_UNARY_METHOD(Compile, HandleCompile)
   TENSORD_UNARY_METHOD(GetProgram, HandleGetProgram)
   TENSORD_UNARY_METHOD(Explain, HandleExplain)
-  TENSORD_UNARY_METHOD(Execute, HandleExecute)
   TENSORD_UNARY_METHOD(GetServerInfo, HandleGetServerInfo)
   TENSORD_UNARY_METHOD(Differentiate, HandleUnsupported)
   TENSORD_UNARY_METHOD(OpenSession, HandleOpenSession)
@@ -43,6 +42,10 @@ class ComputeService final : public RawCompute {
   TENSORD_UNARY_METHOD(DeleteTensors, HandleDeleteTensors)
 #undef TENSORD_UNARY_METHOD
 
+  grpc::ServerUnaryReactor* Execute(Context* context, const ByteBuffer* request, ByteBuffer* response) override {
+    return UnaryCall::Start(parts_, RpcMethod::kExecute, context, request, response, &HandleExecute,
+                            &RefuseExecuteUnread);
+  }
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ExecuteStream(Context* context) override {
     return server::ExecuteStream::Start(parts_, context);
   }

@@ -49,14 +49,16 @@ absl::StatusOr<ReceivedExecute> Receive(UnaryCall* call) {
 
 }  // namespace
 
-void HandleExecute(UnaryCall* call) {
+absl::Status RefuseExecuteUnread(UnaryCall* call) {
   bool takes_processors = false;
-  const absl::Status refused = RefuseUnread(call, &takes_processors);
-  if (!refused.ok()) {
-    call->record().stages.End(Stage::kLookup);
-    if (takes_processors && call->parts().polling != nullptr) PollingThreads::RestBeforeRefusal();
-    return call->Fail(refused);
-  }
+  absl::Status refused = RefuseUnread(call, &takes_processors);
+  if (refused.ok()) return refused;
+  call->record().stages.End(Stage::kLookup);
+  if (takes_processors && call->parts().polling != nullptr) PollingThreads::RestBeforeRefusal();
+  return refused;
+}
+
+void HandleExecute(UnaryCall* call) {
   absl::StatusOr<ReceivedExecute> received = Receive(call);
   call->record().stages.End(Stage::kParse);
   if (!received.ok()) return call->Fail(received.status());

@@ -12,7 +12,6 @@
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"
 #include "server/observe/timed_transfer.h"
-#include "server/rpc/polling_threads.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
@@ -40,7 +39,6 @@ absl::StatusOr<HostTensor> ResidentArgument(const HandleClaim& claim, size_t use
   HostTensor host = AsHost(tensor.type.type, order);
   host.donated = writable;
   if (tensor.type.order != order && host.type.rank() > 1) {
-    const PollingThreads::LongReaction others(parts.polling, host.type.num_bytes());
     ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor, *claim.session(), parts.payloads));
     tensor = std::move(other.tensor);
     charges->push_back(std::move(other.charge));
@@ -92,7 +90,6 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
   added->push_back(std::move(bytes));
   ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
   char* const to = static_cast<char*>(copy->address());
-  const PollingThreads::LongReaction others(parts.polling, header.num_bytes);
   {
     const TimedTransfer timed(parts.metrics, Transfer::kShared, header.num_bytes);
     if (is_reordered) {
@@ -153,6 +150,32 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
     arguments.push_back(*std::move(argument));
   }
   return arguments;
+}
+
+int64_t CopiedBytes(const v1::ExecuteRequest& request, const CompiledProgram& compiled, const HandleClaim& claim,
+                    const ServiceParts& parts) {
+  const ExecProgram& program = compiled.program();
+  const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
+  int64_t bytes = 0;
+  size_t use = 0;                // of the claim
+  std::vector<bool> may_change;  // by input; empty: not asked yet
+  for (int i = 0; i < request.arguments_size(); ++i) {
+    const v1::Argument& argument = request.arguments(i);
+    if (argument.value_case() == v1::Argument::kHandle || argument.value_case() == v1::Argument::kDonatedHandle) {
+      const ResidentType type = claim.TypeOf(use++);
+      if (type.order != order && type.type.rank() > 1) bytes += type.num_bytes();
+    } else if (argument.has_shared()) {
+      const v1::SharedTensor& tensor = argument.shared();
+      const auto header =
+          codec::DecodeTensorHeader(tensor.dtype(), tensor.shape(), tensor.order(), order, parts.graph_limits.now());
+      if (!header.ok()) continue;
+      if (may_change.empty()) may_change = InputsThatMayChange(program);
+      const bool is_reordered = header->order != order && header->type.rank() > 1;
+      const bool stays = static_cast<size_t>(i) < may_change.size() && may_change[static_cast<size_t>(i)];
+      if (is_reordered || !stays) bytes += header->num_bytes;
+    }
+  }
+  return bytes;
 }
 
 }  // namespace tensord::server

@@ -33,6 +33,10 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
                                                         absl::Span<const bool> writable, const ServiceParts& parts,
                                                         const std::string& tenant, ArgumentCopies* copies);
 
+// The bytes of those that DecodeArguments copies, as far as they are right; the claim's tensors are there.
+int64_t CopiedBytes(const v1::ExecuteRequest& request, const CompiledProgram& program, const HandleClaim& claim,
+                    const ServiceParts& parts);
+
 }  // namespace tensord::server
 
 #endif  // TENSORD_SERVER_RPC_EXECUTE_ARGUMENTS_H_

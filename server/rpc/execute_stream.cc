@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/execution.h"
-#include "server/rpc/polling_threads.h"
+#include "server/rpc/reading_turn.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/streamed_request.h"
 #include "server/tracing/tracer.h"
@@ -18,6 +21,7 @@ namespace {
 
 // After so many steps a turn takes the next: some eight requests' reads and writes.
 constexpr uint64_t kStepsBetweenTurns = 16;
+constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
 }  // namespace
 
@@ -53,40 +57,56 @@ void ExecuteStream::EndLocked(const absl::Status& status) {
 }
 
 void ExecuteStream::OnReadDone(bool ok) {
-  if (ok) {
-    Take();
-  } else {
+  StageTimes stages;
+  Place place;
+  if (!ok) {
     MutexLock lock(&mutex_);
     EndLocked(absl::OkStatus());
+  } else if (Admit(&place)) {
+    if (place.bytes >= kLongBytes) return TakeInTurn(place, stages);
+    Take(place, stages);
   }
+  EndRead();
+}
+
+void ExecuteStream::EndRead() {
   {
-    // Only now: the next request must not overtake this one on its way to the session.
     MutexLock lock(&mutex_);
     reading_ = false;
   }
   Step();
 }
 
-void ExecuteStream::Take() {
+bool ExecuteStream::Admit(Place* place) {
+  place->bytes = static_cast<int64_t>(incoming_.Length());
+  absl::Status admitted = call_.AdmitAgain();
+  admitted.Update(call_.CheckMessage(place->bytes));
+  MutexLock lock(&mutex_);
+  if (!admitted.ok()) {
+    EndLocked(admitted);  // nobody can say whose response this would be
+    return false;
+  }
+  if (finished_) return false;  // ended by another thread before this one came to it
+  // The stream does not end while it is in flight.
+  call_.record().received_bytes += place->bytes;
+  ++in_flight_;
+  in_flight_bytes_ += place->bytes;
+  return true;
+}
+
+void ExecuteStream::TakeInTurn(const Place& place, const StageTimes& stages) {
+  const auto self = shared_from_this();
+  const absl::Status taken = InReadingTurn(call_.parts(), call_.caller().tenant, [self, place, stages] {
+    self->Take(place, stages);
+    self->EndRead();
+  });
+  if (taken.ok()) return;
+  call_.parts().alarms->Set(SteadyNow() + kAskAgain, [self, place, stages] { self->TakeInTurn(place, stages); });
+}
+
+void ExecuteStream::Take(Place place, StageTimes stages) {
   grpc::ByteBuffer bytes;
   bytes.Swap(&incoming_);
-  const PollingThreads::LongReaction others(call_.parts().polling, static_cast<int64_t>(bytes.Length()));
-  StageTimes stages;
-  absl::Status admitted = call_.AdmitAgain();
-  admitted.Update(call_.CheckMessage(static_cast<int64_t>(bytes.Length())));
-  if (!admitted.ok()) {
-    MutexLock lock(&mutex_);
-    return EndLocked(admitted);  // nobody can say whose response this would be
-  }
-  Place place{.bytes = static_cast<int64_t>(bytes.Length())};
-  {
-    // First of all: the stream does not end while it is in flight.
-    MutexLock lock(&mutex_);
-    if (finished_) return;  // ended by another thread before this one came to it
-    call_.record().received_bytes += place.bytes;
-    ++in_flight_;
-    in_flight_bytes_ += place.bytes;
-  }
   absl::StatusOr<Taken> taken = Read(&bytes, &place, stages);
   if (!taken.ok()) {
     MutexLock lock(&mutex_);
@@ -103,6 +123,7 @@ void ExecuteStream::Take() {
 
 absl::StatusOr<ExecuteStream::Taken> ExecuteStream::Read(grpc::ByteBuffer* bytes, Place* place, StageTimes stages) {
   try {
+    if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client is gone");
     Taken taken;
     ASSIGN_OR_RETURN(place->objects, call_.Measure(*bytes, *v1::ExecuteRequest::descriptor()));
     taken.refused = call_.EnterRequest(place->bytes + place->objects);

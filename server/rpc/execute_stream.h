@@ -71,8 +71,14 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnCancel() override;
   void OnDone() override;
 
-  // The request that has come in.
-  void Take();
+  // The request that has come in, which is in flight from then on; false where it is not taken.
+  bool Admit(Place* place);
+  // Has it taken in a turn of the tenant. Where there is none to be had the stream, which reads no further meanwhile,
+  // asks again a little later.
+  void TakeInTurn(const Place& place, const StageTimes& stages);
+  void Take(Place place, StageTimes stages);
+  // The next request may be read: it must not overtake this one on its way to the session.
+  void EndRead();
   // Reads it, which is in flight already. A refusal ends the stream: nobody can say whose response it would be.
   absl::StatusOr<Taken> Read(grpc::ByteBuffer* bytes, Place* place, StageTimes stages);
   // A request's answer. `id` is free again, unless it was another's.

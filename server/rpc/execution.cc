@@ -19,6 +19,7 @@
 #include "server/rpc/known_result_bytes.h"
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/program_lookup.h"
+#include "server/rpc/reading_turn.h"
 #include "server/rpc/request_wait.h"
 #include "server/rpc/shared_results.h"
 #include "server/sessions/session_store.h"
@@ -210,6 +211,17 @@ class Execution : public std::enable_shared_from_this<Execution> {
   }
 
   void Run() {
+    const bool is_known = claim_.num_uses() == 0 || claim_.CheckReady().ok();
+    if (!is_known || CopiedBytes(received_->message, *program_, claim_, request_->parts()) < kLongBytes) {
+      return RunHere();
+    }
+    const absl::Status turn = InReadingTurn(request_->parts(), request_->caller().tenant, [self = shared_from_this()] {
+      self->request_->Continue([&] { self->RunHere(); });
+    });
+    if (!turn.ok()) Fail(turn);
+  }
+
+  void RunHere() {
     absl::StatusOr<RunRequest> run = MakeRun();
     stages().End(Stage::kDecode);
     if (!run.ok()) {

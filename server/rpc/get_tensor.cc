@@ -19,6 +19,7 @@
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/polling_threads.h"
+#include "server/rpc/reading_turn.h"
 #include "server/rpc/reordered_tensor.h"
 #include "server/rpc/request_wait.h"
 #include "server/rpc/served_call.h"
@@ -130,7 +131,19 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void EndWait() {
     call_.record().stages.End(Stage::kAwait);
-    Continue([this] { return Begin(); });
+    if (!IsCopied()) return Continue([this] { return Begin(); });
+    const absl::Status turn =
+        InReadingTurn(call_.parts(), call_.caller().tenant, [this] { Continue([this] { return Begin(); }); });
+    if (!turn.ok()) End(turn);
+  }
+
+  // Whether all of the tensor, a long one, is copied before anything is sent.
+  bool IsCopied() {
+    if (!claim_.CheckReady().ok()) return false;
+    const ResidentType type = claim_.TypeOf(0);
+    const bool is_as_it_lies = request_.order() == v1::MEMORY_ORDER_UNSPECIFIED ||
+                               request_.order() == static_cast<v1::MemoryOrder>(type.order);
+    return type.num_bytes() >= kLongBytes && (request_.has_shared() || !is_as_it_lies);
   }
 
   absl::Status Begin() {
@@ -150,7 +163,6 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     } else if (request_.most_bytes() > 0 && tensor_.type.num_bytes() > request_.most_bytes()) {
       position_ = tensor_.type.num_bytes();  // the header alone
     } else if (is_reordered) {
-      const PollingThreads::LongReaction others(call_.parts().polling, tensor_.type.num_bytes());
       ASSIGN_OR_RETURN(ReorderedTensor other, InOtherOrder(tensor_, *session_, call_.parts().payloads));
       tensor_ = std::move(other.tensor);
       charge_ = std::move(other.charge);
@@ -180,7 +192,6 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
                                                         " bytes, and the tensor has ", size));
     }
     const char* const from = static_cast<const char*>(tensor_.bytes.get());
-    const PollingThreads::LongReaction others(call_.parts().polling, size);
     const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, size);
     if (is_reordered) {
       codec::ReverseOrder(tensor_.type.type, tensor_.type.order, from, shared_.bytes);

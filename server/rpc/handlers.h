@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_RPC_HANDLERS_H_
 #define TENSORD_SERVER_RPC_HANDLERS_H_
 
+#include "absl/status/status.h"
 #include "server/rpc/unary_call.h"
 
 namespace tensord::server {
@@ -11,6 +12,8 @@ void HandleCloseSession(UnaryCall* call);
 void HandleCompile(UnaryCall* call);
 void HandleDeleteTensors(UnaryCall* call);
 void HandleExecute(UnaryCall* call);
+// What a request is refused for before it is read: while a device is full, what will find no place there.
+absl::Status RefuseExecuteUnread(UnaryCall* call);
 void HandleExplain(UnaryCall* call);
 void HandleGetProgram(UnaryCall* call);
 void HandleGetServerInfo(UnaryCall* call);

@@ -224,9 +224,9 @@ class Walk {
       frame->seen |= field.bit;
       return true;
     }
-    if (++repeats_ <= kMostRepeats) return true;
+    if (field.may_repeat && ++repeats_ <= kMostRepeats) return true;
     return Refused(Refuse(Refusal::kMalformedMessage,
-                          absl::StrCat("the field ", field.field->full_name(), " is there again and again")));
+                          absl::StrCat("the field ", field.field->full_name(), " is there more than once")));
   }
 
   // As far as it was read.
@@ -241,10 +241,11 @@ class Walk {
   }
 
   static std::string Text(SliceReader content, int64_t length) {
-    constexpr int64_t kMostUrl = 512;
+    constexpr int64_t kMostUrl = 512;  // whose end names the type
     std::vector<absl::string_view> pieces;
     std::string text;
-    if (length > kMostUrl || !content.ReadPieces(length, &pieces)) return text;
+    content.Skip(std::max<int64_t>(0, length - kMostUrl));
+    content.ReadPieces(std::min(length, kMostUrl), &pieces);
     for (const absl::string_view piece : pieces) text.append(piece.data(), piece.size());
     return text;
   }
@@ -279,17 +280,32 @@ class Walk {
   absl::Status refused_;
 };
 
+// By row; null where the row's is none.
+std::vector<codec::GraphLimit> GraphLimitsOfRows() {
+  std::vector<codec::GraphLimit> limits;
+  for (const FieldLimit& row : AllFieldLimits()) {
+    limits.push_back(nullptr);
+    for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
+      if (limit.name == row.limit) limits.back() = limit.value;
+    }
+  }
+  return limits;
+}
+
 }  // namespace
 
 MessageBounds BoundsOf(const GraphLimits& graph, const std::vector<ServerLimit>& server) {
+  static const auto* const graph_limits = new std::vector<codec::GraphLimit>(GraphLimitsOfRows());
   MessageBounds bounds{.graph = graph};
-  for (const FieldLimit& row : AllFieldLimits()) {
+  bounds.lists.reserve(graph_limits->size());
+  for (size_t row = 0; row < graph_limits->size(); ++row) {
     int64_t value = kMostItems;
-    for (const codec::GraphLimitInfo& limit : codec::AllGraphLimits()) {
-      if (limit.name == row.limit) value = graph.*limit.value;
-    }
-    for (const ServerLimit& limit : server) {
-      if (limit.name == row.limit) value = limit.value;
+    if (const codec::GraphLimit limit = (*graph_limits)[row]; limit != nullptr) {
+      value = graph.*limit;
+    } else {
+      for (const ServerLimit& other : server) {
+        if (other.name == AllFieldLimits()[row].limit) value = other.value;
+      }
     }
     bounds.lists.push_back(value);
   }

@@ -94,7 +94,7 @@ class Plans {
     MessagePlan& made = *plan;  // there before those inside, which may hold it again
     made.type = &type;
     made.is_graph = &type == v1::Graph::descriptor();
-    made.is_any = &type == google::protobuf::Any::descriptor();
+    made.is_any = made.reaches_any = &type == google::protobuf::Any::descriptor();
     int slots = 0;
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
@@ -108,6 +108,8 @@ class Plans {
           planned.row >= 0 && kFieldLimits[static_cast<size_t>(planned.row)].scope == CountScope::kMessage;
       if (is_counted && slots < static_cast<int>(MessagePlan::kMostSlots)) planned.slot = slots++;
       if (planned.kind == Kind::kMessage) planned.inside = &OfLocked(*field.message_type());
+      planned.may_repeat = planned.inside == nullptr || !planned.inside->reaches_any;
+      if (!planned.may_repeat && !field.is_repeated()) made.reaches_any = true;
       made.fields[number] = planned;
     }
     return made;

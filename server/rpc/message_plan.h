@@ -41,6 +41,7 @@ struct FieldPlan {
   int slot = -1;             // of its message's counts, where those are the row's scope
   int64_t object_bytes = 0;  // that each occurrence, or element, takes, but for the content of texts
   const MessagePlan* inside = nullptr;
+  bool may_repeat = true;  // where it occurs once: pieces of a message are joined, but not where an Any is inside
 };
 
 // What protobuf makes of the fields of a message type, by number. Lives as long as the process; constant.
@@ -50,6 +51,7 @@ struct MessagePlan {
   const google::protobuf::Descriptor* type = nullptr;
   bool is_graph = false;
   bool is_any = false;
+  bool reaches_any = false;       // through fields that occur once
   std::vector<FieldPlan> fields;  // by number; those between are unknown
 
   const FieldPlan* Find(uint32_t number) const {

@@ -51,7 +51,8 @@ bool IsServed(const ServiceParts& parts, const StoredProgram& stored) {
 }  // namespace
 
 absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
-                                     const v1::CompileOptions& options) {
+                                     const v1::CompileOptions& options,
+                                     const std::function<absl::Status()>& still_wanted) {
   const auto& unknown = options.GetReflection()->GetUnknownFields(options);
   if (!unknown.empty()) {
     return Refuse(Refusal::kUnsupportedRequest,
@@ -60,7 +61,8 @@ absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::strin
   ASSIGN_OR_RETURN(const Order order, codec::DecodeOrder(options.order(), Order::kColumnMajor));
   ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(options.device()));
   ProgramJob job;
-  ASSIGN_OR_RETURN(job.graph, codec::DecodeGraph(graph, *parts.registry, parts.graph_limits.now(), order));
+  ASSIGN_OR_RETURN(job.graph,
+                   codec::DecodeGraph(graph, *parts.registry, parts.graph_limits.now(), order, still_wanted));
   if (parts.print_and_parse) {
     ASSIGN_OR_RETURN(job.graph, ReadBackFromText(job.graph, *parts.registry));
   }

@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_RPC_PROGRAM_JOB_H_
 #define TENSORD_SERVER_RPC_PROGRAM_JOB_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,9 +23,10 @@ struct ProgramJob {
 };
 
 // The job of a graph with the options that it came with, for that tenant alone where programs are a tenant's; empty:
-// for all. Refuses what the codec refuses, and devices that are not here.
+// for all. Refuses what the codec refuses, and devices that are not here; `still_wanted` as DecodeGraph has it.
 absl::StatusOr<ProgramJob> DecodeJob(const ServiceParts& parts, const std::string& tenant, const v1::Graph& graph,
-                                     const v1::CompileOptions& options);
+                                     const v1::CompileOptions& options,
+                                     const std::function<absl::Status()>& still_wanted = nullptr);
 
 // QUARANTINED where the program is.
 absl::Status CheckQuarantine(const ServiceParts& parts, const Fingerprint& fingerprint);

@@ -113,7 +113,8 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
-  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), call->caller().tenant, graph, options);
+  absl::StatusOr<ProgramJob> decoded =
+      DecodeJob(call->parts(), call->caller().tenant, graph, options, [call] { return call->CheckWanted(); });
   if (!decoded.ok()) return then(std::move(decoded).status());
   call->record().device = decoded->settings.device;
   ProgramKey key = MakeProgramKey(decoded->graph, decoded->settings);
@@ -152,7 +153,8 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
                   std::function<void(absl::StatusOr<CompiledProgramPtr>)> then) {
-  absl::StatusOr<ProgramJob> decoded = DecodeJob(call->parts(), call->caller().tenant, graph, options);
+  absl::StatusOr<ProgramJob> decoded =
+      DecodeJob(call->parts(), call->caller().tenant, graph, options, [call] { return call->CheckWanted(); });
   if (!decoded.ok()) return then(std::move(decoded).status());
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;

@@ -17,6 +17,7 @@
 #include "server/rpc/named_tenancy.h"
 #include "server/rpc/polling_threads.h"
 #include "server/rpc/read_ahead.h"
+#include "server/rpc/reading_turn.h"
 #include "server/rpc/served_call.h"
 #include "server/rpc/shared_results.h"
 #include "server/rpc/spread_copy.h"
@@ -48,17 +49,37 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (!room.ok()) ahead_.next()->Clear();
     if (ahead_.Push(ok, std::move(room))) StartRead(ahead_.next());
     grpc::ByteBuffer bytes;
-    ReadAhead::Step step = ahead_.Begin(&bytes);
-    for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(&bytes)) {
+    Work(ahead_.Begin(&bytes), &bytes);
+  }
+
+  // On what has come, until nothing is left.
+  void Work(ReadAhead::Step step, grpc::ByteBuffer* bytes) {
+    for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(bytes)) {
       if (step.reads) StartRead(ahead_.next());
       if (!step.refused.ok()) return End(step.refused);
-      const int64_t size = static_cast<int64_t>(bytes.Length());
-      const absl::Status taken = Take(&bytes);
+      const int64_t size = static_cast<int64_t>(bytes->Length());
+      const absl::Status taken = Take(bytes);
       LeaveRoom(size);
       if (!taken.ok()) return End(taken);
+      if (shared_.size_bytes >= kLongBytes) return TakeSharedInTurn();
     }
     if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
   }
+
+  // Nobody else works meanwhile.
+  void TakeSharedInTurn() {
+    const absl::Status turn = InReadingTurn(call_.parts(), call_.caller().tenant, [this] {
+      const absl::Status taken = Guarded([this]() -> absl::Status {
+        if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the upload");
+        return TakeShared(std::exchange(shared_, {}));
+      });
+      if (!taken.ok()) return End(taken);
+      grpc::ByteBuffer bytes;
+      Work(ahead_.Continue(&bytes), &bytes);
+    });
+    if (!turn.ok()) End(turn);
+  }
+
   void OnCancel() override { call_.Cancelled(); }
   void OnDone() override {
     if (stall_ != nullptr && stall_->End()) {
@@ -96,16 +117,16 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     const PollingThreads::LongReaction others(call_.parts().polling, size);
     call_.record().stages.End(Stage::kReceive);
     call_.record().received_bytes += size;
-    try {
-      return TakePart(bytes);
-    } catch (const std::exception& error) {
-      return Refuse(Refusal::kInternal, error.what());
-    }
+    return Guarded([this, bytes] { return TakePart(bytes); });
   }
   absl::Status AtEnd() {
     call_.record().stages.End(Stage::kReceive);
+    return Guarded([this] { return Complete(); });
+  }
+  template <typename Step>
+  static absl::Status Guarded(Step&& step) {
     try {
-      return Complete();
+      return step();
     } catch (const std::exception& error) {
       return Refuse(Refusal::kInternal, error.what());
     }
@@ -141,16 +162,16 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
                                                parts.graph_limits.now()));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, parts.executors->Find(header.device()));
     call_.record().device = executor->device();
-    SharedPart shared;  // held while it is copied, also where the client takes it back
     if (header.has_shared()) {
-      ASSIGN_OR_RETURN(shared, FindData(header.shared(), tensor.num_bytes));
+      ASSIGN_OR_RETURN(shared_, FindData(header.shared(), tensor.num_bytes));
     }
     is_bool_ = tensor.type.dtype == DType::kBool;
     is_resumable_ = header.resumable();
     const ResidentType type = {.device = executor->device(), .type = std::move(tensor.type), .order = tensor.order};
     ASSIGN_OR_RETURN(upload_, session->StartUpload(header.handle(), type, executor->backend(), header.upload_id()));
     session_ = std::move(session);
-    return header.has_shared() ? TakeShared(shared) : absl::OkStatus();
+    if (!header.has_shared() || shared_.size_bytes >= kLongBytes) return absl::OkStatus();
+    return TakeShared(std::exchange(shared_, {}));
   }
 
   absl::StatusOr<SharedPart> FindData(const v1::SharedSpace& space, int64_t num_bytes) {
@@ -164,7 +185,6 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   // Whatever an earlier call left is written over.
   absl::Status TakeShared(const SharedPart& part) {
-    const PollingThreads::LongReaction others(call_.parts().polling, part.size_bytes);
     upload_.Rewind(0);
     {
       const TimedTransfer timed(call_.parts().metrics, Transfer::kShared, part.size_bytes);
@@ -257,6 +277,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   TensorPart part_;
   SessionPtr session_;  // null: no header yet
   TensorUpload upload_;
+  SharedPart shared_;  // to be copied; held until then, also where the client takes it back
   bool is_bool_ = false;
   bool is_resumable_ = false;
   bool has_data_ = false;

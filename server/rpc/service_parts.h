@@ -51,6 +51,7 @@ struct ServiceParts {
   CompilePool* compile_pool = nullptr;
   TurnPool* turns = nullptr;      // go on with requests that waited; not bounded, since requests are
   TurnPool* operators = nullptr;  // for what operators ask for and takes long, such as looking through the disk
+  TurnPool* readers = nullptr;    // of long requests, and whatever else takes long for one
   ProgramCache* cache = nullptr;
   SessionStore* sessions = nullptr;
   ProgramStore* store = nullptr;     // null: no disk tier

@@ -23,7 +23,8 @@ StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t
 }
 
 std::shared_ptr<const void> StreamedRequest::HoldBytes() {
-  if (place_.held_bytes == nullptr && place_.entered) place_.held_bytes = stream_->call_.HoldBytes(place_.bytes + place_.objects);
+  if (place_.held_bytes == nullptr && place_.entered)
+    place_.held_bytes = stream_->call_.HoldBytes(place_.bytes + place_.objects);
   return place_.held_bytes;
 }
 

@@ -9,30 +9,36 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "server/identity/method_roles.h"
-#include "server/rpc/polling_threads.h"
+#include "server/rpc/reading_turn.h"
 
 namespace tensord::server {
 namespace {
 
-// Whether the answer may be as long as a program, or as all that an operator asks for.
+// Whether a small request may take as long as a program or a session is large.
 bool IsLong(RpcMethod method) {
-  return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram || RoleFor(method) == Role::kAdmin;
+  return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram || method == RpcMethod::kCloseSession;
 }
 
 }  // namespace
 
 grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod method,
                                            grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                           grpc::ByteBuffer* response, Handler handler) {
+                                           grpc::ByteBuffer* response, Handler handler, Refuser refuse_unread) {
   auto* call = new UnaryCall(parts, method, context, request, response);
   const int64_t bytes = static_cast<int64_t>(request->Length());
-  const absl::Status entered = call->call_.Enter(bytes, /*is_message=*/true);
-  if (!entered.ok()) {
-    call->Fail(entered);
-    return call;
+  absl::Status refused = call->call_.Enter(bytes, /*is_message=*/true);
+  if (refused.ok() && refuse_unread != nullptr) refused = refuse_unread(call);
+  if (!refused.ok()) {
+    call->Fail(refused);
+  } else if (RoleFor(method) == Role::kAdmin) {
+    // As much as an operator asks for. Neither tenants nor a full queue may be in the way.
+    parts.operators->Submit(call->caller().tenant,
+                            [call, handler] { call->Continue([call, handler] { handler(call); }); });
+  } else if (bytes >= kLongBytes || IsLong(method)) {
+    ReadInTurn(call, [call, handler] { handler(call); });
+  } else {
+    call->Continue([call, handler] { handler(call); });
   }
-  const PollingThreads::LongReaction others(parts.polling, IsLong(method) ? PollingThreads::kLongBytes : bytes);
-  call->Continue([call, handler] { handler(call); });
   return call;
 }
 

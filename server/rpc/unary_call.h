@@ -21,11 +21,14 @@ namespace tensord::server {
 class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
  public:
   using Handler = void (*)(UnaryCall* call);
+  using Refuser = absl::Status (*)(UnaryCall* call);
 
-  // What gRPC wants back from a method. The parts outlive the call.
+  // What gRPC wants back from a method. The parts outlive the call. The handler is called here where the request is
+  // small and the answer is, else in a turn of the tenant. `refuse_unread`: what the request is refused for before it
+  // waits for that; may be null.
   static grpc::ServerUnaryReactor* Start(const ServiceParts& parts, RpcMethod method,
                                          grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response, Handler handler);
+                                         grpc::ByteBuffer* response, Handler handler, Refuser refuse_unread = nullptr);
 
   // The request, as ParseMessage reads it; or, for a handler that reads it itself, whether it may be read, and its
   // bytes.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/lifecycle/added_bytes.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/mebibyte.h"
 #include "tests/e2e/server/raw_stream.h"
@@ -63,10 +64,15 @@ TEST(IdleUploadsTest, WhatThereIsNoRoomForIsRefused) {
 TEST(IdleUploadsTest, EndAfterTheDefaultDeadline) {
   InProcessServer server({"limits.default_deadline_ms=50"});
   const server::SessionPtr session = *server.parts().sessions->Open("default", absl::ZeroDuration());
-  RawStream silent(server.Dial(), kPutTensor), stalled(server.Dial(), kPutTensor);
-  ASSERT_TRUE(stalled.Write(HeaderOf(session->id(), "t", kMiB)));
-  EXPECT_EQ(silent.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_EQ(stalled.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  for (const bool begins : {false, true}) {
+    grpc::ClientContext context;  // without a deadline
+    v1::PutTensorResponse response;
+    const auto upload = server.stub().PutTensor(&context, &response);
+    v1::PutTensorRequest header;
+    ASSERT_TRUE(header.ParseFromString(HeaderOf(session->id(), "t", kMiB)));
+    if (begins) upload->Write(header);
+    EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
   server.WaitUntilIdle();
   EXPECT_EQ(session->counts().handles, 0);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -147,6 +148,20 @@ BlockedCompiler::BlockedCompiler(InProcessServer& server) {
 }
 
 void BlockedCompiler::Release() {
+  if (!released_) release_.set_value();
+  released_ = true;
+}
+
+BlockedReaders::BlockedReaders(InProcessServer& server) {
+  const std::shared_future<void> released = release_.get_future().share();
+  const int threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  for (int i = 0; i < threads; ++i) {
+    EXPECT_TRUE(server.parts().readers->Submit("default", [released] { released.wait(); }).taken());
+    EXPECT_TRUE(WaitFor([&] { return server.parts().readers->stats().running == i + 1; }));
+  }
+}
+
+void BlockedReaders::Release() {
   if (!released_) release_.set_value();
   released_ = true;
 }

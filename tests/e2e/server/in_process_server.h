@@ -86,6 +86,18 @@ class BlockedCompiler {
   bool released_ = false;
 };
 
+// Takes all turns to read of the tenant "default".
+class BlockedReaders {
+ public:
+  explicit BlockedReaders(InProcessServer& server);
+  ~BlockedReaders() { Release(); }
+  void Release();
+
+ private:
+  std::promise<void> release_;
+  bool released_ = false;
+};
+
 // Lets other threads run until the condition holds; gives up, false, after a minute.
 bool WaitFor(const std::function<bool()>& condition);
 

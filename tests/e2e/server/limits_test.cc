@@ -164,6 +164,14 @@ v1::ErrorDetail RunManyBytes(InProcessServer& server) {
   return RunBehindAnother(server, RequestOf(DoubleGraph(), {FloatTensor(std::vector<float>(1000, 1), {1000})}));
 }
 
+v1::ErrorDetail ReadOneMore(InProcessServer& server) {
+  const BlockedReaders blocked(server);
+  EXPECT_TRUE(server.parts().readers->Submit("default", [] {}).taken());
+  grpc::ClientContext context;
+  v1::ExplainResponse response;
+  return DetailOf(server.stub().Explain(&context, v1::ExplainRequest(), &response));
+}
+
 v1::ErrorDetail CallTwiceASecond(InProcessServer& server) {
   v1::ErrorDetail detail;
   // The third within the second at the latest; where the machine takes longer, others follow.
@@ -272,6 +280,7 @@ std::vector<OtherCase> OtherCases() {
       {"profile_samples_per_second", {}, [](InProcessServer& server) { return Profile(server, 1, 1001); }, 1000, 1001},
       {"profiles", {}, &ProfileWhileAnotherIsTaken, 1, 2},
       {"run_operations", {"limits.run_operations=8"}, &RunSum, 8, 0},
+      {"receive.queue_length", {"receive.queue_length=1"}, &ReadOneMore, 1, 2},
       {"scheduling.tenant_requests_per_second",
        {"scheduling.tenant_requests_per_second=1", "scheduling.tenant_burst=1"},
        &CallTwiceASecond,

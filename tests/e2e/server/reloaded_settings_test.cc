@@ -52,6 +52,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
       {"cpu.pool_bytes", {"12345", "12345", TENSORD_LOOK(server.parts().cpu_memory->keep_bytes())}},
       {"cpu.queue_length", {"77", "77", TENSORD_LOOK(server.executor().bounds().max_queued)}},
       {"compiler.queue_length", {"77", "77", TENSORD_LOOK(server.parts().compile_pool->bounds().max_queued)}},
+      {"receive.queue_length", {"77", "77", TENSORD_LOOK(server.parts().readers->bounds().max_queued)}},
       {"drain.grace_ms", {"1", "ReloadTest.TheEndKeepsToNewTimes", nullptr}},
       {"drain.timeout_ms", {"1", "ReloadTest.TheEndKeepsToNewTimes", nullptr}},
       {"flight_recorder.slow_ms",

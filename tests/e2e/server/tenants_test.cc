@@ -1,4 +1,5 @@
 // What one tenant has on the server is nothing to another: sessions, handles, uploads, and what is listed and counted.
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -289,6 +290,7 @@ TEST_F(TenantsTest, ProgramsMayBeATenantsOwn) {
   }
   InProcessServer server(Settings({"program_cache.disk_path=" + disk.path() + "/programs"}));
   EXPECT_EQ(Tenant(server, "token-a").Run(fingerprint), "PROGRAM_NOT_FOUND") << "all share programs now";
+  std::filesystem::remove_all(disk.path() + "/programs");
 }
 
 }  // namespace

@@ -176,6 +176,22 @@ TEST(GraphCodecTest, EngineOnlyAttributesAreInTextAndFingerprintWhereSetAndNever
   }
 }
 
+TEST(GraphCodecTest, WhatIsNotWantedAnyMoreIsNotDecodedToItsEnd) {
+  v1::Graph wire = SmallGraph();
+  for (int i = 0; i < 10 * kNodesBetween; ++i) {
+    *wire.add_nodes() = wire.nodes(0);
+    wire.mutable_nodes(i + 1)->set_name("y" + std::to_string(i));
+  }
+  int asked = 0;
+  const auto leaves = [&asked] {
+    return ++asked < 3 ? absl::OkStatus() : Refuse(Refusal::kCancelled, "the client is gone");
+  };
+  const absl::StatusOr<Graph> graph = DecodeGraph(wire, FamilyRegistry(), {}, Order::kColumnMajor, leaves);
+  EXPECT_TRUE(IsRefusal(graph.status(), Refusal::kCancelled)) << graph.status();
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(DecodeGraph(wire, FamilyRegistry(), {}, Order::kColumnMajor, [] { return absl::OkStatus(); }).ok());
+}
+
 TEST(GraphCodecTest, UnknownNumbersOfEnumsAreRefused) {
   v1::Graph wire = SmallGraph();
   Replace(wire).set_unary(static_cast<v1::UnaryOp>(999));

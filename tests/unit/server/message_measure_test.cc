@@ -107,6 +107,27 @@ TEST(MessageMeasureTest, WhatAnAnyHoldsIsMeasured) {
   EXPECT_EQ(LimitOf(Measure(request.GetDescriptor(), request.SerializeAsString())), "einsum_operands");
 }
 
+// What is measured as one type must not be read as another.
+TEST(MessageMeasureTest, AnAnyComesInOnePiece) {
+  einsum::v1::Einsum einsum;
+  for (int i = 0; i < 20'000; ++i) einsum.add_operands();
+  const std::string url = BytesField(1, "type.googleapis.com/tensord.einsum.v1.Einsum");
+  const std::string content = BytesField(2, einsum.SerializeAsString());
+  const auto request = [](const std::string& node) { return GraphWith(BytesField(3, node)); };
+  const auto extension = [](absl::string_view op) {
+    std::string field = "\xD2\x05";  // Node.extension
+    std::string inside = BytesField(1, op);
+    AppendVarint(inside.size(), &field);
+    return field + inside;
+  };
+  const Descriptor* const type = v1::CompileRequest::descriptor();
+  EXPECT_EQ(LimitOf(Measure(type, request(extension(content + url)))), "einsum_operands");
+  const std::string long_url = BytesField(1, std::string(2000, 'x') + "/tensord.einsum.v1.Einsum");
+  EXPECT_EQ(LimitOf(Measure(type, request(extension(content + long_url)))), "einsum_operands");
+  const absl::StatusOr<int64_t> pieces = Measure(type, request(extension(content) + extension(url)));
+  EXPECT_TRUE(IsRefusal(pieces.status(), Refusal::kMalformedMessage)) << pieces.status();
+}
+
 TEST(MessageMeasureTest, AGraphHasBoundsOnItsBytes) {
   const MessageBounds bounds = Bounds({.constant_bytes = 10'000, .graph_bytes = 5'000});
   v1::CompileRequest request;
@@ -160,7 +181,10 @@ TEST(MessageMeasureTest, BytesThatProtobufDoesNotReadAreLeftToIt) {
   for (int i = 0; i < 2'000; ++i) {
     std::string changed = whole;
     changed[std::uniform_int_distribution<size_t>(0, changed.size() - 1)(random)] = static_cast<char>(random());
-    EXPECT_TRUE(Measure(request.GetDescriptor(), changed).ok());
+    const absl::StatusOr<int64_t> measured = Measure(request.GetDescriptor(), changed);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    v1::CompileRequest read;
+    if (read.ParseFromString(changed)) EXPECT_LE(static_cast<int64_t>(read.SpaceUsedLong()), 4096 + 3 * *measured);
   }
 }
 

@@ -278,7 +278,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
               HasSubstr("tensord_rpc_stage_seconds_count{method=\"Compile\",stage=\"decode\"} 1"));
   const ExecutorPool executors;
   CompilePool pool(1, 1);
-  const TurnPool turns({});
+  const TurnPool turns({}), readers({});
   const SegmentTimes times;
   const ProgramCache cache({.max_bytes = 1}, &pool);
   BindingStats bindings;
@@ -295,6 +295,7 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
        .cache = &cache,
        .compile_pool = &pool,
        .turns = &turns,
+       .readers = &readers,
        .bindings = &bindings,
        .payloads = payloads.get(),
        .log = &log,
