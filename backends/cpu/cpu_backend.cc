@@ -28,7 +28,6 @@
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/transformed_map.h"
 #include "engine/base/control_group.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
@@ -270,7 +269,7 @@ class CpuBackend final : public Backend {
     auto program = std::make_unique<CpuProgram>();
     size_t empty = 0;  // the next segment with an empty axis
     for (size_t position = 0; position < segments.size(); ++position) {
-      RETURN_IF_ERROR(CheckInterrupted());  // a kernel may take milliseconds to make
+      RETURN_IF_ERROR(CheckStopped());  // a kernel may take milliseconds to make
       while (empty < segments.size() && (empty < position || !HasEmptyAxis(segments[empty].bound))) ++empty;
       if (const size_t joined = AppendJoined(segments.subspan(position, empty - position), program.get()); joined > 0) {
         position += joined - 1;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/base/refusal.h"
+
 namespace tensord {
 namespace {
 
@@ -25,12 +27,12 @@ constinit thread_local ThreadStop t_thread_stop;
 absl::Status StopSignal::status() const {
   if (!is_set()) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  return status_;
+  return status_.ok() ? Refuse(Refusal::kCancelled, "nobody waits for it any more") : status_;
 }
 
 absl::Status StopSignal::Ask() {
   if (is_set()) return status();
-  absl::Status status = check_ ? check_() : absl::OkStatus();
+  absl::Status status = check_ != nullptr ? (*check_)() : absl::OkStatus();
   if (status.ok()) return status;
   MutexLock lock(&mutex_);
   if (status_.ok()) status_ = std::move(status);
@@ -49,6 +51,8 @@ StopSignal::Scope::~Scope() {
   t_thread_stop.signal = outer_;
   t_thread_stop.calls_to_look = 1;
 }
+
+absl::Status CheckStopped() { return StopRequested() ? t_thread_stop.signal->status() : absl::OkStatus(); }
 
 bool LookWhetherStopped() {
   ThreadStop& mine = t_thread_stop;

@@ -11,8 +11,9 @@
 
 namespace tensord {
 
-// Tells the loops of some work, on all its threads, that nobody wants it any more. Whoever starts the work makes one,
-// with a scope on each thread that takes part; the loops ask StopRequested. Once set it stays set. Thread-safe.
+// Tells the loops of some work (a run, a compilation), on all its threads, that nobody wants it any more. Whoever
+// starts the work makes one, with a scope on each thread that takes part; the loops ask StopRequested. Once set it
+// stays set. Thread-safe.
 //
 //   StopSignal stop(check);
 //   const StopSignal::Scope scope(&stop);
@@ -30,11 +31,16 @@ class StopSignal {
   // `check` refuses when the work is not wanted. It is called from any of its threads, on each about every `ask_every`;
   // 0: whenever a loop asks, for tests. Empty: the signal is never set. It must outlive the signal.
   explicit StopSignal(const Check& check, std::chrono::nanoseconds ask_every = kAskEvery)
-      : check_(check), ask_every_(ask_every) {}
+      : check_(check ? &check : nullptr), ask_every_(ask_every) {}
+  // Of work that another thread abandons by a flag, which must outlive it: CANCELLED then.
+  explicit StopSignal(const std::atomic<bool>* abandoned) : abandoned_(abandoned), ask_every_(kAskEvery) {}
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  bool is_set() const { return is_set_.load(std::memory_order_relaxed); }
+  bool is_set() const {
+    return is_set_.load(std::memory_order_relaxed) ||
+           (abandoned_ != nullptr && abandoned_->load(std::memory_order_relaxed));
+  }
   std::chrono::nanoseconds ask_every() const { return ask_every_; }
   // The first refusal of the check; OK while the signal is not set.
   absl::Status status() const;
@@ -57,7 +63,8 @@ class StopSignal {
   static StopSignal* Current();
 
  private:
-  const Check& check_;
+  const Check* const check_ = nullptr;
+  const std::atomic<bool>* const abandoned_ = nullptr;
   const std::chrono::nanoseconds ask_every_;
   std::atomic<bool> is_set_{false};
   mutable Mutex mutex_;
@@ -87,6 +94,9 @@ inline bool StopRequested() {
   if (--mine.calls_to_look > 0) return false;
   return LookWhetherStopped();
 }
+
+// The signal's refusal where this thread's work is to be left.
+absl::Status CheckStopped();
 
 }  // namespace tensord
 

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/awaited_result.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/binding_stats.h"
@@ -194,7 +194,8 @@ class BindingCache {
     absl::StatusOr<Bound> bound = [&]() -> absl::StatusOr<Bound> {
       try {
         if (flight->is_made_here) return make();
-        const Interruptible scope(&flight->abandoned);
+        StopSignal stop(&flight->abandoned);
+        const StopSignal::Scope scope(&stop);
         return make();
       } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
         return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "engine/base/allocated_bytes.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/run_memory.h"
 #include "engine/exec/run_operations.h"
 #include "engine/fusion/build_micro_program.h"
@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<ConcreteType>> ResolveSlots(const ExecProgram& progra
     types[static_cast<size_t>(constant.slot)] = constant.value->type();
   }
   for (const ExecInstruction& instruction : program.instructions) {
-    RETURN_IF_ERROR(CheckInterrupted());
+    RETURN_IF_ERROR(CheckStopped());
     for (Slot slot : instruction.results) {
       absl::StatusOr<ConcreteType> type = binding.Resolve(program.slot_types[static_cast<size_t>(slot)]);
       if (!type.ok()) return WithNode(type.status(), instruction.node, instruction.written_op().name);
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<std::unique_ptr<const MicroProgram>>> BindBodies(cons
   for (size_t i = 0; i < micro_programs.size(); ++i) {
     const ExecInstruction& instruction = program.instructions[i];
     if (instruction.body == nullptr) continue;
-    RETURN_IF_ERROR(CheckInterrupted());
+    RETURN_IF_ERROR(CheckStopped());
     absl::StatusOr<std::unique_ptr<const MicroProgram>> micro = BindBody(instruction, binding);
     if (!micro.ok()) return WithNode(micro.status(), instruction.node, instruction.written_op().name);
     micro_programs[i] = *std::move(micro);
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   ASSIGN_OR_RETURN(bound->micro_programs_, BindBodies(program, binding));
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
-  RETURN_IF_ERROR(CheckInterrupted());
+  RETURN_IF_ERROR(CheckStopped());
   RETURN_IF_ERROR(bound->Prepare(most_operations));
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
   bound->constants_.reserve(program.constants.size());

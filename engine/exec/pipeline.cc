@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/form_sessions.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/ir/verifier.h"
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<PassRecord>> RunPipeline(Graph* graph, const PassOpti
     const bool on =
         (pass.on_by_default || Contains(selection.enabled, pass.name)) && !Contains(selection.disabled, pass.name);
     if (!on) continue;
-    RETURN_IF_ERROR(CheckInterrupted());
+    RETURN_IF_ERROR(CheckStopped());
     PassRecord record{.name = std::string(pass.name), .nodes_before = static_cast<int64_t>(graph->nodes().size())};
     const auto start = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(record.fired, pass.run(graph, options));

@@ -4,9 +4,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord {
 namespace {
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
   RunTimeBounds bounds;
   int64_t parts = 0;
   for (size_t i = 0; i < graph->nodes().size(); ++i) {
-    RETURN_IF_ERROR(CheckInterrupted());
+    RETURN_IF_ERROR(CheckStopped());
     const Node& node = graph->nodes()[i];
     const size_t earlier_guards = guards.size();
     absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &bounds, &parts);

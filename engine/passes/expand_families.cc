@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ir/verifier.h"
 
@@ -54,7 +54,7 @@ absl::Status ExpandFamilies(Graph* graph, std::vector<ContractionPlan>* plans) {
   for (const GraphInput& input : graph->inputs()) map.push_back(expanded.AddInput(input.name, input.type));
   bool types_changed = false;
   for (Node& node : nodes) {
-    RETURN_IF_ERROR(CheckInterrupted());
+    RETURN_IF_ERROR(CheckStopped());
     const absl::Span<const TensorType> old_types(&types[map.size()], static_cast<size_t>(node.num_results));
     for (ValueId& operand : node.operands) operand = map[static_cast<size_t>(operand.index)];
     if (has_rule(node)) {

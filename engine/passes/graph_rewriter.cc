@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/base/interruption.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord {
 namespace {
@@ -42,7 +42,7 @@ bool GraphRewriter::RunOverAll() {
     }
     std::optional<ValueId> instead;
     // Of a graph that nobody wants the rest stays as it is.
-    if (IsPlain(node) && !IsInterrupted()) {
+    if (IsPlain(node) && !StopRequested()) {
       result_type_ = rebuilding_ ? &old_types_[static_cast<size_t>(result.index)] : &graph_.type(result);
       instead = rule_(node, *this);
     }

@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/pipeline.h"
 #include "engine/exec/sessions.h"
 #include "engine/ir/canonical.h"
@@ -129,7 +129,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   }
   const WrittenOps written(graph);
   clock.End(CompilePhase::kInfer);
-  RETURN_IF_ERROR(CheckInterrupted());
+  RETURN_IF_ERROR(CheckStopped());
   std::vector<ContractionPlan> contractions;
   RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions));
   clock.End(CompilePhase::kExpand);
@@ -138,7 +138,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
                    RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
   clock.End(CompilePhase::kPasses);
-  RETURN_IF_ERROR(CheckInterrupted());
+  RETURN_IF_ERROR(CheckStopped());
   ExecProgram program = LowerToProgram(graph);
   program.inputs = inputs;
   program.wire_outputs = std::move(wire_outputs);
@@ -158,7 +158,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   ASSIGN_OR_RETURN(CompiledProgramPtr compiled, CompiledProgram::Create(std::move(program), std::move(identity),
                                                                         backend, bindings, std::move(compile_sized)));
   // What returned early on its way may look like a program.
-  RETURN_IF_ERROR(CheckInterrupted());
+  RETURN_IF_ERROR(CheckStopped());
   clock.End(CompilePhase::kPrepare);
   clock.EndAll(whole);
   return compiled;

@@ -33,7 +33,7 @@ ProgramKey MakeProgramKey(const Graph& graph, const CompileSettings& settings);
 
 // Graph (types not yet inferred) → program: verification, passes, lowering, the backend's consent to every instruction,
 // binding. Refusals name the node. Pure, so thread-safe; takes time in proportion to the graph. CANCELLED soon after
-// the thread's work was interrupted (engine/base/interruption.h). `bindings` says how much the program keeps for sets
+// the thread's work was stopped (engine/base/stop_signal.h). `bindings` says how much the program keeps for sets
 // of sizes.
 absl::StatusOr<CompiledProgramPtr> Compile(Graph graph, const CompileSettings& settings, const Fingerprint& fingerprint,
                                            Backend* backend, const BindingOptions& bindings = {},

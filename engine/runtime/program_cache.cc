@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/runtime/renaming.h"
 
 namespace tensord {
@@ -180,7 +180,8 @@ ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compi
 void ProgramCache::Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names) {
   const absl::Time start = absl::Now();
   std::vector<std::string> own_names;
-  const Interruptible scope(&flight->abandoned);
+  StopSignal stop(&flight->abandoned);
+  const StopSignal::Scope scope(&stop);
   absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
     if (names) own_names = names();
     return compile();
@@ -235,7 +236,8 @@ ProgramCache::LeaveFn ProgramCache::FindOrRestore(const Fingerprint& fingerprint
       LeaveFn leave = JoinLocked(flight, &done, &no_names);
       absl::StatusOr<CompilePool::Ticket> ticket = pool_->Submit(tenant, [this, flight, restore = std::move(restore)] {
         const absl::Time start = absl::Now();
-        const Interruptible scope(&flight->abandoned);
+        StopSignal stop(&flight->abandoned);
+        const StopSignal::Scope scope(&stop);
         absl::StatusOr<Restored> restored = Guarded<Restored>(restore);
         LandRestored(flight, std::move(restored), absl::Now() - start);
       });

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/interruption.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "server/rpc/program_job.h"
 #include "server/rpc/request_wait.h"
 
@@ -162,7 +162,8 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   const ServiceParts& parts = call->parts();
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   auto work = [call, &parts, job, fingerprint, answer, abandoned, bytes = call->HoldBytes()]() mutable {
-    const Interruptible scope(abandoned.get());
+    StopSignal stop(abandoned.get());
+    const StopSignal::Scope scope(&stop);
     const absl::Time start = absl::Now();
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
     bytes = nullptr;

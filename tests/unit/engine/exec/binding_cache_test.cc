@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/base/interruption.h"
+#include "engine/base/stop_signal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
@@ -208,7 +208,7 @@ TEST_F(CacheTest, WhatNobodyWaitsForIsDroppedAndBrokenOff) {
   const auto never = [](const absl::StatusOr<IntPtr>&) { ADD_FAILURE() << "nobody waits"; };
   bool interrupted = false;
   const auto make = [&] {
-    interrupted = IsInterrupted();
+    interrupted = StopRequested();
     return Int(1);
   };
   const Cache::Leave first = cache.FindOrSubmit(Key(1), submit, make, never);

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/base/interruption.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/pipeline.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
@@ -145,7 +145,8 @@ TEST(Compile, IsBrokenOffAfterAnyOfItsPhases) {
       phases.push_back(phase);
       if (phase == last) interrupted = true;
     };
-    const Interruptible scope(&interrupted);
+    StopSignal stop(&interrupted);
+    const StopSignal::Scope scope(&stop);
     const auto program = Compile(ParsedGraph(kText), {.device = "gated:0"}, Fingerprint(), &backend, {}, watch);
     EXPECT_EQ(program.status().code(), absl::StatusCode::kCancelled);
     EXPECT_EQ(phases.back(), last);

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/base/interruption.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ops/core_ops.h"
 #include "gtest/gtest.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
@@ -539,8 +539,8 @@ TEST_F(ProgramCacheTest, WhatNobodyWaitsForIsBrokenOff) {
   Event started;
   const auto until_interrupted = [&]() -> absl::StatusOr<CompiledProgramPtr> {
     started.Set();
-    while (!IsInterrupted()) std::this_thread::yield();
-    return CheckInterrupted();
+    while (!StopRequested()) std::this_thread::yield();
+    return CheckStopped();
   };
   const ProgramCache::LeaveFn leave = cache.GetOrCompile(Key("a"), until_interrupted, Done());
   started.Wait();
@@ -580,7 +580,7 @@ TEST_F(ProgramCacheTest, RestoringIsDroppedToo) {
       fingerprint,
       [&]() -> absl::StatusOr<ProgramCache::Restored> {
         started.Set();
-        while (!IsInterrupted()) std::this_thread::yield();
+        while (!StopRequested()) std::this_thread::yield();
         return ProgramCache::Restored{.key = Key("a"), .program = too_late};
       },
       Done());
