@@ -135,16 +135,20 @@ void BlockedExecutor::Release() {
 }
 
 BlockedCompiler::BlockedCompiler(InProcessServer& server) {
-  const auto blocks = std::make_shared<std::promise<void>>();
-  EXPECT_TRUE(server.parts()
-                  .compile_pool
-                  ->Submit(server::Caller().tenant,
-                           [blocks, released = release_.get_future().share()] {
-                             blocks->set_value();
-                             released.wait();
-                           })
-                  .ok());
-  blocks->get_future().wait();
+  const std::shared_future<void> released = release_.get_future().share();
+  // The callers' and the server's own, which would be given a thread besides.
+  for (const std::string& tenant : {server::Caller().tenant, std::string()}) {
+    const auto blocks = std::make_shared<std::promise<void>>();
+    EXPECT_TRUE(server.parts()
+                    .compile_pool
+                    ->Submit(tenant,
+                             [blocks, released] {
+                               blocks->set_value();
+                               released.wait();
+                             })
+                    .ok());
+    blocks->get_future().wait();
+  }
 }
 
 void BlockedCompiler::Release() {

@@ -74,7 +74,8 @@ class BlockedExecutor {
   bool released_ = false;
 };
 
-// Keeps the only compiling thread of a server with compiler.threads=1 busy until it is released or destroyed.
+// Keeps every compiling thread of a server with compiler.threads=1, and callers of one tenant, busy until it is
+// released or destroyed.
 class BlockedCompiler {
  public:
   explicit BlockedCompiler(InProcessServer& server);

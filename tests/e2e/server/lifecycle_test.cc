@@ -128,8 +128,7 @@ class WarmingTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     daemon_ = *std::move(created);
     ASSERT_TRUE(daemon_->parts()
-                    .compile_pool
-                    ->Submit(server::Caller().tenant, [released = release_.get_future().share()] { released.wait(); })
+                    .compile_pool->Submit("", [released = release_.get_future().share()] { released.wait(); })
                     .ok());
     channel_ = grpc::CreateChannel("unix:" + folder_.path() + "/s", grpc::InsecureChannelCredentials());
     serving_ = std::async(std::launch::async, [this] { return daemon_->Serve(); });
