@@ -76,6 +76,9 @@ enum class Way { kUnix, kTcp, kTls };
 
 class HostilePeersTest : public ::testing::TestWithParam<Way> {
  protected:
+  void SetUp() override {
+    ASSERT_FALSE(Process::BinaryPath().empty()) << "the environment variable TENSORD_BINARY names the server's binary";
+  }
   void Start(std::vector<std::string> flags = {}) {
     flags.insert(flags.begin(),
                  {"--listen=unix:" + folder_.path() + "/s", "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"});

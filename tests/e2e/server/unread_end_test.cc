@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kAtMost = kDrain + std::chrono::seconds(2);
 
 class UnreadEndTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    ASSERT_FALSE(Process::BinaryPath().empty()) << "the environment variable TENSORD_BINARY names the server's binary";
+  }
   void Start(std::vector<std::string> flags, const std::string& errors = "/dev/null") {
     flags.insert(flags.begin(), {"--listen=" + Socket(), "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0",
                                  absl::StrCat("--set=drain.timeout_ms=", kDrain.count())});
