@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "clients/cli/admin_connection.h"
@@ -73,9 +74,11 @@ int ListPrograms(const Arguments& arguments, Console& console) {
 
 int Programs(const Arguments& arguments, Console& console) {
   if (arguments.Has("release")) return Release(arguments, console);
-  if (!arguments.positional().empty() || arguments.Has("all")) {
-    return console.Usage("programs", "programs are named to be released, with --release");
+  if (!arguments.positional().empty()) {
+    return console.Usage("programs", absl::StrCat("unexpected argument: ", arguments.positional()[0],
+                                                  "; programs are named to be released, with --release"));
   }
+  if (arguments.Has("all")) return console.Usage("programs", "--all goes with --release");
   return ListPrograms(arguments, console);
 }
 

@@ -51,7 +51,7 @@ absl::Status CheckOperations(absl::Span<const SegmentInstruction> segments, int6
     costliest = operations;
     found = &segment;
   }
-  if (all <= static_cast<double>(most)) return absl::OkStatus();
+  if (AsInteger(all) <= most) return absl::OkStatus();
   return WithNode(RefuseLimit("run_operations", most, AsInteger(all),
                               absl::StrCat("one run takes too many operations on numbers, ", AsInteger(costliest),
                                            " of them in one kernel; compute in parts")),

@@ -46,7 +46,7 @@ ResidentType TypeOf(const HostTensor& result, const CompiledProgram& program) {
 
 absl::Status KeptResults::Charge(const CompiledProgram& program, absl::Span<const HostTensor> arguments,
                                  const HandleClaim& claim, absl::Span<const bool> writable) {
-  ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments));
+  ASSIGN_OR_RETURN(const int64_t needed, KnownResultBytes(program, results_, arguments, kHandleBytes));
   // What the run reads as a copy in another order lives, unread, until it is over.
   absl::flat_hash_set<const void*> read;
   for (const HostTensor& argument : arguments) read.insert(argument.bytes.get());

@@ -14,7 +14,7 @@ constexpr int64_t kBeyondAnyMemory = int64_t{1} << 60;
 }  // namespace
 
 absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::Span<const size_t> results,
-                                         absl::Span<const HostTensor> arguments) {
+                                         absl::Span<const HostTensor> arguments, int64_t least_bytes) {
   std::vector<ConcreteType> types;
   for (const HostTensor& argument : arguments) types.push_back(argument.type);
   ASSIGN_OR_RETURN(const SizeBinding sizes, BindSizes(program.program(), types));
@@ -26,7 +26,8 @@ absl::StatusOr<int64_t> KnownResultBytes(const CompiledProgram& program, absl::S
     if (!exact) continue;
     ASSIGN_OR_RETURN(const ConcreteType concrete, sizes.Resolve(type));
     // No sum of what fits into memory is near this.
-    bytes = std::min(bytes + std::min(concrete.num_bytes(), kBeyondAnyMemory), kBeyondAnyMemory);
+    const int64_t counted = std::max(concrete.num_bytes(), least_bytes);
+    bytes = std::min(bytes + std::min(counted, kBeyondAnyMemory), kBeyondAnyMemory);
   }
   return bytes;
 }

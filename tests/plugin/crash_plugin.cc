@@ -19,7 +19,7 @@ namespace {
 using tensord::AttrDef;
 using tensord::AttrKind;
 
-volatile int zero = 0;
+volatile int one = 1, zero = 0;  // a compiler divides 1 by what it does not know without dividing
 volatile int* volatile nowhere = nullptr;
 
 // Deeper than any stack.
@@ -33,7 +33,7 @@ volatile int* volatile nowhere = nullptr;
 void CrashNow(int64_t how) {
   switch (how) {
     case kDivides:
-      zero = 1 / zero;
+      zero = one / zero;
       return;
     case kAborts:
       std::abort();

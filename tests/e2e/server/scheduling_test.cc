@@ -250,8 +250,11 @@ TEST_F(SchedulingTest, WhileAQueueIsFullRequestsAreRefusedUnread) {
     EXPECT_TRUE(Execute(server_->stub(), tiny, &response).ok()) << "it does not wait for the executor";
     EXPECT_TRUE(WaitFor([this] { return server_->Metric("tensord_admission_rejected_total", "queue_full") == 3; }));
   }
-  v1::ExecuteResponse response;
-  EXPECT_TRUE(Execute(server_->stub(), warm_, &response).ok());
+  // Once what waited has left the queue.
+  EXPECT_TRUE(WaitFor([this] {
+    v1::ExecuteResponse response;
+    return Execute(server_->stub(), warm_, &response).ok();
+  }));
 }
 
 TEST_F(SchedulingTest, TheRateOfATenantIsBounded) {
