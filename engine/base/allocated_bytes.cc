@@ -45,6 +45,7 @@ void AllocatedBytes::Add(int64_t bytes) {
 }  // namespace tensord
 
 // Weak, so that a test may have its own. The other forms of new and delete call these; aligned blocks are not counted.
+// Those that cannot fail are here too: a sanitizer has its own, whose blocks it would not have freed by these.
 __attribute__((weak)) void* operator new(size_t size) {
   while (true) {
     if (void* const block = tensord::CountedNew(size)) return block;
@@ -53,5 +54,11 @@ __attribute__((weak)) void* operator new(size_t size) {
     handler();
   }
 }
+__attribute__((weak)) void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return tensord::CountedNew(size);
+}
 __attribute__((weak)) void operator delete(void* block) noexcept { tensord::CountedDelete(block); }
 __attribute__((weak)) void operator delete(void* block, size_t) noexcept { tensord::CountedDelete(block); }
+__attribute__((weak)) void operator delete(void* block, const std::nothrow_t&) noexcept {
+  tensord::CountedDelete(block);
+}
