@@ -22,8 +22,6 @@ int64_t NowNs() {
 
 }  // namespace
 
-constinit thread_local ThreadStop t_thread_stop;
-
 absl::Status StopSignal::status() const {
   if (!is_set()) return absl::OkStatus();
   MutexLock lock(&mutex_);

@@ -80,7 +80,7 @@ struct ThreadStop {
   int64_t asked_ns = 0;
 };
 
-extern constinit thread_local ThreadStop t_thread_stop;
+inline constinit thread_local ThreadStop t_thread_stop;
 
 // Reads the clock, and asks the signal's check where it is due. The rest of StopRequested.
 bool LookWhetherStopped();
