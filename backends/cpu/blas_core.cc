@@ -2,7 +2,7 @@
 
 #include <cblas.h>
 #include <hwy/targets.h>
-#ifdef HWY_ARCH_X86
+#if HWY_ARCH_X86
 #include <cpuid.h>
 #endif
 
@@ -32,7 +32,7 @@ absl::string_view BetterBlasCore(absl::string_view core, bool has_avx2, bool has
 
 ProcessorFeatures FeaturesOfThisProcessor() {
   ProcessorFeatures features;
-#ifdef HWY_ARCH_X86
+#if HWY_ARCH_X86
   constexpr unsigned kExtendedFeatures = 0x80000001, k3dNow = 1u << 31;  // in edx
   unsigned a = 0, b = 0, c = 0, d = 0;
   features.amd_3dnow = __get_cpuid(kExtendedFeatures, &a, &b, &c, &d) != 0 && (d & k3dNow) != 0;
@@ -73,7 +73,7 @@ absl::string_view MissingForBlasCore(absl::string_view core, const ProcessorFeat
 }
 
 absl::Status CheckBlasCore() {
-#ifdef HWY_ARCH_X86
+#if HWY_ARCH_X86
   const ProcessorFeatures features = FeaturesOfThisProcessor();
   const char* const core = openblas_get_corename();
   const absl::string_view missing = MissingForBlasCore(core, features);
@@ -90,7 +90,7 @@ absl::Status CheckBlasCore() {
 }
 
 std::optional<OutdatedBlasCore> FindOutdatedBlasCore() {
-#ifdef HWY_ARCH_X86
+#if HWY_ARCH_X86
   const auto targets = static_cast<int64_t>(hwy::SupportedTargets());
   const char* const core = openblas_get_corename();
   const absl::string_view better = BetterBlasCore(core, (targets & HWY_AVX2) != 0, (targets & HWY_AVX3) != 0);

@@ -53,6 +53,7 @@ std::unique_ptr<const JitCode> JitCode::Create(const std::vector<std::string>& p
 JitCode::~JitCode() {
   if (pages_ == nullptr) return;
   munmap(pages_, page_bytes_);
+  AllocatedBytes::Add(-static_cast<int64_t>(page_bytes_));
   mappings.fetch_sub(1, std::memory_order_relaxed);
 }
 

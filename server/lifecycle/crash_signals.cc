@@ -26,10 +26,12 @@ void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
   // it is said.
   const auto thread = static_cast<pid_t>(syscall(SYS_gettid));
   const bool is_fault = info->si_code > 0;
-  if (const CrashSignals::LastWord last_word = said.exchange(nullptr); last_word != nullptr) {
-    speaker = thread;
-    last_word(signal, is_fault || info->si_pid == getpid());
-  } else if (const pid_t first = speaker; first != 0 && first != thread) {
+  pid_t first = 0;
+  if (speaker.compare_exchange_strong(first, thread)) {
+    if (const CrashSignals::LastWord last_word = said.exchange(nullptr); last_word != nullptr) {
+      last_word(signal, is_fault || info->si_pid == getpid());
+    }
+  } else if (first != thread) {
     while (true) pause();
   }
   PutBack();
@@ -42,6 +44,7 @@ void OnSignal(int signal, siginfo_t* info, void* /*context*/) {
 
 CrashSignals::CrashSignals(LastWord last_word) {
   said = last_word;
+  speaker = 0;
   struct sigaction action {};
   action.sa_sigaction = &OnSignal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;

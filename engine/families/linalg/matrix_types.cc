@@ -70,7 +70,11 @@ double MatrixWork(const WorkCall& call) {
     const Shape& right = call.operands[1].shape;
     sides = static_cast<double>(std::max(right[0], right[1]));
   }
-  return batch * m * n * (kOfEigenvalues * std::min(m, n) + sides);
+  double made = 0;
+  for (const ConcreteType& result : call.results) {
+    if (result.rank() >= 2) made += static_cast<double>(result.shape[0]) * static_cast<double>(result.shape[1]);
+  }
+  return batch * (m * n * (kOfEigenvalues * std::min(m, n) + sides) + made * std::min(m, n));
 }
 
 }  // namespace tensord

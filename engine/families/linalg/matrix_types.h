@@ -29,8 +29,8 @@ TensorType MatricesLike(const TensorType& like, DType dtype, const Dim& rows, co
 TensorType VectorsLike(const TensorType& like, DType dtype, const Dim& size);
 TensorType ScalarsLike(const TensorType& like, DType dtype);
 
-// To take the first operand's matrices apart, m·n·min(m, n) each, times what eigenvalues take, and to apply them to the
-// columns of the second one.
+// To take the first operand's matrices apart, m·n·min(m, n) each, times what eigenvalues take, to make the matrices of
+// the results of reflectors, and to apply them to the columns of the second operand.
 double MatrixWork(const WorkCall& call);
 
 }  // namespace tensord
