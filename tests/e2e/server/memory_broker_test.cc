@@ -10,7 +10,7 @@
 
 #include <array>
 #include <cstring>
-#include <future>
+#include <latch>
 #include <limits>
 #include <memory>
 #include <string>
@@ -173,20 +173,24 @@ TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
   EXPECT_EQ(Refused("internal"), 0);  // and sanitizers, which need descriptors to look at an object's type, have looked
   rlimit given{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &given), 0);
-  // Poll looks at the bound: it refuses to wait for more.
-  const rlimit none{.rlim_cur = 1, .rlim_max = given.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   v1::SharedMemoryRequest request;
   request.mutable_allocate()->set_byte_count(1 << 20);
   // Wakes the broker, if that waits already. It answers now, without a descriptor for a region, or when it may wait.
-  const auto asked = std::async(std::launch::async, [&, packet = request.SerializeAsString()] {
+  std::latch may_ask(2);
+  std::jthread asking([&, packet = request.SerializeAsString()] {
+    may_ask.arrive_and_wait();
     int descriptor = -1;
     broker.Ask(packet, &descriptor);
     if (descriptor >= 0) close(descriptor);
   });
+  // Poll looks at the bound: it refuses to wait for more.
+  const rlimit none{.rlim_cur = 1, .rlim_max = given.rlim_max};
+  const int bounded = setrlimit(RLIMIT_NOFILE, &none);
+  may_ask.arrive_and_wait();
   const bool told = WaitFor([&] { return Refused("internal") >= 1; });
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &given), 0);
-  asked.wait();
+  asking.join();
+  EXPECT_EQ(bounded, 0);
   EXPECT_TRUE(told);
   BrokerSocket another(path());
   EXPECT_EQ(another.Allocate(1), "OK");
