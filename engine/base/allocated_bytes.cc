@@ -6,10 +6,33 @@
 #include <cstdlib>
 #include <new>
 
+// Sanitizers have operators of their own, by whose callers they tell libraries from the rest; they say what they do.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TENSORD_SANITIZED_NEW
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, size_t),
+                                              void (*on_free)(const volatile void*));
+int __sanitizer_get_ownership(const volatile void* block);
+size_t __sanitizer_get_allocated_size(const volatile void* block);
+}
+#endif
+
 namespace tensord {
 namespace {
 
 constinit thread_local AllocatedBytes* counting = nullptr;
+
+#if defined(TENSORD_SANITIZED_NEW)
+
+void OnMalloc(const volatile void* /*block*/, size_t size) { AllocatedBytes::Add(static_cast<int64_t>(size)); }
+void OnFree(const volatile void* block) {
+  if (counting == nullptr || __sanitizer_get_ownership(block) == 0) return;
+  AllocatedBytes::Add(-static_cast<int64_t>(__sanitizer_get_allocated_size(block)));
+}
+
+[[maybe_unused]] const int hooks = __sanitizer_install_malloc_and_free_hooks(&OnMalloc, &OnFree);
+
+#else
 
 // What malloc keeps before each block.
 constexpr int64_t kHeader = sizeof(size_t);
@@ -29,6 +52,8 @@ void CountedDelete(void* block) {
   std::free(block);
 }
 
+#endif
+
 }  // namespace
 
 AllocatedBytes::AllocatedBytes() : outer_(counting) { counting = this; }
@@ -44,8 +69,9 @@ void AllocatedBytes::Add(int64_t bytes) {
 
 }  // namespace tensord
 
+#if !defined(TENSORD_SANITIZED_NEW)
+
 // Weak, so that a test may have its own. The other forms of new and delete call these; aligned blocks are not counted.
-// Those that cannot fail are here too: a sanitizer has its own, whose blocks it would not have freed by these.
 __attribute__((weak)) void* operator new(size_t size) {
   while (true) {
     if (void* const block = tensord::CountedNew(size)) return block;
@@ -62,3 +88,5 @@ __attribute__((weak)) void operator delete(void* block, size_t) noexcept { tenso
 __attribute__((weak)) void operator delete(void* block, const std::nothrow_t&) noexcept {
   tensord::CountedDelete(block);
 }
+
+#endif
