@@ -1,13 +1,13 @@
 #ifndef TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 #define TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,11 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
-#include "engine/base/stop_signal.h"
 #include "engine/exec/awaited_result.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/binding_stats.h"
 #include "engine/exec/bound_program.h"
+#include "engine/exec/queued_work.h"
+#include "engine/exec/waiters.h"
 
 namespace tensord {
 
@@ -39,10 +40,6 @@ class BindingCache {
  public:
   using Make = std::function<absl::StatusOr<Bound>()>;
   using Done = std::function<void(const absl::StatusOr<Bound>&)>;
-  // Has the work dropped where it waits still.
-  using Drop = std::function<void()>;
-  // Has the work done on another thread, or refuses to.
-  using Submit = std::function<absl::StatusOr<Drop>(std::function<void()> work)>;
   // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
   // or broken off. Null where nothing is waited for. The cache must be there still.
   using Leave = std::function<void()>;
@@ -75,38 +72,37 @@ class BindingCache {
         Count(BindingStats::kJoined);
       } else {
         flight = BeginLocked(key);
-        flight->is_made_here = true;
       }
     }
     if (awaited != nullptr) return awaited->Wait(check);
     return MakeAndLand(flight, make);
   }
 
-  // The same without waiting, and made where `submit` does it: `done` is called once, before this returns where it is
-  // here or `submit` refuses, else by who makes it.
-  Leave FindOrSubmit(const BindingKey& key, const Submit& submit, Make make, Done done) {
+  // The same without waiting, and made where `submit` does it, which does what it is given in a turn of the tenant:
+  // `done` is called once, before this returns where it is here or `submit` refuses, else by who makes it.
+  Leave FindOrSubmit(const BindingKey& key, const std::string& tenant, const QueuedWork::Submit& submit, Make make,
+                     Done done) {
     absl::StatusOr<Bound> answer = Bound();
     {
       MutexLock lock(&mutex_);
       answer = FindLocked(key);
       if (*answer == nullptr) {
-        if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
+        FlightPtr flight = FlightOf(key);
+        if (flight != nullptr) {
           Count(BindingStats::kJoined);
-          return JoinLocked(joined, std::move(done));
+          if (flight->work != nullptr) flight->work->QueueFor(tenant, submit).IgnoreError();  // others have it queued
+          return JoinLocked(flight, std::move(done));
         }
-        const FlightPtr flight = BeginLocked(key);
-        Leave leave = JoinLocked(flight, std::move(done));
+        flight = BeginLocked(key);
+        flight->work =
+            std::make_shared<QueuedWork>([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
         // Locked, so that nobody joins what is refused.
-        absl::StatusOr<Drop> submitted =
-            submit([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
-        if (submitted.ok()) {
-          flight->drop = *std::move(submitted);
-          return leave;
-        }
-        done = std::move(flight->waiting.front().done);
+        const absl::Status queued = flight->work->QueueFor(tenant, submit);
+        if (queued.ok()) return JoinLocked(flight, std::move(done));
+        flight->work->Abandon();
         std::erase(flights_, flight);
         Count(BindingStats::kRefused);
-        answer = submitted.status();
+        answer = queued;
       }
     }
     done(answer);
@@ -124,17 +120,11 @@ class BindingCache {
     Bound bound;
     int64_t bytes = 0;
   };
-  struct Waiting {
-    uint64_t id = 0;
-    Done done;
-  };
   // One that was submitted and that nobody waits for any more is not among flights_.
   struct Flight {
     BindingKey key;
-    std::vector<Waiting> waiting;
-    bool is_made_here = false;  // on the thread of one who asked
-    Drop drop;
-    std::atomic<bool> abandoned{false};
+    Waiters<Done> waiting;
+    std::shared_ptr<QueuedWork> work;  // null: it is made on the thread of one who asked
   };
   using FlightPtr = std::shared_ptr<Flight>;
 
@@ -167,52 +157,45 @@ class BindingCache {
   }
 
   Leave JoinLocked(const FlightPtr& flight, Done done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const uint64_t id = ++last_waiting_;
-    flight->waiting.push_back({.id = id, .done = std::move(done)});
+    const uint64_t id = flight->waiting.Join(std::move(done));
     return [this, joined = std::weak_ptr<Flight>(flight), id] {
       if (const FlightPtr flight = joined.lock(); flight != nullptr) LeaveFlight(flight, id);
     };
   }
 
   void LeaveFlight(const FlightPtr& flight, uint64_t waiting) {
-    Waiting gone;  // without the lock
+    std::optional<Done> gone;  // without the lock
     {
       MutexLock lock(&mutex_);
-      const auto found = std::find_if(flight->waiting.begin(), flight->waiting.end(),
-                                      [waiting](const Waiting& w) { return w.id == waiting; });
-      if (found == flight->waiting.end()) return;  // it has landed
-      gone = std::move(*found);
-      flight->waiting.erase(found);
-      if (!flight->waiting.empty() || flight->is_made_here) return;
+      gone = flight->waiting.Leave(waiting);
+      if (!gone.has_value()) return;  // it has landed
+      if (!flight->waiting.empty() || flight->work == nullptr) return;
       std::erase(flights_, flight);
     }
-    flight->abandoned.store(true, std::memory_order_relaxed);
-    flight->drop();
+    flight->work->Abandon();
   }
 
   absl::StatusOr<Bound> MakeAndLand(const FlightPtr& flight, const Make& make) {
     absl::StatusOr<Bound> bound = [&]() -> absl::StatusOr<Bound> {
       try {
-        if (flight->is_made_here) return make();
-        StopSignal stop(&flight->abandoned);
-        const StopSignal::Scope scope(&stop);
         return make();
       } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
         return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
       }
     }();
     std::list<Binding> evicted;  // destroyed without the lock
-    std::vector<Waiting> waiting;
+    std::vector<Done> waiting;
     {
       MutexLock lock(&mutex_);
-      waiting = std::exchange(flight->waiting, {});
+      waiting = flight->waiting.TakeAll();
       // What was broken off may look as if it had succeeded, or failed.
-      if (waiting.empty() && !flight->is_made_here) bound = Refuse(Refusal::kCancelled, "nobody waits for it any more");
+      if (waiting.empty() && flight->work != nullptr)
+        bound = Refuse(Refusal::kCancelled, "nobody waits for it any more");
       std::erase(flights_, flight);
       if (bound.ok()) evicted = KeepLocked(flight->key, *bound);
     }
     Count(bound.ok() ? BindingStats::kMade : BindingStats::kRefused);
-    for (const Waiting& waiter : waiting) waiter.done(bound);
+    for (const Done& done : waiting) done(bound);
     return bound;
   }
 
@@ -251,7 +234,6 @@ class BindingCache {
   std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   std::vector<FlightPtr> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t last_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 
 namespace tensord {
 
@@ -20,6 +21,13 @@ absl::StatusOr<CompilePool::Ticket> CompilePool::Submit(const std::string& tenan
                          most.max_queued_per_tenant + 1, "compilations of one tenant that wait");
   }
   return Ticket{.tenant = tenant, .id = place.id};
+}
+
+QueuedWork::Submit CompilePool::SubmitFor(const std::string& tenant) {
+  return [this, tenant](std::function<void()> work) -> absl::StatusOr<QueuedWork::Drop> {
+    ASSIGN_OR_RETURN(Ticket ticket, Submit(tenant, std::move(work)));
+    return [this, ticket = std::move(ticket)] { Drop(ticket); };
+  };
 }
 
 }  // namespace tensord

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/exec/queued_work.h"
 #include "engine/runtime/turn_pool.h"
 
 namespace tensord {
@@ -35,6 +36,8 @@ class CompilePool {
   absl::StatusOr<Ticket> Submit(const std::string& tenant, TurnPool::Work work);
   // Whether it waited still: then it is not done, and gone when this returns.
   bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }
+  // Submits to this pool, in turns of the tenant. The pool must outlive what it gives.
+  QueuedWork::Submit SubmitFor(const std::string& tenant);
   Stats stats() const { return pool_.stats(); }
 
  private:

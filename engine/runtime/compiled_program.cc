@@ -149,10 +149,6 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
                                                              SizedDone done) const {
   BindingKey key = KeyOf(arguments);
   const auto time = std::make_shared<absl::Duration>();
-  const auto submit = [&](std::function<void()> work) -> absl::StatusOr<std::function<void()>> {
-    ASSIGN_OR_RETURN(CompilePool::Ticket ticket, pool->Submit(tenant, std::move(work)));
-    return [pool, ticket = std::move(ticket)] { pool->Drop(ticket); };
-  };
   // Those who asked may be gone by then, and so may the cache that this program is from.
   const auto make = [self = shared_from_this(), types = key.arguments, time] {
     const absl::Time start = absl::Now();
@@ -161,7 +157,7 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
     return program;
   };
   std::function<void()> leave = programs_for_sizes_.FindOrSubmit(
-      key, submit, make,
+      key, tenant, pool->SubmitFor(tenant), make,
       [done = std::move(done), time](const absl::StatusOr<CompiledProgramPtr>& program) { done(program, *time); });
   if (leave == nullptr) return nullptr;
   return [self = shared_from_this(), leave = std::move(leave)] { leave(); };

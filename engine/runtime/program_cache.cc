@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
-#include "engine/base/stop_signal.h"
 #include "engine/runtime/renaming.h"
 
 namespace tensord {
@@ -95,29 +94,34 @@ absl::StatusOr<CompiledProgramPtr> ProgramCache::Find(const Fingerprint& fingerp
   return std::move(found->program);
 }
 
-ProgramCache::LeaveFn ProgramCache::JoinLocked(const FlightPtr& flight, DoneFn* done, NamesFn* names) {
-  const uint64_t id = ++last_waiting_;
-  flight->waiting.push_back({.id = id, .done = std::move(*done), .names = std::move(*names)});
+ProgramCache::LeaveFn ProgramCache::JoinLocked(const FlightPtr& flight, const std::string& tenant, Waiting waiting) {
+  flight->work->QueueFor(tenant, pool_->SubmitFor(tenant)).IgnoreError();  // it is queued, for who began it
+  const uint64_t id = flight->waiting.Join(std::move(waiting));
   return [this, joined = std::weak_ptr<Flight>(flight), id] {
     if (const FlightPtr flight = joined.lock(); flight != nullptr) Leave(flight, id);
   };
 }
 
+absl::Status ProgramCache::BeginLocked(const FlightPtr& flight, const std::string& tenant, std::function<void()> work) {
+  flight->work = std::make_shared<QueuedWork>(std::move(work));
+  const absl::Status queued = flight->work->QueueFor(tenant, pool_->SubmitFor(tenant));
+  if (queued.ok()) return queued;
+  flight->work->Abandon();
+  EndLocked(flight);
+  return queued;
+}
+
 void ProgramCache::Leave(const FlightPtr& flight, uint64_t waiting) {
-  Waiting gone;  // without the lock: it may hold a graph
+  std::optional<Waiting> gone;  // without the lock: it may hold a graph
   {
     MutexLock lock(&mutex_);
-    const auto found = std::find_if(flight->waiting.begin(), flight->waiting.end(),
-                                    [waiting](const Waiting& w) { return w.id == waiting; });
-    if (found == flight->waiting.end()) return;  // it has landed
-    gone = std::move(*found);
-    flight->waiting.erase(found);
+    gone = flight->waiting.Leave(waiting);
+    if (!gone.has_value()) return;  // it has landed
     if (!flight->waiting.empty()) return;
     EndLocked(flight);
     ++stats_.abandoned;
   }
-  flight->abandoned.store(true, std::memory_order_relaxed);
-  pool_->Drop(flight->ticket);
+  flight->work->Abandon();
 }
 
 std::vector<ProgramCache::Waiting> ProgramCache::EndLocked(const FlightPtr& flight) {
@@ -128,7 +132,7 @@ std::vector<ProgramCache::Waiting> ProgramCache::EndLocked(const FlightPtr& flig
     std::erase(flights->second, flight);
     if (flights->second.empty()) flights_.erase(flights);
   }
-  return std::exchange(flight->waiting, {});
+  return flight->waiting.TakeAll();
 }
 
 ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names,
@@ -153,23 +157,16 @@ ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compi
                                        [&key](const FlightPtr& f) { return f->key->bytes == key.bytes; });
       if (joined != flights.end()) {
         ++stats_.joined;
-        return JoinLocked(*joined, &done, &names);
+        return JoinLocked(*joined, tenant, {.done = std::move(done), .names = std::move(names)});
       }
       const auto flight = std::make_shared<Flight>();
       flight->key = std::make_shared<const ProgramKey>(std::move(key));
       flights.push_back(flight);
-      NamesFn no_names;  // it is told in its own
-      LeaveFn leave = JoinLocked(flight, &done, &no_names);
-      flight->waiting.back().leads = true;
-      absl::StatusOr<CompilePool::Ticket> ticket = pool_->Submit(
-          tenant,
+      const absl::Status begun = BeginLocked(
+          flight, tenant,
           [this, flight, compile = std::move(compile), names = std::move(names)] { Fly(flight, compile, names); });
-      if (ticket.ok()) {
-        flight->ticket = *std::move(ticket);
-        return leave;
-      }
-      answer = ticket.status();
-      done = std::move(EndLocked(flight).front().done);
+      if (begun.ok()) return JoinLocked(flight, tenant, {.done = std::move(done), .leads = true});  // in its own names
+      answer = begun;
     }
   }
   if (!answer.ok() && names && !refused_names.empty()) answer = Renaming(refused_names, names()).Of(answer.status());
@@ -180,8 +177,6 @@ ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compi
 void ProgramCache::Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names) {
   const absl::Time start = absl::Now();
   std::vector<std::string> own_names;
-  StopSignal stop(&flight->abandoned);
-  const StopSignal::Scope scope(&stop);
   absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
     if (names) own_names = names();
     return compile();
@@ -228,26 +223,18 @@ ProgramCache::LeaveFn ProgramCache::FindOrRestore(const Fingerprint& fingerprint
       if (here.ok() && here->source == Source::kDisk) ++stats_.restored;
       answer = std::move(here);
     } else {
-      NamesFn no_names;
-      FlightPtr& flight = restoring_[fingerprint];
-      if (flight != nullptr) return JoinLocked(flight, &done, &no_names);
-      flight = std::make_shared<Flight>();
+      const auto [joined, is_new] = restoring_.try_emplace(fingerprint);
+      if (!is_new) return JoinLocked(joined->second, tenant, {.done = std::move(done)});
+      const auto flight = std::make_shared<Flight>();
+      joined->second = flight;
       flight->fingerprint = fingerprint;
-      LeaveFn leave = JoinLocked(flight, &done, &no_names);
-      absl::StatusOr<CompilePool::Ticket> ticket = pool_->Submit(tenant, [this, flight, restore = std::move(restore)] {
+      const absl::Status begun = BeginLocked(flight, tenant, [this, flight, restore = std::move(restore)] {
         const absl::Time start = absl::Now();
-        StopSignal stop(&flight->abandoned);
-        const StopSignal::Scope scope(&stop);
         absl::StatusOr<Restored> restored = Guarded<Restored>(restore);
         LandRestored(flight, std::move(restored), absl::Now() - start);
       });
-      if (ticket.ok()) {
-        flight->ticket = *std::move(ticket);
-        return leave;
-      }
-      answer = ticket.status();
-      const FlightPtr refused = flight;
-      done = std::move(EndLocked(refused).front().done);
+      if (begun.ok()) return JoinLocked(flight, tenant, {.done = std::move(done)});
+      answer = begun;
     }
   }
   done(std::move(answer));

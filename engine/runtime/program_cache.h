@@ -1,7 +1,6 @@
 #ifndef TENSORD_ENGINE_RUNTIME_PROGRAM_CACHE_H_
 #define TENSORD_ENGINE_RUNTIME_PROGRAM_CACHE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -16,6 +15,8 @@
 #include "absl/time/time.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
+#include "engine/exec/queued_work.h"
+#include "engine/exec/waiters.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/compiler.h"
 #include "engine/runtime/discarded_programs.h"
@@ -126,7 +127,6 @@ class ProgramCache {
     bool is_new_from_disk = false;  // nobody has found it yet
   };
   struct Waiting {
-    uint64_t id = 0;
     DoneFn done;
     NamesFn names;
     bool leads = false;  // it is its graph that is compiled
@@ -135,9 +135,8 @@ class ProgramCache {
   struct Flight {
     KeyPtr key;               // null for one that is restored
     Fingerprint fingerprint;  // of one that is restored
-    std::vector<Waiting> waiting;
-    CompilePool::Ticket ticket;
-    std::atomic<bool> abandoned{false};
+    Waiters<Waiting> waiting;
+    std::shared_ptr<QueuedWork> work;
   };
   using FlightPtr = std::shared_ptr<Flight>;
   using Entries = std::list<Entry>;
@@ -159,7 +158,12 @@ class ProgramCache {
   // The program that is then here: an equal one that was here stays.
   CompiledProgramPtr InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddLocked(Entries::iterator at, Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  LeaveFn JoinLocked(const FlightPtr& flight, DoneFn* done, NamesFn* names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that others have begun is queued for the tenant too.
+  LeaveFn JoinLocked(const FlightPtr& flight, const std::string& tenant, Waiting waiting)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has a new one's work done, or refuses to, after which it is in no table.
+  absl::Status BeginLocked(const FlightPtr& flight, const std::string& tenant, std::function<void()> work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(const FlightPtr& flight, uint64_t waiting);
   // Out of its table, and those who wait for it.
   std::vector<Waiting> EndLocked(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -177,7 +181,6 @@ class ProgramCache {
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, std::vector<FlightPtr>> flights_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, FlightPtr> restoring_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   RefusedGraphs refused_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Fingerprint> ambiguous_ ABSL_GUARDED_BY(mutex_);  // grows with SHA-256's collisions
   int64_t measured_sized_bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of options_.sized, when all were measured

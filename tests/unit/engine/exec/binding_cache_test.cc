@@ -158,14 +158,14 @@ TEST_F(CacheTest, WhatIsMadeElsewhereIsAwaitedByNobody) {
   std::vector<std::function<void()>> queue;
   const auto submit = [&queue](std::function<void()> work) {
     queue.push_back(std::move(work));
-    return Cache::Drop([] {});
+    return QueuedWork::Drop([] {});
   };
   std::vector<IntPtr> got;
   const auto done = [&got](const absl::StatusOr<IntPtr>& n) { got.push_back(*n); };
   cache.FindOrSubmit(
-      Key(1), submit, [] { return Int(1); }, done);
+      Key(1), "", submit, [] { return Int(1); }, done);
   cache.FindOrSubmit(
-      Key(1), submit, [] { return Int(2); }, done);
+      Key(1), "", submit, [] { return Int(2); }, done);
   EXPECT_TRUE(got.empty());
   ASSERT_EQ(queue.size(), 1u);
   IntPtr waited;
@@ -178,7 +178,7 @@ TEST_F(CacheTest, WhatIsMadeElsewhereIsAwaitedByNobody) {
   EXPECT_EQ(got[1], got[0]);
   EXPECT_EQ(waited, got[0]);
   cache.FindOrSubmit(
-      Key(1), submit, [] { return Int(4); }, done);
+      Key(1), "", submit, [] { return Int(4); }, done);
   ASSERT_EQ(got.size(), 3u) << "told at once";
   EXPECT_EQ(got[2], got[0]);
   EXPECT_THAT(counts().events, ElementsAre(1, 1, 2, 0, 0));
@@ -186,12 +186,13 @@ TEST_F(CacheTest, WhatIsMadeElsewhereIsAwaitedByNobody) {
 
 TEST_F(CacheTest, AFullQueueIsToldAtOnce) {
   Cache cache({.stats = stats}, SizedKind::kProgram);
-  const auto refuse = [](const std::function<void()>&) -> absl::StatusOr<Cache::Drop> {
+  const auto refuse = [](const std::function<void()>&) -> absl::StatusOr<QueuedWork::Drop> {
     return Refuse(Refusal::kQueueFull, "full");
   };
   std::vector<absl::Status> told;
   cache.FindOrSubmit(
-      Key(1), refuse, [] { return Int(1); }, [&told](const absl::StatusOr<IntPtr>& n) { told.push_back(n.status()); });
+      Key(1), "", refuse, [] { return Int(1); },
+      [&told](const absl::StatusOr<IntPtr>& n) { told.push_back(n.status()); });
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].message(), "full");
   EXPECT_EQ(**cache.FindOrMake(Key(1), [] { return Int(2); }), 2) << "it is tried again";
@@ -203,22 +204,25 @@ TEST_F(CacheTest, WhatNobodyWaitsForIsDroppedAndBrokenOff) {
   int dropped = 0;
   const auto submit = [&](std::function<void()> work) {
     queue.push_back(std::move(work));
-    return Cache::Drop([&dropped] { ++dropped; });
+    return QueuedWork::Drop([&dropped] { ++dropped; });
   };
   const auto never = [](const absl::StatusOr<IntPtr>&) { ADD_FAILURE() << "nobody waits"; };
+  Cache::Leave first, second;
   bool interrupted = false;
   const auto make = [&] {
+    if (second != nullptr) std::exchange(second, nullptr)();
     interrupted = StopRequested();
     return Int(1);
   };
-  const Cache::Leave first = cache.FindOrSubmit(Key(1), submit, make, never);
-  const Cache::Leave second = cache.FindOrSubmit(Key(1), submit, make, never);
+  first = cache.FindOrSubmit(Key(2), "", submit, make, never);
+  first();
+  EXPECT_EQ(dropped, 1) << "it had not begun";
+  first = cache.FindOrSubmit(Key(1), "", submit, make, never);
+  second = cache.FindOrSubmit(Key(1), "", submit, make, never);
   first();
   first();
-  EXPECT_EQ(dropped, 0) << "one still waits";
-  second();
-  EXPECT_EQ(dropped, 1);
-  queue[0]();  // it was at it already
+  EXPECT_EQ(dropped, 1) << "one still waits";
+  queue[1]();  // who leaves while it is made
   EXPECT_TRUE(interrupted);
   EXPECT_EQ(cache.Find(Key(1)), nullptr) << "what was broken off is not kept";
   EXPECT_EQ(**cache.FindOrMake(Key(1), make), 1);

@@ -570,6 +570,40 @@ TEST_F(ProgramCacheTest, WhoJoinedIsToldThoughTheFirstHasLeft) {
   EXPECT_EQ(answer.source, Source::kJoined) << "it has the names of who left";
 }
 
+// A tenant's own compilation occupies its turn; what it asked for next is another's wish too.
+TEST_F(ProgramCacheTest, WhoJoinsDoesNotWaitInAnothersQueue) {
+  CompilePool pool(1, 10);
+  ProgramCache cache({.max_bytes = 1 << 20}, &pool);
+  Event started, gate;
+  const CompiledProgramPtr program = ProgramOf(10);
+  cache.GetOrCompile(
+      Key("long"),
+      [&]() -> absl::StatusOr<CompiledProgramPtr> {
+        started.Set();
+        gate.Wait();
+        return ProgramOf(10);
+      },
+      Done(), nullptr, "first");
+  started.Wait();
+  cache.GetOrCompile(
+      Key("a"), [&] { return program; }, Done(), nullptr, "first");
+  cache.FindOrRestore(
+      Key("b").fingerprint,
+      [&]() -> absl::StatusOr<ProgramCache::Restored> {
+        return ProgramCache::Restored{.key = Key("b"), .program = program};
+      },
+      Done(), "first");
+  EXPECT_EQ(pool.stats().queued, 2);
+  cache.GetOrCompile(Key("a"), MustNotCompile, Done(), nullptr, "second");
+  cache.FindOrRestore(
+      Key("b").fingerprint, []() -> absl::StatusOr<ProgramCache::Restored> { return MustNotCompile().status(); },
+      Done(), "second");
+  for (const CacheAnswer& answer : answers_.WaitFor(4)) EXPECT_EQ(answer.program, program) << answer.reason;
+  EXPECT_EQ(pool.stats().queued, 0) << "nor does it wait where it is not needed any more";
+  gate.Set();
+  EXPECT_EQ(answers_.WaitFor(5).size(), 5u);
+}
+
 TEST_F(ProgramCacheTest, RestoringIsDroppedToo) {
   CompilePool pool(1, 10);
   ProgramCache cache({.max_bytes = 1 << 20}, &pool);
