@@ -18,10 +18,16 @@ void StallAlarm::Progress() {
   if (!alarm_.has_value() && !ended_) SetLocked();
 }
 
+void StallAlarm::Pause() {
+  MutexLock lock(&mutex_);
+  progress_ = absl::InfiniteFuture();
+}
+
 void StallAlarm::Due() {
   {
     MutexLock lock(&mutex_);
     if (ended_) return;
+    if (progress_ == absl::InfiniteFuture()) return alarm_.reset();
     if (clock_() < progress_ + limit_) return SetLocked();
     ringing_ = true;
     has_rung_ = true;

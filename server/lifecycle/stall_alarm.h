@@ -23,6 +23,8 @@ class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
 
   // The time begins anew; the first begins it.
   void Progress();
+  // It does not ring until there is progress: what it watches is kept from it.
+  void Pause();
   // It rings no more and is not ringing. Whether it has rung.
   bool End();
 

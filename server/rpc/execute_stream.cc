@@ -11,6 +11,7 @@
 #include "engine/base/steady_time.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/execution.h"
+#include "server/rpc/polling_threads.h"
 #include "server/rpc/reading_turn.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/streamed_request.h"
@@ -63,7 +64,8 @@ void ExecuteStream::OnReadDone(bool ok) {
     MutexLock lock(&mutex_);
     EndLocked(absl::OkStatus());
   } else if (Admit(&place)) {
-    if (place.bytes >= kLongBytes) return TakeInTurn(place, stages);
+    if (place.bytes >= kLongBytes && MakeRoom(&place)) return TakeInTurn(place, stages);
+    const PollingThreads::LongReaction others(call_.parts().polling, place.bytes);
     Take(place, stages);
   }
   EndRead();
@@ -94,14 +96,33 @@ bool ExecuteStream::Admit(Place* place) {
   return true;
 }
 
+bool ExecuteStream::MakeRoom(Place* place) const {
+  place->has_room = call_.parts().gate->Add(place->bytes, call_.caller().tenant).ok();
+  return place->has_room;
+}
+
 void ExecuteStream::TakeInTurn(const Place& place, const StageTimes& stages) {
   const auto self = shared_from_this();
-  const absl::Status taken = InReadingTurn(call_.parts(), call_.caller().tenant, [self, place, stages] {
-    self->Take(place, stages);
-    self->EndRead();
-  });
+  if (call_.cancel()->cancelled()) return Drop(place, Refuse(Refusal::kCancelled, "the client is gone"));
+  const absl::Status taken = InReadingTurn(
+      call_, absl::InfiniteFuture(), "a request was read",
+      [self, place, stages] {
+        self->Take(place, stages);
+        self->EndRead();
+      },
+      [self, place](const absl::Status& status) { self->Drop(place, status); });
   if (taken.ok()) return;
   call_.parts().alarms->Set(SteadyNow() + kAskAgain, [self, place, stages] { self->TakeInTurn(place, stages); });
+}
+
+void ExecuteStream::Drop(Place place, const absl::Status& status) {
+  incoming_.Clear();
+  {
+    MutexLock lock(&mutex_);
+    EndLocked(status);
+    LeaveLocked(place);
+  }
+  EndRead();
 }
 
 void ExecuteStream::Take(Place place, StageTimes stages) {
@@ -126,8 +147,10 @@ absl::StatusOr<ExecuteStream::Taken> ExecuteStream::Read(grpc::ByteBuffer* bytes
     if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client is gone");
     Taken taken;
     ASSIGN_OR_RETURN(place->objects, call_.Measure(*bytes, *v1::ExecuteRequest::descriptor()));
-    taken.refused = call_.EnterRequest(place->bytes + place->objects);
+    taken.refused = call_.EnterRequest(place->objects + (place->has_room ? 0 : place->bytes));
     place->entered = taken.refused.ok();
+    // To say whose refusal it is takes little, or as much as there is no room for.
+    if (!place->entered && place->objects >= kLongBytes) return taken.refused;
     stages.End(Stage::kAdmit);
     ASSIGN_OR_RETURN(taken.received, ReceiveExecute(bytes, call_.parts().graph_limits.now()));
     stages.End(Stage::kParse);
@@ -208,7 +231,10 @@ void ExecuteStream::OnDone() {
 void ExecuteStream::LeaveLocked(Place& place) {
   --in_flight_;
   in_flight_bytes_ -= place.bytes;
-  if (!place.entered) return;
+  if (!place.entered) {
+    if (place.has_room) call_.parts().gate->Remove(place.bytes, call_.caller().tenant);
+    return;
+  }
   const bool is_held = std::exchange(place.held_bytes, nullptr) != nullptr;
   call_.LeaveRequest(is_held ? 0 : place.bytes + place.objects);
 }

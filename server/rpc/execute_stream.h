@@ -50,6 +50,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   struct Place {
     int64_t bytes = 0;
     int64_t objects = 0;                           // bytes of what reading it makes
+    bool has_room = false;                         // its bytes, at the gate, since before it was read
     bool entered = false;                          // the gate
     std::shared_ptr<const AddedBytes> held_bytes;  // null: the gate has them for this alone
   };
@@ -73,9 +74,13 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   // The request that has come in, which is in flight from then on; false where it is not taken.
   bool Admit(Place* place);
+  // Counts its bytes in until it leaves. Where there is no room for them nothing may wait with them.
+  bool MakeRoom(Place* place) const;
   // Has it taken in a turn of the tenant. Where there is none to be had the stream, which reads no further meanwhile,
   // asks again a little later.
   void TakeInTurn(const Place& place, const StageTimes& stages);
+  // Ends the stream instead, for whom nobody waits any more.
+  void Drop(Place place, const absl::Status& status);
   void Take(Place place, StageTimes stages);
   // The next request may be read: it must not overtake this one on its way to the session.
   void EndRead();

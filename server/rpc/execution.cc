@@ -215,9 +215,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (!is_known || CopiedBytes(received_->message, *program_, claim_, request_->parts()) < kLongBytes) {
       return RunHere();
     }
-    const absl::Status turn = InReadingTurn(request_->parts(), request_->caller().tenant, [self = shared_from_this()] {
-      self->request_->Continue([&] { self->RunHere(); });
-    });
+    const absl::Status turn = InReadingTurn(
+        request_->call(), request_->deadline(), "its arguments were copied",
+        [self = shared_from_this()] { self->request_->Continue([&] { self->RunHere(); }); },
+        [self = shared_from_this()](const absl::Status& status) {
+          self->stages().End(Stage::kDecode);
+          self->request_->Continue([&] { self->Fail(status); });
+        });
     if (!turn.ok()) Fail(turn);
   }
 

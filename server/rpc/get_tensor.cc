@@ -132,8 +132,9 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void EndWait() {
     call_.record().stages.End(Stage::kAwait);
     if (!IsCopied()) return Continue([this] { return Begin(); });
-    const absl::Status turn =
-        InReadingTurn(call_.parts(), call_.caller().tenant, [this] { Continue([this] { return Begin(); }); });
+    const absl::Status turn = InReadingTurn(
+        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { Continue([this] { return Begin(); }); },
+        [this](const absl::Status& status) { End(status); });
     if (!turn.ok()) End(turn);
   }
 

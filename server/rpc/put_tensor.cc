@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "proto/codec/tensor_codec.h"
 #include "server/lifecycle/stall_alarm.h"
 #include "server/observe/timed_transfer.h"
@@ -66,18 +67,23 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
   }
 
-  // Nobody else works meanwhile.
+  // Nobody else works meanwhile. That it waits for its turn is not the client's fault.
   void TakeSharedInTurn() {
-    const absl::Status turn = InReadingTurn(call_.parts(), call_.caller().tenant, [this] {
-      const absl::Status taken = Guarded([this]() -> absl::Status {
-        if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the upload");
-        return TakeShared(std::exchange(shared_, {}));
-      });
-      if (!taken.ok()) return End(taken);
-      grpc::ByteBuffer bytes;
-      Work(ahead_.Continue(&bytes), &bytes);
-    });
+    if (stall_ != nullptr) stall_->Pause();
+    const absl::Status turn = InReadingTurn(
+        call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { TakeSharedNow(); },
+        [this](const absl::Status& status) { End(status); });
     if (!turn.ok()) End(turn);
+  }
+  void TakeSharedNow() {
+    if (stall_ != nullptr) stall_->Progress();
+    const absl::Status taken = Guarded([this]() -> absl::Status {
+      if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client cancelled the upload");
+      return TakeShared(std::exchange(shared_, {}));
+    });
+    if (!taken.ok()) return End(taken);
+    grpc::ByteBuffer bytes;
+    Work(ahead_.Continue(&bytes), &bytes);
   }
 
   void OnCancel() override { call_.Cancelled(); }

@@ -14,10 +14,8 @@
 namespace tensord::server {
 namespace {
 
-// Whether a small request may take as long as a program or a session is large.
-bool IsLong(RpcMethod method) {
-  return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram || method == RpcMethod::kCloseSession;
-}
+// Whether a small request may take as long as a program is large.
+bool IsLong(RpcMethod method) { return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram; }
 
 }  // namespace
 
@@ -34,6 +32,9 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
     // As much as an operator asks for. Neither tenants nor a full queue may be in the way.
     parts.operators->Submit(call->caller().tenant,
                             [call, handler] { call->Continue([call, handler] { handler(call); }); });
+  } else if (method == RpcMethod::kCloseSession) {
+    // As long as a session is large; since it only frees, it is never refused for want of room.
+    call->ContinueInTurn([call, handler] { handler(call); });
   } else if (bytes >= kLongBytes || IsLong(method)) {
     ReadInTurn(call, [call, handler] { handler(call); });
   } else {

@@ -159,6 +159,7 @@ void BlockedCompiler::Release() {
 BlockedReaders::BlockedReaders(InProcessServer& server) {
   const std::shared_future<void> released = release_.get_future().share();
   const int threads = std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  EXPECT_TRUE(WaitFor([&] { return server.parts().readers->stats().running == 0; }));  // an answer is earlier
   for (int i = 0; i < threads; ++i) {
     EXPECT_TRUE(server.parts().readers->Submit("default", [released] { released.wait(); }).taken());
     EXPECT_TRUE(WaitFor([&] { return server.parts().readers->stats().running == i + 1; }));

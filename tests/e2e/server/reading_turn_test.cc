@@ -1,4 +1,5 @@
 // Long requests are read apart from all others: while no thread is free to read them everybody else is answered.
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -63,7 +64,6 @@ void ExpectOthersAreAnswered(InProcessServer& server, const v1::ExecuteRequest& 
 
 TEST(ReadingTurnTest, WhatIsLongWaitsAndOthersAreAnswered) {
   InProcessServer server;
-  SessionClient session(server);
   const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
   const v1::ExecuteRequest small = WarmRequest(server.stub(), SmallAdd(), ones);
   BlockedReaders blocked(server);
@@ -76,10 +76,6 @@ TEST(ReadingTurnTest, WhatIsLongWaitsAndOthersAreAnswered) {
   get.set_fingerprint(small.fingerprint());
   calls.push_back(Call<v1::GetProgramRequest, v1::Program>(server, &v1::Compute::Stub::GetProgram, get));
   calls.push_back(Call<v1::ExecuteRequest, v1::ExecuteResponse>(server, &v1::Compute::Stub::Execute, LongRequest()));
-  v1::CloseSessionRequest close;
-  close.set_session(session.id());
-  calls.push_back(
-      Call<v1::CloseSessionRequest, v1::CloseSessionResponse>(server, &v1::Compute::Stub::CloseSession, close));
   EXPECT_TRUE(WaitFor([&] { return Queued(server) == static_cast<int64_t>(calls.size()); }));
   ExpectOthersAreAnswered(server, small);
   blocked.Release();
@@ -117,6 +113,8 @@ TEST(ReadingTurnTest, TheQueueIsBounded) {
   const grpc::Status refused = Execute(server.stub(), LongRequest(), &response);
   EXPECT_EQ(DetailOf(refused).reason(), "QUEUE_FULL");
   EXPECT_EQ(DetailOf(refused).limit(), "receive.queue_length");
+  SessionClient session(server);
+  EXPECT_EQ(session.Close(), "OK") << "it frees, and waits for nobody";
   // A stream is read no further until there is a place.
   grpc::ClientContext context;
   const auto stream = server.stub().ExecuteStream(&context);
@@ -131,6 +129,104 @@ TEST(ReadingTurnTest, TheQueueIsBounded) {
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(waits.get(), "OK");
+}
+
+// A call that waits for its turn: returns when it has ended.
+using Waiter = std::function<void(InProcessServer& server, grpc::ClientContext* context)>;
+
+void CompileInTurn(InProcessServer& server, grpc::ClientContext* context) {
+  v1::CompileRequest request;
+  *request.mutable_graph() = LongGraph();
+  v1::CompileResponse response;
+  server.stub().Compile(context, request, &response);
+}
+
+void ExecuteInTurn(InProcessServer& server, grpc::ClientContext* context) {
+  v1::ExecuteResponse response;
+  server.stub().Execute(context, LongRequest(), &response);
+}
+
+void StreamInTurn(InProcessServer& server, grpc::ClientContext* context) {
+  const auto stream = server.stub().ExecuteStream(context);
+  stream->Write(LongRequest());
+  v1::ExecuteResponse response;
+  stream->Read(&response);
+  stream->Finish();
+}
+
+TEST(ReadingTurnTest, WhoLeavesFreesThePlace) {
+  for (const Waiter& waiter : {Waiter(&CompileInTurn), Waiter(&ExecuteInTurn), Waiter(&StreamInTurn)}) {
+    InProcessServer server({"receive.queue_length=1"});
+    BlockedReaders blocked(server);
+    for (int i = 0; i < 2; ++i) {
+      grpc::ClientContext context;
+      const auto call = std::async(std::launch::async, [&] { waiter(server, &context); });
+      ASSERT_TRUE(WaitFor([&] { return Queued(server) == 1; }));
+      EXPECT_GT(server.parts().gate->snapshot().bytes, 64 * 1024) << "it has its memory while it waits";
+      context.TryCancel();
+      call.wait();
+      EXPECT_TRUE(WaitFor([&] { return Queued(server) == 0 && server.parts().gate->snapshot().bytes == 0; }));
+    }
+  }
+}
+
+// 200 x 200 numbers of a session, whose transpose is what they are in the other order.
+void KeepSquare(SessionClient& session) {
+  const v1::Graph graph = GraphOf(R"(
+      inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 200 } shape { size: 200 } } }
+      nodes { name: "y" inputs: "x" unary: UNARY_OP_NEGATE }
+      outputs { name: "y" value: "y" })");
+  v1::ExecuteRequest request = session.Request(graph);
+  *request.add_arguments()->mutable_tensor() = FloatTensor(std::vector<float>(40'000, 1), {200, 200});
+  Keep(&request, "square");
+  ASSERT_EQ(session.Run(request), "OK");
+}
+
+TEST(ReadingTurnTest, ADownloadThatLeavesFreesThePlace) {
+  InProcessServer server({"receive.queue_length=1"});
+  SessionClient session(server);
+  KeepSquare(session);
+  BlockedReaders blocked(server);
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::GetTensorRequest request;
+    request.set_session(session.id());
+    request.set_handle("square");
+    request.set_order(v1::MEMORY_ORDER_ROW_MAJOR);
+    const auto stream = server.stub().GetTensor(&context, request);
+    ASSERT_TRUE(WaitFor([&] { return Queued(server) == 1; }));
+    context.TryCancel();
+    stream->Finish();
+    EXPECT_TRUE(WaitFor([&] { return Queued(server) == 0; }));
+  }
+}
+
+// What finds no room does not wait with its bytes: it is refused then and there, as its own.
+TEST(ReadingTurnTest, ARequestOfAStreamWithoutRoomIsRefusedAtOnce) {
+  InProcessServer server({"limits.in_flight_bytes=120000"});
+  BlockedReaders blocked(server);
+  grpc::ClientContext waiting_context;
+  const auto waiting = server.stub().ExecuteStream(&waiting_context);
+  ASSERT_TRUE(waiting->Write(LongRequest()));
+  ASSERT_TRUE(WaitFor([&] { return Queued(server) == 1; }));
+  grpc::ClientContext context;
+  const auto refused = server.stub().ExecuteStream(&context);
+  v1::ExecuteRequest request = LongRequest();
+  request.set_request_id(7);
+  v1::ExecuteResponse response;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(refused->Write(request));
+    ASSERT_TRUE(refused->Read(&response));
+    EXPECT_EQ(response.request_id(), 7u);
+    EXPECT_EQ(response.error().detail().limit(), "in_flight_bytes");
+  }
+  refused->WritesDone();
+  EXPECT_TRUE(refused->Finish().ok());
+  blocked.Release();
+  waiting->WritesDone();
+  ASSERT_TRUE(waiting->Read(&response));
+  EXPECT_FALSE(response.has_error()) << response.error().message();
+  EXPECT_TRUE(waiting->Finish().ok());
 }
 
 // Handles mean what they meant when the request arrived, whoever reads it.

@@ -65,6 +65,29 @@ TEST(StallAlarmTest, ProgressBeginsTheTimeAnew) {
   EXPECT_TRUE(stall->End());
 }
 
+TEST(StallAlarmTest, WhileItPausesItDoesNotRing) {
+  Alarms alarms;
+  HandClock clock;
+  std::promise<void> rung;
+  std::atomic<bool> may_ring{false};
+  const auto ring = [&] {
+    EXPECT_TRUE(may_ring);
+    rung.set_value();
+  };
+  const auto stall = std::make_shared<StallAlarm>(&alarms, absl::Milliseconds(10), ring, clock.Reader());
+  stall->Progress();
+  stall->Pause();
+  clock.Pass(20);
+  std::promise<void> passed;
+  alarms.Set(SteadyNow() + absl::Milliseconds(20), [&] { passed.set_value(); });  // after the stall's own
+  passed.get_future().wait();
+  stall->Progress();
+  may_ring = true;
+  clock.Pass(10);
+  rung.get_future().wait();
+  EXPECT_TRUE(stall->End());
+}
+
 TEST(StallAlarmTest, WhatHasEndedDoesNotRing) {
   Alarms alarms;
   HandClock clock;
