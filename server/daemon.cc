@@ -120,8 +120,12 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(const ServerConfig& confi
 }
 
 absl::Status Daemon::Serve() {
+  health_ = std::make_unique<Health>(parts_->devices);
   if (!config_.metrics().empty()) {
-    ASSIGN_OR_RETURN(metrics_, MetricsEndpoint::Start(config_.metrics(), parts_->collectables));
+    ASSIGN_OR_RETURN(metrics_,
+                     MetricsEndpoint::Start(config_.metrics(), parts_->collectables,
+                                            {.live = [this] { Probe(); },
+                                             .is_ready = [health = health_.get()] { return health->serving(); }}));
   }
   parts_->service_parts.request_drain = [this](std::optional<absl::Duration> timeout) { RequestDrain(timeout); };
   parts_->gate->MoveTo(ServingState::kWarming);
@@ -153,7 +157,6 @@ absl::Status Daemon::Listen() {
   const auto give = AddAcceptors(*listener_, &builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
-  health_ = std::make_unique<Health>(parts_->devices);
   health_->Add(server_.get());
   parts_->connection_bounds->SetTell([this](FrameExcess excess, const std::string& peer, int64_t ended) {
     connection_lines_->TellEnded(excess, peer, ended);
@@ -446,7 +449,7 @@ void Daemon::Stop() {
     stopped_ = true;
     was_ready = is_ready_;
   }
-  if (health_ == nullptr) return;  // it never listened
+  if (server_ == nullptr) return;  // it never listened
   const ServerConfig::Drain drain = DrainOf(config_, was_ready ? reloader_.get() : nullptr);
   const int64_t grace_ms = was_ready ? drain.grace_ms() : 0;
   parts_->log->Event(LogLevel::kInfo, "stopping",

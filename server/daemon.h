@@ -126,12 +126,12 @@ class Daemon {
   std::unique_ptr<Reloader> reloader_;
   std::string refused_files_;              // why the last look refused them, told once; the watch's
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
+  std::unique_ptr<Health> health_;
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them
   std::unique_ptr<grpc::Service> reflection_, admin_reflection_;       // null: not configured
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> admin_server_;
-  std::unique_ptr<Health> health_;
   std::unique_ptr<ConnectionListener> listener_;  // gone before the servers that it gives connections to
   std::unique_ptr<ConnectionListener> admin_listener_;
   std::vector<std::string> grpc_addresses_;

@@ -23,7 +23,7 @@ constexpr Flag kFlags[] = {
      "unix:/path or host:port, port 0 for a free one; may be repeated (default: unix:$XDG_RUNTIME_DIR/tensord.sock)"},
     {"allow-insecure-listen", "",
      "let --listen name an address beyond this machine without TLS; connections are not encrypted then"},
-    {"metrics", "HOST:PORT", "serve Prometheus metrics at http://HOST:PORT/metrics"},
+    {"metrics", "HOST:PORT", "serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz and /readyz there"},
     {"admin", "ADDRESS", "serve tensord.v1.Admin for operators at unix:/path or host:port; as --set=admin.listen"},
     {"cache-dir", "DIR", "keep compiled programs in DIR too; as --set=program_cache.disk_path"},
     {"config", "FILE", "read settings from FILE, JSON or protobuf text"},

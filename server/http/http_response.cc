@@ -19,6 +19,8 @@ absl::string_view ReasonOf(int code) {
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 503:
+      return "Service Unavailable";
     case 505:
       return "HTTP Version Not Supported";
   }

@@ -28,4 +28,9 @@ void Health::SetServing(bool serving) {
   for (grpc::Server* server : servers_) Tell(server);
 }
 
+bool Health::serving() const {
+  MutexLock lock(&mutex_);
+  return serving_;
+}
+
 }  // namespace tensord::server

@@ -23,12 +23,13 @@ class Health {
   // `server` was built with the service and must outlive this.
   void Add(grpc::Server* server);
   void SetServing(bool serving);
+  bool serving() const;
 
  private:
   void Tell(grpc::Server* server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<std::string> names_;  // constant
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<grpc::Server*> servers_ ABSL_GUARDED_BY(mutex_);
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;
 };

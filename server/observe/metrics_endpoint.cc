@@ -16,8 +16,6 @@
 namespace tensord::server {
 namespace {
 
-constexpr absl::string_view kPath = "/metrics";
-
 using Collectables = std::vector<std::weak_ptr<prometheus::Collectable>>;
 
 // An IPv6 address, which has colons, is in brackets; nothing else has any.
@@ -48,18 +46,41 @@ HttpResponse PageOf(const Collectables& collectables) {
   return page;
 }
 
-HttpResponse Answer(const HttpRequest& request, const Collectables& collectables) {
-  if (request.path != kPath) return HttpRefusal(404, absl::StrCat("the metrics are at ", kPath));
-  if (request.method != "GET") {
-    HttpResponse refusal = HttpRefusal(405, absl::StrCat(kPath, " is there for GET and HEAD"));
-    refusal.headers.emplace_back("Allow", "GET, HEAD");
-    return refusal;
-  }
+HttpResponse MetricsOf(const Collectables& collectables) {
   try {
     return PageOf(collectables);
   } catch (const std::exception& error) {  // of the library
     return HttpRefusal(500, absl::StrCat("the metrics cannot be collected: ", error.what()));
   }
+}
+
+HttpResponse Liveness(const MetricsEndpoint::Probes& probes) {
+  probes.live();
+  HttpResponse page;
+  page.body = "the server lives\n";
+  return page;
+}
+
+HttpResponse Readiness(const MetricsEndpoint::Probes& probes) {
+  if (!probes.is_ready()) return HttpRefusal(503, "the server is not to be given calls: it warms up, or it stops");
+  HttpResponse page;
+  page.body = "the server is ready\n";
+  return page;
+}
+
+HttpResponse Answer(const HttpRequest& request, const Collectables& collectables,
+                    const MetricsEndpoint::Probes& probes) {
+  const bool asks_metrics = request.path == "/metrics", asks_liveness = request.path == "/healthz";
+  if (!asks_metrics && !asks_liveness && request.path != "/readyz") {
+    return HttpRefusal(404, "there are /healthz, /readyz and /metrics");
+  }
+  if (request.method != "GET") {
+    HttpResponse refusal = HttpRefusal(405, absl::StrCat(request.path, " is there for GET and HEAD"));
+    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    return refusal;
+  }
+  if (asks_metrics) return MetricsOf(collectables);
+  return asks_liveness ? Liveness(probes) : Readiness(probes);
 }
 
 }  // namespace
@@ -76,14 +97,14 @@ absl::StatusOr<MetricsEndpoint::Address> MetricsEndpoint::ParseAddress(absl::str
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
-    absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
+    absl::string_view address, const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables,
+    Probes probes) {
   ASSIGN_OR_RETURN(TcpListener listener, ListenAt(address));
   Collectables sources(collectables.begin(), collectables.end());
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                    HttpServer::Start(std::move(listener), HttpServer::Options(),
-                                     [sources = std::move(sources)](const HttpRequest& request) {
-                                       return Answer(request, sources);
-                                     }));
+                                     [sources = std::move(sources), probes = std::move(probes)](
+                                         const HttpRequest& request) { return Answer(request, sources, probes); }));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
@@ -80,6 +81,30 @@ TEST(HealthTest, OperatorsHearTheSame) {
   }
 }
 
+// The status of GET at a path of the metrics' listener.
+int HttpStatusOf(const Daemon& daemon, const std::string& path) {
+  const std::string answer = TcpClient(daemon.metrics_address()).Ask("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  int code = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(answer.substr(std::string("HTTP/1.1 ").size(), 3), &code)) << answer;
+  return code;
+}
+
+TEST(HealthTest, ReadinessByHttpFallsWithTheStartOfTheDrain) {
+  InProcessServer server({"drain.grace_ms=3600000", "metrics=127.0.0.1:0"});
+  const v1::ExecuteRequest warm =
+      WarmRequest(server.stub(), LargeSum(), {FloatTensor(std::vector<float>(16, 1), {16})});
+  EXPECT_EQ(HttpStatusOf(server.daemon(), "/readyz"), 200);
+  server.RequestStop();
+  EXPECT_TRUE(WaitFor([&] { return HttpStatusOf(server.daemon(), "/readyz") == 503; }));
+  v1::ExecuteResponse response;
+  EXPECT_TRUE(Execute(server.stub(), warm, &response).ok()) << "it is the grace still";
+  EXPECT_EQ(HttpStatusOf(server.daemon(), "/healthz"), 200);
+  server.WaitUntilIdle();
+  server.RequestStop();  // ends the grace
+  server.WaitUntilStopped();
+  EXPECT_EQ(HttpStatusOf(server.daemon(), "/readyz"), 503);
+}
+
 TEST(HealthTest, WatchSeesTheDrain) {
   InProcessServer server({"cpu.executors=1"});
   const v1::ExecuteRequest warm =
@@ -120,8 +145,9 @@ class WarmingTest : public ::testing::Test {
     std::ofstream(graph) << SmallAdd().DebugString();
     ServerConfig config;
     config.mutable_log()->set_level("off");
-    for (const std::string& setting : {"listen=unix:" + folder_.path() + "/s", "warm_up.graphs=" + graph,
-                                       std::string("warm_up.order=column"), std::string("compiler.threads=1")}) {
+    for (const std::string& setting :
+         {"listen=unix:" + folder_.path() + "/s", "warm_up.graphs=" + graph, std::string("warm_up.order=column"),
+          std::string("compiler.threads=1"), std::string("metrics=127.0.0.1:0")}) {
       ASSERT_TRUE(server::SetConfigField(setting, &config).ok());
     }
     auto created = Daemon::Create(config);
@@ -162,6 +188,15 @@ TEST_F(WarmingTest, HealthAnswersAndCallsWaitForTheEnd) {
   EXPECT_EQ(Health(), kServing);
   EXPECT_TRUE(Compile(*stub, request, &response).ok());
   EXPECT_EQ(daemon_->parts().cache->stats().compiled, 1) << "it was the warm one";
+}
+
+TEST_F(WarmingTest, ReadinessByHttpComesWithTheEnd) {
+  EXPECT_TRUE(WaitFor([this] { return daemon_->parts().gate->snapshot().state == server::ServingState::kWarming; }));
+  EXPECT_EQ(HttpStatusOf(*daemon_, "/healthz"), 200);
+  EXPECT_EQ(HttpStatusOf(*daemon_, "/readyz"), 503);
+  release_.set_value();
+  EXPECT_TRUE(serving_.get().ok());
+  EXPECT_EQ(HttpStatusOf(*daemon_, "/readyz"), 200);
 }
 
 TEST_F(WarmingTest, ARequestToStopEndsIt) {
