@@ -3,8 +3,9 @@
 #
 # The base image is a Debian that debootstrap makes; buildah builds with chroot isolation. The server is started with the
 # image's own user, environment, entry point and command; tensordctl inside the image must find it healthy, a graph must give
-# NumPy's numbers, and SIGTERM must end it cleanly. Needs root, debootstrap and buildah; MIRROR=URL names another Debian mirror,
-# IMAGE_STORE=FOLDER keeps the images for the next trial.
+# NumPy's numbers, and SIGTERM must end it cleanly; no file of it may take another user's rights, and its list of what is in
+# the binary must be there. Needs root, debootstrap and buildah; MIRROR=URL names another Debian mirror, IMAGE_STORE=FOLDER keeps
+# the images for the next trial, BUILD=build/release takes the binaries of that build and makes the rest of the image alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -55,9 +56,25 @@ image_setting() {
     /usr/bin/python3 -c 'import json, sys; print("\n".join(json.load(sys.stdin)["OCIv1"]["config"].get(sys.argv[1]) or []))' "$1"
 }
 
+# What the stage "build" leaves of a build that is there: FOLDER.
+copy_build() {
+  mkdir -p "$1/src/build/release/bin"
+  for binary in tensord tensordctl; do
+    cp "$BUILD/bin/$binary" "$1/src/build/release/bin/"
+    strip "$1/src/build/release/bin/$binary"
+  done
+  mkdir "$1/src/build/notices"
+  /usr/bin/python3 deploy/dev/spdx.py "$BUILD" "$1/src/build/notices" >"$1/src/build/notices/tensord.spdx.json"
+}
+
 make_base_image
 echo "== image"
-in_store bud --pull-never --format docker --layers --build-arg BASE=localhost/debian:12 --tag localhost/tensord .
+options=(--build-arg BASE=localhost/debian:12)
+if [[ -n ${BUILD:-} ]]; then
+  copy_build "$work/built"
+  options+=(--build-context "build=$work/built")
+fi
+in_store bud --pull-never --format docker --layers "${options[@]}" --tag localhost/tensord .
 
 echo "== start"
 mapfile -t command < <(image_setting Entrypoint; image_setting Cmd)
@@ -75,6 +92,20 @@ done
 [[ -n $ready ]] || { cat "$work/server.log" >&2; exit 1; }
 root=$(in_store mount "$container")
 server=$(server_below "$runner")
+
+echo "== what is in it"
+rights=$(find "$root" -xdev -type f -perm /6000)
+[[ -z $rights ]] || { echo "these take another user's rights: $rights" >&2; exit 1; }
+/usr/bin/python3 - "$root/usr/share/doc/tensord" <<'PYTHON'
+import json, os, sys
+
+folder = sys.argv[1]
+parts = json.load(open(os.path.join(folder, "tensord.spdx.json")))["packages"]
+print("  in the binary:", ", ".join(f"{part['name']} {part['versionInfo']}" for part in parts[1:]))
+assert {"grpc", "abseil", "ducc0"} <= {part["name"] for part in parts}
+PYTHON
+in_store inspect --type image localhost/tensord |
+  /usr/bin/python3 -c 'import json, sys; print("  version", json.load(sys.stdin)["OCIv1"]["config"]["Labels"]["org.opencontainers.image.version"])'
 
 echo "== health and a graph, as the image's user"
 in_store run "$container" -- tensordctl health

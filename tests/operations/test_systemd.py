@@ -1,15 +1,18 @@
 """The systemd unit."""
+import os
 import re
+import shutil
+import subprocess
 import unittest
 
-from metrics_page import read
+from metrics_page import ROOT, read
 
 
 class UnitTest(unittest.TestCase):
     def setUp(self):
         text = re.sub(r"\\\n\s*", "", read("deploy/systemd/tensord.service"))
-        lines = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-        self.settings = {key: value for key, value in lines}
+        self.lines = [line for line in text.splitlines() if "=" in line and not line.startswith("#")]
+        self.settings = dict(line.split("=", 1) for line in self.lines)
 
     def test_what_is_checked_is_what_is_started(self):
         checked, started = (self.settings[key].split() for key in ("ExecStartPre", "ExecStart"))
@@ -18,6 +21,22 @@ class UnitTest(unittest.TestCase):
     def test_memory_is_bounded_and_stays_there(self):
         self.assertRegex(self.settings["MemoryMax"], r"^\d+%$")
         self.assertEqual(self.settings["LimitCORE"], "0")
+
+    def test_has_no_more_rights_than_it_needs(self):
+        for line in ("PrivateUsers=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict"):
+            self.assertIn(line, self.lines)
+        filters = [line for line in self.lines if line.startswith("SystemCallFilter=")]
+        self.assertEqual(filters, ["SystemCallFilter=@system-service", "SystemCallFilter=~@privileged"], "in this order")
+
+    def test_systemd_finds_little_exposed(self):
+        tool = shutil.which("systemd-analyze")
+        if tool is None:
+            self.skipTest("there is no systemd-analyze")
+        unit = os.path.join(ROOT, "deploy", "systemd", "tensord.service")
+        result = subprocess.run([tool, "security", "--offline=true", "--threshold=16", unit], capture_output=True, text=True, check=False)
+        if "unrecognized option" in result.stderr:
+            self.skipTest("this systemd-analyze looks at no files")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 
 if __name__ == "__main__":
