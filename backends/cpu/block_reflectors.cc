@@ -36,23 +36,30 @@ void CopyDense(const T* v, int64_t leading, bool in_rows, int64_t length, int64_
   }
 }
 
-// -T, or its transpose, of the products of the reflectors with each other.
+// -T, or its conjugate transpose, of the products of the reflectors with each other.
 template <typename T>
 void MakeTriangle(const T* gram, const T* tau, int64_t count, bool transposed, T* triangle) {
-  const int64_t row_step = transposed ? count : 1, column_step = transposed ? 1 : count * kNumberParts<T>;
-  std::fill_n(triangle, count * count * kNumberParts<T>, T(0));
+  const int64_t step = count * kNumberParts<T>;
+  std::fill_n(triangle, count * step, T(0));
   for (int64_t j = 0; j < count; ++j) {
     // T's column j above the diagonal is -tau_j times T's first j columns times gram's column j; `triangle` holds -T.
     for (int64_t i = 0; i < j; ++i) {
       T sum = 0;
-      for (int64_t k = i; k < j; ++k) {
-        sum += Multiply(triangle[i * row_step + k * column_step], gram[j * count + k]);
-      }
-      triangle[i * row_step + j * column_step] = Multiply(-tau[j], sum);
+      for (int64_t k = i; k < j; ++k) sum += Multiply(triangle[i + k * step], gram[j * count + k]);
+      triangle[i + j * step] = Multiply(-tau[j], sum);
     }
-    triangle[j * (row_step + column_step)] = -tau[j];
-    AddColumnTimesI(triangle + j * column_step, count);
+    triangle[j + j * step] = -tau[j];
   }
+  if (transposed) {
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t i = 0; i <= j; ++i) {
+        const T entry = triangle[i + j * step];
+        triangle[i + j * step] = 0;
+        triangle[j + i * step] = Conjugate(entry);
+      }
+    }
+  }
+  for (int64_t j = 0; j < count; ++j) AddColumnTimesI(triangle + j * step, count);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class BlockReflectors {
     int64_t count = 0;
     int64_t others = 0;  // the other size of C
     Side side = Side::kLeft;
-    bool transposes = false;          // Q^T·C of real numbers, left only
+    bool transposes = false;          // Q^H·C, left only
     bool stored_in_rows = false;      // V's columns are rows where it lies, conjugated
     bool starts_as_identity = false;  // C is the first columns of the identity, left only
     // C is where V lies: columns of V become those of the identity when they have been read. Only with that.

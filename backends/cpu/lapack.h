@@ -56,9 +56,9 @@ int64_t WithWork(T* work, int64_t size, const Function& function) {
     return LAPACKE_##p##potrf_work(LAPACK_COL_MAJOR, 'L', static_cast<lapack_int>(n), a,                               \
                                    static_cast<lapack_int>(leading));                                                  \
   }                                                                                                                    \
-  inline int64_t Getrf(int64_t m, int64_t n, T* a, lapack_int* pivots) {                                               \
-    const lapack_int rows = static_cast<lapack_int>(m);                                                                \
-    return LAPACKE_##p##getrf_work(LAPACK_COL_MAJOR, rows, static_cast<lapack_int>(n), a, rows, pivots);               \
+  inline int64_t Getrf(int64_t m, int64_t n, T* a, int64_t leading, lapack_int* pivots) {                              \
+    return LAPACKE_##p##getrf_work(LAPACK_COL_MAJOR, static_cast<lapack_int>(m), static_cast<lapack_int>(n), a,        \
+                                   static_cast<lapack_int>(leading), pivots);                                          \
   }                                                                                                                    \
   inline int64_t Getrs(int64_t n, int64_t columns, const T* lu, const lapack_int* pivots, T* b) {                      \
     const lapack_int size = static_cast<lapack_int>(n);                                                                \
@@ -234,6 +234,39 @@ TENSORD_LAPACK_TRSM(double, d, 1)
 TENSORD_LAPACK_TRSM(Complex64, c, &kOne)
 TENSORD_LAPACK_TRSM(Complex128, z, &kOne)
 #undef TENSORD_LAPACK_TRSM
+
+// Of an m×k and a k×n matrix.
+struct ProductSizes {
+  int64_t m, n, k;
+  CBLAS_TRANSPOSE transpose_b = CblasNoTrans;
+};
+
+// C := C - A·op(B), of matrices whose columns lie lda, ldb and ldc apart.
+#define TENSORD_LAPACK_SUBTRACT(T, p, plus, minus)                                                                    \
+  inline void SubtractProduct(const ProductSizes& x, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,          \
+                              int64_t ldc) {                                                                          \
+    [[maybe_unused]] static constexpr T kOne = 1, kMinusOne = -1;                                                     \
+    cblas_##p##gemm(CblasColMajor, CblasNoTrans, x.transpose_b, static_cast<blasint>(x.m), static_cast<blasint>(x.n), \
+                    static_cast<blasint>(x.k), minus, a, static_cast<blasint>(lda), b, static_cast<blasint>(ldb),     \
+                    plus, c, static_cast<blasint>(ldc));                                                              \
+  }
+TENSORD_LAPACK_SUBTRACT(float, s, 1, -1)
+TENSORD_LAPACK_SUBTRACT(double, d, 1, -1)
+TENSORD_LAPACK_SUBTRACT(Complex64, c, &kOne, &kMinusOne)
+TENSORD_LAPACK_SUBTRACT(Complex128, z, &kOne, &kMinusOne)
+#undef TENSORD_LAPACK_SUBTRACT
+
+// The lower triangle of C := C - A·A^H, of an n×k matrix A.
+#define TENSORD_LAPACK_SUBTRACT_GRAM(T, name)                                                                      \
+  inline void SubtractGram(int64_t n, int64_t k, const T* a, int64_t lda, T* c, int64_t ldc) {                     \
+    cblas_##name(CblasColMajor, CblasLower, CblasNoTrans, static_cast<blasint>(n), static_cast<blasint>(k), -1, a, \
+                 static_cast<blasint>(lda), 1, c, static_cast<blasint>(ldc));                                      \
+  }
+TENSORD_LAPACK_SUBTRACT_GRAM(float, ssyrk)
+TENSORD_LAPACK_SUBTRACT_GRAM(double, dsyrk)
+TENSORD_LAPACK_SUBTRACT_GRAM(Complex64, cherk)
+TENSORD_LAPACK_SUBTRACT_GRAM(Complex128, zherk)
+#undef TENSORD_LAPACK_SUBTRACT_GRAM
 
 }  // namespace tensord::cpu::lapack
 

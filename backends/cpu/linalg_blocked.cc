@@ -10,7 +10,6 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kQrPanelColumns = 32;  // of QR: what LAPACK factors column by column
 constexpr int64_t kLeastBlockedSize = 128;
 
 template <typename T>
@@ -22,30 +21,13 @@ T* ScratchPlace(char* scratch, int64_t place) {
 
 template <typename T>
 bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
-  return std::min(m, n) >= kLeastBlockedSize && BlockReflectors::Suits(kDTypeOf<T>, m, std::min(m, n));
+  return PanelledGeqrf<T>::Suits(m, n);
 }
 
 template <typename T>
 BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q)
-    : m_(m), n_(n), q_columns_(q_columns), wants_q_(wants_q) {
+    : m_(m), n_(n), q_columns_(q_columns), wants_q_(wants_q), geqrf_(m, n) {
   const int64_t k = std::min(m, n);
-  int64_t reflect_bytes = 0;
-  for (int64_t first = 0; first < k; first += kQrPanelColumns) {
-    Panel panel{.first = first, .columns = std::min(kQrPanelColumns, k - first)};
-    const int64_t others = n - first - panel.columns;
-    if (others > 0) {
-      panel.update = BlockReflectors(kDTypeOf<T>, {.length = m - first,
-                                                   .count = panel.columns,
-                                                   .others = others,
-                                                   .transposes = true,
-                                                   .v_leading = m,
-                                                   .c_leading = m});
-      reflect_bytes = std::max(reflect_bytes, panel.update.scratch_bytes());
-    }
-    work_size_ =
-        std::max(work_size_, lapack::Geqrf(m - first, panel.columns, static_cast<T*>(nullptr), nullptr, nullptr, 0));
-    panels_.push_back(std::move(panel));
-  }
   q_ = BlockReflectors(kDTypeOf<T>, {.length = m,
                                      .count = k,
                                      .others = q_columns,
@@ -54,32 +36,18 @@ BlockedQr<T>::BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q)
                                      .v_leading = m,
                                      .c_leading = m});
   tau_ = layout_.Add<T>(k);
-  // A panel and what follows from it are in turns.
-  const int64_t panel_bytes = (work_size_ + m * kQrPanelColumns) * static_cast<int64_t>(sizeof(T));
-  work_ = layout_.Add<char>(std::max({panel_bytes, reflect_bytes, q_.scratch_bytes()}));
+  // The steps follow each other.
+  work_ = layout_.Add<char>(std::max(geqrf_.scratch_bytes(), q_.scratch_bytes()));
 }
 
 template <typename T>
 int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const {
-  T *const tau = ScratchPlace<T>(scratch, tau_), *const work = ScratchPlace<T>(scratch, work_);
+  T* const tau = ScratchPlace<T>(scratch, tau_);
   // A fits into Q where that has columns enough, and else into R, which then has all rows.
   T* const packed = q_columns_ >= n_ ? q : r;
   std::copy_n(a, m_ * n_, packed);
-  for (const Panel& panel : panels_) {
-    if (StopRequested()) return 0;
-    // LAPACKE's panels are dense.
-    const int64_t rows = m_ - panel.first;
-    T* const corner = packed + panel.first * (m_ + 1);
-    T* const dense = work + work_size_;
-    for (int64_t j = 0; j < panel.columns; ++j) std::copy_n(corner + j * m_, rows, dense + j * rows);
-    if (const int64_t info = lapack::Geqrf(rows, panel.columns, dense, tau + panel.first, work, work_size_);
-        info != 0) {
-      return info;
-    }
-    for (int64_t j = 0; j < panel.columns; ++j) std::copy_n(dense + j * rows, rows, corner + j * m_);
-    if (panel.first + panel.columns == n_) continue;
-    panel.update.Apply(corner, tau + panel.first, corner + panel.columns * m_, scratch + work_, pool);
-  }
+  if (const int64_t info = geqrf_.Run(packed, tau, scratch + work_, pool); info != 0) return info;
+  if (StopRequested()) return 0;
   // The columns of Q that are not there yet are the identity's.
   const int64_t there = packed == q ? n_ : 0;
   for (int64_t j = there; wants_q_ && j < q_columns_; ++j) {
@@ -193,6 +161,8 @@ int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadP
 
 template class BlockedQr<float>;
 template class BlockedQr<double>;
+template class BlockedQr<lapack::Complex64>;
+template class BlockedQr<lapack::Complex128>;
 template class BlockedEigh<float>;
 template class BlockedEigh<double>;
 template class BlockedSvd<float>;

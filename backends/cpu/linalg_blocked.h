@@ -2,19 +2,19 @@
 #define TENSORD_BACKENDS_CPU_LINALG_BLOCKED_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
+#include "backends/cpu/panelled_geqrf.h"
 #include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
 
-// Decompositions of one large matrix of F32 or F64 on all threads: LAPACK's routines for what is narrow or serial, and
-// products of ours, those with orthogonal matrices by BlockReflectors. Each is immutable after construction, does not
-// allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64 and belongs to the
-// call. Run returns LAPACK's info.
+// Decompositions of one large matrix on all threads, of F32 and F64, Qr of C64 and C128 too: LAPACK's routines for what
+// is narrow or serial, and products of ours, those with unitary matrices by BlockReflectors. Each is immutable after
+// construction, does not allocate in Run, and gives the same bits for any number of threads. `scratch` is aligned to 64
+// and belongs to the call. Run returns LAPACK's info.
 
 template <typename T>
 class BlockedQr {
@@ -27,16 +27,9 @@ class BlockedQr {
   int64_t Run(const T* a, T* q, T* r, char* scratch, ThreadPool& pool) const;
 
  private:
-  struct Panel {
-    int64_t first = 0;
-    int64_t columns = 0;
-    BlockReflectors update;  // of the columns that follow
-  };
-
   int64_t m_, n_, q_columns_;
   bool wants_q_;
-  int64_t work_size_ = 0;
-  std::vector<Panel> panels_;
+  PanelledGeqrf<T> geqrf_;
   BlockReflectors q_;
   ScratchLayout layout_;
   int64_t tau_ = 0, work_ = 0;

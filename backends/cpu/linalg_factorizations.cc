@@ -10,6 +10,8 @@
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
 #include "backends/cpu/lu_factors.h"
+#include "backends/cpu/panelled_cholesky.h"
+#include "backends/cpu/panelled_geqrf.h"
 
 namespace tensord::cpu {
 namespace {
@@ -21,8 +23,12 @@ class CholeskyRoutine {
 
   explicit CholeskyRoutine(const BoundInstruction& instruction) : n_(instruction.operands[0].shape[0]) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedCholesky<T>::Suits(n_)) blocked_.emplace(n_);
+      if (BlockedCholesky<T>::Suits(n_)) {
+        blocked_.emplace(n_);
+        return;
+      }
     }
+    if (PanelledCholesky<T>::Suits(n_)) panelled_.emplace(n_);
   }
 
   int64_t scratch_bytes() const { return 0; }
@@ -30,8 +36,9 @@ class CholeskyRoutine {
   int64_t Run(const MatrixCall& call) const {
     T* const l = call.result<T>(0);
     CopyLower(call.operand<T>(0), n_, 0, n_, n_, l);
+    const int64_t info = Factor(call, l);
     ClearAboveDiagonal(n_, n_, l);
-    if (const int64_t info = Factor(call, l); info != 0) return info;
+    if (info != 0) return info;
     // A NaN is not positive, but OpenBLAS lets it pass.
     for (int64_t i = 0; i < n_; ++i) {
       if (std::isnan(std::real(l[i * n_ + i]))) return i + 1;
@@ -42,17 +49,15 @@ class CholeskyRoutine {
  private:
   int64_t Factor(const MatrixCall& call, T* l) const {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (blocked_.has_value()) {
-        const int64_t info = blocked_->Run(l, *call.pool);
-        ClearAboveDiagonal(n_, n_, l);
-        return info;
-      }
+      if (blocked_.has_value()) return blocked_->Run(l, *call.pool);
     }
+    if (panelled_.has_value()) return panelled_->Run(l, *call.pool);
     return lapack::Potrf(n_, l, n_);
   }
 
   int64_t n_;
   std::optional<BlockedCholesky<lapack::Real<T>>> blocked_;
+  std::optional<PanelledCholesky<T>> panelled_;
 };
 
 template <typename T>
@@ -160,9 +165,7 @@ class QrRoutine {
         work_size_(
             std::max(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0),
                      lapack::Orgqr(m_, q_columns_, std::min(m_, n_), static_cast<T*>(nullptr), nullptr, nullptr, 0))) {
-    if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
-    }
+    if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
     tau_ = layout_.Add<T>(std::min(m_, n_));
     work_ = layout_.Add<T>(work_size_);
   }
@@ -171,9 +174,7 @@ class QrRoutine {
 
   int64_t Run(const MatrixCall& call) const {
     T *const q = call.result<T>(0), *const r = call.result<T>(1);
-    if constexpr (!lapack::kIsComplex<T>) {
-      if (blocked_.has_value()) return blocked_->Run(call.operand<T>(0), q, r, call.scratch, *call.pool);
-    }
+    if (blocked_.has_value()) return blocked_->Run(call.operand<T>(0), q, r, call.scratch, *call.pool);
     T *const tau = call.at<T>(tau_), *const work = call.at<T>(work_);
     const int64_t k = std::min(m_, n_);
     // A fits into Q where that has columns enough, and else into R, which then has all rows.
@@ -193,7 +194,7 @@ class QrRoutine {
   int64_t m_, n_, q_columns_;
   bool wants_q_;
   int64_t work_size_;
-  std::optional<BlockedQr<lapack::Real<T>>> blocked_;
+  std::optional<BlockedQr<T>> blocked_;
   ScratchLayout layout_;
   int64_t tau_ = 0, work_ = 0;
 };
@@ -207,20 +208,23 @@ class HouseholderQrRoutine {
       : m_(instruction.operands[0].shape[0]),
         n_(instruction.operands[0].shape[1]),
         work_size_(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0)) {
+    if (PanelledGeqrf<T>::Suits(m_, n_)) panelled_ = PanelledGeqrf<T>(m_, n_);
     work_ = layout_.Add<T>(work_size_);
   }
 
-  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t scratch_bytes() const { return panelled_.has_value() ? panelled_->scratch_bytes() : layout_.bytes(); }
 
   int64_t Run(const MatrixCall& call) const {
     T* const packed = call.result<T>(0);
     std::copy_n(call.operand<T>(0), m_ * n_, packed);
+    if (panelled_.has_value()) return panelled_->Run(packed, call.result<T>(1), call.scratch, *call.pool);
     return lapack::Geqrf(m_, n_, packed, call.result<T>(1), call.at<T>(work_), work_size_);
   }
 
  private:
   int64_t m_, n_;
   int64_t work_size_;
+  std::optional<PanelledGeqrf<T>> panelled_;
   ScratchLayout layout_;
   int64_t work_ = 0;
 };

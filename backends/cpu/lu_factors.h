@@ -4,18 +4,23 @@
 #include <optional>
 
 #include "backends/cpu/blocked_lu.h"
+#include "backends/cpu/panelled_lu.h"
 
 namespace tensord::cpu {
 
-// LU factors with partial pivoting in place of a matrix, by our blocks where they suit and else by LAPACK. As
-// BlockedLu.
+// LU factors with partial pivoting in place of a matrix, by our blocks or panels where they suit and else by one call
+// of LAPACK. As BlockedLu.
 template <typename T>
 class LuFactors {
  public:
   LuFactors(int64_t m, int64_t n, bool wants_lower = true) : m_(m), n_(n) {
     if constexpr (!lapack::kIsComplex<T>) {
-      if (BlockedLu<T>::Suits(m, n)) blocked_.emplace(m, n, wants_lower);
+      if (BlockedLu<T>::Suits(m, n)) {
+        blocked_.emplace(m, n, wants_lower);
+        return;
+      }
     }
+    if (PanelledLu<T>::Suits(m, n)) panelled_.emplace(m, n, wants_lower);
   }
 
   int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
@@ -24,12 +29,14 @@ class LuFactors {
     if constexpr (!lapack::kIsComplex<T>) {
       if (blocked_.has_value()) return blocked_->Run(a, pivots, scratch, pool);
     }
-    return lapack::Getrf(m_, n_, a, pivots);
+    if (panelled_.has_value()) return panelled_->Run(a, pivots, pool);
+    return lapack::Getrf(m_, n_, a, m_, pivots);
   }
 
  private:
   int64_t m_, n_;
   std::optional<BlockedLu<lapack::Real<T>>> blocked_;
+  std::optional<PanelledLu<T>> panelled_;
 };
 
 }  // namespace tensord::cpu

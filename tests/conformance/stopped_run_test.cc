@@ -105,6 +105,17 @@ constexpr const char* kLargeKernels[] = {
        %f:3 = tensord.linalg.v1.Svd(%a)  output "s" = %f:1 })",
     R"(graph "qr" { %a = input : f64[400,300]
        %f:2 = tensord.linalg.v1.Qr(%a)  output "q" = %f  output "r" = %f:1 })",
+    R"(graph "complex lu" { %a = input : c128[300,300]
+       %f:4 = tensord.linalg.v1.Lu(%a)
+       output "p" = %f  output "l" = %f:1  output "u" = %f:2 })",
+    R"(graph "complex qr" { %a = input : c128[400,300]
+       %f:2 = tensord.linalg.v1.Qr(%a)  output "q" = %f  output "r" = %f:1 })",
+    R"(graph "reflectors" { %a = input : f64[300,300]
+       %f:2 = tensord.linalg.v1.HouseholderQr(%a)  output "h" = %f  output "tau" = %f:1 })",
+    R"(graph "complex cholesky" { %a = input : c128[300,300]
+       %c = conj(%a)
+       %p = dot_general(%a, %c) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]}
+       %l = tensord.linalg.v1.Cholesky(%p)  output "l" = %l })",
     R"(graph "small matrices" { %a = input : f64[5,5,3000]
        %x = tensord.linalg.v1.Solve(%a, %a)  output "x" = %x })",
     R"(graph "fft" { %a = input : c128[1009,64]

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,6 +8,7 @@
 #include "backends/cpu/linalg_kernels.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/linalg_properties.h"
 
@@ -133,7 +135,7 @@ TEST(LinalgKernelTest, LargeMatrices) {
 // Several blocks of columns, of which the last is shorter.
 TEST(LinalgKernelTest, LargeCholesky) {
   std::mt19937 random(8);
-  for (DType dtype : {DType::kF32, DType::kF64}) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     Literal a = RandomPositiveDefinite(dtype, {417, 417}, &random);
     ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kCholesky, {a}));
     // Row and column 300 are made zero.
@@ -150,7 +152,7 @@ TEST(LinalgKernelTest, LargeCholesky) {
 // Several panels, of which the last is shorter, and chunks of both widths beside them.
 TEST(LinalgKernelTest, LargeLu) {
   std::mt19937 random(9);
-  for (DType dtype : {DType::kF32, DType::kF64}) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     for (const Shape& shape : {Shape{263, 263}, Shape{130, 330}, Shape{330, 130}}) {
       ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {RandomMatrices(dtype, shape, &random)}));
       ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {RandomOfRank(dtype, shape, 3, &random)}));
@@ -223,6 +225,26 @@ TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
         LinalgCall(LinalgOp::kSolve, {RandomMatrices(dtype, square, &random), RandomMatrices(dtype, sides, &random)}));
     ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kTriangularSolve, {RandomTriangles(dtype, square, &random),
                                                                       RandomMatrices(dtype, {300, 150}, &random)}));
+  }
+}
+
+// Whatever the numbers: one call of LAPACK for the whole matrix would ask twice.
+TEST(LinalgKernelTest, LargeOnesAskWhetherTheirRunIsWanted) {
+  std::mt19937 random(17);
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
+    const Literal a = RandomMatrices(dtype, {300, 300}, &random);
+    for (const LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr}) {
+      int64_t asks = 0;
+      const StopSignal::Check count = [&] {
+        ++asks;
+        return absl::OkStatus();
+      };
+      StopSignal stop(count, std::chrono::nanoseconds(0));
+      const StopSignal::Scope scope(&stop);
+      const Literal operand = op == LinalgOp::kCholesky ? RandomPositiveDefinite(dtype, {300, 300}, &random) : a;
+      ASSERT_TRUE(RunKernel(LinalgCall(op, {operand}), 1).ok());
+      EXPECT_GT(asks, 6) << Def(op).name << " of " << ToString(a.type());
+    }
   }
 }
 
