@@ -117,6 +117,17 @@ bool IsLowerOfOrdinaryScale(const T* matrix, int64_t n) {
   return IsOrdinary(largest);
 }
 
+// The power of two that takes them to an ordinary scale, exactly but for what vanishes beside the largest; 1 where they
+// are there, or zero.
+template <typename T>
+lapack::Real<T> ScaleToOrdinary(const T* numbers, int64_t count) {
+  using R = lapack::Real<T>;
+  constexpr int kMostExponent = std::is_same_v<R, float> ? 120 : 1000;
+  const R largest = LargestOf(numbers, count);
+  if (largest == 0 || IsOrdinary(largest)) return 1;
+  return std::ldexp(R(1), std::clamp(-std::ilogb(largest), -kMostExponent, kMostExponent));
+}
+
 template <typename T>
 T NaN() {
   constexpr lapack::Real<T> kNaN = std::numeric_limits<lapack::Real<T>>::quiet_NaN();

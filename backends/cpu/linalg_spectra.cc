@@ -4,6 +4,7 @@
 
 #include "backends/cpu/complex_spectra.h"
 #include "backends/cpu/lapack.h"
+#include "backends/cpu/large_eig.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
@@ -171,6 +172,10 @@ class EigRoutine {
 
   explicit EigRoutine(const BoundInstruction& instruction)
       : n_(instruction.operands[0].shape[0]), has_vectors_(instruction.results.size() == 2) {
+    if (LargeEig<T>::Suits(n_)) {
+      large_.emplace(n_, has_vectors_);
+      return;
+    }
     T some{};  // a query asks whether there are vectors, and answers in the real workspace too
     R real_size = 0;
     const lapack::GeneralArguments<T> query{
@@ -187,7 +192,7 @@ class EigRoutine {
     if (has_vectors_) vectors_ = layout_.Add<T>(n_ * n_);
   }
 
-  int64_t scratch_bytes() const { return layout_.bytes(); }
+  int64_t scratch_bytes() const { return large_.has_value() ? large_->scratch_bytes() : layout_.bytes(); }
 
   int64_t Run(const MatrixCall& call) const {
     const T* const a = call.operand<T>(0);
@@ -198,6 +203,7 @@ class EigRoutine {
       if (has_vectors_) std::fill_n(vectors, n_ * n_, NaN<C>());
       return 0;
     }
+    if (large_.has_value()) return large_->Run(a, values, vectors, call.scratch, *call.pool);
     lapack::GeneralArguments<T> arguments{.n = n_, .a = call.at<T>(a_)};
     std::copy_n(a, n_ * n_, arguments.a);
     if constexpr (lapack::kIsComplex<T>) {
@@ -236,6 +242,7 @@ class EigRoutine {
   int64_t n_;
   bool has_vectors_;
   int64_t work_size_ = 0;
+  std::optional<LargeEig<T>> large_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0;
   int64_t values_ = 0, imaginary_parts_ = 0, vectors_ = 0;

@@ -116,6 +116,10 @@ constexpr const char* kLargeKernels[] = {
        %c = conj(%a)
        %p = dot_general(%a, %c) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]}
        %l = tensord.linalg.v1.Cholesky(%p)  output "l" = %l })",
+    R"(graph "eig" { %a = input : f64[300,300]
+       %f:2 = tensord.linalg.v1.Eig(%a)  output "w" = %f  output "v" = %f:1 })",
+    R"(graph "complex eigvals" { %a = input : c64[300,300]
+       %w = tensord.linalg.v1.EigValues(%a)  output "w" = %w })",
     R"(graph "small matrices" { %a = input : f64[5,5,3000]
        %x = tensord.linalg.v1.Solve(%a, %a)  output "x" = %x })",
     R"(graph "fft" { %a = input : c128[1009,64]

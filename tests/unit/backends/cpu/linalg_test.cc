@@ -2,7 +2,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <random>
 
 #include "absl/strings/match.h"
 #include "backends/cpu/linalg_kernels.h"
@@ -228,12 +231,62 @@ TEST(LinalgKernelTest, LargeSquareMatricesAndManySides) {
   }
 }
 
+// A matrix whose entries a function of row and column gives.
+Literal Made(DType dtype, int64_t n, const std::function<double(int64_t, int64_t)>& entry) {
+  Literal matrix = *Literal::Create({dtype, {n, n}});
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < n; ++i) {
+      const Literal value = Filled(dtype, {1, 1}, entry(i, j));
+      std::memcpy(matrix.mutable_data() + (j * n + i) * SizeOf(dtype), value.bytes().data(), value.bytes().size());
+    }
+  }
+  return matrix;
+}
+
+// Matrices that are balanced away, in part or wholly, that converge by made-up shifts alone, or whose numbers are of
+// many orders.
+TEST(LinalgKernelTest, LargeGeneralEigenvalues) {
+  constexpr int64_t kSize = 150;
+  std::mt19937 random(23);
+  std::uniform_real_distribution<double> any(-1, 1);
+  std::vector<int64_t> order(kSize);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  const auto at = [&](int64_t i) { return order[static_cast<size_t>(i)]; };
+  const std::function<double(int64_t, int64_t)> entries[] = {
+      [&](int64_t i, int64_t j) { return at(i) <= at(j) ? any(random) : 0; },
+      [&](int64_t i, int64_t j) {
+        return at(i) <= at(j) || (at(i) > 20 && at(i) < 140 && at(j) > 10) ? any(random) : 0;
+      },
+      [&](int64_t i, int64_t j) { return i == (j + 1) % kSize ? 1 : 0; },
+      [&](int64_t i, int64_t j) { return i == j + 1 ? 1
+                                         : i == j   ? 2
+                                                    : 0; },
+      [&](int64_t i, int64_t j) { return any(random) * std::exp2(static_cast<double>((at(i) - at(j)) / 20)); },
+      [&](int64_t i, int64_t j) { return i / 100 == j / 100 ? any(random) : 0; },
+      [&](int64_t, int64_t) { return any(random) * 1e-35; },
+      [&](int64_t, int64_t) { return any(random) * 1e35; },
+      [&](int64_t i, int64_t j) { return i == j ? 1 : 0; },
+      [&](int64_t, int64_t) { return 0; },
+  };
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
+    for (const LinalgOp op : {LinalgOp::kEig, LinalgOp::kEigValues}) {
+      ExpectTheSameOnAnyThreads(LinalgCall(op, {RandomMatrices(dtype, {310, 310}, &random)}));
+      for (size_t i = 0; i < std::size(entries); ++i) {
+        SCOPED_TRACE(i);
+        ExpectTheSameOnAnyThreads(LinalgCall(op, {Made(dtype, kSize, entries[i])}));
+      }
+    }
+  }
+}
+
 // Whatever the numbers: one call of LAPACK for the whole matrix would ask twice.
 TEST(LinalgKernelTest, LargeOnesAskWhetherTheirRunIsWanted) {
   std::mt19937 random(17);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     const Literal a = RandomMatrices(dtype, {300, 300}, &random);
-    for (const LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr}) {
+    for (const LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr,
+                              LinalgOp::kEig, LinalgOp::kEigValues}) {
       int64_t asks = 0;
       const StopSignal::Check count = [&] {
         ++asks;
