@@ -74,7 +74,7 @@ template <typename R>
 int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, ThreadPool& pool) const {
   C *const q = ScratchAt<C>(scratch, q_), *const tau = ScratchAt<C>(scratch, tau_);
   R *const beside = ScratchAt<R>(scratch, beside_), *const real_vectors = ScratchAt<R>(scratch, real_vectors_);
-  CopyLower(a, n_, 0, n_, n_, vectors);
+  if (a != vectors) CopyLower(a, n_, 0, n_, n_, vectors);
   tridiagonalization_.Run(vectors, values, beside, tau, scratch + work_, pool);
   if (StopRequested()) return 0;
   int64_t info = 0;
@@ -166,7 +166,7 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
            *const real_vh = ScratchAt<R>(scratch, real_vh_);
   const bool is_upper = m_ >= n_;
   C* const reduced = is_upper ? u : vh;  // there is room
-  std::copy_n(a, m_ * n_, reduced);
+  if (a != reduced) std::copy_n(a, m_ * n_, reduced);
   bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, scratch + q_work_, pool);
   if (StopRequested()) return 0;
   int64_t info = 0;

@@ -29,6 +29,7 @@ class ComplexEigh {
 
   explicit ComplexEigh(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
+  // `a` may be `vectors`.
   int64_t Run(const C* a, R* values, C* vectors, char* scratch, ThreadPool& pool) const;
 
  private:
@@ -50,6 +51,7 @@ class ComplexSvd {
 
   ComplexSvd(int64_t m, int64_t n, bool full);
   int64_t scratch_bytes() const { return layout_.bytes(); }
+  // `a` may be `u`, where there are no fewer rows than columns, else `vh`.
   int64_t Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadPool& pool) const;
 
  private:

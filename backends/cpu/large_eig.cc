@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/lapack_general_steps.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/number_parts.h"
@@ -12,14 +13,29 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kEigChunk = 64;            // vectors that are solved for together
+constexpr int64_t kEigChunk = 64;            // vectors that are written together
 constexpr int64_t kEigProductColumns = 256;  // that are multiplied together
+
+// Vectors that are solved for together: some tenths of a second at most.
+template <typename T>
+int64_t SolvedTogether(int64_t n) {
+  constexpr int64_t kSolveWork = int64_t{1} << 28;
+  return std::clamp<int64_t>(kSolveWork / (lapack::kIsComplex<T> ? 4 : 1) / (n * n), 8, kEigChunk);
+}
 
 template <typename R>
 R SquareSum(const std::complex<R>* x, int64_t count) {
   R sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += x[i].real() * x[i].real() + x[i].imag() * x[i].imag();
   return sum;
+}
+
+// Of the unitary matrix and some of the triangle's vectors, which are zero below their diagonal.
+MatrixProduct ProductFrom(int64_t n, int64_t first, int64_t columns) {
+  const MatrixStrides strides{.row_stride = 1, .column_stride = n};
+  const int64_t end = std::min(n, first + columns);
+  // The second of two conjugates may be in the next product.
+  return {.m = n, .n = end - first, .k = std::min(n, end + 1), .a = strides, .b = strides, .c_column_stride = n};
 }
 
 // Of unit length, and its largest number is real.
@@ -61,16 +77,9 @@ LargeEig<T>::LargeEig(int64_t n, bool has_vectors) : n_(n), balancing_(n), hesse
         kDTypeOf<T>,
         {.length = n - 1, .count = n - 1, .others = n - 1, .starts_as_identity = true, .v_leading = n, .c_leading = n});
     work_bytes = std::max(work_bytes, q_.scratch_bytes());
-    for (int64_t first = 0; first < n; first += kEigProductColumns) {
-      const int64_t columns = std::min(kEigProductColumns, n - first);
-      // The second of two conjugates may be in the next one.
-      const int64_t rows = std::min(n, first + columns + 1);
-      const MatrixStrides strides{.row_stride = 1, .column_stride = n};
-      products_.push_back(
-          {.first = first,
-           .product = PlainProduct(
-               kDTypeOf<T>, {.m = n, .n = columns, .k = rows, .a = strides, .b = strides, .c_column_stride = n})});
-      work_bytes = std::max(work_bytes, products_.back().product.scratch_bytes());
+    for (int64_t first = 0; !lapack::kIsComplex<T> && first < n; first += kEigProductColumns) {
+      products_.emplace_back(kDTypeOf<T>, ProductFrom(n, first, kEigProductColumns));
+      work_bytes = std::max(work_bytes, products_.back().scratch_bytes());
     }
     z_ = layout_.Add<T>(n * n);
     solved_ = layout_.Add<T>(n * n);
@@ -92,7 +101,7 @@ void LargeEig<T>::MakeUnitary(const T* reduced, const T* tau, T* z, char* scratc
 // Conjugates are solved for together.
 template <typename T>
 int64_t LargeEig<T>::ChunkEnd(int64_t begin, const Spectrum& spectrum) const {
-  const int64_t end = std::min(n_, begin + kEigChunk);
+  const int64_t end = std::min(n_, begin + SolvedTogether<T>(n_));
   if (lapack::kIsComplex<T> || end == n_) return end;
   return spectrum.triangle[(end - 1) * n_ + end] == T(0) ? end : end + 1;
 }
@@ -106,6 +115,22 @@ void LargeEig<T>::SolveChunk(int64_t begin, int64_t end, const Spectrum& spectru
   lapack::Trevc(static_cast<lapack_int>(n_), selected, spectrum.triangle, static_cast<lapack_int>(end - begin),
                 solved + begin * n_, reinterpret_cast<T*>(scratch + solve_work_),
                 reinterpret_cast<R*>(scratch + real_work_));
+}
+
+// Z times the triangle's vectors; false where the work is to be left.
+template <typename T>
+bool LargeEig<T>::MultiplyVectors(const T* z, const T* solved, T* vectors, char* scratch, ThreadPool& pool) const {
+  if (lapack::kIsComplex<T>) {
+    return pool.ParallelForBlocks(n_, kEigChunk, [&](int64_t begin, int64_t end) {
+      BlasMatrixMatrix(kDTypeOf<T>, ProductFrom(n_, begin, end - begin), z, solved + begin * n_, vectors + begin * n_);
+    });
+  }
+  for (size_t i = 0; i < products_.size(); ++i) {
+    const int64_t place = static_cast<int64_t>(i) * kEigProductColumns * n_;
+    products_[i].Run(z, solved + place, vectors + place, scratch, /*accumulates=*/false, pool);
+    if (StopRequested()) return false;
+  }
+  return true;
 }
 
 // Eigenvectors of the matrix. For conjugates, of which the one above the real axis is the first, its vector's parts lie
@@ -142,7 +167,7 @@ int64_t LargeEig<T>::Run(const T* a, C* values, C* vectors, char* scratch, Threa
                           .z = vectors == nullptr ? nullptr : at(z_),
                           .values = at(values_),
                           .imaginary_parts = at(imaginary_parts_)};
-  const R scale = ScaleToOrdinary(a, n_ * n_);
+  const R scale = ScaleToOrdinary(LargestOf(a, n_ * n_));
   std::transform(a, a + n_ * n_, h, [scale](T x) { return x * scale; });
   const auto range =
       balancing_.Balance(h, reinterpret_cast<int64_t*>(scratch + places_), reinterpret_cast<R*>(scratch + scales_),
@@ -173,10 +198,7 @@ int64_t LargeEig<T>::Run(const T* a, C* values, C* vectors, char* scratch, Threa
     begin = end;
   }
   // To where the triangle was.
-  for (const Product& part : products_) {
-    const int64_t at_column = part.first * n_;
-    part.product.Run(spectrum.z, solved + at_column, h + at_column, scratch + work_, /*accumulates=*/false, pool);
-  }
+  if (!MultiplyVectors(spectrum.z, solved, h, scratch + work_, pool)) return 0;
   pool.ParallelForBlocks(
       n_, kEigChunk, [&](int64_t begin, int64_t end) { WriteChunk(begin, end, spectrum, range, vectors, scratch); });
   return 0;

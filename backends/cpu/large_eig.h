@@ -41,15 +41,10 @@ class LargeEig {
     T* imaginary_parts;
   };
 
-  // Of the unitary matrix and some of the triangle's vectors, which are zero below their diagonal.
-  struct Product {
-    int64_t first = 0;
-    PlainProduct product;
-  };
-
   void MakeUnitary(const T* reduced, const T* tau, T* z, char* scratch, ThreadPool& pool) const;
   int64_t ChunkEnd(int64_t begin, const Spectrum& spectrum) const;
   void SolveChunk(int64_t begin, int64_t end, const Spectrum& spectrum, T* solved, char* scratch) const;
+  bool MultiplyVectors(const T* z, const T* solved, T* vectors, char* scratch, ThreadPool& pool) const;
   void WriteChunk(int64_t begin, int64_t end, const Spectrum& spectrum, const typename Balancing<T>::Range& range,
                   C* vectors, char* scratch) const;
 
@@ -58,7 +53,7 @@ class LargeEig {
   HessenbergReduction<T> hessenberg_;
   SchurForm<T> schur_;
   BlockReflectors q_;
-  std::vector<Product> products_;
+  std::vector<PlainProduct> products_;  // of real vectors, some columns each
   ScratchLayout layout_;
   int64_t a_ = 0, places_ = 0, scales_ = 0, counts_ = 0, tau_ = 0, values_ = 0, imaginary_parts_ = 0;
   int64_t z_ = 0, solved_ = 0, selected_ = 0, solve_work_ = 0, real_work_ = 0, work_ = 0;

@@ -43,6 +43,7 @@ class BlockedEigh {
 
   explicit BlockedEigh(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
+  // `a` may be `vectors`.
   int64_t Run(const T* a, T* values, T* vectors, char* scratch, ThreadPool& pool) const;
 
  private:
@@ -61,6 +62,7 @@ class BlockedSvd {
 
   BlockedSvd(int64_t m, int64_t n, bool full);
   int64_t scratch_bytes() const { return layout_.bytes(); }
+  // `a` may be `u`, where there are no fewer rows than columns, else `vh`.
   int64_t Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadPool& pool) const;
 
  private:

@@ -90,7 +90,7 @@ bool IsLowerFinite(const T* matrix, int64_t n) {
 }
 
 // Whether the largest number is so far from the ends of the format that its square, and a product of some, is neither 0
-// nor infinite. What is not is scaled by LAPACK's drivers.
+// nor infinite.
 template <typename R>
 bool IsOrdinary(R largest) {
   constexpr bool kIsSingle = std::is_same_v<R, float>;
@@ -107,25 +107,26 @@ R LargestOf(const std::complex<R>* numbers, int64_t count) {
   return LargestOf(reinterpret_cast<const R*>(numbers), 2 * count);
 }
 template <typename T>
-bool IsOfOrdinaryScale(const T* numbers, int64_t count) {
-  return IsOrdinary(LargestOf(numbers, count));
-}
-template <typename T>
-bool IsLowerOfOrdinaryScale(const T* matrix, int64_t n) {
+lapack::Real<T> LargestOfLower(const T* matrix, int64_t n) {
   lapack::Real<T> largest = 0;
   for (int64_t j = 0; j < n; ++j) largest = std::max(largest, LargestOf(matrix + j * n + j, n - j));
-  return IsOrdinary(largest);
+  return largest;
 }
 
-// The power of two that takes them to an ordinary scale, exactly but for what vanishes beside the largest; 1 where they
-// are there, or zero.
-template <typename T>
-lapack::Real<T> ScaleToOrdinary(const T* numbers, int64_t count) {
-  using R = lapack::Real<T>;
+// The power of two that takes numbers to an ordinary scale, exactly but for what vanishes beside the largest; 1 where
+// they are there, or zero.
+template <typename R>
+R ScaleToOrdinary(R largest) {
   constexpr int kMostExponent = std::is_same_v<R, float> ? 120 : 1000;
-  const R largest = LargestOf(numbers, count);
   if (largest == 0 || IsOrdinary(largest)) return 1;
   return std::ldexp(R(1), std::clamp(-std::ilogb(largest), -kMostExponent, kMostExponent));
+}
+
+// Undoes that for values.
+template <typename R>
+void Divide(R* values, int64_t count, R scale) {
+  if (scale == 1) return;
+  for (int64_t i = 0; i < count; ++i) values[i] /= scale;
 }
 
 template <typename T>

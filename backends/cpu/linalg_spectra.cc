@@ -5,6 +5,7 @@
 #include "backends/cpu/complex_spectra.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/large_eig.h"
+#include "backends/cpu/large_values.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
@@ -54,10 +55,14 @@ class SvdRoutine {
     work_ = layout_.Add<T>(work_size_);
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::GesddRealWorkSize(vectors_, m_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
+    if (only_values && LargeSvdValues<T>::Suits(m_, n_)) large_values_.emplace(m_, n_);
     if (!only_values && LargeSvd<T>::Suits(m_, n_)) large_.emplace(m_, n_, full);
   }
 
-  int64_t scratch_bytes() const { return std::max(layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0); }
+  int64_t scratch_bytes() const {
+    return std::max({layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0,
+                     large_values_.has_value() ? large_values_->scratch_bytes() : 0});
+  }
 
   int64_t Run(const MatrixCall& call) const {
     const T* const a = call.operand<T>(0);
@@ -66,10 +71,8 @@ class SvdRoutine {
       FillNaN(arguments);
       return 0;
     }
-    if (large_.has_value() && IsOfOrdinaryScale(a, m_ * n_) &&
-        large_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool) == 0) {
-      return 0;
-    }
+    if (large_values_.has_value() && large_values_->Run(a, arguments.s, call.scratch, *call.pool) == 0) return 0;
+    if (large_.has_value() && RunLarge(a, arguments, call) == 0) return 0;
     std::copy_n(a, m_ * n_, arguments.a);
     int64_t info = lapack::Gesdd(arguments, call.at<T>(work_), work_size_);
     if (info <= 0) return info;
@@ -78,6 +81,19 @@ class SvdRoutine {
   }
 
  private:
+  // What is scaled lies in the larger one of the matrices of vectors first.
+  int64_t RunLarge(const T* a, const lapack::SvdArguments<T>& arguments, const MatrixCall& call) const {
+    const R scale = ScaleToOrdinary(LargestOf(a, m_ * n_));
+    if (scale != 1) {
+      T* const scaled = m_ >= n_ ? arguments.u : arguments.vh;
+      std::transform(a, a + m_ * n_, scaled, [scale](T x) { return x * scale; });
+      a = scaled;
+    }
+    const int64_t info = large_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool);
+    Divide(arguments.s, std::min(m_, n_), scale);
+    return info;
+  }
+
   lapack::SvdArguments<T> Arguments(const MatrixCall& call) const {
     const bool has_vectors = vectors_ != lapack::Vectors::kNone;
     lapack::SvdArguments<T> arguments{.vectors = vectors_, .m = m_, .n = n_};
@@ -106,6 +122,7 @@ class SvdRoutine {
   lapack::Vectors vectors_;
   int64_t work_size_ = 0;
   std::optional<LargeSvd<T>> large_;
+  std::optional<LargeSvdValues<T>> large_values_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };
@@ -129,9 +146,13 @@ class EighRoutine {
     if (lapack::kIsComplex<T>) real_work_ = layout_.Add<R>(lapack::HeevdRealWorkSize(has_vectors_, n_));
     integer_work_ = layout_.Add<lapack_int>(lapack::HeevdIntegerWorkSize(has_vectors_, n_));
     if (has_vectors_ && LargeEigh<T>::Suits(n_)) large_.emplace(n_);
+    if (!has_vectors_ && LargeEighValues<T>::Suits(n_)) large_values_.emplace(n_);
   }
 
-  int64_t scratch_bytes() const { return std::max(layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0); }
+  int64_t scratch_bytes() const {
+    return std::max({layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0,
+                     large_values_.has_value() ? large_values_->scratch_bytes() : 0});
+  }
 
   int64_t Run(const MatrixCall& call) const {
     const lapack::HermitianArguments<T> arguments{.vectors = has_vectors_,
@@ -146,18 +167,30 @@ class EighRoutine {
       if (has_vectors_) std::fill_n(arguments.a, n_ * n_, NaN<T>());
       return 0;
     }
-    if (large_.has_value() && IsLowerOfOrdinaryScale(a, n_)) {
-      return large_->Run(a, arguments.values, arguments.a, call.scratch, *call.pool);
-    }
+    if (large_values_.has_value()) return large_values_->Run(a, arguments.values, call.scratch, *call.pool);
+    if (large_.has_value()) return RunLarge(a, arguments, call);
     CopyLower(a, n_, 0, n_, n_, arguments.a);
     return lapack::Heevd(arguments, call.at<T>(work_), work_size_);
   }
 
  private:
+  // What is scaled lies where the vectors will.
+  int64_t RunLarge(const T* a, const lapack::HermitianArguments<T>& arguments, const MatrixCall& call) const {
+    const R scale = ScaleToOrdinary(LargestOfLower(a, n_));
+    if (scale != 1) {
+      std::transform(a, a + n_ * n_, arguments.a, [scale](T x) { return x * scale; });
+      a = arguments.a;
+    }
+    const int64_t info = large_->Run(a, arguments.values, arguments.a, call.scratch, *call.pool);
+    Divide(arguments.values, n_, scale);
+    return info;
+  }
+
   int64_t n_;
   bool has_vectors_;
   int64_t work_size_ = 0;
   std::optional<LargeEigh<T>> large_;
+  std::optional<LargeEighValues<T>> large_values_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;
 };

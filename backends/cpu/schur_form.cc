@@ -16,11 +16,17 @@ constexpr int64_t kLastBlock = 75;      // rows that one window takes off as a w
 constexpr int64_t kEnoughPercent = 14;  // of the window: with so many deflated another window pays more than a sweep
 constexpr int64_t kIterationsPerRow = 30;
 
-// As many as a window of half as many rows more finds, and a sweep takes less than a second with.
-int64_t ShiftsOf(int64_t n, bool is_complex) {
+// Of a window of half as many rows more.
+int64_t ShiftsOf(int64_t n) {
   if (n < 150) return 10;
-  if (n < 590) return std::max<int64_t>(10, static_cast<int64_t>(std::llround(n / std::log2(n)))) / 2 * 2;
-  return n < 3000 || is_complex ? 64 : 128;
+  if (n < 590) return std::max<int64_t>(10, std::llround(static_cast<double>(n) / std::log2(n))) / 2 * 2;
+  return n < 3000 ? 64 : 128;
+}
+
+// Of those, how many one sweep takes, which is some tenths of a second at most.
+int64_t ShiftsOfSweep(int64_t n, bool is_complex) {
+  constexpr int64_t kSweepWork = int64_t{1} << 30;
+  return std::max<int64_t>(8, kSweepWork / (is_complex ? 4 : 1) / (n * n)) / 2 * 2;
 }
 
 template <typename T>
@@ -51,9 +57,13 @@ class SchurForm<T>::Iteration {
       end -= found.deflated;
       const bool deflated_enough = 100 * found.deflated > kEnoughPercent * window;
       if (end - top > 1 && (found.deflated == 0 || (!deflated_enough && end - top > kLastBlock))) {
-        if (StopRequested()) return 0;
-        const int64_t count = ChooseShifts(top, end, found.shifts);
-        lapack::Sweep(Block(top, end), static_cast<lapack_int>(end - count), static_cast<lapack_int>(count), work_);
+        for (int64_t left_shifts = ChooseShifts(top, end, found.shifts); left_shifts > 0;) {
+          if (StopRequested()) return 0;
+          const int64_t count = std::min(form_.sweep_, left_shifts);
+          lapack::Sweep(Block(top, end), static_cast<lapack_int>(end - left_shifts), static_cast<lapack_int>(count),
+                        work_);
+          left_shifts -= count;
+        }
       }
       in_vain_ = found.deflated > 0 ? 0 : in_vain_ + 1;
     }
@@ -181,7 +191,7 @@ class SchurForm<T>::Iteration {
 };
 
 template <typename T>
-SchurForm<T>::SchurForm(int64_t n) : n_(n), shifts_(ShiftsOf(n, lapack::kIsComplex<T>)) {
+SchurForm<T>::SchurForm(int64_t n) : n_(n), shifts_(ShiftsOf(n)), sweep_(ShiftsOfSweep(n, lapack::kIsComplex<T>)) {
   // A sweep accumulates blocks of up to three rows for each shift.
   block_ = std::max<int64_t>(3 * shifts_, kLastBlock);
   work_size_ = std::max(lapack::DeflateWorkSize(static_cast<lapack_int>(block_), T(0)), 3 * shifts_);

@@ -28,7 +28,8 @@ class SchurForm {
   class Iteration;
 
   int64_t n_;
-  int64_t shifts_ = 0;  // of a sweep
+  int64_t shifts_ = 0;  // of a window
+  int64_t sweep_ = 0;   // of those, how many a sweep takes
   int64_t block_ = 0;   // rows of LAPACK's workspaces
   int64_t work_size_ = 0;
   ScratchLayout layout_;

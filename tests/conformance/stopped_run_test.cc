@@ -120,6 +120,10 @@ constexpr const char* kLargeKernels[] = {
        %f:2 = tensord.linalg.v1.Eig(%a)  output "w" = %f  output "v" = %f:1 })",
     R"(graph "complex eigvals" { %a = input : c64[300,300]
        %w = tensord.linalg.v1.EigValues(%a)  output "w" = %w })",
+    R"(graph "eigvalsh" { %a = input : c128[300,300]
+       %w = tensord.linalg.v1.EighValues(%a)  output "w" = %w })",
+    R"(graph "svdvals" { %a = input : f64[600,200]
+       %s = tensord.linalg.v1.SvdValues(%a)  output "s" = %s })",
     R"(graph "small matrices" { %a = input : f64[5,5,3000]
        %x = tensord.linalg.v1.Solve(%a, %a)  output "x" = %x })",
     R"(graph "fft" { %a = input : c128[1009,64]

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "backends/cpu/linalg_kernels.h"
@@ -280,13 +281,38 @@ TEST(LinalgKernelTest, LargeGeneralEigenvalues) {
   }
 }
 
+void Scale(double factor, Literal* literal) {
+  const int64_t parts = kComplexes.Contains(literal->dtype()) ? 2 : 1, count = parts * literal->num_elements();
+  if (SizeOf(literal->dtype()) / parts == 4) {
+    float* const numbers = reinterpret_cast<float*>(literal->mutable_data());
+    for (int64_t i = 0; i < count; ++i) numbers[i] *= static_cast<float>(factor);
+  } else {
+    double* const numbers = reinterpret_cast<double*>(literal->mutable_data());
+    for (int64_t i = 0; i < count; ++i) numbers[i] *= factor;
+  }
+}
+
+TEST(LinalgKernelTest, LargeValuesWithoutVectors) {
+  std::mt19937 random(29);
+  const std::pair<Shape, double> cases[] = {{{130, 130}, 1},    {{150, 130}, 1e-30}, {{130, 150}, 1e30},
+                                            {{260, 128}, 1e30}, {{128, 260}, 1},     {{130, 130}, 0}};
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
+    for (const auto& [shape, scale] : cases) {
+      Literal a = RandomMatrices(dtype, shape, &random);
+      Scale(scale, &a);
+      ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kSvdValues, {a}));
+      if (shape[0] == shape[1]) ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kEighValues, {a}));
+    }
+  }
+}
+
 // Whatever the numbers: one call of LAPACK for the whole matrix would ask twice.
 TEST(LinalgKernelTest, LargeOnesAskWhetherTheirRunIsWanted) {
   std::mt19937 random(17);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     const Literal a = RandomMatrices(dtype, {300, 300}, &random);
     for (const LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr,
-                              LinalgOp::kEig, LinalgOp::kEigValues}) {
+                              LinalgOp::kEig, LinalgOp::kEigValues, LinalgOp::kEighValues, LinalgOp::kSvdValues}) {
       int64_t asks = 0;
       const StopSignal::Check count = [&] {
         ++asks;
@@ -439,13 +465,16 @@ TEST(LinalgKernelTest, SizesBeyondLapackAreRefused) {
 // Very large and very small numbers are scaled, not squared away.
 TEST(LinalgKernelTest, ExtremeScales) {
   std::mt19937 random(21);
-  for (double scale : {1e-300, 1e150}) {
+  for (double scale : {1e-300, 1e150, 0.0}) {
     for (LinalgOp op : {LinalgOp::kSvd, LinalgOp::kEigh, LinalgOp::kQr, LinalgOp::kLu}) {
-      for (int64_t n : {12, 140}) {
-        Literal a = RandomMatrices(DType::kF64, {n, n}, &random);
-        for (double& x : a.mutable_values<double>()) x *= scale;
-        const LinalgCall call(op, {a});
-        ExpectProperties(call, MustRun(call));
+      for (const Shape& shape : {Shape{12, 12}, Shape{140, 140}, Shape{130, 140}}) {
+        if (op == LinalgOp::kEigh && shape[0] != shape[1]) continue;
+        for (DType dtype : {DType::kF64, DType::kC128}) {
+          Literal a = RandomMatrices(dtype, shape, &random);
+          Scale(scale, &a);
+          const LinalgCall call(op, {a});
+          ExpectProperties(call, MustRun(call));
+        }
       }
     }
   }
