@@ -56,7 +56,7 @@ TurnPool::Place TurnPool::Submit(const std::string& tenant, Work work) {
     account.used = std::max(account.used, clock_);
     account.turn = ++last_turn_;
   }
-  account.works.emplace(++last_id_, std::move(work));
+  account.works.emplace(++last_id_, Queued{.work = std::move(work), .since = Clock::now()});
   LinkLocked(entry);
   ++stats_.queued;
   const bool is_first = account.running == 0 && account.works.size() == 1;
@@ -77,7 +77,7 @@ bool TurnPool::Drop(const std::string& tenant, uint64_t id) {
   const auto work = account->second.works.find(id);
   if (work == account->second.works.end()) return false;
   UnlinkLocked(&*account);
-  dropped = std::move(work->second);
+  dropped = std::move(work->second.work);
   account->second.works.erase(work);
   --stats_.queued;
   LinkLocked(&*account);
@@ -97,13 +97,19 @@ TurnPool::Bounds TurnPool::bounds() const {
 
 TurnPool::Stats TurnPool::stats() const {
   MutexLock lock(&mutex_);
-  return stats_;
+  Stats stats = stats_;
+  const Clock::time_point now = Clock::now();
+  for (const auto& [tenant, account] : accounts_) {
+    if (!account.works.empty())
+      stats.oldest_wait = std::max(stats.oldest_wait, now - account.works.begin()->second.since);
+  }
+  return stats;
 }
 
 TurnPool::Work TurnPool::TakeLocked(Accounts::value_type* entry) {
   Account& account = entry->second;
   UnlinkLocked(entry);
-  Work work = std::move(account.works.begin()->second);
+  Work work = std::move(account.works.begin()->second.work);
   account.works.erase(account.works.begin());
   clock_ = std::max(clock_, account.used);
   ++account.running;

@@ -40,7 +40,8 @@ class TurnPool {
     int64_t queued = 0;
     int64_t running = 0;
     int64_t done = 0;
-    std::chrono::steady_clock::duration busy{0};  // of all threads
+    std::chrono::steady_clock::duration busy{0};         // of all threads
+    std::chrono::steady_clock::duration oldest_wait{0};  // of what is queued
   };
   // What became of work that was submitted.
   struct Place {
@@ -68,11 +69,15 @@ class TurnPool {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Queued {
+    Work work;
+    Clock::time_point since;
+  };
   struct Account {
     Clock::duration used{0};  // on the clock of all
     uint64_t turn = 0;        // when it came to wait, among those that used the same
     int running = 0;
-    std::map<uint64_t, Work> works;  // by id: the oldest first
+    std::map<uint64_t, Queued> works;  // by id: the oldest first
   };
   using Accounts = absl::node_hash_map<std::string, Account>;
   struct GoesFirst {

@@ -80,6 +80,7 @@ void AddNumber(Metric metric, int64_t value, Families* families) {
                                        Families* families) {
   AddNumber(Metric::compile_in_flight, compiler.running, families);
   AddNumber(Metric::compile_queue_depth, compiler.queued, families);
+  AddNumber(Metric::compile_queue_oldest_age, std::chrono::duration<double>(compiler.oldest_wait).count(), families);
   std::vector<Sample> requests;
   requests.push_back(Result("hit_memory", cache.hits));
   requests.push_back(Result("hit_disk", cache.restored));

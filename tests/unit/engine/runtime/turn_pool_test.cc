@@ -1,6 +1,7 @@
 #include "engine/runtime/turn_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -109,6 +110,23 @@ TEST(TurnPoolTest, IsBoundedInAllAndByTenant) {
   EXPECT_EQ(pool.Submit("c", [] { FAIL(); }).answer, Answer::kQueueFull);
   pool.SetBounds({.max_queued = 4});
   EXPECT_EQ(pool.Submit("a", [] {}).answer, Answer::kTaken);
+}
+
+TEST(TurnPoolTest, SaysHowLongTheOldestWaits) {
+  using std::chrono::nanoseconds;
+  TurnPool pool({.threads = 1, .spare_threads = 0});
+  HeldWork first(&pool, "a");
+  first.AwaitBegin();
+  EXPECT_EQ(pool.stats().oldest_wait, nanoseconds(0)) << "nothing waits";
+  const auto begin = std::chrono::steady_clock::now();
+  const TurnPool::Place oldest = pool.Submit("a", [] {});
+  while (pool.stats().oldest_wait < std::chrono::milliseconds(5)) std::this_thread::yield();
+  const auto between = std::chrono::steady_clock::now();
+  EXPECT_TRUE(pool.Submit("b", [] {}).taken());
+  EXPECT_GE(pool.stats().oldest_wait, std::chrono::milliseconds(5));
+  EXPECT_LE(pool.stats().oldest_wait, std::chrono::steady_clock::now() - begin);
+  EXPECT_TRUE(pool.Drop("a", oldest.id));
+  EXPECT_LE(pool.stats().oldest_wait, std::chrono::steady_clock::now() - between) << "that of the other tenant";
 }
 
 TEST(TurnPoolTest, WhatIsDroppedIsNotDoneAndGone) {
