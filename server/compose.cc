@@ -200,6 +200,8 @@ absl::Status AddIdentity(const ServerConfig& config, IdentityPolicy policy, Serv
   if (config.tls().certificate().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TlsMaterial material, LoadTlsMaterial(config.tls(), absl::Now()));
   ShowExpiry(material, parts->control_metrics.get());
+  parts->certificate_lines = std::make_unique<CertificateLines>(parts->log.get(), parts->alarms.get());
+  parts->certificate_lines->Watch(material);
   parts->tls = std::make_shared<TlsStore>(std::move(material));
   return absl::OkStatus();
 }

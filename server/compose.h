@@ -20,6 +20,7 @@
 #include "engine/runtime/quarantine.h"
 #include "engine/runtime/segment_times.h"
 #include "engine/runtime/turn_pool.h"
+#include "server/certificate_lines.h"
 #include "server/config/server_config.pb.h"
 #include "server/identity/audit.h"
 #include "server/identity/authenticator.h"
@@ -116,7 +117,8 @@ struct ServerParts {
   std::unique_ptr<Tracer> tracer;  // null: no call is traced
   std::unique_ptr<Audit> audit;
   std::unique_ptr<Authenticator> authenticator;
-  std::shared_ptr<TlsStore> tls;  // null: no TLS; shared with the credentials of the listeners
+  std::shared_ptr<TlsStore> tls;                        // null: no TLS; shared with the credentials of the listeners
+  std::unique_ptr<CertificateLines> certificate_lines;  // likewise
   std::unique_ptr<Profiler> profiler;
   ServiceParts service_parts;
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;

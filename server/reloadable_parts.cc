@@ -87,6 +87,7 @@ absl::StatusOr<Commit> PrepareTls(const ServerConfig& config, ServerParts* parts
   if (material == *running) return Commit([] {});
   return [parts, material = std::move(material)] {
     ShowExpiry(material, parts->control_metrics.get());
+    parts->certificate_lines->Watch(material);
     parts->tls->Replace(material);
     parts->log->Event(LogLevel::kInfo, "certificate", "new connections get the new certificate");
   };

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "engine/base/fingerprint.h"
 #include "gmock/gmock.h"
@@ -48,6 +49,15 @@ double Reloads(InProcessServer& server, const std::string& cause, const std::str
     }
   }
   return -1;
+}
+
+// How many events of that name the server remembers.
+int Events(InProcessServer& server, const std::string& name) {
+  int count = 0;
+  for (const server::FlightEntry& entry : server.parts().recorder->Read(4096, /*notable_only=*/true).entries) {
+    count += entry.is_event && absl::StartsWith(entry.text.view(), name) ? 1 : 0;
+  }
+  return count;
 }
 
 TEST(ReloadTest, SettingsChangeTogetherOrNotAtAll) {
@@ -315,6 +325,32 @@ TEST(ReloadTest, AnExpiredCertificateInUseKeepsNothingElseBack) {
   server.daemon().Reload(server.daemon().config());
   EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
   EXPECT_EQ(server.parts().authenticator->policy()->table->FindToken("token-a"), nullptr);
+}
+
+TEST(ReloadTest, TheLogTellsOnceThatTheCertificateInUseHasEnded) {
+  const PrivateFolder folder;
+  const CertificateAuthority ca;
+  const auto write = [&](const IssuedCertificate& issued) {
+    folder.Write("server.pem", issued.certificate, 0644);
+    folder.Write("server.key", issued.key);
+  };
+  write(ca.Issue());
+  ::testing::internal::CaptureStderr();
+  {
+    InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
+                            "tls.key=" + folder.PathOf("server.key"), "reload.check_files_ms=0", "log.level=info"});
+    // That of a moment: it may have ended before the server looks at it, and is refused then.
+    for (absl::Duration life = absl::Seconds(1); Reloads(server, "signal", "ok") == 0; life *= 2) {
+      write(ca.Issue({.end = life}));
+      server.daemon().Reload(server.daemon().config());
+    }
+    EXPECT_TRUE(WaitFor([&] { return Events(server, "certificate expired") == 1; }));
+    write(ca.Issue());
+    server.daemon().Reload(server.daemon().config());
+    EXPECT_EQ(Reloads(server, "signal", "ok"), 2);
+    EXPECT_EQ(Events(server, "certificate expired"), 1);
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("tls.certificate ended at "));
 }
 
 TEST(ReloadTest, WhatAnOperatorSetByHandStays) {
