@@ -205,6 +205,15 @@ absl::Status Daemon::BeginToServe() {
   notifier_.Ready(absl::StrCat("serves at ", absl::StrJoin(grpc_addresses_, ", ")));
   notifier_.Watch([this] { Probe(); });
   if (kept.has_value()) Reload(*kept);
+  if (config_.reload().check_files_ms() > 0 && !config_source_.files.empty()) {
+    config_watch_ = std::make_unique<FileWatch>(
+        absl::Milliseconds(config_.reload().check_files_ms()), config_source_.state,
+        [this] { return config_source_.files; },
+        [this] {
+          Reload(config_source_.read(), ReloadCause::kFileChanged);
+          return true;  // refused or not, it is read again when it has changed again
+        });
+  }
   return absl::OkStatus();
 }
 
@@ -316,7 +325,7 @@ Daemon::~Daemon() {
   parts_->admin_connection_bounds->SetTell(nullptr);
 }
 
-Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
+Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next, ReloadCause cause) {
   {
     MutexLock lock(&mutex_);
     if (!is_ready_) {
@@ -324,9 +333,10 @@ Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
       return {};
     }
   }
-  absl::StatusOr<Reloader::Outcome> outcome = TakeConfig(next);
+  absl::StatusOr<Reloader::Outcome> outcome = TakeConfig(next, cause);
   if (!outcome.ok()) {
-    TellReload(ReloadCause::kSignal, outcome.status(), "");
+    config_refused_ = true;
+    TellReload(cause, outcome.status(), "");
     return {};
   }
   if (!outcome->need_restart.empty()) {
@@ -336,12 +346,12 @@ Reloader::Outcome Daemon::Reload(const absl::StatusOr<ServerConfig>& next) {
   return *std::move(outcome);
 }
 
-absl::StatusOr<Reloader::Outcome> Daemon::TakeConfig(const absl::StatusOr<ServerConfig>& next) {
+absl::StatusOr<Reloader::Outcome> Daemon::TakeConfig(const absl::StatusOr<ServerConfig>& next, ReloadCause cause) {
   RETURN_IF_ERROR(next.status());
-  const auto tell = [this](const Reloader::Outcome& outcome) {
+  const auto tell = [this, cause](const Reloader::Outcome& outcome) {
     const std::string changed = absl::StrJoin(outcome.changed, ", ");
-    TellReload(ReloadCause::kSignal, absl::OkStatus(),
-               changed.empty() ? "no setting has changed" : "changed: " + changed);
+    config_refused_ = false;
+    TellReload(cause, absl::OkStatus(), changed.empty() ? "no setting has changed" : "changed: " + changed);
   };
   // What a restart would refuse, also of the settings that take one, is told now.
   const std::shared_ptr<const TlsMaterial> tls = parts_->tls == nullptr ? nullptr : parts_->tls->material();
@@ -358,7 +368,7 @@ bool Daemon::ReloadFiles() {
 }
 
 void Daemon::TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what) {
-  parts_->control_metrics->Reloaded(cause, status.ok());
+  parts_->control_metrics->Reloaded(cause, status.ok(), status.ok() && !config_refused_);
   if (status.ok()) {
     parts_->log->Event(LogLevel::kInfo, "reload", what);
   } else {
@@ -472,7 +482,9 @@ void Daemon::Stop() {
       std::chrono::milliseconds(parts_->tracer == nullptr || hurry_ ? 0 : config_.tracing().timeout_ms());
   EndWithin(kEndTime + tracing_time);
   EndCalls(/*at_once=*/!empty || hurry_);
-  broker_.reset();
+  config_watch_.reset();
+  file_watch_.reset();
+  broker_.reset();  // to which a reload gives its settings
   if (parts_->tracer != nullptr) {
     parts_->tracer->Finish(absl::Now() + absl::FromChrono(tracing_time));
   }

@@ -63,6 +63,16 @@ class Daemon {
   const ServerParts& parts() const { return *parts_; }
   // Null where no memory is shared.
   const MemoryBroker* broker() const { return broker_.get(); }
+  // Where the configuration comes from: files, what they were (FileWatch::StateOf) before they were first read, and the
+  // way to read them again.
+  struct ConfigSource {
+    std::vector<std::string> files;
+    std::string state;
+    std::function<absl::StatusOr<ServerConfig>()> read;
+  };
+  // Lets a change of these files do what Reload does, each change once. Before it serves.
+  void WatchConfig(ConfigSource source) { config_source_ = std::move(source); }
+
   // What it was started with.
   const ServerConfig& config() const { return config_; }
 
@@ -82,7 +92,7 @@ class Daemon {
   // Takes a configuration that was read again, and the files that it names: everything that can change without a
   // restart, or nothing where something is wrong, which the log and a metric then say. `next` may be the error of
   // reading. Kept until the server is ready. The outcome, which is empty where it was kept or refused.
-  Reloader::Outcome Reload(const absl::StatusOr<ServerConfig>& next);
+  Reloader::Outcome Reload(const absl::StatusOr<ServerConfig>& next, ReloadCause cause = ReloadCause::kSignal);
 
   // Returns when a stop was requested and is complete: health says NOT_SERVING, after the grace new calls are refused
   // with SERVER_DRAINING, those in progress have ended or, past the timeout, were cancelled.
@@ -113,7 +123,7 @@ class Daemon {
   void EndCalls(bool at_once);
   // As Reload, for the files alone; whether they were taken. On the watch's thread.
   bool ReloadFiles();
-  absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next);
+  absl::StatusOr<Reloader::Outcome> TakeConfig(const absl::StatusOr<ServerConfig>& next, ReloadCause cause);
   void TellReload(ReloadCause cause, const absl::Status& status, absl::string_view what);
   // Waits while calls are still taken.
   void WaitOutGrace();
@@ -126,6 +136,8 @@ class Daemon {
   std::unique_ptr<Reloader> reloader_;
   std::string refused_files_;              // why the last look refused them, told once; the watch's
   std::unique_ptr<FileWatch> file_watch_;  // null: files are read again only on request
+  ConfigSource config_source_;
+  std::atomic<bool> config_refused_{false};  // what was last read of it
   std::unique_ptr<Health> health_;
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // the server does not own them
@@ -151,6 +163,7 @@ class Daemon {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_ready_ ABSL_GUARDED_BY(mutex_) = false;  // it was once
   std::optional<absl::StatusOr<ServerConfig>> kept_reload_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<FileWatch> config_watch_;  // as file_watch_, of the configuration; last: it uses everything above
 };
 
 }  // namespace tensord::server

@@ -22,6 +22,7 @@
 #include "server/daemon.h"
 #include "server/lifecycle/address_space.h"
 #include "server/lifecycle/crash_signals.h"
+#include "server/lifecycle/file_watch.h"
 #include "server/lifecycle/last_exit.h"
 #include "server/lifecycle/stop_signals.h"
 #include "server/observe/crash_line.h"
@@ -112,7 +113,8 @@ void BoundEnd(Daemon* daemon) {
   daemon->SetEndWithin([&exit](std::chrono::milliseconds time) { exit.EndWithin(time); });
 }
 
-int Serve(const ServerConfig& config, const std::vector<std::string>& arguments) {
+// `state`: what the files of --config were before they were read.
+int Serve(const ServerConfig& config, const std::vector<std::string>& arguments, const std::string& state) {
   TellWhyItTerminates();
   if (const absl::Status space = CheckAddressSpace(); !space.ok()) return Complain(space);
   signal(SIGPIPE, SIG_IGN);
@@ -130,6 +132,8 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
   crash_recorder = daemon->parts().recorder.get();
   crash_quarantine = daemon->parts().quarantine.get();
   BoundEnd(daemon.get());
+  daemon->WatchConfig(
+      {.files = ConfigFilesOf(arguments), .state = state, .read = [&arguments] { return ReadConfig(arguments); }});
   signals.Deliver([&daemon] { daemon->RequestStop(); },
                   [&daemon, &arguments] { daemon->Reload(ReadConfig(arguments)); });
   const absl::Status serves = daemon->Serve();
@@ -146,6 +150,7 @@ int Serve(const ServerConfig& config, const std::vector<std::string>& arguments)
 }
 
 int Main(char** argv, const std::vector<std::string>& arguments) {
+  const std::string state = FileWatch::StateOf(ConfigFilesOf(arguments));
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
   if (!line.ok()) return Complain(line.status());
   switch (line->action) {
@@ -168,7 +173,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       break;
   }
   BeginAgainForBlas(line->config, argv);
-  return Serve(line->config, arguments);
+  return Serve(line->config, arguments, state);
 }
 
 }  // namespace

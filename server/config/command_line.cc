@@ -121,6 +121,16 @@ absl::StatusOr<CommandLine> ParseCommandLine(absl::Span<const std::string> argum
   return line;
 }
 
+std::vector<std::string> ConfigFilesOf(absl::Span<const std::string> arguments) {
+  std::vector<std::string> files;
+  const absl::StatusOr<std::vector<GivenFlag>> given = SplitArguments(arguments);
+  if (!given.ok()) return files;
+  for (const GivenFlag& flag : *given) {
+    if (flag.flag->name == "config") files.push_back(flag.value);
+  }
+  return files;
+}
+
 std::string HelpText() {
   std::string text =
       "tensord evaluates tensor graphs for gRPC clients.\n\n"
@@ -134,7 +144,7 @@ std::string HelpText() {
       &text,
       "\nThe bound addresses are printed one a line, \"listening grpc unix:/path\", as soon as the server is "
       "ready. SIGTERM and SIGINT\nlet calls in progress end and then stop it; a second signal stops it at once. SIGHUP "
-      "makes it read\n--config and the files that it names again.\n");
+      "makes it read\n--config and the files that it names again, and so does a change of them.\n");
   return text;
 }
 

@@ -22,6 +22,9 @@ struct CommandLine {
 // an error, so is a configuration that the server could not run with.
 absl::StatusOr<CommandLine> ParseCommandLine(absl::Span<const std::string> arguments);
 
+// The files that --config names among such arguments; none where the flags are wrong.
+std::vector<std::string> ConfigFilesOf(absl::Span<const std::string> arguments);
+
 // What --help prints.
 std::string HelpText();
 

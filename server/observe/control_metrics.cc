@@ -49,9 +49,9 @@ ControlMetrics::ControlMetrics(prometheus::Registry& registry) {
   SetCertificateExpiry(absl::InfiniteFuture(), absl::InfiniteFuture());
 }
 
-void ControlMetrics::Reloaded(ReloadCause cause, bool succeeded) {
+void ControlMetrics::Reloaded(ReloadCause cause, bool succeeded, bool in_step) {
   reloads_[static_cast<size_t>(cause)][succeeded ? 1 : 0]->Increment();
-  ShowReload(succeeded);
+  ShowReload(in_step);
 }
 
 void ControlMetrics::ShowReload(bool succeeded) {

@@ -40,7 +40,8 @@ class ControlMetrics {
   explicit ControlMetrics(prometheus::Registry& registry);
 
   void CallRefused(AuthRefusal refusal) { refusals_[static_cast<size_t>(refusal)]->Increment(); }
-  void Reloaded(ReloadCause cause, bool succeeded);
+  // `in_step`: the server runs with all that is on disk. It may have taken files, and not the configuration.
+  void Reloaded(ReloadCause cause, bool succeeded, bool in_step);
   // Infinite until they are set.
   void SetCertificateExpiry(absl::Time server, absl::Time client_ca);
 

@@ -190,6 +190,12 @@ TEST(CommandLineTest, RefusesWhatIsWrong) {
   }
 }
 
+TEST(CommandLineTest, FilesOfTheConfiguration) {
+  EXPECT_THAT(ConfigFilesOf(std::vector<std::string>{"--log-level=off", "--config=/a", "--config", "/b"}),
+              ::testing::ElementsAre("/a", "/b"));
+  EXPECT_TRUE(ConfigFilesOf(std::vector<std::string>{"--config=/a", "--wrong"}).empty());
+}
+
 TEST(CommandLineTest, ActionsAndHelp) {
   EXPECT_EQ(ParseCommandLine({"--check-config"})->action, CommandLine::Action::kCheckConfig);
   EXPECT_EQ(ParseCommandLine({"--print-default-config"})->action, CommandLine::Action::kPrintDefaultConfig);
