@@ -112,7 +112,12 @@ class HostilePeersTest : public ::testing::TestWithParam<Way> {
     attack();
     const int64_t more = server_->PeakBytes() - before;
     std::printf("%s: %.1f MiB more at the peak\n", what, static_cast<double>(more) / kMiB);
-    EXPECT_LE(more, 64 * kMiB);
+#if defined(__SANITIZE_THREAD__)
+    constexpr int64_t kTimes = 5;  // it has four bytes for each byte of the server's
+#else
+    constexpr int64_t kTimes = 1;
+#endif
+    EXPECT_LE(more, kTimes * 64 * kMiB);
   }
   // and nobody else waits for it.
   template <typename Attack>
