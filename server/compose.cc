@@ -214,9 +214,10 @@ absl::Status AddTracing(const ServerConfig& config, ServerParts* parts) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<SessionStore> MakeSessions(const ServerConfig::Sessions& config, const ExecutorPool* executors) {
+std::unique_ptr<SessionStore> MakeSessions(const ServerConfig::Sessions& config, const ServerParts* parts) {
   SessionStore::Limits limits = SessionLimitsOf(config);
-  limits.resident_changed = [executors](const std::string& device, int64_t more) {
+  limits.connected = [parts] { return parts->connections->OpenPeers(); };
+  limits.resident_changed = [executors = parts->executors.get()](const std::string& device, int64_t more) {
     const absl::StatusOr<DeviceExecutor*> executor = executors->Find(device);
     if (executor.ok()) (*executor)->AddResident(more);
   };
@@ -488,7 +489,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                      .max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
                      .stats = std::make_shared<BindingStats>()};
-  parts->sessions = MakeSessions(config.sessions(), parts->executors.get());
+  parts->sessions = MakeSessions(config.sessions(), parts);
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                             .collide = config.testing().collide_fingerprints(),
@@ -526,6 +527,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .quarantine = parts->quarantine.get(),
                           .unserved = parts->unserved.get(),
                           .gate = parts->gate.get(),
+                          .open_calls = parts->open_calls.get(),
                           .connections = ListensAtTcp(config) ? parts->connections.get() : nullptr,
                           .alarms = parts->alarms.get(),
                           .authenticator = parts->authenticator.get(),

@@ -32,6 +32,7 @@ Command TopCommand();
 // For operators.
 Command ProgramsCommand();
 Command EvictCommand();
+Command CallsCommand();
 Command SessionsCommand();
 Command FlightRecorderCommand();
 Command LogLevelCommand();

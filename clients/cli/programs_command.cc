@@ -8,6 +8,7 @@
 #include "clients/cli/admin_connection.h"
 #include "clients/cli/command.h"
 #include "clients/cli/named_programs.h"
+#include "clients/cli/short_text.h"
 
 namespace tensord::cli {
 namespace {
@@ -35,9 +36,13 @@ std::string ProgramLine(const v1::ProgramEntry& entry) {
                                   : !is_in_memory        ? "disk"
                                   : entry.on_disk()      ? "memory, disk"
                                                          : "memory";
-  return absl::StrFormat("%s %-12s %-8s %12d bytes %9d runs  %-20s %s\n",
+  std::string mean = "-";
+  if (entry.has_mean_run_time()) {
+    mean = ShortTime(absl::Seconds(entry.mean_run_time().seconds()) + absl::Nanoseconds(entry.mean_run_time().nanos()));
+  }
+  return absl::StrFormat("%s %-12s %-8s %12d bytes %9d runs %8s  %-20s %-16s %s\n",
                          entry.program().fingerprint().substr(0, kShownDigits), place, entry.program().device(),
-                         entry.bytes(), entry.run_count(), used,
+                         entry.bytes(), entry.run_count(), mean, used, entry.tenant().empty() ? "-" : entry.tenant(),
                          entry.has_quarantine() ? WhyQuarantined(entry.quarantine()) : entry.graph_name());
 }
 
@@ -93,8 +98,8 @@ Command ProgramsCommand() {
           .operands = "[FINGERPRINT…]",
           .summary = "List the programs that the server keeps, or release them from quarantine",
           .details =
-              "One line each: fingerprint, where it is, device, memory, runs, last use, the graph's name; of one in\n"
-              "quarantine why it is there. A fingerprint may be shortened to what tells it from others.\n",
+              "One line each: fingerprint, where it is, device, memory, runs, how long the latest took on average, last use,\n"
+              "the tenant whose run was the last, the graph's name; of one in quarantine why it is there. A fingerprint may be shortened to what tells it from others.\n",
           .flags = std::move(flags),
           .run = &Programs};
 }

@@ -86,6 +86,22 @@ absl::StatusOr<int64_t> AdminClient::ReleasePrograms(const v1::ReleaseProgramsRe
   return response->released();
 }
 
+absl::StatusOr<v1::ListCallsResponse> AdminClient::ListCalls(const v1::ListCallsRequest& request) {
+  return stub_->Call(options_, &v1::Admin::Stub::ListCalls, request);
+}
+
+absl::Status AdminClient::CancelCall(absl::string_view id) {
+  v1::CancelCallRequest request;
+  request.set_id(std::string(id));
+  return stub_->Call(options_, &v1::Admin::Stub::CancelCall, request).status();
+}
+
+absl::Status AdminClient::CloseSession(absl::string_view session) {
+  v1::CloseSessionRequest request;
+  request.set_session(std::string(session));
+  return stub_->Call(options_, &v1::Admin::Stub::CloseSession, request).status();
+}
+
 absl::StatusOr<v1::ListSessionsResponse> AdminClient::ListSessions() {
   return stub_->Call(options_, &v1::Admin::Stub::ListSessions, v1::ListSessionsRequest());
 }

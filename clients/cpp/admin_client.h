@@ -28,7 +28,12 @@ class AdminClient {
   absl::StatusOr<int64_t> EvictPrograms(const v1::EvictProgramsRequest& request);
   // Out of quarantine; how many were there.
   absl::StatusOr<int64_t> ReleasePrograms(const v1::ReleaseProgramsRequest& request);
+  // The calls in progress, the oldest first.
+  absl::StatusOr<v1::ListCallsResponse> ListCalls(const v1::ListCallsRequest& request);
+  // Ends one, by its id.
+  absl::Status CancelCall(absl::string_view id);
   absl::StatusOr<v1::ListSessionsResponse> ListSessions();
+  absl::Status CloseSession(absl::string_view session);
   absl::StatusOr<v1::DumpFlightRecorderResponse> DumpFlightRecorder(const v1::DumpFlightRecorderRequest& request);
   absl::Status SetLogLevel(absl::string_view level);
   // The server takes no new work from now on, ends what it has, within the timeout where one is given, and stops.

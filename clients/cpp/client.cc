@@ -27,6 +27,8 @@
 namespace tensord::client {
 namespace {
 
+constexpr size_t kFingerprintDigits = 64;
+
 // Protobuf's 2 GiB, less room for the fields beside the graph.
 constexpr size_t kMaxGraphBytes = (size_t{1} << 31) - (size_t{1} << 20);
 constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
@@ -181,7 +183,8 @@ absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const Execut
 
 absl::StatusOr<std::string> Client::Explain(absl::string_view fingerprint) {
   v1::ExplainRequest request;
-  request.set_fingerprint(std::string(fingerprint));
+  const bool is_whole = fingerprint.size() >= kFingerprintDigits;
+  (is_whole ? *request.mutable_fingerprint() : *request.mutable_fingerprint_prefix()) = std::string(fingerprint);
   absl::StatusOr<v1::ExplainResponse> response = Explain(request, {});
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_text());

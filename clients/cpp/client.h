@@ -62,6 +62,7 @@ class Client {
   absl::StatusOr<v1::Program> GetProgram(absl::string_view fingerprint);
   // Why the program runs as it does, as text for people.
   absl::StatusOr<std::string> Explain(const v1::Graph& graph, const ExecuteOptions& options = {});
+  // Of the program of that fingerprint, or of the one whose fingerprint begins so: four digits or more.
   absl::StatusOr<std::string> Explain(absl::string_view fingerprint);
   // In which order the graph's nodes that contract several operands, einsums, contract them, and what that costs.
   absl::StatusOr<std::vector<v1::ContractionPlan>> PlanContractions(const v1::Graph& graph,

@@ -39,7 +39,7 @@ CompiledProgram::CompiledProgram(ExecProgram program, Identity identity, Backend
       binding_options_(bindings),
       compile_sized_(std::move(compile_sized)),
       takes_destinations_(backend->Describe().computes_in_host_memory),
-      run_count_(std::make_shared<std::atomic<int64_t>>(0)),
+      tally_(std::make_shared<RunTally>()),
       bindings_(binding_options_, SizedKind::kBinding, &HeldBytesOf),
       programs_for_sizes_(binding_options_, SizedKind::kProgram, &BytesOf),
       times_for_sizes_(Uncounted(binding_options_), SizedKind::kBinding) {}
@@ -130,7 +130,7 @@ absl::StatusOr<CompiledProgramPtr> CompiledProgram::MakeForSizes(absl::Span<cons
     RETURN_IF_ERROR(WithNode(sizes.Check(guard.guard), guard.node, guard.op));
   }
   ASSIGN_OR_RETURN(CompiledProgramPtr program, compile_sized_(sizes));
-  program->run_count_ = run_count_;
+  program->tally_ = tally_;
   return program;
 }
 
@@ -174,7 +174,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
     for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
     return results;
   }
-  run_count_->fetch_add(1, std::memory_order_relaxed);
+  tally_->Begun();
   if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types, check));
   absl::InlinedVector<bool, 4> fits(destinations.empty() ? 0 : program_.outputs.size());

@@ -20,6 +20,7 @@
 #include "engine/ir/contraction_plan.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/mean_time.h"
+#include "engine/runtime/run_tally.h"
 #include "engine/runtime/tiny_program.h"
 
 namespace tensord {
@@ -116,8 +117,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   bool takes_destinations() const { return takes_destinations_; }
   // Whether sizes decide which instructions are run, not only how.
   bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
-  // Runs that were begun, of programs for its sizes too.
-  int64_t run_count() const { return run_count_->load(std::memory_order_relaxed); }
+  RunTally& tally() const { return *tally_; }
   // Kernels of one run.
   int64_t segment_count() const;
   // With what is kept for sets of sizes, bindings and programs, which come and go with runs.
@@ -157,7 +157,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   std::shared_ptr<const BoundProgram> static_binding_;  // constant after Create; null with symbols
   std::unique_ptr<const StagedProgram> staged_;         // constant after Create; where the run decides sizes
   mutable MeanTime run_time_;
-  mutable std::shared_ptr<std::atomic<int64_t>> run_count_;  // constant once the program is handed out
+  mutable std::shared_ptr<RunTally> tally_;  // shared with the programs for its sizes; constant once it is handed out
   mutable BoundProgramCache bindings_;
   mutable BindingCache<CompiledProgramPtr> programs_for_sizes_;
   mutable BindingCache<std::shared_ptr<SizedTime>> times_for_sizes_;

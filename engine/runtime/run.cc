@@ -68,6 +68,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
     outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes), .sole = sole});
   }
   outcome.run_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  program.tally().Succeeded(request.tenant, outcome.run_time);
   if (request.profile) outcome.profile = MakeProfile(times, start);
   return outcome;
 }

@@ -31,24 +31,24 @@ ConnectionPeer PeerOfV6(const in6_addr& address, int port) {
           .text = absl::StrCat("ipv6:[", text, "]:", port)};
 }
 
-ConnectionPeer PeerOfUnix(int connection) {
+}  // namespace
+
+std::string UnixPeerName(int connection) {
   ucred process{};
   socklen_t size = sizeof(process);
-  std::string text = "unix:";
-  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &process, &size) == 0) {
-    absl::StrAppend(&text, " process ", process.pid, " of user ", process.uid);
-  }
-  return {.name = "", .address = "", .text = std::move(text)};
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &process, &size) != 0) return "";
+  return absl::StrCat("pid=", process.pid, ",uid=", process.uid);
 }
-
-}  // namespace
 
 ConnectionPeer ConnectionPeerOf(int connection, const sockaddr_storage& from) {
   if (from.ss_family == AF_INET) {
     const auto& at = reinterpret_cast<const sockaddr_in&>(from);
     return PeerOfV4(at.sin_addr, ntohs(at.sin_port));
   }
-  if (from.ss_family != AF_INET6) return PeerOfUnix(connection);
+  if (from.ss_family != AF_INET6) {
+    const std::string name = absl::StrCat("unix:", UnixPeerName(connection));
+    return {.name = name, .address = "", .text = name};
+  }
   const auto& at = reinterpret_cast<const sockaddr_in6&>(from);
   if (!IN6_IS_ADDR_V4MAPPED(&at.sin6_addr)) return PeerOfV6(at.sin6_addr, ntohs(at.sin6_port));
   in_addr v4{};

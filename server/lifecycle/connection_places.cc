@@ -116,4 +116,12 @@ ConnectionPlaces::Stats ConnectionPlaces::stats() {
   return stats;
 }
 
+absl::flat_hash_set<std::string> ConnectionPlaces::OpenPeers() {
+  MutexLock lock(&mutex_);
+  ForgetClosedLocked();
+  absl::flat_hash_set<std::string> peers;
+  for (const auto& [descriptor, connection] : taken_) peers.insert(connection.peer.name);
+  return peers;
+}
+
 }  // namespace tensord::server

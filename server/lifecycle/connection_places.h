@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/mutex.h"
 #include "server/lifecycle/connection_peer.h"
@@ -43,6 +44,8 @@ class ConnectionPlaces {
   // A call of the peer of that name was let in: its connection keeps its place. Nothing where none has the name.
   void Admitted(absl::string_view peer_name);
   Stats stats();
+  // The peers whose connections are open, by the names by which calls know them.
+  absl::flat_hash_set<std::string> OpenPeers();
   // Ends those that are open, whatever their peers have not read: nothing is sent or received on them any more.
   void ShutDown();
 

@@ -7,12 +7,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "absl/base/dynamic_annotations.h"
+#include "server/lifecycle/connection_peer.h"
 
 namespace tensord::server {
 namespace {
@@ -98,6 +102,15 @@ bool MeteredConnections::End(int descriptor, FrameExcess excess) {
   return true;
 }
 
+std::string MeteredConnections::UnixPeerOf(int descriptor) {
+  {
+    Shard& shard = ShardOf(descriptor);
+    MutexLock lock(&shard.mutex);
+    if (!shard.connections.contains(descriptor)) return "";
+  }
+  return UnixPeerName(descriptor);
+}
+
 MeteredConnections::Decrypted::Decrypted(int descriptor, std::shared_ptr<ConnectionBounds> bounds)
     : descriptor_(descriptor), bounds_(std::move(bounds)), meter_(bounds_->limits(), FrameMeter::Clock::now()) {}
 
@@ -156,6 +169,21 @@ ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
   }
   errno = ECONNRESET;
   return -1;
+}
+
+// Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and gets
+// one that says which process of which user it is: docs/adr/0060.
+int getpeername(int descriptor, sockaddr* address, socklen_t* size) noexcept {
+  static const auto ask = reinterpret_cast<int (*)(int, sockaddr*, socklen_t*)>(dlsym(RTLD_NEXT, "getpeername"));
+  const socklen_t most = *size;
+  const int asked = ask(descriptor, address, size);
+  if (asked != 0 || *size < sizeof(address->sa_family) || address->sa_family != AF_UNIX) return asked;
+  const std::string name = tensord::server::MeteredConnections::OfProcess().UnixPeerOf(descriptor);
+  const size_t length = offsetof(sockaddr_un, sun_path) + name.size() + 1;
+  if (name.empty() || length > most) return asked;
+  std::memcpy(reinterpret_cast<sockaddr_un*>(address)->sun_path, name.c_str(), name.size() + 1);
+  *size = static_cast<socklen_t>(length);
+  return asked;
 }
 
 // Likewise.

@@ -35,6 +35,9 @@ class MeteredConnections {
   // What was read from the descriptor, by whom it belongs to. False: the connection is over.
   bool Received(int descriptor, absl::Span<const iovec> parts, size_t bytes);
 
+  // The process at the other end of a connection that was added, over a unix socket; empty of any other.
+  std::string UnixPeerOf(int descriptor);
+
   // Of one whose bytes are encrypted: what its encryption reads.
   class Decrypted {
    public:

@@ -10,6 +10,9 @@ void HandleListPrograms(UnaryCall* call);
 void HandleEvictPrograms(UnaryCall* call);
 void HandleReleasePrograms(UnaryCall* call);
 void HandleListSessions(UnaryCall* call);
+void HandleAdminCloseSession(UnaryCall* call);
+void HandleListCalls(UnaryCall* call);
+void HandleCancelCall(UnaryCall* call);
 void HandleDumpFlightRecorder(UnaryCall* call);
 void HandleSetLogLevel(UnaryCall* call);
 // Answers, and then stops the server as SIGTERM does.

@@ -13,27 +13,34 @@ using v1::Admin;
 using RawPrograms = Admin::WithRawCallbackMethod_ListPrograms<
     Admin::WithRawCallbackMethod_EvictPrograms<Admin::WithRawCallbackMethod_ReleasePrograms<
         Admin::WithRawCallbackMethod_ListSessions<Admin::WithRawCallbackMethod_DumpFlightRecorder<Admin::Service>>>>>;
-using RawControl = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawPrograms>>;
+using RawCalls = Admin::WithRawCallbackMethod_ListCalls<
+    Admin::WithRawCallbackMethod_CancelCall<Admin::WithRawCallbackMethod_CloseSession<RawPrograms>>>;
+using RawControl = Admin::WithRawCallbackMethod_SetLogLevel<Admin::WithRawCallbackMethod_Drain<RawCalls>>;
 using RawAdmin = Admin::WithRawCallbackMethod_CaptureProfile<RawControl>;
 
 class AdminService final : public RawAdmin {
  public:
   explicit AdminService(const ServiceParts* parts) : parts_(*parts) {}
 
-#define TENSORD_UNARY_METHOD(name, handler)                                                             \
+#define TENSORD_NAMED_METHOD(name, method, handler)                                                     \
   grpc::ServerUnaryReactor* name(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, \
                                  grpc::ByteBuffer* response) override {                                 \
-    return UnaryCall::Start(parts_, RpcMethod::k##name, context, request, response, &handler);          \
+    return UnaryCall::Start(parts_, RpcMethod::method, context, request, response, &handler);           \
   }
+#define TENSORD_UNARY_METHOD(name, handler) TENSORD_NAMED_METHOD(name, k##name, handler)
   TENSORD_UNARY_METHOD(ListPrograms, HandleListPrograms)
   TENSORD_UNARY_METHOD(EvictPrograms, HandleEvictPrograms)
   TENSORD_UNARY_METHOD(ReleasePrograms, HandleReleasePrograms)
   TENSORD_UNARY_METHOD(ListSessions, HandleListSessions)
+  TENSORD_NAMED_METHOD(CloseSession, kAdminCloseSession, HandleAdminCloseSession)
+  TENSORD_UNARY_METHOD(ListCalls, HandleListCalls)
+  TENSORD_UNARY_METHOD(CancelCall, HandleCancelCall)
   TENSORD_UNARY_METHOD(DumpFlightRecorder, HandleDumpFlightRecorder)
   TENSORD_UNARY_METHOD(SetLogLevel, HandleSetLogLevel)
   TENSORD_UNARY_METHOD(Drain, HandleDrain)
   TENSORD_UNARY_METHOD(CaptureProfile, HandleCaptureProfile)
 #undef TENSORD_UNARY_METHOD
+#undef TENSORD_NAMED_METHOD
 
  private:
   const ServiceParts& parts_;

@@ -35,6 +35,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Star
     MutexLock lock(&stream->mutex_);
     stream->EndLocked(entered);
   }
+  stream->call_.open().At(Stage::kReceive);
   stream->Step();
   parts.gate->Watch(stream);
   return stream.get();

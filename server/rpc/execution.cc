@@ -145,9 +145,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Await(CompiledProgramPtr program, Renaming renaming) {
     program_ = std::move(program);
     renaming_ = std::move(renaming);
+    request_->open().Uses(program_->fingerprint(), program_->device());
     if (claim_.num_uses() == 0) return Run();
     // Meanwhile, so that what it waits for is not followed by a copy.
     if (const absl::Status gathered = GatherPayloads(); !gathered.ok()) return Fail(gathered);
+    request_->open().At(Stage::kAwait);
     const auto wait = std::make_shared<RequestWait>(*request_);
     const auto waiting = std::make_shared<std::shared_ptr<Execution>>(shared_from_this());  // for who ends the wait
     const bool ready = claim_.ReadyOrElse([wait, waiting] {
@@ -211,6 +213,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   }
 
   void Run() {
+    request_->open().At(Stage::kDecode);
     const bool is_known = claim_.num_uses() == 0 || claim_.CheckReady().ok();
     if (!is_known || CopiedBytes(received_->message, *program_, claim_, request_->parts()) < kLongBytes) {
       return RunHere();
@@ -243,6 +246,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
       run.program = std::move(sized);
       return Start(std::move(run));
     }
+    request_->open().At(Stage::kCompile);
     struct Waiting {
       std::shared_ptr<Execution> self;
       RunRequest run;
@@ -316,11 +320,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });
     };
+    request_->open().Queues(started_);
     return executor->Submit(std::move(run));
   }
 
   void Respond(absl::StatusOr<RunOutcome> outcome) {
     if (!outcome.ok()) return Fail(renaming_.Of(outcome.status()));
+    request_->open().At(Stage::kEncode);
     EndRun();
     copies_.charges.clear();  // what became a result is charged as one
     std::vector<HandleClaim::Kept> kept;

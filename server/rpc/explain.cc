@@ -54,6 +54,14 @@ void HandleExplain(UnaryCall* call) {
         if (!program.ok()) return call->Fail(program.status());
         ReplyExplained(call, **program);
       });
+    case v1::ExplainRequest::kFingerprintPrefix: {
+      const absl::StatusOr<Fingerprint> whole = CompleteFingerprint(call, request->fingerprint_prefix());
+      if (!whole.ok()) return call->Fail(whole.status());
+      return FindProgram(call, whole->ToHex(), [call](absl::StatusOr<CompiledProgramPtr> program) {
+        if (!program.ok()) return call->Fail(program.status());
+        ReplyExplained(call, **program);
+      });
+    }
     case v1::ExplainRequest::kGraph:
       return CompileProgram(
           call, request->graph(), request->options(),
@@ -61,7 +69,7 @@ void HandleExplain(UnaryCall* call) {
     case v1::ExplainRequest::PROGRAM_NOT_SET:
       break;
   }
-  call->Fail(Refuse(Refusal::kMalformedMessage, "the request has neither a fingerprint nor a graph"));
+  call->Fail(Refuse(Refusal::kMalformedMessage, "the request has no fingerprint, nor its first digits, nor a graph"));
 }
 
 }  // namespace tensord::server

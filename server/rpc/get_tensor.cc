@@ -116,6 +116,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   // Until the tensor is made, but no longer than any call may take. Afterwards progress counts.
   void Await() {
+    call_.open().At(Stage::kAwait);
     const auto wait = std::make_shared<RequestWait>(call_.parts().alarms, call_.DeadlineOf(SteadyNow()), call_.cancel(),
                                                     "the tensor was made");
     const bool ready = claim_.ReadyOrElse([this, wait] {
@@ -131,6 +132,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void EndWait() {
     call_.record().stages.End(Stage::kAwait);
+    call_.open().At(Stage::kEncode);
     if (!IsCopied()) return Continue([this] { return Begin(); });
     const absl::Status turn = InReadingTurn(
         call_, call_.DeadlineOf(SteadyNow()), "the tensor was copied", [this] { Continue([this] { return Begin(); }); },
@@ -220,6 +222,7 @@ class GetTensorCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     call_.record().sent_bytes += static_cast<int64_t>(message_.Length());
     call_.record().stages.End(Stage::kEncode);
     if (stall_ != nullptr) stall_->Progress();
+    call_.open().At(Stage::kSend);
     StartWrite(&message_);
   }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "proto/codec/duration_codec.h"
 #include "server/rpc/admin_handlers.h"
 #include "server/rpc/program_message.h"
 #include "tensord/v1/admin.pb.h"
@@ -30,7 +31,10 @@ v1::ProgramEntry EncodeEntry(const ProgramCache::Listed& listed) {
   *entry.mutable_program() = EncodeProgram(*listed.program);
   entry.set_graph_name(listed.program->program().name);
   entry.set_bytes(listed.bytes);
-  entry.set_run_count(listed.program->run_count());
+  const RunTally& runs = listed.program->tally();
+  entry.set_run_count(runs.count());
+  entry.set_tenant(runs.tenant());
+  if (!entry.tenant().empty()) *entry.mutable_mean_run_time() = codec::EncodeDuration(runs.mean_time());
   if (listed.last_used != absl::InfinitePast()) *entry.mutable_last_used() = EncodeTime(listed.last_used);
   return entry;
 }

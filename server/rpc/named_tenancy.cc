@@ -16,6 +16,9 @@ void Tell(const ServedCall& call, const RequestRecord& record, absl::string_view
   call.parts().authenticator->NamedAnothers(record.method, call.peer(), tenant, what, *owner, IdsOf(record));
 }
 
+Session& SessionOf(const SessionPtr& session) { return *session; }
+Session& SessionOf(const SessionUse& use) { return *use.session(); }
+
 // `found` is what the store says of the session.
 template <typename Found>
 Found OfSession(const ServedCall& call, const RequestRecord& record, absl::string_view id, Found found) {
@@ -23,14 +26,20 @@ Found OfSession(const ServedCall& call, const RequestRecord& record, absl::strin
   return found;
 }
 
+template <typename Found>
+Found Named(const ServedCall& call, Found found) {
+  if (found.ok()) SessionOf(*found).NamedBy(call.peer());
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<SessionPtr> FindSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
-  return OfSession(call, record, id, call.parts().sessions->Find(call.caller().tenant, id));
+  return Named(call, OfSession(call, record, id, call.parts().sessions->Find(call.caller().tenant, id)));
 }
 
 absl::StatusOr<SessionUse> UseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {
-  return OfSession(call, record, id, call.parts().sessions->Use(call.caller().tenant, id));
+  return Named(call, OfSession(call, record, id, call.parts().sessions->Use(call.caller().tenant, id)));
 }
 
 absl::Status CloseSession(const ServedCall& call, const RequestRecord& record, absl::string_view id) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/stop_signal.h"
@@ -16,6 +18,7 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kLoggedDigits = 12;
+constexpr size_t kLeastDigits = 4;  // of a fingerprint that is cut short
 
 absl::string_view NameOf(ProgramCache::Source source) {
   switch (source) {
@@ -79,6 +82,7 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
                                     "\", which is none; compile the graph and use what Compile returns")));
   }
   call->record().fingerprint = std::string(fingerprint.substr(0, kLoggedDigits));
+  call->open().At(Stage::kLookup);
   const ServiceParts& parts = call->parts();
   absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
   const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
@@ -93,6 +97,7 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
     end_lookup();
     return then(quarantined.ok() ? std::move(here).status() : quarantined);
   }
+  call->open().Uses(*parsed, "");
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   const auto leave = parts.cache->FindOrRestore(
       *parsed, [&parts, fingerprint = *parsed] { return RestoreProgram(parts, fingerprint); },
@@ -112,6 +117,32 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   answer.Watch(leave);
 }
 
+absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix) {
+  if (prefix.size() < kLeastDigits) {
+    return Refuse(Refusal::kMalformedMessage,
+                  absl::StrCat("a fingerprint is named by ", kLeastDigits, " digits at least: \"", prefix, "\""));
+  }
+  const ServiceParts& parts = call->parts();
+  absl::flat_hash_set<Fingerprint> found, others;
+  for (const ProgramCache::Listed& listed : parts.cache->List()) {
+    const Fingerprint& fingerprint = listed.program->fingerprint();
+    (listed.program->is_of(call->caller().tenant) ? found : others).insert(fingerprint);
+  }
+  if (parts.store != nullptr) {
+    for (const Fingerprint& fingerprint : parts.store->List()) {
+      if (!others.contains(fingerprint)) found.insert(fingerprint);
+    }
+  }
+  absl::erase_if(found, [prefix](const Fingerprint& f) { return !absl::StartsWith(f.ToHex(), prefix); });
+  if (found.size() == 1) return *found.begin();
+  if (found.empty()) {
+    return Refuse(Refusal::kProgramNotFound,
+                  absl::StrCat("no program here has a fingerprint that begins with \"", prefix.substr(0, 64), "\""));
+  }
+  return Refuse(Refusal::kFingerprintAmbiguous,
+                absl::StrCat(found.size(), " programs have fingerprints that begin with \"", prefix, "\"; give more digits"));
+}
+
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {
   absl::StatusOr<ProgramJob> decoded =
       DecodeJob(call->parts(), call->caller().tenant, graph, options, [call] { return call->CheckWanted(); });
@@ -119,6 +150,9 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   call->record().device = decoded->settings.device;
   ProgramKey key = MakeProgramKey(decoded->graph, decoded->settings);
   call->record().fingerprint = key.fingerprint.ToHex().substr(0, kLoggedDigits);
+
+  call->open().Uses(key.fingerprint, decoded->settings.device);
+  call->open().At(Stage::kCompile);
 
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
@@ -158,6 +192,8 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   if (!decoded.ok()) return then(std::move(decoded).status());
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = MakeProgramKey(job->graph, job->settings).fingerprint;
+  call->open().Uses(fingerprint, job->settings.device);
+  call->open().At(Stage::kCompile);
   const ProgramAnswer<CompiledProgramPtr> answer(call, std::move(then));
   const ServiceParts& parts = call->parts();
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);

@@ -27,6 +27,10 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 // The same from memory alone. Null where it is not there.
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint);
 
+// The fingerprint of the one program in memory or on the disk that begins with these digits, four or more; other
+// tenants' programs are none. PROGRAM_NOT_FOUND, FINGERPRINT_AMBIGUOUS.
+absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix);
+
 // A program for a graph, and what the graph calls its nodes.
 struct ProgramOfGraph {
   ProgramCache::Found found;

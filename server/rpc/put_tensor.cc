@@ -39,6 +39,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void Start() {
     const absl::Status entered = call_.Enter(0, /*is_message=*/false);
     if (!entered.ok()) return End(entered);
+    call_.open().At(Stage::kReceive);
     WatchProgress();
     StartRead(ahead_.next());
   }

@@ -41,6 +41,7 @@ void ReadInTurn(RpcRequest* request, std::function<void()> read) {
       request->call(), request->deadline(), "the request was read",
       [request, read = std::move(read)] {
         request->record().stages.End(Stage::kAdmit);
+        request->open().At(Stage::kParse);
         request->Continue(read);
       },
       [request](const absl::Status& status) {

@@ -28,6 +28,8 @@ class RpcRequest {
   // be freed. For what is small and holds nothing that others wait for.
   virtual void Keep(std::shared_ptr<const void> remains) = 0;
   virtual RequestRecord& record() = 0;
+  // What operators see of it.
+  virtual OpenCall& open() = 0;
   // Until the last copy of this has gone the request's bytes count as in flight, also after its end. For work that may
   // outlive it with what it was made of, like a compilation.
   virtual std::shared_ptr<const void> HoldBytes() = 0;

@@ -24,6 +24,10 @@ namespace {
 // Clocks that count nanoseconds in 64 bits, of those who wait for it, have three centuries.
 constexpr absl::Duration kMostDeadline = absl::Hours(24 * 365 * 10);
 
+bool IsStream(RpcMethod method) {
+  return method == RpcMethod::kExecuteStream || method == RpcMethod::kGetTensor || method == RpcMethod::kPutTensor;
+}
+
 }  // namespace
 
 ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context)
@@ -56,6 +60,11 @@ absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
   RETURN_IF_ERROR(entered);
   entered_ = true;
   entered_bytes_ = request_bytes;
+  open_.Enter(parts_.open_calls, {.method = record_.method,
+                                  .tenant = record_.tenant,
+                                  .request_id = record_.request_id,
+                                  .peer = [this] { return context_->peer(); },
+                                  .cancel = [this] { EndByOperator(); }});
   return absl::OkStatus();
 }
 
@@ -120,7 +129,9 @@ absl::Time ServedCall::DeadlineOf(absl::Time arrival) const {
   return std::min(SteadyTimeOf(given), arrival + kMostDeadline);
 }
 
-grpc::Status ServedCall::Outcome(const absl::Status& status) {
+grpc::Status ServedCall::Outcome(const absl::Status& ended) {
+  const bool is_operators = ended.code() == absl::StatusCode::kCancelled && ended_by_operator_;
+  const absl::Status status = is_operators ? Refuse(Refusal::kCancelled, "an operator ended the call") : ended;
   if (!status.ok()) record_.Refused(status);
   static const std::string* const stages_key = new std::string(kStagesTrailer);  // gRPC wants strings
   static const std::string* const id_key = new std::string(kRequestIdKey);
@@ -136,7 +147,15 @@ void ServedCall::Cancelled() {
   parts_.metrics->CallCancelled(record_.method);
 }
 
+void ServedCall::EndByOperator() {
+  ended_by_operator_ = true;
+  cancel_->Cancel();
+  // What waits for its client, and not for the server, ends by this alone.
+  if (IsStream(record_.method)) context_->TryCancel();
+}
+
 void ServedCall::Ended() {
+  open_.Leave();
   // Of a stream this would be all that came after it was let in.
   if (record_.method != RpcMethod::kExecuteStream) record_.stages.End(Stage::kSend);
   record_.total = record_.stages.Total();

@@ -5,6 +5,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "google/protobuf/descriptor.h"
 #include "server/identity/caller.h"
 #include "server/lifecycle/added_bytes.h"
+#include "server/observe/open_calls.h"
 #include "server/observe/request_record.h"
 #include "server/rpc/service_parts.h"
 
@@ -50,6 +52,8 @@ class ServedCall {
   // The same of what Enter counted in.
   std::shared_ptr<const AddedBytes> HoldEnteredBytes();
   void Cancelled();
+  // Is to end soon, by an operator's wish, of which the client is told. On any thread until it has ended.
+  void EndByOperator();
   void Ended();
 
   // What gRPC is to end the call with, at once: the trailers that go with it are added. The record says so too.
@@ -58,6 +62,7 @@ class ServedCall {
   const ServiceParts& parts() const { return parts_; }
   const Caller& caller() const { return caller_; }
   RequestRecord& record() { return record_; }
+  OpenCall& open() { return open_; }
   // Whether the client gave one.
   bool HasDeadline() const;
   // Of a request that came then: the client's, or the server's default. Ten years at the most.
@@ -79,6 +84,8 @@ class ServedCall {
   int64_t entered_bytes_ = 0;
   std::shared_ptr<const AddedBytes> held_bytes_;  // instead, where others may keep them
   RequestRecord record_;
+  std::atomic<bool> ended_by_operator_{false};
+  OpenCall open_;  // last: it is seen while everything above is there
 };
 
 }  // namespace tensord::server

@@ -27,6 +27,7 @@
 #include "server/lifecycle/connection_places.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/open_calls.h"
 #include "server/profiling/profiler.h"
 #include "server/rpc/unserved_programs.h"
 #include "server/sessions/session_store.h"
@@ -58,6 +59,7 @@ struct ServiceParts {
   Quarantine* quarantine = nullptr;  // likewise
   UnservedPrograms* unserved = nullptr;
   CallGate* gate = nullptr;
+  OpenCalls* open_calls = nullptr;
   ConnectionPlaces* connections = nullptr;  // of the listeners for calls; null: none is over TCP
   Alarms* alarms = nullptr;
   const Authenticator* authenticator = nullptr;

@@ -20,6 +20,7 @@ void HandleOpenSession(UnaryCall* call) {
   if (*lease < absl::ZeroDuration()) return call->Fail(Refuse(Refusal::kMalformedMessage, "the lease is negative"));
   const absl::StatusOr<SessionPtr> session = call->parts().sessions->Open(call->caller().tenant, *lease);
   if (!session.ok()) return call->Fail(session.status());
+  (*session)->NamedBy(call->call().peer());
   v1::Session response;
   response.set_id((*session)->id());
   *response.mutable_lease() = codec::EncodeDuration((*session)->lease());

@@ -21,6 +21,7 @@ class StreamedRequest final : public RpcRequest {
   void Reply(grpc::ByteBuffer&& bytes) override;
   void Keep(std::shared_ptr<const void>) override {}  // answers of a stream wait for each other, not for this
   RequestRecord& record() override { return record_; }
+  OpenCall& open() override { return open_; }
   std::shared_ptr<const void> HoldBytes() override;
 
  private:
@@ -29,6 +30,7 @@ class StreamedRequest final : public RpcRequest {
   ExecuteStream::Place place_;
   const bool owns_id_;
   RequestRecord record_;
+  OpenCall open_;  // last: it is seen while everything above is there
 };
 
 }  // namespace tensord::server

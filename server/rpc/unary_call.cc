@@ -81,6 +81,7 @@ void UnaryCall::Reply(const google::protobuf::Message& message) {
 }
 
 void UnaryCall::Reply(grpc::ByteBuffer&& bytes) {
+  open().At(Stage::kSend);
   record().sent_bytes = static_cast<int64_t>(bytes.Length());
   response_->Swap(&bytes);
   Finish(call_.Outcome(absl::OkStatus()));

@@ -39,6 +39,16 @@ void Session::Renew() {
   expiry_ = (options_.clock() + absl::ToChronoNanoseconds(options_.lease)).time_since_epoch().count();
 }
 
+void Session::NamedBy(std::string peer) {
+  MutexLock lock(&mutex_);
+  named_by_ = std::move(peer);
+}
+
+std::string Session::named_by() const {
+  MutexLock lock(&mutex_);
+  return named_by_;
+}
+
 Session::Time Session::expiry() const { return Time(Time::duration(expiry_.load())); }
 
 void Session::Release() {

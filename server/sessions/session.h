@@ -57,6 +57,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // this with every piece.
   void Renew();
   Time expiry() const;
+  // By which peer it was named last, as gRPC names it; empty: by none yet.
+  void NamedBy(std::string peer);
+  std::string named_by() const;
 
   // A reader of a tensor, for who is no request. HANDLE_UNKNOWN, HANDLE_INCOMPLETE for one that is uploaded or computed
   // just now, HANDLE_POISONED for one whose request failed.
@@ -121,6 +124,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<int64_t> holds_{0};
   mutable Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string named_by_ ABSL_GUARDED_BY(mutex_);
   Table table_ ABSL_GUARDED_BY(mutex_);
   // Donated to requests that are not over, and not deleted since: what may come back.
   absl::flat_hash_map<std::string, std::vector<TensorSlotPtr>> given_ ABSL_GUARDED_BY(mutex_);

@@ -10,6 +10,9 @@
 namespace tensord::server {
 namespace {
 
+// A client whose connection broke has that long to come back before its sessions may end for others.
+constexpr absl::Duration kTimeToReturn = absl::Seconds(5);
+
 constexpr absl::Duration kShortestLease = absl::Milliseconds(1);
 
 absl::Status UnknownSession() {
@@ -21,6 +24,7 @@ absl::Status UnknownSession() {
 
 SessionStore::SessionStore(const Limits& limits, std::function<Time()> clock)
     : clock_(std::move(clock)),
+      connected_(limits.connected),
       ledger_(std::make_shared<ResidentLedger>(limits.memory, limits.resident_changed)),
       max_handles_(std::make_shared<LiveInt64>(limits.handles)),
       limits_(limits),
@@ -66,18 +70,29 @@ absl::Status SessionStore::MakeRoomLocked(absl::string_view tenant, std::vector<
 
 bool SessionStore::TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten) {
   const Time now = clock_();
-  const auto unnamed = [now](const Session& session) {
-    return absl::FromChrono(now - session.expiry()) + session.lease();
+  const absl::flat_hash_set<std::string> connected =
+      connected_ == nullptr ? absl::flat_hash_set<std::string>() : connected_();
+  // First those whose connection is gone, then by the time since they were named.
+  using Rank = std::pair<bool, absl::Duration>;
+  const auto rank = [&](const Session& session) {
+    const absl::Duration unnamed = absl::FromChrono(now - session.expiry()) + session.lease();
+    const bool is_left = connected_ != nullptr && unnamed >= kTimeToReturn && !connected.contains(session.named_by());
+    return Rank(is_left, unnamed);
   };
-  auto longest = sessions_.end();
+  auto first = sessions_.end();
+  Rank highest(false, absl::ZeroDuration());
   for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
     const Session& session = *it->second;
     if (session.held() || (tenant != nullptr && session.tenant() != *tenant)) continue;
-    if (unnamed(session) < limits_.default_lease) continue;
-    if (longest == sessions_.end() || unnamed(session) > unnamed(*longest->second)) longest = it;
+    const Rank ranked = rank(session);
+    if (!ranked.first && ranked.second < limits_.default_lease) continue;
+    if (first == sessions_.end() || ranked > highest) {
+      first = it;
+      highest = ranked;
+    }
   }
-  if (longest == sessions_.end()) return false;
-  forgotten->push_back(RemoveLocked(longest));
+  if (first == sessions_.end()) return false;
+  forgotten->push_back(RemoveLocked(first));
   ++expired_;
   return true;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -61,6 +62,8 @@ class SessionStore {
     absl::Duration default_lease = absl::Minutes(10);
     absl::Duration max_lease = absl::Hours(1);
     ResidentLedger::Changed resident_changed = nullptr;
+    // Who is connected, as Session::NamedBy has it; asked where there is no room. Null: not known.
+    std::function<absl::flat_hash_set<std::string>()> connected = nullptr;
   };
   struct Stats {
     int64_t sessions = 0;
@@ -84,9 +87,10 @@ class SessionStore {
   SessionStore& operator=(const SessionStore&) = delete;
 
   // A new session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
-  // millisecond and the maximum. Where there are as many sessions as there may be, the one that nobody has named for
-  // the longest time, and for the default lease at least, ends for it: of the tenant's own where it is the tenant that
-  // has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
+  // millisecond and the maximum. Where there are as many sessions as there may be, one ends for it that its client has
+  // forgotten: of those that nobody has named since the connection they were named by last was closed, a little while
+  // ago at least, or else for the default lease, the one that was named least lately. It is one of the tenant's own where it
+  // is the tenant that has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
   absl::StatusOr<SessionPtr> Open(absl::string_view tenant, absl::Duration lease);
   // The tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
   absl::StatusOr<SessionPtr> Find(absl::string_view tenant, absl::string_view id);
@@ -99,7 +103,7 @@ class SessionStore {
   std::optional<std::string> OwnerOf(absl::string_view id) const;
 
   // For what is opened, kept and asked for from now on: sessions, tensors and leases that are beyond them stay.
-  // `resident_changed` is not taken.
+  // `resident_changed` and `connected` are not taken.
   void SetLimits(const Limits& limits);
   Limits limits() const;
 
@@ -118,7 +122,7 @@ class SessionStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoomLocked(absl::string_view tenant, std::vector<SessionPtr>* forgotten)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out one that nobody has named for the default lease, of the tenant or, null, of any; false: there is none.
+  // Takes out one that is forgotten, of the tenant or, null, of any; false: there is none.
   bool TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SessionPtr OpenLocked(std::string id, absl::string_view tenant, absl::Duration lease)
@@ -129,6 +133,7 @@ class SessionStore {
   void Loop();
 
   const std::function<Time()> clock_;
+  const std::function<absl::flat_hash_set<std::string>()> connected_;
   const std::shared_ptr<ResidentLedger> ledger_;
   const std::shared_ptr<LiveInt64> max_handles_;  // of each session
   mutable Mutex mutex_;

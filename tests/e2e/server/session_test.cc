@@ -504,5 +504,23 @@ TEST(SessionTest, WhoWaitsForATensorKeepsItsDeadline) {
   EXPECT_EQ(session.Get("later").size(), 16u);
 }
 
+TEST(SessionTest, AClientThatVanishedMakesRoom) {
+  InProcessServer server({"listen=127.0.0.1:0", "sessions.count=1"});
+  const auto open = [&server] {
+    const auto stub = v1::Compute::NewStub(
+        grpc::CreateCustomChannel(server.daemon().grpc_addresses().at(1), grpc::InsecureChannelCredentials(), [] {
+          grpc::ChannelArguments own;
+          own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+          return own;
+        }()));
+    grpc::ClientContext context;
+    v1::Session session;
+    return ReasonOf(stub->OpenSession(&context, v1::OpenSessionRequest(), &session));
+  };
+  EXPECT_EQ(open(), "OK");  // and gone, with its connection
+  EXPECT_EQ(open(), "LIMIT_EXCEEDED") << "it may come back";
+  EXPECT_TRUE(WaitFor([&] { return open() == "OK"; }));
+}
+
 }  // namespace
 }  // namespace tensord

@@ -209,6 +209,23 @@ TEST_F(SessionStoreTest, ForgottenSessionsLockNobodyOut) {
   EXPECT_FALSE(a[0]->closed()) << "a call uses it";
 }
 
+TEST_F(SessionStoreTest, SessionsOfClosedConnectionsEndFirst) {
+  absl::flat_hash_set<std::string> connected = {"stays", "leaves"};
+  SessionStore store({.sessions = 3, .connected = [&] { return connected; }}, clock_.AsFunction());
+  const SessionPtr oldest = Open(store, "a"), left = Open(store, "a"), returns = Open(store, "a");
+  oldest->NamedBy("stays");
+  left->NamedBy("leaves");
+  returns->NamedBy("leaves");
+  connected = {"stays", "another"};
+  EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 3 < 4") << "they may come back";
+  clock_.Advance(5, store);
+  (*store.Find("a", returns->id()))->NamedBy("another");
+  const SessionPtr b = Open(store, "b");
+  EXPECT_TRUE(left->closed());
+  EXPECT_FALSE(oldest->closed() || returns->closed());
+  EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 3 < 4");
+}
+
 TEST_F(SessionStoreTest, HandlesAreCounted) {
   SessionStore store({.handles = 2});
   const SessionPtr session = Open(store);

@@ -233,7 +233,7 @@ TEST(PlannedBySize, ThePoolCompilesOnceForAllWhoAsk) {
   const absl::StatusOr<float> first = FirstOf(*got[0].first, &backend, type, type);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(*first, 15);
-  EXPECT_EQ((*program)->run_count(), 1);
+  EXPECT_EQ((*program)->tally().count(), 1);
 }
 
 TEST(PlannedBySize, WhatThePoolRefusesAndWhatTheSizesAre) {
