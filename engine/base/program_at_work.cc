@@ -35,7 +35,25 @@ class PlaceOfThread {
   AlternateStack stack_;
 };
 
+// Each store releases those before it: who has read one of these words sees afterwards, in the counter, that it was
+// being changed.
+void Write(const Fingerprint& fingerprint, ProgramWork work, WorkPlace* place) {
+  const uint64_t changes = place->changes.load(std::memory_order_relaxed);
+  place->changes.store(changes + 1, std::memory_order_relaxed);
+  for (size_t i = 0; i < place->fingerprint.size(); ++i) {
+    uint64_t word;
+    std::memcpy(&word, fingerprint.bytes().data() + i * sizeof(word), sizeof(word));
+    place->fingerprint[i].store(word, std::memory_order_release);
+  }
+  place->work.store(static_cast<uint8_t>(1 + static_cast<uint8_t>(work)), std::memory_order_release);
+  place->changes.store(changes + 2, std::memory_order_release);
+}
+
+// False where there is nothing, and where it changes meanwhile: who changes it may be what a signal has interrupted,
+// and to wait would have no end.
 bool See(const WorkPlace& place, WorkSeen* seen) {
+  const uint64_t changes = place.changes.load(std::memory_order_acquire);
+  if (changes % 2 != 0) return false;
   const uint8_t work = place.work.load(std::memory_order_acquire);
   if (work == 0) return false;
   std::array<uint8_t, Fingerprint::kBytes> bytes;
@@ -43,7 +61,7 @@ bool See(const WorkPlace& place, WorkSeen* seen) {
     const uint64_t word = place.fingerprint[i].load(std::memory_order_acquire);
     std::memcpy(bytes.data() + i * sizeof(word), &word, sizeof(word));
   }
-  if (place.work.load(std::memory_order_acquire) != work) return false;
+  if (place.changes.load(std::memory_order_relaxed) != changes) return false;
   seen->fingerprint = Fingerprint::FromBytes(bytes);
   seen->work = static_cast<ProgramWork>(work - 1);
   return true;
@@ -68,18 +86,15 @@ ProgramAtWork::ProgramAtWork(const Fingerprint& fingerprint, ProgramWork work) {
   thread_local const PlaceOfThread place;
   place_ = place.get();
   if (place_ == nullptr) return;
-  for (size_t i = 0; i < place_->fingerprint.size(); ++i) {
-    uint64_t word;
-    std::memcpy(&word, fingerprint.bytes().data() + i * sizeof(word), sizeof(word));
-    place_->fingerprint[i].store(word, std::memory_order_relaxed);
-  }
-  place_->work.store(static_cast<uint8_t>(1 + static_cast<uint8_t>(work)), std::memory_order_release);
+  Write(fingerprint, work, place_);
+  std::atomic_signal_fence(std::memory_order_release);
   t_work = place_;
 }
 
 ProgramAtWork::~ProgramAtWork() {
   if (place_ == nullptr) return;
   t_work = nullptr;
+  std::atomic_signal_fence(std::memory_order_release);
   place_->work.store(0, std::memory_order_release);
 }
 

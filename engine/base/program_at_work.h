@@ -23,6 +23,7 @@ absl::string_view Name(ProgramWork work);
 
 // Where one thread writes down what it works for. In static memory, and read by signal handlers while it changes.
 struct alignas(64) WorkPlace {
+  std::atomic<uint64_t> changes{0};  // odd while a program is written down
   std::array<std::atomic<uint64_t>, Fingerprint::kBytes / sizeof(uint64_t)> fingerprint{};
   std::atomic<uint8_t> work{0};  // 1 + the ProgramWork; 0: nothing
   std::atomic<bool> taken{false};

@@ -1,7 +1,10 @@
 #include "engine/base/program_at_work.h"
 
+#include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,6 +68,54 @@ TEST(ProgramAtWorkTest, EachThreadHasItsOwnAndHelpersTakeThatOfWhomTheyHelp) {
     EXPECT_THAT(AllAtWork(), UnorderedElementsAre("compile a"));
   }).join();
   EXPECT_THAT(AllAtWork(), UnorderedElementsAre("compile a"));
+}
+
+std::atomic<int64_t> programs_begun{0}, interrupted{0};
+std::atomic<bool> work_is_over{false};
+
+// In the middle of a look: until the thread that is looked at works for another program.
+void WaitForAnother(int) {
+  const int64_t begun = programs_begun.load();
+  while (programs_begun.load() == begun && !work_is_over.load()) {
+  }
+  ++interrupted;
+}
+
+TEST(ProgramAtWorkTest, OneThatGoesFromProgramToProgramIsSeenAtOneOfThemOrNone) {
+  std::atomic<const WorkPlace*> place{nullptr};
+  std::thread worker([&place] {
+    for (int64_t i = 1; !work_is_over.load(); ++i) {
+      const ProgramAtWork at_work(i % 2 == 0 ? kA : kB, ProgramWork::kRun);
+      place.store(WorkOfThisThread());
+      programs_begun.store(i);
+    }
+  });
+  while (place.load() == nullptr) std::this_thread::yield();
+  struct sigaction interrupt {};
+  interrupt.sa_handler = &WaitForAnother;
+  struct sigaction before {};
+  ASSERT_EQ(sigaction(SIGUSR1, &interrupt, &before), 0);
+  std::atomic<bool> enough{false};
+  int64_t mixed = 0;
+  std::thread reader([&] {
+    const HelpAtWork help(place.load());
+    while (!enough.load()) {
+      WorkSeen seen;
+      if (SeeWorkOfThisThread(&seen) && !(seen.fingerprint == kA) && !(seen.fingerprint == kB)) ++mixed;
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    const int64_t before_it = interrupted.load();
+    pthread_kill(reader.native_handle(), SIGUSR1);
+    // Sanitizers deliver it later.
+    for (int yields = 0; yields < 300 && interrupted.load() == before_it; ++yields) std::this_thread::yield();
+  }
+  enough = true;
+  reader.join();
+  work_is_over = true;
+  worker.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(mixed, 0);
 }
 
 TEST(ProgramAtWorkTest, PlacesOfThreadsThatEndedAreTakenAgain) {
