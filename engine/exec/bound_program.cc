@@ -113,8 +113,7 @@ absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<con
 }
 
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
-                                                                   const SizeBinding& binding,
-                                                                   int64_t most_operations) {
+                                                                   const SizeBinding& binding, int64_t most_operations) {
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
@@ -166,8 +165,8 @@ absl::Status BoundProgram::Prepare(int64_t most_operations) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::MakePlan(absl::Span<const bool> donated,
-                                                                         absl::Span<const bool> destinations) const {
+absl::StatusOr<BoundProgram::PlanPtr> BoundProgram::MakePlan(absl::Span<const bool> donated,
+                                                             absl::Span<const bool> destinations) const {
   ASSIGN_OR_RETURN(BufferPlan plan, PlanBuffers({.program = program_,
                                                  .slot_types = slot_types_,
                                                  .views = views_,
@@ -187,40 +186,55 @@ absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Sp
   if (!program_.knows_last_uses || !has_any(donated)) donated = {};
   if (!has_any(destinations)) destinations = {};
   if (donated.empty() && destinations.empty()) return plan_;
-  {
-    MutexLock lock(&mutex_);
-    for (size_t i = other_plans_.size(); i-- > 0;) {
-      if (absl::MakeConstSpan(other_plans_[i].donated) != donated) continue;
-      if (absl::MakeConstSpan(other_plans_[i].destinations) != destinations) continue;
-      std::rotate(other_plans_.begin() + static_cast<ptrdiff_t>(i),
-                  other_plans_.begin() + static_cast<ptrdiff_t>(i) + 1, other_plans_.end());
-      return other_plans_.back().plan;
-    }
+  std::optional<PlanPtr> plan = FindPlan(donated, destinations);
+  if (!plan.has_value()) {
+    ASSIGN_OR_RETURN(plan, MakeOtherPlan(donated, destinations));
   }
-  const AllocatedBytes allocated;
-  // Two threads may make one plan, and either serves.
-  ASSIGN_OR_RETURN(std::shared_ptr<const BufferPlan> plan, MakePlan(donated, destinations));
-  // Temporaries that lie in a result's memory until it is there need some of their own beside a destination.
-  if (plan->peak_bytes > plan_->peak_bytes && !destinations.empty()) {
-    ASSIGN_OR_RETURN(plan, PlanFor(donated));
-  }
-  OtherPlan kept{.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()),
-                 .destinations = absl::InlinedVector<bool, 4>(destinations.begin(), destinations.end()),
-                 .plan = plan};
-  kept.bytes = allocated.bytes();
-  KeepPlan(std::move(kept));
-  return plan;
+  return *plan == nullptr ? PlanFor(donated) : *plan;
 }
 
-void BoundProgram::KeepPlan(OtherPlan plan) const {
-  int64_t bytes = plan.bytes;
+absl::StatusOr<BoundProgram::PlanPtr> BoundProgram::MakeOtherPlan(absl::Span<const bool> donated,
+                                                                  absl::Span<const bool> destinations) const {
+  const AllocatedBytes allocated;
+  ASSIGN_OR_RETURN(PlanPtr plan, MakePlan(donated, destinations));
+  // Temporaries that lie in a result's memory until it is there need some of their own beside a destination.
+  if (plan->peak_bytes > plan_->peak_bytes && !destinations.empty()) plan = nullptr;
+  OtherPlan kept{.donated = absl::InlinedVector<bool, 16>(donated.begin(), donated.end()),
+                 .destinations = absl::InlinedVector<bool, 4>(destinations.begin(), destinations.end()),
+                 .plan = std::move(plan)};
+  kept.bytes = allocated.bytes();
+  return KeepPlan(std::move(kept));
+}
+
+std::optional<BoundProgram::PlanPtr> BoundProgram::FindPlan(absl::Span<const bool> donated,
+                                                            absl::Span<const bool> destinations) const {
   MutexLock lock(&mutex_);
+  return FindPlanLocked(donated, destinations);
+}
+
+std::optional<BoundProgram::PlanPtr> BoundProgram::FindPlanLocked(absl::Span<const bool> donated,
+                                                                  absl::Span<const bool> destinations) const {
+  for (size_t i = other_plans_.size(); i-- > 0;) {
+    if (absl::MakeConstSpan(other_plans_[i].donated) != donated) continue;
+    if (absl::MakeConstSpan(other_plans_[i].destinations) != destinations) continue;
+    const auto found = other_plans_.begin() + static_cast<ptrdiff_t>(i);
+    std::rotate(found, found + 1, other_plans_.end());
+    return other_plans_.back().plan;
+  }
+  return std::nullopt;
+}
+
+BoundProgram::PlanPtr BoundProgram::KeepPlan(OtherPlan plan) const {
+  MutexLock lock(&mutex_);
+  // Two threads may make one plan, and either serves.
+  if (std::optional<PlanPtr> other = FindPlanLocked(plan.donated, plan.destinations)) return *std::move(other);
+  int64_t bytes = plan.bytes;
   if (other_plans_.size() == kMaxOtherPlans) {
     bytes -= other_plans_.front().bytes;
     other_plans_.erase(other_plans_.begin());
   }
-  other_plans_.push_back(std::move(plan));
   other_plan_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return other_plans_.emplace_back(std::move(plan)).plan;
 }
 
 absl::StatusOr<std::vector<BufferPtr>> BoundProgram::Run(absl::Span<const BufferPtr> arguments, const RunCheck& check,

@@ -86,9 +86,10 @@ class BoundProgram {
  private:
   BoundProgram(const ExecProgram& program, Backend* backend) : program_(program), backend_(backend) {}
 
+  using PlanPtr = std::shared_ptr<const BufferPlan>;
+
   absl::Status Prepare(int64_t most_operations);
-  absl::StatusOr<std::shared_ptr<const BufferPlan>> MakePlan(absl::Span<const bool> donated,
-                                                             absl::Span<const bool> destinations) const;
+  absl::StatusOr<PlanPtr> MakePlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
   absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;
 
   const ExecProgram& program_;
@@ -108,10 +109,15 @@ class BoundProgram {
   struct OtherPlan {
     absl::InlinedVector<bool, 16> donated;
     absl::InlinedVector<bool, 4> destinations;
-    std::shared_ptr<const BufferPlan> plan;
+    PlanPtr plan;  // null: that without destinations, which is kept for itself
     int64_t bytes = 0;
   };
-  void KeepPlan(OtherPlan plan) const;
+  // The plan of one that is kept, null as there.
+  absl::StatusOr<PlanPtr> MakeOtherPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
+  std::optional<PlanPtr> FindPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
+  std::optional<PlanPtr> FindPlanLocked(absl::Span<const bool> donated, absl::Span<const bool> destinations) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PlanPtr KeepPlan(OtherPlan plan) const;
   mutable Mutex mutex_;
   mutable std::vector<OtherPlan> other_plans_ ABSL_GUARDED_BY(mutex_);  // the last used last
   mutable std::atomic<int64_t> other_plan_bytes_{0};                    // changed under mutex_
