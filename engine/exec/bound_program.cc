@@ -9,7 +9,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
 #include "engine/exec/run_memory.h"
-#include "engine/exec/run_operations.h"
 #include "engine/fusion/build_micro_program.h"
 
 namespace tensord {
@@ -113,7 +112,8 @@ absl::StatusOr<SizeBinding> BindSizes(const ExecProgram& program, absl::Span<con
 }
 
 absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecProgram& program, Backend* backend,
-                                                                   const SizeBinding& binding, int64_t most_operations) {
+                                                                   const SizeBinding& binding, int64_t most_operations,
+                                                                   const RunOperations& before) {
   for (const ProgramGuard& guard : program.guards) {
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->views_ = FindViews(program, bound->slot_types_);
   bound->segments_ = SegmentsOf(bound->views_);
   RETURN_IF_ERROR(CheckStopped());
-  RETURN_IF_ERROR(bound->Prepare(most_operations));
+  RETURN_IF_ERROR(bound->Prepare(most_operations, before));
   ASSIGN_OR_RETURN(bound->plan_, bound->MakePlan({}, {}));
   bound->constants_.reserve(program.constants.size());
   bound->made_bytes_ = allocated.bytes();
@@ -138,10 +138,13 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   return bound;
 }
 
-absl::Status BoundProgram::Prepare(int64_t most_operations) {
+absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations& before) {
   const std::vector<SegmentInstruction> instructions =
       BindInstructions(program_, segments_, slot_types_, micro_programs_);
-  RETURN_IF_ERROR(CheckOperations(instructions, most_operations));
+  operations_ = OperationsOf(instructions);
+  RunOperations run = before;
+  run.Add(operations_);
+  RETURN_IF_ERROR(CheckOperations(run, most_operations));
   for (const SessionRange& range : SessionsOf(program_, segments_)) {
     ASSIGN_OR_RETURN(
         std::unique_ptr<PreparedSession> prepared,

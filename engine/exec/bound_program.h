@@ -17,6 +17,7 @@
 #include "engine/exec/buffer_plan.h"
 #include "engine/exec/exec_program.h"
 #include "engine/exec/run_memory.h"
+#include "engine/exec/run_operations.h"
 #include "engine/exec/sessions.h"
 #include "engine/ir/size_binding.h"
 
@@ -34,10 +35,10 @@ class BoundProgram {
   static constexpr size_t kMaxOtherPlans = 4;
 
   // Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than `most_operations`
-  // (run_operations.h), and what the backend cannot prepare; a refusal names the node.
+  // (run_operations.h) with what they took `before`, and what the backend cannot prepare; a refusal names the node.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(
       const ExecProgram& program, Backend* backend, const SizeBinding& binding,
-      int64_t most_operations = std::numeric_limits<int64_t>::max());
+      int64_t most_operations = std::numeric_limits<int64_t>::max(), const RunOperations& before = {});
 
   const std::vector<ConcreteType>& slot_types() const { return slot_types_; }
   // Of a run that writes over no argument, and makes the memory of its results.
@@ -53,6 +54,9 @@ class BoundProgram {
   int64_t peak_bytes(const BufferPlan& plan) const { return plan.peak_bytes + workspace_bytes_; }
   // The most that a session takes for its segments alike; part of the above.
   int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  // Of one run.
+  const RunOperations& operations() const { return operations_; }
 
   // What it holds of the host's memory: kernels, plans and tables; without the program and its constants. Grows and
   // shrinks with the plans that are made later.
@@ -88,7 +92,7 @@ class BoundProgram {
 
   using PlanPtr = std::shared_ptr<const BufferPlan>;
 
-  absl::Status Prepare(int64_t most_operations);
+  absl::Status Prepare(int64_t most_operations, const RunOperations& before);
   absl::StatusOr<PlanPtr> MakePlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
   absl::Status RunSessions(const RunMemory& memory, const RunCheck& check, absl::Span<SegmentTime> times) const;
 
@@ -102,6 +106,7 @@ class BoundProgram {
   std::vector<int64_t> scratch_bytes_;  // by segment; empty where none needs any
   std::vector<SegmentChain> chains_;
   int64_t workspace_bytes_ = 0;
+  RunOperations operations_;
   std::shared_ptr<const BufferPlan> plan_;
   std::vector<BufferPtr> constants_;
   int64_t made_bytes_ = 0;  // constant after Create

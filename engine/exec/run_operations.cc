@@ -41,21 +41,29 @@ double OperationsOf(const BoundInstruction& instruction) {
   return elements;
 }
 
-absl::Status CheckOperations(absl::Span<const SegmentInstruction> segments, int64_t most) {
-  double all = 0, costliest = -1;
-  const SegmentInstruction* found = nullptr;
+void RunOperations::Add(const RunOperations& other) {
+  all += other.all;
+  if (written != nullptr && other.most <= most) return;
+  most = other.most;
+  node = other.node;
+  written = other.written;
+}
+
+RunOperations OperationsOf(absl::Span<const SegmentInstruction> segments) {
+  RunOperations run;
   for (const SegmentInstruction& segment : segments) {
     const double operations = OperationsOf(segment.bound);
-    all += operations;
-    if (operations <= costliest) continue;
-    costliest = operations;
-    found = &segment;
+    run.Add({.all = operations, .most = operations, .node = segment.node, .written = segment.written});
   }
-  if (AsInteger(all) <= most) return absl::OkStatus();
-  return WithNode(RefuseLimit("run_operations", most, AsInteger(all),
-                              absl::StrCat("one run takes too many operations on numbers, ", AsInteger(costliest),
+  return run;
+}
+
+absl::Status CheckOperations(const RunOperations& run, int64_t most) {
+  if (AsInteger(run.all) <= most) return absl::OkStatus();
+  return WithNode(RefuseLimit("run_operations", most, AsInteger(run.all),
+                              absl::StrCat("one run takes too many operations on numbers, ", AsInteger(run.most),
                                            " of them in one kernel; compute in parts")),
-                  found->node, found->written->name);
+                  run.node, run.written->name);
 }
 
 }  // namespace tensord

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/exec/backend.h"
 
@@ -13,8 +14,22 @@ namespace tensord {
 // of its space; of others what their OpDef says.
 double OperationsOf(const BoundInstruction& instruction);
 
-// LIMIT_EXCEEDED where all of these take more operations than `most`; names the node of the one that takes most.
-absl::Status CheckOperations(absl::Span<const SegmentInstruction> segments, int64_t most);
+// What one run takes, or a part of it. The instructions outlive it.
+struct RunOperations {
+  double all = 0;
+  double most = 0;                 // of one kernel
+  absl::string_view node;          // the node that it computes, and the op that the client gave that node
+  const OpDef* written = nullptr;  // null: there is no kernel
+
+  // Another part of the same run.
+  void Add(const RunOperations& other);
+};
+
+// Of all of these together.
+RunOperations OperationsOf(absl::Span<const SegmentInstruction> segments);
+
+// LIMIT_EXCEEDED where the run takes more than `most`; names the node of the kernel that takes most.
+absl::Status CheckOperations(const RunOperations& run, int64_t most);
 
 }  // namespace tensord
 

@@ -75,10 +75,12 @@ class StagedProgram::Execution {
 
   absl::Status RunStage(const Stage& stage) {
     for (const RunTimeSize& size : stage.part.sizes) RETURN_IF_ERROR(Decide(size));
+    // What the stages before took follows from the key, as all that is made of it.
     const auto bind = [&] {
-      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations);
+      return BoundProgram::Create(stage.part.program, staged_.backend_, sizes_, stage.most_operations, operations_);
     };
     ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, stage.bindings.FindOrMake(key_, bind, check_));
+    operations_.Add(bound->operations());
     std::vector<BufferPtr> arguments;
     int64_t argument_bytes = 0;
     for (Slot slot : stage.part.inputs) {
@@ -112,6 +114,7 @@ class StagedProgram::Execution {
   int64_t kept_bytes_ = 0;
   int64_t peak_bytes_ = 0;
   int64_t segments_ = 0;
+  RunOperations operations_;  // of the stages that are bound
 };
 
 StagedProgram::StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings)

@@ -8,6 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/runtime/compiler.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/compiled_run.h"
 #include "tests/testlib/parsed_graph.h"
 
 namespace tensord {
@@ -72,6 +73,42 @@ TEST_F(RunOperationsTest, SizesOfTheRunAreHeldToIt) {
   EXPECT_TRUE((*program)->Bind({{.dtype = DType::kF64, .shape = {900}}}).ok());
   const absl::Status refused = (*program)->Bind({{.dtype = DType::kF64, .shape = {1'000'000}}}).status();
   EXPECT_EQ(DetailOf(refused).value_or(RefusalDetail{}).limit, "run_operations") << refused;
+}
+
+// The size of what the second part computes is the sum that the first has computed.
+constexpr absl::string_view kTwoParts = R"(graph "g" {
+  %x = input : f64[n]
+  %e = exp(%x)
+  %square = multiply(%e, %e)
+  %sum = reduce(%square) {kind = sum, dimensions = [0]}
+  %size = convert(%sum) {dtype = i64}
+  %cut = dynamic_truncate(%x, %size) {dimension = 0}
+  %y = exp(%cut)
+  output "y" = %y
+})";
+
+TEST_F(RunOperationsTest, PartsOfARunThatDecidesSizesCountTogether) {
+  const std::vector<Literal> arguments = {*Literal::Create({DType::kF64, {1000}})};
+  const auto run = [&](int64_t most) {
+    const auto program = CompileWith(kTwoParts, most);
+    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_NE((*program)->staged(), nullptr);
+    const absl::Status first = RunCompiled(**program, arguments).status();
+    EXPECT_EQ(first, RunCompiled(**program, arguments).status()) << "also where parts are bound already";
+    return first;
+  };
+  // Each of the two alone.
+  const RefusalDetail of_first = DetailOf(run(0)).value_or(RefusalDetail{});
+  EXPECT_EQ(of_first.node, "size");
+  EXPECT_GE(of_first.actual_value, 3000);
+
+  const absl::Status refused = run(of_first.actual_value);
+  const RefusalDetail of_both = DetailOf(refused).value_or(RefusalDetail{});
+  EXPECT_EQ(of_both.limit, "run_operations") << refused;
+  EXPECT_EQ(of_both.limit_value, of_first.actual_value);
+  EXPECT_GE(of_both.actual_value, of_first.actual_value + 1000);
+  EXPECT_EQ(of_both.node, "size") << "the one that takes most, though it has run";
+  EXPECT_TRUE(run(of_both.actual_value).ok());
 }
 
 }  // namespace
