@@ -9,6 +9,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/families/einsum/batched_next.h"
 #include "engine/families/einsum/einsum_ops.h"
 #include "engine/families/einsum/einsum_terms.h"
@@ -16,6 +17,7 @@
 #include "engine/families/einsum/path_search.h"
 #include "engine/families/einsum/step_order.h"
 #include "engine/ir/graph_builder.h"
+#include "engine/ir/inference.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
@@ -71,6 +73,7 @@ class Lowering {
       ASSIGN_OR_RETURN(tensor, WithoutUnneeded(std::move(tensor)));
     }
     for (size_t step = 0; step < plan.path.size(); ++step) {
+      RETURN_IF_ERROR(CheckStopped());
       const LabelledTensor &a = Tensor(plan.path[step].first), &b = Tensor(plan.path[step].second);
       ASSIGN_OR_RETURN(LabelledTensor made, Contract(a, b, step + 1 == plan.path.size(), plan.batched_next[step]));
       tensors_.push_back(std::move(made));
@@ -225,6 +228,10 @@ class Lowering {
     }
     for (int label : b.labels) {
       if (!Contains(a.labels, label)) roles.right.push_back(label);
+    }
+    const int64_t rank = static_cast<int64_t>(roles.left.size() + roles.right.size() + roles.batch.size());
+    if (rank > kMaxRank) {
+      return RefuseLimit("value_rank", kMaxRank, rank, "rank of an intermediate of the einsum; give it another path");
     }
     ASSIGN_OR_RETURN(LabelledTensor made, roles.summed.empty() ? Product(a, b, is_last)
                                                                : Dot(a, b, std::move(roles), is_last, batched_next));

@@ -1,6 +1,7 @@
 #include "engine/families/einsum/einsum_terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -137,29 +138,68 @@ absl::Status SetSizes(absl::Span<const TensorType* const> operands, absl::Span<c
   return absl::OkStatus();
 }
 
+// The operands that are left, in order, of which each is found by its position and taken in logarithmic time.
+class LiveOperands {
+ public:
+  // Room for those that are added later.
+  LiveOperands(int operands, size_t added) : counts_(static_cast<size_t>(operands) + added + 1) {
+    for (int i = 0; i < operands; ++i) Add(i);
+  }
+
+  int64_t size() const { return size_; }
+  void Add(int operand) {
+    places_.push_back(operand);
+    Count(places_.size(), 1);
+  }
+  // Where the one at that position lies; it stays there.
+  size_t PlaceOf(int64_t position) const {
+    size_t place = 0;
+    for (size_t step = std::bit_floor(counts_.size()); step > 0; step /= 2) {
+      if (place + step >= counts_.size() || counts_[place + step] > position) continue;
+      place += step;
+      position -= counts_[place];
+    }
+    return place;
+  }
+  // -1 where it is taken already.
+  int TakeAt(size_t place) { return std::exchange(places_[place], -1); }
+  void Close(size_t place) { Count(place + 1, -1); }
+
+ private:
+  // A Fenwick tree: how many are open in the power of two of places that ends at each.
+  void Count(size_t at, int change) {
+    size_ += change;
+    for (; at < counts_.size(); at += at & (~at + 1)) counts_[at] += change;
+  }
+
+  std::vector<int64_t> counts_;
+  std::vector<int> places_;
+  int64_t size_ = 0;
+};
+
 // A path of positions among the live operands, whose steps may take any number of them, as one of pairs.
 absl::StatusOr<ContractionPath> PathOfPositions(absl::Span<const std::vector<int64_t>> steps, int operands) {
   ContractionPath path;
-  std::vector<int> live;
-  for (int i = 0; i < operands; ++i) live.push_back(i);
+  LiveOperands live(operands, steps.size());
   for (const std::vector<int64_t>& step : steps) {
     if (step.empty()) return Invalid("path has a step without operands");
     std::vector<int> taken;
+    std::vector<size_t> places;
     for (int64_t position : step) {
-      if (position < 0 || position >= static_cast<int64_t>(live.size())) {
+      if (position < 0 || position >= live.size()) {
         return Invalid(absl::StrCat("path names position ", position, " where ", live.size(), " operands are left"));
       }
-      int& operand = live[static_cast<size_t>(position)];
-      if (operand < 0) return Invalid(absl::StrCat("path names position ", position, " twice in a step"));
-      taken.push_back(std::exchange(operand, -1));
+      places.push_back(live.PlaceOf(position));
+      taken.push_back(live.TakeAt(places.back()));
+      if (taken.back() < 0) return Invalid(absl::StrCat("path names position ", position, " twice in a step"));
     }
-    live.erase(std::remove(live.begin(), live.end(), -1), live.end());
+    for (const size_t place : places) live.Close(place);
     int made = taken[0];
     for (size_t i = 1; i < taken.size(); ++i) {
       path.push_back({made, taken[i]});
       made = operands + static_cast<int>(path.size()) - 1;
     }
-    live.push_back(made);
+    live.Add(made);
   }
   if (live.size() == 1) return path;
   return Invalid(absl::StrCat("path leaves ", live.size(), " operands"));

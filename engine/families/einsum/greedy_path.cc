@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "engine/base/stop_signal.h"
 #include "engine/families/einsum/step_random.h"
 
 namespace tensord {
@@ -53,7 +54,7 @@ class Greedy {
   ContractionPath Run() {
     for (int i = 0; i < network_.num_operands(); ++i) CountAll(network_.operand(i), 1);
     for (int i = 0; i < network_.num_operands(); ++i) PushPairs(AddTensor(network_.operand(i)));
-    while (!heap_.empty()) {
+    while (!heap_.empty() && !StopRequested()) {
       std::pop_heap(heap_.begin(), heap_.end());
       const Candidate next = heap_.back();
       heap_.pop_back();
@@ -61,6 +62,7 @@ class Greedy {
         PushPairs(Contract(next.a, next.b));
       }
     }
+    heap_.clear();
     JoinRest();
     return std::move(path_);
   }
@@ -131,7 +133,7 @@ class Greedy {
 
   // Candidates of a tensor with the last of those before it that share a label with it.
   void PushPairs(int tensor) {
-    if (work_.left() < -kMostOverdraft) return;
+    if (work_.left() < -kMostOverdraft || StopRequested()) return;
     size_t left = std::max(kLeastPairsOfTensor, kMaxPairs / static_cast<size_t>(network_.num_operands()));
     ForEachLabel(Labels(tensor), [&](size_t label) {
       std::vector<int>& holders = holders_[label];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/stop_signal.h"
+
 namespace tensord {
 
 void OptimalSearch::GroupLabels(absl::Span<const LabelSet> tensors, LabelSet result) {
@@ -60,6 +62,7 @@ bool OptimalSearch::Search(absl::Span<const LabelSet> tensors, LabelSet result, 
       sizes_[subset] *= group_sizes_[g];
     }
     if (std::has_single_bit(subset)) continue;
+    if (StopRequested()) return false;
     // The left part has the lowest tensor, so that each split comes once.
     const uint32_t lowest = subset & (~subset + 1), rest = subset ^ lowest;
     Subset best{.cost = below};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/families/einsum/contraction_tree.h"
 #include "engine/families/einsum/elimination_path.h"
 #include "engine/families/einsum/greedy_path.h"
@@ -206,6 +207,8 @@ absl::StatusOr<ContractionPath> SearchPath(const ContractionNetwork& network, Pa
   }
   int64_t done = 0;
   ContractionPath path = SearchUnbounded(network, optimizer, ObjectiveOf(network, largest_intermediate), &done);
+  // What was broken off may look like a path.
+  RETURN_IF_ERROR(CheckStopped());
   if (steps != nullptr) *steps = done;
   if (largest_intermediate.has_value()) {
     RETURN_IF_ERROR(CheckLargestIntermediate(network, path, *largest_intermediate));

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/stop_signal.h"
+
 namespace tensord {
 
 // What searches do, in steps of a nanosecond or a few, and how much they may. Counted and not timed, so that a search
@@ -17,7 +19,8 @@ class SearchWork {
     left_ -= steps;
   }
   void Add(size_t steps) { Add(static_cast<int64_t>(steps)); }
-  bool is_used_up() const { return left_ <= 0; }
+  // Or nobody wants the search any more.
+  bool is_used_up() const { return left_ <= 0 || StopRequested(); }
   int64_t left() const { return left_; }
   int64_t done() const { return done_; }
 

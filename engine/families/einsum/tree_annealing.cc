@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/base/stop_signal.h"
 #include "engine/families/einsum/step_random.h"
 
 namespace tensord {
@@ -33,7 +34,7 @@ void Anneal(const AnnealingSchedule& schedule, uint64_t seed, ContractionTree* t
   const double growth =
       schedule.sweeps > 1 ? std::pow(schedule.last_beta / schedule.first_beta, 1.0 / (schedule.sweeps - 1)) : 1;
   double beta = schedule.first_beta;
-  for (int sweep = 0; sweep < schedule.sweeps; ++sweep, beta *= growth) {
+  for (int sweep = 0; sweep < schedule.sweeps && !StopRequested(); ++sweep, beta *= growth) {
     inner = tree->PostOrder();
     for (int node : inner) {
       const uint64_t bits = random.Bits();

@@ -1,13 +1,16 @@
 #include "engine/families/einsum/path_search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/families/einsum/path_cost.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -261,6 +264,27 @@ TEST(PathSearch, DoesABoundedAmountOfWork) {
     ExpectIsPath(*path, static_cast<int>(terms.operands.size()));
     EXPECT_GT(steps, 0);
     EXPECT_LE(steps, kMostSearchSteps);
+  }
+}
+
+// Whoever does not want it any more does not wait for its end: a search may take seconds.
+TEST(PathSearch, IsLeftWhenNobodyWantsIt) {
+  std::mt19937_64 random(11);
+  int asked = 0;
+  const StopSignal::Check refuses = [&asked]() -> absl::Status {
+    return ++asked < 2000 ? absl::OkStatus() : Refuse(Refusal::kCancelled, "gone");
+  };
+  const Terms many = RandomTerms(16'000, 16'000, 2, &random), dense = RandomTerms(16, 128, 16, &random);
+  for (const auto& [terms, optimizer] :
+       {std::pair(&many, PathOptimizer::kAuto), {&many, PathOptimizer::kGreedy}, {&dense, PathOptimizer::kOptimal}}) {
+    asked = 0;
+    StopSignal stop(refuses, std::chrono::nanoseconds(0));
+    const StopSignal::Scope scope(&stop);
+    int64_t steps = 0;
+    const absl::Status left = SearchPath(terms->Network(), optimizer, std::nullopt, &steps).status();
+    EXPECT_EQ(left.message(), stop.status().message());
+    EXPECT_TRUE(IsRefusal(left, Refusal::kCancelled)) << left;
+    EXPECT_LE(asked, 2001) << "and it asked no more";
   }
 }
 
