@@ -19,6 +19,7 @@
 #include "backends/cpu/instruction_set.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "engine/base/thread_niceness.h"
 #include "engine/families/einsum/einsum_lowering.h"
 #include "engine/families/einsum/optimal_path.h"
@@ -312,8 +313,8 @@ CollectedMetrics::Shared SharedOf(const RegionStore* regions, const BrokerRefusa
 
 absl::StatusOr<std::unique_ptr<ProgramStore>> OpenStore(const ServerConfig& config, const ServerParts& parts) {
   if (config.program_cache().disk_path().empty()) return nullptr;
-  const auto uses = [cache = parts.cache.get(), last = absl::Now()]() mutable {
-    const absl::Time since = std::exchange(last, absl::Now());
+  const auto uses = [cache = parts.cache.get(), last = SteadyNow()]() mutable {
+    const absl::Time since = std::exchange(last, SteadyNow());
     std::vector<ProgramStore::Use> used;
     for (const ProgramCache::Listed& listed : cache->UsedSince(since)) {
       used.push_back({.fingerprint = listed.program->fingerprint(), .time = listed.last_used});

@@ -1,6 +1,7 @@
 #include "server/daemon.h"
 
 #include <grpc/grpc.h>
+#include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
@@ -272,7 +273,7 @@ absl::Status Daemon::ShareMemory(std::optional<ListenAddress> address) {
 
 absl::Status Daemon::WarmUp() {
   const ServiceParts& parts = parts_->service_parts;
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const int64_t restored = RestorePrograms(parts, absl::Milliseconds(config_.program_cache().restore_ms()), stop_);
   const v1::MemoryOrder order =
       config_.warm_up().order() == "row" ? v1::MEMORY_ORDER_ROW_MAJOR : v1::MEMORY_ORDER_COLUMN_MAJOR;
@@ -288,7 +289,7 @@ absl::Status Daemon::WarmUp() {
   if (has_work) {
     parts.log->Event(LogLevel::kInfo, "warm",
                      absl::StrCat(restored, " programs from disk and ", config_.warm_up().graphs_size(),
-                                  " graphs of the list in ", absl::FormatDuration(absl::Now() - start)));
+                                  " graphs of the list in ", absl::FormatDuration(SteadyNow() - start)));
   }
   return absl::OkStatus();
 }
@@ -441,11 +442,12 @@ void Daemon::EndCalls(bool at_once) {
     parts->connections->ShutDown();
     parts->admin_connections->ShutDown();
   });
-  const auto now = std::chrono::system_clock::now();
-  server_->Shutdown(at_once ? now : now + kFlushTime);
+  const gpr_timespec now = gpr_now(GPR_CLOCK_MONOTONIC);
+  const gpr_timespec flushed = gpr_time_add(now, gpr_time_from_millis(kFlushTime.count(), GPR_TIMESPAN));
+  server_->Shutdown(at_once ? now : flushed);
   server_->Wait();
   if (admin_server_ != nullptr) {
-    admin_server_->Shutdown(now + kFlushTime);
+    admin_server_->Shutdown(flushed);
     admin_server_->Wait();
   }
   parts_->alarms->Drop(unread);
@@ -475,7 +477,7 @@ void Daemon::Stop() {
     MutexLock lock(&mutex_);
     timeout = drain_timeout_.value_or(timeout);
   }
-  const bool empty = parts_->gate->WaitUntilEmpty(absl::Now() + timeout, [this] { return hurry_.load(); });
+  const bool empty = parts_->gate->WaitUntilEmpty(SteadyNow() + timeout, [this] { return hurry_.load(); });
   if (!empty)
     parts_->log->Event(LogLevel::kWarning, "cancelling", "calls in progress are cancelled: the time to drain is over");
   const auto tracing_time =
@@ -486,7 +488,7 @@ void Daemon::Stop() {
   file_watch_.reset();
   broker_.reset();  // to which a reload gives its settings
   if (parts_->tracer != nullptr) {
-    parts_->tracer->Finish(absl::Now() + absl::FromChrono(tracing_time));
+    parts_->tracer->Finish(SteadyNow() + absl::FromChrono(tracing_time));
   }
   parts_->gate->MoveTo(ServingState::kStopped);
   parts_->log->Event(LogLevel::kInfo, "stopped", "all calls have ended");

@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "clients/cpp/steady_time.h"
 #include "clients/load/dial.h"
 
 namespace tensord::cli {
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ReceiveAll(const load::Socket& socket, absl::string_
     if (received < 0) return Broken(address, std::strerror(errno));
     text.append(buffer, static_cast<size_t>(received));
     if (text.size() > kMostBytes) return Broken(address, absl::StrCat("more than ", kMostBytes, " bytes"));
-    if (absl::Now() > deadline) return Broken(address, "it takes too long");
+    if (client::SteadyNow() > deadline) return Broken(address, "it takes too long");
   }
 }
 
@@ -85,7 +85,7 @@ absl::StatusOr<std::string> BodyOf(absl::string_view address, absl::string_view 
 }  // namespace
 
 absl::StatusOr<std::string> GetPage(absl::string_view address, absl::string_view path, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = client::SteadyNow() + timeout;
   const absl::StatusOr<load::Socket> socket = load::Dial(address, timeout);
   if (!socket.ok()) return socket.status();
   const absl::Status sent = SendAll(

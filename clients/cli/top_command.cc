@@ -15,6 +15,7 @@
 #include "clients/cli/prometheus_text.h"
 #include "clients/cli/server_view.h"
 #include "clients/cpp/client.h"
+#include "clients/cpp/steady_time.h"
 
 namespace tensord::cli {
 namespace {
@@ -33,7 +34,7 @@ struct Look {
 absl::StatusOr<Look> LookAt(const std::string& address, absl::Duration timeout) {
   const absl::StatusOr<std::string> page = GetPage(address, "/metrics", timeout);
   if (!page.ok()) return page.status();
-  const absl::Time time = absl::Now();
+  const absl::Time time = client::SteadyNow();
   absl::StatusOr<std::vector<MetricSample>> samples = ParsePrometheusText(*page);
   if (!samples.ok()) return samples.status();
   return Look{.time = time, .samples = *std::move(samples)};
@@ -41,8 +42,8 @@ absl::StatusOr<Look> LookAt(const std::string& address, absl::Duration timeout) 
 
 // False where Ctrl-C ends the wait.
 bool WaitFor(absl::Duration duration) {
-  const absl::Time end = absl::Now() + duration;
-  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+  const absl::Time end = client::SteadyNow() + duration;
+  for (absl::Time now = client::SteadyNow(); now < end; now = client::SteadyNow()) {
     if (Interrupt::flag()) return false;
     absl::SleepFor(std::min(kLook, end - now));
   }

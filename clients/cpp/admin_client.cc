@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "clients/cpp/error_detail.h"
+#include "clients/cpp/steady_time.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
@@ -17,7 +17,7 @@ namespace tensord::client {
 namespace {
 
 void PrepareContext(const ConnectOptions& options, grpc::ClientContext* context) {
-  if (options.deadline.has_value()) context->set_deadline(absl::ToChronoTime(absl::Now() + *options.deadline));
+  if (options.deadline.has_value()) context->set_deadline(ToGrpcDeadline(SteadyNow() + *options.deadline));
   for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
 }
 
@@ -45,7 +45,7 @@ struct AdminClient::Stub {
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(ConnectOptions options) {
   if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
   const std::shared_ptr<grpc::Channel> channel = grpc::CreateChannel(options.target, options.credentials);
-  if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
+  if (!channel->WaitForConnected(ToGrpcDeadline(SteadyNow() + options.connect_timeout))) {
     return absl::UnavailableError(
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "clients/cpp/execute_wire.h"
+#include "clients/cpp/steady_time.h"
 
 namespace tensord::client {
 
@@ -29,7 +30,9 @@ void Arrival::Fail(absl::Status failure) {
 bool Arrival::WaitUntil(absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto is_there = [this] { return response_.has_value() || answer_.has_value(); };
-  if (deadline != absl::InfiniteFuture()) return arrived_.wait_until(lock, absl::ToChronoTime(deadline), is_there);
+  if (deadline != absl::InfiniteFuture()) {
+    return arrived_.wait_until(lock, ToSteadyClock(SteadyTimeOf(deadline)), is_there);
+  }
   arrived_.wait(lock, is_there);
   return true;
 }

@@ -11,19 +11,22 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "clients/cpp/steady_time.h"
 
 namespace tensord::client {
 namespace {
 
 constexpr size_t kMostReplyBytes = 65536;
 
-absl::Time Bounded(absl::Time deadline) { return std::min(deadline, absl::Now() + BrokerConnection::kMostWait); }
+// What follows counts by SteadyNow.
+absl::Time Bounded(absl::Time deadline) {
+  return std::min(SteadyTimeOf(deadline), SteadyNow() + BrokerConnection::kMostWait);
+}
 
 // Waits for bytes; false: the deadline came first.
 bool WaitForBytes(int socket, absl::Time deadline) {
   while (true) {
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - SteadyNow(), absl::ZeroDuration());
     pollfd waits = {.fd = socket, .events = POLLIN, .revents = 0};
     // Rounded up: not to wait in turns of no time.
     const int ready =
@@ -65,7 +68,7 @@ absl::StatusOr<std::unique_ptr<BrokerConnection>> BrokerConnection::Connect(cons
   std::unique_ptr<BrokerConnection> connection(new BrokerConnection(path, connected, std::move(authorization)));
   if (connected < 0) return connection->Gone(std::strerror(errno));
   // A connection waits where too many others do already. No time at all would be no end.
-  const absl::Duration left = std::max(Bounded(deadline) - absl::Now(), absl::Milliseconds(1));
+  const absl::Duration left = std::max(Bounded(deadline) - SteadyNow(), absl::Milliseconds(1));
   const timeval timeout = absl::ToTimeval(left);
   setsockopt(connected, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   if (connect(connected, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
@@ -106,7 +109,7 @@ void BrokerConnection::Free(const std::string& region) {
 
 bool BrokerConnection::Enter(absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!left_.wait_until(lock, absl::ToChronoTime(deadline), [this] { return !is_asking_; })) return false;
+  if (!left_.wait_until(lock, ToSteadyClock(deadline), [this] { return !is_asking_; })) return false;
   is_asking_ = true;
   return true;
 }
@@ -114,7 +117,7 @@ bool BrokerConnection::Enter(absl::Time deadline) {
 void BrokerConnection::Leave(absl::Time deadline) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    while (!owes_ && !unwanted_.empty() && absl::Now() < deadline) {
+    while (!owes_ && !unwanted_.empty() && SteadyNow() < deadline) {
       const v1::SharedMemoryRequest request = FreeRequest(std::move(unwanted_.back()));
       unwanted_.pop_back();
       lock.unlock();

@@ -15,6 +15,7 @@
 #include "clients/cpp/resumed_transfer.h"
 #include "clients/cpp/shared_call.h"
 #include "clients/cpp/shared_transfer.h"
+#include "clients/cpp/steady_time.h"
 #include "clients/cpp/upload_connection.h"
 #include "grpc/grpc.h"
 #include "grpcpp/channel.h"
@@ -35,11 +36,11 @@ constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
 
 absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline) {
   if (!deadline.has_value()) deadline = options.deadline;
-  return deadline.has_value() ? absl::Now() + *deadline : absl::InfiniteFuture();
+  return deadline.has_value() ? SteadyNow() + *deadline : absl::InfiniteFuture();
 }
 
 void PrepareContext(const ConnectOptions& options, absl::Time deadline, grpc::ClientContext* context) {
-  if (deadline != absl::InfiniteFuture()) context->set_deadline(absl::ToChronoTime(deadline));
+  if (deadline != absl::InfiniteFuture()) context->set_deadline(ToGrpcDeadline(deadline));
   for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
 }
 
@@ -100,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
   if (is_plain) options.credentials = grpc::InsecureChannelCredentials();
   const grpc::ChannelArguments arguments = TunedChannelArguments();
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
-  if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.connect_timeout))) {
+  if (!channel->WaitForConnected(ToGrpcDeadline(SteadyNow() + options.connect_timeout))) {
     return absl::UnavailableError(
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }
@@ -112,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
 
 void Client::FindSharedMemory() {
   if (!IsLocal(options_.target)) return;  // the path would be one of this machine, and nobody knows who listens there
-  const absl::Time deadline = absl::Now() + options_.connect_timeout;
+  const absl::Time deadline = SteadyNow() + options_.connect_timeout;
   const absl::StatusOr<v1::ServerInfo> info =
       AskForInfo(/*with_capabilities=*/false, std::min(deadline, DeadlineOf(options_, std::nullopt)));
   if (!info.ok() || !info->has_shared_memory()) return;
@@ -121,7 +122,7 @@ void Client::FindSharedMemory() {
     if (key == "authorization") authorization = value;
   }
   absl::StatusOr<std::shared_ptr<SharedMemory>> memory =
-      SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization), deadline);
+      SharedMemory::Connect(info->shared_memory().socket(), std::move(authorization), TimeOfDay(deadline));
   if (!memory.ok()) return;
   shared_memory_ = *std::move(memory);
   if (info->shared_memory().transfers()) transfer_memory_ = shared_memory_;

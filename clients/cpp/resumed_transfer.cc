@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/retry_backoff.h"
+#include "clients/cpp/steady_time.h"
 #include "clients/cpp/tensor_gathering.h"
 #include "clients/cpp/tensor_transfer.h"
 
@@ -23,7 +24,7 @@ uint64_t NewId() { return absl::Uniform<uint64_t>(absl::IntervalClosed, absl::Bi
 
 // False: there is to be no other attempt.
 bool Pause(RetryBackoff& backoff, absl::Time deadline) {
-  const std::optional<absl::Duration> pause = backoff.Next(absl::Now(), deadline);
+  const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
   if (pause.has_value()) absl::SleepFor(*pause);
   return pause.has_value();
 }
@@ -107,7 +108,7 @@ class Upload {
   // tensor, stays.
   void GiveUp() {
     header_.set_resumable(false);
-    const absl::Time deadline = absl::Now() + kCleanUp;
+    const absl::Time deadline = SteadyNow() + kCleanUp;
     RetryBackoff backoff;
     // Another time where the server has not noticed yet that the upload is over.
     do {

@@ -15,7 +15,7 @@
 
 namespace tensord::client {
 
-// The context of a call with that deadline.
+// The context of a call with that deadline, by SteadyNow as all of them here.
 using MakeContext = std::function<std::unique_ptr<grpc::ClientContext>(absl::Time deadline)>;
 
 // Whether the connection broke, or there is none at the moment; a server that refuses says why.

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "clients/cpp/error_detail.h"
+#include "clients/cpp/steady_time.h"
 
 namespace tensord::client {
 
@@ -12,7 +12,7 @@ SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Ar
                        absl::Span<const size_t> result_bytes, absl::Time deadline)
     : memory_(std::move(memory)) {
   if (memory_ == nullptr || memory_->is_lost()) return;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   deadline = now + (deadline - now) / 2;
   places_.resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -23,7 +23,7 @@ SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Ar
       in_place_.push_back(tensor);
       continue;
     }
-    absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes(), deadline);
+    absl::StatusOr<std::shared_ptr<char>> copy = memory_->Allocate(tensor.size_bytes(), TimeOfDay(deadline));
     if (!copy.ok()) continue;
     std::memcpy(copy->get(), tensor.bytes(), tensor.size_bytes());
     places_[i] = memory_->Find(copy->get(), tensor.size_bytes());
@@ -31,7 +31,7 @@ SharedCall::SharedCall(std::shared_ptr<SharedMemory> memory, absl::Span<const Ar
   }
   for (size_t i = 0; i < result_bytes.size(); ++i) {
     if (result_bytes[i] < kSharedFrom) continue;
-    absl::StatusOr<std::shared_ptr<char>> space = memory_->Allocate(result_bytes[i], deadline);
+    absl::StatusOr<std::shared_ptr<char>> space = memory_->Allocate(result_bytes[i], TimeOfDay(deadline));
     if (!space.ok()) continue;
     spaces_.resize(i + 1);
     spaces_[i] = {.bytes = *std::move(space), .size_bytes = result_bytes[i]};

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cpp/error_detail.h"
+#include "clients/cpp/steady_time.h"
 #include "clients/cpp/tensor_gathering.h"
 #include "clients/cpp/tensor_transfer.h"
 
@@ -19,8 +20,7 @@ constexpr uint64_t kMostInMessages = uint64_t{512} << 10;
 
 // Half of the time at most: where no memory comes, the tensor still goes in messages.
 absl::StatusOr<std::shared_ptr<char>> Allocate(SharedMemory& memory, size_t size_bytes, absl::Time deadline) {
-  const absl::Time now = absl::Now();
-  return memory.Allocate(size_bytes, now + (deadline - now) / 2);
+  return memory.Allocate(size_bytes, absl::Now() + (deadline - SteadyNow()) / 2);
 }
 
 v1::SharedSpace SpaceOf(const SharedPlace& place, size_t size_bytes) {

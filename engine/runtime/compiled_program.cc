@@ -4,10 +4,10 @@
 #include <functional>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "engine/base/program_at_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/steady_time.h"
 #include "engine/tensor/run_time_size.h"
 
 namespace tensord {
@@ -151,9 +151,9 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
   const auto time = std::make_shared<absl::Duration>();
   // Those who asked may be gone by then, and so may the cache that this program is from.
   const auto make = [self = shared_from_this(), types = key.arguments, time] {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     absl::StatusOr<CompiledProgramPtr> program = self->MakeForSizes(types);
-    *time = absl::Now() - start;
+    *time = SteadyNow() - start;
     return program;
   };
   std::function<void()> leave = programs_for_sizes_.FindOrSubmit(

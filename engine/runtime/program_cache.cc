@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/steady_time.h"
 #include "engine/runtime/renaming.h"
 
 namespace tensord {
@@ -49,7 +50,7 @@ void ProgramCache::MeasureGrownLocked() {
 
 ProgramCache::Found ProgramCache::UseLocked(Entries::iterator entry) {
   entries_.splice(entries_.begin(), entries_, entry);
-  entry->last_used = options_.now();
+  entry->last_used = options_.steady_now();
   MeasureLocked(&*entry);
   MeasureGrownLocked();
   EvictLocked();
@@ -143,7 +144,7 @@ ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compi
     MutexLock lock(&mutex_);
     const Entries::iterator entry = LookUpLocked(key);
     const RefusedGraphs::Refused* const refused =
-        entry == entries_.end() ? refused_.Find(key, options_.now()) : nullptr;
+        entry == entries_.end() ? refused_.Find(key, options_.steady_now()) : nullptr;
     if (entry != entries_.end()) {
       answer = UseLocked(entry);
       ++(answer->source == Source::kDisk ? stats_.restored : stats_.hits);
@@ -175,13 +176,13 @@ ProgramCache::LeaveFn ProgramCache::GetOrCompile(ProgramKey key, CompileFn compi
 }
 
 void ProgramCache::Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   std::vector<std::string> own_names;
   absl::StatusOr<CompiledProgramPtr> program = Guarded<CompiledProgramPtr>([&] {
     if (names) own_names = names();
     return compile();
   });
-  Land(flight, std::move(program), absl::Now() - start, std::move(own_names));
+  Land(flight, std::move(program), SteadyNow() - start, std::move(own_names));
 }
 
 void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramPtr> program,
@@ -197,7 +198,7 @@ void ProgramCache::Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramP
       shared = InsertLocked(flight->key, *program);
     } else {
       ++stats_.failed;
-      refused_.Add(flight->key, program.status(), names, options_.now());
+      refused_.Add(flight->key, program.status(), names, options_.steady_now());
     }
     waiting = EndLocked(flight);
   }
@@ -229,9 +230,9 @@ ProgramCache::LeaveFn ProgramCache::FindOrRestore(const Fingerprint& fingerprint
       joined->second = flight;
       flight->fingerprint = fingerprint;
       const absl::Status begun = BeginLocked(flight, tenant, [this, flight, restore = std::move(restore)] {
-        const absl::Time start = absl::Now();
+        const absl::Time start = SteadyNow();
         absl::StatusOr<Restored> restored = Guarded<Restored>(restore);
-        LandRestored(flight, std::move(restored), absl::Now() - start);
+        LandRestored(flight, std::move(restored), SteadyNow() - start);
       });
       if (begun.ok()) return JoinLocked(flight, tenant, {.done = std::move(done)});
       answer = begun;
@@ -278,7 +279,8 @@ CompiledProgramPtr ProgramCache::InsertLocked(KeyPtr key, CompiledProgramPtr pro
   const Entries::iterator same = LookUpLocked(*key);
   if (same != entries_.end()) return same->program;
   const int64_t bytes = BytesOf(*key, *program);
-  AddLocked(entries_.begin(), {.key = std::move(key), .program = program, .bytes = bytes, .last_used = options_.now()});
+  AddLocked(entries_.begin(),
+            {.key = std::move(key), .program = program, .bytes = bytes, .last_used = options_.steady_now()});
   MeasureGrownLocked();
   EvictLocked();
   return program;
@@ -298,7 +300,7 @@ void ProgramCache::AddLocked(Entries::iterator at, Entry entry) {
 void ProgramCache::SetBounds(int64_t max_bytes, absl::Duration keep_refused) {
   MutexLock lock(&mutex_);
   max_bytes_ = max_bytes;
-  refused_.SetKeep(keep_refused, options_.now());
+  refused_.SetKeep(keep_refused, options_.steady_now());
   EvictLocked();
 }
 
@@ -338,8 +340,9 @@ std::vector<ProgramCache::Listed> ProgramCache::UsedSince(absl::Time time) const
   std::vector<Listed> listed;
   for (const Entry& entry : entries_) {
     if (entry.last_used < time) continue;
+    const absl::Duration ago = options_.steady_now() - entry.last_used;
     listed.push_back(
-        {.program = entry.program, .bytes = BytesOf(*entry.key, *entry.program), .last_used = entry.last_used});
+        {.program = entry.program, .bytes = BytesOf(*entry.key, *entry.program), .last_used = options_.now() - ago});
   }
   return listed;
 }

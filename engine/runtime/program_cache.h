@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
+#include "engine/base/steady_time.h"
 #include "engine/exec/queued_work.h"
 #include "engine/exec/waiters.h"
 #include "engine/runtime/compile_pool.h"
@@ -77,7 +78,8 @@ class ProgramCache {
     bool collide = false;  // every key is looked for among all others, as if all had one hash; for tests
     RefusedGraphs::Options refused = {.keep = absl::ZeroDuration()};
     std::shared_ptr<const BindingStats> sized = nullptr;  // in which the programs count what they keep for sizes
-    std::function<absl::Time()> now = [] { return absl::Now(); };
+    std::function<absl::Time()> now = [] { return absl::Now(); };  // for people
+    std::function<absl::Time()> steady_now = &SteadyNow;
   };
 
   ProgramCache(const Options& options, CompilePool* pool)
@@ -108,7 +110,7 @@ class ProgramCache {
 
   // All of them; no use.
   std::vector<Listed> List() const;
-  // Those used at that time or later.
+  // Those used at that time of SteadyNow or later.
   std::vector<Listed> UsedSince(absl::Time time) const;
   // Forgets the programs of that fingerprint, or all; who runs them keeps them. How many there were.
   int64_t Evict(const Fingerprint& fingerprint);
@@ -123,7 +125,7 @@ class ProgramCache {
     KeyPtr key;
     CompiledProgramPtr program;
     int64_t bytes = 0;
-    absl::Time last_used;
+    absl::Time last_used;           // by SteadyNow
     bool is_new_from_disk = false;  // nobody has found it yet
   };
   struct Waiting {

@@ -100,7 +100,7 @@ void CallGate::Remove(int64_t bytes, const std::string& tenant) {
 
 bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up) {
   MutexLock lock(&mutex_);
-  const auto time = ToSteadyClock(SteadyTimeOf(until));
+  const auto time = ToSteadyClock(until);
   while (inside_.calls > 0 && !give_up()) {
     if (!changed_.WaitUntil(&mutex_, time)) break;
   }

@@ -63,8 +63,8 @@ class CallGate {
   // Tells the watcher when the server drains; at once where it does already, never once it is gone.
   void Watch(std::weak_ptr<DrainWatcher> watcher);
 
-  // Waits until no call is inside, or the time comes, or WakeWaiters was called and `give_up` says so. Whether it is
-  // empty.
+  // Waits until no call is inside, or that time of SteadyNow, or WakeWaiters was called and `give_up` says so. Whether
+  // it is empty.
   bool WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up);
   void WakeWaiters();
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/steady_time.h"
 #include "engine/base/stop_signal.h"
 #include "server/rpc/program_job.h"
 #include "server/rpc/request_wait.h"
@@ -200,11 +201,11 @@ void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOpt
   auto work = [call, &parts, job, fingerprint, answer, abandoned, bytes = call->HoldBytes()]() mutable {
     StopSignal stop(abandoned.get());
     const StopSignal::Scope scope(&stop);
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
     bytes = nullptr;
     if (!answer.wait->End()) return;
-    const absl::Duration time = absl::Now() - start;
+    const absl::Duration time = SteadyNow() - start;
     call->ContinueInTurn([call, then = answer.TakeThen(), program = std::move(program), time] {
       call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, time);
       then(program);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/steady_time.h"
 #include "server/tracing/otlp_retry.h"
 #include "server/tracing/otlp_spans.h"
 
@@ -78,7 +79,7 @@ void OtlpExporter::Loop() {
 
 bool OtlpExporter::IsOver() {
   MutexLock lock(&mutex_);
-  return absl::Now() >= until_;
+  return SteadyNow() >= until_;
 }
 
 otlp::ExportTraceServiceRequest OtlpExporter::RequestOf(const std::vector<TracedRequest>& batch, int64_t* spans) const {
@@ -102,7 +103,7 @@ otlp::ExportTraceServiceRequest OtlpExporter::RequestOf(const std::vector<Traced
 void OtlpExporter::Send(const std::vector<TracedRequest>& batch) {
   int64_t spans = 0;
   const otlp::ExportTraceServiceRequest request = RequestOf(batch, &spans);
-  const absl::Time give_up = absl::Now() + options_.retry;
+  const absl::Time give_up = SteadyNow() + options_.retry;
   for (absl::Duration pause = options_.first_pause;; pause = std::min(2 * pause, kLongestPause)) {
     otlp::ExportTraceServiceResponse response;
     const grpc::Status status = Attempt(request, &response);
@@ -117,7 +118,7 @@ void OtlpExporter::Send(const std::vector<TracedRequest>& batch) {
     if (!retry.may_repeat) return metrics_->SpansDropped(SpanLoss::kRefused, spans);
     // Not before the collector's own time, which it may well give to all alike.
     const absl::Duration least = retry.delay.value_or(absl::ZeroDuration());
-    if (absl::Now() + std::max(pause, least) > give_up) return metrics_->SpansDropped(SpanLoss::kUnavailable, spans);
+    if (SteadyNow() + std::max(pause, least) > give_up) return metrics_->SpansDropped(SpanLoss::kUnavailable, spans);
     if (!Pause(retry.delay.has_value() ? least + Jittered(options_.first_pause) / 4 : Jittered(pause)))
       return metrics_->SpansDropped(SpanLoss::kShutdown, spans);
   }
@@ -138,24 +139,24 @@ grpc::Status OtlpExporter::Attempt(const otlp::ExportTraceServiceRequest& reques
   });
   MutexLock lock(&mutex_);
   while (!done) {
-    if (absl::Now() >= until_) {
+    if (SteadyNow() >= until_) {
       context.TryCancel();
       while (!done) changed_.Wait(&mutex_);
     } else if (until_ == absl::InfiniteFuture()) {
       changed_.Wait(&mutex_);
     } else {
-      changed_.WaitUntil(&mutex_, absl::ToChronoTime(until_));
+      changed_.WaitUntil(&mutex_, ToSteadyClock(until_));
     }
   }
   return status;
 }
 
 bool OtlpExporter::Pause(absl::Duration pause) {
-  const absl::Time end = absl::Now() + pause;
+  const absl::Time end = SteadyNow() + pause;
   MutexLock lock(&mutex_);
-  while (absl::Now() < end) {
-    if (absl::Now() >= until_) return false;
-    changed_.WaitUntil(&mutex_, absl::ToChronoTime(std::min(end, until_)));
+  while (SteadyNow() < end) {
+    if (SteadyNow() >= until_) return false;
+    changed_.WaitUntil(&mutex_, ToSteadyClock(std::min(end, until_)));
   }
   return true;
 }

@@ -45,7 +45,7 @@ class OtlpExporter {
   OtlpExporter(const OtlpExporter&) = delete;
   OtlpExporter& operator=(const OtlpExporter&) = delete;
 
-  // Closes the queue, and returns when what was in it is sent, or at that time: then the rest is dropped.
+  // Closes the queue, and returns when what was in it is sent, or at that time of SteadyNow: then the rest is dropped.
   void Finish(absl::Time until);
 
  private:

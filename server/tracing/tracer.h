@@ -35,7 +35,7 @@ class Tracer {
 
   // For the calls that come from now on.
   void SetSampleRatio(double ratio);
-  // Takes no more; sends what waits, until then at most.
+  // Takes no more; sends what waits, until that time of SteadyNow at most.
   void Finish(absl::Time until) { exporter_.Finish(until); }
 
  private:

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/time/clock.h"
+#include "engine/base/steady_time.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/stubs/logging.h"
@@ -90,7 +91,7 @@ double InProcessServer::Metric(const std::string& name, const std::string& label
 }
 
 void InProcessServer::WaitUntilIdle() {
-  EXPECT_TRUE(parts().gate->WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return false; })) << "a call is stuck";
+  EXPECT_TRUE(parts().gate->WaitUntilEmpty(SteadyNow() + absl::Minutes(1), [] { return false; })) << "a call is stuck";
 }
 
 void InProcessServer::RequestStop() { daemon_->RequestStop(); }

@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "absl/time/clock.h"
 #include "engine/base/refusal.h"
+#include "engine/base/steady_time.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/reason_of.h"
 
@@ -91,7 +91,7 @@ TEST(CallGateTest, WaitsUntilTheLastCallLeaves) {
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(1).ok());
   std::thread leaver([&gate] { gate.Leave(1); });
-  EXPECT_TRUE(gate.WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return false; }));
+  EXPECT_TRUE(gate.WaitUntilEmpty(SteadyNow() + absl::Minutes(1), [] { return false; }));
   leaver.join();
 }
 
@@ -99,8 +99,8 @@ TEST(CallGateTest, GivesUpWhenToldTo) {
   CallGate gate(100);
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(1).ok());
-  EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() + absl::Minutes(1), [] { return true; }));
-  EXPECT_FALSE(gate.WaitUntilEmpty(absl::Now() - absl::Seconds(1), [] { return false; }));
+  EXPECT_FALSE(gate.WaitUntilEmpty(SteadyNow() + absl::Minutes(1), [] { return true; }));
+  EXPECT_FALSE(gate.WaitUntilEmpty(SteadyNow() - absl::Seconds(1), [] { return false; }));
 }
 
 TEST(CallGateTest, AWaiterThatIsWokenLooksAgain) {
@@ -108,7 +108,7 @@ TEST(CallGateTest, AWaiterThatIsWokenLooksAgain) {
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(1).ok());
   std::atomic<bool> hurry{false};
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   std::thread waiter(
       [&] { EXPECT_FALSE(gate.WaitUntilEmpty(start + absl::Hours(1), [&hurry] { return hurry.load(); })); });
   hurry = true;

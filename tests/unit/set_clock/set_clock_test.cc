@@ -1,23 +1,39 @@
 // What waits and what has a deadline while somebody sets the system's clock: a test binary of its own, whose clock that
 // is.
 
+#include <prometheus/registry.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <future>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "clients/cpp/broker_connection.h"
+#include "clients/cpp/steady_time.h"
+#include "engine/base/descriptor.h"
+#include "engine/base/refusal.h"
 #include "engine/base/steady_time.h"
+#include "engine/runtime/program_cache.h"
 #include "gtest/gtest.h"
 #include "server/admission/rate_limiter.h"
 #include "server/lifecycle/alarms.h"
 #include "server/lifecycle/call_gate.h"
 #include "server/lifecycle/stall_alarm.h"
+#include "server/observe/trace_metrics.h"
+#include "server/tracing/otlp_exporter.h"
 
 namespace {
 
@@ -94,7 +110,7 @@ TEST_P(SetClockTest, ADrainEndsInItsTime) {
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(1, "a").ok());
   std::atomic<bool> asked{false};
-  const absl::Time until = absl::Now() + absl::Seconds(3);
+  const absl::Time until = SteadyNow() + absl::Seconds(3);
   EXPECT_FALSE(gate.WaitUntilEmpty(until, [&asked] {
     if (!asked.exchange(true)) SetClock();
     return false;
@@ -110,6 +126,95 @@ TEST_P(SetClockTest, ATenantsRateIsThatOfTheClockOnTheWall) {
   int admitted = 0;
   while (rates.Admit("a", SteadyNow()).ok()) ++admitted;
   EXPECT_LE(admitted, absl::ToInt64Seconds(SteadyNow() - before) + 1) << "an hour that nobody waited fills nothing";
+}
+
+// Refuses each time that it is asked to compile; how often it was until `enough` holds for that number.
+int CompilationsOf(ProgramCache* cache, const std::function<bool(int)>& enough) {
+  std::atomic<int> compilations{0};
+  const auto compile = [&compilations]() -> absl::StatusOr<CompiledProgramPtr> {
+    ++compilations;
+    return Refuse(Refusal::kShapeMismatch, "sizes differ");
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  do {
+    std::promise<void> done;
+    cache->GetOrCompile({.fingerprint = Fingerprint::Of("a"), .bytes = "a"}, compile,
+                        [&done](const absl::StatusOr<ProgramCache::Found>&) { done.set_value(); });
+    done.get_future().wait();
+  } while (!enough(compilations) && std::chrono::steady_clock::now() < end);
+  return compilations;
+}
+
+TEST_P(SetClockTest, WhatWasRefusedIsRefusedForItsTime) {
+  CompilePool pool(1, 10);
+  ProgramCache lasting({.max_bytes = 1 << 20, .refused = {.keep = absl::Minutes(10)}}, &pool);
+  ProgramCache passing({.max_bytes = 1 << 20, .refused = {.keep = absl::Milliseconds(20)}}, &pool);
+  const auto once = [](int) { return true; };
+  EXPECT_EQ(CompilationsOf(&lasting, once), 1);
+  EXPECT_EQ(CompilationsOf(&passing, once), 1);
+  SetClock();
+  EXPECT_EQ(CompilationsOf(&lasting, once), 0) << "an hour that nobody waited";
+  EXPECT_EQ(CompilationsOf(&passing, [](int compilations) { return compilations > 0; }), 1) << "and not for an hour";
+}
+
+TEST_P(SetClockTest, TheLastSpansHaveTheirTimeAndNoMore) {
+  Log log({.level = LogLevel::kOff});
+  prometheus::Registry registry;
+  TraceMetrics metrics(registry);
+  SpanQueue queue(1000);
+  OtlpExporter exporter({.target = "127.0.0.1:1",
+                         .credentials = grpc::InsecureChannelCredentials(),
+                         .batch_wait = absl::Milliseconds(1),
+                         .retry = absl::Minutes(3)},
+                        &queue, &metrics, &log);
+  queue.Push({});
+  SetClock();
+  const absl::Time start = SteadyNow();
+  exporter.Finish(start + absl::Milliseconds(200));
+  EXPECT_LE(SteadyNow() - start, absl::Minutes(1));
+}
+
+TEST_P(SetClockTest, AClientsDeadlinesAreAsFarAwayAsTheyWere) {
+  const absl::Time steady = client::SteadyNow();
+  SetClock();
+  EXPECT_LE(absl::AbsDuration(client::SteadyNow() - steady), absl::Minutes(1));
+  const absl::Time given = absl::Now() + absl::Minutes(5);
+  EXPECT_LE(absl::AbsDuration(client::SteadyTimeOf(given) - client::SteadyNow() - absl::Minutes(5)), absl::Minutes(1));
+  EXPECT_LE(absl::AbsDuration(client::TimeOfDay(client::SteadyTimeOf(given)) - given), absl::Minutes(1));
+  const gpr_timespec far = client::ToGrpcDeadline(client::SteadyNow() + absl::Minutes(5));
+  const double seconds = gpr_timespec_to_micros(gpr_time_sub(far, gpr_now(far.clock_type))) / 1e6;
+  EXPECT_NEAR(seconds, 300, 60);
+  EXPECT_EQ(client::ToGrpcDeadline(absl::InfiniteFuture()).tv_sec, gpr_inf_future(GPR_CLOCK_MONOTONIC).tv_sec);
+}
+
+TEST_P(SetClockTest, AClientWaitsForSharedMemoryAsLongAsItWould) {
+  std::string folder = testing::TempDir() + "/set_clock_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/broker";
+  const Descriptor server(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  ASSERT_EQ(bind(server.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(server.number(), 1), 0);
+  const auto connection = client::BrokerConnection::Connect(path, "", absl::Now() + absl::Minutes(1));
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const Descriptor accepted(accept(server.number(), nullptr, nullptr));
+
+  std::atomic<bool> over{false};
+  std::thread asker([&] {
+    EXPECT_TRUE(absl::IsDeadlineExceeded((*connection)->Allocate(100, absl::Now() + absl::Seconds(4)).status()));
+    over = true;
+  });
+  char byte;
+  EXPECT_GT(recv(accepted.number(), &byte, 1, 0), 0) << "it has asked, and nobody answers";
+  SetClock();
+  EXPECT_TRUE(WaitFor([&over] { return over.load(); }));
+  shutdown(accepted.number(), SHUT_RDWR);  // should it wait still
+  asker.join();
+  unlink(path.c_str());
+  rmdir(folder.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(ByAnHour, SetClockTest, testing::Values(-3600, 3600));

@@ -118,8 +118,8 @@ TEST_F(ProgramCacheTest, ThreadsThatAskAtOnceShareOneCompilation) {
 TEST_F(ProgramCacheTest, WhatWasRefusedIsRefusedForAWhile) {
   CompilePool pool(1, 10);
   absl::Time now = absl::FromUnixSeconds(1000);
-  ProgramCache cache({.max_bytes = 1 << 20, .refused = {.keep = absl::Seconds(30)}, .now = [&now] { return now; }},
-                     &pool);
+  ProgramCache cache(
+      {.max_bytes = 1 << 20, .refused = {.keep = absl::Seconds(30)}, .steady_now = [&now] { return now; }}, &pool);
   int attempts = 0;
   Inbox<absl::Status> refusals;
   const auto ask = [&](const std::string& node) {
