@@ -167,7 +167,7 @@ TEST_P(SetClockTest, TheLastSpansHaveTheirTimeAndNoMore) {
                          .batch_wait = absl::Milliseconds(1),
                          .retry = absl::Minutes(3)},
                         &queue, &metrics, &log);
-  queue.Push({});
+  queue.Push(MakeTracedRequest(RequestRecord(), 64, absl::Now()));
   SetClock();
   const absl::Time start = SteadyNow();
   exporter.Finish(start + absl::Milliseconds(200));
