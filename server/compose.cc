@@ -543,6 +543,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .recorder = parts->recorder.get(),
                           .tracer = parts->tracer.get(),
                           .profiler = parts->profiler.get(),
+                          .fair_polling = &parts->fair_polling,
                           .graph_limits = GraphLimitsOf(config),
                           .default_deadline = absl::Milliseconds(config.limits().default_deadline_ms()),
                           .message_bytes = config.limits().message_bytes(),

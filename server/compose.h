@@ -36,6 +36,7 @@
 #include "server/observe/metrics.h"
 #include "server/observe/trace_metrics.h"
 #include "server/profiling/profiler.h"
+#include "server/rpc/fair_polling.h"
 #include "server/rpc/service_parts.h"
 #include "server/server_families.h"
 #include "server/sessions/session_store.h"
@@ -121,6 +122,7 @@ struct ServerParts {
   std::shared_ptr<TlsStore> tls;                        // null: no TLS; shared with the credentials of the listeners
   std::unique_ptr<CertificateLines> certificate_lines;  // likewise
   std::unique_ptr<Profiler> profiler;
+  FairPolling fair_polling;
   ServiceParts service_parts;
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables;
   std::unique_ptr<grpc::Service> compute_service;

@@ -13,6 +13,7 @@
 #include "server/identity/method_roles.h"
 #include "server/observe/flight_recorder.h"
 #include "server/rpc/call_metadata.h"
+#include "server/rpc/fair_polling.h"
 #include "server/rpc/message_measure.h"
 #include "server/rpc/polling_threads.h"
 #include "server/rpc/status_bridge.h"
@@ -41,8 +42,13 @@ ServedCall::ServedCall(const ServiceParts& parts, RpcMethod method, grpc::Callba
   }
 }
 
-absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
+void ServedCall::React() {
+  parts_.fair_polling->React();
   if (parts_.polling != nullptr) parts_.polling->React();
+}
+
+absl::Status ServedCall::Enter(int64_t request_bytes, bool is_message) {
+  React();
   record_.received_bytes = request_bytes;
   parts_.metrics->CallStarted(record_.method);
   // Read before the decision: one that is just being replaced is taken again.
@@ -93,7 +99,7 @@ absl::Status ServedCall::CheckMetadata() const {
 }
 
 absl::Status ServedCall::AdmitAgain() {
-  if (parts_.polling != nullptr) parts_.polling->React();
+  React();
   const int64_t now = parts_.authenticator->replaced();
   if (now == admitted_at_) return absl::OkStatus();
   RETURN_IF_ERROR(parts_.authenticator->AdmitAgain(*context_, record_.method, caller_, IdsOf(record_)));

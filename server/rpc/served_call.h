@@ -72,6 +72,8 @@ class ServedCall {
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 
  private:
+  // On the thread that polled for what came.
+  void React();
   absl::Status CheckMetadata() const;
 
   const ServiceParts& parts_;

@@ -35,6 +35,7 @@
 
 namespace tensord::server {
 
+class FairPolling;
 class FlightRecorder;
 class PollingThreads;
 class Tracer;
@@ -75,6 +76,7 @@ struct ServiceParts {
   FlightRecorder* recorder = nullptr;
   Tracer* tracer = nullptr;  // null: no call is traced
   Profiler* profiler = nullptr;
+  FairPolling* fair_polling = nullptr;
   PollingThreads* polling = nullptr;  // null: gRPC's threads are left alone
   // Begins to stop the server, which then waits that long for calls in progress; none: as long as is configured.
   std::function<void(std::optional<absl::Duration>)> request_drain;

@@ -79,8 +79,11 @@ class Http2Peer {
   static std::string Call(uint32_t stream, absl::string_view method, absl::string_view message = "",
                           absl::string_view headers = "") {
     return Frame(kHeaders, kEndHeaders, stream, CallHeaders(method) + std::string(headers)) +
-           Frame(kData, kEndStream, stream,
-                 std::string(1, '\0') + Number(static_cast<uint32_t>(message.size()), 4) + std::string(message));
+           Frame(kData, kEndStream, stream, Message(message));
+  }
+  // Of gRPC, in data frames.
+  static std::string Message(absl::string_view message) {
+    return std::string(1, '\0') + Number(static_cast<uint32_t>(message.size()), 4) + std::string(message);
   }
   static std::string Number(uint32_t value, int bytes) {
     std::string text;

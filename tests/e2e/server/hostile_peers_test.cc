@@ -21,6 +21,7 @@
 #include "tests/e2e/server/metrics_page_at.h"
 #include "tests/e2e/server/server_process.h"
 #include "tests/testlib/http2_peer.h"
+#include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
 
@@ -202,6 +203,40 @@ TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
   EXPECT_TRUE(
       WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"cancels\"} 1"); }));
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
+// Those that have come already are due as soon as the stream asks for the next one.
+TEST_P(HostilePeersTest, TinyMessagesOfManyUploadsLetOthersBy) {
+  Start();
+  const auto stub = DialAlone(Socket());
+  grpc::ClientContext context;
+  v1::Session session;
+  ASSERT_TRUE(stub->OpenSession(&context, v1::OpenSessionRequest(), &session).ok());
+  std::vector<std::string> floods;
+  for (int i = 0; i < 48; ++i) {
+    v1::PutTensorRequest header;
+    header.mutable_header()->set_session(session.id());
+    header.mutable_header()->set_handle(absl::StrCat("t", i));
+    header.mutable_header()->set_dtype(v1::DTYPE_F32);
+    header.mutable_header()->add_shape(4);
+    constexpr size_t kWindow = 65535;  // that nobody has to enlarge
+    std::string messages = Http2Peer::Message(header.SerializeAsString());
+    const std::string empty = Http2Peer::Message(ChunkOf(0, "").SerializeAsString());
+    while (messages.size() + empty.size() <= kWindow) messages += empty;
+    floods.push_back(Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, 1,
+                                      Http2Peer::CallHeaders("/tensord.v1.Compute/PutTensor")));
+    for (size_t at = 0; at < messages.size(); at += 16384) {
+      floods.back() += Http2Peer::Frame(Http2Peer::kData, 0, 1, absl::string_view(messages).substr(at, 16384));
+    }
+  }
+  ExpectHarmless("450,000 messages of 48 uploads", [&] {
+    std::vector<std::unique_ptr<Http2Peer>> peers;
+    for (const std::string& flood : floods) {
+      peers.push_back(NewPeer());
+      EXPECT_TRUE(peers.back()->Send(flood));
+    }
+    EXPECT_TRUE(WaitFor([&] { return Says("tensord_rpc_in_flight{method=\"PutTensor\"} 48"); }));
+  });
 }
 
 // What clients do that lose their patience with all calls at once.
