@@ -8,14 +8,18 @@ StallAlarm::StallAlarm(Alarms* alarms, absl::Duration limit, std::function<void(
     : alarms_(alarms), limit_(limit), ring_(std::move(ring)), clock_(std::move(clock)) {}
 
 void StallAlarm::SetLocked() {
-  alarm_ = alarms_->Set(progress_ + limit_, [self = shared_from_this()] { self->Due(); });
+  due_ = progress_ + limit_;
+  alarm_ = alarms_->Set(due_, [self = shared_from_this()] { self->Due(); });
 }
 
-void StallAlarm::Progress() {
+void StallAlarm::Progress(absl::Duration later) {
   MutexLock lock(&mutex_);
-  progress_ = clock_();
+  progress_ = clock_() + later;
+  if (ended_) return;
   // One that is set looks when it is due, which costs less than to set it anew each time.
-  if (!alarm_.has_value() && !ended_) SetLocked();
+  if (alarm_.has_value() && due_ <= progress_ + limit_) return;
+  if (alarm_.has_value()) alarms_->Drop(*alarm_);
+  SetLocked();
 }
 
 void StallAlarm::Pause() {

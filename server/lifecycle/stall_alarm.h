@@ -21,8 +21,8 @@ class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
   // `ring` is called on the thread of the alarms, under no lock, and must not call End.
   StallAlarm(Alarms* alarms, absl::Duration limit, std::function<void()> ring, Clock clock = &SteadyNow);
 
-  // The time begins anew; the first begins it.
-  void Progress();
+  // The time begins anew, that much later; the first begins it.
+  void Progress(absl::Duration later = absl::ZeroDuration());
   // It does not ring until there is progress: what it watches is kept from it.
   void Pause();
   // It rings no more and is not ringing. Whether it has rung.
@@ -40,6 +40,7 @@ class StallAlarm : public std::enable_shared_from_this<StallAlarm> {
   Mutex mutex_;
   CondVar changed_;
   absl::Time progress_ ABSL_GUARDED_BY(mutex_);
+  absl::Time due_ ABSL_GUARDED_BY(mutex_);                   // the alarm
   std::optional<Alarms::Id> alarm_ ABSL_GUARDED_BY(mutex_);  // none: not begun
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool ringing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -15,6 +15,7 @@
 #include "server/rpc/reading_turn.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/streamed_request.h"
+#include "server/rpc/tensor_part.h"
 #include "server/tracing/tracer.h"
 
 namespace tensord::server {
@@ -36,6 +37,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Star
     stream->EndLocked(entered);
   }
   stream->call_.open().At(Stage::kReceive);
+  stream->WatchProgress(context);
   stream->Step();
   parts.gate->Watch(stream);
   return stream.get();
@@ -43,6 +45,17 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExecuteStream::Star
 
 ExecuteStream::ExecuteStream(const ServiceParts& parts, grpc::CallbackServerContext* context)
     : call_(parts, RpcMethod::kExecuteStream, context), peer_(parts.log->LogsRequests() ? context->peer() : "") {}
+
+void ExecuteStream::WatchProgress(grpc::CallbackServerContext* context) {
+  // The client's own is kept by gRPC.
+  if (call_.HasDeadline()) return;
+  stall_ = std::make_shared<StallAlarm>(call_.parts().alarms, call_.parts().default_deadline,
+                                        [context] { context->TryCancel(); });
+}
+
+absl::Duration ExecuteStream::TimeOfMore(size_t bytes) const {
+  return static_cast<int64_t>(bytes) / kMaxChunkBytes * absl::Duration(call_.parts().default_deadline);
+}
 
 void ExecuteStream::OnDrain() {
   {
@@ -194,6 +207,7 @@ void ExecuteStream::Tell(RequestRecord record) const {
 
 void ExecuteStream::OnWriteDone(bool ok) {
   if (!ok) call_.cancel()->Cancel();
+  if (stall_ != nullptr) stall_->Pause();
   RequestRecord sent;
   {
     MutexLock lock(&mutex_);
@@ -220,6 +234,11 @@ void ExecuteStream::OnCancel() {
 }
 
 void ExecuteStream::OnDone() {
+  if (stall_ != nullptr && stall_->End()) {
+    call_.record().Refused(Refuse(Refusal::kDeadlineExceeded,
+                                  "the client took nothing more of a response; without a deadline of its own it has "
+                                  "limits.default_deadline_ms for each MiB"));
+  }
   // A message beyond the transport's limit, or a connection that is cut, looks as if the client had sent all; that it
   // did not get this end is known only now.
   if (call_.cancel()->cancelled() && call_.record().code == absl::StatusCode::kOk) {
@@ -299,6 +318,7 @@ void ExecuteStream::StepOn() {
         return;
       }
     }
+    if (stall_ != nullptr && action != Action::kRead) stall_->Progress(TimeOfMore(outgoing_.Length()));
     switch (action) {
       case Action::kRead:
         StartRead(&incoming_);

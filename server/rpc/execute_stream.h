@@ -5,6 +5,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,9 +14,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/lifecycle/added_bytes.h"
 #include "server/lifecycle/call_gate.h"
+#include "server/lifecycle/stall_alarm.h"
 #include "server/observe/request_record.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/served_call.h"
@@ -27,7 +30,8 @@ class StreamedRequest;
 // One ExecuteStream call: requests in, responses out in the order in which they are ready. Requests are in flight from
 // their arrival until their response is sent; where there are as many, or as many bytes, as the settings allow, no more
 // are read. What fails fails in its response, and the stream goes on; bytes that are no request end it, after what was
-// in flight, and so does a request whose caller may no more. Owns itself: gRPC and its requests hold it.
+// in flight, and so does a request whose caller may no more. A client without a deadline that takes less than 1 MiB of
+// a response, or its rest, in limits.default_deadline_ms is cancelled. Owns itself: gRPC and its requests hold it.
 //
 //   reading → ending (half closed, a request that cannot be taken, the server drains, the client is gone) → finished
 //
@@ -101,7 +105,13 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   bool HasRoomLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // What the client does not take may not keep the memory of results for ever.
+  void WatchProgress(grpc::CallbackServerContext* context);
+  // That a client may take for so many bytes, beyond what it has for a few: as much as in as many chunks of GetTensor.
+  absl::Duration TimeOfMore(size_t bytes) const;
+
   ServedCall call_;
+  std::shared_ptr<StallAlarm> stall_;  // at rest while nothing is being sent; null: the client has a deadline
   const std::string peer_;
   std::shared_ptr<ExecuteStream> self_;  // while gRPC may call
   grpc::ByteBuffer incoming_;            // gRPC's while it reads

@@ -44,6 +44,28 @@ TEST(StallAlarmTest, RingsOnceWhereNothingGoesOn) {
   EXPECT_TRUE(stall->End());
 }
 
+TEST(StallAlarmTest, WhatMayTakeLongerRingsLater) {
+  Alarms alarms;
+  HandClock clock;
+  std::promise<void> rung;
+  std::atomic<bool> may_ring{false};
+  const auto ring = [&] {
+    EXPECT_TRUE(may_ring);
+    rung.set_value();
+  };
+  const auto stall = std::make_shared<StallAlarm>(&alarms, absl::Milliseconds(10), ring, clock.Reader());
+  stall->Progress(absl::Milliseconds(50));
+  clock.Pass(59);
+  clock.WaitForLooks(3);
+  stall->Progress(absl::Hours(1000));
+  clock.WaitForLooks(1);
+  stall->Progress();  // of which nothing is left
+  may_ring = true;
+  clock.Pass(10);
+  rung.get_future().wait();
+  EXPECT_TRUE(stall->End());
+}
+
 TEST(StallAlarmTest, ProgressBeginsTheTimeAnew) {
   Alarms alarms;
   HandClock clock;
