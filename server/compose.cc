@@ -490,7 +490,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                      .max_sets = config.program_cache().size_sets(),
                      .max_bytes = config.program_cache().size_set_bytes(),
                      .stats = std::make_shared<BindingStats>()};
-  parts->sessions = MakeSessions(config.sessions(), parts);
+  parts->sessions = MakeSessions(config.sessions(), parts.get());
   parts->cache = std::make_unique<ProgramCache>(
       ProgramCache::Options{.max_bytes = config.program_cache().bytes(),
                             .collide = config.testing().collide_fingerprints(),

@@ -270,6 +270,7 @@ TEST(ReadingTurnTest, AStreamThatIsCancelledIsNotReadAnyMore) {
     context.TryCancel();
     stream->Finish();
   }
+  EXPECT_TRUE(WaitFor([&] { return Queued(server) == 0; }));
   blocked.Release();
   server.WaitUntilIdle();
   EXPECT_EQ(server.Metric("tensord_compile_requests_total", "miss"), 0);

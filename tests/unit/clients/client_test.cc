@@ -140,8 +140,11 @@ TEST(Client, AsksForProgramsExplanationsAndInfo) {
   server.info.add_capabilities()->set_op("Add");
   const std::unique_ptr<Client> client = Connect(server);
   EXPECT_EQ(client->GetProgram("abc")->fingerprint(), "abc");
-  EXPECT_EQ(*client->Explain("abc"), "one segment");
-  EXPECT_EQ(server.explain_request.fingerprint(), "abc");
+  const std::string fingerprint(64, 'a');
+  EXPECT_EQ(*client->Explain(fingerprint), "one segment");
+  EXPECT_EQ(server.explain_request.fingerprint(), fingerprint);
+  EXPECT_EQ(*client->Explain("abcd"), "one segment");
+  EXPECT_EQ(server.explain_request.fingerprint_prefix(), "abcd");
   server.contractions.emplace_back().set_node("einsum");
   const auto plans = client->PlanContractions(v1::Graph());
   ASSERT_TRUE(plans.ok()) << plans.status();
