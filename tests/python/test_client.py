@@ -12,7 +12,7 @@ import numpy as np
 
 from stand_in_server import StandInServer
 import tensord as td
-from tensord import contract, resumed
+from tensord import attempts, contract
 from tensord.crc32c import by_lanes, crc32c
 
 
@@ -241,11 +241,11 @@ class Transfers(ClientTest):
         with self.client.session() as session:
             remote = session.put(np.arange(10))
             self.server.checksum_error = 1
-            with unittest.mock.patch.object(resumed, "FIRST_PAUSE", 0.001):
+            with unittest.mock.patch.object(attempts, "FIRST_PAUSE", 0.001):
                 with self.assertRaisesRegex(td.DataLoss, "checksum"):
                     remote.fetch()
             downloads = [method for method, _ in self.server.calls if method == "GetTensor"]
-            self.assertEqual(len(downloads), resumed.ATTEMPTS)
+            self.assertEqual(len(downloads), attempts.MOST_ATTEMPTS)
 
     def test_what_is_gone(self):
         with self.client.session() as session:

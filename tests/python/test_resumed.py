@@ -12,7 +12,7 @@ from breaking_proxy import BreakingProxy
 from server_test import ServerTest
 from stand_in_server import StandInServer
 import tensord as td
-from tensord import contract, dtypes, resumed, transfer
+from tensord import attempts, contract, dtypes, resumed, transfer
 from tensord.crc32c import crc32c
 
 MIB = 1 << 20
@@ -127,14 +127,14 @@ class LostMessages(unittest.TestCase):
                 messages.append(chunk.SerializeToString())
             read(iter(messages if end >= 0 else []))
 
-        with unittest.mock.patch.object(resumed, "FIRST_PAUSE", 0.001):
+        with unittest.mock.patch.object(attempts, "FIRST_PAUSE", 0.001):
             there = resumed.download(call, contract.GetTensorRequest(), 60)
             self.assertEqual(there.tobytes(), data)
             self.assertEqual(offsets, [0, 0, 0, 1000])
-            lengths[:] = [-1] * (4 + resumed.ATTEMPTS)
+            lengths[:] = [-1] * (4 + attempts.MOST_ATTEMPTS)
             with self.assertRaises(transfer.EndedEarly):
                 resumed.download(call, contract.GetTensorRequest(), 60)
-        self.assertEqual(len(offsets), 4 + resumed.ATTEMPTS)
+        self.assertEqual(len(offsets), 4 + attempts.MOST_ATTEMPTS)
 
     def test_an_answer_is_not_there(self):
         client = td.Client("unix:/does/not/exist")
@@ -157,7 +157,7 @@ class UploadId(unittest.TestCase):
                 raise answer
             return contract.PutTensorResponse(byte_count=answer).SerializeToString()
 
-        with unittest.mock.patch.object(resumed, "FIRST_PAUSE", 0.001):
+        with unittest.mock.patch.object(attempts, "FIRST_PAUSE", 0.001):
             for _ in range(2):
                 answers[:] = [td.Unavailable("broken"), 0, 8]
                 resumed.upload(call, None, header, data, 60)

@@ -48,7 +48,7 @@ from tensord.arithmetic import (  # noqa: F401
     trunc,
 )
 from tensord.array import Array  # noqa: F401
-from tensord.client import Client, Segment, Stats, connect, default_client, default_target  # noqa: F401
+from tensord.client import Client, connect, default_client, default_target  # noqa: F401
 from tensord.contraction import dot, inner, matmul, outer, tensordot, vdot, vecdot  # noqa: F401
 from tensord.contraction_order import einsum_path  # noqa: F401
 from tensord.creation import (  # noqa: F401
@@ -199,6 +199,7 @@ from tensord.shaping import (  # noqa: F401
     transpose,
     vstack,
 )
+from tensord.stats import Segment, Stats  # noqa: F401
 from tensord.transcendental import (  # noqa: F401
     angle,
     arccos,

@@ -14,6 +14,7 @@ from tensord.access import Access, is_local
 from tensord.deadline import Deadline
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import MOST_WAIT, SharedCall, SharedMemory
+from tensord.stats import Stats
 
 _SERVICE = "/tensord.v1.Compute/"
 # For messages of many megabytes; gRPC's own frames are made for small ones.
@@ -24,7 +25,6 @@ _CHANNEL_OPTIONS = [
     ("grpc.http2.max_frame_size", _FRAME_BYTES),
     ("grpc.http2.lookahead_bytes", _FRAME_BYTES),
 ]
-_SOURCES = {number: name.removeprefix("SOURCE_").lower() for name, number in contract.SOURCES.items()}
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
@@ -40,66 +40,6 @@ def default_target():
     if not runtime_folder:
         runtime_folder = os.path.join(tempfile.gettempdir() if os.name == "nt" else "/tmp", f"tensord-{os.getuid()}")
     return f"unix:{runtime_folder}/tensord.sock"
-
-
-class Segment:
-    """What one kernel of a profiled run did: backend, kernel as text, names of the graph's nodes that it computed.
-
-    start, since the run began, and duration are in seconds.
-    """
-
-    __slots__ = ("backend", "kernel", "nodes", "start", "duration")
-
-    def __init__(self, message):
-        self.backend = message.backend
-        self.kernel = message.kernel
-        self.nodes = tuple(message.nodes)
-        self.start = seconds(message.start)
-        self.duration = seconds(message.duration)
-
-    def __repr__(self):
-        return f"Segment({self.kernel!r}, nodes={self.nodes!r}, duration={self.duration * 1e6:.1f} us)"
-
-
-class Stats:
-    """How one run went. Times are in seconds.
-
-    queue_time, compile_time and run_time are the server's; round_trip_time is what the caller waited, transport
-    included. source is "compiled" where this call compiled the program and "memory" where it was there already.
-    segments, with profile=True: a Segment for each kernel, in the order in which they ran.
-    """
-
-    __slots__ = (
-        "device",
-        "source",
-        "queue_time",
-        "compile_time",
-        "run_time",
-        "round_trip_time",
-        "peak_bytes",
-        "segments",
-    )
-
-    def __init__(self, message, round_trip_time):
-        self.device = message.device
-        self.source = "compiled" if message.HasField("compile_time") else "memory"
-        self.queue_time = seconds(message.queue_time)
-        self.compile_time = seconds(message.compile_time)
-        self.run_time = seconds(message.run_time)
-        self.round_trip_time = round_trip_time
-        self.peak_bytes = message.peak_bytes
-        self.segments = [Segment(segment) for segment in message.segments]
-
-    def __repr__(self):
-        return (
-            f"Stats(device={self.device!r}, source={self.source!r}, queue={self.queue_time * 1e3:.3f} ms, "
-            f"compile={self.compile_time * 1e3:.3f} ms, run={self.run_time * 1e3:.3f} ms, "
-            f"round trip={self.round_trip_time * 1e3:.3f} ms)"
-        )
-
-
-def seconds(duration):
-    return duration.seconds + duration.nanos * 1e-9
 
 
 class Client:
@@ -437,11 +377,6 @@ def _connect(arguments):
 def compile_options(device="", disabled_passes=()):
     """Options under which tensors cross the wire as NumPy holds them, row-major."""
     return contract.CompileOptions(device=device, disabled_passes=disabled_passes, order=contract.ROW_MAJOR)
-
-
-def source_name(number):
-    """A contract.CompileResponse.Source as "compiled", "memory", "disk" or "joined"."""
-    return _SOURCES.get(number, "unspecified")
 
 
 def _mark_donated(arguments):

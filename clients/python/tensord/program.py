@@ -8,10 +8,11 @@ import numpy as np
 
 from tensord import dims, dtypes, errors, tree, wire
 from tensord.array import Array
-from tensord.client import Stats, default_client, source_name, seconds
+from tensord.client import default_client
 from tensord.graph_builder import GraphBuilder
 from tensord.lifting import as_array, show
 from tensord.session import remote_of
+from tensord.stats import Stats, seconds, source_name
 
 
 class Spec:

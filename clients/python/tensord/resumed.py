@@ -1,50 +1,21 @@
 """Tensors to a session and back by as many calls as it takes: one that breaks off is followed by another, which goes on."""
 
 import random
-import time
 
 import numpy as np
 
 from tensord import contract, errors, transfer
+from tensord.attempts import Attempts, is_broken
 from tensord.deadline import Deadline
 
-ATTEMPTS = 6  # in a row that brought nothing, the first included
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds; each is twice the one before, spread by a fifth
 _CLEAN_UP = 1.0
-
-
-class _Attempts:
-    """The calls of one transfer, which have one deadline."""
-
-    def __init__(self, timeout):
-        self._deadline = Deadline(timeout)
-        self.left = self._deadline.left
-        self.progress()
-
-    def progress(self):
-        self._count, self._pause = 0, FIRST_PAUSE
-
-    def pause(self):
-        """Waits for the next attempt; False where there is to be none."""
-        self._count += 1
-        pause = self._pause * random.uniform(0.8, 1.2)
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        if self._count >= ATTEMPTS or self._deadline.is_before(pause):
-            return False
-        time.sleep(pause)
-        return True
-
-
-def is_broken(failure):
-    """Whether the connection broke, or there is none at the moment."""
-    return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why
 
 
 def upload(call, fetch, header, data, timeout, was_sent=False):
     """Uploads bytes under a handle. call(messages, timeout): a call of PutTensor; fetch: of GetTensor, as in
     download. was_sent: by a call before, all of it, whose answer never came."""
     header.resumable, header.upload_id = True, random.randrange(1, 1 << 64)  # what another upload left is not gone on with
-    attempts = _Attempts(timeout)
+    attempts = Attempts(Deadline(timeout))
     begin, asks = 0, False
     while True:
         messages = transfer.PutMessages(header, data, begin, begin if asks else len(data))
@@ -87,7 +58,7 @@ def _clean_up(call, header, failure):
     if not isinstance(failure, (errors.DeadlineExceeded, errors.Cancelled)) and failure.reason != "DATA_INVALID":
         return
     header.resumable = False
-    attempts = _Attempts(_CLEAN_UP)
+    attempts = Attempts(Deadline(_CLEAN_UP))
     while True:
         try:
             call(iter(transfer.PutMessages(header, b"", 0, 0)), attempts.left())
@@ -106,7 +77,7 @@ def download(call, request, timeout):
 def _gather(call, request, timeout):
     """A Gathering of all bytes."""
     gathering = transfer.Gathering()
-    attempts = _Attempts(timeout)
+    attempts = Attempts(Deadline(timeout))
     while True:
         begin = request.offset = gathering.arrived
         try:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tensord import contract, errors, resumed, transfer
+from tensord import contract, errors, transfer
+from tensord.attempts import is_broken
 from tensord.shared_memory import SHARED_FROM, SharedCall
 
 
@@ -23,7 +24,7 @@ def upload(call, memory, header, data, deadline):
         shared.forget()
         if not _is_for_messages(failure, memory):
             raise
-        return False, resumed.is_broken(failure)
+        return False, is_broken(failure)
     arrived = contract.PutTensorResponse.FromString(answer).byte_count
     if arrived != len(data):
         raise errors.DataLoss(f"the server has {arrived} of {len(data)} bytes in shared memory")
@@ -59,4 +60,4 @@ def _is_for_messages(failure, memory):
     if failure.reason == "REGION_UNKNOWN":
         memory.lost = True
     # Another server, perhaps an older one, has taken the place of the one that offered it; or the tensor has grown.
-    return failure.reason in ("REGION_UNKNOWN", "UNSUPPORTED_REQUEST", "REGION_RANGE") or resumed.is_broken(failure)
+    return failure.reason in ("REGION_UNKNOWN", "UNSUPPORTED_REQUEST", "REGION_RANGE") or is_broken(failure)

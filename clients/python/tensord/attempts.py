@@ -1,0 +1,36 @@
+"""How often, and after which pauses, a call that the transport broke is made again."""
+
+import random
+import time
+
+from tensord import errors
+
+MOST_ATTEMPTS = 6  # in a row that brought nothing, the first included
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds; each is twice the one before, spread by a fifth
+
+
+class Attempts:
+    """The calls of one operation, which have one Deadline."""
+
+    def __init__(self, deadline, most=None):
+        self._deadline, self._most = deadline, most or MOST_ATTEMPTS
+        self.left = deadline.left
+        self.progress()
+
+    def progress(self):
+        self._count, self._pause = 0, FIRST_PAUSE
+
+    def pause(self):
+        """Waits for the next attempt; False where there is to be none."""
+        self._count += 1
+        pause = self._pause * random.uniform(0.8, 1.2)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        if self._count >= self._most or self._deadline.is_before(pause):
+            return False
+        time.sleep(pause)
+        return True
+
+
+def is_broken(failure):
+    """Whether the connection broke, or there is none at the moment."""
+    return isinstance(failure, errors.Unavailable) and not failure.reason  # a server that refuses says why
