@@ -11,7 +11,9 @@ import numpy as np
 
 from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
 from tensord.access import Access, is_local
+from tensord.attempts import Attempts
 from tensord.deadline import Deadline
+from tensord.routing import METADATA_KEY, route_of_program
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import MOST_WAIT, SharedCall, SharedMemory
 from tensord.stats import Stats
@@ -25,6 +27,10 @@ _CHANNEL_OPTIONS = [
     ("grpc.http2.max_frame_size", _FRAME_BYTES),
     ("grpc.http2.lookahead_bytes", _FRAME_BYTES),
 ]
+# Those that change nothing, or do so once. They are made again where they got no answer, as Execute is where it keeps
+# and donates nothing: behind a balancer another server has it.
+_IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
+_MOST_ATTEMPTS = 4
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
@@ -52,6 +58,9 @@ class Client:
     from files and a token; without it the environment does. shared_memory: large arrays of calls and sessions go through
     memory that client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
 
+    Several servers may stand behind a target that is a balancer: a list, "ipv4:10.0.0.1:7070,10.0.0.2:7070", is the
+    simplest (docs/balancing.md). What got no answer and may run twice is made again, four times at most.
+
     A client pickles, and is another connection to its target where it is unpickled: the environment of that place gives
     the access, unless access was given, whose token and key then travel in the pickle. One with credentials does not.
     """
@@ -66,6 +75,7 @@ class Client:
         self._metadata = tuple(metadata)
         if not any(key == "authorization" for key, _ in self._metadata):
             self._metadata += access.metadata(self.target, credentials is not None)
+        self._chooses_routes = not any(key == METADATA_KEY for key, _ in self._metadata)
         self._channel = (
             grpc.insecure_channel(self.target, options=_CHANNEL_OPTIONS)
             if credentials is None
@@ -118,14 +128,18 @@ class Client:
 
     # ---- Programs ----
 
-    def compile(self, graph, *, device="", disabled_passes=(), timeout=None):
-        """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
-        request = contract.CompileRequest(graph=graph, options=compile_options(device, disabled_passes))
-        return self.unary("Compile", request, contract.CompileResponse, timeout)
+    # The key of a call that names a graph is the graph's; of one that names a fingerprint it is the caller's `route`.
 
-    def get_program(self, fingerprint, *, timeout=None):
+    def compile(self, graph, *, device="", disabled_passes=(), timeout=None, route=None):
+        """Compiles a contract.Graph, or finds it compiled; the contract.CompileResponse. Idempotent."""
+        options = compile_options(device, disabled_passes)
+        request = contract.CompileRequest(graph=graph, options=options)
+        return self.unary("Compile", request, contract.CompileResponse, timeout, route or route_of_program(graph, options))
+
+    def get_program(self, fingerprint, *, timeout=None, route=None):
         """The contract.Program of a compiled program. Raises FailedPrecondition where the server has none."""
-        return self.unary("GetProgram", contract.GetProgramRequest(fingerprint=fingerprint), contract.Program, timeout)
+        request = contract.GetProgramRequest(fingerprint=fingerprint)
+        return self.unary("GetProgram", request, contract.Program, timeout, route)
 
     def explain(self, program, *, device="", disabled_passes=(), timeout=None):
         """Why a program (a fingerprint or a contract.Graph) runs as it does, as text."""
@@ -138,17 +152,20 @@ class Client:
 
     def _explain(self, program, device, disabled_passes, timeout):
         request = contract.ExplainRequest(options=compile_options(device, disabled_passes))
+        key = None
         if isinstance(program, str):
             request.fingerprint = program
         else:
             request.graph.CopyFrom(program)
-        return self.unary("Explain", request, contract.ExplainResponse, timeout)
+            key = route_of_program(program, request.options)
+        return self.unary("Explain", request, contract.ExplainResponse, timeout, key)
 
     # ---- Running ----
 
-    def session(self, *, lease=None, timeout=None):
-        """A new Session, which keeps tensors on the server. lease in seconds, None for the server's default."""
-        return Session(self, lease, timeout)
+    def session(self, *, lease=None, timeout=None, route=None):
+        """A new Session, which keeps tensors on the server. lease in seconds, None for the server's default. route: its
+        key for a balancer; sessions of one key come to one server."""
+        return Session(self, lease, timeout, route)
 
     def execute(
         self,
@@ -163,6 +180,7 @@ class Client:
         session=None,
         keep=(),
         alignment=None,
+        route=None,
     ):
         """Runs a program, a fingerprint or a contract.Graph, on NumPy arrays; (list of arrays, Stats).
 
@@ -172,11 +190,11 @@ class Client:
         fingerprint must have been compiled with row-major order, as Client.compile does.
 
         session: the Session of arguments that are RemoteArrays, and of results to be kept: those whose place in `keep`
-        is true come back as RemoteArrays.
+        is true come back as RemoteArrays. route: the key that a fingerprint's program has for a balancer.
         """
         alignment = alignment or wire.ResponseAlignment()
         memory = self.shared_memory
-        deadline = self._deadline(timeout)
+        deadline = self.deadline(timeout)
         shared = None
         if memory and not memory.lost:
             shared = SharedCall(memory, alignment.result_bytes, deadline.half())
@@ -194,16 +212,20 @@ class Client:
             profile=profile,
             shared=shared,
         )
+        if session:
+            route = session.route
+        elif not isinstance(program, str):
+            route = route_of_program(program, compile_options(device, disabled_passes))
+        may_repeat = not shared and not any(keep) and not any(isinstance(one, Donation) for one in arguments)
         begin = time.perf_counter()
         try:
-            response = self._call("Execute", request, deadline.left())
+            response = self._call("Execute", request, deadline.left(), route=route, may_repeat=may_repeat)
         except BaseException as failure:
             if not shared or not shared.failed(getattr(failure, "reason", "")):
                 raise
             options = {"device": device, "disabled_passes": disabled_passes, "priority": priority, "profile": profile}
-            return self.execute(
-                program, arguments, timeout=deadline.left(), session=session, keep=keep, alignment=alignment, **options
-            )
+            options.update(session=session, keep=keep, alignment=alignment, route=route)
+            return self.execute(program, arguments, timeout=deadline.left(), **options)
         round_trip_time = time.perf_counter() - begin
         try:
             payloads, stats, error = wire.decode_execute_response(response, shared.spaces if shared else ())
@@ -295,16 +317,18 @@ class Client:
 
     # ---- Calls ----
 
-    def unary(self, method, request, response_class, timeout):
-        """One call of the service with messages of the contract; None for a response that is not read."""
-        response = self._call(method, request.SerializeToString(), timeout)
+    def unary(self, method, request, response_class, timeout, route=None):
+        """One call of the service with messages of the contract; None for a response that is not read. route: its key
+        for a balancer."""
+        may_repeat = method in _IDEMPOTENT
+        response = self._call(method, request.SerializeToString(), timeout, route=route, may_repeat=may_repeat)
         return response_class.FromString(response) if response_class else None
 
-    def stream(self, method, requests, timeout):
+    def stream(self, method, requests, timeout, route=None):
         """A call of a method with streams both ways: an iterable of bytes in, an iterator of bytes out."""
         try:
             call = self._channel.stream_stream(_SERVICE + method)
-            return call(requests, timeout=timeout, metadata=self._metadata or None)
+            return call(requests, timeout=timeout, metadata=self._metadata_with(route))
         except ValueError as failure:
             raise errors.Cancelled(f"the client is closed: {failure}") from None
 
@@ -312,36 +336,41 @@ class Client:
         """The exception to raise for what a stream raised."""
         return errors.from_rpc(failure, self.target) if isinstance(failure, grpc.RpcError) else failure
 
-    def upload(self, header, data, timeout):
+    def upload(self, header, data, timeout, route=None):
         """Sends the bytes of a tensor by PutTensor, through shared memory or by several calls where the connection breaks."""
 
         def call(messages, left):
-            return self._call("PutTensor", messages, left, kind="stream_unary")
+            return self._call("PutTensor", messages, left, kind="stream_unary", route=route)
 
-        deadline, memory, was_sent = self._deadline(timeout), self._transfer_memory(), False
+        get_tensor = self._get_tensor(route)
+        deadline, memory, was_sent = self.deadline(timeout), self._transfer_memory(), False
         with self._readable_answers():
             if memory:
                 done, was_sent = shared_transfer.upload(call, memory, header, data, deadline)
                 if done:
                     return
-            resumed.upload(call, self._get_tensor, header, data, deadline.left(), was_sent)
+            resumed.upload(call, get_tensor, header, data, deadline.left(), was_sent)
 
-    def download(self, request, nbytes, timeout):
+    def download(self, request, nbytes, timeout, route=None):
         """The array of a GetTensorRequest, which has that many bytes, by several calls where the connection breaks."""
-        deadline, memory = self._deadline(timeout), self._transfer_memory()
+        deadline, memory, get_tensor = self.deadline(timeout), self._transfer_memory(), self._get_tensor(route)
         with self._readable_answers():
-            array = memory and shared_transfer.download(self._get_tensor, memory, request, nbytes, deadline)
-            return resumed.download(self._get_tensor, request, deadline.left()) if array is None else array
+            array = memory and shared_transfer.download(get_tensor, memory, request, nbytes, deadline)
+            return resumed.download(get_tensor, request, deadline.left()) if array is None else array
 
     def _transfer_memory(self):
         memory = self.shared_memory
         return memory if memory and self._shares_transfers and not memory.lost else None
 
-    def _deadline(self, timeout):
+    def deadline(self, timeout):
+        """The Deadline of what may take so long; None: as long as the client's calls may."""
         return Deadline(self.timeout if timeout is None else timeout)
 
-    def _get_tensor(self, message, left, read):
-        self._call("GetTensor", message, left, kind="unary_stream", read=read)
+    def _get_tensor(self, route):
+        def call(message, left, read):
+            self._call("GetTensor", message, left, kind="unary_stream", read=read, route=route)
+
+        return call
 
     @contextlib.contextmanager
     def _readable_answers(self):
@@ -350,15 +379,31 @@ class Client:
         except transfer.BrokenTransfer as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
 
-    def _call(self, method, request, timeout, service=_SERVICE, kind="unary_unary", read=None):
+    def _metadata_with(self, route):
+        """What goes with a call that has this key for a balancer; the client's own metadata may name one for all."""
+        if route is None or not self._chooses_routes:
+            return self._metadata or None
+        return self._metadata + ((METADATA_KEY, route),)
+
+    def _call(self, method, request, timeout, *, may_repeat=False, **options):
+        """may_repeat: the call may be made again where it got no answer."""
+        if not may_repeat:
+            return self._call_once(method, request, self.timeout if timeout is None else timeout, **options)
+        attempts = Attempts(self.deadline(timeout), _MOST_ATTEMPTS)
+        while True:
+            try:
+                return self._call_once(method, request, attempts.left(), **options)
+            except errors.Unavailable:
+                if not attempts.pause():
+                    raise
+
+    def _call_once(self, method, request, timeout, *, service=_SERVICE, kind="unary_unary", read=None, route=None):
         with self._lock:
             call = self._calls.get(service + method)
             if call is None:
                 call = self._calls[service + method] = getattr(self._channel, kind)(service + method)
         try:
-            answer = call(
-                request, timeout=self.timeout if timeout is None else timeout, metadata=self._metadata or None
-            )
+            answer = call(request, timeout=timeout, metadata=self._metadata_with(route))
             if answer is None:  # as transfer.EndedEarly
                 raise errors.Unavailable(f"the connection to {self.target} broke, and the answer was lost with it")
             return read(answer) if read else answer

@@ -1,5 +1,7 @@
 """Exceptions: what the server refused, with the reason that programs can rely on."""
 
+import re
+
 import grpc
 import numpy as np
 
@@ -147,6 +149,13 @@ _BY_CODE = {
 }
 # Refusals that have a class of their own.
 _BY_REASON = dict.fromkeys(("MATRIX_SINGULAR", "MATRIX_NOT_POSITIVE_DEFINITE", "NO_CONVERGENCE"), LinAlgError)
+# As gRPC tells of an answer that is none of its own.
+_HTTP_STATUS = re.compile(r"Received http2 header with status: (\d+)")
+_PROXY_MEANS = {
+    502: ": the server behind it broke the call off",
+    503: ": no server behind it takes calls",
+    504: ": the server behind it did not answer in the proxy's time",
+}
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -175,7 +184,11 @@ def from_rpc(rpc_error, target):
     code = rpc_error.code().name
     message = rpc_error.details() or "the server gave no message"
     detail = _detail_of(rpc_error.trailing_metadata() or ())
-    if code == "UNAVAILABLE" and detail is None:
+    answered = _HTTP_STATUS.search(message)
+    if answered and detail is None:
+        status = int(answered[1])
+        message = f"a proxy at {target} answered for a tensord server, with HTTP {status}{_PROXY_MEANS.get(status, '')}"
+    elif code == "UNAVAILABLE" and detail is None:
         message = f"no answer from a tensord server at {target} ({message}); start one, or connect to another target"
     elif code == "RESOURCE_EXHAUSTED" and detail is None and "larger than max" in message:
         message += "; raise the receiver's limit on message sizes"

@@ -26,7 +26,8 @@ class Pipeline:
     which cannot be cancelled.
     A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
     HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
-    tell it by. A program that the server has forgotten is not compiled again here.
+    tell it by. Before a session's first run of a program in a pipeline the server is asked whether it knows it, and
+    compiles it where it does not; one that it forgets later fails the run with the reason PROGRAM_NOT_FOUND.
 
     Where the client has shared memory large arguments and results lie there: an argument that does so already is read
     there when its run's turn comes, and must not change until that has its answer.
@@ -43,7 +44,7 @@ class Pipeline:
         self._requests = queue.Queue(_MOST_WAITING)
         self._memory = session.client.shared_memory
         self._deadline = Deadline(timeout)
-        self._call = session.client.stream("ExecuteStream", iter(self._requests.get, None), timeout)
+        self._call = session.client.stream("ExecuteStream", iter(self._requests.get, None), timeout, session.route)
         self._reader = threading.Thread(target=self._read, name="tensord-pipeline", daemon=True)
         self._reader.start()
 
@@ -64,13 +65,14 @@ class Pipeline:
         Cancelled where the stream has ended.
         """
         arguments, kept = program.prepare(args, keep)
+        fingerprint = self.session.fingerprint_of(program)
         shared = self._share(program, kept)
         with self._lock:  # requests go out in the order of their ids
             if self._closed or self._ended.is_set():
                 raise self._failure or errors.Cancelled("the pipeline is closed")
             run = _Run(self, next(self._ids), program, kept, shared)
             request = self.session.client.encode_run(
-                program.fingerprint,
+                fingerprint,
                 arguments,
                 request_id=run.id,
                 session=self.session,

@@ -8,9 +8,10 @@ import numpy as np
 
 from tensord import dims, dtypes, errors, tree, wire
 from tensord.array import Array
-from tensord.client import default_client
+from tensord.client import compile_options, default_client
 from tensord.graph_builder import GraphBuilder
 from tensord.lifting import as_array, show
+from tensord.routing import route_of_program
 from tensord.session import remote_of
 from tensord.stats import Stats, seconds, source_name
 
@@ -189,8 +190,8 @@ class CompiledProgram:
     """A function compiled on a server; call it with NumPy arrays. Made by td.compile. Thread-safe.
 
     The server knows the program by its fingerprint; a call sends that and the arguments, nothing else. Where the
-    server has forgotten it (a restart, an eviction) the call compiles it again and repeats itself once. Results are
-    read-only arrays that view the response's memory: copy one to write to it.
+    server does not know it (a restart, an eviction, another server behind a balancer) the call repeats itself once with
+    the graph. Results are read-only arrays that view the response's memory: copy one to write to it.
 
     fingerprint, device; source: how the last compilation ended ("compiled", "memory", "disk", "joined"); compile_time
     in seconds; compile_count and call_count; stats: the Stats of the call that ended last, None before the first.
@@ -202,6 +203,8 @@ class CompiledProgram:
         self._traced, self._client, self._device, self._disabled_passes = traced, client, device, tuple(disabled_passes)
         self._alignment = wire.ResponseAlignment()
         self._lock = threading.Lock()
+        self._was_unknown = False  # to the server that the last call came to
+        self._route = route_of_program(traced.graph, compile_options(device, disabled_passes))
         self.stats = None
         self.call_count = 0
         self.compile_count = 0
@@ -243,21 +246,14 @@ class CompiledProgram:
         what the server refuses.
         """
         arguments, kept = self.prepare(args, keep)
-        options = {"priority": priority, "profile": profile, "timeout": timeout}
+        options = {"priority": priority, "profile": profile}
         options["session"] = session or next(
             (one.session for one in map(remote_of, arguments) if one is not None), None
         )
         options["keep"] = kept
         if any(options["keep"]) and options["session"] is None:
             raise ValueError("keep needs a session: pass session=client.session(), or an argument that one keeps")
-        try:
-            arrays, stats = self._execute(arguments, options)
-        except errors.FailedPrecondition as failure:
-            if failure.reason != "PROGRAM_NOT_FOUND":
-                raise
-            self._compile(timeout)
-            arrays, stats = self._execute(arguments, options)
-            stats.source, stats.compile_time = self.source, self.compile_time
+        arrays, stats = self._execute(arguments, options, self._client.deadline(timeout))
         self._count(stats)
         return self._traced.unflatten_results(arrays)
 
@@ -292,12 +288,40 @@ class CompiledProgram:
             self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
         )
 
-    def _execute(self, arguments, options):
-        return self._client.execute(self.fingerprint, arguments, alignment=self._alignment, **options)
+    def make_known(self, client, route):
+        """The program's fingerprint on the server that a client's calls of that key come to, which compiles it where it
+        does not know it."""
+        try:
+            return client.get_program(self.fingerprint, route=route).fingerprint
+        except errors.FailedPrecondition as failure:
+            if failure.reason != "PROGRAM_NOT_FOUND":
+                raise
+        options = {"device": self._device, "disabled_passes": self._disabled_passes}
+        return client.compile(self.graph, **options, route=route).program.fingerprint
+
+    def _execute(self, arguments, options, deadline):
+        options.update(alignment=self._alignment, route=self._route)
+        try:
+            answer = self._client.execute(self.fingerprint, arguments, timeout=deadline.left(), **options)
+            self._was_unknown = False
+            return answer
+        except errors.FailedPrecondition as failure:
+            if failure.reason != "PROGRAM_NOT_FOUND":
+                raise
+        if self._was_unknown:  # twice in a row: servers of another version may have another fingerprint for the graph
+            self._compile(deadline.left())
+        self._was_unknown = True
+        options.update(device=self._device, disabled_passes=self._disabled_passes)
+        arrays, stats = self._client.execute(self.graph, arguments, timeout=deadline.left(), **options)
+        if stats.source == "compiled":
+            with self._lock:
+                self.source, self.compile_time = stats.source, stats.compile_time
+                self.compile_count += 1
+        return arrays, stats
 
     def _compile(self, timeout):
         response = self._client.compile(
-            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout
+            self.graph, device=self._device, disabled_passes=self._disabled_passes, timeout=timeout, route=self._route
         )
         with self._lock:
             self.fingerprint = response.program.fingerprint

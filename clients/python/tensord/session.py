@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import weakref
 
 import numpy as np
 
 from tensord import contract, dtypes, transfer, wire
 from tensord.dims import is_static
 from tensord.pipeline import Pipeline
+from tensord.routing import new_session_route
 
 
 class RemoteArray:
@@ -94,18 +96,21 @@ class Session:
             print(state.fetch())
 
     The tensors go when the session is closed, or when nothing names it for `lease` seconds, after which calls raise
-    FailedPrecondition with the reason SESSION_UNKNOWN.
+    FailedPrecondition with the reason SESSION_UNKNOWN. Behind a balancer all of its calls have one key, `route`, so that
+    they come to the server that has it.
     """
 
-    def __init__(self, client, lease=None, timeout=None):
+    def __init__(self, client, lease=None, timeout=None, route=None):
         request = contract.OpenSessionRequest()
         if lease is not None:
             request.lease.seconds, request.lease.nanos = int(lease), int(lease % 1 * 1e9)
-        opened = client.unary("OpenSession", request, contract.Session, timeout)
-        self.client, self.id = client, opened.id
+        self.client, self.route = client, route or new_session_route()
+        opened = self._unary("OpenSession", request, contract.Session, timeout)
+        self.id = opened.id
         self.lease = opened.lease.seconds + opened.lease.nanos * 1e-9
         self._numbers = itertools.count(1)
         self._closed = False
+        self._fingerprints = weakref.WeakKeyDictionary()  # of programs that the session's server was asked about
 
     def __enter__(self):
         return self
@@ -129,7 +134,7 @@ class Session:
         """Ends the session and frees its tensors. Closing twice does nothing."""
         if not self._closed:
             self._closed = True
-            self.client.unary("CloseSession", contract.CloseSessionRequest(session=self.id), None, timeout)
+            self._unary("CloseSession", contract.CloseSessionRequest(session=self.id), None, timeout)
 
     def put(self, value, dtype=None, *, device="", timeout=None):
         """Sends an array, which stays on the server; a RemoteArray."""
@@ -137,7 +142,7 @@ class Session:
         dtype = dtypes.as_dtype(array.dtype if dtype is None else dtype)
         array = wire.contiguous(array, dtype)
         handle = self.new_handle()
-        self.client.upload(*transfer.put_header(self.id, handle, array, dtype, device), timeout)
+        self.client.upload(*transfer.put_header(self.id, handle, array, dtype, device), timeout, self.route)
         return RemoteArray(self, handle, dtype, array.shape)
 
     def delete(self, remotes, *, timeout=None):
@@ -146,13 +151,21 @@ class Session:
         for remote in living:
             remote.wait()
         request = contract.DeleteTensorsRequest(session=self.id, handles=[remote.handle for remote in living])
-        self.client.unary("DeleteTensors", request, contract.DeleteTensorsResponse, timeout)
+        self._unary("DeleteTensors", request, contract.DeleteTensorsResponse, timeout)
         for remote in living:
             remote.mark_gone()
 
     def pipeline(self, *, timeout=None):
         """A Pipeline, whose runs follow each other without waiting; timeout in seconds is that of all together."""
         return Pipeline(self, timeout)
+
+    def fingerprint_of(self, program):
+        """By which the session's server knows a CompiledProgram, which may have been compiled on another one: that is
+        asked at the first time, and where it does not know it, it compiles it."""
+        fingerprint = self._fingerprints.get(program)
+        if fingerprint is None:
+            fingerprint = self._fingerprints[program] = program.make_known(self.client, self.route)
+        return fingerprint
 
     def promise(self, handle, spec, run):
         """The RemoteArray that a pipeline's run is to make, of a Spec."""
@@ -167,4 +180,7 @@ class Session:
             raise ValueError(f"{remote!r} was deleted or donated")
         remote.wait()
         request = contract.GetTensorRequest(session=self.id, handle=remote.handle, order=contract.ROW_MAJOR)
-        return self.client.download(request, remote.dtype.itemsize * math.prod(remote.shape), timeout)
+        return self.client.download(request, remote.dtype.itemsize * math.prod(remote.shape), timeout, self.route)
+
+    def _unary(self, method, request, response_class, timeout):
+        return self.client.unary(method, request, response_class, timeout, self.route)
