@@ -50,10 +50,6 @@ absl::StatusOr<RunReport> CompileAndRun(const ProgramFlagValues& values, const v
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<client::ExecuteResult> result = timer.Time(
       "execute", [&] { return (*client)->Execute(compiled->program().fingerprint(), inputs, values.options); });
-  if (absl::IsFailedPrecondition(result.status())) {
-    // A busy server may have dropped the program in between.
-    result = timer.Time("execute", [&] { return (*client)->Execute(graph, inputs, values.options); });
-  }
   if (!result.ok()) return result.status();
   if (result->outputs.size() != static_cast<size_t>(graph.outputs_size())) {
     return absl::InternalError(absl::StrCat("the server sent another number of results: ", result->outputs.size(),

@@ -7,12 +7,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/access.h"
+#include "clients/cpp/call_context.h"
 #include "clients/cpp/channel_arguments.h"
 #include "clients/cpp/default_target.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/health.h"
+#include "clients/cpp/repeated_call.h"
 #include "clients/cpp/resumed_transfer.h"
+#include "clients/cpp/routing.h"
 #include "clients/cpp/shared_call.h"
 #include "clients/cpp/shared_transfer.h"
 #include "clients/cpp/steady_time.h"
@@ -29,41 +32,26 @@ namespace tensord::client {
 namespace {
 
 constexpr size_t kFingerprintDigits = 64;
-
-// Protobuf's 2 GiB, less room for the fields beside the graph.
-constexpr size_t kMaxGraphBytes = (size_t{1} << 31) - (size_t{1} << 20);
 constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
 
-absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline) {
-  if (!deadline.has_value()) deadline = options.deadline;
-  return deadline.has_value() ? SteadyNow() + *deadline : absl::InfiniteFuture();
-}
-
-void PrepareContext(const ConnectOptions& options, absl::Time deadline, grpc::ClientContext* context) {
-  if (deadline != absl::InfiniteFuture()) context->set_deadline(ToGrpcDeadline(deadline));
-  for (const auto& [key, value] : options.metadata) context->AddMetadata(key, value);
-}
-
-void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline,
+void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline, absl::string_view route,
                     grpc::ClientContext* context) {
-  PrepareContext(options, DeadlineOf(options, deadline), context);
+  PrepareContext(options, DeadlineOf(options, deadline), route, context);
 }
 
 // For a transfer's calls. The options outlive it.
-MakeContext ContextsOf(const ConnectOptions& options) {
-  return [&options](absl::Time deadline) {
+MakeContext ContextsOf(const ConnectOptions& options, std::string route) {
+  return [&options, route = std::move(route)](absl::Time deadline) {
     auto context = std::make_unique<grpc::ClientContext>();
-    PrepareContext(options, deadline, context.get());
+    PrepareContext(options, deadline, route, context.get());
     return context;
   };
 }
 
-// gRPC ends the process where a generated message cannot be serialized.
-absl::Status CheckSize(const v1::Graph& graph) {
-  const size_t bytes = graph.ByteSizeLong();
-  if (bytes <= kMaxGraphBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the graph is too large for a message; make constants inputs: ", bytes,
-                                                 " bytes, limit ", kMaxGraphBytes));
+// Whether nothing is different when it has run twice.
+bool MayRunTwice(absl::Span<const Argument> arguments, absl::Span<const ResultPlan> plans) {
+  return std::none_of(arguments.begin(), arguments.end(), [](const Argument& one) { return one.is_donated(); }) &&
+         std::none_of(plans.begin(), plans.end(), [](const ResultPlan& plan) { return plan.is_kept(); });
 }
 
 // One call whose messages are bytes already.
@@ -84,12 +72,16 @@ grpc::Status CallWithBytes(grpc::GenericStub& stub, grpc::ClientContext& context
 }  // namespace
 
 struct Client::Stubs {
-  Stubs(const std::shared_ptr<grpc::Channel>& channel, absl::string_view plain_target)
-      : compute(v1::Compute::NewStub(channel)), generic(channel), uploads(plain_target) {}
+  Stubs(const std::shared_ptr<grpc::Channel>& channel, const ConnectOptions& options, absl::string_view plain_target)
+      : compute(v1::Compute::NewStub(channel)),
+        generic(channel),
+        uploads(plain_target),
+        programs(std::make_shared<ProgramCalls>(channel, options)) {}
 
   std::unique_ptr<v1::Compute::Stub> compute;
   grpc::GenericStub generic;
   UploadConnection uploads;
+  const std::shared_ptr<ProgramCalls> programs;
 };
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) {
@@ -105,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
     return absl::UnavailableError(
         absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
   }
-  auto stubs = std::make_unique<Stubs>(channel, is_plain ? options.target : "");
+  auto stubs = std::make_unique<Stubs>(channel, options, is_plain ? options.target : "");
   std::unique_ptr<Client> client(new Client(std::move(options), std::move(stubs)));
   if (client->options_.shared_memory) client->FindSharedMemory();
   return client;
@@ -139,32 +131,13 @@ absl::StatusOr<v1::CompileResponse> Client::Compile(const v1::Graph& graph, cons
   v1::CompileRequest request;
   *request.mutable_graph() = graph;
   *request.mutable_options() = ToCompileOptions(options);
-  grpc::ClientContext context;
-  PrepareContext(options_, options.deadline, &context);
-  v1::CompileResponse response;
-  const grpc::Status status = stubs_->compute->Compile(&context, request, &response);
-  if (!status.ok()) return ToAbslStatus(status);
-  return response;
+  return stubs_->programs->Compile(std::move(request), DeadlineOf(options_, options.deadline));
 }
 
 absl::StatusOr<v1::Program> Client::GetProgram(absl::string_view fingerprint) {
-  v1::GetProgramRequest request;
-  request.set_fingerprint(std::string(fingerprint));
-  grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
-  v1::Program program;
-  const grpc::Status status = stubs_->compute->GetProgram(&context, request, &program);
-  if (!status.ok()) return ToAbslStatus(status);
-  return program;
-}
-
-absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& request, const ExecuteOptions& options) {
-  grpc::ClientContext context;
-  PrepareContext(options_, options.deadline, &context);
-  v1::ExplainResponse response;
-  const grpc::Status status = stubs_->compute->Explain(&context, request, &response);
-  if (!status.ok()) return ToAbslStatus(status);
-  return response;
+  const std::optional<CompiledProgram> program = stubs_->programs->compiled().Find(std::string(fingerprint));
+  return stubs_->programs->Get(fingerprint, DeadlineOf(options_, std::nullopt),
+                               program.has_value() ? program->route : "");
 }
 
 absl::StatusOr<v1::ExplainResponse> Client::ExplainGraph(const v1::Graph& graph, const ExecuteOptions& options) {
@@ -173,7 +146,7 @@ absl::StatusOr<v1::ExplainResponse> Client::ExplainGraph(const v1::Graph& graph,
   v1::ExplainRequest request;
   *request.mutable_graph() = graph;
   *request.mutable_options() = ToCompileOptions(options);
-  return Explain(request, options);
+  return stubs_->programs->Explain(request, DeadlineOf(options_, options.deadline));
 }
 
 absl::StatusOr<std::string> Client::Explain(const v1::Graph& graph, const ExecuteOptions& options) {
@@ -186,7 +159,7 @@ absl::StatusOr<std::string> Client::Explain(absl::string_view fingerprint) {
   v1::ExplainRequest request;
   const bool is_whole = fingerprint.size() >= kFingerprintDigits;
   (is_whole ? *request.mutable_fingerprint() : *request.mutable_fingerprint_prefix()) = std::string(fingerprint);
-  absl::StatusOr<v1::ExplainResponse> response = Explain(request, {});
+  absl::StatusOr<v1::ExplainResponse> response = stubs_->programs->Explain(request, DeadlineOf(options_, std::nullopt));
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_text());
 }
@@ -202,7 +175,7 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
                                               const ExecuteOptions& options) {
   request.set_priority(options.priority);
   request.set_profile(options.profile);
-  absl::StatusOr<ExecuteAnswer> answer = Run(request, ToArguments(arguments), {}, options);
+  absl::StatusOr<ExecuteAnswer> answer = Run(std::move(request), ToArguments(arguments), {}, options);
   if (!answer.ok()) return answer.status();
   ExecuteResult result = {.stats = std::move(answer->stats)};
   for (ExecuteOutput& output : answer->outputs) result.outputs.push_back(*std::move(output.tensor));
@@ -210,37 +183,84 @@ absl::StatusOr<ExecuteResult> Client::Execute(v1::ExecuteRequest request, absl::
 }
 
 absl::StatusOr<ExecuteAnswer> Client::Execute(const ExecuteCall& call) {
-  const absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
+  absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
   if (!request.ok()) return request.status();
-  return Run(*request, call.arguments, call.results, call.options);
+  return Run(*std::move(request), call.arguments, call.results, call.options);
 }
 
-absl::StatusOr<ExecuteAnswer> Client::Run(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+absl::StatusOr<ExecuteAnswer> Client::Run(v1::ExecuteRequest request, absl::Span<const Argument> arguments,
                                           absl::Span<const ResultPlan> plans, const ExecuteOptions& options) {
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
-  absl::StatusOr<ExecuteAnswer> answer = SendExecute(request, arguments, plans, options, deadline, shared_memory_);
+  CompiledPrograms& compiled = stubs_->programs->compiled();
+  const std::string name = request.fingerprint();
+  const std::optional<CompiledProgram> program = name.empty() ? std::nullopt : compiled.Find(name);
+  std::string route;
+  if (!request.session().empty()) {
+    route = sessions_.RouteOf(request.session());
+  } else if (program.has_value()) {
+    route = program->route;
+  } else if (request.has_graph()) {
+    route = RouteOfProgram(request.graph(), request.options());
+  }
+  if (!program.has_value()) return RunOnce(request, arguments, plans, options, deadline, route);
+
+  request.set_fingerprint(program->fingerprint);
+  absl::StatusOr<ExecuteAnswer> answer = RunOnce(request, arguments, plans, options, deadline, route);
+  const bool was_known = ReasonOf(answer.status()) != "PROGRAM_NOT_FOUND";
+  const bool is_renamed = compiled.NoteAnswer(name, was_known);
+  if (was_known) return answer;
+  if (is_renamed) {
+    const auto again = stubs_->programs->Compile(*program->source, deadline);
+    if (!again.ok()) return again.status();
+    compiled.Rename(name, again->program().fingerprint());
+  }
+  *request.mutable_graph() = program->source->graph();
+  *request.mutable_options() = program->source->options();
+  return RunOnce(request, arguments, plans, options, deadline, route);
+}
+
+absl::StatusOr<ExecuteAnswer> Client::RunOnce(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+                                              absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
+                                              absl::Time deadline, const std::string& route) {
+  const auto send = [&](const std::shared_ptr<SharedMemory>& memory) {
+    return SendExecute(request, arguments, plans, options, deadline, route, memory);
+  };
+  if (shared_memory_ == nullptr && MayRunTwice(arguments, plans)) {
+    return RepeatedCall<ExecuteAnswer>(deadline, [&] { return send(nullptr); });
+  }
+  absl::StatusOr<ExecuteAnswer> answer = send(shared_memory_);
   if (!answer.ok() && shared_memory_ != nullptr && ReasonOf(answer.status()) == "REGION_UNKNOWN") {
-    // What was refused has not run.
-    answer = SendExecute(request, arguments, plans, options, deadline, nullptr);
+    answer = send(nullptr);  // what was refused has not run
   }
   return answer;
 }
 
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
+  std::shared_ptr<SessionPlace> place = sessions_.Find(options.session);
+  if (place == nullptr) place = std::make_shared<SessionPlace>(options.session.empty() ? NewSessionRoute() : "");
+  const absl::Time deadline = DeadlineOf(options_, options.deadline);
   auto context = std::make_unique<grpc::ClientContext>();
-  PrepareContext(options_, options.deadline, context.get());
+  PrepareContext(options_, deadline, place->route(), context.get());
   Pipeline::Sharing sharing;
   if (shared_memory_ != nullptr) {
-    sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = DeadlineOf(options_, options.deadline)};
+    sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = deadline};
   }
+  const auto find_program = [programs = stubs_->programs, place,
+                             deadline](const std::string& fingerprint) -> absl::StatusOr<std::string> {
+    if (const std::optional<std::string> there = place->Find(fingerprint)) return *there;
+    absl::StatusOr<std::string> there = programs->MakeKnown(fingerprint, deadline, place->route());
+    if (there.ok()) place->Learn(fingerprint, *there);
+    return there;
+  };
   return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session),
-                                    std::move(sharing));
+                                    find_program, std::move(sharing));
 }
 
 absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,
                                                   absl::Span<const Argument> arguments,
                                                   absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
-                                                  absl::Time deadline, const std::shared_ptr<SharedMemory>& memory) {
+                                                  absl::Time deadline, const std::string& route,
+                                                  const std::shared_ptr<SharedMemory>& memory) {
   SharedCall shared(memory, arguments, result_sizes_->Expected(request.fingerprint(), plans), deadline);
   absl::StatusOr<grpc::ByteBuffer> message;
   if (shared.spaces().empty()) {
@@ -253,7 +273,7 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
   if (!message.ok()) return message.status();
 
   grpc::ClientContext context;
-  PrepareContext(options_, deadline, &context);
+  PrepareContext(options_, deadline, route, &context);
   grpc::ByteBuffer response;
   grpc::Status status;
   stubs_->uploads.Call(message->Length(), stubs_->generic, [&](grpc::GenericStub& stub) {
@@ -297,11 +317,13 @@ absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
     request.mutable_lease()->set_seconds(seconds);
     request.mutable_lease()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(lease)));
   }
+  const std::string route = NewSessionRoute();
   grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
+  PrepareContext(options_, std::nullopt, route, &context);
   v1::Session session;
   const grpc::Status status = stubs_->compute->OpenSession(&context, request, &session);
   if (!status.ok()) return ToAbslStatus(status);
+  sessions_.Add(session.id(), route);
   return session;
 }
 
@@ -309,9 +331,11 @@ absl::Status Client::CloseSession(const std::string& session) {
   v1::CloseSessionRequest request;
   request.set_session(session);
   grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
+  PrepareContext(options_, std::nullopt, sessions_.RouteOf(session), &context);
   v1::CloseSessionResponse response;
-  return ToAbslStatus(stubs_->compute->CloseSession(&context, request, &response));
+  const absl::Status closed = ToAbslStatus(stubs_->compute->CloseSession(&context, request, &response));
+  if (closed.ok() || ReasonOf(closed) == "SESSION_UNKNOWN") sessions_.Remove(session);
+  return closed;
 }
 
 absl::Status Client::PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
@@ -320,7 +344,7 @@ absl::Status Client::PutTensor(const std::string& session, const std::string& ha
   header.set_session(session);
   header.set_handle(handle);
   header.set_device(options.device);
-  const MakeContext make_context = ContextsOf(options_);
+  const MakeContext make_context = ContextsOf(options_, sessions_.RouteOf(session));
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   const SharedUpload shared =
       UploadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, header, tensor);
@@ -335,7 +359,7 @@ absl::StatusOr<HostTensor> Client::GetTensor(const std::string& session, const s
   request.set_session(session);
   request.set_handle(handle);
   request.set_order(ToWire(options.order));
-  const MakeContext make_context = ContextsOf(options_);
+  const MakeContext make_context = ContextsOf(options_, sessions_.RouteOf(session));
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   std::optional<absl::StatusOr<HostTensor>> shared =
       DownloadShared(transfer_memory_.get(), stubs_->generic, make_context, deadline, request);
@@ -349,7 +373,7 @@ absl::StatusOr<std::vector<std::string>> Client::DeleteTensors(const std::string
   request.set_session(session);
   request.mutable_handles()->Assign(handles.begin(), handles.end());
   grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
+  PrepareContext(options_, std::nullopt, sessions_.RouteOf(session), &context);
   v1::DeleteTensorsResponse response;
   const grpc::Status status = stubs_->compute->DeleteTensors(&context, request, &response);
   if (!status.ok()) return ToAbslStatus(status);
@@ -363,17 +387,19 @@ absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
 absl::StatusOr<v1::ServerInfo> Client::AskForInfo(bool with_capabilities, absl::Time deadline) {
   v1::GetServerInfoRequest request;
   request.set_capabilities(with_capabilities);
-  grpc::ClientContext context;
-  PrepareContext(options_, deadline, &context);
-  v1::ServerInfo info;
-  const grpc::Status status = stubs_->compute->GetServerInfo(&context, request, &info);
-  if (!status.ok()) return ToAbslStatus(status);
-  return info;
+  return RepeatedCall<v1::ServerInfo>(deadline, [&]() -> absl::StatusOr<v1::ServerInfo> {
+    grpc::ClientContext context;
+    PrepareContext(options_, deadline, "", &context);
+    v1::ServerInfo info;
+    const grpc::Status status = stubs_->compute->GetServerInfo(&context, request, &info);
+    if (!status.ok()) return ToAbslStatus(status);
+    return info;
+  });
 }
 
 absl::StatusOr<Health> Client::CheckHealth(absl::string_view service) {
   grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, &context);
+  PrepareContext(options_, std::nullopt, "", &context);
   grpc::ByteBuffer response;
   const grpc::Status status =
       CallWithBytes(stubs_->generic, context, kHealthMethod, EncodeHealthRequest(service), &response);

@@ -2,9 +2,7 @@
 #define TENSORD_CLIENTS_CPP_CLIENT_H_
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,34 +10,20 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "clients/cpp/argument.h"
+#include "clients/cpp/connect_options.h"
 #include "clients/cpp/execute_answer.h"
 #include "clients/cpp/execute_call.h"
 #include "clients/cpp/execute_options.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/pipeline.h"
+#include "clients/cpp/program_calls.h"
 #include "clients/cpp/result_sizes.h"
+#include "clients/cpp/session_places.h"
 #include "clients/cpp/shared_memory.h"
-#include "grpcpp/security/credentials.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::client {
-
-struct ConnectOptions {
-  // As gRPC spells it: "unix:/path", "host:port". Empty: DefaultTarget().
-  std::string target;
-  // How long Connect waits for the server to answer, and after that for its shared memory.
-  absl::Duration connect_timeout = absl::Seconds(5);
-  // Applies to each call that names no deadline of its own; none: calls wait as long as the server works.
-  std::optional<absl::Duration> deadline;
-  // None: plain text.
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
-  // Sent with each call, for example an authorization token. Keys are lower-case.
-  std::vector<std::pair<std::string, std::string>> metadata;
-  // Large tensors go through memory that client and server share, where the server offers some to this
-  // process; elsewhere in messages, as ever.
-  bool shared_memory = false;
-};
 
 struct ExecuteResult {
   std::vector<HostTensor> outputs;  // in the order of the program's outputs
@@ -47,7 +31,11 @@ struct ExecuteResult {
 };
 
 // A connection to one server. Thread-safe; calls block. A failed call is the server's canonical code and message, with
-// GetErrorDetail for what the server knows beyond them.
+// GetErrorDetail for what the server knows beyond them. What got no answer and may run twice (all but calls that keep
+// or donate tensors, or are about sessions) is made again, four times at most.
+//
+// Several servers may stand behind the target: calls of one program, and those of one session, carry one key for a
+// balancer (docs/balancing.md).
 //
 //   auto client = Client::Connect({.target = "localhost:7070"});
 //   if (!client.ok()) return client.status();
@@ -71,7 +59,9 @@ class Client {
   // Runs a graph, which is compiled where the server does not know it yet. Arguments in the order of its inputs.
   absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
-  // Runs a compiled program. FAILED_PRECONDITION where the server has dropped it since: compile again.
+  // Runs a compiled program. Where the server does not know it (it has dropped it since, or is another one behind a
+  // balancer) the graph goes along, once, if this client has compiled it: it keeps graphs of up to
+  // CompiledPrograms::kMostBytes. Otherwise FAILED_PRECONDITION: compile again.
   absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
   // Runs either, with tensors that a session keeps among the arguments, and results that stay there.
@@ -110,23 +100,28 @@ class Client {
 
   Client(ConnectOptions options, std::unique_ptr<Stubs> stubs);
 
-  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, const ExecuteOptions& options);
   absl::StatusOr<v1::ExplainResponse> ExplainGraph(const v1::Graph& graph, const ExecuteOptions& options);
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
-  // Through shared memory where there is some.
-  absl::StatusOr<ExecuteAnswer> Run(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+  // With the graph where the program is not found.
+  absl::StatusOr<ExecuteAnswer> Run(v1::ExecuteRequest request, absl::Span<const Argument> arguments,
                                     absl::Span<const ResultPlan> plans, const ExecuteOptions& options);
+  // Through shared memory where there is some; repeated where it may be.
+  absl::StatusOr<ExecuteAnswer> RunOnce(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
+                                        absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
+                                        absl::Time deadline, const std::string& route);
 
   absl::StatusOr<v1::ServerInfo> AskForInfo(bool with_capabilities, absl::Time deadline);
   // Connects to the server's shared memory, where there is some.
   void FindSharedMemory();
   absl::StatusOr<ExecuteAnswer> SendExecute(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
                                             absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
-                                            absl::Time deadline, const std::shared_ptr<SharedMemory>& memory);
+                                            absl::Time deadline, const std::string& route,
+                                            const std::shared_ptr<SharedMemory>& memory);
 
   ConnectOptions options_;
   std::unique_ptr<Stubs> stubs_;
+  SessionPlaces sessions_;
   std::shared_ptr<SharedMemory> shared_memory_;
   std::shared_ptr<SharedMemory> transfer_memory_;  // the same where PutTensor and GetTensor use it too; or null
   const std::shared_ptr<ResultSizes> result_sizes_ = std::make_shared<ResultSizes>();  // pipelines have it too

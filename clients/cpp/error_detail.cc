@@ -1,6 +1,8 @@
 #include "clients/cpp/error_detail.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "clients/cpp/duration.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/empty.pb.h"
@@ -10,6 +12,8 @@ namespace tensord::client {
 namespace {
 
 constexpr char kDetailTypeUrl[] = "type.googleapis.com/tensord.v1.ErrorDetail";
+// How gRPC tells of an answer that is none of its own.
+constexpr char kHttpStatus[] = "Received http2 header with status: ";
 constexpr int kStatusDetailsField = 3;  // google.rpc.Status.details
 
 // Finds the ErrorDetail among the details of a serialized google.rpc.Status, whose generated class gRPC does not
@@ -28,6 +32,19 @@ std::optional<std::string> FindDetail(const std::string& serialized_rpc_status) 
     if (detail.ParseFromString(field.length_delimited()) && detail.Is<v1::ErrorDetail>()) return detail.value();
   }
   return std::nullopt;
+}
+
+// The same message, or what it means where a proxy has answered for a server.
+std::string MessageOf(const grpc::Status& status) {
+  std::string message = status.error_message();
+  const size_t at = message.find(kHttpStatus);
+  if (at == std::string::npos) return message;
+  const std::string code = message.substr(at + sizeof(kHttpStatus) - 1, 3);
+  absl::string_view meaning;
+  if (code == "502") meaning = ": the server behind it broke the call off";
+  if (code == "503") meaning = ": no server behind it takes calls";
+  if (code == "504") meaning = ": the server behind it did not answer in the proxy's time";
+  return absl::StrCat("a proxy answered for a tensord server, with HTTP ", code, meaning);
 }
 
 }  // namespace
@@ -56,7 +73,7 @@ std::string ReasonOf(const absl::Status& status) {
 
 absl::Status ToAbslStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), MessageOf(status));
   if (std::optional<std::string> detail = FindDetail(status.error_details())) {
     result.SetPayload(kDetailTypeUrl, absl::Cord(*std::move(detail)));
   }

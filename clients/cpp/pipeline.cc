@@ -20,9 +20,10 @@ absl::Status WithContext(const absl::Status& status, const std::string& context)
 }  // namespace
 
 Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-                   std::string session, Sharing sharing)
+                   std::string session, FindProgram find_program, Sharing sharing)
     : target_(std::move(target)),
       session_(std::move(session)),
+      find_program_(std::move(find_program)),
       sharing_(std::move(sharing)),
       context_(std::move(context)),
       unseen_(std::make_shared<FirstFailure>()),
@@ -41,6 +42,11 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
   absl::StatusOr<v1::ExecuteRequest> request = ToExecuteRequest(call);
   if (!request.ok()) return request.status();
   if (request->session().empty()) request->set_session(session_);
+  if (!call.fingerprint.empty()) {
+    const absl::StatusOr<std::string> there = find_program_(call.fingerprint);
+    if (!there.ok()) return there.status();
+    request->set_fingerprint(*there);
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     request->set_request_id(++last_id_);

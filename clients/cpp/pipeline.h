@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,7 +30,7 @@
 namespace tensord::client {
 
 struct PipelineOptions {
-  // That of calls which name none.
+  // That of calls which name none. Behind a balancer the stream goes to its server.
   std::string session;
   // Of all calls together, from now on. None: the client's.
   std::optional<absl::Duration> deadline;
@@ -66,16 +67,20 @@ class Pipeline {
     absl::Time deadline = absl::InfiniteFuture();  // of the stream
   };
 
+  // By which fingerprint the stream's server knows a program; may ask it.
+  using FindProgram = std::function<absl::StatusOr<std::string>(const std::string& fingerprint)>;
+
   Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-           std::string session, Sharing sharing);
+           std::string session, FindProgram find_program, Sharing sharing);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
   // Sends a call; those of one thread go in their order. Waits while as many as kMostUnsent, or as many bytes, are on
-  // their way out because the server takes no more. Refuses what cannot be sent, with INVALID_ARGUMENT: also a deadline
-  // of its own, as the stream's is that of all. FAILED_PRECONDITION after Finish; what the stream ended with after
-  // that.
+  // their way out because the server takes no more, and, at the first call of a program in the session, until the
+  // server has said whether it knows it: where it does not, it compiles it first, if the client has. Refuses what
+  // cannot be sent, with INVALID_ARGUMENT: also a deadline of its own, as the stream's is that of all.
+  // FAILED_PRECONDITION after Finish; what the stream ended with after that.
   absl::StatusOr<PendingAnswer> Submit(const ExecuteCall& call);
 
   // Waits until all is answered and ends the stream. What the stream ended with, if not well; then the failure of the
@@ -106,6 +111,7 @@ class Pipeline {
   std::unique_ptr<SharedCall> Share(const ExecuteCall& call, v1::ExecuteRequest* request) const;
 
   const std::string target_, session_;
+  const FindProgram find_program_;
   const Sharing sharing_;
   const std::unique_ptr<grpc::ClientContext> context_;
   const std::shared_ptr<FirstFailure> unseen_;

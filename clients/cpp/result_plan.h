@@ -19,6 +19,7 @@ struct ResultPlan {
   // Neither.
   static ResultPlan Discard() { return {Delivery::kDiscard, {}}; }
 
+  bool is_kept() const { return delivery == Delivery::kKeep || delivery == Delivery::kBoth; }
   bool is_returned() const { return delivery == Delivery::kReturn || delivery == Delivery::kBoth; }
 
   Delivery delivery = Delivery::kReturn;

@@ -17,9 +17,11 @@ class RetryBackoff {
   static constexpr int kMostAttempts = 6;
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(100), kLongestPause = absl::Seconds(2);
 
+  explicit RetryBackoff(int most_attempts = kMostAttempts) : most_attempts_(most_attempts) {}
+
   // The pause before the next attempt; none where there is to be no other, or the deadline comes first.
   std::optional<absl::Duration> Next(absl::Time now, absl::Time deadline) {
-    if (++attempts_ >= kMostAttempts) return std::nullopt;
+    if (++attempts_ >= most_attempts_) return std::nullopt;
     const absl::Duration pause = pause_ * absl::Uniform(random_, 0.8, 1.2);
     pause_ = std::min(2 * pause_, kLongestPause);
     if (now + pause >= deadline) return std::nullopt;
@@ -32,6 +34,7 @@ class RetryBackoff {
   }
 
  private:
+  const int most_attempts_;
   int attempts_ = 0;
   absl::Duration pause_ = kFirstPause;
   absl::InsecureBitGen random_;

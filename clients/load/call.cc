@@ -2,6 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "clients/cpp/call_context.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 
@@ -45,9 +46,10 @@ Call::Draft Call::Prepare(Clock::time_point due) {
 void Call::Send(grpc::GenericStub& stub) {
   const std::lock_guard<std::mutex> lock(mutex_);
   context_.emplace();
-  if (plan_->deadline.has_value()) context_->set_deadline(absl::ToChronoTime(absl::Now() + *plan_->deadline));
-  for (const auto& [key, value] : plan_->connection.metadata) context_->AddMetadata(key, value);
-  const grpc::ByteBuffer& request = plan_->workloads[workload_].request;
+  const PreparedWorkload& workload = plan_->workloads[workload_];
+  const absl::Time deadline = plan_->deadline.has_value() ? absl::Now() + *plan_->deadline : absl::InfiniteFuture();
+  client::PrepareContext(plan_->connection, deadline, workload.route, &*context_);
+  const grpc::ByteBuffer& request = workload.request;
   sent_ = Clock::now();
   if (own_channel_.has_value()) {
     grpc::GenericStub own_stub(own_channel_->channel);

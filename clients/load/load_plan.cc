@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "clients/cpp/execute_wire.h"
+#include "clients/cpp/routing.h"
 
 namespace tensord::load {
 
@@ -16,7 +17,10 @@ absl::StatusOr<PreparedWorkload> Prepare(client::Client& client, const Workload&
   absl::StatusOr<grpc::ByteBuffer> message =
       client::EncodeExecuteRequest(request, client::ToArguments(workload.arguments));
   if (!message.ok()) return message.status();
-  return PreparedWorkload{.name = workload.name, .weight = weight, .request = *std::move(message)};
+  return PreparedWorkload{.name = workload.name,
+                          .weight = weight,
+                          .request = *std::move(message),
+                          .route = client::RouteOfProgram(workload.graph, client::ToCompileOptions(options))};
 }
 
 }  // namespace tensord::load

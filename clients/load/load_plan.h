@@ -21,6 +21,7 @@ struct PreparedWorkload {
   std::string name;
   double weight = 1;
   grpc::ByteBuffer request;
+  std::string route;  // its calls' key for a balancer
 };
 
 // Compiles the workload on the server. Its refusal where the server does not take the graph.

@@ -57,6 +57,13 @@ class FakeServer : private v1::Compute::Service {
     return grpc::Status(code, message, status + any);
   }
 
+  static grpc::Status ProgramNotFound() {
+    v1::ErrorDetail detail;
+    detail.set_reason("PROGRAM_NOT_FOUND");
+    detail.set_node(std::string(100, 'n'));  // its length as Refusal wants it
+    return Refusal(grpc::StatusCode::FAILED_PRECONDITION, "no such program", detail);
+  }
+
   // Set before the calls that they concern.
   std::function<grpc::Status()> refuse = [] { return grpc::Status::OK; };
   std::function<grpc::Status(const v1::ExecuteRequest&, const grpc::ServerContext&)> refuse_execute =
@@ -74,11 +81,19 @@ class FakeServer : private v1::Compute::Service {
   v1::ExecuteRequest execute_request;
   v1::ExplainRequest explain_request;
   std::multimap<std::string, std::string> metadata;
+  // Of each call: the method, and the key that it has for a balancer.
+  struct Called {
+    std::string method, route;
+  };
+  std::vector<Called> calls;
+  std::function<grpc::Status(const v1::GetProgramRequest&)> refuse_program = [](const auto&) {
+    return grpc::Status::OK;
+  };
 
  private:
   grpc::Status Compile(grpc::ServerContext* context, const v1::CompileRequest* request,
                        v1::CompileResponse* response) override {
-    Keep(*context);
+    Keep("Compile", *context);
     compile_request = *request;
     v1::Program& program = *response->mutable_program();
     program.set_fingerprint(std::string(64, 'f'));
@@ -89,13 +104,35 @@ class FakeServer : private v1::Compute::Service {
     return refuse();
   }
 
-  grpc::Status GetProgram(grpc::ServerContext*, const v1::GetProgramRequest* request, v1::Program* program) override {
+  grpc::Status GetProgram(grpc::ServerContext* context, const v1::GetProgramRequest* request,
+                          v1::Program* program) override {
+    Keep("GetProgram", *context);
     program->set_fingerprint(request->fingerprint());
+    const grpc::Status status = refuse_program(*request);
+    return status.ok() ? refuse() : status;
+  }
+
+  grpc::Status OpenSession(grpc::ServerContext* context, const v1::OpenSessionRequest*, v1::Session* session) override {
+    Keep("OpenSession", *context);
+    session->set_id(absl::StrCat("session of call ", calls.size()));
     return refuse();
   }
 
-  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+  grpc::Status CloseSession(grpc::ServerContext* context, const v1::CloseSessionRequest*,
+                            v1::CloseSessionResponse*) override {
+    Keep("CloseSession", *context);
+    return refuse();
+  }
+
+  grpc::Status DeleteTensors(grpc::ServerContext* context, const v1::DeleteTensorsRequest*,
+                             v1::DeleteTensorsResponse*) override {
+    Keep("DeleteTensors", *context);
+    return refuse();
+  }
+
+  grpc::Status Explain(grpc::ServerContext* context, const v1::ExplainRequest* request,
                        v1::ExplainResponse* response) override {
+    Keep("Explain", *context);
     explain_request = *request;
     response->set_text(explain_text);
     for (const v1::ContractionPlan& plan : contractions) *response->add_contractions() = plan;
@@ -104,9 +141,9 @@ class FakeServer : private v1::Compute::Service {
 
   grpc::Status Execute(grpc::ServerContext* context, const v1::ExecuteRequest* request,
                        v1::ExecuteResponse* response) override {
+    Keep("Execute", *context);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      Keep(*context);
       execute_request = *request;
     }
     for (const v1::Argument& argument : request->arguments()) {
@@ -119,8 +156,9 @@ class FakeServer : private v1::Compute::Service {
     return status.ok() ? refuse() : status;
   }
 
-  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest* request,
+  grpc::Status GetServerInfo(grpc::ServerContext* context, const v1::GetServerInfoRequest* request,
                              v1::ServerInfo* response) override {
+    Keep("GetServerInfo", *context);
     *response = info;
     if (!request->capabilities()) response->clear_capabilities();
     return refuse();
@@ -128,20 +166,28 @@ class FakeServer : private v1::Compute::Service {
 
   grpc::Status PutTensor(grpc::ServerContext* context, grpc::ServerReader<v1::PutTensorRequest>* reader,
                          v1::PutTensorResponse* response) override {
+    Keep("PutTensor", *context);
     return put_tensor(context, reader, response);
   }
 
-  grpc::Status GetTensor(grpc::ServerContext*, const v1::GetTensorRequest* request,
+  grpc::Status GetTensor(grpc::ServerContext* context, const v1::GetTensorRequest* request,
                          grpc::ServerWriter<v1::GetTensorResponse>* writer) override {
+    Keep("GetTensor", *context);
     return get_tensor(*request, writer);
   }
 
   grpc::Status ExecuteStream(grpc::ServerContext* context, ExecuteStreamEnd* stream) override {
-    Keep(*context);
+    Keep("ExecuteStream", *context);
     return execute_stream(stream);
   }
 
-  void Keep(const grpc::ServerContext& context) {
+  void Keep(const std::string& method, const grpc::ServerContext& context) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto route = context.client_metadata().find("x-tensord-route");
+    calls.push_back({.method = method,
+                     .route = route == context.client_metadata().end()
+                                  ? ""
+                                  : std::string(route->second.data(), route->second.size())});
     metadata.clear();
     for (const auto& [key, value] : context.client_metadata()) {
       metadata.emplace(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
@@ -149,7 +195,7 @@ class FakeServer : private v1::Compute::Service {
   }
 
   std::string socket_;
-  std::mutex mutex_;  // of what Execute keeps, which may be called by several at once
+  std::mutex mutex_;  // of what calls keep, of which there may be several at once
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -83,7 +83,7 @@ TEST_F(TensordctlTest, RunSummarizesOutputsWithoutAFile) {
 
 TEST_F(TensordctlTest, RunSendsTheGraphAgainWhereTheProgramIsGone) {
   server_.refuse_execute = [](const v1::ExecuteRequest& request, const grpc::ServerContext&) {
-    return request.has_graph() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "evicted");
+    return request.has_graph() ? grpc::Status::OK : client::FakeServer::ProgramNotFound();
   };
   EXPECT_EQ(CallTensordctl({"run", graph_, target_, "--input=x=" + input_}).status, kExitOk);
 }

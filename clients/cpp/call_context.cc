@@ -1,0 +1,26 @@
+#include "clients/cpp/call_context.h"
+
+#include <string>
+
+#include "clients/cpp/routing.h"
+#include "clients/cpp/steady_time.h"
+
+namespace tensord::client {
+
+absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline) {
+  if (!deadline.has_value()) deadline = options.deadline;
+  return deadline.has_value() ? SteadyNow() + *deadline : absl::InfiniteFuture();
+}
+
+void PrepareContext(const ConnectOptions& options, absl::Time deadline, absl::string_view route,
+                    grpc::ClientContext* context) {
+  if (deadline != absl::InfiniteFuture()) context->set_deadline(ToGrpcDeadline(deadline));
+  bool is_routed = route.empty();
+  for (const auto& [key, value] : options.metadata) {
+    context->AddMetadata(key, value);
+    is_routed = is_routed || key == kRouteMetadata;
+  }
+  if (!is_routed) context->AddMetadata(kRouteMetadata, std::string(route));
+}
+
+}  // namespace tensord::client

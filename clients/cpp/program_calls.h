@@ -1,0 +1,48 @@
+#ifndef TENSORD_CLIENTS_CPP_PROGRAM_CALLS_H_
+#define TENSORD_CLIENTS_CPP_PROGRAM_CALLS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "clients/cpp/compiled_programs.h"
+#include "clients/cpp/connect_options.h"
+#include "clients/cpp/execute_options.h"
+#include "grpcpp/channel.h"
+#include "tensord/v1/compute.grpc.pb.h"
+
+namespace tensord::client {
+
+// INVALID_ARGUMENT where a graph is too large for a message: gRPC ends the process where one cannot be serialized.
+absl::Status CheckSize(const v1::Graph& graph);
+
+// Calls about programs, and what they have taught the client. A client and its pipelines share it. Thread-safe; calls
+// block, and are made again where no server answered.
+class ProgramCalls {
+ public:
+  ProgramCalls(const std::shared_ptr<grpc::Channel>& channel, ConnectOptions options);
+
+  // An empty `route` is the program's own.
+  absl::StatusOr<v1::CompileResponse> Compile(v1::CompileRequest request, absl::Time deadline,
+                                              const std::string& route = "");
+  absl::StatusOr<v1::Program> Get(absl::string_view fingerprint, absl::Time deadline, absl::string_view route);
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, absl::Time deadline);
+
+  // By which fingerprint the server that `route` leads to knows a program. Where it does not, it compiles it, if this
+  // client ever did.
+  absl::StatusOr<std::string> MakeKnown(const std::string& fingerprint, absl::Time deadline, const std::string& route);
+
+  CompiledPrograms& compiled() { return compiled_; }
+
+ private:
+  const ConnectOptions options_;
+  const std::unique_ptr<v1::Compute::Stub> stub_;
+  CompiledPrograms compiled_;
+};
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_PROGRAM_CALLS_H_

@@ -1,0 +1,32 @@
+#ifndef TENSORD_CLIENTS_CPP_REPEATED_CALL_H_
+#define TENSORD_CLIENTS_CPP_REPEATED_CALL_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "clients/cpp/retry_backoff.h"
+#include "clients/cpp/steady_time.h"
+
+namespace tensord::client {
+
+// Makes a call that may run twice, and makes it again where no server took it or its answer was lost: behind a balancer
+// another one has it. Four times at most, after pauses, and not past the deadline.
+template <typename Result, typename Call>
+absl::StatusOr<Result> RepeatedCall(absl::Time deadline, const Call& call) {
+  constexpr int kMostCalls = 4;
+  RetryBackoff backoff(kMostCalls);
+  while (true) {
+    absl::StatusOr<Result> result = call();
+    if (!absl::IsUnavailable(result.status())) return result;
+    const std::optional<absl::Duration> pause = backoff.Next(SteadyNow(), deadline);
+    if (!pause.has_value()) return result;
+    absl::SleepFor(*pause);
+  }
+}
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_REPEATED_CALL_H_
