@@ -78,6 +78,17 @@ class ServerProcess:
         self._log.seek(0)
         return self._log.read().decode(errors="replace")
 
+    def terminate(self):
+        """Asks the server to drain, and does not wait for that."""
+        self._process.terminate()
+
+    def kill(self):
+        self._process.kill()
+
+    def wait(self, seconds=START_SECONDS):
+        """The exit status of a server that ends."""
+        return self._process.wait(seconds)
+
     def stop(self):
         """Asks the server to drain and returns its exit status; kills it after 30 seconds."""
         if self._process.stdout.closed:
