@@ -45,6 +45,7 @@ class HaproxyProcess:
         for old, new in (
             (r"(?m)^global$", f"global\n    stats socket {self._control} level admin"),
             (r"(?m)^    bind .*$", f"    bind fd@{listener} proto h2"),
+            ("timeout check 1s", "timeout check 60s"),  # a machine that is busy is no server that is down
             (r"(?m)^    server [abc] \S+ port \d+", "{server}"),
             *((re.escape(old), new) for old, new in changed),
         ):
