@@ -16,10 +16,10 @@ constexpr size_t kShownDigits = 12;
 std::string CallLine(const v1::CallEntry& call) {
   const absl::Duration age = absl::Seconds(call.age().seconds()) + absl::Nanoseconds(call.age().nanos());
   const auto shown = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
-  return absl::StrFormat("%-8s %8s %-13s %-12s %-16s %-12s %-8s %-32s %s%s\n", call.id(), ShortTime(age),
-                         call.method(), call.stage(), shown(call.tenant()),
-                         shown(call.fingerprint().substr(0, kShownDigits)), shown(call.device()), shown(call.peer()),
-                         call.request_id(), call.streamed() ? " (of a stream)" : "");
+  return absl::StrFormat("%-8s %8s %-13s %-12s %-16s %-12s %-8s %-32s %s%s\n", call.id(), ShortTime(age), call.method(),
+                         call.stage(), shown(call.tenant()), shown(call.fingerprint().substr(0, kShownDigits)),
+                         shown(call.device()), shown(call.peer()), call.request_id(),
+                         call.streamed() ? " (of a stream)" : "");
 }
 
 int Cancel(client::AdminClient& admin, const std::vector<std::string>& ids, Console& console) {
@@ -54,21 +54,21 @@ int Calls(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command CallsCommand() {
-  std::vector<FlagSpec> flags = {
-      {.name = "cancel",
-       .placeholder = "ID",
-       .help = "End the call of that id instead of listing all; its client is told",
-       .is_repeatable = true},
-      {.name = "tenant", .placeholder = "NAME", .help = "List this tenant's calls alone"}};
+  std::vector<FlagSpec> flags = {{.name = "cancel",
+                                  .placeholder = "ID",
+                                  .help = "End the call of that id instead of listing all; its client is told",
+                                  .is_repeatable = true},
+                                 {.name = "tenant", .placeholder = "NAME", .help = "List this tenant's calls alone"}};
   for (FlagSpec& flag : AdminFlags()) flags.push_back(std::move(flag));
-  return {.name = "calls",
-          .operands = "",
-          .summary = "List the calls in progress, the oldest first, or end one",
-          .details =
-              "One line each: id, age, method, where it is, tenant, program, device, peer (of a unix socket its process\n"
-              "and user), request id. Who holds a device is in compute; who waits for it is in queue.\n",
-          .flags = std::move(flags),
-          .run = &Calls};
+  return {
+      .name = "calls",
+      .operands = "",
+      .summary = "List the calls in progress, the oldest first, or end one",
+      .details =
+          "One line each: id, age, method, where it is, tenant, program, device, peer (of a unix socket its process\n"
+          "and user), request id. Who holds a device is in compute; who waits for it is in queue.\n",
+      .flags = std::move(flags),
+      .run = &Calls};
 }
 
 }  // namespace tensord::cli

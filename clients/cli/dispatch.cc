@@ -14,7 +14,7 @@ std::vector<Command> AllCommands() {
                                    ValidateCommand(), HealthCommand(),   InfoCommand(),           ProgramsCommand(),
                                    EvictCommand(),    SessionsCommand(), FlightRecorderCommand(), LogLevelCommand(),
                                    DrainCommand(),    ProfileCommand(),  ConnectionsCommand(),    TokenCommand(),
-                                   BenchCommand(),    TopCommand(),     CallsCommand()};
+                                   BenchCommand(),    TopCommand(),      CallsCommand()};
   for (Command& command : commands) {
     command.flags.push_back({.name = "help", .help = "Show this text"});
   }

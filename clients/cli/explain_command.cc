@@ -72,8 +72,9 @@ Command ExplainCommand() {
   return {.name = "explain",
           .operands = "GRAPH|FINGERPRINT",
           .summary = "Say how the server runs a graph or a program that it has, and why",
-          .details = "A program of the server is named by its fingerprint, or the first digits of that, as logs have them.\n"
-                     "A drawing: tensordctl explain --dot GRAPH | dot -Tsvg -o program.svg\n",
+          .details =
+              "A program of the server is named by its fingerprint, or the first digits of that, as logs have them.\n"
+              "A drawing: tensordctl explain --dot GRAPH | dot -Tsvg -o program.svg\n",
           .flags = std::move(flags),
           .run = &Explain};
 }

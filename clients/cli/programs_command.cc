@@ -98,8 +98,10 @@ Command ProgramsCommand() {
           .operands = "[FINGERPRINT…]",
           .summary = "List the programs that the server keeps, or release them from quarantine",
           .details =
-              "One line each: fingerprint, where it is, device, memory, runs, how long the latest took on average, last use,\n"
-              "the tenant whose run was the last, the graph's name; of one in quarantine why it is there. A fingerprint may be shortened to what tells it from others.\n",
+              "One line each: fingerprint, where it is, device, memory, runs, how long the latest took on average, "
+              "last use,\n"
+              "the tenant whose run was the last, the graph's name; of one in quarantine why it is there. A "
+              "fingerprint may be shortened to what tells it from others.\n",
           .flags = std::move(flags),
           .run = &Programs};
 }

@@ -38,8 +38,10 @@ int Sessions(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command SessionsCommand() {
-  std::vector<FlagSpec> flags = {
-      {.name = "close", .placeholder = "SESSION", .help = "End the session of that id instead of listing all", .is_repeatable = true}};
+  std::vector<FlagSpec> flags = {{.name = "close",
+                                  .placeholder = "SESSION",
+                                  .help = "End the session of that id instead of listing all",
+                                  .is_repeatable = true}};
   for (FlagSpec& flag : AdminFlags()) flags.push_back(std::move(flag));
   return {.name = "sessions",
           .operands = "",

@@ -171,8 +171,8 @@ ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
   return -1;
 }
 
-// Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and gets
-// one that says which process of which user it is: docs/adr/0060.
+// Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and
+// gets one that says which process of which user it is: docs/adr/0060.
 int getpeername(int descriptor, sockaddr* address, socklen_t* size) noexcept {
   static const auto ask = reinterpret_cast<int (*)(int, sockaddr*, socklen_t*)>(dlsym(RTLD_NEXT, "getpeername"));
   const socklen_t most = *size;

@@ -140,8 +140,9 @@ absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_v
     return Refuse(Refusal::kProgramNotFound,
                   absl::StrCat("no program here has a fingerprint that begins with \"", prefix.substr(0, 64), "\""));
   }
-  return Refuse(Refusal::kFingerprintAmbiguous,
-                absl::StrCat(found.size(), " programs have fingerprints that begin with \"", prefix, "\"; give more digits"));
+  return Refuse(
+      Refusal::kFingerprintAmbiguous,
+      absl::StrCat(found.size(), " programs have fingerprints that begin with \"", prefix, "\"; give more digits"));
 }
 
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then) {

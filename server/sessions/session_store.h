@@ -89,8 +89,8 @@ class SessionStore {
   // A new session, with an id of 128 random bits. A lease of zero means the default; it is brought within a
   // millisecond and the maximum. Where there are as many sessions as there may be, one ends for it that its client has
   // forgotten: of those that nobody has named since the connection they were named by last was closed, a little while
-  // ago at least, or else for the default lease, the one that was named least lately. It is one of the tenant's own where it
-  // is the tenant that has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
+  // ago at least, or else for the default lease, the one that was named least lately. It is one of the tenant's own
+  // where it is the tenant that has too many. LIMIT_EXCEEDED, naming sessions.count or sessions.tenant_count.
   absl::StatusOr<SessionPtr> Open(absl::string_view tenant, absl::Duration lease);
   // The tenant's session of that id, its lease begun anew. SESSION_UNKNOWN.
   absl::StatusOr<SessionPtr> Find(absl::string_view tenant, absl::string_view id);

@@ -57,8 +57,7 @@ class OpenCallsTest : public ::testing::Test {
       context.AddMetadata("authorization", "Bearer " + token);
       context.AddMetadata("x-request-id", "of-" + token);
       v1::ExecuteResponse response;
-      return stub->Execute(
-          &context, RequestOf(graph, {FloatTensor(std::vector<float>(16, 1), {16})}), &response);
+      return stub->Execute(&context, RequestOf(graph, {FloatTensor(std::vector<float>(16, 1), {16})}), &response);
     });
   }
   // The line of the list that has all of these; empty where there is none.
