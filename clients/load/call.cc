@@ -1,10 +1,10 @@
 #include "clients/load/call.h"
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/cpp/call_context.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
+#include "clients/cpp/steady_time.h"
 
 namespace tensord::load {
 
@@ -47,7 +47,8 @@ void Call::Send(grpc::GenericStub& stub) {
   const std::lock_guard<std::mutex> lock(mutex_);
   context_.emplace();
   const PreparedWorkload& workload = plan_->workloads[workload_];
-  const absl::Time deadline = plan_->deadline.has_value() ? absl::Now() + *plan_->deadline : absl::InfiniteFuture();
+  const absl::Time deadline =
+      plan_->deadline.has_value() ? client::SteadyNow() + *plan_->deadline : absl::InfiniteFuture();
   client::PrepareContext(plan_->connection, deadline, workload.route, &*context_);
   const grpc::ByteBuffer& request = workload.request;
   sent_ = Clock::now();
