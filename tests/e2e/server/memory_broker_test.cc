@@ -176,17 +176,19 @@ TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
   v1::SharedMemoryRequest request;
   request.mutable_allocate()->set_byte_count(1 << 20);
   // Wakes the broker, if that waits already. It answers now, without a descriptor for a region, or when it may wait.
-  std::latch may_ask(2);
+  std::latch begun(1), may_ask(1);
   std::jthread asking([&, packet = request.SerializeAsString()] {
-    may_ask.arrive_and_wait();
+    begun.count_down();
+    may_ask.wait();
     int descriptor = -1;
     broker.Ask(packet, &descriptor);
     if (descriptor >= 0) close(descriptor);
   });
+  begun.wait();
   // Poll looks at the bound: it refuses to wait for more.
   const rlimit none{.rlim_cur = 1, .rlim_max = given.rlim_max};
   const int bounded = setrlimit(RLIMIT_NOFILE, &none);
-  may_ask.arrive_and_wait();
+  may_ask.count_down();
   const bool told = WaitFor([&] { return Refused("internal") >= 1; });
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &given), 0);
   asking.join();
