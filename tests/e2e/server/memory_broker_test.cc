@@ -176,13 +176,14 @@ TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
   v1::SharedMemoryRequest request;
   request.mutable_allocate()->set_byte_count(1 << 20);
   // Wakes the broker, if that waits already. It answers now, without a descriptor for a region, or when it may wait.
-  std::latch begun(1), may_ask(1);
+  std::latch begun(1), may_ask(1), may_end(1);
   std::jthread asking([&, packet = request.SerializeAsString()] {
     begun.count_down();
     may_ask.wait();
     int descriptor = -1;
     broker.Ask(packet, &descriptor);
     if (descriptor >= 0) close(descriptor);
+    may_end.wait();
   });
   begun.wait();
   // Poll looks at the bound: it refuses to wait for more.
@@ -190,8 +191,10 @@ TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
   const int bounded = setrlimit(RLIMIT_NOFILE, &none);
   may_ask.count_down();
   const bool told = WaitFor([&] { return Refused("internal") >= 1; });
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &given), 0);
+  const int restored = setrlimit(RLIMIT_NOFILE, &given);
+  may_end.count_down();
   asking.join();
+  EXPECT_EQ(restored, 0);
   EXPECT_EQ(bounded, 0);
   EXPECT_TRUE(told);
   BrokerSocket another(path());
