@@ -170,7 +170,9 @@ TEST_F(MemoryBrokerTest, AWaitThatTheSystemRefusesIsTriedAgain) {
   Start();
   BrokerSocket broker(path());
   ASSERT_EQ(broker.Allocate(1), "OK");
-  EXPECT_EQ(Refused("internal"), 0);  // and sanitizers, which need descriptors to look at an object's type, have looked
+  // Sanitizers need descriptors to look at an object's type, and have seen those of a refusal then.
+  ASSERT_EQ(broker.Allocate(-1), "ATTRIBUTE_INVALID");
+  EXPECT_EQ(Refused("internal"), 0);
   rlimit given{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &given), 0);
   v1::SharedMemoryRequest request;
