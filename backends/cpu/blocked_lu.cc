@@ -1,7 +1,6 @@
 #include "backends/cpu/blocked_lu.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "backends/cpu/thread_pool.h"
 #include "engine/tensor/dtype.h"
@@ -12,7 +11,6 @@ namespace {
 constexpr int64_t kLeastLuSize = 128;  // below it LAPACK's calls cost as little
 constexpr int64_t kNarrowChunk = 32;
 constexpr int64_t kFewChunks = 4;
-constexpr int64_t kExchangedColumns = 32;
 constexpr int64_t kPackedTiles = 8;
 
 }  // namespace
@@ -27,46 +25,32 @@ template <typename T>
 BlockedLu<T>::BlockedLu(int64_t m, int64_t n, bool wants_lower)
     : m_(m),
       n_(n),
+      panels_{.m = m, .n = n, .most_columns = kUpdatePanelColumns},
       wants_lower_(wants_lower),
-      most_columns_(kUpdatePanelColumns),
       tiles_(GetGemmTiles(kDTypeOf<T>)),
       loops_(GetFactorizationLoops<T>()) {}
 
 template <typename T>
 int64_t BlockedLu<T>::scratch_bytes() const {
-  return (PackedElements() + 2 * most_columns_ * most_columns_) * static_cast<int64_t>(sizeof(T));
+  return (PackedElements() + 2 * panels_.most_columns * panels_.most_columns) * static_cast<int64_t>(sizeof(T));
 }
 
 // What is below the first panel.
 template <typename T>
 int64_t BlockedLu<T>::PackedElements() const {
-  return PanelUpdate<T>::PackedElements(tiles_, m_ - PanelAt(0).end(), most_columns_);
+  return PanelUpdate<T>::PackedElements(tiles_, m_ - panels_.At(0).end(), panels_.most_columns);
 }
 
 // A triangle is made while that of the panel before is read.
 template <typename T>
-typename BlockedLu<T>::Factors BlockedLu<T>::FactorsOf(const Panel& panel, char* scratch) const {
+typename BlockedLu<T>::Factors BlockedLu<T>::FactorsOf(const LuPanel& panel, char* scratch) const {
   T* const below = reinterpret_cast<T*>(scratch);
-  const int64_t turn = panel.first / most_columns_ % 2;
-  return {.triangle = below + PackedElements() + turn * most_columns_ * most_columns_, .below = below};
+  const int64_t turn = panel.first / panels_.most_columns % 2;
+  return {.triangle = below + PackedElements() + turn * panels_.most_columns * panels_.most_columns, .below = below};
 }
 
 template <typename T>
-typename BlockedLu<T>::Panel BlockedLu<T>::PanelAt(int64_t first) const {
-  return {.first = first, .columns = std::min(most_columns_, std::min(m_, n_) - first)};
-}
-
-template <typename T>
-void BlockedLu<T>::Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count,
-                            T* a) const {
-  for (int64_t j = column; j < column + count; ++j) {
-    T* const entries = a + j * m_;
-    for (int64_t i = begin; i < end; ++i) std::swap(entries[i], entries[pivots[i] - 1]);
-  }
-}
-
-template <typename T>
-void BlockedLu<T>::CopyTriangle(const Panel& panel, const T* a, T* triangle) const {
+void BlockedLu<T>::CopyTriangle(const LuPanel& panel, const T* a, T* triangle) const {
   const T* const corner = a + panel.first * (m_ + 1);
   for (int64_t j = 0; j < panel.columns; ++j) {
     for (int64_t i = j + 1; i < panel.columns; ++i) triangle[i * panel.columns + j] = corner[j * m_ + i];
@@ -74,12 +58,12 @@ void BlockedLu<T>::CopyTriangle(const Panel& panel, const T* a, T* triangle) con
 }
 
 template <typename T>
-PanelUpdate<T> BlockedLu<T>::UpdateBelow(const Panel& panel, const T* a) const {
+PanelUpdate<T> BlockedLu<T>::UpdateBelow(const LuPanel& panel, const T* a) const {
   return {.rows = m_ - panel.end(), .terms = panel.columns, .a = a + panel.first * m_ + panel.end(), .a_leading = m_};
 }
 
 template <typename T>
-void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const {
+void BlockedLu<T>::FactorColumns(const LuPanel& panel, T* a, lapack_int* pivots) const {
   if (panel.columns <= kLuNarrowColumns) {
     int64_t rows[kLuNarrowColumns];
     loops_.factor(m_ - panel.first, panel.columns, a + panel.first * (m_ + 1), m_, rows);
@@ -89,21 +73,21 @@ void BlockedLu<T>::FactorColumns(const Panel& panel, T* a, lapack_int* pivots) c
     return;
   }
   const int64_t half = (panel.columns / 2 + kLuNarrowColumns - 1) / kLuNarrowColumns * kLuNarrowColumns;
-  const Panel left{.first = panel.first, .columns = half};
-  const Panel right{.first = left.end(), .columns = panel.columns - half};
+  const LuPanel left{.first = panel.first, .columns = half};
+  const LuPanel right{.first = left.end(), .columns = panel.columns - half};
   FactorColumns(left, a, pivots);
   alignas(64) T triangle[kUpdatePanelColumns / 2 * kUpdatePanelColumns / 2];
   CopyTriangle(left, a, triangle);
   Update(left, {.triangle = triangle}, pivots, right.first, right.columns, a);
   FactorColumns(right, a, pivots);
-  Exchange(pivots, right.first, right.end(), left.first, left.columns, a);
+  panels_.Exchange(pivots, right.first, right.end(), left.first, left.columns, a);
 }
 
 template <typename T>
-void BlockedLu<T>::Update(const Panel& panel, const Factors& factors, const lapack_int* pivots, int64_t column,
+void BlockedLu<T>::Update(const LuPanel& panel, const Factors& factors, const lapack_int* pivots, int64_t column,
                           int64_t count, T* a) const {
   const int64_t k = panel.columns, width = (count + 15) / 16 * 16;
-  Exchange(pivots, panel.first, panel.end(), column, count, a);
+  panels_.Exchange(pivots, panel.first, panel.end(), column, count, a);
   // Rows side by side, as many as fill vectors.
   alignas(64) T above[kUpdatePanelColumns * kUpdateChunkColumns];
   T* const top = a + column * m_ + panel.first;
@@ -132,14 +116,14 @@ void BlockedLu<T>::Update(const Panel& panel, const Factors& factors, const lapa
 
 template <typename T>
 int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
-  const int64_t k = std::min(m_, n_);
-  const auto factor = [&](const Panel& panel) {
+  const int64_t k = panels_.diagonal();
+  const auto factor = [&](const LuPanel& panel) {
     FactorColumns(panel, a, pivots);
     CopyTriangle(panel, a, FactorsOf(panel, scratch).triangle);
   };
-  factor(PanelAt(0));
-  for (int64_t first = 0; first < k; first += most_columns_) {
-    const Panel panel = PanelAt(first), next = panel.end() < k ? PanelAt(panel.end()) : Panel{panel.end(), 0};
+  factor(panels_.At(0));
+  for (int64_t first = 0; first < k; first += panels_.most_columns) {
+    const LuPanel panel = panels_.At(first), next = panels_.Next(panel);
     const Factors factors = FactorsOf(panel, scratch);
     const PanelUpdate<T> below = UpdateBelow(panel, a);
     const auto pack = [&](int64_t begin, int64_t end) {
@@ -159,14 +143,8 @@ int64_t BlockedLu<T>::Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& p
     };
     if (!pool.ParallelFor(1 + (rest + chunk - 1) / chunk, update)) return -1;
   }
-  // The exchanges of later panels in what lies before them.
-  pool.ParallelForBlocks(wants_lower_ ? k : 0, kExchangedColumns, [&](int64_t begin, int64_t end) {
-    Exchange(pivots, PanelAt(begin / most_columns_ * most_columns_).end(), k, begin, end - begin, a);
-  });
-  for (int64_t i = 0; i < k; ++i) {
-    if (a[i * (m_ + 1)] == T(0)) return i + 1;
-  }
-  return 0;
+  if (wants_lower_) panels_.ExchangeBefore(pivots, a, pool);
+  return panels_.FirstZeroPivot(a);
 }
 
 template class BlockedLu<float>;

@@ -6,6 +6,7 @@
 #include "backends/cpu/factorization_loops.h"
 #include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/lapack.h"
+#include "backends/cpu/lu_panels.h"
 #include "backends/cpu/panel_update.h"
 
 namespace tensord::cpu {
@@ -31,31 +32,24 @@ class BlockedLu {
   int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const;
 
  private:
-  struct Panel {
-    int64_t first = 0;
-    int64_t columns = 0;
-    int64_t end() const { return first + columns; }
-  };
   // What updates read of a panel beside its pivots.
   struct Factors {
     T* triangle;         // the unit lower one, by rows
     T* below = nullptr;  // what is below it, as PanelUpdate packs it; null: not packed
   };
 
-  Panel PanelAt(int64_t first) const;
   int64_t PackedElements() const;
-  Factors FactorsOf(const Panel& panel, char* scratch) const;
-  void FactorColumns(const Panel& panel, T* a, lapack_int* pivots) const;
-  void CopyTriangle(const Panel& panel, const T* a, T* triangle) const;
-  PanelUpdate<T> UpdateBelow(const Panel& panel, const T* a) const;
+  Factors FactorsOf(const LuPanel& panel, char* scratch) const;
+  void FactorColumns(const LuPanel& panel, T* a, lapack_int* pivots) const;
+  void CopyTriangle(const LuPanel& panel, const T* a, T* triangle) const;
+  PanelUpdate<T> UpdateBelow(const LuPanel& panel, const T* a) const;
   // Of `count` columns from `column` on, by those of the panel.
-  void Update(const Panel& panel, const Factors& factors, const lapack_int* pivots, int64_t column, int64_t count,
+  void Update(const LuPanel& panel, const Factors& factors, const lapack_int* pivots, int64_t column, int64_t count,
               T* a) const;
-  void Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count, T* a) const;
 
   int64_t m_, n_;
+  LuPanels panels_;
   bool wants_lower_;
-  int64_t most_columns_;
   GemmTiles tiles_;
   FactorizationLoops<T> loops_;
 };

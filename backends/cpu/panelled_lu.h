@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/cpu/lapack.h"
+#include "backends/cpu/lu_panels.h"
 
 namespace tensord::cpu {
 
@@ -21,24 +22,17 @@ class PanelledLu {
   static bool Suits(int64_t m, int64_t n);
 
   // Without `wants_lower`, the rows of L are left in some order.
-  PanelledLu(int64_t m, int64_t n, bool wants_lower) : m_(m), n_(n), wants_lower_(wants_lower) {}
+  PanelledLu(int64_t m, int64_t n, bool wants_lower);
   // As LAPACK's getrf, pivots and info included.
   int64_t Run(T* a, lapack_int* pivots, ThreadPool& pool) const;
 
  private:
-  struct Panel {
-    int64_t first = 0;
-    int64_t columns = 0;
-    int64_t end() const { return first + columns; }
-  };
-
-  Panel PanelAt(int64_t first) const;
-  void Factor(const Panel& panel, T* a, lapack_int* pivots) const;
+  void Factor(const LuPanel& panel, T* a, lapack_int* pivots) const;
   // Of `count` columns from `column` on, by those of the panel.
-  void Update(const Panel& panel, const lapack_int* pivots, int64_t column, int64_t count, T* a) const;
-  void Exchange(const lapack_int* pivots, int64_t begin, int64_t end, int64_t column, int64_t count, T* a) const;
+  void Update(const LuPanel& panel, const lapack_int* pivots, int64_t column, int64_t count, T* a) const;
 
   int64_t m_, n_;
+  LuPanels panels_;
   bool wants_lower_;
 };
 
