@@ -16,6 +16,7 @@
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/testlib/tls/server_certificate.h"
 
 namespace tensord {
 namespace {
@@ -179,21 +180,14 @@ TEST_F(TokenTest, AFileThatIsWrongEndsTheStart) {
 class TlsTest : public ::testing::Test {
  protected:
   TlsTest() {
-    WriteServerCertificate(ca_);
+    WriteServerCertificate(folder_, ca_.Issue());
     folder_.Write("clients.pem", client_ca_.certificate(), 0644);
     folder_.Write("callers", "team-s execute,read spiffe://example.org/s\nteam-d execute,read dns:d.example.org\n" +
                                  LineOf("team-t", "execute", "token-t"));
   }
 
-  void WriteServerCertificate(const CertificateAuthority& ca) const {
-    const IssuedCertificate issued = ca.Issue();
-    folder_.Write("server.pem", issued.certificate, 0644);
-    folder_.Write("server.key", issued.key);
-  }
-
   std::vector<std::string> Settings(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> settings = {"listen=127.0.0.1:0", "tls.certificate=" + folder_.PathOf("server.pem"),
-                                         "tls.key=" + folder_.PathOf("server.key")};
+    std::vector<std::string> settings = CertificateSettings(folder_, {"listen=127.0.0.1:0"});
     settings.insert(settings.end(), more.begin(), more.end());
     return settings;
   }
@@ -261,8 +255,7 @@ TEST_F(TlsTest, CertificatesThatDoNotVerifyDoNotConnect) {
 
 TEST_F(TlsTest, WrongFilesEndTheStart) {
   const IssuedCertificate expired = ca_.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)});
-  folder_.Write("server.pem", expired.certificate, 0644);
-  folder_.Write("server.key", expired.key);
+  WriteServerCertificate(folder_, expired);
   server::ServerConfig config;
   config.add_listen("127.0.0.1:0");
   config.mutable_tls()->set_certificate(folder_.PathOf("server.pem"));

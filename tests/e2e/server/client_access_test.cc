@@ -15,6 +15,7 @@
 #include "tests/testlib/tensordctl_call.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/testlib/tls/server_certificate.h"
 
 namespace tensord {
 namespace {
@@ -24,9 +25,7 @@ using ::testing::HasSubstr;
 class ClientAccessTest : public ::testing::Test {
  protected:
   ClientAccessTest() {
-    const IssuedCertificate server = ca_.Issue();
-    folder_.Write("server.pem", server.certificate, 0644);
-    folder_.Write("server.key", server.key);
+    WriteServerCertificate(folder_, ca_.Issue());
     folder_.Write("ca.pem", ca_.certificate(), 0644);
     folder_.Write("clients.pem", client_ca_.certificate(), 0644);
     folder_.Write("other.pem", client_ca_.certificate(), 0644);
@@ -48,12 +47,8 @@ class ClientAccessTest : public ::testing::Test {
   std::string File(const std::string& name) const { return folder_.PathOf(name); }
 
   std::vector<std::string> Settings() const {
-    return {"listen=127.0.0.1:0",
-            "admin.listen=127.0.0.1:0",
-            "tls.certificate=" + File("server.pem"),
-            "tls.key=" + File("server.key"),
-            "tls.client_ca=" + File("clients.pem"),
-            "identity.file=" + File("callers")};
+    return CertificateSettings(folder_, {"listen=127.0.0.1:0", "admin.listen=127.0.0.1:0",
+                                         "tls.client_ca=" + File("clients.pem"), "identity.file=" + File("callers")});
   }
 
   // "info" over TCP, with these flags.

@@ -24,6 +24,7 @@
 #include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/testlib/tls/server_certificate.h"
 
 namespace tensord {
 namespace {
@@ -84,9 +85,8 @@ class HostilePeersTest : public ::testing::TestWithParam<Way> {
     flags.insert(flags.begin(),
                  {"--listen=unix:" + folder_.path() + "/s", "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"});
     if (GetParam() == Way::kTls) {
-      const IssuedCertificate issued = ca_.Issue();
-      flags.push_back("--set=tls.certificate=" + files_.Write("server.pem", issued.certificate));
-      flags.push_back("--set=tls.key=" + files_.Write("server.key", issued.key));
+      WriteServerCertificate(files_, ca_.Issue());
+      for (const std::string& setting : CertificateSettings(files_)) flags.push_back("--set=" + setting);
     }
     server_ = std::make_unique<Process>(flags, files_.PathOf("errors"));
     ASSERT_THAT(server_->Line(), StartsWith("listening grpc unix"));

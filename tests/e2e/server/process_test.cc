@@ -20,6 +20,7 @@
 #include "tests/e2e/server/server_process.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/testlib/tls/server_certificate.h"
 
 namespace tensord {
 namespace {
@@ -284,9 +285,7 @@ TEST_F(ProcessTest, ChecksAConfiguration) {
 TEST_F(ProcessTest, TheExamplesAreRight) {
   const PrivateFolder folder;
   const CertificateAuthority ca;
-  const IssuedCertificate issued = ca.Issue();
-  folder.Write("server.pem", issued.certificate, 0644);
-  folder.Write("server.key", issued.key);
+  WriteServerCertificate(folder, ca.Issue());
   const auto read = [](const std::string& path) {
     std::ifstream file(path);
     return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -16,6 +16,7 @@
 #include "tests/testlib/tensor_chunk.h"
 #include "tests/testlib/tls/certificate_authority.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/testlib/tls/server_certificate.h"
 
 namespace tensord {
 namespace {
@@ -273,13 +274,8 @@ TEST(ReloadTest, DoesNotOpenTheServerUnlessItIsSpelledOut) {
 TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
   const PrivateFolder folder;
   const CertificateAuthority old_ca("old CA"), new_ca("new CA");
-  const auto write = [&](const IssuedCertificate& issued) {
-    folder.Write("server.pem", issued.certificate, 0644);
-    folder.Write("server.key", issued.key);
-  };
-  write(old_ca.Issue());
-  InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
-                          "tls.key=" + folder.PathOf("server.key"), "reload.check_files_ms=0"});
+  WriteServerCertificate(folder, old_ca.Issue());
+  InProcessServer server(CertificateSettings(folder, {"listen=127.0.0.1:0", "reload.check_files_ms=0"}));
   const auto trusts = [](const CertificateAuthority& ca) { return grpc::SslCredentials({ca.certificate(), "", ""}); };
   const auto open = grpc::CreateChannel(server.daemon().grpc_addresses().at(1), trusts(old_ca));
   EXPECT_EQ(CallRaw(open, "grpc.health.v1.Health/Check", "").bytes, "\x08\x01");
@@ -290,7 +286,7 @@ TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
   EXPECT_EQ(Reloads(server, "signal", "refused"), 1);
   EXPECT_EQ(AskOver(server, trusts(old_ca)), grpc::StatusCode::OK);
 
-  write(renewed);
+  WriteServerCertificate(folder, renewed);
   server.daemon().Reload(server.daemon().config());
   EXPECT_EQ(Reloads(server, "signal", "ok"), 1);
   EXPECT_EQ(AskOver(server, trusts(new_ca)), grpc::StatusCode::OK);
@@ -299,7 +295,7 @@ TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
   EXPECT_NEAR(server.Metric("tensord_tls_certificate_expiry_timestamp_seconds", "server"),
               absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()) + 5 * 3600, 600);
 
-  write(new_ca.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)}));
+  WriteServerCertificate(folder, new_ca.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)}));
   server.daemon().Reload(server.daemon().config());
   EXPECT_EQ(Reloads(server, "signal", "refused"), 2);
   EXPECT_EQ(AskOver(server, trusts(new_ca)), grpc::StatusCode::OK) << "an expired one is not taken";
@@ -309,17 +305,12 @@ TEST(ReloadTest, CertificatesAreRenewedUnderOpenConnections) {
 TEST(ReloadTest, AnExpiredCertificateInUseKeepsNothingElseBack) {
   const PrivateFolder folder;
   const CertificateAuthority ca;
-  const auto write = [&](const IssuedCertificate& issued) {
-    folder.Write("server.pem", issued.certificate, 0644);
-    folder.Write("server.key", issued.key);
-  };
-  write(ca.Issue());
+  WriteServerCertificate(folder, ca.Issue());
   folder.Write("callers", LineOf("a", "token-a"));
-  InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
-                          "tls.key=" + folder.PathOf("server.key"), "identity.file=" + folder.PathOf("callers"),
-                          "reload.check_files_ms=0"});
+  InProcessServer server(CertificateSettings(
+      folder, {"listen=127.0.0.1:0", "identity.file=" + folder.PathOf("callers"), "reload.check_files_ms=0"}));
   const IssuedCertificate expired = ca.Issue({.begin = -absl::Hours(2), .end = -absl::Hours(1)});
-  write(expired);
+  WriteServerCertificate(folder, expired);
   server.parts().tls->Replace({.certificate = expired.certificate, .key = expired.key});
   folder.Write("callers", LineOf("b", "token-b"));
   server.daemon().Reload(server.daemon().config());
@@ -330,22 +321,18 @@ TEST(ReloadTest, AnExpiredCertificateInUseKeepsNothingElseBack) {
 TEST(ReloadTest, TheLogTellsOnceThatTheCertificateInUseHasEnded) {
   const PrivateFolder folder;
   const CertificateAuthority ca;
-  const auto write = [&](const IssuedCertificate& issued) {
-    folder.Write("server.pem", issued.certificate, 0644);
-    folder.Write("server.key", issued.key);
-  };
-  write(ca.Issue());
+  WriteServerCertificate(folder, ca.Issue());
   ::testing::internal::CaptureStderr();
   {
-    InProcessServer server({"listen=127.0.0.1:0", "tls.certificate=" + folder.PathOf("server.pem"),
-                            "tls.key=" + folder.PathOf("server.key"), "reload.check_files_ms=0", "log.level=info"});
+    InProcessServer server(
+        CertificateSettings(folder, {"listen=127.0.0.1:0", "reload.check_files_ms=0", "log.level=info"}));
     // That of a moment: it may have ended before the server looks at it, and is refused then.
     for (absl::Duration life = absl::Seconds(1); Reloads(server, "signal", "ok") == 0; life *= 2) {
-      write(ca.Issue({.end = life}));
+      WriteServerCertificate(folder, ca.Issue({.end = life}));
       server.daemon().Reload(server.daemon().config());
     }
     EXPECT_TRUE(WaitFor([&] { return Events(server, "certificate expired") == 1; }));
-    write(ca.Issue());
+    WriteServerCertificate(folder, ca.Issue());
     server.daemon().Reload(server.daemon().config());
     EXPECT_EQ(Reloads(server, "signal", "ok"), 2);
     EXPECT_EQ(Events(server, "certificate expired"), 1);
