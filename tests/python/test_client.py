@@ -10,26 +10,13 @@ import unittest.mock
 import grpc
 import numpy as np
 
-from stand_in_server import StandInServer
+from stand_in_test_case import StandInTestCase
 import tensord as td
 from tensord import attempts, contract
 from tensord.crc32c import by_lanes, crc32c
 
 
-class ClientTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.server = StandInServer(os.path.join(folder.name, "s"))
-        self.addCleanup(self.server.close)
-        self.client = td.Client(self.server.target, timeout=30)
-        self.addCleanup(self.client.close)
-
-    def compile(self, function, *specs, **options):
-        return td.compile(function, *specs, client=self.client, **options)
-
-
-class Pickles(ClientTest):
+class Pickles(StandInTestCase):
     def test_a_client_connects_anew(self):
         client = td.Client(self.server.target, timeout=7, metadata=[("x-team", "a")], shared_memory=True)
         self.addCleanup(client.close)
@@ -89,7 +76,7 @@ class Pickles(ClientTest):
                 raise KeyError("mine")
 
 
-class Programs(ClientTest):
+class Programs(StandInTestCase):
     def test_compiles_once_and_calls_by_fingerprint(self):
         program = self.compile(lambda x, y: {"sum": x + y, "product": x @ y}, td.spec((3, 3)), td.spec((3, 3)))
         x, y = np.arange(9.0).reshape(3, 3), np.eye(3)
@@ -180,7 +167,7 @@ class Programs(ClientTest):
         self.assertEqual((wrong, program.call_count), ([], 76))
 
 
-class Sessions(ClientTest):
+class Sessions(StandInTestCase):
     def test_state_stays_on_the_server(self):
         program = self.compile(lambda x, y: {"sum": x + y, "total": (x + y).sum()}, td.spec("n"), td.spec("n"))
         with self.client.session(lease=2.5) as session:
@@ -226,7 +213,7 @@ class Sessions(ClientTest):
         self.assertEqual(context.exception.reason, "HANDLE_UNKNOWN")
 
 
-class Transfers(ClientTest):
+class Transfers(StandInTestCase):
     def test_arrays_come_back(self):
         big = np.arange(1_000_003, dtype=np.float32)
         arrays = [big, np.float64(3), np.zeros((0, 3)), np.array([[True], [False]]), np.ones((3, 5), np.complex128).T]
@@ -277,7 +264,7 @@ class Transfers(ClientTest):
             self.assertEqual(crc32c(memoryview(bytearray(data))[:length]), expected, length)
 
 
-class Server(ClientTest):
+class Server(StandInTestCase):
     def test_questions(self):
         self.assertEqual(self.client.health(), "SERVING")
         self.assertIs(self.client.wait_until_ready(5), self.client)
@@ -306,7 +293,7 @@ class Server(ClientTest):
             self.assertEqual(td.default_target(), "host:1")
 
 
-class Errors(ClientTest):
+class Errors(StandInTestCase):
     def raised(self, code, message, detail=None):
         self.server.failure = (code, message, detail)
         with self.assertRaises(td.Error) as context:

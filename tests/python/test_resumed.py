@@ -10,7 +10,7 @@ import numpy as np
 
 from breaking_proxy import BreakingProxy
 from server_test import ServerTest
-from stand_in_server import StandInServer
+from stand_in_test_case import StandInTestCase
 import tensord as td
 from tensord import attempts, contract, dtypes, resumed, transfer
 from tensord.crc32c import crc32c
@@ -66,17 +66,12 @@ class Resumed(ServerTest):
         self.client.upload(header, data, 120)
 
 
-class LostAnswers(unittest.TestCase):
+class LostAnswers(StandInTestCase):
     """Uploads that were sent to the last byte, and whose answer never came."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.server = StandInServer(os.path.join(folder.name, "s"))
-        self.addCleanup(self.server.close)
-        client = td.Client(self.server.target, timeout=30)
-        self.addCleanup(client.close)
-        self.session = client.session()
+        super().setUp()
+        self.session = self.client.session()
 
     def lose(self, change=lambda kept: None):
         """The answer to a PutTensor is lost, after `change` of the session's tensors."""

@@ -10,26 +10,18 @@ import grpc
 import numpy as np
 
 from server_process import ServerProcess
-from stand_in_server import StandInServer
+from stand_in_test_case import StandInTestCase
 import tensord as td
 from tensord import attempts, contract
 from tensord.routing import METADATA_KEY
 
 
-class RoutingTest(unittest.TestCase):
+class RoutingTest(StandInTestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.server = StandInServer(os.path.join(folder.name, "s"))
-        self.addCleanup(self.server.close)
-        self.client = td.Client(self.server.target, timeout=30)
-        self.addCleanup(self.client.close)
+        super().setUp()
         quick = unittest.mock.patch.object(attempts, "FIRST_PAUSE", 0.001)
         quick.start()
         self.addCleanup(quick.stop)
-
-    def compile(self, function, *specs, **options):
-        return td.compile(function, *specs, client=self.client, **options)
 
     def methods(self):
         return [method for method, _ in self.server.calls]
