@@ -20,11 +20,12 @@ class HandClock {
     };
   }
   void Pass(int64_t ms) { passed_ms_ += ms; }
-  // Until the alarm has been due that often, and went on.
-  void WaitForLooks(int count) {
-    const int until = looks_ + count;
-    while (looks_ < until) std::this_thread::yield();
+  int looks() const { return looks_; }
+  void WaitUntilLooks(int count) const {
+    while (looks_ < count) std::this_thread::yield();
   }
+  // Until the alarm has been due that often, and went on.
+  void WaitForLooks(int count) const { WaitUntilLooks(looks_ + count); }
 
  private:
   const absl::Time start_ = absl::Now() - absl::Hours(1);
@@ -32,82 +33,75 @@ class HandClock {
   std::atomic<int> looks_{0};
 };
 
+// An alarm of 10 ms by a clock of its own, which may ring once it is told so.
+class HandAlarm {
+ public:
+  HandAlarm()
+      : stall_(std::make_shared<StallAlarm>(
+            &alarms_, absl::Milliseconds(10), [this] { Ring(); }, clock_.Reader())) {}
+  Alarms& alarms() { return alarms_; }
+  HandClock& clock() { return clock_; }
+  StallAlarm& stall() { return *stall_; }
+
+  // Rings when `ms` more have passed.
+  void ExpectRingAfter(int64_t ms) {
+    may_ring_ = true;
+    clock_.Pass(ms);
+    rung_.get_future().wait();
+    EXPECT_TRUE(stall_->End());
+  }
+
+ private:
+  void Ring() {
+    EXPECT_TRUE(may_ring_);
+    rung_.set_value();
+  }
+
+  Alarms alarms_;
+  HandClock clock_;
+  std::promise<void> rung_;
+  std::atomic<bool> may_ring_{false};
+  const std::shared_ptr<StallAlarm> stall_;
+};
+
 TEST(StallAlarmTest, RingsOnceWhereNothingGoesOn) {
-  Alarms alarms;
-  HandClock clock;
-  std::promise<void> rung;
-  const auto stall = std::make_shared<StallAlarm>(
-      &alarms, absl::Milliseconds(10), [&] { rung.set_value(); }, clock.Reader());
-  stall->Progress();
-  clock.Pass(10);
-  rung.get_future().wait();
-  EXPECT_TRUE(stall->End());
+  HandAlarm alarm;
+  alarm.stall().Progress();
+  alarm.ExpectRingAfter(10);
 }
 
 TEST(StallAlarmTest, WhatMayTakeLongerRingsLater) {
-  Alarms alarms;
-  HandClock clock;
-  std::promise<void> rung;
-  std::atomic<bool> may_ring{false};
-  const auto ring = [&] {
-    EXPECT_TRUE(may_ring);
-    rung.set_value();
-  };
-  const auto stall = std::make_shared<StallAlarm>(&alarms, absl::Milliseconds(10), ring, clock.Reader());
-  stall->Progress(absl::Milliseconds(50));
-  clock.Pass(59);
-  clock.WaitForLooks(3);
-  stall->Progress(absl::Hours(1000));
-  clock.WaitForLooks(1);
-  stall->Progress();  // of which nothing is left
-  may_ring = true;
-  clock.Pass(10);
-  rung.get_future().wait();
-  EXPECT_TRUE(stall->End());
+  HandAlarm alarm;
+  alarm.stall().Progress(absl::Milliseconds(50));
+  alarm.clock().Pass(59);
+  alarm.clock().WaitForLooks(3);
+  const int looks = alarm.clock().looks();
+  alarm.stall().Progress(absl::Hours(1000));
+  alarm.clock().WaitUntilLooks(looks + 2);  // that of Progress, and one when it was due: there is none after it
+  alarm.stall().Progress();                 // of which nothing is left
+  alarm.ExpectRingAfter(10);
 }
 
 TEST(StallAlarmTest, ProgressBeginsTheTimeAnew) {
-  Alarms alarms;
-  HandClock clock;
-  std::promise<void> rung;
-  std::atomic<bool> may_ring{false};
-  const auto ring = [&] {
-    EXPECT_TRUE(may_ring);
-    rung.set_value();
-  };
-  const auto stall = std::make_shared<StallAlarm>(&alarms, absl::Milliseconds(10), ring, clock.Reader());
+  HandAlarm alarm;
   for (int i = 0; i < 5; ++i) {
-    stall->Progress();
-    clock.Pass(9);
-    clock.WaitForLooks(3);
+    alarm.stall().Progress();
+    alarm.clock().Pass(9);
+    alarm.clock().WaitForLooks(3);
   }
-  may_ring = true;
-  clock.Pass(1);
-  rung.get_future().wait();
-  EXPECT_TRUE(stall->End());
+  alarm.ExpectRingAfter(1);
 }
 
 TEST(StallAlarmTest, WhileItPausesItDoesNotRing) {
-  Alarms alarms;
-  HandClock clock;
-  std::promise<void> rung;
-  std::atomic<bool> may_ring{false};
-  const auto ring = [&] {
-    EXPECT_TRUE(may_ring);
-    rung.set_value();
-  };
-  const auto stall = std::make_shared<StallAlarm>(&alarms, absl::Milliseconds(10), ring, clock.Reader());
-  stall->Progress();
-  stall->Pause();
-  clock.Pass(20);
+  HandAlarm alarm;
+  alarm.stall().Progress();
+  alarm.stall().Pause();
+  alarm.clock().Pass(20);
   std::promise<void> passed;
-  alarms.Set(SteadyNow() + absl::Milliseconds(20), [&] { passed.set_value(); });  // after the stall's own
+  alarm.alarms().Set(SteadyNow() + absl::Milliseconds(20), [&] { passed.set_value(); });  // after the stall's own
   passed.get_future().wait();
-  stall->Progress();
-  may_ring = true;
-  clock.Pass(10);
-  rung.get_future().wait();
-  EXPECT_TRUE(stall->End());
+  alarm.stall().Progress();
+  alarm.ExpectRingAfter(10);
 }
 
 TEST(StallAlarmTest, WhatHasEndedDoesNotRing) {
