@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "backends/cpu/blas_core.h"
@@ -27,6 +26,7 @@
 #include "engine/ir/inference.h"
 #include "server/config/automatic_settings.h"
 #include "server/config/config_file.h"
+#include "server/configured_bounds.h"
 #include "server/git_revision.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
@@ -69,67 +69,6 @@ DeviceExecutor::Options CpuExecutorOf(const ServerConfig& config) {
 }
 
 }  // namespace
-
-DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
-  const ServerConfig::Scheduling& scheduling = config.scheduling();
-  return {.max_queued = config.cpu().queue_length(),
-          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
-          .max_wait =
-              scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
-          .ageing = absl::Milliseconds(scheduling.ageing_ms()),
-          .memory_bytes = config.cpu().memory_bytes()};
-}
-
-CompilePool::Bounds CompileBoundsOf(const ServerConfig& config) {
-  const int64_t length = config.compiler().queue_length();
-  return {.max_queued = length, .max_queued_per_tenant = ShareOf(length, config.scheduling().tenant_queue_percent())};
-}
-
-TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config) {
-  const int64_t most = config.receive().queue_length();
-  return {.max_queued = most, .max_queued_per_tenant = ShareOf(most, config.scheduling().tenant_queue_percent())};
-}
-
-RateLimiter::Options RateOf(const ServerConfig& config) {
-  return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
-}
-
-SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
-  return {.sessions = config.count(),
-          .tenant_sessions = config.tenant_count(),
-          .handles = config.handles(),
-          .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
-          .default_lease = absl::Milliseconds(config.default_lease_ms()),
-          .max_lease = absl::Milliseconds(config.max_lease_ms())};
-}
-
-RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config) {
-  return {.region_bytes = config.region_bytes(),
-          .tenant_bytes = config.tenant_bytes(),
-          .bytes = config.bytes(),
-          .tenant_regions = config.tenant_regions()};
-}
-
-namespace {
-
-bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
-
-bool ListensAtTcp(const ServerConfig& config) {
-  return !std::all_of(config.listen().begin(), config.listen().end(), IsUnix);
-}
-
-}  // namespace
-
-ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config) {
-  const int64_t most = config.limits().connections();
-  const bool has_both = ListensAtTcp(config) && std::any_of(config.listen().begin(), config.listen().end(), IsUnix);
-  return {
-      .most = most, .for_unix = has_both ? most / 4 : 0, .most_of_address = config.limits().connections_per_address()};
-}
-
-int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
-  return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
-}
 
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy) {
   return WithAutomaticSettings(
@@ -390,11 +329,6 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
 }  // namespace
 
 absl::string_view Version() { return TENSORD_VERSION; }
-
-int64_t ShareOf(int64_t all, int64_t percent) {
-  if (percent == 100) return CallGate::kUnlimited;
-  return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
-}
 
 ServerParts::~ServerParts() {
   if (executors == nullptr) return;  // what failed to be composed

@@ -57,25 +57,9 @@ absl::string_view Version();
 // ones in the same order.
 std::vector<ServerLimit> ServerLimitsOf(const ServerConfig& config);
 
-// That part of a limit, at least one of it; no bound where it is all.
-int64_t ShareOf(int64_t all, int64_t percent);
-
 // The configuration with what it leaves to the server decided, by the machine and by who may call. Lets the process
 // open as many descriptors as it needs, as far as the system allows.
 ServerConfig Decided(const ServerConfig& config, const IdentityPolicy& policy);
-
-// Settings, decided, as those who keep to them take them.
-DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
-CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
-TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config);
-RateLimiter::Options RateOf(const ServerConfig& config);
-SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
-RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);
-ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config);
-
-// Beyond this gRPC ends the connection, with all calls on it. A call's own bound, limits.metadata_bytes, lies well
-// below: it is refused alone.
-int64_t MostMetadataOfAConnection(int64_t metadata_bytes);
 
 // Everything that a server is made of, in the order in which it is destroyed backwards: nothing uses what stands below
 // it, but for the threads of compilers and executors, which tell calls of their end and are joined before all else.

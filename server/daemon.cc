@@ -19,6 +19,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
+#include "server/configured_bounds.h"
 #include "server/reflection/reflection_service.h"
 #include "server/reloadable_parts.h"
 #include "server/rpc/transport_tuning.h"

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/config/config_file.h"
+#include "server/configured_bounds.h"
 #include "server/identity/identity_policy.h"
 #include "server/identity/tls_material.h"
 

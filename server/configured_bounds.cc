@@ -1,0 +1,77 @@
+#include "server/configured_bounds.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/time/time.h"
+#include "server/lifecycle/call_gate.h"
+
+namespace tensord::server {
+namespace {
+
+bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
+
+}  // namespace
+
+int64_t ShareOf(int64_t all, int64_t percent) {
+  if (percent == 100) return CallGate::kUnlimited;
+  return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
+}
+
+DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config) {
+  const ServerConfig::Scheduling& scheduling = config.scheduling();
+  return {.max_queued = config.cpu().queue_length(),
+          .max_queued_per_tenant = ShareOf(config.cpu().queue_length(), scheduling.tenant_queue_percent()),
+          .max_wait =
+              scheduling.max_wait_ms() == 0 ? absl::InfiniteDuration() : absl::Milliseconds(scheduling.max_wait_ms()),
+          .ageing = absl::Milliseconds(scheduling.ageing_ms()),
+          .memory_bytes = config.cpu().memory_bytes()};
+}
+
+CompilePool::Bounds CompileBoundsOf(const ServerConfig& config) {
+  const int64_t length = config.compiler().queue_length();
+  return {.max_queued = length, .max_queued_per_tenant = ShareOf(length, config.scheduling().tenant_queue_percent())};
+}
+
+TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config) {
+  const int64_t most = config.receive().queue_length();
+  return {.max_queued = most, .max_queued_per_tenant = ShareOf(most, config.scheduling().tenant_queue_percent())};
+}
+
+RateLimiter::Options RateOf(const ServerConfig& config) {
+  return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
+}
+
+SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config) {
+  return {.sessions = config.count(),
+          .tenant_sessions = config.tenant_count(),
+          .handles = config.handles(),
+          .memory = {.tenant_bytes = config.tenant_bytes(), .device_bytes = config.device_bytes()},
+          .default_lease = absl::Milliseconds(config.default_lease_ms()),
+          .max_lease = absl::Milliseconds(config.max_lease_ms())};
+}
+
+RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config) {
+  return {.region_bytes = config.region_bytes(),
+          .tenant_bytes = config.tenant_bytes(),
+          .bytes = config.bytes(),
+          .tenant_regions = config.tenant_regions()};
+}
+
+bool ListensAtTcp(const ServerConfig& config) {
+  return !std::all_of(config.listen().begin(), config.listen().end(), IsUnix);
+}
+
+ConnectionPlaces::Bounds ConnectionPlacesOf(const ServerConfig& config) {
+  const int64_t most = config.limits().connections();
+  const bool has_both = ListensAtTcp(config) && std::any_of(config.listen().begin(), config.listen().end(), IsUnix);
+  return {
+      .most = most, .for_unix = has_both ? most / 4 : 0, .most_of_address = config.limits().connections_per_address()};
+}
+
+int64_t MostMetadataOfAConnection(int64_t metadata_bytes) {
+  return std::min(8 * metadata_bytes, metadata_bytes + (int64_t{1} << 20));
+}
+
+}  // namespace tensord::server
