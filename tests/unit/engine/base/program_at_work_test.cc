@@ -82,6 +82,7 @@ void WaitForAnother(int) {
 }
 
 TEST(ProgramAtWorkTest, OneThatGoesFromProgramToProgramIsSeenAtOneOfThemOrNone) {
+  work_is_over = false;
   std::atomic<const WorkPlace*> place{nullptr};
   std::thread worker([&place] {
     for (int64_t i = 1; !work_is_over.load(); ++i) {
