@@ -123,6 +123,11 @@ absl::Status RefusalOf(AuthRefusal refusal) {
                 "the call shows neither a token, \"authorization: Bearer TOKEN\", nor a client's certificate");
 }
 
+absl::Status RefuseRole(absl::string_view use, Role role, const Caller& caller) {
+  return Refuse(Refusal::kPermissionDenied, absl::StrCat(use, " needs the role ", Name(role), ", and tenant ",
+                                                         caller.tenant, " has ", caller.roles.ToString()));
+}
+
 }  // namespace
 
 void Authenticator::Replace(IdentityPolicy policy) {
@@ -184,10 +189,15 @@ absl::Status Authenticator::Tell(AuthRefusal refusal, const std::string& peer, R
   metrics_->CallRefused(refusal);
   const bool is_known = refusal == AuthRefusal::kRole;
   audit_->Refused(refusal, method, peer, is_known ? caller.tenant : "", ids);
-  if (!is_known) return RefusalOf(refusal);
-  return Refuse(Refusal::kPermissionDenied,
-                absl::StrCat(Name(method), " needs the role ", Name(RoleFor(method)), ", and tenant ", caller.tenant,
-                             " has ", caller.roles.ToString()));
+  return is_known ? RefuseRole(Name(method), RoleFor(method), caller) : RefusalOf(refusal);
+}
+
+absl::Status Authenticator::CheckRole(Role role, absl::string_view use, RpcMethod method, const std::string& peer,
+                                      const Caller& caller, const CallIds& ids) const {
+  if (caller.roles.Has(role)) return absl::OkStatus();
+  metrics_->CallRefused(AuthRefusal::kRole);
+  audit_->Refused(AuthRefusal::kRole, method, peer, caller.tenant, ids);
+  return RefuseRole(use, role, caller);
 }
 
 }  // namespace tensord::server

@@ -54,6 +54,10 @@ class Authenticator {
                           const CallIds& ids = {}) const;
   absl::Status AdmitAgain(const Credentials& credentials, const std::string& peer, RpcMethod method,
                           const Caller& caller, const CallIds& ids = {}) const;
+  // PERMISSION_DENIED where the caller, who was let in, lacks a role that this use of the method needs beside the
+  // method's own. `use`: "Explain by first digits".
+  absl::Status CheckRole(Role role, absl::string_view use, RpcMethod method, const std::string& peer,
+                         const Caller& caller, const CallIds& ids) const;
   // The caller, who was let in, named what is another tenant's: counted and told to the audit. What the caller is told
   // is what is said of a name that nobody has. `what`: "session".
   void NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant, absl::string_view what,

@@ -10,8 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
 #include "engine/base/stop_signal.h"
+#include "server/rpc/call_metadata.h"
 #include "server/rpc/program_job.h"
 #include "server/rpc/request_wait.h"
 
@@ -119,6 +121,10 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 }
 
 absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix) {
+  const RequestRecord& record = call->record();
+  RETURN_IF_ERROR(call->parts().authenticator->CheckRole(Role::kAdmin, "a program's name by its first digits",
+                                                         record.method, call->call().peer(), call->caller(),
+                                                         IdsOf(record)));
   if (prefix.size() < kLeastDigits) {
     return Refuse(Refusal::kMalformedMessage,
                   absl::StrCat("a fingerprint is named by ", kLeastDigits, " digits at least: \"", prefix, "\""));

@@ -28,7 +28,8 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint);
 
 // The fingerprint of the one program in memory or on the disk that begins with these digits, four or more; other
-// tenants' programs are none. PROGRAM_NOT_FOUND, FINGERPRINT_AMBIGUOUS.
+// tenants' programs are none. For operators: who may ask by digits finds every fingerprint, and with it every program
+// and its constants. PERMISSION_DENIED, PROGRAM_NOT_FOUND, FINGERPRINT_AMBIGUOUS.
 absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix);
 
 // A program for a graph, and what the graph calls its nodes.

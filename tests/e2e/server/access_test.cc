@@ -70,6 +70,17 @@ class Call {
     }
     return Outcome(stream->Finish());
   }
+  v1::CompileResponse Compile(const v1::CompileRequest& request) {
+    v1::CompileResponse response;
+    EXPECT_EQ(Outcome(stub_->Compile(&context_, request, &response)), "OK");
+    return response;
+  }
+  std::string ExplainByDigits(const std::string& digits) {
+    v1::ExplainRequest request;
+    request.set_fingerprint_prefix(digits);
+    v1::ExplainResponse response;
+    return Outcome(stub_->Explain(&context_, request, &response));
+  }
   std::string PutTensor() {
     v1::PutTensorResponse response;
     const auto stream = stub_->PutTensor(&context_, &response);
@@ -146,6 +157,20 @@ TEST_F(TokenTest, RolesDecideWhichMethods) {
   EXPECT_EQ(Call(channel, "Bearer token-r").Execute(), "PERMISSION_DENIED");
   EXPECT_EQ(Call(channel, "Bearer token-r").ExecuteStream(), "PERMISSION_DENIED");
   EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "role"), 2);
+}
+
+// Else four digits, and all of them are asked for in seconds, lead to every program and the constants in it.
+TEST_F(TokenTest, OnlyOperatorsNameProgramsByTheirFirstDigits) {
+  folder_.Write("callers", LineOf("team-a", "execute,read", "token-a") + LineOf("ops", "execute,admin", "token-o"));
+  InProcessServer server(Settings());
+  const auto channel = DialTcp(server);
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = SmallAdd();
+  const std::string fingerprint = Call(channel, "Bearer token-a").Compile(compile).program().fingerprint();
+  EXPECT_EQ(Call(channel, "Bearer token-a").ExplainByDigits(fingerprint.substr(0, 12)), "PERMISSION_DENIED");
+  EXPECT_EQ(Call(channel, "Bearer token-a").ExplainByDigits("abcd"), "PERMISSION_DENIED");
+  EXPECT_EQ(server.Metric("tensord_auth_refusals_total", "role"), 2);
+  EXPECT_EQ(Call(channel, "Bearer token-o").ExplainByDigits(fingerprint.substr(0, 12)), "OK");
 }
 
 TEST_F(TokenTest, UnixSocketsAreTrustedUnlessToldOtherwise) {

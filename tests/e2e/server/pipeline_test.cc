@@ -265,6 +265,21 @@ TEST_F(PipelineTest, TheDeadlineIsThatOfAll) {
   pipeline->Finish().IgnoreError();  // it ends
 }
 
+// Whatever is under way then. A write whose end gRPC loses is met within some hundred.
+TEST_F(PipelineTest, TheDeadlineEndsItAtAnyMoment) {
+  Start();
+  const HostTensor large = Floats(160, 1);
+  for (int round = 0; round < 2000; ++round) {
+    const auto pipeline = Open(absl::Microseconds(round * 7 % 5000));
+    for (int i = 0; i < 5; ++i) pipeline->Submit(Twice(large)).IgnoreError();
+    for (int i = 0; i < 5; ++i) {
+      auto answer = pipeline->Submit(Twice(large));
+      if (answer.ok()) answer->Wait().IgnoreError();
+    }
+    pipeline->Finish().IgnoreError();
+  }
+}
+
 TEST_F(PipelineTest, WhatCannotBeSentIsRefusedAndTheRestGoesOn) {
   Start();
   const auto pipeline = Open();
