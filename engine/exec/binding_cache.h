@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 #define TENSORD_ENGINE_EXEC_BINDING_CACHE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/awaited_result.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/binding_stats.h"
@@ -34,7 +36,9 @@ struct BindingKey {
 
 // What one program became for the sizes that were used last: `Bound` is a pointer to something shared. Who asks for
 // sizes that another is making something for shares that; nobody waits for what others make for other sizes. What
-// `make` refuses is told to all who asked, and not kept. Thread-safe; who asks or makes keeps it alive.
+// `make` refuses is told to all who asked, and not kept. Who makes it on a thread of his own and is not wanted any more
+// breaks it off for himself alone: of those who waited for it one makes it anew. Thread-safe; who asks or makes keeps
+// it alive.
 template <typename Bound>
 class BindingCache {
  public:
@@ -58,28 +62,35 @@ class BindingCache {
     return FindLocked(key);
   }
 
-  // Makes it on this thread where it is not here. Where it waits for another who makes it, it ends early with what
-  // `check` refuses, which is asked every now and then; null: it waits.
+  // Makes it on this thread where it is not here. Ends early with what `check` refuses, which is asked every now and
+  // then: where it waits for another who makes it, and under a StopSignal where it makes it. Null: it is not stopped.
   absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make, const RunCheck& check = nullptr) {
-    std::shared_ptr<AwaitedResult<Bound>> awaited;
-    FlightPtr flight;
-    {
-      MutexLock lock(&mutex_);
-      if (Bound found = FindLocked(key); found != nullptr) return found;
-      if (const FlightPtr joined = FlightOf(key); joined != nullptr) {
-        awaited = std::make_shared<AwaitedResult<Bound>>();
-        JoinLocked(joined, [awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
-        Count(BindingStats::kJoined);
-      } else {
-        flight = BeginLocked(key);
+    while (true) {
+      std::shared_ptr<AwaitedResult<Bound>> awaited;
+      FlightPtr flight;
+      Leave leave;
+      {
+        MutexLock lock(&mutex_);
+        if (Bound found = FindLocked(key); found != nullptr) return found;
+        flight = FlightOf(key, /*submitted=*/false);
+        if (flight != nullptr) {
+          awaited = std::make_shared<AwaitedResult<Bound>>();
+          leave = JoinLocked(flight, [awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
+          Count(BindingStats::kJoined);
+        } else {
+          flight = BeginLocked(key);
+        }
       }
+      if (awaited == nullptr) return MakeHere(flight, make, check);
+      absl::StatusOr<Bound> bound = awaited->Wait(check);
+      if (!bound.ok()) leave();
+      if (!bound.ok() || *bound != nullptr) return bound;
     }
-    if (awaited != nullptr) return awaited->Wait(check);
-    return MakeAndLand(flight, make);
   }
 
   // The same without waiting, and made where `submit` does it, which does what it is given in a turn of the tenant:
-  // `done` is called once, before this returns where it is here or `submit` refuses, else by who makes it.
+  // `done` is called once, before this returns where it is here or `submit` refuses, else by who makes it. What another
+  // makes on a thread of his own is not waited for: he may break it off.
   Leave FindOrSubmit(const BindingKey& key, const std::string& tenant, const QueuedWork::Submit& submit, Make make,
                      Done done) {
     absl::StatusOr<Bound> answer = Bound();
@@ -87,15 +98,15 @@ class BindingCache {
       MutexLock lock(&mutex_);
       answer = FindLocked(key);
       if (*answer == nullptr) {
-        FlightPtr flight = FlightOf(key);
+        FlightPtr flight = FlightOf(key, /*submitted=*/true);
         if (flight != nullptr) {
           Count(BindingStats::kJoined);
-          if (flight->work != nullptr) flight->work->QueueFor(tenant, submit).IgnoreError();  // others have it queued
+          flight->work->QueueFor(tenant, submit).IgnoreError();  // others have it queued
           return JoinLocked(flight, std::move(done));
         }
         flight = BeginLocked(key);
         flight->work =
-            std::make_shared<QueuedWork>([this, flight, make = std::move(make)] { (void)MakeAndLand(flight, make); });
+            std::make_shared<QueuedWork>([this, flight, make = std::move(make)] { Land(flight, MakeOrRefuse(make)); });
         // Locked, so that nobody joins what is refused.
         const absl::Status queued = flight->work->QueueFor(tenant, submit);
         if (queued.ok()) return JoinLocked(flight, std::move(done));
@@ -143,9 +154,10 @@ class BindingCache {
     return nullptr;
   }
 
-  FlightPtr FlightOf(const BindingKey& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // With `submitted` of those alone that are.
+  FlightPtr FlightOf(const BindingKey& key, bool submitted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const FlightPtr& flight : flights_) {
-      if (flight->key == key) return flight;
+      if (flight->key == key && (flight->work != nullptr || !submitted)) return flight;
     }
     return nullptr;
   }
@@ -175,28 +187,39 @@ class BindingCache {
     flight->work->Abandon();
   }
 
-  absl::StatusOr<Bound> MakeAndLand(const FlightPtr& flight, const Make& make) {
-    absl::StatusOr<Bound> bound = [&]() -> absl::StatusOr<Bound> {
-      try {
-        return make();
-      } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
-        return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
-      }
-    }();
+  static absl::StatusOr<Bound> MakeOrRefuse(const Make& make) {
+    try {
+      return make();
+    } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
+      return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
+    }
+  }
+
+  absl::StatusOr<Bound> MakeHere(const FlightPtr& flight, const Make& make, const RunCheck& check) {
+    StopSignal stop(check);
+    StopSignal* const signal = check != nullptr ? &stop : StopSignal::Current();
+    const StopSignal::Scope scope(signal);
+    absl::StatusOr<Bound> bound = MakeOrRefuse(make);
+    // What was broken off may look as if it had succeeded, or failed.
+    const bool is_broken_off = signal != nullptr && signal->is_set();
+    if (is_broken_off) bound = signal->status();
+    Land(flight, is_broken_off ? Bound() : bound);
+    return bound;
+  }
+
+  // Null: it was broken off.
+  void Land(const FlightPtr& flight, absl::StatusOr<Bound> bound) {
     std::list<Binding> evicted;  // destroyed without the lock
     std::vector<Done> waiting;
     {
       MutexLock lock(&mutex_);
       waiting = flight->waiting.TakeAll();
-      // What was broken off may look as if it had succeeded, or failed.
-      if (waiting.empty() && flight->work != nullptr)
-        bound = Refuse(Refusal::kCancelled, "nobody waits for it any more");
+      if (waiting.empty() && flight->work != nullptr) bound = Bound();  // nobody waits for it any more
       std::erase(flights_, flight);
-      if (bound.ok()) evicted = KeepLocked(flight->key, *bound);
+      if (bound.ok() && *bound != nullptr) evicted = KeepLocked(flight->key, *bound);
     }
-    Count(bound.ok() ? BindingStats::kMade : BindingStats::kRefused);
+    Count(bound.ok() && *bound != nullptr ? BindingStats::kMade : BindingStats::kRefused);
     for (const Done& done : waiting) done(bound);
-    return bound;
   }
 
   // It may have grown or shrunk since the last use.
@@ -211,6 +234,8 @@ class BindingCache {
 
   // What had to go for it.
   std::list<Binding> KeepLocked(const BindingKey& key, const Bound& bound) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto is_it = [&key](const Binding& binding) { return binding.key == key; };
+    if (std::any_of(bindings_.begin(), bindings_.end(), is_it)) return {};  // made on two threads
     const int64_t before = bytes_, bytes = measure_ == nullptr ? 0 : measure_(bound);
     bindings_.push_front({.key = key, .bound = bound, .bytes = bytes});
     bytes_ += bytes;

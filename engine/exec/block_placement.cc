@@ -7,6 +7,7 @@
 
 #include "engine/base/at.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/memory_holes.h"
 #include "engine/exec/placed_blocks.h"
 
@@ -65,7 +66,7 @@ class Placer {
     }
   }
 
-  // Nothing where the arena overflows or the try takes long.
+  // Nothing where the arena overflows, the try takes long or the work is stopped.
   std::optional<BlockPlacement> Place() {
     if (how_.way == Way::kBackward || how_.way == Way::kBackwardFromBothEnds) TurnTimeAround();
     const bool in_sequence = how_.way == Way::kLargestFirst || how_.way == Way::kLargestAndLongestFirst;
@@ -111,6 +112,7 @@ class Placer {
     MemoryHoles arena(ends);
     if (both_ends) arena.Free(0, needed_);
     for (int32_t i = 0; i < num_instructions_; ++i) {
+      if (StopRequested()) return std::nullopt;
       for (int32_t r : opening[At(i)]) {
         const int64_t bytes = regions_[At(r)].most_bytes;
         region_holes[At(r)].Free(0, AlignBytes(bytes).value_or(bytes));
@@ -182,6 +184,7 @@ class Placer {
     int64_t steps = kStepsAnyway + kStepsPerBlock * static_cast<int64_t>(order.size());
     int64_t end = 0;
     for (int32_t b : order) {
+      if (StopRequested()) return std::nullopt;
       if (!how_.arena_first && PlaceInSomeRegion(At(b), by_size, &in_region, &steps)) continue;
       const MemoryBlock& block = blocks_[At(b)];
       const PlacedBlocks::Ranges& alive = in_arena.AliveIn(block.birth, block.death, &steps);
@@ -283,6 +286,7 @@ std::optional<BlockPlacement> PlaceBlocks(absl::Span<const FreeRegion> regions, 
   tries.resize(std::min(tries.size(), std::max(kLeastTries, kPlacedInAll / std::max<size_t>(blocks.size(), 1))));
   std::optional<BlockPlacement> best;
   for (const Try& how : tries) {
+    if (StopRequested()) return std::nullopt;
     std::optional<BlockPlacement> placement =
         Placer(regions, num_instructions, blocks, aligned, needed_bytes, how).Place();
     if (!placement.has_value()) continue;

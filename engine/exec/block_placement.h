@@ -44,7 +44,7 @@ struct BlockPlacement {
 // overlap and the arena is small. Several ways are tried until one needs little more than is alive at once: as the
 // program runs, each block in the smallest hole; the same from its end; the largest first; the largest and longest
 // first; and these with regions that grow. Takes n log n: the slower ways give up when they have taken some dozen steps
-// a block. Nothing where a sum overflows.
+// a block. Nothing where a sum overflows, or the work is stopped.
 std::optional<BlockPlacement> PlaceBlocks(absl::Span<const FreeRegion> regions, int32_t num_instructions,
                                           absl::Span<const MemoryBlock> blocks);
 

@@ -81,6 +81,7 @@ std::vector<SegmentInstruction> BindInstructions(const ExecProgram& program, abs
   std::vector<SegmentInstruction> bound;
   bound.reserve(segments.size());
   for (const int32_t index : segments) {
+    if (StopRequested()) break;
     const size_t i = static_cast<size_t>(index);
     const ExecInstruction& instruction = program.instructions[i];
     SegmentInstruction& segment = bound.emplace_back(SegmentInstruction{
@@ -115,6 +116,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
                                                                    const SizeBinding& binding, int64_t most_operations,
                                                                    const RunOperations& before) {
   for (const ProgramGuard& guard : program.guards) {
+    RETURN_IF_ERROR(CheckStopped());
     RETURN_IF_ERROR(WithNode(binding.Check(guard.guard), guard.node, guard.op));
   }
 
@@ -130,6 +132,7 @@ absl::StatusOr<std::unique_ptr<BoundProgram>> BoundProgram::Create(const ExecPro
   bound->constants_.reserve(program.constants.size());
   bound->made_bytes_ = allocated.bytes();
   for (const ProgramConstant& constant : program.constants) {
+    RETURN_IF_ERROR(CheckStopped());
     const absl::string_view bytes = constant.value->bytes();
     ASSIGN_OR_RETURN(BufferPtr buffer,
                      backend->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant.value));
@@ -142,6 +145,7 @@ absl::Status BoundProgram::Prepare(int64_t most_operations, const RunOperations&
   const std::vector<SegmentInstruction> instructions =
       BindInstructions(program_, segments_, slot_types_, micro_programs_);
   operations_ = OperationsOf(instructions);
+  RETURN_IF_ERROR(CheckStopped());
   RunOperations run = before;
   run.Add(operations_);
   RETURN_IF_ERROR(CheckOperations(run, most_operations));
@@ -182,7 +186,8 @@ absl::StatusOr<BoundProgram::PlanPtr> BoundProgram::MakePlan(absl::Span<const bo
 }
 
 absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Span<const bool> donated,
-                                                                        absl::Span<const bool> destinations) const {
+                                                                        absl::Span<const bool> destinations,
+                                                                        const RunCheck& check) const {
   const auto has_any = [](absl::Span<const bool> flags) {
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
@@ -191,13 +196,16 @@ absl::StatusOr<std::shared_ptr<const BufferPlan>> BoundProgram::PlanFor(absl::Sp
   if (donated.empty() && destinations.empty()) return plan_;
   std::optional<PlanPtr> plan = FindPlan(donated, destinations);
   if (!plan.has_value()) {
-    ASSIGN_OR_RETURN(plan, MakeOtherPlan(donated, destinations));
+    ASSIGN_OR_RETURN(plan, MakeOtherPlan(donated, destinations, check));
   }
-  return *plan == nullptr ? PlanFor(donated) : *plan;
+  return *plan == nullptr ? PlanFor(donated, {}, check) : *plan;
 }
 
 absl::StatusOr<BoundProgram::PlanPtr> BoundProgram::MakeOtherPlan(absl::Span<const bool> donated,
-                                                                  absl::Span<const bool> destinations) const {
+                                                                  absl::Span<const bool> destinations,
+                                                                  const RunCheck& check) const {
+  StopSignal stop(check);
+  const StopSignal::Scope scope(check != nullptr ? &stop : StopSignal::Current());
   const AllocatedBytes allocated;
   ASSIGN_OR_RETURN(PlanPtr plan, MakePlan(donated, destinations));
   // Temporaries that lie in a result's memory until it is there need some of their own beside a destination.

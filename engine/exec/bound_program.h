@@ -36,6 +36,7 @@ class BoundProgram {
 
   // Refuses guards that do not hold, sizes that are negative or overflow, runs that take more than `most_operations`
   // (run_operations.h) with what they took `before`, and what the backend cannot prepare; a refusal names the node.
+  // Ends early with what CheckStopped refuses.
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Create(
       const ExecProgram& program, Backend* backend, const SizeBinding& binding,
       int64_t most_operations = std::numeric_limits<int64_t>::max(), const RunOperations& before = {});
@@ -45,9 +46,10 @@ class BoundProgram {
   const BufferPlan& plan() const { return *plan_; }
   // Of a run that may write over some: `donated` says which, by argument; empty: none. `destinations`: for which
   // outputs there is memory; it is used where that is harmless and takes no more of the device than plan(). Made on
-  // first use.
+  // first use, which ends early with what `check` refuses.
   absl::StatusOr<std::shared_ptr<const BufferPlan>> PlanFor(absl::Span<const bool> donated,
-                                                            absl::Span<const bool> destinations = {}) const;
+                                                            absl::Span<const bool> destinations = {},
+                                                            const RunCheck& check = nullptr) const;
   // Device memory of one run beyond its arguments and results.
   int64_t temporary_bytes() const { return plan_->arena_bytes + workspace_bytes_; }
   // Of arguments, results, temporaries and what kernels need besides, together, by this plan.
@@ -118,7 +120,8 @@ class BoundProgram {
     int64_t bytes = 0;
   };
   // The plan of one that is kept, null as there.
-  absl::StatusOr<PlanPtr> MakeOtherPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
+  absl::StatusOr<PlanPtr> MakeOtherPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations,
+                                        const RunCheck& check) const;
   std::optional<PlanPtr> FindPlan(absl::Span<const bool> donated, absl::Span<const bool> destinations) const;
   std::optional<PlanPtr> FindPlanLocked(absl::Span<const bool> donated, absl::Span<const bool> destinations) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

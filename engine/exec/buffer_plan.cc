@@ -10,6 +10,8 @@
 #include "engine/base/at.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/stop_signal.h"
 #include "engine/exec/block_placement.h"
 #include "engine/exec/changing_memory.h"
 #include "engine/exec/overwrites.h"
@@ -62,11 +64,12 @@ class Planner {
     }
   }
 
-  // Nothing where a sum overflows.
+  // Nothing where a sum overflows, or the work is stopped.
   std::optional<BufferPlan> Plan() {
     AddLeaves();
     FindDestinations();
     for (int32_t i = 0; i < end_; ++i) {
+      if (StopRequested()) return std::nullopt;
       if (request_.views[At(i)].has_value()) {
         ShareView(i, program_.instructions[At(i)]);
       } else {
@@ -271,7 +274,7 @@ class Planner {
     }
   }
 
-  // The arena's bytes, or nothing where they overflow.
+  // The arena's bytes, or nothing where they overflow or the work is stopped.
   std::optional<int64_t> PlaceInArena() {
     std::vector<FreeRegion> regions;
     std::vector<SlotHome> region_homes;
@@ -344,6 +347,7 @@ class Planner {
 
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request) {
   std::optional<BufferPlan> plan = Planner(request).Plan();
+  RETURN_IF_ERROR(CheckStopped());
   if (!plan.has_value()) return Refuse(Refusal::kShapeOverflow, "the memory that a run needs overflows 64 bits");
   return *std::move(plan);
 }

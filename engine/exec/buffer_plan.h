@@ -62,7 +62,7 @@ struct BufferPlanRequest {
 // What the segments of a chain read and write lives until all of them are through, and nothing is overwritten there.
 // An output lies in its destination where that is harmless (ResultsThatMayChange) and no other output shares its
 // memory: nothing else is there at any time, and no argument is used up for it. SHAPE_OVERFLOW where the sum would not
-// fit into 64 bits.
+// fit into 64 bits; what CheckStopped refuses.
 absl::StatusOr<BufferPlan> PlanBuffers(const BufferPlanRequest& request);
 
 // "argument 0", "result 1 at 128", "temporary at 64", "destination 2"; "nowhere".

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 
 namespace tensord {
 namespace {
@@ -52,6 +53,7 @@ void RunOperations::Add(const RunOperations& other) {
 RunOperations OperationsOf(absl::Span<const SegmentInstruction> segments) {
   RunOperations run;
   for (const SegmentInstruction& segment : segments) {
+    if (StopRequested()) break;
     const double operations = OperationsOf(segment.bound);
     run.Add({.all = operations, .most = operations, .node = segment.node, .written = segment.written});
   }

@@ -25,7 +25,7 @@ struct RunOperations {
   void Add(const RunOperations& other);
 };
 
-// Of all of these together.
+// Of all of these together. Asks StopRequested.
 RunOperations OperationsOf(absl::Span<const SegmentInstruction> segments);
 
 // LIMIT_EXCEEDED where the run takes more than `most`; names the node of the kernel that takes most.

@@ -92,7 +92,7 @@ class StagedProgram::Execution {
       const int owners = values_[At(stage.part.inputs[i])].owners;
       donated[i] = donated[i] && owners > 0 && Buffer::HasOnlyOwners(arguments[i], owners);
     }
-    ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, {}, check_));
     std::vector<SegmentTime> times(times_ == nullptr ? 0 : bound->num_segments());
     ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times), plan.get()));
     segments_ += static_cast<int64_t>(bound->num_segments());

@@ -4,6 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/at.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ops/core_ops.h"
 
 namespace tensord {
@@ -103,7 +104,7 @@ std::vector<std::optional<OperandView>> FindViews(const ExecProgram& program,
   // By slot: the instruction's result whose memory it is, and when the views of that are read last; -1: of a leaf.
   std::vector<Slot> root(slot_types.size(), -1);
   std::vector<int32_t> kept_until(slot_types.size(), kNeverRead);
-  for (size_t i = 0; i < views.size(); ++i) {
+  for (size_t i = 0; i < views.size() && !StopRequested(); ++i) {
     const ExecInstruction& instruction = program.instructions[i];
     for (Slot slot : instruction.results) {
       root[At(slot)] = slot;

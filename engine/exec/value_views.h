@@ -33,7 +33,7 @@ inline constexpr int32_t kReadToTheEnd = std::numeric_limits<int32_t>::max();
 std::vector<int32_t> LastReads(const ExecProgram& program);
 
 // By instruction: the view that its result is. As ViewOf says, but for small parts of a large temporary that would keep
-// it longer than its other readers do: those are copied.
+// it longer than its other readers do: those are copied. Asks StopRequested.
 std::vector<std::optional<OperandView>> FindViews(const ExecProgram& program,
                                                   absl::Span<const ConcreteType> slot_types);
 

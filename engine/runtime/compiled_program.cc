@@ -182,7 +182,7 @@ absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteTyp
     const ConcreteType& type = bound->slot_types()[static_cast<size_t>(program_.outputs[i].slot)];
     fits[i] = destinations[i] != nullptr && type.num_bytes() <= destinations[i]->size_bytes();
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, fits));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, fits, check));
   ProgramResults results{.peak_bytes = bound->peak_bytes(*plan),
                          .segments = static_cast<int64_t>(bound->num_segments())};
   std::vector<SegmentTime> measured(times == nullptr ? 0 : bound->num_segments());

@@ -76,8 +76,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
                                      absl::Span<const bool> donated = {},
                                      absl::Span<const BufferPtr> destinations = {}) const;
 
-  // The binding of a program whose sizes the arguments decide. Where another makes it, ends early with what `check`
-  // refuses.
+  // The binding of a program whose sizes the arguments decide. Ends early with what `check` refuses.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
                                                            const RunCheck& check = nullptr) const;
 

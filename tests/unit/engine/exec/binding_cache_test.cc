@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/base/stop_signal.h"
@@ -117,6 +118,118 @@ TEST_F(CacheTest, WhoWaitsMayGiveUp) {
   go.Set();
   maker.join();
   EXPECT_EQ(**cache.FindOrMake(Key(1), never), 1) << "what was made is kept";
+}
+
+TEST_F(CacheTest, WhoMakesItMayGiveUpForHimselfAlone) {
+  Cache cache({.stats = stats}, SizedKind::kProgram);
+  Event begun;
+  std::atomic<bool> is_gone{false};
+  const RunCheck check = [&is_gone] {
+    return is_gone ? Refuse(Refusal::kDeadlineExceeded, "the deadline passed") : absl::OkStatus();
+  };
+  std::thread maker([&] {
+    const absl::StatusOr<IntPtr> made = cache.FindOrMake(
+        Key(1),
+        [&] {
+          begun.Set();
+          while (!StopRequested()) std::this_thread::yield();
+          return Int(1);  // looks as if it had succeeded
+        },
+        check);
+    EXPECT_EQ(made.status().code(), absl::StatusCode::kDeadlineExceeded) << made.status();
+    EXPECT_FALSE(StopRequested()) << "it is about what was made alone";
+  });
+  begun.Wait();
+  std::atomic<int> made{0};
+  std::vector<absl::StatusOr<IntPtr>> got(3);
+  std::vector<std::thread> waiting;
+  for (absl::StatusOr<IntPtr>& mine : got) {
+    waiting.emplace_back([&] {
+      mine = cache.FindOrMake(Key(1), [&made] {
+        ++made;
+        return Int(2);
+      });
+    });
+  }
+  AwaitJoined(3);
+  // Who does not wait on a thread waits for nobody who may break it off.
+  std::vector<std::function<void()>> queue;
+  const auto submit = [&queue](std::function<void()> work) {
+    queue.push_back(std::move(work));
+    return QueuedWork::Drop([] {});
+  };
+  IntPtr submitted;
+  cache.FindOrSubmit(
+      Key(1), "", submit, [] { return Int(3); }, [&](const absl::StatusOr<IntPtr>& n) { submitted = *n; });
+  ASSERT_EQ(queue.size(), 1u);
+  queue[0]();
+  EXPECT_EQ(*submitted, 3);
+  is_gone = true;
+  maker.join();
+  for (std::thread& thread : waiting) thread.join();
+  for (const absl::StatusOr<IntPtr>& mine : got) {
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    EXPECT_EQ(**mine, 3) << "what is here by then";
+  }
+  EXPECT_EQ(made, 0);
+  EXPECT_EQ(counts().entries, 1);
+}
+
+TEST_F(CacheTest, WhatItsMakerBrokeOffIsMadeAnewByOneOfThoseWhoWaited) {
+  Cache cache({.stats = stats}, SizedKind::kProgram);
+  Event begun;
+  std::atomic<int> made{0};
+  std::vector<absl::StatusOr<IntPtr>> got(4);
+  const RunCheck refuse_all = [] { return Refuse(Refusal::kCancelled, "the client is gone"); };
+  std::thread maker([&] {
+    got[0] = cache.FindOrMake(
+        Key(1),
+        [&] {
+          begun.Set();
+          AwaitJoined(3);
+          while (!StopRequested()) std::this_thread::yield();
+          return absl::StatusOr<IntPtr>(Refuse(Refusal::kShapeMismatch, "3 is not 4"));  // nor as if it had failed
+        },
+        refuse_all);
+  });
+  begun.Wait();
+  std::vector<std::thread> waiting;
+  for (size_t i = 1; i < got.size(); ++i) {
+    waiting.emplace_back([&, i] {
+      got[i] = cache.FindOrMake(Key(1), [&] {
+        ++made;
+        return Int(2);
+      });
+    });
+  }
+  maker.join();
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_EQ(got[0].status().code(), absl::StatusCode::kCancelled) << got[0].status();
+  for (size_t i = 1; i < got.size(); ++i) {
+    ASSERT_TRUE(got[i].ok()) << got[i].status();
+    EXPECT_EQ(**got[i], 2);
+  }
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(CacheTest, WhoGivesUpOnAThreadLeavesWhatIsMadeElsewhere) {
+  Cache cache({.stats = stats}, SizedKind::kProgram);
+  int dropped = 0;
+  const auto submit = [&](const std::function<void()>&) { return QueuedWork::Drop([&dropped] { ++dropped; }); };
+  const auto never = [](const absl::StatusOr<IntPtr>&) { ADD_FAILURE() << "nobody waits"; };
+  const Cache::Leave leave = cache.FindOrSubmit(
+      Key(1), "", submit, [] { return Int(1); }, never);
+  bool has_left = false;
+  const auto check = [&] {
+    if (!std::exchange(has_left, true)) leave();
+    return Refuse(Refusal::kCancelled, "the client is gone");
+  };
+  EXPECT_FALSE(cache
+                   .FindOrMake(
+                       Key(1), [] { return Int(2); }, check)
+                   .ok());
+  EXPECT_TRUE(has_left);
+  EXPECT_EQ(dropped, 1) << "nobody waits for it any more";
 }
 
 TEST_F(CacheTest, ARefusalIsToldToAllAndNotKept) {

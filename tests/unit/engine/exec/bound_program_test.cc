@@ -1,12 +1,17 @@
 #include "engine/exec/bound_program.h"
 
+#include <chrono>
+#include <functional>
+#include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
@@ -563,6 +568,109 @@ TEST(BoundProgram, PlansForDonationsAreKeptWhileTheyAreUsed) {
   EXPECT_EQ(*(*bound)->PlanFor({}, {true, false, false}), plans[0]);
   EXPECT_EQ(*(*bound)->PlanFor({}, {false, true, false}), plans[1]);
   EXPECT_EQ((*bound)->PlanFor({}, {false, false, false})->get(), &(*bound)->plan());
+}
+
+// A chain, and many results that live together.
+std::string LongProgram(int length) {
+  std::string text = "graph \"g\" {\n  %x = input : f32[n,n]\n  %v0 = exp(%x)\n";
+  std::string last = "x";
+  const auto multiply = [&](absl::string_view result, absl::string_view lhs, absl::string_view rhs) {
+    absl::StrAppend(&text, "  %", result, " = dot_general(%", lhs, ", %", rhs,
+                    ") {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}\n");
+  };
+  for (int i = 1; i <= length; ++i) multiply(absl::StrCat("v", i), absl::StrCat("v", i - 1), "x");
+  for (int i = 1; i <= length; ++i) {
+    multiply(absl::StrCat("s", i), last, absl::StrCat("v", i));
+    last = absl::StrCat("s", i);
+  }
+  return absl::StrCat(text, "  output \"y\" = %", last, "\n}");
+}
+
+// Asked whenever a loop asks, refuses from the last time on.
+struct CountingCheck {
+  StopSignal::Check Refusing(int last) {
+    asked = 0;
+    return [this, last] { return ++asked > last ? Refuse(Refusal::kCancelled, "cancelled") : absl::OkStatus(); };
+  }
+  int asked = 0;
+};
+
+constexpr int kMost = std::numeric_limits<int>::max();
+
+TEST(BoundProgram, ABindingIsBrokenOffAtAnyPieceOfIt) {
+  constexpr int kLength = 40;
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(LongProgram(kLength), &backend);
+  ASSERT_NE(program, nullptr);
+  const auto sizes = BindSizes(program->program(), {{.dtype = DType::kF32, .shape = {8, 8}}});
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  CountingCheck counted;
+  const auto bind = [&](int last) {
+    const StopSignal::Check check = counted.Refusing(last);
+    StopSignal stop(check, std::chrono::nanoseconds(0));
+    const StopSignal::Scope scope(&stop);
+    return BoundProgram::Create(program->program(), &backend, *sizes).status();
+  };
+  ASSERT_TRUE(bind(kMost).ok());
+  const int all = counted.asked;
+  // Sizes, views, instructions, operations, the plan of memory and where each lies in it.
+  EXPECT_GE(all, 6 * static_cast<int>(program->program().instructions.size()));
+  for (int last = 0; last < all; ++last) {
+    EXPECT_EQ(bind(last).code(), absl::StatusCode::kCancelled) << last;
+    EXPECT_EQ(counted.asked, last + 1);
+  }
+}
+
+TEST(BoundProgram, APlanForDonationsIsBrokenOffAtAnyPieceOfIt) {
+  constexpr int kLength = 40;
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(LongProgram(kLength), &backend);
+  ASSERT_NE(program, nullptr);
+  const auto bound = program->Bind({{.dtype = DType::kF32, .shape = {8, 8}}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  CountingCheck counted;
+  const auto plan = [&](int last) {
+    const StopSignal::Check check = counted.Refusing(last);
+    StopSignal stop(check, std::chrono::nanoseconds(0));
+    const StopSignal::Scope scope(&stop);
+    return (*bound)->PlanFor({true}).status();
+  };
+  const int64_t held = (*bound)->held_bytes();
+  int last = 0;
+  while (plan(last).code() == absl::StatusCode::kCancelled) {
+    EXPECT_EQ((*bound)->held_bytes(), held) << "what was broken off is not kept";
+    ++last;
+  }
+  EXPECT_GE(last, 2 * static_cast<int>(program->program().instructions.size()));
+  EXPECT_TRUE(plan(kMost).ok());
+}
+
+// On a thread of its own, which asks soon and not only after a while.
+absl::Status OnItsOwnThread(const std::function<absl::Status()>& work) {
+  absl::Status status;
+  std::thread([&] { status = work(); }).join();
+  return status;
+}
+
+TEST(BoundProgram, WhoIsNotWantedAnyMoreBindsNothing) {
+  HiddenMemoryBackend backend;
+  const CompiledProgramPtr program = CompileText(LongProgram(10), &backend);
+  ASSERT_NE(program, nullptr);
+  const RunCheck refuse = [] { return Refuse(Refusal::kDeadlineExceeded, "the deadline passed"); };
+  const std::vector<ConcreteType> types = {{.dtype = DType::kF32, .shape = {8, 8}}};
+  const auto x = backend.Allocate(8 * 8 * 4);
+  ASSERT_TRUE(x.ok()) << x.status();
+  const std::vector<BufferPtr> arguments = {*x};
+  EXPECT_EQ(OnItsOwnThread([&] { return program->Bind(types, refuse).status(); }).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(OnItsOwnThread([&] { return program->PeakBytes(types, refuse).status(); }).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(program->size_bytes(), CompileText(LongProgram(10), &backend)->size_bytes()) << "nothing is kept";
+  const auto bound = program->Bind(types);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(OnItsOwnThread([&] { return (*bound)->PlanFor({true}, {}, refuse).status(); }).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE((*bound)->PlanFor({true}).ok());
 }
 
 TEST(BoundProgram, WithoutLastUsesNothingIsReused) {
