@@ -85,9 +85,10 @@ class Upload {
     return IsBroken(status) || reason == "CHECKSUM_MISMATCH";
   }
 
-  // Refused in the middle, not at the header.
+  // But for what is refused at the header.
   static bool LeavesSome(const absl::Status& status) {
-    return absl::IsDeadlineExceeded(status) || absl::IsCancelled(status) || ReasonOf(status) == "DATA_INVALID";
+    const std::string reason = ReasonOf(status);
+    return reason != "SESSION_UNKNOWN" && reason != "HANDLE_DUPLICATE" && reason != "OUT_OF_MEMORY";
   }
 
   // The tensor under the handle is this one where only the answer was lost; another was there all the time otherwise.

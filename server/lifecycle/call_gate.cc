@@ -98,6 +98,18 @@ void CallGate::Remove(int64_t bytes, const std::string& tenant) {
   RemoveLocked(bytes, tenant);
 }
 
+bool CallGate::Owe(int64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (inside_.owed_bytes > 0 && bytes > max_bytes_ / 8 - inside_.owed_bytes) return false;
+  inside_.owed_bytes += bytes;
+  return true;
+}
+
+void CallGate::Repay(int64_t bytes) {
+  MutexLock lock(&mutex_);
+  inside_.owed_bytes -= bytes;
+}
+
 bool CallGate::WaitUntilEmpty(absl::Time until, const std::function<bool()>& give_up) {
   MutexLock lock(&mutex_);
   const auto time = ToSteadyClock(until);

@@ -35,6 +35,7 @@ class CallGate {
     ServingState state = ServingState::kStarting;
     int64_t calls = 0;
     int64_t bytes = 0;
+    int64_t owed_bytes = 0;
   };
 
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
@@ -59,6 +60,11 @@ class CallGate {
   // LIMIT_EXCEEDED as for Enter.
   absl::Status Add(int64_t bytes, const std::string& tenant);
   void Remove(int64_t bytes, const std::string& tenant);
+
+  // Counts bytes that came for a call inside and wait until Add has room for them. False where an eighth of the most
+  // waits already: then they are not to be kept.
+  bool Owe(int64_t bytes);
+  void Repay(int64_t bytes);
 
   // Tells the watcher when the server drains; at once where it does already, never once it is gone.
   void Watch(std::weak_ptr<DrainWatcher> watcher);

@@ -29,6 +29,8 @@
 namespace tensord::server {
 namespace {
 
+constexpr absl::Duration kAskAgain = absl::Milliseconds(10);  // for room
+
 // OnReadDone may come while the one before still works, which ahead_ sorts out, and OnCancel at any time; everything
 // else is of whoever works.
 class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
@@ -48,7 +50,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void OnReadDone(bool ok) override {
     if (stall_ != nullptr) stall_->Progress();
     absl::Status room = ok ? MakeRoom(static_cast<int64_t>(ahead_.next()->Length())) : absl::OkStatus();
-    if (!room.ok()) ahead_.next()->Clear();
+    // An upload is refused at its beginning alone; what follows waits.
+    if (!room.ok() && !(has_begun_ && Owe(static_cast<int64_t>(ahead_.next()->Length())))) ahead_.next()->Clear();
+    has_begun_ = true;
     if (ahead_.Push(ok, std::move(room))) StartRead(ahead_.next());
     grpc::ByteBuffer bytes;
     Work(ahead_.Begin(&bytes), &bytes);
@@ -58,7 +62,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void Work(ReadAhead::Step step, grpc::ByteBuffer* bytes) {
     for (; step.found == ReadAhead::Found::kMessage; step = ahead_.Continue(bytes)) {
       if (step.reads) StartRead(ahead_.next());
-      if (!step.refused.ok()) return End(step.refused);
+      if (!step.refused.ok()) return bytes->Length() == 0 ? End(step.refused) : WaitForRoom(bytes);
       const int64_t size = static_cast<int64_t>(bytes->Length());
       const absl::Status taken = Take(bytes);
       LeaveRoom(size);
@@ -66,6 +70,37 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
       if (shared_.size_bytes >= kLongBytes) return TakeSharedInTurn();
     }
     if (step.found == ReadAhead::Found::kEnd) End(AtEnd());
+  }
+
+  // Nobody else reads or works meanwhile. That the message waits is not the client's fault.
+  void WaitForRoom(grpc::ByteBuffer* bytes) {
+    if (stall_ != nullptr) stall_->Pause();
+    waiting_.Swap(bytes);
+    AskForRoom();
+  }
+  void AskForRoom() {
+    if (call_.cancel()->cancelled()) return End(Refuse(Refusal::kCancelled, "the client cancelled the upload"));
+    if (MakeRoom(static_cast<int64_t>(waiting_.Length())).ok()) {
+      const absl::Status turn = InReadingTurn(
+          call_, call_.DeadlineOf(SteadyNow()), "the tensor was read", [this] { TakeWaiting(); },
+          [this](const absl::Status& status) { End(status); });
+      if (turn.ok()) return;
+      LeaveRoom(static_cast<int64_t>(waiting_.Length()));
+    }
+    call_.parts().alarms->Set(SteadyNow() + kAskAgain, [this] { AskForRoom(); });
+  }
+  void TakeWaiting() {
+    if (stall_ != nullptr) stall_->Progress();
+    grpc::ByteBuffer bytes;
+    bytes.Swap(&waiting_);
+    const int64_t size = static_cast<int64_t>(bytes.Length());
+    Repay(size);
+    ahead_.Resume();
+    StartRead(ahead_.next());
+    const absl::Status taken = Take(&bytes);
+    LeaveRoom(size);
+    if (!taken.ok()) return End(taken);
+    Work(ahead_.Continue(&bytes), &bytes);
   }
 
   // Nobody else works meanwhile. That it waits for its turn is not the client's fault.
@@ -95,6 +130,7 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
                                     "limits.default_deadline_ms from message to message"));
     }
     LeaveRoom(room_);  // of messages that nobody worked on
+    Repay(owed_);
     call_.Ended();
     delete this;
   }
@@ -108,6 +144,16 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void LeaveRoom(int64_t size) {
     call_.parts().gate->Remove(size, call_.caller().tenant);
     room_ -= size;
+  }
+
+  bool Owe(int64_t size) {
+    if (!call_.parts().gate->Owe(size)) return false;
+    owed_ += size;
+    return true;
+  }
+  void Repay(int64_t size) {
+    call_.parts().gate->Repay(size);
+    owed_ -= size;
   }
 
   // What the client does not send may not keep the upload's memory for ever.
@@ -280,6 +326,9 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   grpc::ByteBuffer* const response_;
   std::shared_ptr<StallAlarm> stall_;  // null: the client has a deadline
   std::atomic<int64_t> room_{0};       // bytes at the gate
+  std::atomic<int64_t> owed_{0};       // those that have none yet
+  bool has_begun_ = false;             // a message has come; of whoever reads
+  grpc::ByteBuffer waiting_;           // for room
   ReadAhead ahead_;
   TensorPart part_;
   SessionPtr session_;  // null: no header yet

@@ -35,8 +35,8 @@ class ReadAhead {
 
   // Where the next message is read to, by one read at a time.
   grpc::ByteBuffer* next() { return &next_; }
-  // The read is over; false: no message comes any more. `refused`: there is no room for the message, whoever works on
-  // it ends the call. Whether the caller reads the next one.
+  // The read is over; false: no message comes any more. `refused`: there is no room for the message; whoever works on
+  // it waits for some, or ends the call. Whether the caller reads the next one.
   bool Push(bool ok, absl::Status refused = absl::OkStatus()) {
     MutexLock lock(&mutex_);
     reads_ = ok && refused.ok() && waiting_.size() + 1 < kMost;
@@ -45,6 +45,12 @@ class ReadAhead {
     waiting_.push_back({.refused = std::move(refused)});
     waiting_.back().bytes.Swap(&next_);
     return reads_;
+  }
+
+  // A message that had no room has some: the caller, who works on it, reads the next one.
+  void Resume() {
+    MutexLock lock(&mutex_);
+    reads_ = true;
   }
 
   // kMessage: the caller is at work, until Continue finds nothing. kNothing: another is, or nothing has come. After

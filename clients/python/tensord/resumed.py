@@ -9,6 +9,8 @@ from tensord.attempts import Attempts, is_broken
 from tensord.deadline import Deadline
 
 _CLEAN_UP = 1.0
+# Refusals that leave nothing of the upload behind.
+_AT_THE_HEADER = ("SESSION_UNKNOWN", "HANDLE_DUPLICATE", "OUT_OF_MEMORY")
 
 
 def upload(call, fetch, header, data, timeout, was_sent=False):
@@ -55,7 +57,7 @@ def _is_there(fetch, header, data, timeout):
 
 def _clean_up(call, header, failure):
     """Takes away what arrived of an upload that ended in the middle: one that is not resumable and stops early does."""
-    if not isinstance(failure, (errors.DeadlineExceeded, errors.Cancelled)) and failure.reason != "DATA_INVALID":
+    if failure.reason in _AT_THE_HEADER:
         return
     header.resumable = False
     attempts = Attempts(Deadline(_CLEAN_UP))

@@ -1,5 +1,6 @@
 // Uploads whose clients send nothing, or no more.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,15 +51,77 @@ TEST(IdleUploadsTest, HoldNoRoom) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-TEST(IdleUploadsTest, WhatThereIsNoRoomForIsRefused) {
-  InProcessServer server({"limits.in_flight_bytes=100000"});
-  const server::SessionPtr session = *server.parts().sessions->Open("default", absl::ZeroDuration());
-  const server::AddedBytes others = *server::AddedBytes::Add(server.parts().gate.get(), 90'000, "others");
-  RawStream upload(server.Dial(), kPutTensor);
-  ASSERT_TRUE(upload.Write(HeaderOf(session->id(), "t", kMiB)));
-  upload.Write(ChunkOf(0, std::string(20'000, 'x')).SerializeAsString());
+// An upload of a tensor, for whose messages others leave little room.
+class CrampedUploadTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kSize = 40'000, kChunk = 10'000;
+
+  server::CallGate& gate() { return *server_.parts().gate; }
+  server::AddedBytes Others(int64_t bytes) { return *server::AddedBytes::Add(&gate(), bytes, "others"); }
+  bool WriteChunk(RawStream& upload, int64_t offset) {
+    return upload.Write(ChunkOf(offset, std::string(kChunk, 'x')).SerializeAsString());
+  }
+  bool HasArrived(int64_t bytes) {
+    return WaitFor([&] { return session_->ArrivedBytes("t").value_or(0) == bytes; });
+  }
+  bool Waits(int64_t bytes) {
+    return WaitFor([&] { return gate().snapshot().owed_bytes >= bytes; });
+  }
+  bool NothingIsLeft(int64_t bytes_of_others) {
+    return WaitFor([&] {
+      const auto inside = gate().snapshot();
+      return inside.calls == 0 && inside.bytes == bytes_of_others && inside.owed_bytes == 0;
+    });
+  }
+
+  InProcessServer server_{{"limits.in_flight_bytes=100000"}};
+  const server::SessionPtr session_ = *server_.parts().sessions->Open("default", absl::ZeroDuration());
+};
+
+TEST_F(CrampedUploadTest, IsRefusedAtItsBeginning) {
+  const server::AddedBytes others = Others(100'000);
+  RawStream upload(server_.Dial(), kPutTensor);
+  upload.Write(HeaderOf(session_->id(), "t", kSize));
   EXPECT_EQ(DetailOf(upload.Finish()).limit(), "in_flight_bytes");
-  EXPECT_TRUE(WaitFor([&] { return server.parts().gate->snapshot().bytes == 90'000; }));
+  EXPECT_TRUE(NothingIsLeft(100'000));
+}
+
+// What has come so far would be lost, though there is room again soon.
+TEST_F(CrampedUploadTest, WaitsOnceItHasBegun) {
+  RawStream upload(server_.Dial(), kPutTensor);
+  ASSERT_TRUE(upload.Write(HeaderOf(session_->id(), "t", kSize)));
+  ASSERT_TRUE(WriteChunk(upload, 0));
+  ASSERT_TRUE(HasArrived(kChunk));
+  for (int64_t offset = kChunk; offset < kSize; offset += kChunk) {
+    std::optional<server::AddedBytes> others = Others(95'000);
+    ASSERT_TRUE(WriteChunk(upload, offset));
+    ASSERT_TRUE(Waits(kChunk));
+    EXPECT_TRUE(HasArrived(offset)) << "it has no room";
+    others.reset();
+    EXPECT_TRUE(HasArrived(offset + kChunk));
+  }
+  upload.WritesDone();
+  std::string response;
+  EXPECT_TRUE(upload.Read(&response));
+  const grpc::Status status = upload.Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(NothingIsLeft(0));
+}
+
+TEST_F(CrampedUploadTest, AnEighthOfAllWaitsAtMost) {
+  std::vector<std::unique_ptr<RawStream>> uploads;
+  for (int i = 0; i < 2; ++i) {
+    uploads.push_back(std::make_unique<RawStream>(server_.Dial(), kPutTensor));
+    ASSERT_TRUE(uploads.back()->Write(HeaderOf(session_->id(), "t" + std::to_string(i), kSize)));
+    ASSERT_TRUE(WaitFor([&] { return session_->ArrivedBytes("t" + std::to_string(i)).ok(); }));
+  }
+  const server::AddedBytes others = Others(95'000);
+  ASSERT_TRUE(WriteChunk(*uploads[0], 0));
+  ASSERT_TRUE(Waits(kChunk));
+  WriteChunk(*uploads[1], 0);
+  EXPECT_EQ(DetailOf(uploads[1]->Finish()).limit(), "in_flight_bytes");
+  uploads.clear();  // which cancels the one that waits
+  EXPECT_TRUE(NothingIsLeft(95'000));
 }
 
 TEST(IdleUploadsTest, EndAfterTheDefaultDeadline) {
