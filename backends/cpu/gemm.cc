@@ -12,6 +12,7 @@
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/reduce_loops.h"
 #include "engine/base/rounding.h"
+#include "engine/base/stop_signal.h"
 
 // What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
 extern "C" int blas_thread_shutdown_() __attribute__((weak));
@@ -34,6 +35,10 @@ constexpr int64_t kLongestRowBytes = int64_t{16} << 10;
 constexpr int64_t kFewestRows = 64;
 constexpr double kMaxBlocksPerCore = 8;
 constexpr double kMostRepacked = 1.0 / 1000;
+// Multiplications between two looks whether the run is still wanted: some milliseconds, some tens for BLAS, which
+// packs its operands for each piece.
+constexpr double kMostPieceWork = int64_t{1} << 26;
+constexpr double kMostBlasPieceWork = int64_t{1} << 29;
 constexpr int64_t kMaxBlasSize = std::numeric_limits<blasint>::max();
 
 bool IsTiny(DType dtype, const MatrixProduct& p) {
@@ -340,10 +345,42 @@ void Gemm::MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, b
   BlasMatrixVector(dtype_, outputs, k, a_strides, conjugates, accumulates, a, x, x_step, y, y_step);
 }
 
+// Pieces are about as long as wide and deep, so that they are worth a call of their own.
+void Gemm::MultiplyInPieces(const MatrixProduct& p, const char* a, const char* b, char* c) const {
+  const bool is_blas = method_ == Method::kMatrix;
+  const double most = is_blas ? kMostBlasPieceWork : kMostPieceWork;
+  MatrixProduct piece = p;
+  while (static_cast<double>(piece.m) * static_cast<double>(piece.n) * static_cast<double>(piece.k) > most) {
+    int64_t& outer = piece.m > piece.n ? piece.m : piece.n;
+    int64_t& side = piece.k > outer ? piece.k : outer;
+    side = RoundUp(CeilDiv(side, 2), 16);
+  }
+  const int64_t rows = piece.m, columns = piece.n, terms = piece.k;
+  for (int64_t j = 0; j < p.n; j += columns) {
+    piece.n = std::min(columns, p.n - j);
+    for (int64_t i = 0; i < p.m; i += rows) {
+      piece.m = std::min(rows, p.m - i);
+      for (int64_t q = 0; q < p.k; q += terms) {
+        if (i + j + q > 0 && StopRequested()) return;
+        piece.k = std::min(terms, p.k - q);
+        piece.accumulates = p.accumulates || q > 0;
+        const char* const left = a + (i * p.a.row_stride + q * p.a.column_stride) * element_bytes_;
+        const char* const right = b + (q * p.b.row_stride + j * p.b.column_stride) * element_bytes_;
+        char* const result = c + (i + j * p.c_column_stride) * element_bytes_;
+        if (is_blas) {
+          BlasMatrixMatrix(dtype_, piece, left, right, result);
+        } else {
+          loops_.general(piece, left, right, result);
+        }
+      }
+    }
+  }
+}
+
 void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* c) const {
   switch (method_) {
     case Method::kZero:
-      for (int64_t j = 0; j < p.n; ++j) {
+      for (int64_t j = 0; j < p.n && !StopRequested(); ++j) {
         std::memset(c + j * p.c_column_stride * element_bytes_, 0, static_cast<size_t>(p.m * element_bytes_));
       }
       return;
@@ -352,7 +389,8 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kOuter:
       return MultiplyOuter(p, a, b, c);
     case Method::kGeneral:
-      return loops_.general(p, a, b, c);
+    case Method::kMatrix:
+      return MultiplyInPieces(p, a, b, c);
     case Method::kDot:
       return MultiplyDot(p, a, b, c);
     case Method::kMatrixVector:
@@ -360,8 +398,6 @@ void Gemm::Multiply(const MatrixProduct& p, const char* a, const char* b, char* 
     case Method::kVectorMatrix:
       return MultiplyVector(p.n, p.k, {p.b.column_stride, p.b.row_stride}, p.conjugates_b, p.accumulates, b, a,
                             p.a.column_stride, c, p.c_column_stride);
-    case Method::kMatrix:
-      return BlasMatrixMatrix(dtype_, p, a, b, c);
   }
 }
 

@@ -18,7 +18,8 @@ int64_t MachineCores();
 
 // A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
 // is small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same for any
-// number of threads. It may add to what is in c, else c is not read.
+// number of threads. It may add to what is in c, else c is not read. Between pieces of some milliseconds it looks
+// whether its work is still wanted (engine/base/stop_signal.h).
 //
 // Immutable after construction, so thread-safe. Does not allocate; cannot fail.
 class Gemm {
@@ -68,6 +69,7 @@ class Gemm {
   void AddUp(const void* partials, int64_t rows, int64_t count, void* c, bool accumulates) const;
   void MultiplyVector(int64_t outputs, int64_t k, MatrixStrides a_strides, bool conjugates, bool accumulates,
                       const char* a, const char* x, int64_t x_step, char* y, int64_t y_step) const;
+  void MultiplyInPieces(const MatrixProduct& part, const char* a, const char* b, char* c) const;
   void Multiply(const MatrixProduct& part, const char* a, const char* b, char* c) const;
 
   DType dtype_ = DType::kInvalid;

@@ -131,6 +131,12 @@ constexpr const char* kLargeKernels[] = {
     R"(graph "scatter" { %x = input : f64[100000]  %i = input : i32[60000,1]  %u = input : f64[60000]
        %y = scatter(%x, %i, %u) {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1}
        output "y" = %y })",
+    R"(graph "product of integers" { %a = input : i64[700,600]  %b = input : i64[600,500]
+       %y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+       output "y" = %y })",
+    R"(graph "product of complex numbers" { %a = input : c64[700,600]  %b = input : c64[600,500]
+       %y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+       output "y" = %y })",
     R"(graph "product" { %a = input : f64[700,600]  %b = input : f64[600,500]
        %y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
        output "y" = %y })"};
