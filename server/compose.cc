@@ -48,6 +48,8 @@ namespace tensord::server {
 namespace {
 
 // As refusals name what all tensors on the CPU may take, which is no setting.
+// How long a program that ended a neighbour may still run here: less than a client pauses before it repeats a call.
+constexpr absl::Duration kQuarantineLooks = absl::Milliseconds(50);
 constexpr absl::string_view kTensorBytesLimit = "cpu.tensor_bytes";
 
 void AddDevice(std::string device, std::unique_ptr<Backend> backend, const DeviceExecutor::Options& options,
@@ -279,6 +281,15 @@ absl::StatusOr<std::unique_ptr<Quarantine>> OpenQuarantine(const ServerConfig& c
        .added = [cache = parts.cache.get()](const Fingerprint& fingerprint) { cache->Evict(fingerprint); }});
 }
 
+// Looks for what other servers put there, so that what is in memory is refused too. Never within a call: a folder may
+// have as many files as it likes.
+std::unique_ptr<FileWatch> WatchQuarantine(Quarantine* quarantine) {
+  if (quarantine == nullptr) return nullptr;
+  const std::vector<std::string> paths = {quarantine->path()};
+  return std::make_unique<FileWatch>(
+      kQuarantineLooks, "", [paths] { return paths; }, [quarantine] { return quarantine->Look(); });
+}
+
 // By the names that refusals give them.
 std::vector<std::pair<std::string, int64_t>> LimitsOf(const ServiceParts& parts) {
   std::vector<std::pair<std::string, int64_t>> limits;
@@ -331,6 +342,7 @@ std::shared_ptr<prometheus::Collectable> MakeMetricsPage(ServerParts* parts) {
 absl::string_view Version() { return TENSORD_VERSION; }
 
 ServerParts::~ServerParts() {
+  quarantine_watch.reset();
   if (executors == nullptr) return;  // what failed to be composed
   // A call may have ended for its client while the thread that told it so is still in the lines behind.
   readers.reset();
@@ -494,6 +506,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->compute_service = MakeComputeService(&parts->service_parts);
   parts->admin_service = MakeAdminService(&parts->service_parts);
   parts->channelz_service = MakeChannelzService(&parts->service_parts);
+  parts->quarantine_watch = WatchQuarantine(parts->quarantine.get());
   return parts;
 }
 

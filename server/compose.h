@@ -30,6 +30,7 @@
 #include "server/lifecycle/call_gate.h"
 #include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/connection_places.h"
+#include "server/lifecycle/file_watch.h"
 #include "server/observe/control_metrics.h"
 #include "server/observe/flight_recorder.h"
 #include "server/observe/log.h"
@@ -112,6 +113,7 @@ struct ServerParts {
   std::unique_ptr<grpc::Service> compute_service;
   std::unique_ptr<grpc::Service> admin_service;
   std::unique_ptr<grpc::Service> channelz_service;
+  std::unique_ptr<FileWatch> quarantine_watch;  // null without a quarantine
 };
 
 // Whether the processor has the instruction set of cpu.isa. INVALID_ARGUMENT, which names those that it has, where not.

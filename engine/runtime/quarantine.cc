@@ -89,7 +89,6 @@ absl::StatusOr<std::unique_ptr<Quarantine>> Quarantine::Open(Options options) {
   const int folder = open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return ProgramFolderError(options.folder, absl::StrCat("cannot be opened: ", strerror(errno)));
   std::unique_ptr<Quarantine> quarantine(new Quarantine(std::move(options), folder));
-  quarantine->Refresh();
   for (const Entry& entry : quarantine->List()) {
     quarantine->Warn("program in quarantine", absl::StrCat(Describe(entry), "; it is refused until ", kHowItLeaves));
   }
@@ -112,8 +111,10 @@ void Quarantine::CloseReserve() {
   }
 }
 
-absl::Status Quarantine::Check(const Fingerprint& fingerprint) {
-  Refresh();
+std::string Quarantine::path() const { return absl::StrCat(options_.folder, "/", kFolder); }
+
+absl::Status Quarantine::Check(const Fingerprint& fingerprint) const {
+  if (!has_entries_.load()) return absl::OkStatus();
   MutexLock lock(&mutex_);
   const auto it = entries_.find(fingerprint);
   if (it == entries_.end()) return absl::OkStatus();
@@ -121,7 +122,7 @@ absl::Status Quarantine::Check(const Fingerprint& fingerprint) {
 }
 
 std::vector<Quarantine::Entry> Quarantine::List() {
-  Refresh();
+  Look();
   std::vector<Entry> entries;
   MutexLock lock(&mutex_);
   for (const auto& [fingerprint, entry] : entries_) entries.push_back(entry);
@@ -135,36 +136,51 @@ Quarantine::Counts Quarantine::counts() const {
   return counts;
 }
 
-bool Quarantine::Release(const Fingerprint& fingerprint) {
-  Refresh();
+absl::StatusOr<bool> Quarantine::Release(const Fingerprint& fingerprint) {
+  Look();
+  MutexLock look(&look_mutex_);  // a look that began before would bring it back
+  {
+    MutexLock lock(&mutex_);
+    if (!entries_.contains(fingerprint)) return false;
+  }
   const Descriptor files(OpenFiles(folder_));
+  const std::string name = FileName(fingerprint);
+  if ((!files.ok() || unlinkat(files.number(), name.c_str(), 0) != 0) && errno != ENOENT) {
+    const int error = errno;
+    return ProgramFolderError(
+        options_.folder, absl::StrCat("keeps the program in quarantine, since ", path(), "/", name,
+                                      " cannot be removed: ", strerror(error), "; remove it and release it again"));
+  }
   MutexLock lock(&mutex_);
-  if (entries_.erase(fingerprint) == 0) return false;
-  unlinkat(files.number(), FileName(fingerprint).c_str(), 0);
+  entries_.erase(fingerprint);
+  has_entries_ = !entries_.empty();
   return true;
 }
 
-void Quarantine::Refresh() {
+bool Quarantine::Look() {
+  MutexLock look(&look_mutex_);
   struct stat info {};
   if (fstatat(folder_, kFolder, &info, AT_SYMLINK_NOFOLLOW) != 0) info.st_mtim = {};  // long ago
+  const absl::Time changed = absl::TimeFromTimespec(info.st_mtim);
+  if (changed == changed_) return true;
+  // What is changed again in the same tick of the system's clock has the same time.
+  const bool is_settled = absl::AbsDuration(absl::Now() - changed) > kTicks;
+  changed_ = is_settled ? changed : absl::InfinitePast();
+  const Descriptor files(OpenFiles(folder_));
+  Entries now = files.ok() ? Read(files.number()) : Entries();
   std::vector<Fingerprint> added;
   {
     MutexLock lock(&mutex_);
-    const absl::Time changed = absl::TimeFromTimespec(info.st_mtim);
-    if (changed == changed_) return;
-    // What is changed again in the same tick of the system's clock has the same time.
-    const bool is_settled = absl::AbsDuration(absl::Now() - changed) > kTicks;
-    changed_ = is_settled ? changed : absl::InfinitePast();
-    const Descriptor files(OpenFiles(folder_));
-    Entries now = files.ok() ? Read(files.number()) : Entries();
     for (const auto& [fingerprint, entry] : now) {
       if (!entries_.contains(fingerprint)) added.push_back(fingerprint);
     }
-    entries_ = std::move(now);
+    entries_.swap(now);
+    has_entries_ = !entries_.empty();
   }
   for (const Fingerprint& fingerprint : added) {
     if (options_.added) options_.added(fingerprint);
   }
+  return is_settled;
 }
 
 Quarantine::Entries Quarantine::Read(int files) const {

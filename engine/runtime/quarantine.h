@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_RUNTIME_QUARANTINE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,14 +52,20 @@ class Quarantine {
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  // QUARANTINED for a program that is there. Looks whether another server added some: a call of the system.
-  absl::Status Check(const Fingerprint& fingerprint);
-  // By fingerprint. Looks likewise.
+  // Reads what other servers added or released, for threads that may wait for the disk: one call of the system where
+  // nothing has changed. False where what has changed so lately may change once more without a trace: look again.
+  bool Look();
+  // What changes with the files.
+  std::string path() const;
+
+  // QUARANTINED for a program that was there at the last look. Waits for none.
+  absl::Status Check(const Fingerprint& fingerprint) const;
+  // By fingerprint. Looks first.
   std::vector<Entry> List();
-  // Of the last time that it looked.
+  // Of the last look.
   Counts counts() const;
-  // Whether it was there.
-  bool Release(const Fingerprint& fingerprint);
+  // Whether it was there. Looks first. UNAVAILABLE where its file cannot be removed: it stays.
+  absl::StatusOr<bool> Release(const Fingerprint& fingerprint);
 
   // Writes down what was at work: what the calling thread works for where the crash `is_of_this_thread` and there is
   // something, else what all threads work for. For the handler of a signal that ends the process, once.
@@ -70,8 +77,6 @@ class Quarantine {
   Quarantine(Options options, int folder);
   void CloseReserve();
 
-  // Reads the files anew where they may be others than before.
-  void Refresh();
   Entries Read(int files) const;
   void Add(int files, const std::string& name, Entries* entries) const;
   void Warn(absl::string_view event, const std::string& message) const;
@@ -79,9 +84,11 @@ class Quarantine {
   const Options options_;
   const int folder_;              // a descriptor
   std::array<int, 2> reserve_{};  // others, for a handler that finds none left
-  mutable Mutex mutex_;
-  absl::Time changed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // when, of what was read last
+  Mutex look_mutex_;              // one look at a time; taken before the other
+  absl::Time changed_ ABSL_GUARDED_BY(look_mutex_) = absl::InfinitePast();  // when, of what was read last
+  mutable Mutex mutex_;                                                     // never held while files are read
   Entries entries_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> has_entries_{false};  // for all who run what is in memory
 };
 
 }  // namespace tensord

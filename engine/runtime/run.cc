@@ -27,6 +27,7 @@ namespace {
 absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duration queue_time, int64_t* segments) {
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
+  if (request.quarantine != nullptr) RETURN_IF_ERROR(request.quarantine->Check(request.program->fingerprint()));
   if (request.started != nullptr) request.started->Mark(start);
   const CompiledProgram& program = *request.program;
   std::vector<ConcreteType> types;

@@ -12,6 +12,7 @@
 #include "engine/runtime/cancel_token.h"
 #include "engine/runtime/compiled_program.h"
 #include "engine/runtime/device_events.h"
+#include "engine/runtime/quarantine.h"
 #include "engine/runtime/run_start.h"
 #include "engine/runtime/segment_times.h"
 
@@ -53,9 +54,11 @@ struct RunRequest {
   bool profile = false;
   SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
   DeviceEvents* events = nullptr;         // that count the run; may be null
-  std::string tenant;                     // who shares the device with others
-  int32_t priority = 0;                   // higher runs first; engine/runtime/queued_run.h
-  std::shared_ptr<RunStart> started;      // told when the run begins; may be null
+  // Whose programs do not run, those that waited for the device meanwhile neither; may be null.
+  const Quarantine* quarantine = nullptr;
+  std::string tenant;                 // who shares the device with others
+  int32_t priority = 0;               // higher runs first; engine/runtime/queued_run.h
+  std::shared_ptr<RunStart> started;  // told when the run begins; may be null
   // Of the memory that it takes what counts as the device's resident tensors already: arguments, results that stay.
   int64_t resident_bytes = 0;
   // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops

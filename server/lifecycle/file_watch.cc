@@ -2,12 +2,19 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/steady_time.h"
 
 namespace tensord::server {
+namespace {
+
+constexpr int kIdleShare = 9;  // of ten
+
+}  // namespace
 
 // The time of the last change of the entry is among it, so that a file that was moved here with an old time counts.
 std::string FileWatch::StateOf(const std::vector<std::string>& paths) {
@@ -42,8 +49,12 @@ FileWatch::~FileWatch() {
   thread_.join();
 }
 
-bool FileWatch::WaitForNextLook() {
-  const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(interval_);
+absl::Duration FileWatch::PauseAfter(absl::Duration interval, absl::Duration took) {
+  return std::max(interval, kIdleShare * took);
+}
+
+bool FileWatch::Wait(absl::Duration pause) {
+  const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(pause);
   MutexLock lock(&mutex_);
   while (!ending_ && ended_.WaitUntil(&mutex_, until)) {
   }
@@ -52,12 +63,16 @@ bool FileWatch::WaitForNextLook() {
 
 void FileWatch::Loop() {
   bool taken = true;
-  while (WaitForNextLook()) {
+  absl::Duration pause = interval_;
+  while (Wait(pause)) {
+    pause = interval_;
     // Before the files are read: what is written while they are makes another look.
     std::string now = StateOf(paths_());
     if (taken && now == state_) continue;
     state_ = std::move(now);
+    const absl::Time begin = SteadyNow();
     taken = changed_();
+    pause = PauseAfter(interval_, SteadyNow() - begin);
   }
 }
 

@@ -20,6 +20,9 @@ class FileWatch {
   // on counts as a change.
   static std::string StateOf(const std::vector<std::string>& paths);
 
+  // How long it waits after `changed` took that long: whatever changes how often, its thread is idle most of the time.
+  static absl::Duration PauseAfter(absl::Duration interval, absl::Duration took);
+
   // Asks for the paths at every look. Calls `changed` from the thread, once for all that changed since the last look,
   // at first since `state`; where it returns false it is called at every further look, until it returns true.
   FileWatch(absl::Duration interval, std::string state, std::function<std::vector<std::string>()> paths,
@@ -31,7 +34,7 @@ class FileWatch {
  private:
   void Loop();
   // False when the watch ends.
-  bool WaitForNextLook();
+  bool Wait(absl::Duration pause);
 
   const absl::Duration interval_;
   const std::function<std::vector<std::string>()> paths_;

@@ -191,6 +191,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     run.cancel = request_->cancel();
     run.profile = message.profile() || request_->record().trace.is_sampled();
     run.segment_times = request_->parts().segment_times;
+    run.quarantine = request_->parts().quarantine;
     run.tenant = request_->caller().tenant;
     run.priority = static_cast<int32_t>(std::min<int64_t>(message.priority(), request_->parts().max_priority));
     run.started = started_;

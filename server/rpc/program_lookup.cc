@@ -72,6 +72,7 @@ struct ProgramAnswer {
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint) {
   absl::StatusOr<CompiledProgramPtr> found = call->parts().cache->Find(fingerprint);
   if (!found.ok() || !(*found)->is_of(call->caller().tenant)) return nullptr;
+  if (!CheckQuarantine(call->parts(), fingerprint).ok()) return nullptr;
   call->record().fingerprint = fingerprint.ToHex().substr(0, kLoggedDigits);
   RecordProgram(call, {.program = *found});
   return *std::move(found);
@@ -90,12 +91,12 @@ void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then
   absl::StatusOr<CompiledProgramPtr> here = parts.cache->Find(*parsed);
   const auto end_lookup = [call] { call->record().stages.End(Stage::kLookup); };
   if (here.ok() && !(*here)->is_of(call->caller().tenant)) here = ProgramCache::RefuseUnknown(*parsed);
-  if (here.ok()) {
+  const absl::Status quarantined = CheckQuarantine(parts, *parsed);
+  if (here.ok() && quarantined.ok()) {
     end_lookup();
     RecordProgram(call, {.program = *here});
     return then(*std::move(here));
   }
-  const absl::Status quarantined = CheckQuarantine(parts, *parsed);
   if (!quarantined.ok() || parts.store == nullptr || !parts.store->Contains(*parsed)) {
     end_lookup();
     return then(quarantined.ok() ? std::move(here).status() : quarantined);
@@ -184,6 +185,8 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
             call->record().stages.End(Stage::kLookup);
           }
           if (!found.ok()) return then(found.status());
+          const absl::Status quarantined = CheckQuarantine(call->parts(), found->program->fingerprint());
+          if (!quarantined.ok()) return then(quarantined);
           call->record().cache = NameOf(found->source);
           then(ProgramOfGraph{.found = *found,
                               .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph)});

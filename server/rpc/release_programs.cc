@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/admin_handlers.h"
@@ -11,18 +12,23 @@
 namespace tensord::server {
 namespace {
 
-int64_t Release(const ServiceParts& parts, std::vector<Fingerprint> fingerprints, bool all) {
+// All that can be; the first that cannot is told.
+absl::StatusOr<int64_t> Release(const ServiceParts& parts, std::vector<Fingerprint> fingerprints, bool all) {
   if (parts.quarantine == nullptr) return 0;
   if (all) {
     for (const Quarantine::Entry& entry : parts.quarantine->List()) fingerprints.push_back(entry.fingerprint);
   }
   int64_t released = 0;
+  absl::Status failure;
   for (const Fingerprint& fingerprint : fingerprints) {
-    if (!parts.quarantine->Release(fingerprint)) continue;
+    const absl::StatusOr<bool> was_there = parts.quarantine->Release(fingerprint);
+    failure.Update(was_there.status());
+    if (!was_there.ok() || !*was_there) continue;
     ++released;
     parts.log->Event(LogLevel::kInfo, "program released", fingerprint.ToHex());
   }
-  return released;
+  if (failure.ok()) return released;
+  return absl::Status(failure.code(), absl::StrCat(failure.message(), " (", released, " others were released)"));
 }
 
 }  // namespace
@@ -36,7 +42,9 @@ void HandleReleasePrograms(UnaryCall* call) {
   const auto release = [call, named = *std::move(named), all = request.all()] {
     call->Continue([&] {
       v1::ReleaseProgramsResponse response;
-      response.set_released(Release(call->parts(), named, all));
+      const absl::StatusOr<int64_t> released = Release(call->parts(), named, all);
+      if (!released.ok()) return call->Fail(released.status());
+      response.set_released(*released);
       call->Reply(response);
     });
   };

@@ -191,6 +191,29 @@ TEST_F(DiskCacheTest, DamagedProgramsAreDeletedCountedAndCompiledAgain) {
   }
 }
 
+// As the handler of a signal leaves it where the disk is full.
+TEST_F(DiskCacheTest, WhatEndedANeighbourIsRefusedFromMemoryToo) {
+  InProcessServer server(Settings());
+  const std::string fingerprint = CompileIn(server, LargeSum()).program().fingerprint();
+  ExpectRuns(server, fingerprint, 1);
+  const std::string quarantine = Programs() + "/quarantine";
+  fs::create_directory(quarantine);
+  WriteFile(quarantine + "/" + fingerprint + ".crash", "");
+  v1::ExecuteRequest named;
+  named.set_fingerprint(fingerprint);
+  *named.add_arguments()->mutable_tensor() = FloatTensor(std::vector<float>(16, 2), {16});
+  v1::ExecuteRequest whole = named;
+  *whole.mutable_graph() = LargeSum();
+  const auto reason = [&server](const v1::ExecuteRequest& request) {
+    v1::ExecuteResponse response;
+    return DetailOf(Execute(server.stub(), request, &response)).reason();
+  };
+  EXPECT_TRUE(WaitFor([&] { return reason(named) == "QUARANTINED"; }));
+  EXPECT_EQ(reason(whole), "QUARANTINED");
+  fs::remove(quarantine + "/" + fingerprint + ".crash");
+  EXPECT_TRUE(WaitFor([&] { return reason(whole).empty(); })) << "another server released it";
+}
+
 TEST_F(DiskCacheTest, TwoServersShareTheFolder) {
   InProcessServer first(Settings()), second(Settings());
   const std::string fingerprint = CompileIn(first, LargeSum(3)).program().fingerprint();

@@ -64,6 +64,11 @@ TEST(FileWatchTest, SeesEveryKindOfChange) {
   EXPECT_TRUE(changes.WaitFor(4)) << "behind a link";
 }
 
+TEST(FileWatchTest, WhatTakesLongIsDoneSeldom) {
+  EXPECT_EQ(FileWatch::PauseAfter(absl::Milliseconds(100), absl::Milliseconds(1)), absl::Milliseconds(100));
+  EXPECT_EQ(FileWatch::PauseAfter(absl::Milliseconds(100), absl::Milliseconds(200)), absl::Milliseconds(1800));
+}
+
 TEST(FileWatchTest, SeesWhatChangedBeforeItBegan) {
   const PrivateFolder folder;
   const std::vector<std::string> paths = {folder.Write("file", "1")};

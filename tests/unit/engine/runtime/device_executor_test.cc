@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <new>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "tests/testlib/reason_of.h"
 #include "tests/unit/engine/runtime/gated_backend.h"
+#include "tests/unit/engine/runtime/temporary_folder.h"
 
 namespace tensord {
 namespace {
@@ -137,6 +140,28 @@ TEST_F(DeviceExecutorTest, WhatNobodyWaitsForIsNotTaken) {
   EXPECT_EQ(ReasonOf(executor.Submit(std::move(cancelled))), "CANCELLED");
   ASSERT_TRUE(executor.Submit(Request(3)).ok());
   EXPECT_EQ(answers_.WaitFor(1)[0].run, 3);
+}
+
+// A neighbour died of it while it waited.
+TEST_F(DeviceExecutorTest, WhatComesIntoQuarantineInTheQueueDoesNotRun) {
+  const TemporaryFolder folder;
+  const auto quarantine = Quarantine::Open({.folder = folder.path(), .version = "1"});
+  ASSERT_TRUE(quarantine.ok()) << quarantine.status();
+  CloseGate();
+  DeviceExecutor executor("gated:0", &backend_, Options(1, 100));
+  for (int run = 0; run < 2; ++run) {
+    RunRequest request = Request(run);
+    request.quarantine = quarantine->get();
+    ASSERT_TRUE(executor.Submit(std::move(request)).ok());
+  }
+  started_.Wait();
+  std::filesystem::create_directory((*quarantine)->path());
+  std::ofstream((*quarantine)->path() + "/" + program_->fingerprint().ToHex() + ".crash");
+  (*quarantine)->Look();
+  gate_.Set();
+  const std::vector<RunAnswer> answers = answers_.WaitFor(2);
+  EXPECT_EQ(answers[0].reason, "");
+  EXPECT_EQ(answers[1].reason, "QUARANTINED");
 }
 
 // The only worker is busy all the while.

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -41,6 +42,7 @@ class QuarantineTest : public ::testing::Test {
     const ProgramAtWork at_work(fingerprint, ProgramWork::kRun);
     Open(version)->WriteCrash(11, is_known);
   }
+  std::string quarantine_path() const { return folder_.path() + "/quarantine"; }
   std::string FileOf(const Fingerprint& fingerprint) const {
     return folder_.path() + "/quarantine/" + fingerprint.ToHex() + ".crash";
   }
@@ -83,9 +85,9 @@ TEST_F(QuarantineTest, WhatWasAtWorkIsThereUntilItIsReleased) {
     EXPECT_TRUE(entry.is_known);
     EXPECT_GT(entry.since, absl::UnixEpoch());
     EXPECT_EQ(quarantine->counts().known, 1);
-    EXPECT_FALSE(quarantine->Release(kB));
-    EXPECT_TRUE(quarantine->Release(kA));
-    EXPECT_FALSE(quarantine->Release(kA));
+    EXPECT_FALSE(*quarantine->Release(kB));
+    EXPECT_TRUE(*quarantine->Release(kA));
+    EXPECT_FALSE(*quarantine->Release(kA));
     EXPECT_FALSE(IsIn(quarantine, kA));
   }
   EXPECT_FALSE(IsIn(Open(), kA));
@@ -115,10 +117,64 @@ TEST_F(QuarantineTest, WhatAnotherServerAddsAndReleasesIsSeen) {
   EXPECT_FALSE(IsIn(first, kA));
   added_.clear();
   Crash(kA);
+  EXPECT_FALSE(IsIn(first, kA)) << "a call does not read the folder";
+  first->Look();
   EXPECT_TRUE(IsIn(first, kA));
   EXPECT_THAT(added_, testing::Contains(kA.ToHex()));
-  EXPECT_TRUE(Open()->Release(kA));
+  EXPECT_TRUE(*Open()->Release(kA));
+  first->Look();
   EXPECT_FALSE(IsIn(first, kA));
+}
+
+TEST_F(QuarantineTest, ALookSaysWhetherToLookAgain) {
+  const auto quarantine = Open();
+  EXPECT_TRUE(quarantine->Look()) << "there is no folder";
+  Crash(kA);
+  const auto age = [this](std::chrono::hours hours) {
+    fs::last_write_time(quarantine_path(), fs::file_time_type::clock::now() - hours);
+  };
+  age(std::chrono::hours(0));
+  EXPECT_FALSE(quarantine->Look()) << "what comes in the same tick would not show";
+  age(std::chrono::hours(1));
+  EXPECT_TRUE(quarantine->Look());
+  EXPECT_TRUE(IsIn(quarantine, kA));
+}
+
+// A folder may have so many files that a look takes long, and calls must not wait for it.
+TEST_F(QuarantineTest, NobodyWaitsForALook) {
+  Crash(kA);
+  Write(FileOf(kB), "damaged");
+  const Quarantine* reading = nullptr;
+  absl::Status within = absl::UnknownError("not asked");
+  const auto opened = Quarantine::Open({.folder = folder_.path(), .version = "1", .warn = [&](auto, const auto&) {
+                                          if (reading != nullptr) within = reading->Check(kA);
+                                        }});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  reading = opened->get();
+  Write(FileOf(kB), "damaged");
+  (*opened)->Look();
+  EXPECT_TRUE(IsRefusal(within, Refusal::kQuarantined)) << within;
+}
+
+TEST_F(QuarantineTest, WhatCannotBeRemovedStaysAndTheErrorSaysWhy) {
+  Crash(kA);
+  const auto quarantine = Open();
+  const auto is_unchanged = [this, time = fs::file_time_type::clock::now() - std::chrono::hours(1)] {
+    fs::last_write_time(quarantine_path(), time);
+  };
+  is_unchanged();
+  EXPECT_TRUE(quarantine->Look());
+  // What unlinkat refuses to root too.
+  fs::remove(FileOf(kA));
+  fs::create_directory(FileOf(kA));
+  is_unchanged();
+  const absl::StatusOr<bool> released = quarantine->Release(kA);
+  EXPECT_EQ(released.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(released.status().message()), AllOf(HasSubstr(FileOf(kA)), HasSubstr("Is a directory")));
+  EXPECT_TRUE(IsIn(quarantine, kA));
+  fs::remove(FileOf(kA));
+  is_unchanged();
+  EXPECT_TRUE(*quarantine->Release(kA)) << "somebody else removed it";
 }
 
 TEST_F(QuarantineTest, WhatIsNoRecordIsRemovedAndTold) {
