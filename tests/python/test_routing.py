@@ -130,22 +130,24 @@ class ProgramsElsewhere(RoutingTest):
 
 
 class Repeats(RoutingTest):
-    def fail_first(self, count, method, code=grpc.StatusCode.UNAVAILABLE):
+    NOT_SENT = "failed to connect to all addresses; last error: UNKNOWN: Connection refused"
+
+    def fail_first(self, count, method, message="broken"):
         """The next `count` calls of the method fail."""
         original, left = getattr(self.server, method), [count]
 
         def respond(request, context):
             if left[0]:
                 left[0] -= 1
-                context.abort(code, "broken")
+                context.abort(grpc.StatusCode.UNAVAILABLE, message)
             return original(request, context)
 
         setattr(self.server, method, respond)
 
     def test_what_may_run_twice_is_made_again(self):
-        self.fail_first(3, "Compile")
+        self.fail_first(3, "Compile", self.NOT_SENT)
         program = self.compile(lambda x: x + 1, td.spec("n"))
-        self.fail_first(3, "Execute")
+        self.fail_first(3, "Execute", self.NOT_SENT)
         np.testing.assert_array_equal(program(np.zeros(3)), np.ones(3))
         for method, call in (
             ("Explain", program.explain),
@@ -159,10 +161,28 @@ class Repeats(RoutingTest):
 
     def test_no_more_than_four_times(self):
         program = self.compile(lambda x: x + 1, td.spec("n"))
-        self.server.failure = (grpc.StatusCode.UNAVAILABLE, "broken", None)
-        with self.assertRaises(td.Unavailable):
-            program(np.zeros(3))
-        self.assertEqual(self.methods(), ["Compile"] + ["Execute"] * 4)
+        draining = contract.ErrorDetail(reason="SERVER_DRAINING")
+        for message, detail in (
+            (self.NOT_SENT, None),
+            ("Received http2 header with status: 503", None),
+            ("going", draining),
+        ):
+            self.server.calls.clear()
+            self.server.failure = (grpc.StatusCode.UNAVAILABLE, message, detail)
+            with self.assertRaises(td.Unavailable):
+                program(np.zeros(3))
+            self.assertEqual(self.methods(), ["Execute"] * 4)
+
+    def test_what_servers_may_have_died_of_is_made_again_once(self):
+        program = self.compile(lambda x: x + 1, td.spec("n"))
+        self.fail_first(1, "Execute", "Socket closed")
+        np.testing.assert_array_equal(program(np.zeros(3)), np.ones(3))
+        for method, call in (("Execute", lambda: program(np.zeros(3))), ("Explain", program.explain)):
+            self.server.calls.clear()
+            self.fail_first(2, method, "Socket closed")
+            with self.assertRaises(td.Unavailable):
+                call()
+            self.assertEqual(self.methods(), [method] * 2)
 
     def test_nor_past_the_deadline(self):
         program = self.compile(lambda x: x + 1, td.spec("n"))

@@ -1,6 +1,7 @@
 """How often, and after which pauses, a call that the transport broke is made again."""
 
 import random
+import re
 import time
 
 from tensord import errors
@@ -29,6 +30,18 @@ class Attempts:
             return False
         time.sleep(pause)
         return True
+
+
+# As gRPC, and errors.from_rpc of a proxy, tell of a call that no server was given.
+_NOT_SENT = re.compile(
+    "failed to connect|connections to all backends failing|name resolution|resolution failed|empty address|HTTP 503",
+    re.IGNORECASE,
+)
+
+
+def may_have_run(unavailable):
+    """Whether a server may have been at work for the call when it broke off: it may have died of it."""
+    return not unavailable.reason and not _NOT_SENT.search(unavailable.message)
 
 
 def is_broken(failure):

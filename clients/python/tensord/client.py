@@ -11,7 +11,7 @@ import numpy as np
 
 from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
 from tensord.access import Access, is_local
-from tensord.attempts import Attempts
+from tensord.attempts import Attempts, may_have_run
 from tensord.deadline import Deadline
 from tensord.routing import METADATA_KEY, route_of_program
 from tensord.session import Donation, RemoteArray, Session, remote_of
@@ -31,6 +31,7 @@ _CHANNEL_OPTIONS = [
 # and donates nothing: behind a balancer another server has it.
 _IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
 _MOST_ATTEMPTS = 4
+_MOST_REPEATS_OF_BROKEN = 1
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
@@ -386,15 +387,16 @@ class Client:
         return self._metadata + ((METADATA_KEY, route),)
 
     def _call(self, method, request, timeout, *, may_repeat=False, **options):
-        """may_repeat: the call may be made again where it got no answer."""
+        """may_repeat: the call may be made again where it got no answer, but once where servers may have died of it."""
         if not may_repeat:
             return self._call_once(method, request, self.timeout if timeout is None else timeout, **options)
-        attempts = Attempts(self.deadline(timeout), _MOST_ATTEMPTS)
+        attempts, broken = Attempts(self.deadline(timeout), _MOST_ATTEMPTS), 0
         while True:
             try:
                 return self._call_once(method, request, attempts.left(), **options)
-            except errors.Unavailable:
-                if not attempts.pause():
+            except errors.Unavailable as failure:
+                broken += may_have_run(failure)
+                if broken > _MOST_REPEATS_OF_BROKEN or not attempts.pause():
                     raise
 
     def _call_once(self, method, request, timeout, *, service=_SERVICE, kind="unary_unary", read=None, route=None):

@@ -169,12 +169,21 @@ TEST_F(RoutingTest, APipelineMakesItsProgramsKnown) {
 TEST_F(RoutingTest, WhatMayRunTwiceIsMadeAgain) {
   const std::string program = client_->Compile(graph_)->program().fingerprint();
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "broken");
+  for (const char* not_sent : {"failed to connect to all addresses", "Received http2 header with status: 503"}) {
+    const grpc::Status refused(grpc::StatusCode::UNAVAILABLE, not_sent);
+    server_.calls.clear();
+    FailExecute(3, refused);
+    EXPECT_TRUE(client_->Execute(program, {}).ok());
+    EXPECT_EQ(Methods(), std::vector<std::string>(4, "Execute"));
+    FailExecute(4, refused);
+    EXPECT_EQ(client_->Execute(program, {}).status().code(), absl::StatusCode::kUnavailable) << "four times at most";
+  }
   server_.calls.clear();
-  FailExecute(3, broken);
+  FailExecute(1, broken);
   EXPECT_TRUE(client_->Execute(program, {}).ok());
+  FailExecute(2, broken);
+  EXPECT_EQ(client_->Execute(program, {}).status().code(), absl::StatusCode::kUnavailable) << "servers may have died";
   EXPECT_EQ(Methods(), std::vector<std::string>(4, "Execute"));
-  FailExecute(4, broken);
-  EXPECT_EQ(client_->Execute(program, {}).status().code(), absl::StatusCode::kUnavailable) << "four times at most";
   for (const char* method : {"Compile", "Explain", "GetProgram", "GetServerInfo"}) {
     server_.calls.clear();
     bool is_first = true;
