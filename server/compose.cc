@@ -378,11 +378,13 @@ void AddConnections(const ServerConfig& config, ServerParts* parts) {
   parts->connections = std::make_unique<ConnectionPlaces>(ConnectionPlacesOf(config));
   parts->admin_connections =
       std::make_unique<ConnectionPlaces>(ConnectionPlaces::Bounds{.most = kMostAdminConnections});
-  constexpr int64_t kMoreCancelsAtOnce = 64;
+  // A client that takes back all its calls may have begun as many again and take them back before it is seen to read.
+  constexpr int64_t kCancelsOfAStream = 2, kMoreCancelsAtOnce = 64;
   // What gRPC counts is decoded, and the longest code of a byte has four.
-  const FrameLimits limits = {.header_bytes = 4 * MostMetadataOfAConnection(config.limits().metadata_bytes()),
-                              .cancels_at_once = config.limits().streams_per_connection() + kMoreCancelsAtOnce,
-                              .cancels_per_second = config.limits().cancels_per_second()};
+  const FrameLimits limits = {
+      .header_bytes = 4 * MostMetadataOfAConnection(config.limits().metadata_bytes()),
+      .cancels_at_once = kCancelsOfAStream * config.limits().streams_per_connection() + kMoreCancelsAtOnce,
+      .cancels_per_second = config.limits().cancels_per_second()};
   parts->connection_bounds = std::make_shared<ConnectionBounds>(limits);
   parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits);
 }

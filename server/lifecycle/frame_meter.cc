@@ -15,6 +15,8 @@ constexpr uint8_t kAcknowledges = 1;
 constexpr int64_t kFrameBytes = int64_t{16} << 10;
 constexpr int64_t kPartialFrames = 8;
 
+constexpr double kLooksToFill = 8;  // at least, from nothing to all at once
+
 }  // namespace
 
 FrameMeter::FrameMeter(const FrameLimits& limits, Clock::time_point now)
@@ -44,6 +46,7 @@ FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
   const int64_t size = head_[0] << 16 | head_[1] << 8 | head_[2];
   const uint8_t type = head_[3], flags = head_[4];
   skip_bytes_ = size;
+  AddTime(now, reads);
   switch (type) {
     case kHeaders:
       block_bytes_ = block_frames_ = 0;
@@ -56,10 +59,10 @@ FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
       if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return FrameExcess::kHeaders;
       break;
     case kReset:
-      if (!TakeCancel(now, reads)) return FrameExcess::kCancels;
+      if (!TakeCancel()) return FrameExcess::kCancels;
       break;
     case kSettings:
-      if ((flags & kAcknowledges) == 0 && !TakeCancel(now, reads)) return FrameExcess::kCancels;
+      if ((flags & kAcknowledges) == 0 && !TakeCancel()) return FrameExcess::kCancels;
       break;
     default:
       break;
@@ -67,13 +70,17 @@ FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
   return FrameExcess::kNone;
 }
 
-bool FrameMeter::TakeCancel(Clock::time_point now, const Reads& reads) {
+void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {
   const double most = static_cast<double>(limits_.cancels_at_once);
-  if (cancels_ < most / 2 && reads()) {
-    const double seconds = std::chrono::duration<double>(now - refilled_).count();
-    cancels_ = std::min(most, cancels_ + seconds * static_cast<double>(limits_.cancels_per_second));
-    refilled_ = now;
-  }
+  const double earned =
+      std::chrono::duration<double>(now - refilled_).count() * static_cast<double>(limits_.cancels_per_second);
+  // To ask is a call of the system.
+  if (cancels_ >= most || earned < most / kLooksToFill || !reads()) return;
+  cancels_ = std::min(most, cancels_ + earned);
+  refilled_ = now;
+}
+
+bool FrameMeter::TakeCancel() {
   if (cancels_ < 1) return false;
   --cancels_;
   return true;

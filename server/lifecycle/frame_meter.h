@@ -26,7 +26,9 @@ enum class FrameExcess : uint8_t { kNone, kHeaders, kCancels };
 class FrameMeter {
  public:
   using Clock = std::chrono::steady_clock;
-  // Whether the client reads what it is sent: one that does not gets no time, since what it took back is still held.
+  // Whether the client reads what it is sent, at this moment: one that does not gets no time, since what it took back
+  // is still held. One that does is seen not to now and then, while it takes back many at once: so any frame's head is
+  // a moment to look, and the time since the last that was seen counts.
   using Reads = std::function<bool()>;
 
   FrameMeter(const FrameLimits& limits, Clock::time_point now);
@@ -38,7 +40,8 @@ class FrameMeter {
   static constexpr size_t kHeadBytes = 9;
 
   FrameExcess ReadHead(Clock::time_point now, const Reads& reads);
-  bool TakeCancel(Clock::time_point now, const Reads& reads);
+  void AddTime(Clock::time_point now, const Reads& reads);
+  bool TakeCancel();
 
   const FrameLimits limits_;
   int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame

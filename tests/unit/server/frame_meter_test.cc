@@ -78,6 +78,20 @@ TEST_F(FrameMeterTest, WhoDoesNotReadGetsNoTime) {
   EXPECT_LE(Fit(reset, 100), 5);
 }
 
+// Answers lie unread while it takes many calls back, and are read while it makes others.
+TEST_F(FrameMeterTest, WhoReadsBetweenBurstsGetsAllTheTime) {
+  const std::string reset = Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
+  const std::string call = Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, "x");
+  for (int burst = 0; burst < 100; ++burst) {
+    now_ += std::chrono::milliseconds(500);
+    reads_ = true;
+    EXPECT_EQ(Fit(call, 5), 5);
+    reads_ = false;
+    now_ += std::chrono::milliseconds(500);
+    ASSERT_EQ(Fit(reset, 5), 5) << burst;
+  }
+}
+
 TEST_F(FrameMeterTest, SettingsCountAsCancelsAndTheirAcknowledgementsDoNot) {
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 1, 0, ""), 1000), 1000);
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 0, 0, std::string(8, '\0')), 1000), 1000);
