@@ -46,37 +46,71 @@ absl::StatusOr<SessionPtr> SessionStore::Open(absl::string_view tenant, absl::Du
   ASSIGN_OR_RETURN(std::string id, NewRandomId());
   std::vector<SessionPtr> forgotten;
   absl::StatusOr<SessionPtr> session;
+  bool may_have_left = false;
+  if (connected_ != nullptr) {
+    MutexLock lock(&mutex_);
+    may_have_left = MayHaveLeftLocked(tenant);
+  }
+  const Connected connected = may_have_left ? AskConnected() : nullptr;
   {
     MutexLock lock(&mutex_);
-    const absl::Status room = MakeRoomLocked(tenant, &forgotten);
+    const absl::Status room = MakeRoomLocked(tenant, connected, &forgotten);
     session = room.ok() ? absl::StatusOr<SessionPtr>(OpenLocked(std::move(id), tenant, lease)) : room;
   }
   for (const SessionPtr& closed : forgotten) closed->Close(TensorEnd::kLeaseExpired);
   return session;
 }
 
-absl::Status SessionStore::MakeRoomLocked(absl::string_view tenant, std::vector<SessionPtr>* forgotten) {
+SessionStore::Connected SessionStore::AskConnected() {
+  MutexLock lock(&connected_mutex_);
+  const Time now = clock_();
+  if (kept_connected_ == nullptr || absl::FromChrono(now - asked_) >= kConnectedAge) {
+    kept_connected_ = std::make_shared<const absl::flat_hash_set<std::string>>(connected_());
+    asked_ = now;
+  }
+  return kept_connected_;
+}
+
+absl::Duration SessionStore::UnnamedFor(const Session& session, Time now) const {
+  return absl::FromChrono(now - session.expiry()) + session.lease();
+}
+
+bool SessionStore::IsFullLocked(absl::string_view tenant) const {
+  const auto of_tenant = of_tenant_.find(tenant);
+  return static_cast<int64_t>(sessions_.size()) >= limits_.sessions ||
+         (of_tenant != of_tenant_.end() && of_tenant->second >= limits_.tenant_sessions);
+}
+
+bool SessionStore::MayHaveLeftLocked(absl::string_view tenant) const {
+  if (!IsFullLocked(tenant)) return false;
+  const Time now = clock_();
+  return std::any_of(sessions_.begin(), sessions_.end(), [this, now](const auto& entry) {
+    return !entry.second->held() && UnnamedFor(*entry.second, now) >= kTimeToReturn;
+  });
+}
+
+absl::Status SessionStore::MakeRoomLocked(absl::string_view tenant, const Connected& connected,
+                                          std::vector<SessionPtr>* forgotten) {
   const auto of_tenant = of_tenant_.find(tenant);
   const int64_t own = of_tenant == of_tenant_.end() ? 0 : of_tenant->second;
-  if (own >= limits_.tenant_sessions && !TakeForgottenLocked(&tenant, forgotten)) {
+  if (own >= limits_.tenant_sessions && !TakeForgottenLocked(&tenant, connected, forgotten)) {
     return RefuseLimit("sessions.tenant_count", limits_.tenant_sessions, own + 1, "sessions of the tenant");
   }
   const int64_t sessions = static_cast<int64_t>(sessions_.size());
-  if (sessions >= limits_.sessions && !TakeForgottenLocked(nullptr, forgotten)) {
+  if (sessions >= limits_.sessions && !TakeForgottenLocked(nullptr, connected, forgotten)) {
     return RefuseLimit("sessions.count", limits_.sessions, sessions + 1, "sessions");
   }
   return absl::OkStatus();
 }
 
-bool SessionStore::TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten) {
+bool SessionStore::TakeForgottenLocked(const absl::string_view* tenant, const Connected& connected,
+                                       std::vector<SessionPtr>* forgotten) {
   const Time now = clock_();
-  const absl::flat_hash_set<std::string> connected =
-      connected_ == nullptr ? absl::flat_hash_set<std::string>() : connected_();
   // First those whose connection is gone, then by the time since they were named.
   using Rank = std::pair<bool, absl::Duration>;
   const auto rank = [&](const Session& session) {
-    const absl::Duration unnamed = absl::FromChrono(now - session.expiry()) + session.lease();
-    const bool is_left = connected_ != nullptr && unnamed >= kTimeToReturn && !connected.contains(session.named_by());
+    const absl::Duration unnamed = UnnamedFor(session, now);
+    const bool is_left = connected != nullptr && unnamed >= kTimeToReturn && !connected->contains(session.named_by());
     return Rank(is_left, unnamed);
   };
   auto first = sessions_.end();

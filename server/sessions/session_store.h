@@ -62,9 +62,11 @@ class SessionStore {
     absl::Duration default_lease = absl::Minutes(10);
     absl::Duration max_lease = absl::Hours(1);
     ResidentLedger::Changed resident_changed = nullptr;
-    // Who is connected, as Session::NamedBy has it; asked where there is no room. Null: not known.
+    // Who is connected, as Session::NamedBy has it; asked where there is no room and somebody may have left, under no
+    // lock of the store, and not again for kConnectedAge. Null: not known.
     std::function<absl::flat_hash_set<std::string>()> connected = nullptr;
   };
+  static constexpr absl::Duration kConnectedAge = absl::Milliseconds(100);
   struct Stats {
     int64_t sessions = 0;
     int64_t expired = 0;  // since the start
@@ -120,11 +122,19 @@ class SessionStore {
 
   absl::StatusOr<SessionPtr> FindLocked(absl::string_view tenant, absl::string_view id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeRoomLocked(absl::string_view tenant, std::vector<SessionPtr>* forgotten)
+  using Connected = std::shared_ptr<const absl::flat_hash_set<std::string>>;
+
+  // As a moment ago; null: not known.
+  Connected AskConnected();
+  // Whether a session may be in the way of the tenant's next that its client may have left.
+  bool MayHaveLeftLocked(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFullLocked(absl::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration UnnamedFor(const Session& session, Time now) const;
+  absl::Status MakeRoomLocked(absl::string_view tenant, const Connected& connected, std::vector<SessionPtr>* forgotten)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out one that is forgotten, of the tenant or, null, of any; false: there is none.
-  bool TakeForgottenLocked(const absl::string_view* tenant, std::vector<SessionPtr>* forgotten)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeForgottenLocked(const absl::string_view* tenant, const Connected& connected,
+                           std::vector<SessionPtr>* forgotten) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SessionPtr OpenLocked(std::string id, absl::string_view tenant, absl::Duration lease)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SessionPtr RemoveLocked(Table::iterator session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -136,6 +146,9 @@ class SessionStore {
   const std::function<absl::flat_hash_set<std::string>()> connected_;
   const std::shared_ptr<ResidentLedger> ledger_;
   const std::shared_ptr<LiveInt64> max_handles_;  // of each session
+  Mutex connected_mutex_;
+  Connected kept_connected_ ABSL_GUARDED_BY(connected_mutex_);
+  Time asked_ ABSL_GUARDED_BY(connected_mutex_);  // when, for what is kept
   mutable Mutex mutex_;
   Limits limits_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;

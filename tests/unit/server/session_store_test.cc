@@ -226,6 +226,33 @@ TEST_F(SessionStoreTest, SessionsOfClosedConnectionsEndFirst) {
   EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 3 < 4");
 }
 
+// Who is connected is a call of the system for each connection, and calls open sessions again and again.
+TEST_F(SessionStoreTest, WhoIsConnectedIsAskedSeldomAndUnderNoLock) {
+  int asked = 0;
+  const SessionStore* asks = nullptr;
+  SessionStore store({.sessions = 2,
+                      .connected =
+                          [&] {
+                            ++asked;
+                            EXPECT_EQ(asks->stats().sessions, 2);
+                            return absl::flat_hash_set<std::string>{"stays"};
+                          }},
+                     clock_.AsFunction());
+  asks = &store;
+  for (int i = 0; i < 2; ++i) Open(store, "a")->NamedBy("stays");
+  const auto open = [&] {
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(LimitOf(store.Open("b", {})), "sessions.count 2 < 3");
+  };
+  open();
+  EXPECT_EQ(asked, 0) << "nobody has been away for long enough";
+  clock_.Advance(5, store);
+  open();
+  EXPECT_EQ(asked, 1);
+  clock_.Advance(1, store);
+  open();
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(SessionStoreTest, HandlesAreCounted) {
   SessionStore store({.handles = 2});
   const SessionPtr session = Open(store);
