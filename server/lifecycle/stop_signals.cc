@@ -16,23 +16,26 @@ constexpr char kReload = 'r';
 constexpr char kEnd = 'e';
 
 std::atomic<int> signal_pipe{-1};  // the write end; what a signal handler may reach is static
+std::atomic<int> stops{0};         // that nobody has been told of; beside the pipe, which reloads may have filled
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void OnSignal(int signal) {
   const int saved = errno;
   const char what = signal == SIGHUP ? kReload : kStop;
-  // A pipe that is full holds enough requests already.
+  if (what == kStop) ++stops;
+  // A pipe that is full wakes the thread, and holds enough reloads already.
   [[maybe_unused]] const ssize_t written = write(signal_pipe.load(), &what, 1);
   errno = saved;
 }
 
-void SetHandler(void (*handler)(int)) {
+void SetHandler(void (*handler)(int), void (*of_reload)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = of_reload;
   sigaction(SIGHUP, &action, nullptr);
 }
 
@@ -45,7 +48,8 @@ StopSignals::StopSignals() {
   write_end_ = ends[1];
   fcntl(write_end_, F_SETFL, O_NONBLOCK);
   signal_pipe = write_end_;
-  SetHandler(&OnSignal);
+  stops = 0;
+  SetHandler(&OnSignal, &OnSignal);
 }
 
 void StopSignals::Deliver(std::function<void()> on_stop, std::function<void()> on_reload) {
@@ -57,8 +61,9 @@ void StopSignals::Deliver(std::function<void()> on_stop, std::function<void()> o
 
 StopSignals::~StopSignals() {
   if (read_end_ < 0) return;
-  SetHandler(SIG_DFL);
+  SetHandler(SIG_DFL, SIG_IGN);
   signal_pipe = -1;
+  ending_ = true;
   if (thread_.joinable()) {
     fcntl(write_end_, F_SETFL, 0);  // the last byte must get in
     while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
@@ -74,8 +79,9 @@ void StopSignals::Loop() {
     char what = 0;
     const ssize_t count = read(read_end_, &what, 1);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || what == kEnd) return;
-    (what == kReload ? on_reload_ : on_stop_)();
+    if (count <= 0 || ending_) return;
+    for (; stops > 0; --stops) on_stop_();
+    if (what == kReload) on_reload_();
   }
 }
 

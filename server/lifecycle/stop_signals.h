@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_LIFECYCLE_STOP_SIGNALS_H_
 #define TENSORD_SERVER_LIFECYCLE_STOP_SIGNALS_H_
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -12,18 +13,21 @@ namespace tensord::server {
 // object at a time.
 class StopSignals {
  public:
-  // From now on signals are kept; once it is destroyed they act as they did before.
+  // From now on signals are kept; once it is destroyed those to stop end the process, and SIGHUP does nothing: there is
+  // nothing left to reload.
   StopSignals();
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Calls `on_stop` or `on_reload` once a signal, those first that were kept, from the thread, until destroyed. Once.
+  // Calls `on_stop` once a signal, those first that were kept, from the thread, until destroyed; `on_reload` likewise,
+  // but after all stops, and not once for each where there are more than a pipe holds. Once.
   void Deliver(std::function<void()> on_stop, std::function<void()> on_reload);
 
  private:
   void Loop();
 
+  std::atomic<bool> ending_{false};
   std::function<void()> on_stop_;
   std::function<void()> on_reload_;
   int read_end_ = -1;
