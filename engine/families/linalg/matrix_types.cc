@@ -66,13 +66,15 @@ double MatrixWork(const WorkCall& call) {
   for (size_t axis = 2; axis < shape.size(); ++axis) batch *= static_cast<double>(shape[axis]);
   const double m = static_cast<double>(shape[0]), n = static_cast<double>(shape[1]);
   double sides = 0;
-  if (call.operands.size() > 1) {
+  // Vectors of a batch have two axes, too.
+  const auto are_matrices = [&shape](const ConcreteType& type) { return type.rank() == shape.size(); };
+  if (call.operands.size() > 1 && are_matrices(call.operands[1])) {
     const Shape& right = call.operands[1].shape;
     sides = static_cast<double>(std::max(right[0], right[1]));
   }
   double made = 0;
   for (const ConcreteType& result : call.results) {
-    if (result.rank() >= 2) made += static_cast<double>(result.shape[0]) * static_cast<double>(result.shape[1]);
+    if (are_matrices(result)) made += static_cast<double>(result.shape[0]) * static_cast<double>(result.shape[1]);
   }
   return batch * (m * n * (kOfEigenvalues * std::min(m, n) + sides) + made * std::min(m, n));
 }

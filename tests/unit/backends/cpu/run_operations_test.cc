@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/runtime/compiler.h"
@@ -63,6 +64,18 @@ TEST_F(RunOperationsTest, TheNodeThatTakesMostIsNamed) {
               output "y" = %spectrum })"),
             40 * 40 * 40);
   EXPECT_EQ(node_, "spectrum");
+}
+
+// The vectors of many matrices have two axes, as a matrix has.
+TEST_F(RunOperationsTest, ManyMatricesTakeAsManyTimesWhatOneTakes) {
+  for (const char* op : {"EighValues", "SvdValues", "Eigh", "EigValues", "HouseholderQr"}) {
+    const bool has_vectors = op == absl::string_view("Eigh") || op == absl::string_view("HouseholderQr");
+    const auto graph_of = [op, has_vectors](absl::string_view shape) {
+      return absl::StrCat("graph \"g\" { %a = input : f64[", shape, "]  %w", has_vectors ? ":2" : "",
+                          " = tensord.linalg.v1.", op, "(%a)  output \"w\" = %w }");
+    };
+    EXPECT_EQ(OperationsIn(graph_of("3,3,1000000")), 1000000 * OperationsIn(graph_of("3,3"))) << op;
+  }
 }
 
 TEST_F(RunOperationsTest, SizesOfTheRunAreHeldToIt) {
