@@ -9,17 +9,18 @@
 namespace tensord::cpu {
 namespace {
 
-// What scales may become; the matrix is of an ordinary scale.
+// What scales may become.
 template <typename R>
 constexpr int kMostBalancingExponent = std::is_same_v<R, float> ? 60 : 500;
 
+// Not the square, in which small numbers vanish.
 template <typename R>
-R MagnitudeSquared(R x) {
-  return x * x;
+R Size(R x) {
+  return std::abs(x);
 }
 template <typename R>
-R MagnitudeSquared(std::complex<R> x) {
-  return x.real() * x.real() + x.imag() * x.imag();
+R Size(std::complex<R> x) {
+  return std::abs(x.real()) + std::abs(x.imag());
 }
 
 template <typename T>
@@ -71,18 +72,25 @@ typename Balancing<T>::Range Balancing<T>::Permute(T* a, int64_t* places, int64_
 template <typename T>
 bool Balancing<T>::Scale(const Range& range, int64_t i, T* a, R* scale) const {
   R column = 0, row = 0;
-  for (int64_t k = range.first; k < range.end; ++k) {
-    column += MagnitudeSquared(a[i * n_ + k]);
-    row += MagnitudeSquared(a[k * n_ + i]);
+  R largest_of_column = 0, largest_of_row = 0;  // with those that are scaled along
+  for (int64_t k = 0; k < range.end; ++k) {
+    const R size = Size(a[i * n_ + k]);
+    if (k >= range.first) column += size;
+    largest_of_column = std::max(largest_of_column, size);
   }
-  column = std::sqrt(column);
-  row = std::sqrt(row);
+  for (int64_t k = range.first; k < n_; ++k) {
+    const R size = Size(a[k * n_ + i]);
+    if (k < range.end) row += size;
+    largest_of_row = std::max(largest_of_row, size);
+  }
   if (!(column > 0) || !(row > 0)) return false;
   const int exponent = (std::ilogb(row) - std::ilogb(column)) / 2;
   if (std::abs(std::ilogb(*scale) + exponent) > kMostBalancingExponent<R>) return false;
   const R factor = std::ldexp(R(1), exponent), inverse = std::ldexp(R(1), -exponent);
   constexpr R kWorthwhile = R(0.95);
   if (column * factor + row * inverse >= kWorthwhile * (column + row)) return false;
+  const R most = std::ldexp(R(1), MostExponent());
+  if (largest_of_column * factor > most || largest_of_row * inverse > most) return false;
   *scale *= factor;
   for (int64_t k = 0; k < range.end; ++k) a[i * n_ + k] *= factor;
   for (int64_t k = range.first; k < n_; ++k) a[k * n_ + i] *= inverse;

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_BALANCING_H_
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "backends/cpu/lapack.h"
@@ -22,6 +23,9 @@ class Balancing {
   struct Range {
     int64_t first, end;
   };
+
+  // Binary exponent that the matrix's numbers may have at most, before as after: their sums are numbers.
+  static constexpr int MostExponent() { return std::numeric_limits<R>::max_exponent - 32; }
 
   explicit Balancing(int64_t n) : n_(n) {}
   // n elements each. `places`: row and column i was exchanged with those of places[i], from the ends inwards. Those of

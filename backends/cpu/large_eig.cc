@@ -23,11 +23,31 @@ int64_t SolvedTogether(int64_t n) {
   return std::clamp<int64_t>(kSolveWork / (lapack::kIsComplex<T> ? 4 : 1) / (n * n), 8, kEigChunk);
 }
 
+// Many numbers of single precision leave little of it when they are added up in it.
 template <typename R>
-R SquareSum(const std::complex<R>* x, int64_t count) {
-  R sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += x[i].real() * x[i].real() + x[i].imag() * x[i].imag();
+double SquareSum(const std::complex<R>* x, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double real = x[i].real(), imaginary = x[i].imag();
+    sum += real * real + imaginary * imaginary;
+  }
   return sum;
+}
+
+// Of numbers that are to be balanced: the largest may become no more than it may be then, and beside it nothing that is
+// small vanishes that need not.
+template <typename T>
+lapack::Real<T> ScaleToBalance(lapack::Real<T> largest) {
+  constexpr int kMost = Balancing<T>::MostExponent();
+  if (largest == 0) return 1;
+  const int exponent = std::ilogb(largest) + 2;
+  return std::ldexp(lapack::Real<T>(1), exponent > kMost ? kMost - exponent : std::clamp(-exponent, 0, kMost));
+}
+
+template <typename T>
+void Rescale(lapack::Real<T> scale, int64_t count, T* numbers) {
+  if (scale == 1) return;
+  std::transform(numbers, numbers + count, numbers, [scale](T x) { return x * scale; });
 }
 
 // Of the unitary matrix and some of the triangle's vectors, which are zero below their diagonal.
@@ -44,11 +64,11 @@ void Normalize(int64_t n, std::complex<R>* x, bool is_real) {
   const R largest = LargestOf(x, n);
   if (!(largest > 0)) return;
   for (int64_t i = 0; i < n; ++i) x[i] /= largest;  // so that squares are numbers
-  std::complex<R> scale = 1 / std::sqrt(SquareSum(x, n));
+  std::complex<R> scale = static_cast<R>(1 / std::sqrt(SquareSum(x, n)));
   int64_t at = 0;
-  R most = 0;
+  double most = 0;
   for (int64_t i = 0; !is_real && i < n; ++i) {
-    const R size = SquareSum(x + i, 1);
+    const double size = SquareSum(x + i, 1);
     if (size > most) {
       most = size;
       at = i;
@@ -167,12 +187,15 @@ int64_t LargeEig<T>::Run(const T* a, C* values, C* vectors, char* scratch, Threa
                           .z = vectors == nullptr ? nullptr : at(z_),
                           .values = at(values_),
                           .imaginary_parts = at(imaginary_parts_)};
-  const R scale = ScaleToOrdinary(LargestOf(a, n_ * n_));
-  std::transform(a, a + n_ * n_, h, [scale](T x) { return x * scale; });
+  const R scale_to_balance = ScaleToBalance<T>(LargestOf(a, n_ * n_));
+  std::copy_n(a, n_ * n_, h);
+  Rescale(scale_to_balance, n_ * n_, h);
   const auto range =
       balancing_.Balance(h, reinterpret_cast<int64_t*>(scratch + places_), reinterpret_cast<R*>(scratch + scales_),
                          reinterpret_cast<int64_t*>(scratch + counts_));
   if (StopRequested()) return 0;
+  const R scale = ScaleToOrdinary(LargestOf(h, n_ * n_));
+  Rescale(scale, n_ * n_, h);
   hessenberg_.Run(range.first, range.end, h, tau, scratch + work_, pool);
   if (StopRequested()) return 0;
   if (vectors != nullptr) MakeUnitary(h, tau, spectrum.z, scratch, pool);
@@ -184,9 +207,10 @@ int64_t LargeEig<T>::Run(const T* a, C* values, C* vectors, char* scratch, Threa
   }
   for (int64_t j = 0; j < n_; ++j) {
     if constexpr (lapack::kIsComplex<T>) {
-      values[j] = spectrum.values[j] / scale;
+      values[j] = spectrum.values[j] / scale / scale_to_balance;
     } else {
-      values[j] = C(spectrum.values[j] / scale, spectrum.imaginary_parts[j] / scale);
+      values[j] =
+          C(spectrum.values[j] / scale / scale_to_balance, spectrum.imaginary_parts[j] / scale / scale_to_balance);
     }
   }
   if (vectors == nullptr) return 0;
