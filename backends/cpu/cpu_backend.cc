@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/optimization.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -23,6 +24,7 @@
 #include "backends/cpu/joined_segments.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernel_table.h"
+#include "backends/cpu/nothing_to_do.h"
 #include "backends/cpu/product_epilogue.h"
 #include "backends/cpu/product_join.h"
 #include "backends/cpu/thread_pool.h"
@@ -383,6 +385,9 @@ class CpuBackend final : public Backend {
 
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const BoundInstruction& bound,
                                                        absl::Span<const int32_t> num_readers = {}) const {
+    // A kernel may have more to go through than it has to write. What has no elements is not refused, either.
+    const auto is_empty = [](const ConcreteType& type) { return type.num_elements() == 0; };
+    if (absl::c_all_of(bound.results, is_empty)) return std::make_unique<cpu::NothingToDo>();
     if (bound.micro != nullptr) return cpu::MakeFusedKernel(bound, jit_);
     if (cpu::MakeKernel* const make = cpu::FactoryOf(*bound.op); make != nullptr) return make(bound);
     if (cpu::MakeFamilyKernel* const make = FamilyFactoryOf(*bound.op); make != nullptr) {

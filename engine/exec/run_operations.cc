@@ -10,10 +10,14 @@
 namespace tensord {
 namespace {
 
+// A kernel goes to each index of its kept axes, also where there is nothing to reduce.
 double PointsOf(const MicroProgram& micro) {
-  double points = 1;
-  for (const MicroAxis& axis : micro.axes) points *= static_cast<double>(axis.size);
-  return points;
+  double all = 1, kept = 1;
+  for (const MicroAxis& axis : micro.axes) {
+    all *= static_cast<double>(axis.size);
+    if (!axis.is_reduced) kept *= static_cast<double>(axis.size);
+  }
+  return std::max(all, kept);
 }
 
 int64_t AsInteger(double operations) {

@@ -164,6 +164,23 @@ TEST(StoppedRuns, LargeKernelsEndInTheMiddle) {
   }
 }
 
+// The sums that it subtracts are many, and nobody gets one.
+TEST(StoppedRuns, ResultsWithoutElementsTakeNoWork) {
+  SettingRun run({.name = "usual"}, MakeCpuBackend({.threads = 2, .ask_every = std::chrono::nanoseconds(0)}));
+  Graph graph = ParsedGraph(R"(graph "g" { %x = input : f64[0,1000000000]
+                               %twice = add(%x, %x)
+                               %sum = reduce(%twice) {kind = sum, dimensions = [0]}
+                               %wide = broadcast_in_dim(%sum) {shape = [0, 1000000000], broadcast_dimensions = [1]}
+                               %y = subtract(%x, %wide)  output "y" = %y })");
+  std::mt19937_64 random(1);
+  const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+  const auto program = run.CompileGraph(graph, /*row_major=*/false);
+  ASSERT_TRUE(program.ok()) << program.status();
+  StopAt stop(20);
+  const auto results = RunCompiled(**program, arguments, 0, {}, stop.check());
+  EXPECT_TRUE(results.ok()) << results.status();
+}
+
 // Would take hours.
 TEST(StoppedRuns, AnEndlessRunEndsWhenItIsNotWanted) {
   for (const char* text : {R"(graph "sum" { %x = input : f64[]

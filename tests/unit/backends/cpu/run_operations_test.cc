@@ -78,6 +78,13 @@ TEST_F(RunOperationsTest, ManyMatricesTakeAsManyTimesWhatOneTakes) {
   }
 }
 
+TEST_F(RunOperationsTest, AKernelGoesToEachIndexThatItKeeps) {
+  EXPECT_GE(OperationsIn(R"(graph "g" { %x = input : f64[0,1000000]
+              %square = multiply(%x, %x)
+              %y = reduce(%square) {kind = sum, dimensions = [0]}  output "y" = %y })"),
+            1'000'000);
+}
+
 TEST_F(RunOperationsTest, SizesOfTheRunAreHeldToIt) {
   const auto program = CompileWith(R"(graph "g" { %x = input : f64[n]
                                       %y = reduce(%x) {kind = sum, dimensions = [0]}  output "y" = %y })",
