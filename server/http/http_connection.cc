@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace tensord::server {
 namespace {
@@ -20,12 +21,17 @@ bool IsToTryAgain() { return errno == EAGAIN || errno == EWOULDBLOCK || errno ==
 
 HttpConnection::~HttpConnection() { close(descriptor_); }
 
-short HttpConnection::events() const { return state_ == State::kWriting ? POLLOUT : POLLIN; }
+short HttpConnection::events() const {
+  if (state_ == State::kWaiting) return 0;  // that the client is gone is told all the same
+  return state_ == State::kWriting ? POLLOUT : POLLIN;
+}
 
 bool HttpConnection::Advance(const Answer& answer) {
   switch (state_) {
     case State::kReading:
       return Read(answer);
+    case State::kWaiting:
+      return false;  // the client is gone
     case State::kWriting:
       return Write();
     case State::kEnding:
@@ -40,9 +46,19 @@ bool HttpConnection::Read(const Answer& answer) {
   if (count < 0) return IsToTryAgain();
   if (count == 0 && received_.empty()) return false;  // came to see whether somebody listens
   received_.append(buffer, static_cast<size_t>(count));
-  answer_ = answer(received_, count == 0);
-  if (answer_.empty()) return count != 0;
+  Next next = answer(received_, count == 0);
+  if (next.is_kept) {
+    received_.clear();
+    with_body_ = next.with_body;
+    state_ = State::kWaiting;
+    return true;
+  }
+  return next.answer.empty() ? count != 0 : Give(std::move(next.answer));
+}
+
+bool HttpConnection::Give(std::string answer) {
   received_.clear();
+  answer_ = std::move(answer);
   state_ = State::kWriting;
   return Write();
 }

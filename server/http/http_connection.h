@@ -15,8 +15,14 @@ namespace tensord::server {
 class HttpConnection {
  public:
   using Clock = std::chrono::steady_clock;
-  // The answer to all that has come so far; empty while more must come. `is_whole`: no more will come.
-  using Answer = std::function<std::string(absl::string_view received, bool is_whole)>;
+  // What becomes of all that has come so far.
+  struct Next {
+    std::string answer;     // empty while more must come, or
+    bool is_kept = false;   // while the request, which is complete, waits for Give,
+    bool with_body = true;  // for such an answer
+  };
+  // `is_whole`: no more will come.
+  using Answer = std::function<Next(absl::string_view received, bool is_whole)>;
 
   // Takes the socket, which must not block.
   HttpConnection(int descriptor, Clock::time_point deadline) : descriptor_(descriptor), deadline_(deadline) {}
@@ -31,8 +37,14 @@ class HttpConnection {
   // Does what the socket allows at once; whether the connection goes on.
   bool Advance(const Answer& answer);
 
+  // Whether its request is kept, and how its answer is to be.
+  bool waits() const { return state_ == State::kWaiting; }
+  bool with_body() const { return with_body_; }
+  // The answer to what was kept; as Advance.
+  bool Give(std::string answer);
+
  private:
-  enum class State { kReading, kWriting, kEnding };
+  enum class State { kReading, kWaiting, kWriting, kEnding };
 
   bool Read(const Answer& answer);
   bool Write();
@@ -41,6 +53,7 @@ class HttpConnection {
   const int descriptor_;
   Clock::time_point deadline_;
   State state_ = State::kReading;
+  bool with_body_ = true;
   std::string received_;
   std::string answer_;
   size_t written_ = 0;

@@ -28,25 +28,28 @@ std::string Encoded(const HttpResponse& response, bool with_body = true) {
   return EncodeHttpResponse(response, with_body, absl::Now());
 }
 
-// Empty while more of the request must come.
-std::string AnswerTo(absl::string_view received, bool is_whole, const HttpServer::Handler& handler) {
+using Next = HttpConnection::Next;
+
+Next AnswerTo(absl::string_view received, bool is_whole, const std::string& page, const HttpServer::Handler& handler) {
   HttpRequest request;
   switch (ReadHttpRequest(received, &request)) {
     case HttpHead::kIncomplete:
-      return is_whole ? Encoded(HttpRefusal(400, "the request ends before its blank line")) : "";
+      return {.answer = is_whole ? Encoded(HttpRefusal(400, "the request ends before its blank line")) : ""};
     case HttpHead::kMalformed:
-      return Encoded(HttpRefusal(400, "this is no request of HTTP/1.1"));
+      return {.answer = Encoded(HttpRefusal(400, "this is no request of HTTP/1.1"))};
     case HttpHead::kTooLarge:
-      return Encoded(HttpRefusal(
-          431, absl::StrCat("the request's line and headers may have ", kMostHttpHeadBytes, " bytes in all")));
+      return {.answer = Encoded(HttpRefusal(
+                  431, absl::StrCat("the request's line and headers may have ", kMostHttpHeadBytes, " bytes in all")))};
     case HttpHead::kUnknownVersion:
-      return Encoded(HttpRefusal(505, "this server speaks HTTP/1.1"));
+      return {.answer = Encoded(HttpRefusal(505, "this server speaks HTTP/1.1"))};
     case HttpHead::kComplete:
       break;
   }
   const bool with_body = request.method != "HEAD";
   if (!with_body) request.method = "GET";
-  return Encoded(handler(request), with_body);
+  if (!page.empty() && request.path == page && request.method == "GET")
+    return {.is_kept = true, .with_body = with_body};
+  return {.answer = Encoded(handler(request), with_body)};
 }
 
 }  // namespace
@@ -83,6 +86,7 @@ void HttpServer::Loop() {
     if (waited[0].revents != 0) return;  // whoever wakes the thread ends it
     Advance(waited);
     if (waited[1].revents != 0) Accept();
+    GivePage();
   }
 }
 
@@ -100,6 +104,7 @@ int HttpServer::WaitMs() const {
   Clock::time_point next = Clock::time_point::max();
   const Clock::time_point now = Clock::now();
   if (now < deaf_until_) next = deaf_until_;
+  if (HaveWaiting()) next = std::min(next, next_page_);
   for (const HttpConnection& connection : connections_) next = std::min(next, connection.deadline());
   if (next == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(next - now, Clock::duration(0)));
@@ -107,27 +112,51 @@ int HttpServer::WaitMs() const {
 }
 
 void HttpServer::Advance(const std::vector<pollfd>& waited) {
-  const HttpConnection::Answer answer = [this](absl::string_view received, bool is_whole) {
-    return AnswerTo(received, is_whole, handler_);
-  };
   size_t next = 2;
   for (auto connection = connections_.begin(); connection != connections_.end(); ++next) {
-    const bool goes_on =
-        (waited[next].revents == 0 || connection->Advance(answer)) && Clock::now() < connection->deadline();
+    const bool goes_on = (waited[next].revents == 0 || Advance(&*connection)) && Clock::now() < connection->deadline();
     connection = goes_on ? std::next(connection) : connections_.erase(connection);
   }
 }
 
+bool HttpServer::Advance(HttpConnection* connection) const {
+  return connection->Advance([this](absl::string_view received, bool is_whole) {
+    return AnswerTo(received, is_whole, options_.page, handler_);
+  });
+}
+
+bool HttpServer::HaveWaiting() const {
+  return std::any_of(connections_.begin(), connections_.end(), [](const HttpConnection& one) { return one.waits(); });
+}
+
+void HttpServer::GivePage() {
+  if (!HaveWaiting() || Clock::now() < next_page_) return;
+  const HttpResponse page = handler_({.method = "GET", .path = options_.page});
+  next_page_ = Clock::now() + options_.page_interval;
+  for (auto connection = connections_.begin(); connection != connections_.end();) {
+    const bool goes_on = !connection->waits() || connection->Give(Encoded(page, connection->with_body()));
+    connection = goes_on ? std::next(connection) : connections_.erase(connection);
+  }
+}
+
+// All who have come, so that nobody waits behind others for more than one round.
 void HttpServer::Accept() {
+  for (size_t i = 0; i < options_.max_connections && AcceptOne(); ++i) {
+  }
+}
+
+bool HttpServer::AcceptOne() {
   const int descriptor = accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor < 0) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       deaf_until_ = Clock::now() + kPause;
     }
-    return;
+    return false;
   }
   if (connections_.size() >= options_.max_connections) connections_.pop_front();
   connections_.emplace_back(descriptor, Clock::now() + options_.time_per_connection);
+  if (!Advance(&connections_.back())) connections_.pop_back();  // what has come already is answered at once
+  return true;
 }
 
 }  // namespace tensord::server

@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -26,6 +27,10 @@ class HttpServer {
   struct Options {
     std::chrono::milliseconds time_per_connection{10'000};  // in all, from its beginning to its end
     size_t max_connections = 64;                            // beyond these the oldest is closed
+    // The path of what takes a while to make. It is made for all who wait for it together, not again for a while, and
+    // after all else has been answered. Empty: there is none.
+    std::string page;
+    std::chrono::milliseconds page_interval{100};
   };
   // Called by the thread for each request that is well-formed, HEAD as GET; does not throw.
   using Handler = std::function<HttpResponse(const HttpRequest& request)>;
@@ -49,6 +54,11 @@ class HttpServer {
   // Lets those connections go on for which something has come, and closes those that are over.
   void Advance(const std::vector<pollfd>& waited);
   void Accept();
+  bool AcceptOne();
+  bool HaveWaiting() const;
+  void GivePage();
+  // Of one connection, for which something may have come; whether it goes on.
+  bool Advance(HttpConnection* connection) const;
 
   const Options options_;
   const Handler handler_;
@@ -57,7 +67,8 @@ class HttpServer {
   std::list<HttpConnection> connections_;  // the thread's, the oldest first
   // No descriptors were left: until then nobody is let in, for poll would return at once for ever.
   HttpConnection::Clock::time_point deaf_until_{};
-  std::thread thread_;  // last: it uses everything above
+  HttpConnection::Clock::time_point next_page_{};  // when it may be made again
+  std::thread thread_;                             // last: it uses everything above
 };
 
 }  // namespace tensord::server

@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   ASSIGN_OR_RETURN(TcpListener listener, ListenAt(address));
   Collectables sources(collectables.begin(), collectables.end());
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(std::move(listener), HttpServer::Options(),
+                   HttpServer::Start(std::move(listener), {.page = "/metrics"},
                                      [sources = std::move(sources), probes = std::move(probes)](
                                          const HttpRequest& request) { return Answer(request, sources, probes); }));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));

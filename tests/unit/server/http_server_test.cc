@@ -96,6 +96,42 @@ TEST(HttpServerTest, StalledClientsKeepNobodyWaiting) {
   EXPECT_THAT(stalled[0]->Receive(), EndsWith("GET /page\n")) << "late is not too late";
 }
 
+TEST(HttpServerTest, NobodyElseWaitsForAPageThatIsNotMadeAgainYet) {
+  const auto server = Start({.time_per_connection = kNoHurry, .page = "/page", .page_interval = kNoHurry});
+  EXPECT_THAT(Ask(*server, kGet), EndsWith("GET /page\n"));
+  TcpClient waits(server->listener().address());
+  waits.Send(kGet);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(Ask(*server, "GET /probe HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("GET /probe\n"));
+  }
+  EXPECT_THAT(Ask(*server, "POST /page HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("POST /page\n"));
+}
+
+TEST(HttpServerTest, WhoWaitForAPageGetTheSame) {
+  constexpr std::chrono::milliseconds kInterval{200};
+  absl::StatusOr<TcpListener> listener = TcpListener::Open("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::atomic<int> made{0};
+  const auto server = HttpServer::Start(*std::move(listener),
+                                        {.time_per_connection = kNoHurry, .page = "/page", .page_interval = kInterval},
+                                        [&made](const HttpRequest&) {
+                                          HttpResponse page;
+                                          page.body = absl::StrCat("page ", ++made, "\n");
+                                          return page;
+                                        });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&] {
+      for (int k = 0; k < 3; ++k) EXPECT_THAT(Ask(**server, kGet), HasSubstr("\r\n\r\npage "));
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_LE(made, 1 + (std::chrono::steady_clock::now() - begin) / kInterval);
+  EXPECT_THAT(Ask(**server, "HEAD /page HTTP/1.0\r\n\r\n"), EndsWith("Connection: close\r\n\r\n"));
+}
+
 TEST(HttpServerTest, StalledReadersAndWritersRunOutOfTime) {
   constexpr size_t kMoreThanSocketsHold = size_t{64} << 20;
   absl::StatusOr<TcpListener> listener = TcpListener::Open("127.0.0.1", 0);
