@@ -65,7 +65,7 @@ StopSignals::~StopSignals() {
   signal_pipe = -1;
   ending_ = true;
   if (thread_.joinable()) {
-    fcntl(write_end_, F_SETFL, 0);  // the last byte must get in
+    // Into a pipe that is full nothing gets, and need not: what is there wakes the thread too.
     while (write(write_end_, &kEnd, 1) < 0 && errno == EINTR) {
     }
     thread_.join();
