@@ -236,21 +236,16 @@ absl::StatusOr<ExecuteAnswer> Client::RunOnce(const v1::ExecuteRequest& request,
 }
 
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
-  std::shared_ptr<SessionPlace> place = sessions_.Find(options.session);
-  if (place == nullptr) place = std::make_shared<SessionPlace>(options.session.empty() ? NewSessionRoute() : "");
+  const std::string route = options.session.empty() ? NewSessionRoute() : sessions_.RouteOf(options.session);
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
   auto context = std::make_unique<grpc::ClientContext>();
-  PrepareContext(options_, deadline, place->route(), context.get());
+  PrepareContext(options_, deadline, route, context.get());
   Pipeline::Sharing sharing;
   if (shared_memory_ != nullptr) {
     sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = deadline};
   }
-  const auto find_program = [programs = stubs_->programs, place,
-                             deadline](const std::string& fingerprint) -> absl::StatusOr<std::string> {
-    if (const std::optional<std::string> there = place->Find(fingerprint)) return *there;
-    absl::StatusOr<std::string> there = programs->MakeKnown(fingerprint, deadline, place->route());
-    if (there.ok()) place->Learn(fingerprint, *there);
-    return there;
+  const auto find_program = [programs = stubs_->programs, route, deadline](const std::string& fingerprint) {
+    return programs->MakeKnown(fingerprint, deadline, route);
   };
   return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session),
                                     find_program, std::move(sharing));

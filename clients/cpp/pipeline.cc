@@ -20,10 +20,10 @@ absl::Status WithContext(const absl::Status& status, const std::string& context)
 }  // namespace
 
 Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-                   std::string session, FindProgram find_program, Sharing sharing)
+                   std::string session, AskForProgram ask_for_program, Sharing sharing)
     : target_(std::move(target)),
       session_(std::move(session)),
-      find_program_(std::move(find_program)),
+      ask_for_program_(std::move(ask_for_program)),
       sharing_(std::move(sharing)),
       context_(std::move(context)),
       unseen_(std::make_shared<FirstFailure>()),
@@ -43,7 +43,7 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
   if (!request.ok()) return request.status();
   if (request->session().empty()) request->set_session(session_);
   if (!call.fingerprint.empty()) {
-    const absl::StatusOr<std::string> there = find_program_(call.fingerprint);
+    const absl::StatusOr<std::string> there = FindProgram(call.fingerprint);
     if (!there.ok()) return there.status();
     request->set_fingerprint(*there);
   }
@@ -70,6 +70,20 @@ absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
   unsent_.push_back(*message);
   WriteNext(std::move(lock));
   return PendingAnswer(std::move(arrival));
+}
+
+absl::StatusOr<std::string> Pipeline::FindProgram(const std::string& fingerprint) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = known_programs_.find(fingerprint);
+    if (known != known_programs_.end()) return known->second;
+  }
+  absl::StatusOr<std::string> there = ask_for_program_(fingerprint);
+  if (there.ok()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    known_programs_[fingerprint] = *there;
+  }
+  return there;
 }
 
 std::unique_ptr<SharedCall> Pipeline::Share(const ExecuteCall& call, v1::ExecuteRequest* request) const {
@@ -164,6 +178,10 @@ void Pipeline::Take(grpc::ByteBuffer* response) {
   if (head->error.ok()) {
     arrival->Deliver(response);
   } else {
+    if (ReasonOf(head->error) == "PROGRAM_NOT_FOUND") {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      known_programs_.clear();
+    }
     arrival->Fail(std::move(head->error));
   }
 }

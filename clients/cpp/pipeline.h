@@ -67,20 +67,21 @@ class Pipeline {
     absl::Time deadline = absl::InfiniteFuture();  // of the stream
   };
 
-  // By which fingerprint the stream's server knows a program; may ask it.
-  using FindProgram = std::function<absl::StatusOr<std::string>(const std::string& fingerprint)>;
+  // By which fingerprint the stream's server knows a program. Asks it, and has it compile what it does not know.
+  using AskForProgram = std::function<absl::StatusOr<std::string>(const std::string& fingerprint)>;
 
   Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
-           std::string session, FindProgram find_program, Sharing sharing);
+           std::string session, AskForProgram ask_for_program, Sharing sharing);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
   // Sends a call; those of one thread go in their order. Waits while as many as kMostUnsent, or as many bytes, are on
-  // their way out because the server takes no more, and, at the first call of a program in the session, until the
-  // server has said whether it knows it: where it does not, it compiles it first, if the client has. Refuses what
-  // cannot be sent, with INVALID_ARGUMENT: also a deadline of its own, as the stream's is that of all.
-  // FAILED_PRECONDITION after Finish; what the stream ended with after that.
+  // their way out because the server takes no more, and, at the first call of a program, until the server has said
+  // whether it knows it: where it does not, it compiles it first, if the client has. Where the server forgets one later
+  // that call fails with the reason PROGRAM_NOT_FOUND, and the next one asks again. Refuses what cannot be sent, with
+  // INVALID_ARGUMENT: also a deadline of its own, as the stream's is that of all. FAILED_PRECONDITION after Finish;
+  // what the stream ended with after that.
   absl::StatusOr<PendingAnswer> Submit(const ExecuteCall& call);
 
   // Waits until all is answered and ends the stream. What the stream ended with, if not well; then the failure of the
@@ -98,6 +99,7 @@ class Pipeline {
   enum class Step : uintptr_t { kStart, kRead, kWrite, kEnd };
   static void* TagOf(Step step) { return reinterpret_cast<void*>(step); }
 
+  absl::StatusOr<std::string> FindProgram(const std::string& fingerprint);
   // The thread: all of what gRPC says.
   void Drive();
   void Take(grpc::ByteBuffer* response);
@@ -111,7 +113,7 @@ class Pipeline {
   std::unique_ptr<SharedCall> Share(const ExecuteCall& call, v1::ExecuteRequest* request) const;
 
   const std::string target_, session_;
-  const FindProgram find_program_;
+  const AskForProgram ask_for_program_;
   const Sharing sharing_;
   const std::unique_ptr<grpc::ClientContext> context_;
   const std::shared_ptr<FirstFailure> unseen_;
@@ -122,6 +124,7 @@ class Pipeline {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t last_id_ = 0;
+  absl::flat_hash_map<std::string, std::string> known_programs_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Arrival>> unanswered_;
   std::deque<grpc::ByteBuffer> unsent_;  // in front the one that is being written
   size_t unsent_bytes_ = 0;

@@ -128,6 +128,24 @@ class ProgramsElsewhere(RoutingTest):
                 self.assertEqual([float(total.result()) for total in sums], [0, 4, 8])
                 np.testing.assert_array_equal(state.fetch(), np.full(4, 3.0))
 
+    def test_pipelines_of_a_session_whose_programs_were_evicted(self):
+        server = ServerProcess("--set=program_cache.bytes=8192")
+        self.addCleanup(server.stop)
+        with td.Client(server.target, timeout=60) as client:
+            client.wait_until_ready(30)
+            step = td.compile(lambda x: x + 1, td.spec("n"), client=client)
+            with client.session() as session:
+                state = session.put(np.zeros(4))
+                for turn in range(2):
+                    with session.pipeline() as pipeline:
+                        state = pipeline.run(step, state.donate(), keep=True)
+                    for number in range(40):  # which leaves no room for it
+                        td.compile(lambda x: x * (40 * turn + number), td.spec("n"), client=client)
+                    request = contract.GetProgramRequest(fingerprint=step.fingerprint)
+                    with self.assertRaisesRegex(td.FailedPrecondition, "PROGRAM_NOT_FOUND"):
+                        client.unary("GetProgram", request, contract.Program, None)
+                np.testing.assert_array_equal(state.fetch(), np.full(4, 2.0))
+
 
 class Repeats(RoutingTest):
     NOT_SENT = "failed to connect to all addresses; last error: UNKNOWN: Connection refused"

@@ -26,8 +26,9 @@ class Pipeline:
     which cannot be cancelled.
     A run that fails fails its futures; those that use its results raise FailedPrecondition with the reason
     HANDLE_POISONED. The block's end waits for all runs, and raises the first failure of a run that had no future to
-    tell it by. Before a session's first run of a program in a pipeline the server is asked whether it knows it, and
-    compiles it where it does not; one that it forgets later fails the run with the reason PROGRAM_NOT_FOUND.
+    tell it by. Before the pipeline's first run of a program the server is asked whether it knows it, and compiles it
+    where it does not; one that it forgets later fails the run with the reason PROGRAM_NOT_FOUND, and the next run asks
+    again.
 
     Where the client has shared memory large arguments and results lie there: an argument that does so already is read
     there when its run's turn comes, and must not change until that has its answer.
@@ -42,6 +43,7 @@ class Pipeline:
         self._closed = False
         self._ended = threading.Event()
         self._requests = queue.Queue(_MOST_WAITING)
+        self._fingerprints = {}  # of programs that the server was asked about
         self._memory = session.client.shared_memory
         self._deadline = Deadline(timeout)
         self._call = session.client.stream("ExecuteStream", iter(self._requests.get, None), timeout, session.route)
@@ -65,7 +67,7 @@ class Pipeline:
         Cancelled where the stream has ended.
         """
         arguments, kept = program.prepare(args, keep)
-        fingerprint = self.session.fingerprint_of(program)
+        fingerprint = self._fingerprint_of(program)
         shared = self._share(program, kept)
         with self._lock:  # requests go out in the order of their ids
             if self._closed or self._ended.is_set():
@@ -96,6 +98,14 @@ class Pipeline:
         self._reader.join()
         if self._failure is not None:
             raise self._failure
+
+    def _fingerprint_of(self, program):
+        """By which the session's server knows a CompiledProgram, which may have been compiled on another one."""
+        fingerprint = self._fingerprints.get(program)
+        if fingerprint is None:
+            fingerprint = program.make_known(self.session.client, self.session.route)
+            self._fingerprints[program] = fingerprint
+        return fingerprint
 
     def _share(self, program, kept):
         """What of a run goes through shared memory, or None. Nothing does once the memory's server has gone: what a stream
@@ -151,6 +161,8 @@ class Pipeline:
                 raise
             return
         failure = errors.from_wire(contract.Error.FromString(error))
+        if failure.reason == "PROGRAM_NOT_FOUND":
+            self._fingerprints.clear()
         if not run.futures and self._failure is None:
             self._failure = failure
         run.fail(failure)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import weakref
 
 import numpy as np
 
@@ -110,7 +109,6 @@ class Session:
         self.lease = opened.lease.seconds + opened.lease.nanos * 1e-9
         self._numbers = itertools.count(1)
         self._closed = False
-        self._fingerprints = weakref.WeakKeyDictionary()  # of programs that the session's server was asked about
 
     def __enter__(self):
         return self
@@ -158,14 +156,6 @@ class Session:
     def pipeline(self, *, timeout=None):
         """A Pipeline, whose runs follow each other without waiting; timeout in seconds is that of all together."""
         return Pipeline(self, timeout)
-
-    def fingerprint_of(self, program):
-        """By which the session's server knows a CompiledProgram, which may have been compiled on another one: that is
-        asked at the first time, and where it does not know it, it compiles it."""
-        fingerprint = self._fingerprints.get(program)
-        if fingerprint is None:
-            fingerprint = self._fingerprints[program] = program.make_known(self.client, self.route)
-        return fingerprint
 
     def promise(self, handle, spec, run):
         """The RemoteArray that a pipeline's run is to make, of a Spec."""

@@ -162,8 +162,31 @@ TEST_F(RoutingTest, APipelineMakesItsProgramsKnown) {
     ASSERT_TRUE(pipeline->Finish().ok());
   }
   EXPECT_THAT(fingerprints, ElementsAre(program, program, program, program));
-  EXPECT_THAT(Methods(), ::testing::UnorderedElementsAre("ExecuteStream", "GetProgram", "Compile", "ExecuteStream"));
+  EXPECT_THAT(Methods(), ::testing::UnorderedElementsAre("ExecuteStream", "GetProgram", "Compile", "ExecuteStream",
+                                                         "GetProgram", "Compile"));
   EXPECT_THAT(server_.calls, Each(Field(&FakeServer::Called::route, MatchesRegex("session-.*"))));
+}
+
+TEST_F(RoutingTest, APipelineAsksAgainForWhatItsServerForgot) {
+  bool is_known = false;
+  server_.execute_stream = [&](FakeServer::ExecuteStreamEnd* stream) {
+    for (v1::ExecuteRequest request; stream->Read(&request); is_known = true) {
+      v1::ExecuteResponse response;
+      response.set_request_id(request.request_id());
+      if (!is_known) response.mutable_error()->mutable_detail()->set_reason("PROGRAM_NOT_FOUND");
+      if (!is_known) response.mutable_error()->set_code(static_cast<int>(grpc::StatusCode::FAILED_PRECONDITION));
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  };
+  const std::string program = client_->Compile(graph_)->program().fingerprint();
+  const std::unique_ptr<Pipeline> pipeline = client_->OpenPipeline({.session = client_->OpenSession()->id()});
+  server_.calls.clear();
+  EXPECT_FALSE(pipeline->Submit({.fingerprint = program})->Wait().ok());
+  EXPECT_TRUE(pipeline->Submit({.fingerprint = program})->Wait().ok());
+  EXPECT_TRUE(pipeline->Submit({.fingerprint = program})->Wait().ok());
+  EXPECT_TRUE(pipeline->Finish().ok());
+  EXPECT_THAT(Methods(), ::testing::UnorderedElementsAre("ExecuteStream", "GetProgram", "GetProgram"));
 }
 
 TEST_F(RoutingTest, WhatMayRunTwiceIsMadeAgain) {
