@@ -78,7 +78,7 @@ void ExecuteStream::OnReadDone(bool ok) {
     MutexLock lock(&mutex_);
     EndLocked(absl::OkStatus());
   } else if (Admit(&place)) {
-    if (place.bytes >= kLongBytes && MakeRoom(&place)) return TakeInTurn(place, stages);
+    if (IsLong(&place) && MakeRoom(&place)) return TakeInTurn(place, stages);
     const PollingThreads::LongReaction others(call_.parts().polling, place.bytes);
     Take(place, stages);
   }
@@ -108,6 +108,15 @@ bool ExecuteStream::Admit(Place* place) {
   ++in_flight_;
   in_flight_bytes_ += place->bytes;
   return true;
+}
+
+bool ExecuteStream::IsLong(Place* place) const {
+  if (place->bytes >= kLongBytes) return true;
+  const absl::StatusOr<MessageMeasure> measured = call_.Measure(incoming_, *v1::ExecuteRequest::descriptor());
+  if (!measured.ok()) return false;  // it is refused when it is read
+  place->objects = measured->object_bytes;
+  place->is_measured = true;
+  return measured->size_operations > kFewSizeOperations;
 }
 
 bool ExecuteStream::MakeRoom(Place* place) const {
@@ -160,7 +169,10 @@ absl::StatusOr<ExecuteStream::Taken> ExecuteStream::Read(grpc::ByteBuffer* bytes
   try {
     if (call_.cancel()->cancelled()) return Refuse(Refusal::kCancelled, "the client is gone");
     Taken taken;
-    ASSIGN_OR_RETURN(place->objects, call_.Measure(*bytes, *v1::ExecuteRequest::descriptor()));
+    if (!place->is_measured) {
+      ASSIGN_OR_RETURN(const MessageMeasure measured, call_.Measure(*bytes, *v1::ExecuteRequest::descriptor()));
+      place->objects = measured.object_bytes;
+    }
     taken.refused = call_.EnterRequest(place->objects + (place->has_room ? 0 : place->bytes));
     place->entered = taken.refused.ok();
     // To say whose refusal it is takes little, or as much as there is no room for.

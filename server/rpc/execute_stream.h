@@ -54,6 +54,7 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   struct Place {
     int64_t bytes = 0;
     int64_t objects = 0;                           // bytes of what reading it makes
+    bool is_measured = false;                      // else the objects are not known yet
     bool has_room = false;                         // its bytes, at the gate, since before it was read
     bool entered = false;                          // the gate
     std::shared_ptr<const AddedBytes> held_bytes;  // null: the gate has them for this alone
@@ -78,6 +79,8 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   // The request that has come in, which is in flight from then on; false where it is not taken.
   bool Admit(Place* place);
+  // Whether it is not read in a reaction.
+  bool IsLong(Place* place) const;
   // Counts its bytes in until it leaves. Where there is no room for them nothing may wait with them.
   bool MakeRoom(Place* place) const;
   // Has it taken in a turn of the tenant. Where there is none to be had the stream, which reads no further meanwhile,

@@ -38,10 +38,10 @@ class Walk {
   Walk(absl::Span<const grpc::Slice> slices, const MessageBounds& bounds)
       : reader_(slices), bounds_(bounds), totals_(AllFieldLimits().size()) {}
 
-  absl::StatusOr<int64_t> Measure(const MessagePlan& plan) {
+  absl::StatusOr<MessageMeasure> Measure(const MessagePlan& plan) {
     Inside(plan, reader_.remaining(), 0);
     RETURN_IF_ERROR(refused_);
-    return object_bytes_;
+    return measure_;
   }
 
  private:
@@ -66,6 +66,7 @@ class Walk {
     if (depth > kMostDepth) return false;
     if (plan.is_any) return InsideAny(plan, size, depth);
     const std::optional<GraphBegin> outside = graph_;
+    if (plan.is_size_operation) ++measure_.size_operations;
     if (plan.is_graph) graph_ = {.position = reader_.position(), .data_bytes = data_bytes_};
     const int64_t end = reader_.position() + size;
     Frame frame;
@@ -150,7 +151,7 @@ class Walk {
       if (field.kind == Kind::kFixed32) count = length / 4;
       if (field.kind == Kind::kFixed64) count = length / 8;
     }
-    object_bytes_ += count * field.object_bytes;
+    measure_.object_bytes += count * field.object_bytes;
     if (field.is_repeated ? !CountItems(frame, field, count) : !CountOnce(frame, field)) return false;
     switch (field.kind) {
       case Kind::kMessage:
@@ -159,7 +160,7 @@ class Walk {
         data_bytes_ += length;
         return reader_.Skip(length);
       case Kind::kText:
-        object_bytes_ += length;
+        measure_.object_bytes += length;
         return reader_.Skip(length);
       default:
         return SkipValue(type, length);
@@ -182,7 +183,7 @@ class Walk {
   }
 
   bool Unknown(const MessagePlan& plan, uint32_t number, uint32_t type, int64_t length, int depth) {
-    object_bytes_ += kUnknownBytes + length;
+    measure_.object_bytes += kUnknownBytes + length;
     if (++unknown_ > kMostUnknown) {
       return Refused(Refuse(
           Refusal::kUnsupportedRequest,
@@ -274,7 +275,7 @@ class Walk {
   absl::flat_hash_map<std::string, const MessagePlan*> types_;  // that an Any named
   std::optional<GraphBegin> graph_;
   int64_t data_bytes_ = 0;
-  int64_t object_bytes_ = 0;
+  MessageMeasure measure_;
   int64_t repeats_ = 0;
   int64_t unknown_ = 0;
   absl::Status refused_;
@@ -312,10 +313,10 @@ MessageBounds BoundsOf(const GraphLimits& graph, const std::vector<ServerLimit>&
   return bounds;
 }
 
-absl::StatusOr<int64_t> MeasureMessage(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type,
-                                       const MessageBounds& bounds) {
+absl::StatusOr<MessageMeasure> MeasureMessage(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type,
+                                              const MessageBounds& bounds) {
   std::vector<grpc::Slice> slices;
-  if (!bytes.Dump(&slices).ok()) return 0;  // which protobuf does not read either
+  if (!bytes.Dump(&slices).ok()) return MessageMeasure();  // which protobuf does not read either
   return Walk(slices, bounds).Measure(PlanOf(type));
 }
 

@@ -94,6 +94,7 @@ class Plans {
     MessagePlan& made = *plan;  // there before those inside, which may hold it again
     made.type = &type;
     made.is_graph = &type == v1::Graph::descriptor();
+    made.is_size_operation = &type == v1::BinaryDimExpr::descriptor();
     made.is_any = made.reaches_any = &type == google::protobuf::Any::descriptor();
     int slots = 0;
     for (int i = 0; i < type.field_count(); ++i) {

@@ -50,6 +50,7 @@ struct MessagePlan {
 
   const google::protobuf::Descriptor* type = nullptr;
   bool is_graph = false;
+  bool is_size_operation = false;
   bool is_any = false;
   bool reaches_any = false;       // through fields that occur once
   std::vector<FieldPlan> fields;  // by number; those between are unknown

@@ -80,10 +80,17 @@ absl::Status ServedCall::CheckMessage(int64_t message_bytes) const {
                                : RefuseLimit("message_bytes", most, message_bytes, "bytes of the message");
 }
 
-absl::StatusOr<int64_t> ServedCall::Measure(const grpc::ByteBuffer& bytes,
-                                            const google::protobuf::Descriptor& type) const {
-  if (static_cast<int64_t>(bytes.Length()) < kMeasuredFrom) return 0;
-  return MeasureMessage(bytes, type, BoundsOf(parts_.graph_limits.now(), parts_.server_limits));
+absl::StatusOr<MessageMeasure> ServedCall::Measure(const grpc::ByteBuffer& bytes,
+                                                   const google::protobuf::Descriptor& type) const {
+  const int64_t length = static_cast<int64_t>(bytes.Length());
+  if (length < kFewSizeOperations * kLeastSizeOperationBytes) return MessageMeasure();
+  absl::StatusOr<MessageMeasure> measured =
+      MeasureMessage(bytes, type, BoundsOf(parts_.graph_limits.now(), parts_.server_limits));
+  if (length >= kMeasuredFrom) return measured;
+  // Whoever reads it refuses it as precisely.
+  if (!measured.ok()) return MessageMeasure{.size_operations = length / kLeastSizeOperationBytes};
+  measured->object_bytes = 0;
+  return measured;
 }
 
 absl::Status ServedCall::EnterObjects(int64_t bytes) {

@@ -19,6 +19,7 @@
 #include "server/lifecycle/added_bytes.h"
 #include "server/observe/open_calls.h"
 #include "server/observe/request_record.h"
+#include "server/rpc/message_measure.h"
 #include "server/rpc/service_parts.h"
 
 namespace tensord::server {
@@ -36,8 +37,8 @@ class ServedCall {
   absl::Status Enter(int64_t request_bytes, bool is_message);
   // LIMIT_EXCEEDED, naming message_bytes.
   absl::Status CheckMessage(int64_t message_bytes) const;
-  // Before a message is read: what MeasureMessage says of it, zero of a small one.
-  absl::StatusOr<int64_t> Measure(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) const;
+  // Before a message is read: what MeasureMessage says of it. Of a small one no more than how many sizes are computed.
+  absl::StatusOr<MessageMeasure> Measure(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) const;
   // Counts in what reading the message makes with which the call entered, of that many bytes.
   absl::Status EnterObjects(int64_t bytes);
   // For a stream that was let in, before each further message, one at a time: whether its caller still may, where the

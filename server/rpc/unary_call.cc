@@ -10,12 +10,27 @@
 #include "engine/base/status_macros.h"
 #include "server/identity/method_roles.h"
 #include "server/rpc/reading_turn.h"
+#include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {
 namespace {
 
 // Whether a small request may take as long as a program is large.
 bool IsLong(RpcMethod method) { return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram; }
+
+// Of the methods whose requests may hold a graph; null for others.
+const google::protobuf::Descriptor* RequestOf(RpcMethod method) {
+  switch (method) {
+    case RpcMethod::kCompile:
+      return v1::CompileRequest::descriptor();
+    case RpcMethod::kDifferentiate:
+      return v1::DifferentiateRequest::descriptor();
+    case RpcMethod::kExecute:
+      return v1::ExecuteRequest::descriptor();
+    default:
+      return nullptr;
+  }
+}
 
 }  // namespace
 
@@ -38,7 +53,10 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
   } else if (bytes >= kLongBytes || IsLong(method)) {
     ReadInTurn(call, [call, handler] { handler(call); });
   } else {
-    call->Continue([call, handler] { handler(call); });
+    call->Continue([call, method, handler] {
+      if (call->HasManySizes(method)) return ReadInTurn(call, [call, handler] { handler(call); });
+      handler(call);
+    });
   }
   return call;
 }
@@ -53,8 +71,17 @@ UnaryCall::UnaryCall(const ServiceParts& parts, RpcMethod method, grpc::Callback
       response_(response) {}
 
 absl::Status UnaryCall::Admit(const google::protobuf::Descriptor& type) {
-  ASSIGN_OR_RETURN(const int64_t objects, call_.Measure(*request_, type));
+  if (!measured_.has_value()) measured_ = call_.Measure(*request_, type);
+  RETURN_IF_ERROR(measured_->status());
+  const int64_t objects = (*measured_)->object_bytes;
   return objects == 0 ? absl::OkStatus() : call_.EnterObjects(objects);
+}
+
+bool UnaryCall::HasManySizes(RpcMethod method) {
+  const google::protobuf::Descriptor* const type = RequestOf(method);
+  if (type == nullptr) return false;
+  measured_ = call_.Measure(*request_, *type);
+  return measured_->ok() && (*measured_)->size_operations > kFewSizeOperations;
 }
 
 absl::Status UnaryCall::Parse(google::protobuf::Message* message) {

@@ -6,10 +6,13 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
+#include "server/rpc/message_measure.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/rpc_request.h"
 #include "server/rpc/service_parts.h"
@@ -49,6 +52,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
             const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
   ~UnaryCall() override = default;
 
+  // Whether sizes are computed in the request for so long that it is not done in a reaction.
+  bool HasManySizes(RpcMethod method);
+
   void OnCancel() override;
   void OnDone() override;
   // OnDone never blocks nor calls gRPC's API under a lock, so it may run where gRPC is, without waking a thread for it.
@@ -58,6 +64,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
   std::shared_ptr<const void> remains_;
+  std::optional<absl::StatusOr<MessageMeasure>> measured_;  // absent: not yet
 };
 
 }  // namespace tensord::server

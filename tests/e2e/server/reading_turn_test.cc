@@ -82,6 +82,60 @@ TEST(ReadingTurnTest, WhatIsLongWaitsAndOthersAreAnswered) {
   for (std::future<std::string>& call : calls) EXPECT_EQ(call.get(), "OK");
 }
 
+// A few KiB, whose sizes take as long to read as some hundred KiB of others: n + 1 + 1 …
+v1::Graph GraphOfManySizes() {
+  v1::Graph graph = GraphOf(R"(outputs { name: "y" value: "x_0" })");
+  for (int i = 0; i < 5; ++i) {
+    v1::GraphInput* const input = graph.add_inputs();
+    input->set_name("x_" + std::to_string(i));
+    input->mutable_type()->set_dtype(v1::DTYPE_F32);
+    v1::DimExpr size;
+    size.set_symbol("n");
+    for (int k = 0; k < 20; ++k) {
+      v1::DimExpr more;
+      more.mutable_binary()->set_kind(v1::BinaryDimExpr::KIND_ADD);
+      *more.mutable_binary()->mutable_lhs() = size;
+      more.mutable_binary()->mutable_rhs()->set_size(1);
+      size = more;
+    }
+    *input->mutable_type()->add_shape() = size;
+    input->mutable_type()->add_shape()->set_symbol("n");
+  }
+  return graph;
+}
+
+TEST(ReadingTurnTest, WhatHasManySizesIsLongHoweverShort) {
+  InProcessServer server;
+  const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
+  const v1::ExecuteRequest small = WarmRequest(server.stub(), SmallAdd(), ones);
+  v1::CompileRequest compile;
+  *compile.mutable_graph() = GraphOfManySizes();
+  EXPECT_LT(compile.ByteSizeLong(), 4096u);
+  const v1::ExecuteRequest execute =
+      RequestOf(compile.graph(), std::vector<v1::Tensor>(5, FloatTensor(std::vector<float>(21, 1), {21, 1})));
+  v1::DifferentiateRequest differentiate;
+  *differentiate.mutable_graph() = compile.graph();
+  BlockedReaders blocked(server);
+  std::vector<std::future<std::string>> calls;
+  calls.push_back(Call<v1::CompileRequest, v1::CompileResponse>(server, &v1::Compute::Stub::Compile, compile));
+  calls.push_back(Call<v1::ExecuteRequest, v1::ExecuteResponse>(server, &v1::Compute::Stub::Execute, execute));
+  std::future<std::string> gradient = Call<v1::DifferentiateRequest, v1::DifferentiateResponse>(
+      server, &v1::Compute::Stub::Differentiate, differentiate);
+  grpc::ClientContext context;
+  const auto stream = server.stub().ExecuteStream(&context);
+  ASSERT_TRUE(stream->Write(execute));
+  EXPECT_TRUE(WaitFor([&] { return Queued(server) == 4; }));
+  ExpectOthersAreAnswered(server, small);
+  blocked.Release();
+  for (std::future<std::string>& call : calls) EXPECT_EQ(call.get(), "OK");
+  gradient.wait();
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_FALSE(response.has_error()) << response.error().message();
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST(ReadingTurnTest, AnotherTenantsTurnComesAtOnce) {
   InProcessServer server;
   BlockedReaders blocked(server);

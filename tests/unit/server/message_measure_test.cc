@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "engine/base/refusal.h"
 #include "google/protobuf/message.h"
@@ -32,13 +33,13 @@ std::string Times(int64_t count, absl::string_view bytes) {
   return all;
 }
 
-absl::StatusOr<int64_t> Measure(const Descriptor* type, absl::string_view bytes,
-                                const MessageBounds& bounds = Bounds()) {
+absl::StatusOr<MessageMeasure> Measure(const Descriptor* type, absl::string_view bytes,
+                                       const MessageBounds& bounds = Bounds()) {
   std::mt19937_64 random(bytes.size());
   return MeasureMessage(InSlices(bytes, &random), *type, bounds);
 }
 
-std::string LimitOf(const absl::StatusOr<int64_t>& measured) {
+std::string LimitOf(const absl::StatusOr<MessageMeasure>& measured) {
   const auto detail = DetailOf(measured.status());
   return detail.has_value() ? detail->limit : measured.status().ToString();
 }
@@ -99,9 +100,9 @@ TEST(MessageMeasureTest, WhatAnAnyHoldsIsMeasured) {
   einsum::v1::Einsum einsum;
   for (int i = 0; i < 100; ++i) einsum.add_operands()->add_labels(i);
   request.mutable_graph()->add_nodes()->mutable_extension()->mutable_op()->PackFrom(einsum);
-  const absl::StatusOr<int64_t> few = Measure(request.GetDescriptor(), request.SerializeAsString());
+  const absl::StatusOr<MessageMeasure> few = Measure(request.GetDescriptor(), request.SerializeAsString());
   ASSERT_TRUE(few.ok()) << few.status();
-  EXPECT_GT(*few, 100 * static_cast<int64_t>(sizeof(einsum::v1::Einsum::Labels)));
+  EXPECT_GT(few->object_bytes, 100 * static_cast<int64_t>(sizeof(einsum::v1::Einsum::Labels)));
   for (int i = 0; i < 16'384; ++i) einsum.add_operands();
   request.mutable_graph()->mutable_nodes(0)->mutable_extension()->mutable_op()->PackFrom(einsum);
   EXPECT_EQ(LimitOf(Measure(request.GetDescriptor(), request.SerializeAsString())), "einsum_operands");
@@ -124,7 +125,7 @@ TEST(MessageMeasureTest, AnAnyComesInOnePiece) {
   EXPECT_EQ(LimitOf(Measure(type, request(extension(content + url)))), "einsum_operands");
   const std::string long_url = BytesField(1, std::string(2000, 'x') + "/tensord.einsum.v1.Einsum");
   EXPECT_EQ(LimitOf(Measure(type, request(extension(content + long_url)))), "einsum_operands");
-  const absl::StatusOr<int64_t> pieces = Measure(type, request(extension(content) + extension(url)));
+  const absl::StatusOr<MessageMeasure> pieces = Measure(type, request(extension(content) + extension(url)));
   EXPECT_TRUE(IsRefusal(pieces.status(), Refusal::kMalformedMessage)) << pieces.status();
 }
 
@@ -144,11 +145,13 @@ TEST(MessageMeasureTest, AGraphHasBoundsOnItsBytes) {
 
 TEST(MessageMeasureTest, FieldsThatNoEncoderWritesAreRefused) {
   // A field that occurs once, a field that nobody knows, and a group of those.
-  const absl::StatusOr<int64_t> again = Measure(v1::ExecuteRequest::descriptor(), Times(10'000, BytesField(7, "s")));
+  const absl::StatusOr<MessageMeasure> again =
+      Measure(v1::ExecuteRequest::descriptor(), Times(10'000, BytesField(7, "s")));
   EXPECT_TRUE(IsRefusal(again.status(), Refusal::kMalformedMessage)) << again.status();
-  const absl::StatusOr<int64_t> unknown = Measure(v1::ExecuteRequest::descriptor(), Times(10'000, BytesField(14, "")));
+  const absl::StatusOr<MessageMeasure> unknown =
+      Measure(v1::ExecuteRequest::descriptor(), Times(10'000, BytesField(14, "")));
   EXPECT_TRUE(IsRefusal(unknown.status(), Refusal::kUnsupportedRequest)) << unknown.status();
-  const absl::StatusOr<int64_t> group =
+  const absl::StatusOr<MessageMeasure> group =
       Measure(v1::ExecuteRequest::descriptor(), "\x73" + Times(10'000, "\x08\x01") + "\x74");
   EXPECT_TRUE(IsRefusal(group.status(), Refusal::kUnsupportedRequest)) << group.status();
 }
@@ -163,11 +166,48 @@ TEST(MessageMeasureTest, TellsWhatTheObjectsTake) {
     node->mutable_iota()->mutable_type()->add_shape()->set_size(3);
     for (int k = 0; k < 20; ++k) node->mutable_transpose()->add_permutation(k);
   }
-  const absl::StatusOr<int64_t> measured = Measure(request.GetDescriptor(), request.SerializeAsString());
+  const absl::StatusOr<MessageMeasure> measured = Measure(request.GetDescriptor(), request.SerializeAsString());
   ASSERT_TRUE(measured.ok()) << measured.status();
   const double taken = static_cast<double>(request.SpaceUsedLong());
-  EXPECT_GT(static_cast<double>(*measured), 0.7 * taken);
-  EXPECT_LT(static_cast<double>(*measured), 1.5 * taken);
+  EXPECT_GT(static_cast<double>(measured->object_bytes), 0.7 * taken);
+  EXPECT_LT(static_cast<double>(measured->object_bytes), 1.5 * taken);
+}
+
+// A sum of so many operations.
+v1::DimExpr Sum(int operations) {
+  v1::DimExpr sum;
+  sum.set_symbol("a");
+  for (int i = 0; i < operations; ++i) {
+    v1::DimExpr next;
+    next.mutable_binary()->set_kind(v1::BinaryDimExpr::KIND_ADD);
+    *next.mutable_binary()->mutable_lhs() = std::move(sum);
+    next.mutable_binary()->mutable_rhs()->set_size(0);
+    sum = std::move(next);
+  }
+  return sum;
+}
+
+TEST(MessageMeasureTest, CountsTheOperationsOnSizesWhereverTheyAre) {
+  v1::ExecuteRequest request;
+  v1::Graph& graph = *request.mutable_graph();
+  *graph.add_inputs()->mutable_type()->add_shape() = Sum(3);
+  *graph.mutable_inputs(0)->mutable_type()->add_shape() = Sum(4);
+  *graph.add_nodes()->mutable_reshape()->add_shape() = Sum(10);
+  *graph.add_nodes()->mutable_iota()->mutable_type()->add_shape() = Sum(20);
+  v1::TensorType held;
+  *held.add_shape() = Sum(30);
+  graph.add_nodes()->mutable_extension()->mutable_op()->PackFrom(held);
+  const absl::StatusOr<MessageMeasure> measured = Measure(request.GetDescriptor(), request.SerializeAsString());
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(measured->size_operations, 67);
+}
+
+TEST(MessageMeasureTest, ShortMessagesHaveFewOperationsOnSizes) {
+  v1::DimExpr one_more = Sum(1);
+  one_more.mutable_binary()->mutable_lhs()->set_size(0);
+  EXPECT_GE(static_cast<int64_t>(one_more.ByteSizeLong()) - 2, kLeastSizeOperationBytes);
+  EXPECT_GE(static_cast<int64_t>(Sum(kFewSizeOperations).ByteSizeLong()),
+            kFewSizeOperations * kLeastSizeOperationBytes);
 }
 
 TEST(MessageMeasureTest, BytesThatProtobufDoesNotReadAreLeftToIt) {
@@ -181,10 +221,11 @@ TEST(MessageMeasureTest, BytesThatProtobufDoesNotReadAreLeftToIt) {
   for (int i = 0; i < 2'000; ++i) {
     std::string changed = whole;
     changed[std::uniform_int_distribution<size_t>(0, changed.size() - 1)(random)] = static_cast<char>(random());
-    const absl::StatusOr<int64_t> measured = Measure(request.GetDescriptor(), changed);
+    const absl::StatusOr<MessageMeasure> measured = Measure(request.GetDescriptor(), changed);
     ASSERT_TRUE(measured.ok()) << measured.status();
     v1::CompileRequest read;
-    if (read.ParseFromString(changed)) EXPECT_LE(static_cast<int64_t>(read.SpaceUsedLong()), 4096 + 3 * *measured);
+    if (read.ParseFromString(changed))
+      EXPECT_LE(static_cast<int64_t>(read.SpaceUsedLong()), 4096 + 3 * measured->object_bytes);
   }
 }
 
