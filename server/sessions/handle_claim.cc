@@ -39,8 +39,9 @@ bool HandleClaim::ReadyOrElse(Waiter then) {
     if (left->fetch_sub(1, std::memory_order_acq_rel) == 1) (*shared)();
   };
   size_t done = 1;
-  for (const Use& use : uses_) {
-    if (!use.slot->Await(one)) ++done;
+  for (Use& use : uses_) {
+    use.waiting = use.slot->Await(one);
+    if (use.waiting == 0) ++done;
   }
   return left->fetch_sub(done, std::memory_order_acq_rel) == done;
 }
@@ -111,6 +112,7 @@ Waiters HandleClaim::Fail(const absl::Status& cause) {
 
 void HandleClaim::EndUses() {
   for (const Use& use : uses_) {
+    if (use.waiting != 0) use.slot->Leave(use.waiting);
     if (use.donated) session_->UseUp(use.handle, use.slot);
     use.slot->EndUse();
   }

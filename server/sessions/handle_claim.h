@@ -1,6 +1,7 @@
 #ifndef TENSORD_SERVER_SESSIONS_HANDLE_CLAIM_H_
 #define TENSORD_SERVER_SESSIONS_HANDLE_CLAIM_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ class HandleClaim {
   size_t num_keeps() const { return keeps_.size(); }
 
   // Whether every tensor that is read is there, or will never be. If not, calls `then` once when that is so, on the
-  // thread that settled the last of them; the claim must stay where it is until then.
+  // thread that settled the last of them; the claim must stay where it is until then. Where the request ends before, it
+  // waits no more.
   bool ReadyOrElse(Waiter then);
   // HANDLE_POISONED, with the first cause, where a tensor will never be there.
   absl::Status CheckReady();
@@ -76,6 +78,7 @@ class HandleClaim {
     std::string handle;
     TensorSlotPtr slot;
     bool donated = false;
+    uint64_t waiting = 0;  // what it leaves the slot by; 0: it does not wait
   };
   struct Keep {
     std::string handle;

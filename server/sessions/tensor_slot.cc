@@ -62,16 +62,20 @@ bool TensorSlot::IsUsedByOneAlone() const {
   return state_ == State::kReady && uses_ == 1 && ResidentMemory::IsSoleOwner(memory_);
 }
 
-bool TensorSlot::Await(Waiter waiter) {
+uint64_t TensorSlot::Await(Waiter waiter) {
   MutexLock lock(&mutex_);
-  if (state_ != State::kPromised) return false;
-  waiters_.push_back(std::move(waiter));
-  return true;
+  return state_ == State::kPromised ? waiting_.Join(std::move(waiter)) : 0;
+}
+
+void TensorSlot::Leave(uint64_t waiter) {
+  std::optional<Waiter> gone;  // without the lock
+  MutexLock lock(&mutex_);
+  gone = waiting_.Leave(waiter);
 }
 
 Waiters TensorSlot::Settle(State state) {
   state_ = state;
-  return std::exchange(waiters_, {});
+  return waiting_.TakeAll();
 }
 
 Waiters TensorSlot::Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/mutex.h"
+#include "engine/exec/waiters.h"
 #include "server/sessions/resident_tensor.h"
 
 namespace tensord::server {
@@ -62,8 +63,10 @@ class TensorSlot {
   // Whether one use is all there is, of memory that nobody else reads. Of a slot that is in no table any more.
   bool IsUsedByOneAlone() const;
 
-  // False where it is settled already; else `waiter` is among those that Fulfil or Fail returns.
-  bool Await(Waiter waiter);
+  // 0 where it is settled already; else `waiter` is among those that Fulfil or Fail returns, unless it leaves by this.
+  uint64_t Await(Waiter waiter);
+  // For who waits no more. Nothing where it is settled.
+  void Leave(uint64_t waiter);
   // Settles a promise. What waited for it is the caller's to go on with, under no lock.
   Waiters Fulfil(ResidentType type, std::shared_ptr<ResidentMemory> memory);
   // `charge` is for the handle of one that stays.
@@ -90,7 +93,7 @@ class TensorSlot {
   MemoryCharge failed_charge_ ABSL_GUARDED_BY(mutex_);
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   int64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
-  Waiters waiters_ ABSL_GUARDED_BY(mutex_);
+  tensord::Waiters<Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
   Upload upload_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -519,6 +519,29 @@ TEST_F(SessionStoreTest, DependentsWaitForWhatIsPromised) {
   EXPECT_EQ(ready, 1) << "only who has to wait is told";
 }
 
+// Whoever waits for a long run must not leave something behind each time it gives up.
+TEST_F(SessionStoreTest, WhoGivesUpLeavesNothingWhereItWaited) {
+  SessionStore store({});
+  const SessionPtr session = Open(store);
+  HandleClaim producer = *session->Claim({.keeps = {"x", "y"}});
+  const auto held = std::make_shared<int>();
+  for (int i = 0; i < 3; ++i) {
+    HandleClaim dependent = *session->Claim({.uses = {{"x"}, {"y"}, {"x"}}});
+    EXPECT_FALSE(dependent.ReadyOrElse([held] { ADD_FAILURE() << "nobody waits"; }));
+    EXPECT_EQ(held.use_count(), 2);
+    if (i == 0) Go(dependent.Fail(Refuse(Refusal::kDeadlineExceeded, "the deadline passed")));
+    if (i == 1) dependent = HandleClaim();
+  }
+  EXPECT_EQ(held.use_count(), 1);
+  HandleClaim stays = *session->Claim({.uses = {{"x"}}});
+  int ready = 0;
+  EXPECT_FALSE(stays.ReadyOrElse([&] { ++ready; }));
+  Waiters waiters;
+  ASSERT_TRUE(producer.Fulfil(Computed(*session, 2, 4), &waiters).ok());
+  Go(waiters);
+  EXPECT_EQ(ready, 1);
+}
+
 TEST_F(SessionStoreTest, FailuresPoisonWhatDependsOnThem) {
   SessionStore store({});
   const SessionPtr session = Open(store);
