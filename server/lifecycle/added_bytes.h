@@ -15,8 +15,9 @@ namespace tensord::server {
 // Move-only; thread-compatible.
 class AddedBytes {
  public:
-  static absl::StatusOr<AddedBytes> Add(CallGate* gate, int64_t bytes, std::string tenant) {
-    RETURN_IF_ERROR(gate->Add(bytes, tenant));
+  // `own` as CallGate::Add has it.
+  static absl::StatusOr<AddedBytes> Add(CallGate* gate, int64_t bytes, std::string tenant, int64_t own = 0) {
+    RETURN_IF_ERROR(gate->Add(bytes, tenant, own));
     return AddedBytes(gate, bytes, std::move(tenant));
   }
   // Takes over bytes that were counted in already, by who will not count them out.
@@ -29,6 +30,7 @@ class AddedBytes {
   ~AddedBytes() {
     if (gate_ != nullptr) gate_->Remove(bytes_, tenant_);
   }
+  int64_t bytes() const { return bytes_; }
 
  private:
   AddedBytes(CallGate* gate, int64_t bytes, std::string tenant)

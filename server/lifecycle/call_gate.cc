@@ -49,18 +49,18 @@ int64_t CallGate::max_tenant_bytes() const {
   return max_tenant_bytes_;
 }
 
-absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant) {
+absl::Status CallGate::AddLocked(int64_t bytes, const std::string& tenant, int64_t own) {
   // A request that is alone may be as large as a message can be.
-  if (inside_.bytes > 0 && bytes > max_bytes_ - inside_.bytes) {
+  if (inside_.bytes > own && bytes > max_bytes_ - inside_.bytes) {
     return RefuseLimit("in_flight_bytes", max_bytes_, inside_.bytes + bytes, "bytes of requests in progress");
   }
   if (bytes > 0) {
-    const auto own = bytes_of_tenant_.try_emplace(tenant, 0).first;
-    if (own->second > 0 && bytes > max_tenant_bytes_ - own->second) {
-      return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, own->second + bytes,
+    int64_t& of_tenant = bytes_of_tenant_.try_emplace(tenant, 0).first->second;
+    if (of_tenant > own && bytes > max_tenant_bytes_ - of_tenant) {
+      return RefuseLimit("scheduling.tenant_in_flight_percent", max_tenant_bytes_, of_tenant + bytes,
                          "bytes of one tenant's requests in progress");
     }
-    own->second += bytes;
+    of_tenant += bytes;
   }
   inside_.bytes += bytes;
   return absl::OkStatus();
@@ -88,9 +88,9 @@ void CallGate::Leave(int64_t request_bytes, const std::string& tenant) {
   if (inside_.calls == 0) changed_.SignalAll();
 }
 
-absl::Status CallGate::Add(int64_t bytes, const std::string& tenant) {
+absl::Status CallGate::Add(int64_t bytes, const std::string& tenant, int64_t own) {
   MutexLock lock(&mutex_);
-  return AddLocked(bytes, tenant);
+  return AddLocked(bytes, tenant, own);
 }
 
 void CallGate::Remove(int64_t bytes, const std::string& tenant) {

@@ -58,7 +58,8 @@ class CallGate {
 
   // Counts bytes in that a call inside needs beside its request, until they are taken out again, whatever the state is.
   // LIMIT_EXCEEDED as for Enter.
-  absl::Status Add(int64_t bytes, const std::string& tenant);
+  // `own`: of the bytes inside so many are the call's already, which do not keep it from having more.
+  absl::Status Add(int64_t bytes, const std::string& tenant, int64_t own = 0);
   void Remove(int64_t bytes, const std::string& tenant);
 
   // Counts bytes that came for a call inside and wait until Add has room for them. False where an eighth of the most
@@ -79,7 +80,8 @@ class CallGate {
   Shares TenantShares() const;
 
  private:
-  absl::Status AddLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AddLocked(int64_t bytes, const std::string& tenant, int64_t own = 0)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

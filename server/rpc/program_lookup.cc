@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
 #include "engine/base/stop_signal.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/rpc/call_metadata.h"
 #include "server/rpc/program_job.h"
 #include "server/rpc/request_wait.h"
@@ -165,10 +166,17 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  // The graph counts as long as it is there, though the call may be over.
-  auto compile = [&parts = call->parts(), job, fingerprint, bytes = call->HoldBytes()]() mutable {
+  // The key has all that the graph has once more.
+  std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
+  absl::StatusOr<AddedBytes> added = AddedBytes::Add(call->parts().gate, static_cast<int64_t>(key.bytes.size()),
+                                                     call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
+  if (!added.ok()) return then(std::move(added).status());
+  // Both count as long as they are there, though the call may be over.
+  auto compile = [&parts = call->parts(), job, fingerprint, bytes = std::move(bytes),
+                  key_bytes = std::make_shared<const AddedBytes>(*std::move(added))]() mutable {
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
     bytes = nullptr;
+    key_bytes = nullptr;
     return program;
   };
   const ProgramAnswer<ProgramOfGraph> answer(call, std::move(then));

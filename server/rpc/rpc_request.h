@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/steady_time.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/rpc/served_call.h"
 
 namespace tensord::server {
@@ -31,8 +32,8 @@ class RpcRequest {
   // What operators see of it.
   virtual OpenCall& open() = 0;
   // Until the last copy of this has gone the request's bytes count as in flight, also after its end. For work that may
-  // outlive it with what it was made of, like a compilation.
-  virtual std::shared_ptr<const void> HoldBytes() = 0;
+  // outlive it with what it was made of, like a compilation. Null where none were counted.
+  virtual std::shared_ptr<const AddedBytes> HoldBytes() = 0;
 
   const ServiceParts& parts() const { return call_.parts(); }
   const ServedCall& call() const { return call_; }

@@ -28,7 +28,7 @@ StreamedRequest::StreamedRequest(std::shared_ptr<ExecuteStream> stream, uint64_t
                                    .cancel = [this] { stream_->call_.EndByOperator(); }});
 }
 
-std::shared_ptr<const void> StreamedRequest::HoldBytes() {
+std::shared_ptr<const AddedBytes> StreamedRequest::HoldBytes() {
   if (place_.held_bytes == nullptr && place_.entered)
     place_.held_bytes = stream_->call_.HoldBytes(place_.bytes + place_.objects);
   return place_.held_bytes;

@@ -22,7 +22,7 @@ class StreamedRequest final : public RpcRequest {
   void Keep(std::shared_ptr<const void>) override {}  // answers of a stream wait for each other, not for this
   RequestRecord& record() override { return record_; }
   OpenCall& open() override { return open_; }
-  std::shared_ptr<const void> HoldBytes() override;
+  std::shared_ptr<const AddedBytes> HoldBytes() override;
 
  private:
   const std::shared_ptr<ExecuteStream> stream_;

@@ -44,7 +44,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   void Keep(std::shared_ptr<const void> remains) override { remains_ = std::move(remains); }
   RequestRecord& record() override { return call_.record(); }
   OpenCall& open() override { return call_.open(); }
-  std::shared_ptr<const void> HoldBytes() override { return call_.HoldEnteredBytes(); }
+  std::shared_ptr<const AddedBytes> HoldBytes() override { return call_.HoldEnteredBytes(); }
   void Reply(const google::protobuf::Message& message);
 
  private:

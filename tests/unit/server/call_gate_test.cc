@@ -143,6 +143,21 @@ TEST(CallGateTest, WatchersLearnOfTheDrainOnce) {
   EXPECT_EQ(late->count(), 1);
 }
 
+TEST(CallGateTest, ACallThatIsAloneMayHaveMoreThanItCameWith) {
+  CallGate gate(100, 60);
+  gate.MoveTo(ServingState::kServing);
+  ASSERT_TRUE(gate.Enter(50, "a").ok());
+  EXPECT_EQ(DetailOf(gate.Add(70, "a", 49))->limit, "in_flight_bytes");
+  ASSERT_TRUE(gate.Add(70, "a", 50).ok());
+  EXPECT_EQ(gate.snapshot().bytes, 120);
+  gate.Remove(70, "a");
+  ASSERT_TRUE(gate.Enter(5, "a").ok());
+  EXPECT_EQ(DetailOf(gate.Add(20, "a", 50))->limit, "scheduling.tenant_in_flight_percent");
+  gate.Leave(5, "a");
+  gate.Leave(50, "a");
+  EXPECT_EQ(gate.snapshot().bytes, 0);
+}
+
 TEST(CallGateTest, BytesAreAddedToACallWhateverTheState) {
   CallGate gate(100, 60);
   gate.MoveTo(ServingState::kServing);
