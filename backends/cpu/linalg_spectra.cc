@@ -10,6 +10,7 @@
 #include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
+#include "backends/cpu/oblong_svd.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/linalg/linalg_ops.h"
 
@@ -19,8 +20,6 @@ namespace {
 // What takes one large matrix apart on all threads.
 template <typename T>
 using LargeEigh = std::conditional_t<lapack::kIsComplex<T>, ComplexEigh<lapack::Real<T>>, BlockedEigh<lapack::Real<T>>>;
-template <typename T>
-using LargeSvd = std::conditional_t<lapack::kIsComplex<T>, ComplexSvd<lapack::Real<T>>, BlockedSvd<lapack::Real<T>>>;
 
 // The workspace of a call that only asks for the size of one.
 template <typename T>
@@ -57,10 +56,12 @@ class SvdRoutine {
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
     if (only_values && LargeSvdValues<T>::Suits(m_, n_)) large_values_.emplace(m_, n_);
     if (!only_values && LargeSvd<T>::Suits(m_, n_)) large_.emplace(m_, n_, full);
+    if (!only_values && OblongSvd<T>::Suits(m_, n_)) oblong_.emplace(m_, n_, full);
   }
 
   int64_t scratch_bytes() const {
     return std::max({layout_.bytes(), large_.has_value() ? large_->scratch_bytes() : 0,
+                     oblong_.has_value() ? oblong_->scratch_bytes() : 0,
                      large_values_.has_value() ? large_values_->scratch_bytes() : 0});
   }
 
@@ -72,7 +73,8 @@ class SvdRoutine {
       return 0;
     }
     if (large_values_.has_value() && large_values_->Run(a, arguments.s, call.scratch, *call.pool) == 0) return 0;
-    if (large_.has_value() && RunLarge(a, arguments, call) == 0) return 0;
+    if (large_.has_value() && RunLarge(*large_, a, arguments, call) == 0) return 0;
+    if (oblong_.has_value() && RunLarge(*oblong_, a, arguments, call) == 0) return 0;
     std::copy_n(a, m_ * n_, arguments.a);
     int64_t info = lapack::Gesdd(arguments, call.at<T>(work_), work_size_);
     if (info <= 0) return info;
@@ -82,14 +84,15 @@ class SvdRoutine {
 
  private:
   // What is scaled lies in the larger one of the matrices of vectors first.
-  int64_t RunLarge(const T* a, const lapack::SvdArguments<T>& arguments, const MatrixCall& call) const {
+  template <typename Svd>
+  int64_t RunLarge(const Svd& svd, const T* a, const lapack::SvdArguments<T>& arguments, const MatrixCall& call) const {
     const R scale = ScaleToOrdinary(LargestOf(a, m_ * n_));
     if (scale != 1) {
       T* const scaled = m_ >= n_ ? arguments.u : arguments.vh;
       std::transform(a, a + m_ * n_, scaled, [scale](T x) { return x * scale; });
       a = scaled;
     }
-    const int64_t info = large_->Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool);
+    const int64_t info = svd.Run(a, arguments.u, arguments.s, arguments.vh, call.scratch, *call.pool);
     Divide(arguments.s, std::min(m_, n_), scale);
     return info;
   }
@@ -122,6 +125,7 @@ class SvdRoutine {
   lapack::Vectors vectors_;
   int64_t work_size_ = 0;
   std::optional<LargeSvd<T>> large_;
+  std::optional<OblongSvd<T>> oblong_;
   std::optional<LargeSvdValues<T>> large_values_;
   ScratchLayout layout_;
   int64_t a_ = 0, work_ = 0, real_work_ = 0, integer_work_ = 0;

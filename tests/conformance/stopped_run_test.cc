@@ -103,6 +103,10 @@ constexpr const char* kLargeKernels[] = {
        %f:2 = tensord.linalg.v1.Eigh(%a)  output "w" = %f  output "v" = %f:1 })",
     R"(graph "svd" { %a = input : c128[300,280]
        %f:3 = tensord.linalg.v1.Svd(%a)  output "s" = %f:1 })",
+    R"(graph "tall svd" { %a = input : f64[700,200]
+       %f:3 = tensord.linalg.v1.Svd(%a)  output "u" = %f  output "s" = %f:1 })",
+    R"(graph "wide svd" { %a = input : c64[200,400]
+       %f:3 = tensord.linalg.v1.Svd(%a)  output "s" = %f:1  output "vh" = %f:2 })",
     R"(graph "qr" { %a = input : f64[400,300]
        %f:2 = tensord.linalg.v1.Qr(%a)  output "q" = %f  output "r" = %f:1 })",
     R"(graph "complex lu" { %a = input : c128[300,300]

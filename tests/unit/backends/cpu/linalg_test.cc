@@ -120,7 +120,8 @@ void ExpectTheSameOnAnyThreads(const LinalgCall& call) {
 TEST(LinalgKernelTest, LargeMatrices) {
   std::mt19937 random(5);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
-    for (const Shape& shape : {Shape{150, 150}, Shape{190, 140}, Shape{140, 190}, Shape{200, 70}, Shape{300, 130}}) {
+    for (const Shape& shape :
+         {Shape{150, 150}, Shape{190, 140}, Shape{140, 190}, Shape{200, 70}, Shape{300, 130}, Shape{130, 300}}) {
       const Literal a = RandomMatrices(dtype, shape, &random), flat = RandomOfRank(dtype, shape, 3, &random);
       ExpectTheSameOnAnyThreads(LinalgCall(LinalgOp::kLu, {a}));
       for (const Literal& operand : {a, flat}) {

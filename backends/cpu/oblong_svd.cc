@@ -1,0 +1,92 @@
+#include "backends/cpu/oblong_svd.h"
+
+#include <algorithm>
+
+#include "backends/cpu/linalg_copies.h"
+#include "backends/cpu/number_parts.h"
+#include "backends/cpu/thread_pool.h"
+#include "engine/base/stop_signal.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kAdjointColumns = 32;  // of a task
+
+// The adjoint of a rows x columns matrix, in blocks that caches hold.
+template <typename T>
+void WriteAdjoint(int64_t rows, int64_t columns, const T* a, T* adjoint, ThreadPool& pool) {
+  pool.ParallelForBlocks(rows, kAdjointColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t i = begin; i < end; ++i) adjoint[i * columns + j] = Conjugate(a[j * rows + i]);
+    }
+  });
+}
+
+}  // namespace
+
+template <typename T>
+bool OblongSvd<T>::Suits(int64_t m, int64_t n) {
+  const int64_t few = std::min(m, n), many = std::max(m, n);
+  return 5 * many >= 8 * few && LargeSvd<T>::Suits(few, few);
+}
+
+template <typename T>
+OblongSvd<T>::OblongSvd(int64_t m, int64_t n, bool full)
+    : many_(std::max(m, n)),
+      few_(std::min(m, n)),
+      is_wide_(m < n),
+      q_columns_(full ? many_ : few_),
+      geqrf_(many_, few_),
+      svd_(few_, few_, /*full=*/false),
+      q_(kDTypeOf<T>, {.length = many_, .count = few_, .others = q_columns_, .v_leading = many_, .c_leading = many_}) {
+  a_ = layout_.Add<T>(many_ * few_);
+  tau_ = layout_.Add<T>(few_);
+  triangle_ = layout_.Add<T>(few_ * few_);
+  left_ = layout_.Add<T>(few_ * few_);
+  if (is_wide_) {
+    right_ = layout_.Add<T>(few_ * few_);
+    q_place_ = layout_.Add<T>(many_ * q_columns_);
+  }
+  // The steps follow each other.
+  work_ = layout_.Add<char>(std::max({geqrf_.scratch_bytes(), svd_.scratch_bytes(), q_.scratch_bytes()}));
+}
+
+// In the first rows and columns of the identity.
+template <typename T>
+void OblongSvd<T>::PutOnDiagonal(const T* small, T* large) const {
+  std::fill_n(large, many_ * q_columns_, T(0));
+  SetDiagonal(many_, q_columns_, T(1), large);
+  for (int64_t j = 0; j < few_; ++j) std::copy_n(small + j * few_, few_, large + j * many_);
+}
+
+template <typename T>
+int64_t OblongSvd<T>::Run(const T* a, T* u, R* s, T* vh, char* scratch, ThreadPool& pool) const {
+  const auto at = [&](int64_t place) { return reinterpret_cast<T*>(scratch + place); };
+  T *const reflectors = at(a_), *const tau = at(tau_), *const triangle = at(triangle_), *const left = at(left_);
+  if (is_wide_) {
+    WriteAdjoint(few_, many_, a, reflectors, pool);
+  } else {
+    std::copy_n(a, many_ * few_, reflectors);
+  }
+  if (const int64_t info = geqrf_.Run(reflectors, tau, scratch + work_, pool); info != 0) return info;
+  if (StopRequested()) return 0;
+  CopyUpperClearLower(reflectors, many_, few_, few_, triangle);
+  T* const right = is_wide_ ? at(right_) : vh;
+  if (const int64_t info = svd_.Run(triangle, left, s, right, scratch + work_, pool); info != 0) return info;
+  if (StopRequested()) return 0;
+  T* const vectors = is_wide_ ? at(q_place_) : u;
+  PutOnDiagonal(left, vectors);
+  q_.Apply(reflectors, tau, vectors, scratch + work_, pool);
+  if (!is_wide_ || StopRequested()) return 0;
+  WriteAdjoint(few_, few_, right, u, pool);
+  WriteAdjoint(many_, q_columns_, vectors, vh, pool);
+  return 0;
+}
+
+template class OblongSvd<float>;
+template class OblongSvd<double>;
+template class OblongSvd<lapack::Complex64>;
+template class OblongSvd<lapack::Complex128>;
+
+}  // namespace tensord::cpu
