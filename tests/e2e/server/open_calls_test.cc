@@ -83,7 +83,7 @@ class OpenCallsTest : public ::testing::Test {
   const PrivateFolder folder_;
   const std::string callers_ =
       folder_.Write("callers", Role("team-a", "execute,read", "token-a") + Role("team-b", "execute,read", "token-b") +
-                                   Role("operators", "admin", "token-o"));
+                                   Role("operators", "execute,admin", "token-o"));
   const std::string operator_ = folder_.Write("operator", "token-o");
 };
 
@@ -115,7 +115,7 @@ TEST_F(OpenCallsTest, AProgramIsExplainedByWhatTheListSaysOfIt) {
   const std::string line = AwaitLineWith({"team-a", "compute"});
   const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
   ASSERT_GT(words.size(), 5u);
-  const std::string token = folder_.Write("token-a", "token-a");
+  const std::string token = folder_.Write("token-o", "token-o");
   const auto explain = [&](const std::string& operand) {
     return cli::CallTensordctl({"explain", operand, "--target=" + server.target(), "--token-file=" + token});
   };
