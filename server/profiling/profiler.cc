@@ -43,7 +43,8 @@ Profiler::~Profiler() { Stop(); }
 absl::Status Profiler::Start(Request request, Done done) {
   RETURN_IF_ERROR(CheckBounds(request));
   MutexLock lock(&mutex_);
-  if (is_busy_ || is_stopping_) return RefuseSecond();
+  if (is_stopping_) return Refuse(Refusal::kServerDraining, "the server is shutting down");
+  if (is_busy_) return RefuseSecond();
   if (thread_.joinable()) thread_.join();  // it is at its end, and takes no lock any more
   // Null where another profiler of this process samples.
   std::unique_ptr<StackSampler> sampler = StackSampler::Start(request.samples_per_second);
@@ -78,6 +79,11 @@ void Profiler::Run(const Request& request, const Done& done, StackSampler& sampl
     is_busy_ = false;  // before the answer: who has it may ask for the next
   }
   done(std::move(result));
+}
+
+bool Profiler::is_busy() const {
+  MutexLock lock(&mutex_);
+  return is_busy_;
 }
 
 void Profiler::Stop() {

@@ -44,13 +44,15 @@ class Profiler {
   // After OK `done` is called once, from the profiler's thread. LIMIT_EXCEEDED for more than the bounds, and while
   // another is under way, and then it is not called.
   absl::Status Start(Request request, Done done);
-  // Those under way end now; there are no others from here on.
+  // Whether one is under way.
+  bool is_busy() const;
+  // Those under way end now; there are no others from here on: SERVER_DRAINING.
   void Stop();
 
  private:
   void Run(const Request& request, const Done& done, StackSampler& sampler);
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar wake_;
   bool is_busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
