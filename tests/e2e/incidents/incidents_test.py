@@ -86,13 +86,13 @@ class IncidentsTest(unittest.TestCase):
         endless = td.compile(wide_sum(1 << 36), td.spec((16,), "float32"), client=self.client)
         other = td.compile(wide_sum(1 << 16), td.spec((16,), "float32"), client=self.client)
         ones = np.ones(16, np.float32)
-        outcomes = []
+        outcomes = {}
 
         def run(program):
             try:
-                outcomes.append(program(ones))
+                outcomes[program] = program(ones)
             except td.Error as error:
-                outcomes.append(error)
+                outcomes[program] = error
 
         def listed(stage):
             return [call for call in self.tensordctl("calls").get("calls", []) if call["stage"] == stage]
@@ -111,8 +111,8 @@ class IncidentsTest(unittest.TestCase):
         self.tensordctl("calls", f"--cancel={holder['id']}")
         for thread in threads:
             thread.join()
-        self.assertIn("an operator ended the call", str(outcomes[0]))
-        np.testing.assert_allclose(outcomes[1], np.full(16, np.e * (1 << 16)), rtol=1e-3)
+        self.assertIn("an operator ended the call", str(outcomes[endless]))
+        np.testing.assert_allclose(outcomes[other], np.full(16, np.e * (1 << 16)), rtol=1e-3)
 
     def test_a_certificate_that_ends(self):
         key, certificate = self.folder / "server.key", self.folder / "server.pem"

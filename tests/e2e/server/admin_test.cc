@@ -204,8 +204,9 @@ TEST_F(AdminTest, AProfileEndsWithItsCallerOrTheServer) {
     v1::CaptureProfileResponse response;
     left = admin->CaptureProfile(&first, request, &response);
   });
-  ASSERT_TRUE(WaitFor([&] { return server->Metric("tensord_rpc_in_flight", "CaptureProfile") == 1; }));
-  ASSERT_TRUE(WaitFor([&] { return CaptureDetail(*admin, request).limit() == "profiles"; })) << "one at a time";
+  const auto is_under_way = [&] { return server->parts().profiler->is_busy(); };
+  ASSERT_TRUE(WaitFor(is_under_way));
+  EXPECT_EQ(CaptureDetail(*admin, request).limit(), "profiles") << "one at a time";
   first.TryCancel();
   caller.join();
   EXPECT_EQ(left.error_code(), grpc::StatusCode::CANCELLED);
@@ -217,7 +218,7 @@ TEST_F(AdminTest, AProfileEndsWithItsCallerOrTheServer) {
     grpc::ClientContext context;
     stopped = admin->CaptureProfile(&context, request, &response);
   });
-  ASSERT_TRUE(WaitFor([&] { return server->Metric("tensord_rpc_in_flight", "CaptureProfile") == 1; }));
+  ASSERT_TRUE(WaitFor(is_under_way));
   const absl::Time asked = absl::Now();
   server->RequestStop();
   server->WaitUntilStopped();
