@@ -105,8 +105,8 @@ TEST_F(OpenCallsTest, WhoHoldsTheDeviceIsSeenAndEnded) {
   EXPECT_EQ(ended.error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_THAT(ended.error_message(), HasSubstr("an operator ended the call"));
   EXPECT_TRUE(waits.get().ok()) << "the device is free";
-  EXPECT_THAT(Tensordctl({"calls", "--cancel=" + id}).err, HasSubstr("CALL_UNKNOWN"));
   EXPECT_TRUE(WaitFor([&] { return LineWith({"team-"}).empty(); }));
+  EXPECT_THAT(Tensordctl({"calls", "--cancel=" + id}).err, HasSubstr("CALL_UNKNOWN"));
 }
 
 TEST_F(OpenCallsTest, AProgramIsExplainedByWhatTheListSaysOfIt) {
