@@ -196,10 +196,11 @@ HWY_INLINE V Pow(D d, V x, V y) {
 #else
 
 // SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
+// Of signalling NaNs it makes NaN where others are no matter.
 template <class D, class V>
 HWY_INLINE V Pow(D d, V x, V y) {
-  const V power = PowBelowOverflow(d, x, y);
-  const V zero = hn::Zero(d);
+  const V zero = hn::Zero(d), one = hn::Set(d, 1);
+  const V power = hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, PowBelowOverflow(d, x, y));
   const auto doubtful = hn::And(hn::IsInf(power), hn::And(hn::And(hn::IsFinite(x), hn::IsFinite(y)), hn::Ne(x, zero)));
   if (HWY_LIKELY(hn::AllFalse(d, doubtful))) return power;
   const V root = PowBelowOverflow(d, hn::Abs(x), hn::Mul(y, hn::Set(d, hn::TFromD<D>(0.5))));
