@@ -2,43 +2,15 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <string>
 #include <vector>
 
-#include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/tls/private_folder.h"
+#include "tests/unit/server/counted_calls.h"
 
 namespace tensord::server {
 namespace {
-
-class Changes {
- public:
-  void Tell() {
-    MutexLock lock(&mutex_);
-    ++count_;
-    changed_.SignalAll();
-  }
-  bool Has(int count) {
-    MutexLock lock(&mutex_);
-    return count_ >= count;
-  }
-  // False where they do not come.
-  bool WaitFor(int count) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    MutexLock lock(&mutex_);
-    while (count_ < count) {
-      if (!changed_.WaitUntil(&mutex_, until)) return count_ >= count;
-    }
-    return true;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  int count_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 TEST(FileWatchTest, SeesEveryKindOfChange) {
   const PrivateFolder folder;
@@ -46,12 +18,12 @@ TEST(FileWatchTest, SeesEveryKindOfChange) {
   folder.Write("linked", "a");
   const std::string link = folder.PathOf("link");
   ASSERT_EQ(symlink("linked", link.c_str()), 0);
-  Changes changes;
+  CountedCalls changes;
   const std::vector<std::string> paths = {path, link};
   const FileWatch watch(
       absl::Milliseconds(1), FileWatch::StateOf(paths), [&] { return paths; },
       [&] {
-        changes.Tell();
+        changes.Add();
         return true;
       });
   folder.Write("file", "2");
@@ -74,11 +46,11 @@ TEST(FileWatchTest, SeesWhatChangedBeforeItBegan) {
   const std::vector<std::string> paths = {folder.Write("file", "1")};
   const std::string state = FileWatch::StateOf(paths);
   folder.Write("file", "2");
-  Changes changes;
+  CountedCalls changes;
   const FileWatch watch(
       absl::Milliseconds(1), state, [&] { return paths; },
       [&] {
-        changes.Tell();
+        changes.Add();
         return true;
       });
   EXPECT_TRUE(changes.WaitFor(1));
@@ -87,16 +59,16 @@ TEST(FileWatchTest, SeesWhatChangedBeforeItBegan) {
 TEST(FileWatchTest, ComesAgainUntilAChangeIsTaken) {
   const PrivateFolder folder;
   const std::vector<std::string> paths = {folder.Write("file", "1")};
-  Changes calls, looks;
+  CountedCalls calls, looks;
   int times = 0;
   FileWatch watch(
       absl::Milliseconds(1), "another",
       [&] {
-        if (times == 3) looks.Tell();
+        if (times == 3) looks.Add();
         return paths;
       },
       [&] {
-        calls.Tell();
+        calls.Add();
         return ++times == 3;
       });
   EXPECT_TRUE(calls.WaitFor(3));

@@ -3,40 +3,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
-
-#include "engine/base/mutex.h"
 #include "gtest/gtest.h"
+#include "tests/unit/server/counted_calls.h"
 
 namespace tensord::server {
 namespace {
 
-// How often something was asked for.
-class Requests {
- public:
-  void Add() {
-    MutexLock lock(&mutex_);
-    ++count_;
-    changed_.SignalAll();
-  }
-  // False where they do not come.
-  bool WaitFor(int count) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    MutexLock lock(&mutex_);
-    while (count_ < count) {
-      if (!changed_.WaitUntil(&mutex_, until)) return count_ >= count;
-    }
-    return true;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  int count_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
 TEST(StopSignalsTest, EachIsTold) {
-  Requests stops, reloads;
+  CountedCalls stops, reloads;
   StopSignals signals;
   raise(SIGHUP);
   raise(SIGTERM);
@@ -48,7 +22,7 @@ TEST(StopSignalsTest, EachIsTold) {
 }
 
 TEST(StopSignalsTest, ReloadsThatFillThePipeLoseNoStop) {
-  Requests stops;
+  CountedCalls stops;
   StopSignals signals;
   for (int i = 0; i < 100'000; ++i) raise(SIGHUP);
   raise(SIGTERM);
