@@ -265,7 +265,7 @@ TEST_F(PipelineTest, TheDeadlineIsThatOfAll) {
   pipeline->Finish().IgnoreError();  // it ends
 }
 
-// Whatever is under way then. A write whose end gRPC loses is met within some hundred.
+// Whatever is under way then.
 TEST_F(PipelineTest, TheDeadlineEndsItAtAnyMoment) {
   Start();
   const HostTensor large = Floats(160, 1);
