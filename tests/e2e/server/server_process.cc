@@ -32,7 +32,7 @@ Process::Process(const std::vector<std::string>& flags, const std::string& error
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   pid_t started = -1;
   const int error = posix_spawn(&started, argv[0], &actions, nullptr, argv.data(), environ);
   EXPECT_EQ(error, 0) << "cannot start " << argv[0];
