@@ -11,6 +11,8 @@ namespace {
 // Accounts without work that are kept without looking whether they still owe.
 constexpr size_t kIdleAccounts = 64;
 
+thread_local const TurnPool* pool_of_thread = nullptr;
+
 }  // namespace
 
 TurnPool::TurnPool(const Options& options) : options_(options), bounds_(options.bounds) {
@@ -33,6 +35,7 @@ void TurnPool::StartThreadLocked() {
   ++idle_;  // until it has looked
   threads_.emplace_back([this] {
     if (options_.niceness > 0) LowerThisThread(options_.niceness);
+    pool_of_thread = this;
     Loop();
   });
 }
@@ -84,6 +87,8 @@ bool TurnPool::Drop(const std::string& tenant, uint64_t id) {
   ForgetIdleLocked();
   return true;
 }
+
+bool TurnPool::IsCaller() const { return pool_of_thread == this; }
 
 void TurnPool::SetBounds(const Bounds& bounds) {
   MutexLock lock(&mutex_);

@@ -62,6 +62,9 @@ class TurnPool {
   // Whether it waited still: then it is not done, and gone when this returns.
   bool Drop(const std::string& tenant, uint64_t id);
 
+  // Whether the caller is work of it.
+  bool IsCaller() const;
+
   // For what comes from now on.
   void SetBounds(const Bounds& bounds);
   Bounds bounds() const;

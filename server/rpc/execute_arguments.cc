@@ -152,11 +152,12 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
   return arguments;
 }
 
-int64_t CopiedBytes(const v1::ExecuteRequest& request, const CompiledProgram& compiled, const HandleClaim& claim,
+int64_t CopiedBytes(const ReceivedExecute& received, const CompiledProgram& compiled, const HandleClaim& claim,
                     const ServiceParts& parts) {
   const ExecProgram& program = compiled.program();
+  const v1::ExecuteRequest& request = received.message;
   const Order order = program.row_major ? Order::kRowMajor : Order::kColumnMajor;
-  int64_t bytes = 0;
+  int64_t bytes = received.scattered_bytes();
   size_t use = 0;                // of the claim
   std::vector<bool> may_change;  // by input; empty: not asked yet
   for (int i = 0; i < request.arguments_size(); ++i) {
@@ -173,6 +174,9 @@ int64_t CopiedBytes(const v1::ExecuteRequest& request, const CompiledProgram& co
       const bool is_reordered = header->order != order && header->type.rank() > 1;
       const bool stays = static_cast<size_t>(i) < may_change.size() && may_change[static_cast<size_t>(i)];
       if (is_reordered || !stays) bytes += header->num_bytes;
+    } else if (argument.has_tensor() && argument.tensor().shape_size() > 1) {
+      const auto header = codec::DecodeTensorHeader(argument.tensor(), order, parts.graph_limits.now());
+      if (header.ok() && header->order != order) bytes += header->num_bytes;
     }
   }
   return bytes;

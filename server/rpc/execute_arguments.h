@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<HostTensor>> DecodeArguments(const std::shared_ptr<co
                                                         absl::Span<const bool> writable, const ServiceParts& parts,
                                                         const std::string& tenant, ArgumentCopies* copies);
 
-// The bytes of those that DecodeArguments copies, as far as they are right; the claim's tensors are there.
-int64_t CopiedBytes(const v1::ExecuteRequest& request, const CompiledProgram& program, const HandleClaim& claim,
+// The bytes that Gather and DecodeArguments copy of them, as far as they are right; the claim's tensors are there.
+int64_t CopiedBytes(const ReceivedExecute& received, const CompiledProgram& program, const HandleClaim& claim,
                     const ServiceParts& parts);
 
 }  // namespace tensord::server

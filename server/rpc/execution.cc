@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -148,6 +149,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
     request_->open().Uses(program_->fingerprint(), program_->device());
     if (claim_.num_uses() == 0) return Run();
     // Meanwhile, so that what it waits for is not followed by a copy.
+    Copy(received_->scattered_bytes(), [this] { GatherAndAwait(); });
+  }
+
+  void GatherAndAwait() {
     if (const absl::Status gathered = GatherPayloads(); !gathered.ok()) return Fail(gathered);
     request_->open().At(Stage::kAwait);
     const auto wait = std::make_shared<RequestWait>(*request_);
@@ -216,12 +221,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void Run() {
     request_->open().At(Stage::kDecode);
     const bool is_known = claim_.num_uses() == 0 || claim_.CheckReady().ok();
-    if (!is_known || CopiedBytes(received_->message, *program_, claim_, request_->parts()) < kLongBytes) {
-      return RunHere();
-    }
+    Copy(is_known ? CopiedBytes(*received_, *program_, claim_, request_->parts()) : 0, [this] { RunHere(); });
+  }
+
+  // Goes on with a step that copies so many bytes of arguments: here, or in a reading turn where that takes long.
+  void Copy(int64_t bytes, std::function<void()> step) {
+    if (bytes < kLongBytes || request_->parts().readers->IsCaller()) return step();
+    request_->open().At(Stage::kDecode);
     const absl::Status turn = InReadingTurn(
         request_->call(), request_->deadline(), "its arguments were copied",
-        [self = shared_from_this()] { self->request_->Continue([&] { self->RunHere(); }); },
+        [self = shared_from_this(), step = std::move(step)] { self->request_->Continue(step); },
         [self = shared_from_this()](const absl::Status& status) {
           self->stages().End(Stage::kDecode);
           self->request_->Continue([&] { self->Fail(status); });

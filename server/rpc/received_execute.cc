@@ -241,6 +241,12 @@ absl::Status ReceivedExecute::Gather(HostBufferPool* pool, const ParallelFor& pa
   return absl::OkStatus();
 }
 
+int64_t ReceivedExecute::scattered_bytes() const {
+  int64_t bytes = 0;
+  for (const Payload& payload : scattered_) bytes += payload.size;
+  return bytes;
+}
+
 const Buffer* ReceivedExecute::payload(int argument) const {
   const size_t index = static_cast<size_t>(argument);
   return index < payloads_.size() ? payloads_[index].get() : nullptr;

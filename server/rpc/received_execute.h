@@ -36,6 +36,9 @@ class ReceivedExecute {
   // where that is done. OUT_OF_MEMORY, after which the request is of no use.
   absl::Status Gather(HostBufferPool* pool, const ParallelFor& parallel_for);
 
+  // What Gather would copy.
+  int64_t scattered_bytes() const;
+
   // The data of an argument that is a tensor; after Gather.
   absl::string_view DataOf(int argument) const;
   // The buffer that it lies in; null where the message has it.

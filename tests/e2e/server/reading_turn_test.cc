@@ -330,6 +330,36 @@ TEST(ReadingTurnTest, AStreamThatIsCancelledIsNotReadAnyMore) {
   EXPECT_EQ(server.Metric("tensord_compile_requests_total", "miss"), 0);
 }
 
+v1::ExecuteRequest SquareRequest(v1::MemoryOrder order) {
+  v1::ExecuteRequest request = RequestOf(GraphOf(R"(
+      inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 200 } shape { size: 200 } } }
+      nodes { name: "y" inputs: "x" unary: UNARY_OP_NEGATE }
+      outputs { name: "y" value: "y" })"),
+                                         {FloatTensor(std::vector<float>(40'000, 1), {200, 200})});
+  request.mutable_arguments(0)->mutable_tensor()->set_order(order);
+  return request;
+}
+
+// What is copied after a compilation is copied in a turn too: the first copy, into a buffer, and the one in the
+// program's order.
+TEST(ReadingTurnTest, ArgumentsThatWaitedForACompilationAreCopiedInTurn) {
+  for (const v1::MemoryOrder order : {v1::MEMORY_ORDER_COLUMN_MAJOR, v1::MEMORY_ORDER_ROW_MAJOR}) {
+    InProcessServer server({"compiler.threads=1"});
+    const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));
+    const v1::ExecuteRequest small = WarmRequest(server.stub(), SmallAdd(), ones);
+    BlockedCompiler compiler(server);
+    std::future<std::string> call =
+        Call<v1::ExecuteRequest, v1::ExecuteResponse>(server, &v1::Compute::Stub::Execute, SquareRequest(order));
+    EXPECT_TRUE(WaitFor([&] { return server.parts().compile_pool->stats().queued == 1; }));
+    BlockedReaders readers(server);
+    compiler.Release();
+    EXPECT_TRUE(WaitFor([&] { return Queued(server) == 1; }));
+    ExpectOthersAreAnswered(server, small);
+    readers.Release();
+    EXPECT_EQ(call.get(), "OK");
+  }
+}
+
 TEST(ReadingTurnTest, OperatorsNeverWaitForThem) {
   const TemporaryFolder folder;
   InProcessServer server({"receive.queue_length=1", "admin.listen=unix:" + folder.path() + "/admin"});

@@ -17,8 +17,8 @@ class Process {
   // What the environment variable TENSORD_BINARY names; empty where it is unset.
   static std::string BinaryPath();
 
-  // What it writes on standard error goes to the end of that file. `before` is a command that runs the arguments after its own, in
-  // its process.
+  // What it writes on standard error goes to the end of that file. `before` is a command that runs the arguments after
+  // its own, in its process.
   explicit Process(const std::vector<std::string>& flags, const std::string& errors = "/dev/null",
                    const std::vector<std::string>& before = {});
   ~Process();
