@@ -110,6 +110,7 @@ struct Accumulation {
   double unit;     // of the accumulator: half the spacing at 1
   double largest;  // that the accumulator holds
   double whole;    // whole numbers below are exact in it
+  double least;    // positive number of it
   DType dtype;     // of the result
 };
 
@@ -118,6 +119,7 @@ Accumulation AccumulationOf(DType dtype) {
   return {.unit = wide ? 0x1p-53 : 0x1p-24,
           .largest = std::min(LargestOf(dtype), LargestOf(wide ? DType::kF64 : DType::kF32)),
           .whole = wide ? 0x1p53 : 0x1p24,
+          .least = wide ? 0x1p-1074 : 0x1p-149,
           .dtype = dtype};
 }
 
@@ -248,9 +250,11 @@ absl::StatusOr<Radii> Dot(const Node& node, Operands operands, const Literal& re
   const std::vector<Complex128> y = NumbersOf(result);
   const Accumulation a = AccumulationOf(result.dtype());
   const bool whole = AllWhole(l) && AllWhole(r);
+  const double underflow = whole ? 0 : terms * a.least;  // every product may lose as much
   Radii out(y.size());
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = SumRadius(a, terms, magnitude[i], left[i] + right[i], whole, y[i]);
+    if (out[i] > 0) out[i] += underflow;
     if (kComplexes.Contains(a.dtype) && !(std::isfinite(y[i].real()) && std::isfinite(y[i].imag()))) out[i] = kUnknown;
   }
   return out;
