@@ -7,12 +7,13 @@ import threading
 import time
 
 import grpc
-import numpy as np
 
 from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
 from tensord.access import Access, is_local
 from tensord.attempts import Attempts, may_have_run
-from tensord.deadline import Deadline
+from tensord.deadline import Deadline, timeout_of_call
+from tensord.listeners import nobody_listens
+from tensord.numpy_arrays import numpy_array
 from tensord.routing import METADATA_KEY, route_of_program
 from tensord.session import Donation, RemoteArray, Session, remote_of
 from tensord.shared_memory import MOST_WAIT, SharedCall, SharedMemory
@@ -32,6 +33,7 @@ _CHANNEL_OPTIONS = [
 _IDEMPOTENT = ("Compile", "Explain", "GetProgram", "GetServerInfo")
 _MOST_ATTEMPTS = 4
 _MOST_REPEATS_OF_BROKEN = 1
+_PROBE_SECONDS = 1.0
 _HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
@@ -85,6 +87,7 @@ class Client:
         self._calls = {}
         self._lock = threading.Lock()
         self._wants_memory, self._memory, self._memory_lock = shared_memory, None, threading.Lock()
+        self._was_reached = False  # by a call that was answered
         self._shares_transfers = False  # PutTensor and GetTensor use it too
 
     def __enter__(self):
@@ -303,18 +306,26 @@ class Client:
 
     def wait_until_ready(self, timeout=10.0):
         """Returns once the server answers and serves. Raises the last error after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         try:
-            grpc.channel_ready_future(self._channel).result(timeout)
+            grpc.channel_ready_future(self._channel).result(timeout_of_call(timeout))
         except grpc.FutureTimeoutError:
-            raise errors.Unavailable(f"no tensord server at {self.target} within {timeout:g} s") from None
+            raise errors.Unavailable(f"no tensord server at {self.target} within {timeout:g} s{self._why_not()}") from None
         while True:
-            left = deadline - time.monotonic()
-            if self.health(timeout=max(left, 0.1)) == "SERVING":
+            left = deadline.left()
+            if self.health(timeout=left and max(left, 0.1)) == "SERVING":
                 return self
-            if left <= 0:
+            if deadline.is_before(0):
                 raise errors.Unavailable(f"the server at {self.target} does not serve after {timeout:g} s")
             time.sleep(0.02)
+
+    def _why_not(self):
+        """What the connection failed of last, in gRPC's words and a parenthesis."""
+        try:
+            self._channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=_PROBE_SECONDS)
+        except grpc.RpcError as failure:
+            return f" ({failure.details()})"
+        return ""
 
     # ---- Calls ----
 
@@ -329,7 +340,7 @@ class Client:
         """A call of a method with streams both ways: an iterable of bytes in, an iterator of bytes out."""
         try:
             call = self._channel.stream_stream(_SERVICE + method)
-            return call(requests, timeout=timeout, metadata=self._metadata_with(route))
+            return call(requests, timeout=timeout_of_call(timeout), metadata=self._metadata_with(route))
         except ValueError as failure:
             raise errors.Cancelled(f"the client is closed: {failure}") from None
 
@@ -395,6 +406,8 @@ class Client:
             try:
                 return self._call_once(method, request, attempts.left(), **options)
             except errors.Unavailable as failure:
+                if not self._was_reached and not may_have_run(failure) and nobody_listens(self.target):
+                    raise  # and nobody ever has: the next attempts would find the same
                 broken += may_have_run(failure)
                 if broken > _MOST_REPEATS_OF_BROKEN or not attempts.pause():
                     raise
@@ -405,12 +418,14 @@ class Client:
             if call is None:
                 call = self._calls[service + method] = getattr(self._channel, kind)(service + method)
         try:
-            answer = call(request, timeout=timeout, metadata=self._metadata_with(route))
+            answer = call(request, timeout=timeout_of_call(timeout), metadata=self._metadata_with(route))
+            self._was_reached = True
             if answer is None:  # as transfer.EndedEarly
                 raise errors.Unavailable(f"the connection to {self.target} broke, and the answer was lost with it")
             return read(answer) if read else answer
         except grpc.RpcError as failure:
             refused = errors.from_rpc(failure, self.target)
+            self._was_reached = self._was_reached or not isinstance(refused, errors.Unavailable)
         except ValueError as failure:
             refused = errors.Cancelled(f"the client is closed: {failure}")
         raise refused  # here, so that nothing of gRPC's hangs on it: it may be sent to another process
@@ -439,7 +454,7 @@ def _typed(argument, session, pipeline=None):
             raise ValueError(f"{remote!r} belongs to {remote.session!r}, the call to {session!r}")
         return remote.as_argument(isinstance(argument, Donation), pipeline)
     array, dtype = argument if isinstance(argument, tuple) else (argument, None)
-    dtype = dtypes.as_dtype(np.asarray(array).dtype) if dtype is None else dtype
+    dtype = dtypes.as_dtype(numpy_array(array).dtype) if dtype is None else dtype
     return wire.contiguous(array, dtype), dtype
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from tensord.array import Array
 from tensord.dtypes import bool_
 from tensord.lifting import broadcast_shapes
+from tensord.numpy_arrays import numpy_array
 from tensord.positions import MASK, known_integers, positions
 from tensord.windows import Window, integer_window, slice_window
 
@@ -100,7 +101,7 @@ def _items(key):
         elif isinstance(item, (np.ndarray, list, tuple, range)):
             if isinstance(item, (list, tuple)) and any(isinstance(part, Array) for part in item):
                 raise TypeError("a list of traced values is no index: use td.stack")
-            array = np.asarray(item)
+            array = numpy_array(item)
             if array.dtype == np.bool_:
                 yield array
             else:

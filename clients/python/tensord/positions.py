@@ -7,6 +7,7 @@ from tensord.arithmetic import add
 from tensord.array import Array
 from tensord.lifting import as_array, broadcast_shapes, broadcast_to
 from tensord.logic import less, where
+from tensord.numpy_arrays import numpy_array
 
 MASK = (
     "a traced mask decides the result's shape and cannot be an index: use td.where, or reduce with zeros in place of "
@@ -35,7 +36,7 @@ def positions(indices, size, axis):
 
 def known_integers(values):
     """A NumPy array or what makes one, as int64."""
-    known = np.asarray(values)
+    known = numpy_array(values)
     if known.size == 0 and known.dtype == np.float64:  # an empty list has no integers to tell it by
         known = known.astype(np.int64)
     if known.dtype.kind not in "iu":

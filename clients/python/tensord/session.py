@@ -3,10 +3,9 @@
 import itertools
 import math
 
-import numpy as np
-
 from tensord import contract, dtypes, transfer, wire
 from tensord.dims import is_static
+from tensord.numpy_arrays import numpy_array
 from tensord.pipeline import Pipeline
 from tensord.routing import new_session_route
 
@@ -136,7 +135,7 @@ class Session:
 
     def put(self, value, dtype=None, *, device="", timeout=None):
         """Sends an array, which stays on the server; a RemoteArray."""
-        array = np.asarray(value)
+        array = numpy_array(value)
         dtype = dtypes.as_dtype(array.dtype if dtype is None else dtype)
         array = wire.contiguous(array, dtype)
         handle = self.new_handle()

@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 from tensord import contract, dtypes, errors, wire
+from tensord.numpy_arrays import numpy_array
 
 # Below it a message is as fast.
 SHARED_FROM = 64 << 10
@@ -75,7 +76,7 @@ class SharedMemory:
 
     def copy(self, value):
         """A copy of an array in shared memory."""
-        value = np.asarray(value)
+        value = numpy_array(value)
         array = self.empty(value.shape, value.dtype)
         array[...] = value
         return array
