@@ -1,6 +1,7 @@
 """Arithmetic and rounding of each element, with NumPy's names and meaning."""
 
 import builtins
+import operator
 
 from tensord import dtypes, pointwise
 from tensord.array import Array
@@ -19,23 +20,29 @@ from tensord.logic import (
     real,
     where,
 )
+from tensord.options import check_casting, is_given, refuse_out
+from tensord.ufuncs import check_parameters, ufunc
 
 # ---- Arithmetic ----
 
 
+@ufunc
 def add(x, y):
     return pointwise.binary("ADD", x, y)
 
 
+@ufunc
 def subtract(x, y):
     pointwise.refuse("subtract", result_type(x, y).is_bool, x, y)
     return pointwise.binary("SUBTRACT", x, y)
 
 
+@ufunc
 def multiply(x, y):
     return pointwise.binary("MULTIPLY", x, y)
 
 
+@ufunc
 def divide(x, y):
     """True division: integers are divided in float64."""
     return pointwise.binary("DIVIDE", x, y, to=dtypes.inexact_of)
@@ -44,44 +51,59 @@ def divide(x, y):
 true_divide = divide
 
 
+@ufunc
 def floor_divide(x, y):
-    """floor(x / y). An integer divided by zero is no error: it gives what the server's division gives."""
+    """floor(x / y), which of a small negative number is -1; an integer divided by zero is 0."""
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("floor_divide", x.dtype.is_complex or x.dtype.is_bool, x, y)
     builder = x.builder
-    remainder_ = builder.binary("REMAINDER", x, y)
-    adjust = _signs_differ(remainder_, y)
+    rest = builder.binary("REMAINDER", x, y)
+    adjust = _signs_differ(rest, y)
     if x.dtype.is_integer:
         quotient = builder.binary("DIVIDE", x, y)
-        return builder.select(adjust, subtract(quotient, 1), quotient)
-    # (x - remainder) / y is whole up to rounding, so that rounding it is exact where flooring x / y is not.
-    quotient = builder.binary("DIVIDE", subtract(x, remainder_), y)
+        return _unless_divided_by_zero(builder.select(adjust, subtract(quotient, 1), quotient), y)
+    # (x - rest) / y is whole up to rounding, so that rounding it is exact where flooring x / y is not.
+    quotient = builder.binary("DIVIDE", subtract(x, rest), y)
     quotient = rint(builder.select(adjust, subtract(quotient, 1.0), quotient))
-    return builder.select(equal(y, 0.0), builder.binary("DIVIDE", x, y), quotient)
+    ratio = builder.binary("DIVIDE", x, y)
+    quotient = builder.select(equal(quotient, 0.0), multiply(ratio, 0.0), quotient)  # a zero has the ratio's sign
+    return builder.select(equal(y, 0.0), ratio, quotient)
 
 
-def _signs_differ(remainder_, divisor):
-    return logical_and(not_equal(remainder_, 0), not_equal(less(remainder_, 0), less(divisor, 0)))
+def _signs_differ(rest, divisor):
+    return logical_and(not_equal(rest, 0), not_equal(less(rest, 0), less(divisor, 0)))
 
 
+def _unless_divided_by_zero(result, divisor):
+    return divisor.builder.select(equal(divisor, 0), pointwise.full_like(result, 0), result)
+
+
+@ufunc
 def remainder(x, y):
-    """x - floor(x / y) * y, with the sign of the divisor; the operator %."""
+    """x - floor(x / y) * y, with the sign of the divisor, zeros too; the operator %. 0 for integers mod 0."""
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("remainder", x.dtype.is_complex or x.dtype.is_bool, x, y)
     rest = x.builder.binary("REMAINDER", x, y)
-    return x.builder.select(_signs_differ(rest, y), add(rest, y), rest)
+    result = x.builder.select(_signs_differ(rest, y), add(rest, y), rest)
+    if x.dtype.is_integer:
+        return _unless_divided_by_zero(result, y)
+    zero = where(less(y, 0), pointwise.like(y, -0.0), pointwise.like(y, 0.0))
+    return x.builder.select(equal(rest, 0), zero, result)
 
 
 mod = remainder
 
 
+@ufunc
 def fmod(x, y):
-    """The remainder with the sign of the dividend."""
+    """The remainder with the sign of the dividend; 0 for integers mod 0."""
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("fmod", x.dtype.is_complex or x.dtype.is_bool, x, y)
-    return x.builder.binary("REMAINDER", x, y)
+    rest = x.builder.binary("REMAINDER", x, y)
+    return _unless_divided_by_zero(rest, y) if x.dtype.is_integer else rest
 
 
+@ufunc
 def divmod(x, y):
     return floor_divide(x, y), remainder(x, y)
 
@@ -89,6 +111,7 @@ def divmod(x, y):
 _LARGEST_EXPONENT_BY_MULTIPLICATION = 8
 
 
+@ufunc
 def power(x, y):
     """x to the power y. A small whole Python exponent of an inexact array becomes multiplications."""
     dtype = result_type(x, y)
@@ -119,24 +142,28 @@ def _by_multiplication(x, exponent):
     return result
 
 
+@ufunc
 def float_power(x, y):
     """power computed in float64 or complex128."""
     to = dtypes.complex128 if result_type(x, y).is_complex else dtypes.float64
     return pointwise.binary("POW", x, y, to=lambda _: to)
 
 
+@ufunc
 def negative(x):
     x = as_array(x)
     pointwise.refuse("negative", x.dtype.is_bool, x)
     return x.builder.unary("NEGATE", x)
 
 
+@ufunc
 def positive(x):
     x = as_array(x)
     pointwise.refuse("positive", x.dtype.is_bool, x)
     return x
 
 
+@ufunc
 def abs(x):
     x = as_array(x)
     return x if x.dtype.is_bool else x.builder.unary("ABS", x)
@@ -145,18 +172,23 @@ def abs(x):
 absolute = abs
 
 
+@ufunc
 def sign(x):
-    """-1, 0 or 1; z / |z| for complex numbers."""
+    """-1, 0 or 1, the zero without a sign; z / |z| for complex numbers."""
     x = as_array(x)
     pointwise.refuse("sign", x.dtype.is_bool, x)
-    return x.builder.unary("SIGN", x)
+    signs = x.builder.unary("SIGN", x)
+    return x.builder.select(equal(x, 0), pointwise.full_like(x, 0), signs) if x.dtype.is_inexact else signs
 
 
+@ufunc
 def square(x):
     x = as_array(x)
+    pointwise.refuse("square", x.dtype.is_bool, x)
     return x.builder.binary("MULTIPLY", x, x)
 
 
+@ufunc
 def reciprocal(x):
     """1 / x; integers are divided as the server divides them, toward zero."""
     x = as_array(x)
@@ -164,35 +196,65 @@ def reciprocal(x):
     return x.builder.binary("DIVIDE", pointwise.full_like(x, 1), x)
 
 
+@ufunc
 def maximum(x, y):
     """The greater of the two; NaN where either is NaN."""
     return pointwise.binary("MAXIMUM", x, y)
 
 
+@ufunc
 def minimum(x, y):
     return pointwise.binary("MINIMUM", x, y)
 
 
+@ufunc
 def fmax(x, y):
     """The greater of the two; NaN only where both are NaN."""
-    x, y = broadcast(*promoted(x, y))
-    return where(isnan(x), y, where(isnan(y), x, x.builder.binary("MAXIMUM", x, y)))
+    return _of_numbers("MAXIMUM", x, y)
 
 
+@ufunc
 def fmin(x, y):
+    return _of_numbers("MINIMUM", x, y)
+
+
+def _of_numbers(kind, x, y):
+    """One of two where the other is NaN, else what the operation makes of both."""
     x, y = broadcast(*promoted(x, y))
-    return where(isnan(x), y, where(isnan(y), x, x.builder.binary("MINIMUM", x, y)))
+    both = x.builder.binary(kind, x, y)
+    return where(isnan(x), y, where(isnan(y), x, both)) if x.dtype.is_inexact else both
 
 
-def clip(x, a_min=None, a_max=None):
-    """x limited to [a_min, a_max]; a limit that is None does not limit."""
-    if a_min is None and a_max is None:
-        return as_array(x)
-    if a_min is None:
-        return minimum(x, a_max)
-    if a_max is None:
-        return maximum(x, a_min)
-    x, low, high = promoted(x, a_min, a_max)
+def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, where=True, casting="same_kind", order="K", dtype=None,
+         subok=True, signature=None):  # fmt: skip
+    """a limited to [a_min, a_max], or [min, max]; a limit that is None, or an integer beyond all of a's, does not limit."""
+    if is_given(min) and is_given(a_min) or is_given(max) and is_given(a_max):
+        raise ValueError("clip: a_min and min, as a_max and max, mean the same: give one of them")
+    low, high = (first if is_given(first) else second if is_given(second) else None
+                 for first, second in ((a_min, min), (a_max, max)))  # fmt: skip
+    check_parameters("clip", out, where, order, signature)
+    if dtype is not None:
+        limits = [limit for limit in (low, high) if limit is not None]
+        check_casting("clip", result_type(a, *limits), dtypes.as_dtype(dtype), casting)
+        a = as_array(a, dtype)
+    a = as_array(a)
+    return _limited(a, _limit(a, low, above=False), _limit(a, high, above=True))
+
+
+def _limit(a, limit, above):
+    """None for a Python integer that no integer of a's type is beyond."""
+    is_beyond = isinstance(limit, int) and not isinstance(limit, bool) and not dtypes.fits(limit, a.dtype)
+    return None if is_beyond and (limit > 0) == above else limit
+
+
+def _limited(x, low, high):
+    if low is None and high is None:
+        return x
+    if low is None:
+        return minimum(x, high)
+    if high is None:
+        return maximum(x, low)
+    x, low, high = promoted(x, low, high)
     if low.shape == high.shape == () and not x.dtype.is_complex and not x.dtype.is_bool:
         return x.builder.clamp(low, x, high)
     return minimum(maximum(x, low), high)
@@ -207,14 +269,17 @@ def _rounded(name, kind, x):
     return x.builder.unary(kind, x) if x.dtype.is_float else x
 
 
+@ufunc
 def floor(x):
     return _rounded("floor", "FLOOR", x)
 
 
+@ufunc
 def ceil(x):
     return _rounded("ceil", "CEIL", x)
 
 
+@ufunc
 def trunc(x):
     """The nearest whole number toward zero."""
     x = as_array(x)
@@ -223,6 +288,7 @@ def trunc(x):
     return where(less(x, 0), ceil(x), floor(x))
 
 
+@ufunc
 def rint(x):
     """The nearest whole number, halves to even."""
     x = as_array(x)
@@ -230,21 +296,24 @@ def rint(x):
     return pointwise.inexact("ROUND_NEAREST_EVEN", x)
 
 
-def round(x, decimals=0):
-    """x rounded to `decimals` places after the point, halves to even."""
-    x = as_array(x)
-    if not x.dtype.is_inexact:
+def round(a, decimals=0, out=None):
+    """a rounded to `decimals` places after the point, halves to even; those before the point are negative."""
+    refuse_out("round", out)
+    a, decimals = as_array(a), operator.index(decimals)
+    if a.dtype.is_bool:
+        return rint(a)
+    if a.dtype.is_integer:
         if decimals >= 0:
-            return x
-        raise TypeError("round of integers to tens and up is not supported: convert to float64")
-    if x.dtype.is_complex:
-        return complex(round(real(x), decimals), round(imag(x), decimals))
+            return a
+        return as_array(round(as_array(a, dtypes.float64), decimals), a.dtype)
+    if a.dtype.is_complex:
+        return complex(round(real(a), decimals), round(imag(a), decimals))
     if decimals == 0:
-        return x.builder.unary("ROUND_NEAREST_EVEN", x)
+        return a.builder.unary("ROUND_NEAREST_EVEN", a)
     scale = 10.0 ** builtins.abs(decimals)
     if decimals > 0:
-        return divide(rint(multiply(x, scale)), scale)
-    return multiply(rint(divide(x, scale)), scale)
+        return divide(rint(multiply(a, scale)), scale)
+    return multiply(rint(divide(a, scale)), scale)
 
 
 around = round
@@ -252,9 +321,9 @@ around = round
 # ---- Comparison up to rounding ----
 
 
-def isclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Whether |x - y| <= atol + rtol * |y|; equal infinities are close."""
-    x, y = broadcast(*promoted(x, y, to=dtypes.inexact_of))
-    near = less_equal(abs(subtract(x, y)), add(atol, multiply(rtol, abs(y))))
-    close = logical_or(logical_and(near, isfinite(y)), equal(x, y))
-    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |a - b| <= atol + rtol * |b|; equal infinities are close."""
+    a, b = broadcast(*promoted(a, b, to=dtypes.inexact_of))
+    near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
+    close = logical_or(logical_and(near, isfinite(b)), equal(a, b))
+    return logical_or(close, logical_and(isnan(a), isnan(b))) if equal_nan else close

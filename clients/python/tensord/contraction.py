@@ -1,9 +1,14 @@
 """Products of matrices and tensors, with NumPy's names and meaning."""
 
+import operator
+
 from tensord import dtypes, shaping
 from tensord.arithmetic import multiply
-from tensord.lifting import normalized_axes, promoted, show
+from tensord.integers import is_integer
+from tensord.lifting import as_array, normalized_axes, promoted, show
 from tensord.logic import conj
+from tensord.options import is_given, refuse_out
+from tensord.ufuncs import check_parameters, computed_in
 
 
 def _contract(x, x_labels, y, y_labels, result_labels):
@@ -43,8 +48,16 @@ def _zeros(x):
     return x.builder.broadcast_in_dim(x.builder.constant(0, x.dtype), x.shape, [])
 
 
-def matmul(x, y):
+def matmul(x1, x2, /, out=None, *, axes=None, axis=None, keepdims=False, casting="same_kind", order="K", dtype=None,
+           subok=True, signature=None):  # fmt: skip
     """The matrix product of the last two axes, the operator @; leading axes broadcast, vectors are rows or columns."""
+    check_parameters("matmul", out, True, order, signature)
+    if is_given(axes) or is_given(axis) or keepdims:
+        raise TypeError("matmul: axes, axis and keepdims are not supported: use td.moveaxis, or td.einsum")
+    return _matmul(x1, x2) if dtype is None else computed_in(dtype, _matmul, (x1, x2), casting)
+
+
+def _matmul(x, y):
     x, y = promoted(x, y)
     if not x.ndim or not y.ndim:
         raise ValueError("matmul needs arrays of rank 1 or more: multiply by a number with *")
@@ -84,53 +97,69 @@ def _batched_matmul(x, y):
     return _contract(x, x_labels, y, y_labels, result_labels + ["i", "j"])
 
 
-def dot(x, y):
-    """NumPy's dot: sums the last axis of x with the last but one (or only) axis of y, without batch axes."""
-    x, y = promoted(x, y)
-    if not x.ndim or not y.ndim:
-        return multiply(x, y)
-    return tensordot(x, y, ([x.ndim - 1], [max(y.ndim - 2, 0)]))
+def dot(a, b, out=None):
+    """NumPy's dot: sums the last axis of a with the last but one (or only) axis of b, without batch axes."""
+    refuse_out("dot", out)
+    a, b = _two(a, b)
+    if not a.ndim or not b.ndim:
+        return multiply(a, b)
+    return tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
 
 
-def vdot(x, y):
-    """The inner product of x and y raveled, x conjugated."""
-    return dot(shaping.ravel(conj(x)), shaping.ravel(y))
+def _two(a, b):
+    """Operands as Arrays of one type. A Python number here is an array of its own type, as NumPy has it for products."""
+    return promoted(as_array(a), as_array(b))
 
 
-def vecdot(x, y, axis=-1):
-    """The inner products of vectors along an axis, x conjugated; other axes broadcast."""
-    x, y = (shaping.moveaxis(operand, axis, -1) for operand in promoted(x, y))
-    product = matmul(shaping.expand_dims(conj(x), -2), shaping.expand_dims(y, -1))
-    return shaping.squeeze(product, (-2, -1))
+def vdot(a, b, /):
+    """The inner product of a and b raveled, a conjugated."""
+    return dot(shaping.ravel(conj(a)), shaping.ravel(b))
 
 
-def inner(x, y):
+def vecdot(x1, x2, /, out=None, *, axes=None, axis=-1, keepdims=False, casting="same_kind", order="K", dtype=None,
+           subok=True, signature=None):  # fmt: skip
+    """The inner products of vectors along an axis, x1 conjugated; other axes broadcast."""
+    check_parameters("vecdot", out, True, order, signature)
+    if is_given(axes):
+        raise TypeError("vecdot: axes is not supported: axis names that of the vectors")
+
+    def vecdot(x, y):
+        x, y = (shaping.moveaxis(operand, axis, -1) for operand in promoted(x, y))
+        product = _matmul(shaping.expand_dims(conj(x), -2), shaping.expand_dims(y, -1))
+        return shaping.squeeze(product, (-2, -1))
+
+    result = vecdot(x1, x2) if dtype is None else computed_in(dtype, vecdot, (x1, x2), casting)
+    return shaping.expand_dims(result, axis) if keepdims else result
+
+
+def inner(a, b, /):
     """Sums products over the last axes."""
-    x, y = promoted(x, y)
-    if not x.ndim or not y.ndim:
-        return multiply(x, y)
-    return tensordot(x, y, ([x.ndim - 1], [y.ndim - 1]))
+    a, b = _two(a, b)
+    if not a.ndim or not b.ndim:
+        return multiply(a, b)
+    return tensordot(a, b, ([a.ndim - 1], [b.ndim - 1]))
 
 
-def outer(x, y):
-    """All products of an element of x with one of y."""
-    x, y = shaping.ravel(x), shaping.ravel(y)
-    return multiply(shaping.expand_dims(x, 1), shaping.expand_dims(y, 0))
+def outer(a, b, out=None):
+    """All products of an element of a with one of b."""
+    refuse_out("outer", out)
+    a, b = shaping.ravel(a), shaping.ravel(b)
+    return multiply(shaping.expand_dims(a, 1), shaping.expand_dims(b, 0))
 
 
-def tensordot(x, y, axes=2):
-    """Sums products over pairs of axes: a count (last of x, first of y) or two lists."""
-    x, y = promoted(x, y)
-    if hasattr(axes, "__index__"):
-        count = axes.__index__()
-        if count > min(x.ndim, y.ndim):
-            raise ValueError(f"tensordot: {count} axes of arrays of ranks {x.ndim} and {y.ndim}")
-        axes = (range(x.ndim - count, x.ndim), range(count))
-    x_axes, y_axes = normalized_axes(axes[0], x.ndim), normalized_axes(axes[1], y.ndim)
-    if len(x_axes) != len(y_axes):
+def tensordot(a, b, axes=2):
+    """Sums products over pairs of axes: a count (last of a, first of b) or two lists."""
+    a, b = _two(a, b)
+    if is_integer(axes):
+        count = operator.index(axes)
+        if count > min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: {count} axes of arrays of ranks {a.ndim} and {b.ndim}")
+        axes = (range(a.ndim - count, a.ndim), range(count))
+    a_axes, b_axes = normalized_axes(axes[0], a.ndim), normalized_axes(axes[1], b.ndim)
+    if len(a_axes) != len(b_axes):
         raise ValueError("tensordot: the two lists of axes have different lengths")
-    x_labels, y_labels = ["x%d" % axis for axis in range(x.ndim)], ["y%d" % axis for axis in range(y.ndim)]
-    for number, (x_axis, y_axis) in enumerate(zip(x_axes, y_axes)):
-        x_labels[x_axis] = y_labels[y_axis] = "s%d" % number
-    result_labels = [label for label in x_labels + y_labels if label[0] != "s"]
-    return _contract(x, x_labels, y, y_labels, result_labels)
+    a_labels, b_labels = ["x%d" % axis for axis in range(a.ndim)], ["y%d" % axis for axis in range(b.ndim)]
+    for number, (a_axis, b_axis) in enumerate(zip(a_axes, b_axes)):
+        a_labels[a_axis] = b_labels[b_axis] = "s%d" % number
+    result_labels = [label for label in a_labels + b_labels if label[0] != "s"]
+    return _contract(a, a_labels, b, b_labels, result_labels)

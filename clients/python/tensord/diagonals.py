@@ -9,12 +9,12 @@ from tensord import dims, reductions, shaping
 from tensord.lifting import as_array, normalized_axis, show
 
 
-def diagonal(x, offset=0, axis1=0, axis2=1):
+def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonal of two axes, as the last axis of the result. `offset` counts to the right of the main diagonal.
 
     An axis of symbolic size: what an offset leaves of it must not be negative when the program runs.
     """
-    x = as_array(x)
+    x = as_array(a)
     first, second = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
     if first == second:
         raise ValueError("diagonal: axis1 and axis2 are one axis")
@@ -23,43 +23,43 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     if dims.all_static((x.shape[first], x.shape[second])):
         low = {axis: builtins.min(start, x.shape[axis]) for axis, start in low.items()}
     length = dims.minimum(x.shape[first] - low[first], x.shape[second] - low[second])
-    x = x[tuple(slice(low[a], low[a] + length) if a in low else slice(None) for a in range(x.ndim))]
+    x = x[tuple(slice(low[at], low[at] + length) if at in low else slice(None) for at in range(x.ndim))]
     taken = x.builder.extract_diag(x, first, second)
     return shaping.moveaxis(taken, first - (second < first), -1)
 
 
-def trace(x, offset=0, axis1=0, axis2=1, dtype=None):
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of a diagonal."""
-    return reductions.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+    return reductions.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
-def diag(x, k=0):
-    """The k-th diagonal of a matrix, or a matrix with the vector x on its k-th diagonal."""
-    x = as_array(x)
-    if x.ndim == 2:
-        return diagonal(x, k)
-    if x.ndim != 1:
-        raise ValueError(f"diag takes a vector or a matrix, not rank {x.ndim}")
+def diag(v, k=0):
+    """The k-th diagonal of a matrix, or a matrix with the vector v on its k-th diagonal."""
+    v = as_array(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError(f"diag takes a vector or a matrix, not rank {v.ndim}")
     k = operator.index(k)
     return shaping.pad(
-        x.builder.embed_diag(x, 0, 1),
+        v.builder.embed_diag(v, 0, 1),
         ((builtins.max(-k, 0), builtins.max(k, 0)), (builtins.max(k, 0), builtins.max(-k, 0))),
     )
 
 
-def diagflat(x, k=0):
-    """A matrix with the elements of x, raveled, on its k-th diagonal."""
-    return diag(shaping.ravel(x), k)
+def diagflat(v, k=0):
+    """A matrix with the elements of v, raveled, on its k-th diagonal."""
+    return diag(shaping.ravel(v), k)
 
 
-def tril(x, k=0):
-    """x with all above the k-th diagonal of its last two axes zero."""
-    return _triangle("tril", x, k)
+def tril(m, k=0):
+    """m with all above the k-th diagonal of its last two axes zero."""
+    return _triangle("tril", m, k)
 
 
-def triu(x, k=0):
-    """x with all below the k-th diagonal of its last two axes zero."""
-    return _triangle("triu", x, k)
+def triu(m, k=0):
+    """m with all below the k-th diagonal of its last two axes zero."""
+    return _triangle("triu", m, k)
 
 
 def _triangle(name, x, k):
@@ -92,23 +92,23 @@ def embed_diag(x, axis_a, axis_b):
     return x.builder.embed_diag(x, normalized_axis(axis_a, x.ndim), normalized_axis(axis_b, x.ndim + 1))
 
 
-def diag_indices_from(x):
+def diag_indices_from(arr):
     """The indices of the main diagonal of an array whose axes have one size, as NumPy arrays, one an axis."""
-    shape = _matrix_shape("diag_indices_from", x, lowest=2)
+    shape = _matrix_shape("diag_indices_from", arr, lowest=2)
     if len(set(shape)) > 1:
         raise ValueError(f"diag_indices_from: the axes of shape {show(shape)} have different sizes")
     return np.diag_indices(shape[0], len(shape))
 
 
-def tril_indices_from(x, k=0):
+def tril_indices_from(arr, k=0):
     """The indices of the lower triangle of a matrix, as two NumPy arrays."""
-    rows, columns = _matrix_shape("tril_indices_from", x, lowest=2, highest=2)
+    rows, columns = _matrix_shape("tril_indices_from", arr, lowest=2, highest=2)
     return np.tril_indices(rows, k, columns)
 
 
-def triu_indices_from(x, k=0):
+def triu_indices_from(arr, k=0):
     """The indices of the upper triangle of a matrix, as two NumPy arrays."""
-    rows, columns = _matrix_shape("triu_indices_from", x, lowest=2, highest=2)
+    rows, columns = _matrix_shape("triu_indices_from", arr, lowest=2, highest=2)
     return np.triu_indices(rows, k, columns)
 
 

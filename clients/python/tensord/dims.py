@@ -3,6 +3,7 @@
 import operator
 
 from tensord import contract
+from tensord.integers import as_sequence
 
 _FUNCTIONS = {"floor_divide": operator.floordiv, "min": min, "max": max}
 _KINDS = {"floor_divide": "KIND_FLOOR_DIVIDE", "min": "KIND_MINIMUM", "max": "KIND_MAXIMUM"}
@@ -237,9 +238,8 @@ def exact_quotient(dividend, divisor):
 
 def as_shape(shape):
     """A shape as a tuple of ints and Dims; a bare size stands for a shape of one axis, a name for a symbol."""
-    if isinstance(shape, (Dim, str)) or hasattr(shape, "__index__"):
-        shape = (shape,)
-    return tuple(as_size(size) for size in shape)
+    sizes = (shape,) if isinstance(shape, (Dim, str)) else as_sequence(shape)
+    return tuple(as_size(size) for size in sizes)
 
 
 def as_size(size):

@@ -49,6 +49,9 @@ class DType:
     def __hash__(self):
         return hash(self.name)
 
+    def __reduce__(self):
+        return as_dtype, (self.name,)  # there is one DType of each kind: copies and what is unpickled are that one
+
     @property
     def itemsize(self):
         return self.numpy.itemsize
@@ -129,6 +132,11 @@ def inexact_of(dtype):
     return dtype if dtype.is_inexact else float64
 
 
+def inexact_loop(dtype):
+    """The type in which NumPy's ufuncs with fractional results compute: booleans are its smallest integers."""
+    return float16 if dtype.is_bool else inexact_of(dtype)
+
+
 def is_weak(value):
     """Whether a value is a plain Python number. NumPy's float64 scalars derive from float and are none."""
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
@@ -153,6 +161,16 @@ def promote_types(left, right):
     return complex128  # an integer with a complex
 
 
+def fits(value, dtype):
+    """Whether a Python integer is one of a type's numbers, where those are integers."""
+    return not dtype.is_integer or -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1)
+
+
+def check_fits(value, dtype):
+    if isinstance(value, int) and not fits(value, dtype):
+        raise OverflowError(f"the Python integer {value} does not fit into {dtype}")
+
+
 def weak_type(value, dtype):
     """The type of a Python number beside an array of `dtype`. Raises OverflowError where an integer does not fit."""
     scalar = _WEAK[next(python for python in (bool, int, float, complex) if isinstance(value, python))]
@@ -160,8 +178,7 @@ def weak_type(value, dtype):
         return bool_
     if scalar.is_integer:
         result = int64 if dtype.is_bool else dtype
-        if result.is_integer and not -(1 << (result.bits - 1)) <= value < 1 << (result.bits - 1):
-            raise OverflowError(f"the Python integer {value} does not fit into {result}")
+        check_fits(value, result)
         return result
     if scalar.is_float:
         return dtype if dtype.is_inexact else float64

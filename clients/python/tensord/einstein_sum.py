@@ -9,7 +9,8 @@ import re
 import numpy as np
 
 from tensord import contract, dtypes
-from tensord.lifting import promoted, refuse_out, result_type, show
+from tensord.lifting import promoted, result_type, show
+from tensord.options import check_casting, check_order, refuse_out
 
 _MESSAGE = "tensord.einsum.v1.Einsum"
 _OPTIMIZERS = contract.enum_values(_MESSAGE + ".Optimizer")
@@ -33,8 +34,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     steps as NumPy and opt_einsum write them, or what td.einsum_path gave; or a pair of one of these and the most elements that an intermediate may have.
     """
     refuse_out("einsum", out)
-    if order not in ("K", "A", "C", "F"):
-        raise ValueError(f"einsum: order is 'K', 'A', 'C' or 'F', not {order!r}")
+    check_order("einsum", order)
     terms, output, separators, values = read(operands)
     chosen = order_of(optimize, len(values))
     arrays = _of_one_type(values, dtype, casting)
@@ -170,8 +170,7 @@ def _of_one_type(values, dtype, casting):
     if dtype is None:
         return promoted(*values)
     dtype, found = dtypes.as_dtype(dtype), result_type(*values)
-    if dtype is not found and not np.can_cast(found.numpy, dtype.numpy, casting):
-        raise TypeError(f"einsum: {found} does not become {dtype} by casting={casting!r}")
+    check_casting("einsum", found, dtype, casting)
     return promoted(*values, to=lambda _: dtype)
 
 

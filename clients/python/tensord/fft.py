@@ -7,7 +7,9 @@ NumPy fills, is None here: Arrays do not change.
 import operator
 
 from tensord import arithmetic, creation, dims, dtypes, logic, shaping
-from tensord.lifting import as_array, normalized_axis, refuse_out
+from tensord.integers import as_sequence
+from tensord.lifting import as_array, normalized_axis
+from tensord.options import check_device, refuse_out
 
 _NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 # Norms of a transform whose direction is taken for the other one.
@@ -136,7 +138,7 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
 
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of the elements of fft's result, for n samples d apart; n may be a symbolic size."""
-    _check_device("fftfreq", device)
+    check_device("fftfreq", device)
     place = creation.arange(n)
     negative = logic.greater_equal(place, (n + 1) // 2)
     return arithmetic.divide(logic.where(negative, arithmetic.subtract(place, n), place), arithmetic.multiply(n, d))
@@ -144,25 +146,19 @@ def fftfreq(n, d=1.0, device=None):
 
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of the elements of rfft's result."""
-    _check_device("rfftfreq", device)
+    check_device("rfftfreq", device)
     return arithmetic.divide(creation.arange(n // 2 + 1), arithmetic.multiply(n, d))
-
-
-def _check_device(name, device):
-    """NumPy's `device` is always "cpu"; where a program runs is said when it is compiled."""
-    if device not in (None, "cpu"):
-        raise ValueError(f"{name}: a program runs on one device, which td.compile names; device is None, not {device!r}")
 
 
 def fftshift(x, axes=None):
     """x with frequency zero in the middle."""
     x = as_array(x)
-    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
+    axes = range(x.ndim) if axes is None else as_sequence(axes)
     return shaping.roll(x, [x.shape[axis] // 2 for axis in axes], axes)
 
 
 def ifftshift(x, axes=None):
     """The inverse of fftshift."""
     x = as_array(x)
-    axes = range(x.ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
+    axes = range(x.ndim) if axes is None else as_sequence(axes)
     return shaping.roll(x, [-(x.shape[axis] // 2) for axis in axes], axes)

@@ -7,18 +7,20 @@ from tensord import dims, shaping
 from tensord.arithmetic import remainder
 from tensord.array import Array
 from tensord.lifting import as_array, broadcast_shapes, broadcast_to, normalized_axis, show
+from tensord.options import refuse_out
 from tensord.positions import check_integers, joined, known_integers, positions
 
 
-def take(x, indices, axis=None, *, mode=None):
-    """The entries of x at `indices` along an axis (None: of x raveled); the axis becomes the axes of `indices`.
+def take(a, indices, axis=None, out=None, mode=None):
+    """The entries of a at `indices` along an axis (None: of a raveled); the axis becomes the axes of `indices`.
 
     mode "clip" takes the first entry for negative indices and the last for too large ones, "wrap" counts on from the
     other end, both as in NumPy. Without a mode negative indices count from the end; what is out of bounds beyond that
     is an IndexError where the indices are known while tracing, and is clamped into bounds where they are traced.
     NumPy's default, mode "raise", is thus possible for known indices only.
     """
-    x = as_array(x)
+    refuse_out("take", out)
+    x = as_array(a)
     if mode not in (None, "raise", "clip", "wrap"):
         raise ValueError(f"take: mode is 'clip', 'wrap' or 'raise', not {mode!r}")
     if mode == "raise" and isinstance(indices, Array):
@@ -37,12 +39,12 @@ def take(x, indices, axis=None, *, mode=None):
     return gathered(x, as_array(positions(indices, size, axis)), axis)
 
 
-def take_along_axis(x, indices, axis=-1):
-    """result[…, i, …] = x[…, indices[…, i, …], …] along an axis (None: of x raveled); other axes broadcast.
+def take_along_axis(arr, indices, axis=-1):
+    """result[…, i, …] = arr[…, indices[…, i, …], …] along an axis (None: of arr raveled); other axes broadcast.
 
     Negative indices count from the end; traced ones that are out of bounds beyond that are clamped into bounds.
     """
-    x = as_array(x)
+    x = as_array(arr)
     if axis is None:
         x, axis = shaping.ravel(x), 0
     axis = normalized_axis(axis, x.ndim)

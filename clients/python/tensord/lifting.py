@@ -6,22 +6,46 @@ from tensord import dtypes
 from tensord.array import Array
 from tensord.dims import Dim
 from tensord.graph_builder import current_builder
+from tensord.integers import as_sequence, is_integer
+from tensord.numpy_arrays import numpy_array
 
 
 def as_array(value, dtype=None):
     """`value` as a traced Array: itself, or a constant; a symbolic size becomes the number that it is at run time."""
     if isinstance(value, Array):
-        return value if dtype is None else value.builder.convert(value, dtypes.as_dtype(dtype))
+        return value if dtype is None else converted(value, dtypes.as_dtype(dtype))
     builder = current_builder()
     if isinstance(value, Dim):
         counted = _size_value(builder, value)
-        return counted if dtype is None else builder.convert(counted, dtypes.as_dtype(dtype))
+        return counted if dtype is None else converted(counted, dtypes.as_dtype(dtype))
     if dtypes.is_weak(value):
-        return builder.constant(value, dtypes.default_type(value) if dtype is None else dtypes.as_dtype(dtype))
-    if isinstance(value, (list, tuple)) and any(isinstance(leaf, Array) for leaf in _leaves(value)):
-        raise TypeError("a list of traced Arrays is no Array: use td.stack or td.concatenate")
-    array = np.asarray(value)
+        dtype = dtypes.default_type(value) if dtype is None else dtypes.as_dtype(dtype)
+        dtypes.check_fits(value, dtype)
+        return builder.constant(value, dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(leaf, (Array, Dim)) for leaf in _leaves(value)):
+        return _stacked(builder, value, dtype)
+    array = numpy_array(value)
     return builder.constant(array, dtypes.as_dtype(array.dtype if dtype is None else dtype))
+
+
+def converted(x, dtype):
+    """x in another type, as NumPy converts: a complex number is true where it is not zero."""
+    if x.dtype.is_complex and dtype.is_bool:
+        return x.builder.compare("NE", x, broadcast_to(x.builder.constant(0, x.dtype), x.shape))
+    return x.builder.convert(x, dtype)
+
+
+def _stacked(builder, values, dtype):
+    """A list of Arrays and numbers as one Array, what np.asarray makes of lists."""
+    values = [as_array(value) for value in values]
+    if dtype is None:
+        dtype = result_type(*values)
+    values = [as_array(value, dtype) for value in values]
+    shapes = {value.shape for value in values}
+    if len(shapes) > 1:
+        raise ValueError(f"a list of Arrays of shapes {' and '.join(sorted(map(show, shapes)))} is no Array")
+    rows = [builder.reshape(value, (1,) + value.shape) for value in values]
+    return builder.concatenate(rows, 0)
 
 
 def _leaves(value):
@@ -58,7 +82,7 @@ def promoted(*values, to=None):
     dtype = result_type(*values)
     if to is not None:
         dtype = to(dtype)
-    return tuple(_as_type(value, dtype) for value in values)
+    return tuple(as_array(value, dtype) for value in values)
 
 
 def result_type(*values):
@@ -81,13 +105,9 @@ def _type_of(value):
         return value.dtype
     if isinstance(value, Dim):
         return dtypes.int64
-    return dtypes.as_dtype(np.asarray(value).dtype)
-
-
-def _as_type(value, dtype):
-    if isinstance(value, Array):
-        return value.builder.convert(value, dtype)
-    return as_array(value, dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(leaf, (Array, Dim)) for leaf in _leaves(value)):
+        return result_type(*map(as_array, _leaves(value)))
+    return dtypes.as_dtype(numpy_array(value).dtype)
 
 
 def broadcast_shapes(*shapes):
@@ -129,15 +149,9 @@ def broadcast(*arrays):
     return tuple(broadcast_to(array, shape) for array in arrays)
 
 
-def refuse_out(name, out):
-    """NumPy fills `out`; an Array that a function fills is its result."""
-    if out is not None:
-        raise TypeError(f"{name}: out is not supported, Arrays do not change")
-
-
 def normalized_axis(axis, rank):
     """An axis as an index from the front. Raises ValueError where there is no such axis."""
-    if isinstance(axis, (bool, np.bool_)) or not hasattr(axis, "__index__"):
+    if isinstance(axis, (bool, np.bool_)) or not is_integer(axis):
         raise TypeError(f"an axis is an integer, not {axis!r}")
     index = axis.__index__()
     if not -rank <= index < rank:
@@ -149,9 +163,8 @@ def normalized_axes(axes, rank):
     """Axes (None: all, an int, or a sequence) as indices from the front, in the order given; no axis twice."""
     if axes is None:
         return tuple(range(rank))
-    if hasattr(axes, "__index__"):
-        axes = (axes,)
+    axes = as_sequence(axes)
     result = tuple(normalized_axis(axis, rank) for axis in axes)
     if len(set(result)) != len(result):
-        raise ValueError(f"axes {tuple(axes)} name an axis twice")
+        raise ValueError(f"axes {axes} name an axis twice")
     return result

@@ -27,7 +27,7 @@ from tensord.factorizations import (  # noqa: F401
     svd,
     svdvals,
 )
-from tensord.lifting import as_array, refuse_out, show
+from tensord.lifting import as_array, show
 from tensord.linear_systems import (  # noqa: F401
     inv,
     lstsq,
@@ -40,6 +40,7 @@ from tensord.linear_systems import (  # noqa: F401
 )
 from tensord.matrices import Matrices
 from tensord.norms import cond, matrix_norm, norm, vector_norm  # noqa: F401
+from tensord.options import refuse_out
 from tensord.shaping import matrix_transpose  # noqa: F401
 
 SlogdetResult = collections.namedtuple("SlogdetResult", "sign logabsdet")

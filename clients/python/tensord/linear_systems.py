@@ -152,7 +152,7 @@ def _above(values, cutoff):
     """Which singular values exceed cutoff, a number or an Array of one for each matrix, times the largest one."""
     if values.shape[-1] == 0:
         return logic.greater(values, 0)
-    return logic.greater(values, arithmetic.multiply(_for_each_matrix(cutoff), reductions.max(values, -1, True)))
+    return logic.greater(values, arithmetic.multiply(_for_each_matrix(cutoff), reductions.max(values, -1, keepdims=True)))
 
 
 def _inverses(values, above):

@@ -4,41 +4,61 @@ import math
 
 from tensord import dtypes, pointwise
 from tensord.lifting import as_array, broadcast, broadcast_shapes, broadcast_to, promoted, result_type
+from tensord.options import check_device, is_given
+from tensord.ufuncs import ufunc
 
 # ---- Comparisons ----
 
 
 def _compare(direction, x, y):
+    side = _beyond(x, y) or -_beyond(y, x)
+    if side:  # every integer of the one's type is on the same side of the other
+        array, sides = as_array(y if dtypes.is_weak(x) else x), {-1: ("NE", "LT", "LE"), 1: ("NE", "GT", "GE")}
+        return broadcast_to(array.builder.constant(direction in sides[side], dtypes.bool_), array.shape)
     x, y = broadcast(*promoted(x, y))
     if direction not in ("EQ", "NE"):
         pointwise.refuse("an ordering", x.dtype.is_complex, x, y)
     return x.builder.compare(direction, x, y)
 
 
+def _beyond(x, y):
+    """-1 where y is a Python integer greater than all of x's integer type, 1 where it is less than all, else 0."""
+    if not isinstance(y, int) or isinstance(y, bool) or dtypes.is_weak(x):
+        return 0
+    return 0 if dtypes.fits(y, result_type(x)) else -1 if y > 0 else 1
+
+
+@ufunc
 def equal(x, y):
     return _compare("EQ", x, y)
 
 
+@ufunc
 def not_equal(x, y):
     return _compare("NE", x, y)
 
 
+@ufunc
 def less(x, y):
     return _compare("LT", x, y)
 
 
+@ufunc
 def less_equal(x, y):
     return _compare("LE", x, y)
 
 
+@ufunc
 def greater(x, y):
     return _compare("GT", x, y)
 
 
+@ufunc
 def greater_equal(x, y):
     return _compare("GE", x, y)
 
 
+@ufunc
 def isfinite(x):
     x = as_array(x)
     if not x.dtype.is_inexact:
@@ -48,11 +68,13 @@ def isfinite(x):
     return x.builder.unary("IS_FINITE", x)
 
 
+@ufunc
 def isnan(x):
     x = as_array(x)
     return not_equal(x, x)
 
 
+@ufunc
 def isinf(x):
     x = as_array(x)
     if x.dtype.is_complex:
@@ -71,18 +93,22 @@ def truth(x):
     return x if x.dtype.is_bool else not_equal(x, 0)
 
 
+@ufunc
 def logical_not(x):
     return pointwise.unary("NOT", truth(x))
 
 
+@ufunc
 def logical_and(x, y):
     return pointwise.binary("AND", truth(x), truth(y))
 
 
+@ufunc
 def logical_or(x, y):
     return pointwise.binary("OR", truth(x), truth(y))
 
 
+@ufunc
 def logical_xor(x, y):
     return pointwise.binary("XOR", truth(x), truth(y))
 
@@ -92,18 +118,22 @@ def _bitwise(name, kind, x, y):
     return pointwise.binary(kind, x, y)
 
 
+@ufunc
 def bitwise_and(x, y):
     return _bitwise("bitwise_and", "AND", x, y)
 
 
+@ufunc
 def bitwise_or(x, y):
     return _bitwise("bitwise_or", "OR", x, y)
 
 
+@ufunc
 def bitwise_xor(x, y):
     return _bitwise("bitwise_xor", "XOR", x, y)
 
 
+@ufunc
 def bitwise_not(x):
     x = as_array(x)
     pointwise.refuse("bitwise_not", x.dtype.is_inexact, x)
@@ -114,8 +144,11 @@ invert = bitwise_invert = bitwise_not
 
 
 # ---- Choice, conversion, complex numbers ----
-def where(condition, x, y):
+def where(condition, x=None, y=None, /):
     """x where the condition holds, else y."""
+    if not is_given(x) or not is_given(y):
+        raise TypeError("where takes a condition and two arrays: with the condition alone the number of the true ones "
+                        "would decide the result's shape")  # fmt: skip
     condition = truth(condition)
     x, y = promoted(x, y)
     shape = broadcast_shapes(condition.shape, x.shape, y.shape)
@@ -124,12 +157,13 @@ def where(condition, x, y):
     return condition.builder.select(condition, broadcast_to(x, shape), broadcast_to(y, shape))
 
 
-def astype(x, dtype):
-    """x converted: floats to integers toward zero, complex numbers to their real part."""
-    x = as_array(x)
-    return x.builder.convert(x, dtypes.as_dtype(dtype))
+def astype(x, dtype, /, *, copy=True, device=None):
+    """x converted: floats to integers toward zero, complex numbers to their real part, or to whether they are zero."""
+    check_device("astype", device)
+    return as_array(x, dtype)
 
 
+@ufunc
 def conj(x):
     x = as_array(x)
     return x.builder.unary("CONJ", x) if x.dtype.is_complex else x
@@ -138,14 +172,14 @@ def conj(x):
 conjugate = conj
 
 
-def real(x):
-    x = as_array(x)
-    return x.builder.unary("REAL", x) if x.dtype.is_complex else x
+def real(val):
+    val = as_array(val)
+    return val.builder.unary("REAL", val) if val.dtype.is_complex else val
 
 
-def imag(x):
-    x = as_array(x)
-    return x.builder.unary("IMAG", x) if x.dtype.is_complex else pointwise.full_like(x, 0)
+def imag(val):
+    val = as_array(val)
+    return val.builder.unary("IMAG", val) if val.dtype.is_complex else pointwise.full_like(val, 0)
 
 
 def complex(real, imag):

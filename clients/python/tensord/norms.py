@@ -80,9 +80,9 @@ def _of_vectors(x, ord, axis, keepdims):
         return _euclid(x, axis, keepdims)
     size = arithmetic.abs(x)
     if ord == np.inf:
-        return reductions.max(size, axis, keepdims)
+        return reductions.max(size, axis, keepdims=keepdims)
     if ord == -np.inf:
-        return reductions.min(size, axis, keepdims)
+        return reductions.min(size, axis, keepdims=keepdims)
     if ord == 0:
         return reductions.sum(logic.astype(logic.not_equal(x, 0), size.dtype), axis, keepdims=keepdims)
     if ord == 1:
@@ -100,7 +100,7 @@ def _of_matrices(x, ord, axes, keepdims):
     if ord in (1, -1, np.inf, -np.inf):
         summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
         sums = reductions.sum(arithmetic.abs(x), summed, keepdims=True)
-        result = (reductions.max if ord > 0 else reductions.min)(sums, kept, True)
+        result = (reductions.max if ord > 0 else reductions.min)(sums, kept, keepdims=True)
     elif ord in (2, -2, "nuc"):
         values = svdvals(shaping.moveaxis(x, axes, (-2, -1)))
         result = _restored(values[..., 0] if ord == 2 else values[..., -1] if ord == -2 else values.sum(-1), x, axes)

@@ -7,6 +7,7 @@ import numpy as np
 from tensord import (
     activations,
     arithmetic,
+    array_methods,
     contraction,
     contraction_order,
     creation,
@@ -25,6 +26,7 @@ from tensord import (
 )
 from tensord.array import Array
 from tensord.dims import Dim
+from tensord.lifting import as_array
 
 _OPERATORS = {
     "add": arithmetic.add,
@@ -50,15 +52,16 @@ _COMPARISONS = {
 }
 _UNARY = {"neg": arithmetic.negative, "pos": arithmetic.positive, "abs": arithmetic.abs, "invert": logic.bitwise_not}
 _METHODS = {
-    "astype": logic.astype,
-    "clip": arithmetic.clip,
+    "astype": array_methods.astype,
+    "copy": array_methods.copy,
+    "clip": array_methods.clip,
     "conj": logic.conj,
     "conjugate": logic.conj,
     "round": arithmetic.round,
-    "reshape": shaping.reshape,
+    "reshape": array_methods.reshape,
     "ravel": shaping.ravel,
     "flatten": shaping.ravel,
-    "transpose": shaping.transpose,
+    "transpose": array_methods.transpose,
     "swapaxes": shaping.swapaxes,
     "squeeze": shaping.squeeze,
     "diagonal": diagonals.diagonal,
@@ -86,7 +89,7 @@ _PROPERTIES = {
     "imag": logic.imag,
     "at": updates.At,
 }
-_OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list)
+_OPERAND_TYPES = (Array, Dim, bool, int, float, complex, np.generic, np.ndarray, list, tuple)
 
 # Where NumPy calls a function otherwise than the package.
 _NUMPY_NAMES = {"round_": "round", "row_stack": "vstack"}
@@ -108,6 +111,15 @@ _SOURCES = {
     ),
     "numpy.linalg": (linalg,),
     "numpy.fft": (fft,),
+}
+# What a ufunc's method `reduce` is called here.
+_REDUCTIONS = {
+    "add": reductions.sum,
+    "multiply": reductions.prod,
+    "maximum": reductions.max,
+    "minimum": reductions.min,
+    "logical_and": reductions.all,
+    "logical_or": reductions.any,
 }
 # Functions of NumPy that have no result, and what does instead.
 _IN_PLACE = {
@@ -133,7 +145,8 @@ def _method(function):
     def method(self, *args, **kwargs):
         return function(self, *args, **kwargs)
 
-    method.__doc__ = function.__doc__
+    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    method.__signature__ = inspect.signature(function)
     return method
 
 
@@ -142,7 +155,8 @@ def _function_named(name, numpy_module="numpy"):
     name = _NUMPY_NAMES.get(name, name)
     for module in _SOURCES.get(numpy_module, ()):
         function = module.__dict__.get(name)
-        if inspect.isfunction(function) and not name.startswith("_"):
+        is_its_own = numpy_module != "numpy" or getattr(function, "__module__", None) == module.__name__
+        if inspect.isfunction(function) and is_its_own and not name.startswith("_"):
             return function
     return None
 
@@ -150,12 +164,15 @@ def _function_named(name, numpy_module="numpy"):
 def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     """NumPy's ufuncs on an Array, and NumPy arrays and scalars in operators with one."""
     function = _function_named(ufunc.__name__)
+    if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
+        return _REDUCTIONS[ufunc.__name__](*inputs, **{"axis": 0, **kwargs})
+    if method == "outer" and function is not None:
+        x, y = map(as_array, inputs)
+        return function(x[(...,) + (None,) * y.ndim], y, **kwargs)
     if function is None or method != "__call__":
         shown = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         raise TypeError(f"np.{shown} cannot be traced: tensord has no such function")
-    if kwargs:
-        raise TypeError(f"np.{ufunc.__name__} on a traced Array takes no {', '.join(kwargs)}")
-    return function(*inputs)
+    return function(*inputs, **kwargs)
 
 
 def _array_function(self, func, types, args, kwargs):

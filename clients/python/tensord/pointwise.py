@@ -16,9 +16,9 @@ def unary(kind, x):
 
 
 def inexact(kind, x):
-    """A function with fractional results: integers are computed in float64."""
+    """A function with fractional results."""
     x = as_array(x)
-    return x.builder.unary(kind, x.builder.convert(x, dtypes.inexact_of(x.dtype)))
+    return x.builder.unary(kind, x.builder.convert(x, dtypes.inexact_loop(x.dtype)))
 
 
 def real_inexact(name, kind, x):

@@ -1,16 +1,19 @@
 """Sums and other reductions, with NumPy's names and meaning."""
 
+import builtins
+
 from tensord import dims, dtypes
-from tensord.arithmetic import abs, add, divide, maximum, multiply, square, subtract
-from tensord.lifting import as_array, broadcast_to, normalized_axes, normalized_axis
-from tensord.logic import conj, equal, isfinite, logical_or, not_equal, real, truth, where
+from tensord.arithmetic import add, divide, maximum, minimum, multiply, subtract
+from tensord.lifting import as_array, broadcast_to, normalized_axes, normalized_axis, result_type, show
+from tensord.logic import conj, equal, isfinite, logical_or, not_equal, real, truth, where as _chosen
+from tensord.options import is_given, refuse_out
 from tensord.transcendental import exp, log, sqrt
 
 
 def _reduced(kind, x, axis, keepdims):
     axes = normalized_axes(axis, x.ndim)
     result = x.builder.reduce(kind, x, axes)
-    return _restored(x, result, axes) if keepdims else result
+    return _restored(x, result, axes) if is_given(keepdims) and keepdims else result
 
 
 def _restored(x, result, axes):
@@ -21,52 +24,105 @@ def _accumulated(x, dtype):
     """x in the type that NumPy adds up in: small integers and booleans in int64."""
     x = as_array(x)
     if dtype is not None:
-        return x.builder.convert(x, dtypes.as_dtype(dtype))
+        return as_array(x, dtype)
     return x if x.dtype.is_inexact else x.builder.convert(x, dtypes.int64)
 
 
-def sum(x, axis=None, dtype=None, keepdims=False):
-    return _reduced("SUM", _accumulated(x, dtype), axis, keepdims)
+def _masked(x, where, identity):
+    """x with what `where` leaves out replaced by a number that counts nothing."""
+    if where is True or not is_given(where):
+        return x
+    where = as_array(where)
+    if not where.dtype.is_bool:
+        raise TypeError(f"where is a mask of bool, not of {where.dtype}")
+    return _chosen(where, x, as_array(identity, x.dtype))
 
 
-def prod(x, axis=None, dtype=None, keepdims=False):
-    return _reduced("PRODUCT", _accumulated(x, dtype), axis, keepdims)
+def _begun(combine, initial, result):
+    """The result with the number that the reduction begins with, which becomes the result's type as NumPy casts it."""
+    return combine(as_array(initial, result.dtype), result) if is_given(initial) else result
 
 
-def _extreme(name, kind, x, axis, keepdims):
-    x = as_array(x)
-    for a in normalized_axes(axis, x.ndim):
-        if dims.is_static(x.shape[a]) and x.shape[a] == 0:
-            raise ValueError(f"{name} over axis {a}, which has size 0, has no value")
-    return _reduced(kind, x, axis, keepdims)
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+    refuse_out("sum", out)
+    a = _masked(_accumulated(a, dtype), where, 0)
+    return _begun(add, initial, _reduced("SUM", a, axis, keepdims))
 
 
-def max(x, axis=None, keepdims=False):
-    return _extreme("max", "MAX", x, axis, keepdims)
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+    refuse_out("prod", out)
+    a = _masked(_accumulated(a, dtype), where, 1)
+    return _begun(multiply, initial, _reduced("PRODUCT", a, axis, keepdims))
 
 
-def min(x, axis=None, keepdims=False):
-    return _extreme("min", "MIN", x, axis, keepdims)
+_COMBINED = {"MAX": maximum, "MIN": minimum}
+
+
+def _extreme(name, kind, a, axis, keepdims, initial=None, where=True):
+    a = as_array(a)
+    if is_given(initial):
+        initial = as_array(initial, result_type(a, initial))
+        a = as_array(a, initial.dtype)
+        if where is not True and is_given(where):
+            a = _masked(a, where, initial)
+        return _begun(_COMBINED[kind], initial, _reduced(kind, a, axis, keepdims))
+    if where is not True and is_given(where):
+        raise ValueError(f"{name} with where needs initial, which is the value where no element is left")
+    result = _reduced(kind, a, axis, keepdims)
+    first = _first(name, kind, a, axis, keepdims)
+    return result if first is None else _COMBINED[kind](result, first)
+
+
+def _first(name, kind, a, axis, keepdims):
+    """The extreme of the first entries of axes whose size only the run knows, of which it fails where they turn out to be
+    empty: nothing has no extreme. None where all sizes are known, and 0 is refused."""
+    axes = normalized_axes(axis, a.ndim)
+    for place in axes:
+        if dims.is_static(a.shape[place]) and a.shape[place] == 0 and not _is_empty(a, axes):
+            raise ValueError(f"{name} over axis {place}, which has size 0, has no value")
+    symbolic = [place for place in axes if not dims.is_static(a.shape[place])]
+    if not symbolic:
+        return None
+    window = tuple(slice(0, 1) if place in symbolic else slice(None) for place in range(a.ndim))
+    return _reduced(kind, a[window], axis, keepdims)
+
+
+def _is_empty(a, axes):
+    """Whether the result has no elements, so that none of them lacks a value."""
+    return builtins.any(dims.is_static(size) and size == 0 for place, size in enumerate(a.shape) if place not in axes)
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+    refuse_out("max", out)
+    return _extreme("max", "MAX", a, axis, keepdims, initial, where)
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+    refuse_out("min", out)
+    return _extreme("min", "MIN", a, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
 
 
-def ptp(x, axis=None, keepdims=False):
+def ptp(a, axis=None, out=None, keepdims=False):
     """max - min."""
-    return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
+    refuse_out("ptp", out)
+    return subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def any(x, axis=None, keepdims=False):
-    return _reduced("OR", truth(x), axis, keepdims)
+def any(a, axis=None, out=None, keepdims=False, *, where=True):
+    refuse_out("any", out)
+    return _reduced("OR", _masked(truth(a), where, False), axis, keepdims)
 
 
-def all(x, axis=None, keepdims=False):
-    return _reduced("AND", truth(x), axis, keepdims)
+def all(a, axis=None, out=None, keepdims=False, *, where=True):
+    refuse_out("all", out)
+    return _reduced("AND", _masked(truth(a), where, True), axis, keepdims)
 
 
-def count_nonzero(x, axis=None, keepdims=False):
-    return sum(truth(x), axis, keepdims=keepdims)
+def count_nonzero(a, axis=None, *, keepdims=False):
+    return sum(truth(a), axis, keepdims=keepdims)
 
 
 def _count(x, axes, dtype):
@@ -74,52 +130,96 @@ def _count(x, axes, dtype):
     return as_array(dims.product(x.shape[axis] for axis in axes), dtype)
 
 
-def mean(x, axis=None, dtype=None, keepdims=False):
+def _counted(x, axis, keepdims, where, dtype):
+    """How many elements of x each element of the result is of."""
+    if where is True or not is_given(where):
+        return _count(x, normalized_axes(axis, x.ndim), dtype)
+    mask = broadcast_to(as_array(where), x.shape)
+    return as_array(sum(mask, axis, keepdims=keepdims), dtype)
+
+
+def _working(x, dtype):
+    """The results' type of a mean, and the type that it is computed in: 16-bit floats are added up in float32."""
+    result = dtypes.inexact_of(x.dtype) if dtype is None else dtypes.as_dtype(dtype)
+    return result, dtypes.float32 if result.bits == 16 else dtypes.inexact_of(result)
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The mean; of integers in float64, of 16-bit floats added up in float32."""
-    x = as_array(x)
-    result_type = dtypes.inexact_of(x.dtype) if dtype is None else dtypes.as_dtype(dtype)
-    working = dtypes.float32 if result_type.bits == 16 else result_type
-    total = _reduced("SUM", x.builder.convert(x, working), axis, keepdims)
-    average = divide(total, _count(x, normalized_axes(axis, x.ndim), dtypes.real_of(working)))
-    return x.builder.convert(average, result_type)
+    refuse_out("mean", out)
+    a = as_array(a)
+    result, working = _working(a, dtype)
+    a = as_array(a, working)
+    total = _reduced("SUM", _masked(a, where, 0), axis, keepdims)
+    count = _counted(a, axis, keepdims, where, dtypes.real_of(working))
+    return as_array(divide(total, count), result)
 
 
-def average(x, axis=None, weights=None, keepdims=False):
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    """The mean, weighted where there are weights; with `returned` also the sum of the weights."""
+    a = as_array(a)
     if weights is None:
-        return mean(x, axis, keepdims=keepdims)
-    x, weights = as_array(x), as_array(weights)
-    if weights.shape != x.shape and weights.ndim == 1 and axis is not None:
-        place = normalized_axis(axis, x.ndim)
-        weights = x.builder.reshape(weights, tuple(weights.shape[0] if a == place else 1 for a in range(x.ndim)))
-    weights = broadcast_to(weights, x.shape)
-    return divide(sum(multiply(x, weights), axis, keepdims=keepdims), sum(weights, axis, keepdims=keepdims))
+        result = mean(a, axis, keepdims=keepdims)
+        total = _count(a, normalized_axes(axis, a.ndim), result.dtype)
+        return (result, broadcast_to(total, result.shape)) if returned else result
+    a, weights = (as_array(value, _weighted_type(a, weights)) for value in (a, weights))
+    if weights.shape != a.shape:
+        weights = _along_axes(weights, a, axis)
+    weights = broadcast_to(weights, a.shape)
+    total = sum(weights, axis, keepdims=keepdims)
+    result = divide(sum(multiply(a, weights), axis, keepdims=keepdims), total)
+    return (result, total) if returned else result
 
 
-def var(x, axis=None, dtype=None, ddof=0, keepdims=False):
-    """The variance: squared distances from the mean, divided by their number less ddof."""
-    x = as_array(x)
-    result_type = dtypes.inexact_of(x.dtype) if dtype is None else dtypes.as_dtype(dtype)
-    working = dtypes.float32 if result_type.bits == 16 else result_type
-    x = x.builder.convert(x, working)
-    distance = subtract(x, mean(x, axis, keepdims=True))
+def _weighted_type(a, weights):
+    return dtypes.inexact_of(result_type(a, as_array(weights)))
+
+
+def _along_axes(weights, a, axis):
+    """Weights of some axes of a, in the order in which `axis` names them, as an array that broadcasts to a."""
+    if axis is None:
+        raise TypeError("average: axis says of which axes the weights are, whose shape is not that of the array")
+    axes = normalized_axes(axis, a.ndim)
+    if weights.shape != tuple(a.shape[place] for place in axes):
+        raise ValueError(f"average: weights of shape {show(weights.shape)} for axes {axes} of shape {show(a.shape)}")
+    weights = weights.builder.transpose(weights, sorted(range(len(axes)), key=lambda place: axes[place]))
+    return weights.builder.reshape(weights, tuple(size if place in axes else 1 for place, size in enumerate(a.shape)))
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+    """The variance: squared distances from the mean, divided by their number less ddof, or correction."""
+    refuse_out("var", out)
+    if is_given(correction):
+        if ddof != 0:
+            raise ValueError("var: ddof and correction mean the same: give one of them")
+        ddof = correction
+    a = as_array(a)
+    result, working = _working(a, dtype)
+    a = as_array(a, working)
+    middle = as_array(mean, working) if is_given(mean) else _mean(a, axis, keepdims=True, where=where)
+    distance = subtract(a, middle)
     squares = real(multiply(distance, conj(distance)))
-    axes = normalized_axes(axis, x.ndim)
-    divisor = maximum(subtract(_count(x, axes, squares.dtype), ddof), 0)
-    result = divide(_reduced("SUM", squares, axis, keepdims), divisor)
-    return x.builder.convert(result, dtypes.real_of(result_type))
+    divisor = maximum(subtract(_counted(a, axis, keepdims, where, squares.dtype), ddof), 0)
+    total = _reduced("SUM", _masked(squares, where, 0), axis, keepdims)
+    return as_array(divide(total, divisor), dtypes.real_of(result))
 
 
-def std(x, axis=None, dtype=None, ddof=0, keepdims=False):
-    return sqrt(var(x, axis, dtype, ddof, keepdims))
+_mean = mean  # where a parameter has its name
 
 
-def argmax(x, axis=None, keepdims=False):
-    """The index of the first greatest element along an axis (None: in x raveled); the first NaN where there is one."""
-    return _arg_extreme("argmax", "MAX", x, axis, keepdims)
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+    return sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
-def argmin(x, axis=None, keepdims=False):
-    return _arg_extreme("argmin", "MIN", x, axis, keepdims)
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    """The index of the first greatest element along an axis (None: in a raveled); the first NaN where there is one."""
+    refuse_out("argmax", out)
+    return _arg_extreme("argmax", "MAX", a, axis, keepdims)
+
+
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    refuse_out("argmin", out)
+    return _arg_extreme("argmin", "MIN", a, axis, keepdims)
 
 
 def _arg_extreme(name, kind, x, axis, keepdims):
@@ -128,13 +228,13 @@ def _arg_extreme(name, kind, x, axis, keepdims):
     if axis is None:
         x = x.builder.reshape(x, (x.size,))
         result = _arg_extreme(name, kind, x, 0, False)
-        return x.builder.reshape(result, (1,) * rank) if keepdims else result
+        return x.builder.reshape(result, (1,) * rank) if is_given(keepdims) and keepdims else result
     axis = normalized_axis(axis, rank)
     best = _extreme(name, kind, x, axis, True)
     found = logical_or(equal(x, best), not_equal(x, x))
     index = x.builder.iota(dtypes.int64, x.shape, axis)
     past_the_end = as_array(x.shape[axis], dtypes.int64)
-    return _reduced("MIN", where(found, index, past_the_end), axis, keepdims)
+    return _reduced("MIN", _chosen(found, index, past_the_end), axis, keepdims)
 
 
 def logsumexp(x, axis=None, keepdims=False):
@@ -144,7 +244,7 @@ def logsumexp(x, axis=None, keepdims=False):
     if x.dtype.is_complex:
         raise TypeError("logsumexp is not defined for complex numbers")
     greatest = _reduced("MAX", x, axis, True)
-    shift = where(isfinite(greatest), greatest, 0)
+    shift = _chosen(isfinite(greatest), greatest, 0)
     result = add(log(_reduced("SUM", exp(subtract(x, shift)), axis, True)), shift)
     return result if keepdims else _without(result, normalized_axes(axis, x.ndim))
 

@@ -19,13 +19,13 @@ _COMBINED = {
 }
 
 
-def put_along_axis(x, indices, values, axis):
-    """x with result[…, indices[…, i, …], …] = values[…, i, …] along an axis (None: of x raveled). x does not change.
+def put_along_axis(arr, indices, values, axis):
+    """arr with result[…, indices[…, i, …], …] = values[…, i, …] along an axis (None: of arr raveled). arr does not change.
 
-    Indices broadcast to x beside the axis, values to the indices. With equal indices the last value wins. Negative
+    Indices broadcast to arr beside the axis, values to the indices. With equal indices the last value wins. Negative
     indices count from the end; traced ones that are out of bounds beyond that are skipped.
     """
-    x = as_array(x)
+    x = as_array(arr)
     if axis is None:
         return shaping.reshape(put_along_axis(shaping.ravel(x), indices, values, 0), x.shape)
     axis = normalized_axis(axis, x.ndim)

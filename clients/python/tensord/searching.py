@@ -6,15 +6,15 @@ from tensord.lifting import as_array, broadcast_to, promoted, show
 from tensord.logic import isnan, less, less_equal, logical_and, logical_not, logical_or, where
 
 
-def searchsorted(x, values, side="left", sorter=None):
-    """Where `values` would go into the sorted vector x, as int64: before ("left") or after ("right") equal elements.
+def searchsorted(a, v, side="left", sorter=None):
+    """Where the values v would go into the sorted vector a, as int64: before ("left") or after ("right") equal elements.
 
-    NaN counts as the greatest number. `sorter` are integers that sort x. A binary search that is written out in the
+    NaN counts as the greatest number. `sorter` are integers that sort a. A binary search that is written out in the
     graph, one step for each bit of the vector's size, which must be known while tracing.
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is 'left' or 'right', not {side!r}")
-    x, values = promoted(x, values)
+    x, values = promoted(a, v)
     if x.ndim != 1:
         raise ValueError(f"searchsorted: searches a vector, not an array of shape {show(x.shape)}")
     size = x.shape[0]

@@ -1,12 +1,14 @@
 """Functions that move elements, with NumPy's names and meaning: row-major order throughout."""
 
 import builtins
+import operator
 
 import numpy as np
 
-from tensord import dims
+from tensord import dims, dtypes
 from tensord.array import Array
 from tensord.dims import Dim
+from tensord.integers import as_sequence, is_integer
 from tensord.lifting import (
     as_array,
     broadcast_shapes,
@@ -16,116 +18,122 @@ from tensord.lifting import (
     promoted,
     show,
 )
+from tensord.options import check_casting, is_fortran, refuse_out
 
 
-def reshape(x, *shape):
-    """x with the same elements, read in row-major order, in another shape; one size may be -1."""
-    x = as_array(x)
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        shape = shape[0]
+def reshape(a, shape, order="C", *, copy=None):
+    """a with the same elements in another shape, of which one size may be -1; read and laid out in row-major order, or for
+    order "F" in column-major order."""
+    a = as_array(a)
+    if is_fortran("reshape", order):
+        backwards = tuple(reversed((shape,) if isinstance(shape, (Dim, str)) else as_sequence(shape)))
+        return transpose(reshape(transpose(a), backwards))
     sizes = [
-        size if isinstance(size, (Dim, str)) else size.__index__()
-        for size in ((shape,) if isinstance(shape, str) else shape)
+        size if isinstance(size, (Dim, str)) else operator.index(size)
+        for size in ((shape,) if isinstance(shape, (Dim, str)) else as_sequence(shape))
     ]
     unknown = [axis for axis, size in enumerate(sizes) if dims.is_static(size) and size == -1]
     if len(unknown) > 1:
         raise ValueError(f"reshape to {show(sizes)}: only one size may be -1")
     known = dims.product(dims.as_size(size) for axis, size in enumerate(sizes) if axis not in unknown)
     if unknown:
-        missing = dims.exact_quotient(x.size, known)
+        missing = dims.exact_quotient(a.size, known)
         if missing is None:
-            raise ValueError(f"cannot reshape from {show(x.shape)} to {show(sizes)}: the sizes do not divide")
+            raise ValueError(f"cannot reshape from {show(a.shape)} to {show(sizes)}: the sizes do not divide")
         sizes[unknown[0]] = missing
-    elif known != x.size:
-        raise ValueError(f"cannot reshape from {show(x.shape)} to {show(sizes)}: {x.size} elements are not {known}")
-    return x.builder.reshape(x, dims.as_shape(sizes))
+    elif known != a.size:
+        raise ValueError(f"cannot reshape from {show(a.shape)} to {show(sizes)}: {a.size} elements are not {known}")
+    return a.builder.reshape(a, dims.as_shape(sizes))
 
 
-def ravel(x):
-    """x with one axis."""
-    x = as_array(x)
-    return x.builder.reshape(x, (x.size,))
+def ravel(a, order="C"):
+    """a with one axis."""
+    a = as_array(a)
+    a = transpose(a) if is_fortran("ravel", order) else a
+    return a.builder.reshape(a, (a.size,))
 
 
-def transpose(x, *axes):
-    """x with its axes permuted; without axes, in reverse order."""
-    x = as_array(x)
-    if len(axes) == 1 and (axes[0] is None or not hasattr(axes[0], "__index__")):
-        axes = axes[0]
-    permutation = normalized_axes(axes, x.ndim) if axes else tuple(reversed(range(x.ndim)))
-    if len(permutation) != x.ndim:
-        raise ValueError(f"transpose: {len(permutation)} axes for an array of rank {x.ndim}")
-    return x.builder.transpose(x, permutation)
+def transpose(a, axes=None):
+    """a with its axes permuted; without axes, in reverse order."""
+    a = as_array(a)
+    permutation = tuple(reversed(range(a.ndim))) if axes is None else normalized_axes(axes, a.ndim)
+    if len(permutation) != a.ndim:
+        raise ValueError(f"transpose: {len(permutation)} axes for an array of rank {a.ndim}")
+    return a.builder.transpose(a, permutation)
 
 
 permute_dims = transpose
 
 
-def swapaxes(x, axis1, axis2):
-    x = as_array(x)
-    order = list(range(x.ndim))
-    first, second = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
+def swapaxes(a, axis1, axis2):
+    a = as_array(a)
+    order = list(range(a.ndim))
+    first, second = normalized_axis(axis1, a.ndim), normalized_axis(axis2, a.ndim)
     order[first], order[second] = order[second], order[first]
-    return x.builder.transpose(x, order)
+    return a.builder.transpose(a, order)
 
 
-def matrix_transpose(x):
+def matrix_transpose(x, /):
     """The last two axes exchanged."""
     return swapaxes(x, -1, -2)
 
 
-def moveaxis(x, source, destination):
-    x = as_array(x)
-    source, destination = normalized_axes(source, x.ndim), normalized_axes(destination, x.ndim)
+def moveaxis(a, source, destination):
+    a = as_array(a)
+    source, destination = normalized_axes(source, a.ndim), normalized_axes(destination, a.ndim)
     if len(source) != len(destination):
         raise ValueError("moveaxis: source and destination have different lengths")
-    order = [axis for axis in range(x.ndim) if axis not in source]
+    order = [axis for axis in range(a.ndim) if axis not in source]
     for place, axis in sorted(zip(destination, source)):
         order.insert(place, axis)
-    return x.builder.transpose(x, order)
+    return a.builder.transpose(a, order)
 
 
-def expand_dims(x, axis):
-    x = as_array(x)
-    count = 1 if hasattr(axis, "__index__") else len(axis)
-    new = normalized_axes(axis, x.ndim + count)
-    sizes = iter(x.shape)
-    return x.builder.reshape(x, tuple(1 if position in new else next(sizes) for position in range(x.ndim + count)))
+def expand_dims(a, axis):
+    a = as_array(a)
+    count = len(as_sequence(axis))
+    new = normalized_axes(axis, a.ndim + count)
+    sizes = iter(a.shape)
+    return a.builder.reshape(a, tuple(1 if position in new else next(sizes) for position in range(a.ndim + count)))
 
 
-def squeeze(x, axis=None):
-    """x without the axes of size 1, or without those of them that `axis` names."""
-    x = as_array(x)
-    removed = [a for a, size in enumerate(x.shape) if size == 1] if axis is None else normalized_axes(axis, x.ndim)
-    for a in removed:
-        if x.shape[a] != 1:
-            raise ValueError(f"squeeze: axis {a} has size {x.shape[a]}, not 1")
-    return x.builder.reshape(x, tuple(size for a, size in enumerate(x.shape) if a not in removed))
+def squeeze(a, axis=None):
+    """a without the axes of size 1, or without those of them that `axis` names."""
+    a = as_array(a)
+    removed = [at for at, size in enumerate(a.shape) if size == 1] if axis is None else normalized_axes(axis, a.ndim)
+    for at in removed:
+        if a.shape[at] != 1:
+            raise ValueError(f"squeeze: axis {at} has size {a.shape[at]}, not 1")
+    return a.builder.reshape(a, tuple(size for at, size in enumerate(a.shape) if at not in removed))
 
 
-def atleast_1d(x):
-    x = as_array(x)
-    return x if x.ndim else reshape(x, 1)
+def atleast_1d(*arys):
+    """Arrays of rank 1 or more; one Array of one, a tuple of several."""
+    return _each(arys, lambda array: array if array.ndim else reshape(array, 1))
 
 
-def atleast_2d(x):
-    x = atleast_1d(x)
-    return x if x.ndim > 1 else expand_dims(x, 0)
+def atleast_2d(*arys):
+    return _each(arys, lambda array: array if array.ndim > 1 else expand_dims(atleast_1d(array), 0))
 
 
-def broadcast_to(x, shape):
-    return _broadcast_to(as_array(x), dims.as_shape(shape))
+def _each(arrays, change):
+    changed = tuple(change(as_array(array)) for array in arrays)
+    return changed[0] if len(changed) == 1 else changed
 
 
-def broadcast_arrays(*arrays):
-    arrays = [as_array(array) for array in arrays]
+def broadcast_to(array, shape, subok=False):
+    return _broadcast_to(as_array(array), dims.as_shape(shape))
+
+
+def broadcast_arrays(*args, subok=False):
+    arrays = [as_array(array) for array in args]
     shape = broadcast_shapes(*(array.shape for array in arrays))
     return [_broadcast_to(array, shape) for array in arrays]
 
 
-def concatenate(arrays, axis=0):
+def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays joined along an existing axis (None: all of them raveled)."""
-    arrays = promoted(*_sequence("concatenate", arrays))
+    arrays = _joined_type("concatenate", arrays, out, dtype, casting)
     if axis is None:
         arrays, axis = [ravel(array) for array in arrays], 0
     first = arrays[0]
@@ -144,9 +152,9 @@ def concatenate(arrays, axis=0):
 concat = concatenate
 
 
-def stack(arrays, axis=0):
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""
-    arrays = promoted(*_sequence("stack", arrays))
+    arrays = _joined_type("stack", arrays, out, dtype, casting)
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise ValueError(f"stack: the arrays have different shapes, {' and '.join(sorted(map(show, shapes)))}")
@@ -154,13 +162,25 @@ def stack(arrays, axis=0):
     return concatenate([expand_dims(array, axis) for array in arrays], axis)
 
 
-def vstack(arrays):
-    return concatenate([atleast_2d(array) for array in arrays], 0)
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    return concatenate([atleast_2d(array) for array in tup], 0, dtype=dtype, casting=casting)
 
 
-def hstack(arrays):
-    arrays = [atleast_1d(array) for array in arrays]
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    arrays = [atleast_1d(array) for array in tup]
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+def _joined_type(name, arrays, out, dtype, casting):
+    """The arrays in one type: that of all, or `dtype`, which casting lets them become."""
+    refuse_out(name, out)
+    arrays = [as_array(array) for array in _sequence(name, arrays)]
+    if dtype is None:
+        return promoted(*arrays)
+    dtype = dtypes.as_dtype(dtype)
+    for array in arrays:
+        check_casting(name, array.dtype, dtype, casting)
+    return promoted(*arrays, to=lambda _: dtype)
 
 
 def _sequence(name, arrays):
@@ -171,15 +191,15 @@ def _sequence(name, arrays):
     return arrays
 
 
-def split(x, indices_or_sections, axis=0):
-    """x cut along an axis into equal parts, or before each of the given indices; a list of Arrays."""
-    x = as_array(x)
-    axis = normalized_axis(axis, x.ndim)
-    size = x.shape[axis]
+def split(ary, indices_or_sections, axis=0):
+    """ary cut along an axis into equal parts, or before each of the given indices; a list of Arrays."""
+    ary = as_array(ary)
+    axis = normalized_axis(axis, ary.ndim)
+    size = ary.shape[axis]
     if not dims.is_static(size):
         raise TypeError(f"split: axis {axis} has the symbolic size {size}; parts need sizes that are known")
-    if hasattr(indices_or_sections, "__index__"):
-        sections = indices_or_sections.__index__()
+    if is_integer(indices_or_sections):
+        sections = operator.index(indices_or_sections)
         if sections <= 0 or size % sections:
             raise ValueError(f"split: size {size} of axis {axis} does not divide into {sections} equal parts")
         bounds = [size // sections * part for part in range(sections + 1)]
@@ -188,40 +208,39 @@ def split(x, indices_or_sections, axis=0):
             0,
             *(
                 builtins.min(index if index >= 0 else builtins.max(index + size, 0), size)
-                for index in indices_or_sections
+                for index in map(operator.index, indices_or_sections)
             ),
             size,
         ]
     every = (slice(None),) * axis
-    return [x[every + (slice(low, high),)] for low, high in zip(bounds, bounds[1:])]
+    return [ary[every + (slice(low, high),)] for low, high in zip(bounds, bounds[1:])]
 
 
-def flip(x, axis=None):
-    """x with the order of elements reversed along some axes, or along all."""
-    x = as_array(x)
-    return x.builder.reverse(x, normalized_axes(axis, x.ndim))
+def flip(m, axis=None):
+    """m with the order of elements reversed along some axes, or along all."""
+    m = as_array(m)
+    return m.builder.reverse(m, normalized_axes(axis, m.ndim))
 
 
-def roll(x, shift, axis=None):
-    """x with its elements shifted along an axis, those that fall off one end coming in at the other."""
-    x = as_array(x)
+def roll(a, shift, axis=None):
+    """a with its elements shifted along an axis, those that fall off one end coming in at the other."""
+    a = as_array(a)
     if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    if not hasattr(axis, "__index__") or not hasattr(shift, "__index__"):
-        shifts = (shift,) if hasattr(shift, "__index__") else tuple(shift)
-        axes = (axis,) if hasattr(axis, "__index__") else tuple(axis)
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    if not is_integer(axis) or not is_integer(shift):
+        shifts, axes = as_sequence(shift), as_sequence(axis)
         if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
             raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
         count = builtins.max(len(shifts), len(axes)) if shifts and axes else 0
         for place in range(count):
-            x = roll(x, shifts[place % len(shifts)], axes[place % len(axes)])
-        return x
-    axis = normalized_axis(axis, x.ndim)
-    size = x.shape[axis]
+            a = roll(a, shifts[place % len(shifts)], axes[place % len(axes)])
+        return a
+    axis = normalized_axis(axis, a.ndim)
+    size = a.shape[axis]
     # To the right and then to the left: sizes are not negative.
     right, left = (dims.remainder(part, size) for part in dims.signed_parts(shift))
-    x = x if right == 0 else _exchanged(x, size - right, axis)
-    return x if left == 0 else _exchanged(x, left, axis)
+    a = a if right == 0 else _exchanged(a, size - right, axis)
+    return a if left == 0 else _exchanged(a, left, axis)
 
 
 def _exchanged(x, place, axis):
@@ -230,25 +249,34 @@ def _exchanged(x, place, axis):
     return concatenate([x[every + (slice(place, None),)], x[every + (slice(None, place),)]], axis)
 
 
-def tile(x, reps):
-    """x repeated whole, reps[i] times along axis i."""
-    x = as_array(x)
-    reps = (reps,) if hasattr(reps, "__index__") else tuple(reps)
+def tile(A, reps):
+    """A repeated whole, reps[i] times along axis i."""
+    x = as_array(A)
+    reps = as_sequence(reps)
     rank = builtins.max(x.ndim, len(reps))
     reps = (1,) * (rank - len(reps)) + reps
     x = x.builder.reshape(x, (1,) * (rank - x.ndim) + x.shape)
     return _repeated(x, reps, before=True)
 
 
-def repeat(x, repeats, axis=None):
-    """Each element repeated along an axis (None: of x raveled). `repeats` is one integer."""
-    x = as_array(x)
-    if not hasattr(repeats, "__index__"):
-        raise TypeError("repeat: repeats is one integer for all elements")
+def repeat(a, repeats, axis=None):
+    """Each element repeated along an axis (None: of a raveled), all as often, or each as often as its number in `repeats`
+    says, which are known while tracing."""
+    a = as_array(a)
+    if isinstance(repeats, Array):
+        raise TypeError("repeat: traced counts would decide the result's shape: they are integers known while tracing")
     if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
-    return _repeated(x, [repeats if a == axis else 1 for a in range(x.ndim)], before=False)
+        a, axis = ravel(a), 0
+    axis = normalized_axis(axis, a.ndim)
+    if isinstance(repeats, Dim):
+        counts = [repeats]
+    else:
+        counts = [dims.as_size(count) for count in as_sequence(repeats)]
+    if len(counts) == 1:
+        return _repeated(a, [counts[0] if at == axis else 1 for at in range(a.ndim)], before=False)
+    if a.shape[axis] != len(counts):
+        raise ValueError(f"repeat: {len(counts)} counts for the {a.shape[axis]} entries of axis {axis}")
+    return a[(slice(None),) * axis + (np.repeat(np.arange(len(counts)), counts),)]
 
 
 def _repeated(x, counts, before):
@@ -267,16 +295,16 @@ def _repeated(x, counts, before):
     return x.builder.reshape(x, tuple(merged))
 
 
-def pad(x, pad_width, mode="constant", constant_values=0):
-    """x with a border of one value. pad_width: n, (before, after) or one pair an axis; negative widths cut."""
-    x = as_array(x)
+def pad(array, pad_width, mode="constant", *, constant_values=0):
+    """The array with a border of one value. pad_width: n, (before, after) or one pair an axis; negative widths cut."""
+    array = as_array(array)
     if mode != "constant":
         raise TypeError(f"pad: mode {mode!r} is not supported, only 'constant'")
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu":
         raise TypeError("pad: pad_width holds integers")
-    widths = np.broadcast_to(widths, (x.ndim, 2)).tolist()
-    value = as_array(constant_values, x.dtype)
+    widths = np.broadcast_to(widths, (array.ndim, 2)).tolist()
+    value = as_array(constant_values, array.dtype)
     if value.ndim:
         raise TypeError("pad: constant_values is one number")
-    return x.builder.pad(x, value, [low for low, _ in widths], [high for _, high in widths])
+    return array.builder.pad(array, value, [low for low, _ in widths], [high for _, high in widths])

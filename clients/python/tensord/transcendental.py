@@ -6,44 +6,53 @@ from tensord import dtypes, pointwise
 from tensord.arithmetic import abs, add, divide, multiply, negative, sign, square, subtract
 from tensord.lifting import as_array, broadcast, promoted, result_type
 from tensord.logic import equal, greater, imag, isinf, logical_or, real, where
+from tensord.ufuncs import ufunc
 
 # ---- Exponentials, logarithms, powers ----
 
 
+@ufunc
 def exp(x):
     return pointwise.inexact("EXP", x)
 
 
+@ufunc
 def exp2(x):
     x = as_array(x)
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
     return x.builder.binary("POW", pointwise.full_like(x, 2), x)
 
 
+@ufunc
 def expm1(x):
     """exp(x) - 1, accurate near zero."""
     return pointwise.inexact("EXPM1", x)
 
 
+@ufunc
 def log(x):
     return pointwise.inexact("LOG", x)
 
 
+@ufunc
 def log2(x):
     return multiply(log(x), 1.0 / math.log(2.0))
 
 
+@ufunc
 def log10(x):
     return multiply(log(x), 1.0 / math.log(10.0))
 
 
+@ufunc
 def log1p(x):
     """log(1 + x), accurate near zero."""
     return pointwise.inexact("LOG1P", x)
 
 
+@ufunc
 def logaddexp(x, y):
-    x, y = broadcast(*promoted(x, y, to=dtypes.inexact_of))
+    x, y = broadcast(*promoted(x, y, to=dtypes.inexact_loop))
     pointwise.refuse("logaddexp", x.dtype.is_complex, x, y)
     greater_ = x.builder.binary("MAXIMUM", x, y)
     difference = negative(abs(subtract(x, y)))
@@ -51,6 +60,7 @@ def logaddexp(x, y):
     return add(greater_, log1p(exp(where(equal(x, y), pointwise.like(x, 0), difference))))
 
 
+@ufunc
 def sqrt(x):
     return pointwise.inexact("SQRT", x)
 
@@ -60,13 +70,17 @@ def rsqrt(x):
     return pointwise.inexact("RSQRT", x)
 
 
+@ufunc
 def cbrt(x):
     return pointwise.real_inexact("cbrt", "CBRT", x)
 
 
+@ufunc
 def hypot(x, y):
     """sqrt(x*x + y*y), scaled so that the squares do not overflow."""
-    x, y = broadcast(*promoted(abs(x), abs(y), to=dtypes.inexact_of))
+    x, y = broadcast(*promoted(x, y, to=dtypes.inexact_loop))
+    pointwise.refuse("hypot", x.dtype.is_complex, x, y)
+    x, y = abs(x), abs(y)
     large, small = x.builder.binary("MAXIMUM", x, y), x.builder.binary("MINIMUM", x, y)
     ratio = divide(small, where(equal(large, 0), pointwise.like(x, 1), large))
     scaled = multiply(large, sqrt(add(1, square(ratio))))
@@ -77,22 +91,27 @@ def hypot(x, y):
 # ---- Trigonometric and hyperbolic ----
 
 
+@ufunc
 def sin(x):
     return pointwise.inexact("SIN", x)
 
 
+@ufunc
 def cos(x):
     return pointwise.inexact("COS", x)
 
 
+@ufunc
 def tan(x):
     return pointwise.inexact("TAN", x)
 
 
+@ufunc
 def tanh(x):
     return pointwise.inexact("TANH", x)
 
 
+@ufunc
 def sinh(x):
     x = as_array(x)
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
@@ -107,6 +126,7 @@ def sinh(x):
     return multiply(sign(x), where(greater(magnitude, 22), large, small))
 
 
+@ufunc
 def cosh(x):
     x = as_array(x)
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
@@ -116,29 +136,34 @@ def cosh(x):
     return add(multiply(multiply(half, 0.5), half), divide(0.5, multiply(half, half)))
 
 
+@ufunc
 def arctan2(y, x):
     """The angle of the point (x, y), from -pi to pi."""
-    y, x = broadcast(*promoted(y, x, to=dtypes.inexact_of))
+    y, x = broadcast(*promoted(y, x, to=dtypes.inexact_loop))
     pointwise.refuse("arctan2", x.dtype.is_complex, y, x)
     return x.builder.binary("ATAN2", y, x)
 
 
+@ufunc
 def arctan(x):
     return arctan2(x, 1)
 
 
+@ufunc
 def arcsin(x):
     x = as_array(x)
     pointwise.refuse("arcsin", x.dtype.is_complex, x)
     return arctan2(x, sqrt(multiply(subtract(1, x), add(1, x))))
 
 
+@ufunc
 def arccos(x):
     x = as_array(x)
     pointwise.refuse("arccos", x.dtype.is_complex, x)
     return arctan2(sqrt(multiply(subtract(1, x), add(1, x))), x)
 
 
+@ufunc
 def deg2rad(x):
     return (
         multiply(x, math.pi / 180.0)
@@ -150,6 +175,7 @@ def deg2rad(x):
 radians = deg2rad
 
 
+@ufunc
 def rad2deg(x):
     return (
         multiply(x, 180.0 / math.pi)
@@ -161,9 +187,11 @@ def rad2deg(x):
 degrees = rad2deg
 
 
-def angle(x):
-    x = as_array(x)
-    return arctan2(imag(x), real(x))
+def angle(z, deg=False):
+    """The angle of complex numbers, from -pi to pi, or in degrees."""
+    z = as_array(z)
+    turned = arctan2(imag(z), real(z)) if z.dtype.is_inexact else arctan2(0.0, as_array(z, dtypes.float64))
+    return rad2deg(turned) if deg else turned
 
 
 # ---- Special functions ----

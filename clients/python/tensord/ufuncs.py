@@ -1,0 +1,56 @@
+"""Functions of each element as NumPy's ufuncs: what all of those take beside their operands."""
+
+from tensord import dtypes
+from tensord.array import Array
+from tensord.lifting import as_array, result_type
+from tensord.options import check_casting, check_order, is_given, refuse_out
+
+
+def ufunc(function):
+    """The function, whose parameters are its one or two operands, with the parameters of NumPy's ufuncs behind them.
+
+    `dtype` is the type to compute in, `casting` how operands may become it. out, where and signature have NumPy's defaults.
+    """
+    call = (_of_one if function.__code__.co_argcount == 1 else _of_two)(function)
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(call, attribute, getattr(function, attribute))
+    return call
+
+
+def _of_one(function):
+    def call(x, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
+        check_parameters(function.__name__, out, where, order, signature)
+        return function(x) if dtype is None else computed_in(dtype, function, (x,), casting)
+
+    return call
+
+
+def _of_two(function):
+    def call(x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
+        check_parameters(function.__name__, out, where, order, signature)
+        return function(x1, x2) if dtype is None else computed_in(dtype, function, (x1, x2), casting)
+
+    return call
+
+
+def check_parameters(name, out, where, order, signature):
+    refuse_out(name, out)
+    if where is not True and is_given(where):
+        raise TypeError(f"{name}: where is not supported, every element of an Array has a value: use td.where on the result")
+    if is_given(signature):
+        raise TypeError(f"{name}: signature is not supported, dtype says in which type it is computed")
+    check_order(name, order)
+
+
+def computed_in(dtype, function, operands, casting):
+    """The function of operands that become `dtype` first; of them as they are where only its result has that type."""
+    name, dtype = function.__name__, dtypes.as_dtype(dtype)
+    found = result_type(*operands)
+    if not dtype.is_bool and not (found.is_complex and dtype.is_float):
+        check_casting(name, found, dtype, casting)
+        operands = [as_array(operand, dtype) for operand in operands]
+    result = function(*operands)
+    first = result if isinstance(result, Array) else result[0]
+    if first.dtype is not dtype:
+        raise TypeError(f"{name} of {found} is not computed in {dtype}")
+    return result
