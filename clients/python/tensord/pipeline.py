@@ -60,13 +60,13 @@ class Pipeline:
             self._call.cancel()
             self._ended.wait()
 
-    def run(self, program, *args, keep=False, priority=0, profile=False):
+    def run(self, program, *args, keep=False, priority=0, profile=False, **named):
         """Sends a run of a CompiledProgram and returns its results to come; keep as in a call of the program.
 
         Waits where the server takes no more for now. Raises what the call would raise before anything is sent, and
         Cancelled where the stream has ended.
         """
-        arguments, kept = program.prepare(args, keep)
+        arguments, kept = program.prepare(args, keep, named)
         fingerprint = self._fingerprint_of(program)
         shared = self._share(program, kept)
         with self._lock:  # requests go out in the order of their ids

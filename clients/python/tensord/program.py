@@ -1,6 +1,5 @@
 """Tracing a function into a graph, compiling it, and calling it with NumPy arrays."""
 
-import inspect
 import math
 import threading
 
@@ -11,6 +10,8 @@ from tensord.array import Array
 from tensord.client import compile_options, default_client
 from tensord.graph_builder import GraphBuilder
 from tensord.lifting import as_array, show
+from tensord.numpy_arrays import numpy_array
+from tensord.parameters import parameters_of, with_lists_as_arrays
 from tensord.routing import route_of_program
 from tensord.session import remote_of
 from tensord.stats import Stats, seconds, source_name
@@ -53,23 +54,24 @@ def spec_of(value):
         raise TypeError("a traced Array cannot be an argument of another program: call the function itself instead")
     if dtypes.is_weak(value):
         return Spec((), dtypes.default_type(value))
-    array = np.asarray(value)
+    array = numpy_array(value)
     return Spec(array.shape, dtypes.as_dtype(array.dtype))
 
 
 class Traced:
     """The graph of a function for given argument types: a contract.Graph, and how arguments and results map onto it."""
 
-    def __init__(self, graph, input_names, input_specs, arguments, results, output_specs):
-        self.graph = graph
-        self.input_names, self.input_specs, self.output_specs = input_names, input_specs, output_specs
-        self._arguments, self._results = arguments, results
+    def __init__(self, graph, parameters, input_specs, arguments, results, output_specs):
+        self.graph, self.input_names = graph, [one.name for one in graph.inputs]
+        self.input_specs, self.output_specs = input_specs, output_specs
+        self._parameters, self._arguments, self._results = parameters, arguments, results
 
     def __repr__(self):
         return f"Traced({self.graph.name}: {len(self.graph.nodes)} nodes, {self.input_specs} -> {self.output_specs})"
 
-    def flatten_arguments(self, args):
+    def flatten_arguments(self, args, keywords=None):
         """The arguments of a call as pairs (array, DType), each checked against the type that was traced."""
+        args = self._parameters.in_order(args, keywords or {})
         try:
             leaves = self._arguments.leaves_of(args)
         except TypeError as failure:
@@ -90,26 +92,30 @@ class Traced:
         return self._results.build(iter(arrays))
 
 
-def make_graph(function, *specs, static=None, name=None):
+def make_graph(function, *specs, static=None, name=None, **named):
     """Calls `function` with Arrays of the given types (Specs, or example arrays) and returns its graph, a Traced.
 
-    static: keyword arguments that are passed as they are and become part of the graph. Arguments and results may be
-    nested tuples, lists and dicts.
+    named: specs of arguments that the function takes by name. static: keyword arguments that are passed as they are and
+    become part of the graph. Arguments and results may be nested tuples, lists and dicts; a list of numbers is an array.
     """
-    leaves, arguments = tree.flatten(specs)
+    title = name or getattr(function, "__name__", type(function).__name__).strip("<>")
+    parameters, specs = parameters_of(function, title, specs, named, static or {})
+    leaves, arguments = tree.flatten(with_lists_as_arrays(specs))
     input_specs = [spec_of(leaf) for leaf in leaves]
-    input_names = _input_names(function, arguments)
-    builder = GraphBuilder(name or getattr(function, "__name__", type(function).__name__).strip("<>"))
+    builder = GraphBuilder(title)
     with builder:
-        inputs = [builder.input(input_name, one.dtype, one.shape) for input_name, one in zip(input_names, input_specs)]
-        result = function(*arguments.build(iter(inputs)), **(static or {}))
+        inputs = [
+            builder.input(input_name, one.dtype, one.shape)
+            for input_name, one in zip(_input_names(parameters, arguments), input_specs)
+        ]
+        result = parameters.call(function, arguments.build(iter(inputs)), static or {})
         result_leaves, results = tree.flatten(result)
         outputs = [_output(leaf) for leaf in result_leaves]
     for output_name, output in zip(results.leaf_names("" if len(outputs) != 1 else "result"), outputs):
         builder.output(output_name if not output_name.isdigit() else f"result_{output_name}", output)
     return Traced(
         builder.graph,
-        [one.name for one in builder.graph.inputs],
+        parameters,
         input_specs,
         arguments,
         results,
@@ -127,17 +133,12 @@ def _output(leaf):
         ) from None
 
 
-def _input_names(function, arguments):
+def _input_names(parameters, arguments):
     """Names of the inputs: the function's parameters', with the keys of nested arguments."""
-    count = len(arguments.children)
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        parameters = ()
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
-    names += [f"argument_{position}" for position in range(len(names), count)]
     return [
-        name.replace(":", "_") for prefix, child in zip(names, arguments.children) for name in child.leaf_names(prefix)
+        name.replace(":", "_")
+        for prefix, child in zip(parameters.names, arguments.children)
+        for name in child.leaf_names(prefix)
     ]
 
 
@@ -153,14 +154,16 @@ def _checked(name, value, expected, sizes):
         array, found = value, remote.dtype
         shape, fits = remote.shape, remote.dtype is dtype
     elif dtypes.is_weak(value) or isinstance(value, (list, tuple)):
-        array = np.asarray(value)
+        if isinstance(value, int) and not dtypes.fits(value, dtype):
+            raise OverflowError(f"argument {name!r} does not fit into {dtype}: {value}")
+        array = numpy_array(value)
         shape, found = array.shape, array.dtype
-        fits = np.can_cast(found, dtype.numpy, "same_kind") or dtype is dtypes.bfloat16
+        fits = array.size == 0 or np.can_cast(found, dtype.numpy, "same_kind") or dtype is dtypes.bfloat16
         numbers, array = array, dtypes.to_numpy(array, dtype) if fits else array
         if fits and dtype.is_integer and not np.array_equal(numbers, array):
             raise OverflowError(f"argument {name!r} does not fit into {dtype}: {value!r}")
     else:
-        array = np.asarray(value)
+        array = numpy_array(value)
         shape, found = array.shape, array.dtype
         fits = found.newbyteorder("<") == dtype.numpy
     if not fits:
@@ -236,8 +239,8 @@ class CompiledProgram:
     def output_specs(self):
         return list(self._traced.output_specs)
 
-    def __call__(self, *args, timeout=None, profile=False, priority=0, session=None, keep=False):
-        """Runs the program; results have the structure that the function returned.
+    def __call__(self, *args, timeout=None, profile=False, priority=0, session=None, keep=False, **named):
+        """Runs the program; results have the structure that the function returned. Arguments by position or by name.
 
         timeout in seconds; profile=True fills stats.segments; a higher priority runs first where the server allows it.
         Arguments may be RemoteArrays of one Session, or donations of them. keep: the results that stay in that session,
@@ -245,7 +248,7 @@ class CompiledProgram:
         value for each. Raises TypeError and ValueError for arguments that do not fit the compiled types, td.Error for
         what the server refuses.
         """
-        arguments, kept = self.prepare(args, keep)
+        arguments, kept = self.prepare(args, keep, named)
         options = {"priority": priority, "profile": profile}
         options["session"] = session or next(
             (one.session for one in map(remote_of, arguments) if one is not None), None
@@ -257,9 +260,9 @@ class CompiledProgram:
         self._count(stats)
         return self._traced.unflatten_results(arrays)
 
-    def prepare(self, args, keep):
+    def prepare(self, args, keep, named=None):
         """What a call sends: its arguments, checked, and which of the results are kept."""
-        return self._traced.flatten_arguments(args), self._traced.flatten_kept(keep)
+        return self._traced.flatten_arguments(args, named), self._traced.flatten_kept(keep)
 
     def unflatten_results(self, results):
         """Results in the structure that the function returned."""
@@ -331,26 +334,29 @@ class CompiledProgram:
             self.compile_count += 1
 
 
-def compile(function, *specs, client=None, device="", static=None, name=None, disabled_passes=(), timeout=None):
+def compile(function, *specs, client=None, device="", static=None, name=None, disabled_passes=(), timeout=None,
+            **named):  # fmt: skip
     """Traces a function for arguments of the given types and compiles it on the server; a CompiledProgram.
 
-    specs: a td.spec per positional argument, or an example array whose type stands for it; both may be nested in
-    tuples, lists and dicts. device: "cpu", "cuda", "xla" or one device, "cuda:0"; empty, the server's default. static:
+    specs: a td.spec per argument, or an example array whose type stands for it; both may be nested in tuples, lists and
+    dicts. named: the same of arguments given by name, compile(f, x=spec), as long as none has the name of an option. device: "cpu", "cuda", "xla" or one device, "cuda:0"; empty, the server's default. static:
     keyword arguments that become part of the program. disabled_passes: optimizer passes to leave out, by name.
     """
-    traced = make_graph(function, *specs, static=static, name=name)
+    traced = make_graph(function, *specs, static=static, name=name, **named)
     return CompiledProgram(traced, client or default_client(), device, disabled_passes, timeout)
 
 
-def evaluate(function, *args, client=None, device="", static=None, timeout=None, profile=False, with_stats=False):
+def evaluate(function, *args, client=None, device="", static=None, timeout=None, profile=False, with_stats=False,
+             **named):  # fmt: skip
     """Evaluates a function on NumPy arrays in one call, which carries the graph along.
 
     For one-off work: a program that is called often is better compiled, though the server keeps what it compiled here
     too. with_stats=True returns (results, Stats).
     """
-    traced = make_graph(function, *args, static=static)
+    args, named = with_lists_as_arrays(args), with_lists_as_arrays(named)
+    traced = make_graph(function, *args, static=static, **named)
     arrays, stats = (client or default_client()).execute(
-        traced.graph, traced.flatten_arguments(args), device=device, timeout=timeout, profile=profile
+        traced.graph, traced.flatten_arguments(args, named), device=device, timeout=timeout, profile=profile
     )
     results = traced.unflatten_results(arrays)
     return (results, stats) if with_stats else results
