@@ -87,9 +87,10 @@ void TinyProduct(const MatrixProduct& p, const ProductCopies& copies, const void
   }
 }
 
+// As every sum it begins with +0, so that no -0 comes of it.
 template <typename T>
 HWY_INLINE void ScaledColumn(const T* a, const T* factor, int64_t count, T* HWY_RESTRICT c) {
-  for (int64_t i = 0; i < count; ++i) c[i] = a[i] * *factor;
+  for (int64_t i = 0; i < count; ++i) c[i] = T{} + a[i] * *factor;
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -103,10 +104,12 @@ HWY_INLINE void ScaledColumn(const Pair<Real>* a_pairs, const Pair<Real>* factor
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto factors = MakeComplexFactor(d, &factor->re);
   int64_t i = 0;
-  for (; i + lanes <= 2 * count; i += lanes) hn::StoreU(ComplexProduct(d, hn::LoadU(d, a + i), factors), d, c + i);
+  for (; i + lanes <= 2 * count; i += lanes) {
+    hn::StoreU(hn::Add(ComplexProduct(d, hn::LoadU(d, a + i), factors), hn::Zero(d)), d, c + i);
+  }
   const auto one_factor = MakeComplexFactor(pair, &factor->re);
   for (; i < 2 * count; i += 2) {
-    hn::StoreU(ComplexProduct(pair, hn::LoadU(pair, a + i), one_factor), pair, c + i);
+    hn::StoreU(hn::Add(ComplexProduct(pair, hn::LoadU(pair, a + i), one_factor), hn::Zero(pair)), pair, c + i);
   }
 }
 #endif

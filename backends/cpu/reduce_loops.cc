@@ -111,8 +111,7 @@ struct Extremum {
   }
   template <typename Real>
   static HWY_INLINE Pair<Real> Combine(Pair<Real> a, Pair<Real> b) {
-    if (IsNan(a)) return a;
-    if (IsNan(b)) return b;
+    if (IsNan(a) || IsNan(b)) return {std::numeric_limits<Real>::quiet_NaN(), std::numeric_limits<Real>::quiet_NaN()};
     if (a.re != b.re) return Wins(a.re, b.re) ? a : b;
     return Wins(b.im, a.im) ? b : a;
   }

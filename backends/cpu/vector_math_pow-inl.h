@@ -184,7 +184,7 @@ HWY_NOINLINE V PowOfAnyBase(D d, V x, V y, V power, M trusted) {
 }
 
 template <class D, class V>
-HWY_INLINE V Pow(D d, V x, V y) {
+HWY_INLINE V PowOfAnyExponent(D d, V x, V y) {
   const TwoParts<V> log2 = Log2InTwoParts(d, hn::Abs(x));
   const V t = hn::Mul(y, log2.high);
   const V power = Exp2OfTwoParts<D, V>(d, {t, hn::MulAdd(y, log2.low, hn::MulSub(y, log2.high, t))});
@@ -198,7 +198,7 @@ HWY_INLINE V Pow(D d, V x, V y) {
 // SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
 // Of signalling NaNs it makes NaN where others are no matter.
 template <class D, class V>
-HWY_INLINE V Pow(D d, V x, V y) {
+HWY_INLINE V PowOfAnyExponent(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1);
   const V power = hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, PowBelowOverflow(d, x, y));
   const auto doubtful = hn::And(hn::IsInf(power), hn::And(hn::And(hn::IsFinite(x), hn::IsFinite(y)), hn::Ne(x, zero)));
@@ -209,6 +209,15 @@ HWY_INLINE V Pow(D d, V x, V y) {
 }
 
 #endif  // TENSORD_HAVE_LOOKUP
+
+// To the bit x and x*x where y is 1 and 2, which is how simplify_algebra writes them.
+template <class D, class V>
+HWY_INLINE V Pow(D d, V x, V y) {
+  const V power = PowOfAnyExponent(d, x, y);
+  const auto is_first = hn::Eq(y, hn::Set(d, 1)), is_second = hn::Eq(y, hn::Set(d, 2));
+  if (HWY_LIKELY(hn::AllFalse(d, hn::Or(is_first, is_second)))) return power;
+  return hn::IfThenElse(is_second, hn::Mul(x, x), hn::IfThenElse(is_first, x, power));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tensord::cpu

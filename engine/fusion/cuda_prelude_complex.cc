@@ -96,16 +96,16 @@ TENSORD_FN Complex<R> DivideComplex(Complex<R> a, Complex<R> b) {
 )"},
     {"MaximumComplex", "IsNanComplex", R"(template <typename R>
 TENSORD_FN Complex<R> MaximumComplex(Complex<R> a, Complex<R> b) {
-  if (IsNanComplex(a)) return a;
-  if (IsNanComplex(b)) return b;
+  if (IsNanComplex(a)) return Complex<R>{a.re + a.im, a.re + a.im};
+  if (IsNanComplex(b)) return Complex<R>{b.re + b.im, b.re + b.im};
   if (a.re != b.re) return a.re > b.re ? a : b;
   return a.im >= b.im ? a : b;
 }
 )"},
     {"MinimumComplex", "IsNanComplex", R"(template <typename R>
 TENSORD_FN Complex<R> MinimumComplex(Complex<R> a, Complex<R> b) {
-  if (IsNanComplex(a)) return a;
-  if (IsNanComplex(b)) return b;
+  if (IsNanComplex(a)) return Complex<R>{a.re + a.im, a.re + a.im};
+  if (IsNanComplex(b)) return Complex<R>{b.re + b.im, b.re + b.im};
   if (a.re != b.re) return a.re < b.re ? a : b;
   return a.im <= b.im ? a : b;
 }

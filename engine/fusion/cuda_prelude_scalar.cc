@@ -104,7 +104,9 @@ TENSORD_FN bool IsFiniteReal(R x) {
     TENSORD_REAL_2(Multiply, a* b),
     TENSORD_REAL_2(Divide, a / b),
     TENSORD_REAL_2(Remainder, fmod(a, b)),
-    TENSORD_REAL_2(Pow, pow(a, b)),
+    TENSORD_REAL_2(Pow, b == 1   ? a
+                        : b == 2 ? a * a
+                                 : pow(a, b)),
     TENSORD_REAL_2(Atan2, atan2(a, b)),
     {"MaximumReal", "Types", R"(template <typename R>
 TENSORD_FN R MaximumReal(R a, R b) {

@@ -157,6 +157,48 @@ absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int3
   return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds, &parts);
 }
 
+// Guards the sizes of results that a run may refuse, each size once, however dead or fused the node is then. Sizes that
+// a run decides are left to it: where the node that decides them is dead there are none.
+class SizeGuards {
+ public:
+  explicit SizeGuards(std::vector<ShapeGuard>* guards) : guards_(guards) {}
+
+  // `own`: where the guards that the node asked for itself begin.
+  void Add(const Graph& graph, const Node& node, int32_t index, size_t own, const ResultTypes& types) {
+    for (const TensorType& type : types) {
+      for (const Dim& dim : type.shape) {
+        if (dim.is_static() || dim.extent != Extent::kExact || !dim.size.may_be_refused()) continue;
+        if (IsAnOperands(graph, node, dim.size) || IsImplied(own, dim.size)) continue;
+        if (!seen_.insert(dim.size.ToString()).second) continue;
+        guards_->push_back({.kind = ShapeGuard::Kind::kAtMost,
+                            .lhs = DimExpr(0),
+                            .rhs = dim.size,
+                            .what = "a size of the result is negative",
+                            .node = index});
+      }
+    }
+  }
+
+ private:
+  static bool IsAnOperands(const Graph& graph, const Node& node, const DimExpr& size) {
+    return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+      const auto& shape = graph.type(operand).shape;
+      return std::any_of(shape.begin(), shape.end(), [&](const Dim& dim) { return dim.size == size; });
+    });
+  }
+  // Whether the node asks for a <= b, and the size is b - a.
+  bool IsImplied(size_t own, const DimExpr& size) const {
+    return std::any_of(guards_->begin() + static_cast<ptrdiff_t>(own), guards_->end(), [&](const ShapeGuard& guard) {
+      if (guard.kind != ShapeGuard::Kind::kAtMost) return false;
+      const absl::StatusOr<DimExpr> between = DimExpr::Subtract(guard.rhs, guard.lhs);
+      return between.ok() && *between == size;
+    });
+  }
+
+  std::vector<ShapeGuard>* const guards_;
+  absl::flat_hash_set<std::string> seen_;
+};
+
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
   ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> bound, BoundSymbols(*graph));
   for (const GraphInput& input : graph->inputs()) {
@@ -164,6 +206,7 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
   }
   std::vector<ShapeGuard> guards;
   RunTimeBounds bounds;
+  SizeGuards size_guards(&guards);
   int64_t parts = 0;
   for (size_t i = 0; i < graph->nodes().size(); ++i) {
     RETURN_IF_ERROR(CheckStopped());
@@ -175,6 +218,7 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
       RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].lhs, bound), node.name, node.op->name));
       RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].rhs, bound), node.name, node.op->name));
     }
+    size_guards.Add(*graph, node, static_cast<int32_t>(i), earlier_guards, *types);
     for (size_t r = 0; r < types->size(); ++r) {
       RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), node.name, node.op->name));
       graph->set_type({node.first_result.index + static_cast<int32_t>(r)}, std::move((*types)[r]));

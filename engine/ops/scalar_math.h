@@ -48,6 +48,12 @@ bool IsNan(T z) {
   return std::isnan(z.real()) || std::isnan(z.imag());
 }
 
+template <Complex T>
+T BothNan() {
+  using R = typename T::value_type;
+  return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
+}
+
 // The product as written, without the recovery of infinities of C's Annex G: what StableHLO's backends compute.
 template <Complex T>
 T Product(T a, T b) {
@@ -100,8 +106,7 @@ struct Sign {
   }
   template <Complex T>
   T operator()(T z) const {
-    using R = typename T::value_type;
-    if (IsNan(z)) return T(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
+    if (IsNan(z)) return BothNan<T>();
     return T(SignOf(Wide(z)));
   }
   template <Integer T>
@@ -281,8 +286,7 @@ struct Maximum {
   }
   template <Complex T>
   T operator()(T a, T b) const {
-    if (IsNan(a)) return a;
-    if (IsNan(b)) return b;
+    if (IsNan(a) || IsNan(b)) return BothNan<T>();
     if (a.real() != b.real()) return a.real() > b.real() ? a : b;
     return a.imag() >= b.imag() ? a : b;
   }
@@ -303,8 +307,7 @@ struct Minimum {
   }
   template <Complex T>
   T operator()(T a, T b) const {
-    if (IsNan(a)) return a;
-    if (IsNan(b)) return b;
+    if (IsNan(a) || IsNan(b)) return BothNan<T>();
     if (a.real() != b.real()) return a.real() < b.real() ? a : b;
     return a.imag() <= b.imag() ? a : b;
   }
@@ -313,6 +316,8 @@ struct Minimum {
 struct Pow {
   template <Real T>
   T operator()(T a, T b) const {
+    if (Wide(b) == 1) return a;
+    if (Wide(b) == 2) return static_cast<T>(Wide(a) * Wide(a));
     return static_cast<T>(std::pow(Wide(a), Wide(b)));
   }
   template <Complex T>

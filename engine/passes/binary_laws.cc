@@ -108,6 +108,8 @@ Result Divide(const Binary& x) {
 }
 
 Result Extreme(const Binary& x, bool greatest) {
+  // Of complex numbers with one part NaN both parts become NaN.
+  if (kComplexes.Contains(x.dtype)) return std::nullopt;
   if (x.a == x.b) return x.Is(x.a);
   const auto neutral = [&](const LiteralPtr& number) { return greatest ? IsLeast(number) : IsGreatest(number); };
   const auto absorbing = [&](const LiteralPtr& number) {

@@ -152,8 +152,8 @@ Result RewriteReduce(const Node& node, GraphRewriter& graph) {
   const TensorType type = graph.result_type();
   const auto kind = static_cast<ReduceKind>(node.attrs.Int("kind"));
   if (!AreOne(graph.type(node.operands[0]), node.attrs.Ints("dimensions")) || !IsExact(type)) return std::nullopt;
-  // 1*z is another number than z where a part of z is infinite.
-  if (kind == ReduceKind::kProduct && kComplexes.Contains(type.dtype)) return std::nullopt;
+  // 1*z is another number than z where a part of z is infinite, and an extreme where a part is NaN.
+  if (kind != ReduceKind::kSum && kComplexes.Contains(type.dtype)) return std::nullopt;
   const bool same = graph.type(node.operands[0]) == type;
   const ValueId value = same ? node.operands[0] : graph.AddReshape(node.name, node.operands[0], type);
   return kind == ReduceKind::kSum ? AddedToZero(node, value, graph) : value;

@@ -277,6 +277,27 @@ absl::StatusOr<int64_t> DimExpr::Evaluate(const AtomValue& value) const {
   return size;
 }
 
+bool DimExpr::may_be_refused() const {
+  const auto atom_may = [](const DimAtom& atom) {
+    switch (atom.kind) {
+      case DimAtom::Kind::kSymbol:
+      case DimAtom::Kind::kOperandAxis:
+        return false;
+      case DimAtom::Kind::kFloorDivide:
+        return atom.args[0].may_be_refused() || !atom.args[1].is_constant() || atom.args[1].constant() <= 0;
+      case DimAtom::Kind::kMinimum:
+      case DimAtom::Kind::kMaximum:
+        return atom.args[0].may_be_refused() || atom.args[1].may_be_refused();
+    }
+    return true;
+  };
+  if (constant_ < 0) return true;
+  if (is_constant()) return false;
+  return std::any_of(terms().begin(), terms().end(), [&](const DimTerm& term) {
+    return term.coefficient < 0 || std::any_of(term.atoms.begin(), term.atoms.end(), atom_may);
+  });
+}
+
 absl::StatusOr<DimExpr> DimExpr::Substitute(const AtomExpr& replacement) const {
   if (is_constant()) return *this;
   DimExpr sum(constant_);

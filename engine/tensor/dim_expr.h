@@ -77,6 +77,9 @@ class DimExpr {
   // an intermediate overflows, a divisor is zero or the result is negative.
   absl::StatusOr<int64_t> Evaluate(const AtomValue& value) const;
 
+  // Whether some sizes of its symbols make it negative or divide by zero; true where that is not plain to see.
+  bool may_be_refused() const;
+
   using AtomExpr = std::function<absl::StatusOr<DimExpr>(const DimAtom&)>;
   // The expression with every symbol and operand axis replaced.
   absl::StatusOr<DimExpr> Substitute(const AtomExpr& replacement) const;

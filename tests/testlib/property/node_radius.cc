@@ -210,7 +210,7 @@ absl::StatusOr<Radii> Products(const Node& node, const BoundedLiteral& operand, 
   return out;
 }
 
-// MAX and MIN: change at most by as much as an element does. Complex numbers that tie, and NaNs, come in any order.
+// MAX and MIN: change at most by as much as an element does. Complex numbers that tie come in any order.
 absl::StatusOr<Radii> Extremes(const Node& node, const BoundedLiteral& operand, const Literal& result) {
   Attributes attrs = node.attrs;
   attrs.Set("kind", static_cast<int64_t>(ReduceKind::kMax));
@@ -223,7 +223,6 @@ absl::StatusOr<Radii> Extremes(const Node& node, const BoundedLiteral& operand, 
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = std::max(out[i], 0.0);  // of no element: the identity
     if (ordered) continue;
-    if (std::isnan(y[i].real()) || std::isnan(y[i].imag())) out[i] = kUnknown;
     if (y[i].real() == 0 || y[i].imag() == 0) out[i] = std::max(out[i], std::numeric_limits<double>::denorm_min());
   }
   return out;
