@@ -102,9 +102,11 @@ class MicroProgramGenerator {
     return last + 1;
   }
 
+  // Without reduced axes all points are kept, and programs have them as full.
   MicroLevel AnyLevel() {
     if (Draw(6) == 0) return MicroLevel::kUniform;
-    return options_.reduces && Draw(4) == 0 ? MicroLevel::kKept : MicroLevel::kFull;
+    const bool is_kept = options_.reduces && Draw(4) == 0;
+    return is_kept && program().has_reduced_axes() ? MicroLevel::kKept : MicroLevel::kFull;
   }
 
   int32_t AddLeaf() {
