@@ -54,6 +54,26 @@ ElementwiseFunction FindMath(CoreOp op) {
       return &MathUnary<T, &M::erf>;
     case CoreOp::kCbrt:
       return &MathUnary<T, &M::cbrt>;
+    case CoreOp::kSinh:
+      return &MathUnary<T, &M::sinh>;
+    case CoreOp::kCosh:
+      return &MathUnary<T, &M::cosh>;
+    case CoreOp::kAsin:
+      return &MathUnary<T, &M::asin>;
+    case CoreOp::kAcos:
+      return &MathUnary<T, &M::acos>;
+    case CoreOp::kAtan:
+      return &MathUnary<T, &M::atan>;
+    case CoreOp::kAsinh:
+      return &MathUnary<T, &M::asinh>;
+    case CoreOp::kAcosh:
+      return &MathUnary<T, &M::acosh>;
+    case CoreOp::kAtanh:
+      return &MathUnary<T, &M::atanh>;
+    case CoreOp::kLog2:
+      return &MathUnary<T, &M::log2>;
+    case CoreOp::kLog10:
+      return &MathUnary<T, &M::log10>;
     case CoreOp::kPow:
       return &MathBinary<T, &M::pow>;
     case CoreOp::kAtan2:

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/vector_math_erf-inl.h"
 #include "backends/cpu/vector_math_exp-inl.h"
+#include "backends/cpu/vector_math_hyperbolic-inl.h"
 #include "backends/cpu/vector_math_log-inl.h"
 #include "backends/cpu/vector_math_order-inl.h"
 #include "backends/cpu/vector_math_pow-inl.h"
@@ -94,6 +95,16 @@ TENSORD_ARRAY_UNARY(Sqrt)
 TENSORD_ARRAY_UNARY(Rsqrt)
 TENSORD_ARRAY_UNARY(Erf)
 TENSORD_ARRAY_UNARY(Cbrt)
+TENSORD_ARRAY_UNARY(Sinh)
+TENSORD_ARRAY_UNARY(Cosh)
+TENSORD_ARRAY_UNARY(Asin)
+TENSORD_ARRAY_UNARY(Acos)
+TENSORD_ARRAY_UNARY(Atan)
+TENSORD_ARRAY_UNARY(Asinh)
+TENSORD_ARRAY_UNARY(Acosh)
+TENSORD_ARRAY_UNARY(Atanh)
+TENSORD_ARRAY_UNARY(Log2)
+TENSORD_ARRAY_UNARY(Log10)
 TENSORD_ARRAY_BINARY(Pow)
 TENSORD_ARRAY_BINARY(Atan2)
 TENSORD_ARRAY_BINARY(Maximum)
@@ -106,7 +117,9 @@ TENSORD_ARRAY_BINARY(Remainder)
   {                                                                                                             \
     .exp = Exp##Bits, .expm1 = Expm1##Bits, .log = Log##Bits, .log1p = Log1p##Bits, .logistic = Logistic##Bits, \
     .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,               \
-    .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,         \
+    .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .sinh = Sinh##Bits, .cosh = Cosh##Bits,         \
+    .asin = Asin##Bits, .acos = Acos##Bits, .atan = Atan##Bits, .asinh = Asinh##Bits, .acosh = Acosh##Bits,     \
+    .atanh = Atanh##Bits, .log2 = Log2##Bits, .log10 = Log10##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,     \
     .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits                            \
   }
 constexpr VectorMath<float> kTableF32 = TENSORD_TABLE(F32);

@@ -27,6 +27,16 @@ struct VectorMath {
   Unary rsqrt;  // 1 / sqrt(x), both rounded
   Unary erf;
   Unary cbrt;
+  Unary sinh;
+  Unary cosh;
+  Unary asin;
+  Unary acos;
+  Unary atan;
+  Unary asinh;
+  Unary acosh;
+  Unary atanh;
+  Unary log2;   // exact of powers of two
+  Unary log10;  // exact of powers of ten
   Binary pow;
   Binary atan2;
   Binary maximum;    // NaN wins, +0 is above -0

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/vector_math_erf-inl.h"
 #include "backends/cpu/vector_math_exp-inl.h"
+#include "backends/cpu/vector_math_hyperbolic-inl.h"
 #include "backends/cpu/vector_math_log-inl.h"
 #include "backends/cpu/vector_math_order-inl.h"
 #include "backends/cpu/vector_math_pow-inl.h"
@@ -72,6 +73,16 @@ TENSORD_CALL_UNARY(Cos)
 TENSORD_CALL_UNARY(Tan)
 TENSORD_CALL_UNARY(Erf)
 TENSORD_CALL_UNARY(Cbrt)
+TENSORD_CALL_UNARY(Sinh)
+TENSORD_CALL_UNARY(Cosh)
+TENSORD_CALL_UNARY(Asin)
+TENSORD_CALL_UNARY(Acos)
+TENSORD_CALL_UNARY(Atan)
+TENSORD_CALL_UNARY(Asinh)
+TENSORD_CALL_UNARY(Acosh)
+TENSORD_CALL_UNARY(Atanh)
+TENSORD_CALL_UNARY(Log2)
+TENSORD_CALL_UNARY(Log10)
 TENSORD_CALL_BINARY(Pow)
 TENSORD_CALL_BINARY(Atan2)
 TENSORD_CALL_BINARY(Remainder)
@@ -95,6 +106,16 @@ std::array<const void*, kNumCoreOps> Table() {
   set(CoreOp::kTan, &TanCall<T>);
   set(CoreOp::kErf, &ErfCall<T>);
   set(CoreOp::kCbrt, &CbrtCall<T>);
+  set(CoreOp::kSinh, &SinhCall<T>);
+  set(CoreOp::kCosh, &CoshCall<T>);
+  set(CoreOp::kAsin, &AsinCall<T>);
+  set(CoreOp::kAcos, &AcosCall<T>);
+  set(CoreOp::kAtan, &AtanCall<T>);
+  set(CoreOp::kAsinh, &AsinhCall<T>);
+  set(CoreOp::kAcosh, &AcoshCall<T>);
+  set(CoreOp::kAtanh, &AtanhCall<T>);
+  set(CoreOp::kLog2, &Log2Call<T>);
+  set(CoreOp::kLog10, &Log10Call<T>);
   set(CoreOp::kPow, &PowCall<T>);
   set(CoreOp::kAtan2, &Atan2Call<T>);
   set(CoreOp::kRemainder, &RemainderCall<T>);

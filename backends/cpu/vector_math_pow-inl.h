@@ -1,6 +1,6 @@
-// pow as vector code where there are tables in registers; SLEEF's elsewhere. Any values, the results of Annex F of C at
-// the edges, within 2 ulp elsewhere. A lane's bits depend on that lane alone. Coefficients are minimax polynomials of
-// this project.
+// pow, log2 and log10 as vector code where there are tables in registers; SLEEF's elsewhere. Any values, the results of
+// Annex F of C at the edges, within 2 ulp elsewhere. A lane's bits depend on that lane alone. Coefficients are minimax
+// polynomials of this project.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_POW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_POW_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_POW_INL_H_
@@ -55,6 +55,8 @@ struct PowTables<float> {
   static constexpr float kLogPoly[] = {0x1.555552p-2f, -0x1.000334p-2f, 0x1.99f582p-3f, -0x1.4332bp-3f};
   static constexpr float kLog2E = 0x1.715476p+0f;
   static constexpr float kLog2ERest = 0x1.4ae0cp-26f;
+  static constexpr float kLog10Of2 = 0x1.344136p-2f;
+  static constexpr float kLog10Of2Rest = -0x1.ec10cp-27f;
   // (2^r - 1) / r on |r| <= 1/32.
   static constexpr float kPowerPoly[] = {0x1.62e43p-1f, 0x1.ebfff4p-3f, 0x1.c6b476p-5f};
   // Adding this rounds to a sixteenth, to nearest even, and leaves it in the low bits.
@@ -103,6 +105,8 @@ struct PowTables<double> {
       -0x1.fffff6347623p-4, 0x1.c71dbe6393125p-4,  -0x1.99bcaf1a5d3ccp-4, 0x1.73aab92512c37p-4,  -0x1.2b54970db2091p-4};
   static constexpr double kLog2E = 0x1.71547652b82fep+0;
   static constexpr double kLog2ERest = 0x1.777d0ffda0d24p-56;
+  static constexpr double kLog10Of2 = 0x1.34413509f79ffp-2;
+  static constexpr double kLog10Of2Rest = -0x1.9dc1da994fd21p-59;
   static constexpr double kPowerPoly[] = {0x1.62e42fefa3a07p-1, 0x1.ebfbdff82c597p-3,  0x1.c6b08d6dea47ep-5,
                                           0x1.3b2ab6fad244ep-7, 0x1.5d89fe45d629cp-10, 0x1.430a75b93923ep-13};
   static constexpr double kSixteenths = 0x1.8p48;
@@ -193,7 +197,34 @@ HWY_INLINE V PowOfAnyExponent(D d, V x, V y) {
   return PowOfAnyBase(d, x, y, power, trusted);
 }
 
+template <class D, class V>
+HWY_INLINE V Log2(D d, V x) {
+  const TwoParts<V> log2 = Log2InTwoParts(d, x);
+  return FixLog(hn::Add(log2.high, log2.low), x);
+}
+
+// Rounded once, but for some 2^-10 ulp: logarithms of powers of ten, themselves rounded, are whole.
+template <class D, class V>
+HWY_INLINE V Log10(D d, V x) {
+  using C = PowTables<hn::TFromD<D>>;
+  const TwoParts<V> log2 = Log2InTwoParts(d, x);
+  const V factor = hn::Set(d, C::kLog10Of2);
+  const V high = hn::Mul(log2.high, factor);
+  const V lost = hn::MulAdd(log2.high, hn::Set(d, C::kLog10Of2Rest), hn::MulSub(log2.high, factor, high));
+  return FixLog(hn::Add(high, hn::MulAdd(log2.low, factor, lost)), x);
+}
+
 #else
+
+template <class D, class V>
+HWY_INLINE V Log2(D d, V x) {
+  return Log2BySleef(d, x);
+}
+
+template <class D, class V>
+HWY_INLINE V Log10(D d, V x) {
+  return Log10BySleef(d, x);
+}
 
 // SLEEF's pow of doubles gives infinity a little before the largest number; there the result is the square of a root.
 // Of signalling NaNs it makes NaN where others are no matter.

@@ -1,6 +1,7 @@
 // SLEEF's functions on the vectors of the current Highway target, for the long tail of math: erf, cbrt, tan, pow,
-// atan2, and sin and cos of huge arguments. Only its deterministic variants are used (cinz, finz): in the others a
-// lane's bits may depend on its neighbours. Targets that SLEEF lacks go lane by lane through the C++ library.
+// atan2, asin, acos, atan, log2, log10, and sin and cos of huge arguments. Only its deterministic variants are used
+// (cinz, finz): in the others a lane's bits may depend on its neighbours. Targets that SLEEF lacks go lane by lane
+// through the C++ library.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
 #undef TENSORD_BACKENDS_CPU_VECTOR_MATH_SLEEF_INL_H_
@@ -68,6 +69,11 @@ TENSORD_DECLARE_UNARY(cos)
 TENSORD_DECLARE_UNARY(tan)
 TENSORD_DECLARE_UNARY(erf)
 TENSORD_DECLARE_UNARY(cbrt)
+TENSORD_DECLARE_UNARY(asin)
+TENSORD_DECLARE_UNARY(acos)
+TENSORD_DECLARE_UNARY(atan)
+TENSORD_DECLARE_UNARY(log2)
+TENSORD_DECLARE_UNARY(log10)
 TENSORD_DECLARE_BINARY(pow)
 TENSORD_DECLARE_BINARY(atan2)
 #undef TENSORD_DECLARE_UNARY
@@ -132,6 +138,11 @@ TENSORD_SLEEF_UNARY(CosAnywhere, cos)
 TENSORD_SLEEF_UNARY(TanOfNormal, tan)
 TENSORD_SLEEF_UNARY(ErfBySleef, erf)
 TENSORD_SLEEF_UNARY(Cbrt, cbrt)
+TENSORD_SLEEF_UNARY(Asin, asin)
+TENSORD_SLEEF_UNARY(Acos, acos)
+TENSORD_SLEEF_UNARY(Atan, atan)
+TENSORD_SLEEF_UNARY(Log2BySleef, log2)
+TENSORD_SLEEF_UNARY(Log10BySleef, log10)
 TENSORD_SLEEF_BINARY(PowBelowOverflow, pow)
 TENSORD_SLEEF_BINARY(Atan2, atan2)
 #undef TENSORD_SLEEF_UNARY

@@ -18,7 +18,7 @@ const Pieces& AllPieces() {
   static const Pieces* const pieces = [] {
     auto* all = new Pieces;  // never destroyed: threads may print while the process ends
     for (absl::Span<const CudaPiece> table :
-         {CudaTypePieces(), CudaScalarPieces(), CudaComplexPieces(), CudaReductionPieces()}) {
+         {CudaTypePieces(), CudaScalarPieces(), CudaComplexPieces(), CudaInversePieces(), CudaReductionPieces()}) {
       for (const CudaPiece& piece : table) {
         all->by_name.emplace(piece.name, static_cast<int>(all->list.size()));
         all->list.push_back(piece);

@@ -18,9 +18,11 @@ struct CudaPiece {
 };
 
 // The pieces by what they are for; a piece requires pieces of its own table and of those declared before it.
-absl::Span<const CudaPiece> CudaTypePieces();       // element types, conversions to and from 16-bit floats
-absl::Span<const CudaPiece> CudaScalarPieces();     // Bool, Integer, Real
-absl::Span<const CudaPiece> CudaComplexPieces();    // Complex, by way of double
+absl::Span<const CudaPiece> CudaTypePieces();    // element types, conversions to and from 16-bit floats
+absl::Span<const CudaPiece> CudaScalarPieces();  // Bool, Integer, Real
+absl::Span<const CudaPiece> CudaComplexPieces();
+absl::Span<const CudaPiece>
+CudaInversePieces();  // of complex numbers, logarithms to bases too    // Complex, by way of double
 absl::Span<const CudaPiece> CudaReductionPieces();  // joining what threads have accumulated
 
 // The text before the kernels: those pieces only that they use, so that they compile quickly.

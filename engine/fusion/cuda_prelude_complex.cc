@@ -1,15 +1,8 @@
 #include "engine/fusion/cuda_prelude.h"
+#include "engine/fusion/cuda_prelude_wide.h"
 
 namespace tensord {
 namespace {
-
-// What NAME##Wide computes on c128, for either complex type.
-#define TENSORD_WIDE(Name)                                                                                       \
-  {                                                                                                              \
-#Name "Complex", #Name "Wide",                                                                               \
-        "template <typename R>\nTENSORD_FN Complex<R> " #Name "Complex(Complex<R> z) {\n  const c128 w = " #Name \
-        "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n"                         \
-  }
 
 constexpr CudaPiece kComplexPieces[] = {
     {"EqualComplex", "Complex", R"(template <typename R>
@@ -201,6 +194,27 @@ TENSORD_FN void Hyperbolic(f64 x, f64* sine, f64* cosine, f64* scale) {
   return c128{turned.im, -turned.re};
 }
 )"},
+    {"SinhWide", "Complex Hyperbolic", R"(static __device__ __noinline__ c128 SinhWide(c128 z) {
+  if (z.im == 0) return c128{sinh(z.re), z.im};
+  if (z.re == 0) return c128{z.re, sin(z.im)};
+  if (isinf(z.re) && !isfinite(z.im)) return c128{z.re, z.im - z.im};
+  f64 sine, cosine, sinh_x, cosh_x, scale;
+  sincos(z.im, &sine, &cosine);
+  Hyperbolic(z.re, &sinh_x, &cosh_x, &scale);
+  return c128{sinh_x * cosine * scale, cosh_x * sine * scale};
+}
+)"},
+    {"CoshWide", "Complex Hyperbolic", R"(static __device__ __noinline__ c128 CoshWide(c128 z) {
+  if (z.im == 0) return c128{cosh(z.re), z.im * copysign(1.0, z.re)};
+  if (!isfinite(z.im) && z.re == 0) return c128{z.im - z.im, z.re};
+  if (z.re == 0) return c128{cos(z.im), z.re * sin(z.im)};
+  if (isinf(z.re) && !isfinite(z.im)) return c128{fabs(z.re), z.im - z.im};
+  f64 sine, cosine, sinh_x, cosh_x, scale;
+  sincos(z.im, &sine, &cosine);
+  Hyperbolic(z.re, &sinh_x, &cosh_x, &scale);
+  return c128{cosh_x * cosine * scale, sinh_x * sine * scale};
+}
+)"},
     {"SqrtWide", "Complex", R"(static __device__ __noinline__ c128 SqrtWide(c128 z) {
   if (isinf(z.im)) return c128{fabs(z.im), z.im};
   if (z.re == 0 && z.im == 0) return c128{0.0, z.im};
@@ -272,6 +286,8 @@ TENSORD_FN void Hyperbolic(f64 x, f64* sine, f64* cosine, f64* scale) {
     TENSORD_WIDE(Log1p),
     TENSORD_WIDE(Logistic),
     TENSORD_WIDE(Cbrt),
+    TENSORD_WIDE(Sinh),
+    TENSORD_WIDE(Cosh),
     {"Pair", "Types", R"(// The sum of two doubles that do not overlap: 106 bits.
 struct Pair {
   f64 high, low;

@@ -38,6 +38,17 @@ inline Complex128 Log1pOf(Complex128 z) {
   return {static_cast<double>(std::log1p(excess) / 2), std::atan2(z.imag(), sum.real())};
 }
 
+// log z / log b, of numbers on an axis as exact as the real function is.
+inline Complex128 LogToBase(Complex128 z, double (*real_log)(double), double per_log) {
+  const Complex128 log = std::log(z);
+  const bool is_on_axis = z.real() == 0 || z.imag() == 0;
+  return {is_on_axis ? real_log(std::abs(z.real()) + std::abs(z.imag())) : log.real() * per_log, log.imag() * per_log};
+}
+inline double Log2Of(double x) { return std::log2(x); }
+inline Complex128 Log2Of(Complex128 z) { return LogToBase(z, &Log2Of, 0x1.71547652b82fep+0); }
+inline double Log10Of(double x) { return std::log10(x); }
+inline Complex128 Log10Of(Complex128 z) { return LogToBase(z, &Log10Of, 0x1.bcb7b1526e50ep-2); }
+
 inline double LogisticOf(double x) {
   if (x >= 0) return 1 / (1 + std::exp(-x));
   const double e = std::exp(x);  // e^-x would overflow where the result is still a number

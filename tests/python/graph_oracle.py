@@ -133,6 +133,16 @@ class Evaluation:
             "IMAG": np.imag,
             "TAN": np.tan,
             "CBRT": np.cbrt,
+            "SINH": np.sinh,
+            "COSH": np.cosh,
+            "ASIN": np.arcsin,
+            "ACOS": np.arccos,
+            "ATAN": np.arctan,
+            "ASINH": np.arcsinh,
+            "ACOSH": np.arccosh,
+            "ATANH": np.arctanh,
+            "LOG2": np.log2,
+            "LOG10": np.log10,
         }
         if name in ("FLOOR", "CEIL", "ROUND_NEAREST_EVEN", "IS_FINITE", "ERF", "CBRT"):
             assert x.dtype.kind == "f", f"{name} of {x.dtype}"
@@ -493,6 +503,7 @@ _LINALG = {
     "Solve": lambda m, a, b: [np.linalg.solve(a, b)],
     "TriangularSolve": _triangular_solve,
     "Inverse": lambda m, a: [np.linalg.inv(a)],
+    "TriangularDeterminant": lambda m, t: [np.linalg.det(t), *np.linalg.slogdet(t)],
     "Determinant": lambda m, a: [np.linalg.det(a)],
     "SignLogDeterminant": lambda m, a: np.linalg.slogdet(a),
     "PseudoInverse": lambda m, a: [np.linalg.pinv(a, _cutoff(m, a))],

@@ -27,6 +27,10 @@ inline Wide Modulus(WideComplex z) { return Hypot(z.re, z.im); }
 inline WideComplex Polar(Wide modulus, Wide angle) { return {modulus * Cos(angle), modulus * Sin(angle)}; }
 inline WideComplex Exp(WideComplex z) { return Polar(Exp(z.re), z.im); }
 inline WideComplex Log(WideComplex z) { return {Log(Modulus(z)), Atan2(z.im, z.re)}; }
+inline WideComplex LogToBase(WideComplex z, Wide base) {
+  const WideComplex log = Log(z);
+  return {log.re / Log(base), log.im / Log(base)};
+}
 inline WideComplex Sin(WideComplex z) { return {Sin(z.re) * Cosh(z.im), Cos(z.re) * Sinh(z.im)}; }
 inline WideComplex Cos(WideComplex z) { return {Cos(z.re) * Cosh(z.im), -Sin(z.re) * Sinh(z.im)}; }
 inline WideComplex Tan(WideComplex z) { return Sin(z) / Cos(z); }
@@ -39,6 +43,34 @@ inline WideComplex Sqrt(WideComplex z) {
   if (larger == 0) return z;
   const Wide smaller = Fabs(z.im) / (2 * larger);
   return z.re >= 0 ? WideComplex{larger, CopySign(smaller, z.im)} : WideComplex{smaller, CopySign(larger, z.im)};
+}
+inline WideComplex Sinh(WideComplex z) { return {Sinh(z.re) * Cos(z.im), Cosh(z.re) * Sin(z.im)}; }
+inline WideComplex Cosh(WideComplex z) { return {Cosh(z.re) * Cos(z.im), Sinh(z.re) * Sin(z.im)}; }
+// W. Kahan, Branch Cuts for Complex Elementary Functions (1987): products of square roots that do not cancel.
+inline WideComplex Asin(WideComplex z) {
+  const WideComplex below = Sqrt({1 - z.re, -z.im}), above = Sqrt({1 + z.re, z.im});
+  return {Atan2(z.re, below.re * above.re - below.im * above.im), Asinh(below.re * above.im - below.im * above.re)};
+}
+inline WideComplex Acos(WideComplex z) {
+  const WideComplex below = Sqrt({1 - z.re, -z.im}), above = Sqrt({1 + z.re, z.im});
+  return {2 * Atan2(below.re, above.re), Asinh(above.re * below.im - above.im * below.re)};
+}
+inline WideComplex Asinh(WideComplex z) {
+  const WideComplex turned = Asin({-z.im, z.re});  // asinh z = -i asin(i z)
+  return {turned.im, -turned.re};
+}
+inline WideComplex Acosh(WideComplex z) {
+  const WideComplex turned = Acos(z);
+  return {Fabs(turned.im), CopySign(turned.re, z.im)};
+}
+inline WideComplex Atanh(WideComplex z) {
+  const Wide x = Fabs(z.re);
+  const Wide re = Log1p(4 * x / ((1 - x) * (1 - x) + z.im * z.im)) / 4;
+  return {CopySign(re, z.re), Atan2(2 * z.im, (1 - x) * (1 + x) - z.im * z.im) / 2};
+}
+inline WideComplex Atan(WideComplex z) {
+  const WideComplex turned = Atanh({-z.im, z.re});  // atan z = -i atanh(i z)
+  return {turned.im, -turned.re};
 }
 inline WideComplex Cbrt(WideComplex z) { return Polar(Cbrt(Modulus(z)), Atan2(z.im, z.re) / 3); }
 inline WideComplex Expm1(WideComplex z) {

@@ -32,6 +32,13 @@ double UsualRange(CoreOp op) {
       return 2;
     case CoreOp::kTanh:
       return 10;
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
+      return f32 ? 90 : 711;
+    case CoreOp::kAsin:
+    case CoreOp::kAcos:
+    case CoreOp::kAtanh:
+      return 1;
     case CoreOp::kSin:
     case CoreOp::kCos:
     case CoreOp::kTan:
@@ -52,8 +59,8 @@ std::vector<T> Edges() {
   using L = std::numeric_limits<T>;
   std::vector<T> edges = {T(0),     L::denorm_min(), L::min() / 2, L::min(),      std::nextafter(L::min(), T(0)),
                           L::max(), L::infinity(),   L::epsilon(), L::quiet_NaN()};
-  // Halves, whole numbers odd and even, ln 2 and its half, roots of 2, multiples of pi/2, where exp, expm1, tanh and
-  // logistic overflow, underflow or become constant, and where the vector code changes its way.
+  // Halves, whole numbers odd and even, ln 2 and its half, roots of 2, multiples of pi/2, where exp, expm1, sinh, tanh
+  // and logistic overflow, underflow or become constant, and where the vector code changes its way.
   for (const double x : {0.5,
                          1.0,
                          1.5,
@@ -74,6 +81,7 @@ std::vector<T> Edges() {
                          88.0,
                          88.72283905206835,
                          89.0,
+                         89.4159862922328,
                          87.33654475,
                          103.97208,
                          104.0,
@@ -81,6 +89,7 @@ std::vector<T> Edges() {
                          708.39,
                          709.78271289338397,
                          710.0,
+                         710.4758600739439,
                          744.44,
                          745.13321910194122,
                          746.0,
@@ -210,6 +219,8 @@ double PointScale(CoreOp op) {
     case CoreOp::kCos:
     case CoreOp::kTan:
     case CoreOp::kTanh:
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
     case CoreOp::kLogistic:
       return f32 ? 6 : 9;
     case CoreOp::kPow:

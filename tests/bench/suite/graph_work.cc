@@ -22,6 +22,16 @@ bool CostsMore(CoreOp op) {
     case CoreOp::kLog1p:
     case CoreOp::kLogistic:
     case CoreOp::kErf:
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
+    case CoreOp::kAsin:
+    case CoreOp::kAcos:
+    case CoreOp::kAtan:
+    case CoreOp::kAsinh:
+    case CoreOp::kAcosh:
+    case CoreOp::kAtanh:
+    case CoreOp::kLog2:
+    case CoreOp::kLog10:
     case CoreOp::kPow:
     case CoreOp::kDivide:
       return true;

@@ -36,6 +36,8 @@ double Ulps(DType dtype, double ulps, double y) {
   return ulps * SpacingAt(dtype, std::abs(y) + ulps * spacing);
 }
 
+// Of functions that are monotone between two numbers, or convex and even: what lies between them differs from a value
+// by no more than their ends do.
 double Monotone(CoreOp op, double x) {
   switch (op) {
     case CoreOp::kExp:
@@ -58,6 +60,26 @@ double Monotone(CoreOp op, double x) {
       return scalar::Erf{}(x);
     case CoreOp::kCbrt:
       return scalar::Cbrt{}(x);
+    case CoreOp::kSinh:
+      return scalar::Sinh{}(x);
+    case CoreOp::kCosh:
+      return scalar::Cosh{}(x);
+    case CoreOp::kAsin:
+      return scalar::Asin{}(x);
+    case CoreOp::kAcos:
+      return scalar::Acos{}(x);
+    case CoreOp::kAtan:
+      return scalar::Atan{}(x);
+    case CoreOp::kAsinh:
+      return scalar::Asinh{}(x);
+    case CoreOp::kAcosh:
+      return scalar::Acosh{}(x);
+    case CoreOp::kAtanh:
+      return scalar::Atanh{}(x);
+    case CoreOp::kLog2:
+      return scalar::Log2{}(x);
+    case CoreOp::kLog10:
+      return scalar::Log10{}(x);
     default:
       return std::numeric_limits<double>::quiet_NaN();
   }

@@ -19,6 +19,16 @@ bool IsExactOp(CoreOp op, const Attributes& attrs, DType operand, DType result) 
     case CoreOp::kLogistic:
     case CoreOp::kErf:
     case CoreOp::kCbrt:
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
+    case CoreOp::kAsin:
+    case CoreOp::kAcos:
+    case CoreOp::kAtan:
+    case CoreOp::kAsinh:
+    case CoreOp::kAcosh:
+    case CoreOp::kAtanh:
+    case CoreOp::kLog2:
+    case CoreOp::kLog10:
     case CoreOp::kPow:
     case CoreOp::kAtan2:
     case CoreOp::kDotGeneral:
@@ -64,6 +74,16 @@ bool NeedsExactOperand(CoreOp op, size_t /*operand_index*/, DType operand, DType
     case CoreOp::kLogistic:
     case CoreOp::kErf:
     case CoreOp::kCbrt:
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
+    case CoreOp::kAsin:
+    case CoreOp::kAcos:
+    case CoreOp::kAtan:
+    case CoreOp::kAsinh:
+    case CoreOp::kAcosh:
+    case CoreOp::kAtanh:
+    case CoreOp::kLog2:
+    case CoreOp::kLog10:
     case CoreOp::kMaximum:
     case CoreOp::kMinimum:
     case CoreOp::kClamp:

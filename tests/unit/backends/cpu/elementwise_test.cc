@@ -31,6 +31,16 @@ int64_t AllowedUlp(CoreOp op, DType dtype) {
     case CoreOp::kRsqrt:
     case CoreOp::kErf:
     case CoreOp::kCbrt:
+    case CoreOp::kSinh:
+    case CoreOp::kCosh:
+    case CoreOp::kAsin:
+    case CoreOp::kAcos:
+    case CoreOp::kAtan:
+    case CoreOp::kAsinh:
+    case CoreOp::kAcosh:
+    case CoreOp::kAtanh:
+    case CoreOp::kLog2:
+    case CoreOp::kLog10:
     case CoreOp::kPow:
     case CoreOp::kAtan2:
       if (dtype == DType::kF32) return 4;

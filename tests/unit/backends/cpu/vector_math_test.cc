@@ -42,6 +42,11 @@ std::vector<Function<T>> Functions() {
       {CoreOp::kTan, &M::tan, nullptr},           {CoreOp::kSqrt, &M::sqrt, nullptr},
       {CoreOp::kRsqrt, &M::rsqrt, nullptr},       {CoreOp::kErf, &M::erf, nullptr},
       {CoreOp::kCbrt, &M::cbrt, nullptr},         {CoreOp::kPow, nullptr, &M::pow},
+      {CoreOp::kSinh, &M::sinh, nullptr},         {CoreOp::kCosh, &M::cosh, nullptr},
+      {CoreOp::kAsin, &M::asin, nullptr},         {CoreOp::kAcos, &M::acos, nullptr},
+      {CoreOp::kAtan, &M::atan, nullptr},         {CoreOp::kAsinh, &M::asinh, nullptr},
+      {CoreOp::kAcosh, &M::acosh, nullptr},       {CoreOp::kAtanh, &M::atanh, nullptr},
+      {CoreOp::kLog2, &M::log2, nullptr},         {CoreOp::kLog10, &M::log10, nullptr},
       {CoreOp::kAtan2, nullptr, &M::atan2},       {CoreOp::kMaximum, nullptr, &M::maximum},
       {CoreOp::kMinimum, nullptr, &M::minimum},   {CoreOp::kRemainder, nullptr, &M::remainder},
   };
@@ -92,6 +97,34 @@ TYPED_TEST(VectorMathTest, IsAccurateAndExactAtTheEdges) {
       std::printf(" %s %.2f", functions[k].name(), worst);
     }
     std::printf("\n");
+  });
+}
+
+// Powers of ten are rounded, but stay nearer to a whole logarithm than to any other number.
+TYPED_TEST(VectorMathTest, LogarithmsOfPowersAreWholeAndPowersOfTwoExact) {
+  using T = TypeParam;
+  using L = std::numeric_limits<T>;
+  std::vector<T> exponents_of_two, powers_of_two, exponents_of_ten, powers_of_ten;
+  for (int n = L::min_exponent - L::digits; n < L::max_exponent; ++n) {
+    exponents_of_two.push_back(static_cast<T>(n));
+    powers_of_two.push_back(std::ldexp(T(1), n));
+  }
+  for (int n = L::min_exponent10; n <= L::max_exponent10; ++n) {
+    exponents_of_ten.push_back(static_cast<T>(n));
+    powers_of_ten.push_back(static_cast<T>(exact::Pow(exact::Wide(10), exact::Wide(n))));
+  }
+  const auto logarithms = [](auto function, const std::vector<T>& x) {
+    std::vector<T> y(x.size());
+    function(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    return y;
+  };
+  ForEachInstructionSet([&](const char*) {
+    EXPECT_EQ(logarithms(GetVectorMath<T>().log2, powers_of_two), exponents_of_two);
+    EXPECT_EQ(logarithms(GetVectorMath<T>().log10, powers_of_ten), exponents_of_ten);
+    // The same of 2^x, which is pow's.
+    std::vector<T> twos(exponents_of_two.size(), T(2)), powers(twos.size());
+    GetVectorMath<T>().pow(twos.data(), exponents_of_two.data(), powers.data(), static_cast<int64_t>(twos.size()));
+    EXPECT_EQ(powers, powers_of_two);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/testlib/complex_limits.h"
 
 namespace tensord::scalar {
 namespace {
@@ -234,6 +235,52 @@ TEST(ComplexMath, TinyArgumentsKeepTheirDigits) {
   }
   EXPECT_EQ(Log1p()(Complex128(-1, 0)), Complex128(-kInf, 0));
   EXPECT_EQ(Log1p()(Complex128(1e200, 1e200)).real(), std::log(1e200) + std::log(2.0) / 2);
+}
+
+template <typename Functor>
+Complex128 Called(Complex128 z) {
+  if constexpr (std::is_invocable_v<const Functor&, Complex128>) {
+    return Functor()(z);
+  } else {
+    return kNan;
+  }
+}
+
+// The functor of a unary op, on a complex number.
+Complex128 Evaluate(CoreOp op, Complex128 z) {
+  switch (op) {
+#define TENSORD_UNARY(op, name, functor, summary) \
+  case CoreOp::op:                                \
+    return Called<functor>(z);
+#define TENSORD_BINARY(op, name, functor, traits, summary)
+#define TENSORD_OP(op, definition)
+#include "engine/ops/core_ops.def"
+#undef TENSORD_UNARY
+#undef TENSORD_BINARY
+#undef TENSORD_OP
+    default:
+      return kNan;
+  }
+}
+
+TEST(ComplexMath, LimitsAndCutsAreThoseOfAnnexG) {
+  for (const ComplexLimit& limit : ComplexLimits()) {
+    const Complex128 value = Evaluate(limit.op, limit.z);
+    EXPECT_TRUE(limit.IsMetBy(value)) << Def(limit.op).name << limit.z << " is " << value << ", not " << limit.result;
+  }
+}
+
+TEST(ComplexMath, HyperbolicFunctionsOfSmallAndLargeArguments) {
+  EXPECT_EQ(Sinh()(Complex128(1e-12, 1e-12)), Complex128(1e-12, 1e-12));
+  EXPECT_EQ(Sinh()(Complex128(1e-20, 0)), Complex128(1e-20, 0));
+  // e^x overflows before its half times cos y and sin y do.
+  const Complex128 sinh = Sinh()(Complex128(710.2, 1)), cosh = Cosh()(Complex128(710.2, 1));
+  const double root = std::exp(355.1);
+  EXPECT_NEAR(sinh.real() / root / root, std::cos(1.0) / 2, 1e-12);
+  EXPECT_NEAR(sinh.imag() / root / root, std::sin(1.0) / 2, 1e-12);
+  EXPECT_EQ(cosh, sinh);
+  EXPECT_EQ(static_cast<float>(Apply(Sinh(), Float16(11.5f))), static_cast<float>(Float16(49357.8855f)));
+  EXPECT_EQ(static_cast<float>(Apply(Sinh(), Float16(20.0f))), INFINITY);
 }
 
 // ---- Convert ----

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/fusion/cuda_printer.h"
 #include "gtest/gtest.h"
+#include "tests/testlib/complex_limits.h"
 #include "tests/testlib/cuda_device.h"
 #include "tests/testlib/cuda_emulator.h"
 #include "tests/testlib/exact_math.h"
@@ -248,6 +249,35 @@ TEST_P(CudaResultsTest, ComplexFunctionsAreWithinFourUlp) {
             ? LargestNormError<float>(ops[c], ComplexMathArguments<float>(ops[c], kComplexArguments, 11), results[0])
             : LargestNormError<double>(ops[c], ComplexMathArguments<double>(ops[c], kComplexArguments, 11), results[0]);
     std::printf("  %s %s: %.2f ulp\n", cases_[c].name.c_str(), c % 2 == 0 ? "c64" : "c128", error);
+  }
+}
+
+TEST_P(CudaResultsTest, LimitsAndCutsOfComplexFunctionsAreThoseOfAnnexG) {
+  const std::vector<ComplexLimit> limits = ComplexLimits();
+  std::vector<PrintedCase> cases;
+  std::vector<std::vector<ComplexLimit>> of_case;
+  for (const ComplexLimit& limit : limits) {
+    if (of_case.empty() || of_case.back()[0].op != limit.op) of_case.emplace_back();
+    of_case.back().push_back(limit);
+  }
+  for (const std::vector<ComplexLimit>& group : of_case) {
+    const std::vector<MicroAxis> axes = {{.size = static_cast<int64_t>(group.size())}};
+    MicroBuilder b(axes);
+    b.Result(b.Unary(group[0].op, b.Load(DType::kC128, MicroLevel::kFull)));
+    AddCase({std::string(Def(group[0].op).name), b.Build()}, {}, &cases);
+  }
+  Build(std::move(cases));
+  for (size_t c = 0; c < cases_.size() && !IsSkipped(); ++c) {
+    std::vector<Complex128> arguments;
+    for (const ComplexLimit& limit : of_case[c]) arguments.push_back(limit.z);
+    std::vector<Literal> operands;
+    operands.push_back(LiteralOf(arguments));
+    const std::vector<Literal> results = Run(c, operands);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Complex128 value = results[0].values<Complex128>()[i];
+      EXPECT_TRUE(of_case[c][i].IsMetBy(value))
+          << cases_[c].name << arguments[i] << " is " << value << ", not " << of_case[c][i].result;
+    }
   }
 }
 

@@ -1,0 +1,12 @@
+#ifndef TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
+#define TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
+
+// What NAME##Wide computes on c128, for either complex type.
+#define TENSORD_WIDE(Name)                                                                                       \
+  {                                                                                                              \
+#Name "Complex", #Name "Wide",                                                                               \
+        "template <typename R>\nTENSORD_FN Complex<R> " #Name "Complex(Complex<R> z) {\n  const c128 w = " #Name \
+        "Wide(c128{(f64)z.re, (f64)z.im});\n  return Complex<R>{(R)w.re, (R)w.im};\n}\n"                         \
+  }
+
+#endif  // TENSORD_ENGINE_FUSION_CUDA_PRELUDE_WIDE_H_
