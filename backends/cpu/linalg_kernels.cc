@@ -12,6 +12,7 @@
 #include "backends/cpu/linalg_solutions.h"
 #include "backends/cpu/linalg_spectra.h"
 #include "backends/cpu/small_matrix_kernels.h"
+#include "backends/cpu/triangular_determinant.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/linalg/factorizations.h"
@@ -91,7 +92,8 @@ constexpr FamilyKernel kLinalgKernels[] = {{kCholeskyDef.name, &Make<&MakeLapack
                                            {kEigDef.name, &Make<&MakeLapackEig>},
                                            {kEigValuesDef.name, &Make<&MakeLapackEig>},
                                            {kSolveDef.name, &Make<&MakeLapackSolve>},
-                                           {kTriangularSolveDef.name, &Make<&MakeLapackTriangularSolve>}};
+                                           {kTriangularSolveDef.name, &Make<&MakeLapackTriangularSolve>},
+                                           {kTriangularDeterminantDef.name, &MakeTriangularDeterminant}};
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/ir/verifier.h"
+#include "engine/ops/scalar_math.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/linalg_properties.h"
@@ -76,6 +77,86 @@ TEST(LinalgCompositions, OfSquareMatrices) {
     ExpectReference(TextOf("SignLogDeterminant", "", 2, {type}), {singular}, true);
     const Literal nan = Filled(dtype, {3, 3}, std::numeric_limits<double>::quiet_NaN());
     for (absl::string_view op : {"Inverse", "Determinant"}) ExpectReference(TextOf(op, "", 1, {type}), {nan}, true);
+  }
+}
+
+std::vector<Literal> RunText(absl::string_view text, const Literal& argument) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.threads = 2});
+  absl::StatusOr<std::vector<Literal>> results =
+      CompileAndRun(ParsedGraph(text), {.backend = backend.get()}, {argument});
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? *std::move(results) : std::vector<Literal>();
+}
+
+// Copies of a matrix, one after the other.
+Literal Repeated(const Literal& matrix, int64_t count) {
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i) absl::StrAppend(&bytes, matrix.bytes());
+  const Shape& shape = matrix.shape();
+  return *Literal::FromBytes({matrix.dtype(), {shape[0], shape[1], count}}, bytes);
+}
+
+// A permutation of even parity times a diagonal matrix, of which one half is `large` and the other one its inverse; the
+// partial products of their pivots overflow, or underflow, whichever come first.
+Literal BalancedMatrix(DType dtype, int64_t n, bool begins_large) {
+  Literal literal = *Literal::Create({dtype, {n, n}});
+  VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+    if constexpr (RealElement<T> || ComplexElement<T>) {
+      const double large = SizeOf(RealPartOf(dtype)) == 4 ? 0x1p80 : 0x1p700;
+      for (int64_t j = 0; j < n; ++j) {
+        const bool is_large = (j < n / 2) == begins_large;
+        const int64_t row = n >= 3 ? (j < 3 ? (j + 1) % 3 : j) : j;  // three rows change places
+        literal.mutable_values<T>()[static_cast<size_t>(row + j * n)] =
+            static_cast<T>(scalar::ConvertElement<T>(is_large ? large : 1 / large));
+      }
+    }
+  });
+  return literal;
+}
+
+TEST(Determinants, AreFiniteWhereTheyCanBeWritten) {
+  for (DType dtype : kDTypes) {
+    for (const int64_t n : {2, 4, 16, 18, 40, 300}) {  // small matrices, LAPACK's panels, blocks
+      for (bool begins_large : {false, true}) {
+        const Literal a = BalancedMatrix(dtype, n, begins_large);
+        SCOPED_TRACE(ToString(a.type()));
+        const auto run = [&](absl::string_view op, int results, const Literal& argument) {
+          return RunText(TextOf(op, "", results, {ToString(argument.type())}), argument);
+        };
+        const Literal one = VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+          if constexpr (RealElement<T> || ComplexElement<T>) return Literal::Scalar<T>(scalar::ConvertElement<T>(1.0));
+          return Literal();
+        });
+        EXPECT_EQ(Difference(run("Determinant", 1, a)[0], one, {}), "");
+        const std::vector<Literal> sign_log = run("SignLogDeterminant", 2, a);
+        EXPECT_EQ(Difference(sign_log[0], one, {}), "");
+        EXPECT_EQ(scalar::ConvertElement<double>(RealPartOf(dtype) == DType::kF32 ? sign_log[1].values<float>()[0]
+                                                                                  : sign_log[1].values<double>()[0]),
+                  0);
+      }
+    }
+  }
+}
+
+TEST(Determinants, HaveTheSameBitsAloneAndInABatch) {
+  std::mt19937 random(8);
+  for (DType dtype : kDTypes) {
+    for (const int64_t n : {1, 3, 7, 16, 17, 40, 130}) {
+      const Literal a = RandomMatrices(dtype, {n, n}, &random);
+      for (const auto& [op, results] : {std::pair{"Determinant", 1}, std::pair{"SignLogDeterminant", 2}}) {
+        const std::vector<Literal> alone = RunText(TextOf(op, "", results, {ToString(a.type())}), a);
+        for (const int64_t batch : {1, 3, 70}) {
+          const Literal matrices = Repeated(a, batch);
+          SCOPED_TRACE(absl::StrCat(op, " of ", ToString(matrices.type())));
+          const std::vector<Literal> together = RunText(TextOf(op, "", results, {ToString(matrices.type())}), matrices);
+          for (size_t i = 0; i < alone.size(); ++i) {
+            std::string repeated;
+            for (int64_t b = 0; b < batch; ++b) absl::StrAppend(&repeated, alone[i].bytes());
+            EXPECT_TRUE(together[i].bytes() == repeated) << "result " << i;
+          }
+        }
+      }
+    }
   }
 }
 

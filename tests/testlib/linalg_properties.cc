@@ -96,6 +96,8 @@ class Judge {
         return CheckSolve();
       case LinalgOp::kTriangularSolve:
         return CheckTriangularSolve();
+      case LinalgOp::kTriangularDeterminant:
+        return CheckTriangularDeterminant();
       case LinalgOp::kSvdValues:
         return CheckValues(LinalgOp::kSvd, 1);
       case LinalgOp::kEighValues:
@@ -109,6 +111,12 @@ class Judge {
 
  private:
   HostMatrix Result(size_t i) const { return ReadMatrix(results_[i], b_); }
+  // Of a result with a number for each matrix.
+  Complex128 Scalar(size_t i) const {
+    Shape as_matrices = results_[i].shape();
+    as_matrices.insert(as_matrices.begin(), {1, 1});
+    return ReadMatrix(results_[i].WithShape(as_matrices), b_)(0, 0);
+  }
   double Epsilon() const { return EpsilonOf(call_.operands[0].dtype()); }
 
   void ExpectNear(const HostMatrix& x, const HostMatrix& y, double scale, absl::string_view what) const {
@@ -153,10 +161,23 @@ class Judge {
     for (size_t i = 0; i < order.size(); ++i) {
       for (size_t j = i + 1; j < order.size(); ++j) inversions += order[i] > order[j] ? 1 : 0;
     }
-    Shape as_matrices = results_[3].shape();
-    as_matrices.insert(as_matrices.begin(), {1, 1});
-    EXPECT_EQ(ReadMatrix(results_[3].WithShape(as_matrices), b_)(0, 0), inversions % 2 == 0 ? 1.0 : -1.0)
-        << call_.Name();
+    EXPECT_EQ(Scalar(3), inversions % 2 == 0 ? 1.0 : -1.0) << call_.Name();
+  }
+
+  // Of matrices of ordinary numbers.
+  void CheckTriangularDeterminant() const {
+    Complex128 product = 1;
+    for (int64_t i = 0; i < a_.rows(); ++i) product *= a_(i, i);
+    const Complex128 determinant = Scalar(0), sign = Scalar(1);
+    const double log = Scalar(2).real(), limit = 8 * size_ * Epsilon();
+    EXPECT_LE(std::abs(determinant - product), limit * std::abs(product)) << call_.Name();
+    if (product == 0.0) {
+      EXPECT_EQ(sign, 0.0) << call_.Name();
+      EXPECT_EQ(log, -std::numeric_limits<double>::infinity()) << call_.Name();
+      return;
+    }
+    EXPECT_LE(std::abs(sign - product / std::abs(product)), limit) << call_.Name();
+    EXPECT_LE(std::abs(log - std::log(std::abs(product))), limit * (1 + std::abs(log))) << call_.Name();
   }
 
   void CheckQr() const {
@@ -319,6 +340,8 @@ void UseCallsOnSquare(DType dtype, int64_t n, int64_t sides, const Shape& batch,
   const Shape shape = WithMatrices(n, n, batch);
   const Literal positive = RandomPositiveDefinite(dtype, shape, random);
   for (LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kEigh, LinalgOp::kEighValues}) use(LinalgCall(op, {positive}));
+  use(LinalgCall(LinalgOp::kTriangularDeterminant, {RandomTriangles(dtype, shape, random)}));
+  use(LinalgCall(LinalgOp::kTriangularDeterminant, {Filled(dtype, shape, 0)}));
   use(LinalgCall(LinalgOp::kSolve,
                  {RandomMatrices(dtype, shape, random), RandomMatrices(dtype, WithMatrices(n, sides, batch), random)}));
   for (int flags = 0; flags < 8; ++flags) {

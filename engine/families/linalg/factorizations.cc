@@ -7,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_refusal.h"
+#include "engine/families/linalg/scaled_product.h"
 #include "engine/families/linalg/textbook_factorizations.h"
 
 namespace tensord {
@@ -108,6 +109,30 @@ absl::Status ReferenceHouseholderQr(const ReferenceCall& call) {
     WriteVector(reflectors.tau, b, &call.results[1]);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<ResultTypes> InferTriangularDeterminant(InferContext& context) {
+  const TensorType& t = context.operand(0);
+  RETURN_IF_ERROR(RequireSquareMatrices(context, t, "the operand"));
+  return ResultTypes{ScalarsLike(t, t.dtype), ScalarsLike(t, t.dtype), ScalarsLike(t, RealPartOf(t.dtype))};
+}
+
+absl::Status ReferenceTriangularDeterminant(const ReferenceCall& call) {
+  const Literal& t = *call.operands[0];
+  for (int64_t b = 0; b < BatchSize(t.shape()); ++b) {
+    const HostMatrix matrix = ReadMatrix(t, b);
+    ScaledProduct<Complex128> product;
+    for (int64_t i = 0; i < matrix.rows(); ++i) product.Multiply(matrix(i, i));
+    WriteVector(std::vector<Complex128>{product.value()}, b, &call.results[0]);
+    WriteVector(std::vector<Complex128>{product.sign()}, b, &call.results[1]);
+    WriteVector(std::vector<double>{product.log_modulus()}, b, &call.results[2]);
+  }
+  return absl::OkStatus();
+}
+
+double DiagonalWork(const WorkCall& call) {
+  const Shape& shape = call.operands[0].shape;
+  return static_cast<double>(BatchSize(shape)) * static_cast<double>(shape[0]);
 }
 
 }  // namespace tensord

@@ -5,7 +5,7 @@
 
 namespace tensord {
 
-// Direct factorizations: Cholesky, Lu, Qr and its reflectors.
+// Direct factorizations: Cholesky, Lu, Qr and its reflectors; and the determinant of a triangular factor.
 
 absl::StatusOr<ResultTypes> InferCholesky(InferContext& context);
 absl::Status ReferenceCholesky(const ReferenceCall& call);
@@ -15,6 +15,9 @@ absl::StatusOr<ResultTypes> InferQr(InferContext& context);
 absl::Status ReferenceQr(const ReferenceCall& call);
 absl::StatusOr<ResultTypes> InferHouseholderQr(InferContext& context);
 absl::Status ReferenceHouseholderQr(const ReferenceCall& call);
+absl::StatusOr<ResultTypes> InferTriangularDeterminant(InferContext& context);
+absl::Status ReferenceTriangularDeterminant(const ReferenceCall& call);
+double DiagonalWork(const WorkCall& call);
 
 inline constexpr OpDef kCholeskyDef =
     WithKernels({.op = LinalgOp::kCholesky,
@@ -52,6 +55,16 @@ inline constexpr OpDef kHouseholderQrDef = WithKernels(
      .refusals = kMatrixRefusals,
      .reference = &ReferenceHouseholderQr,
      .num_results = 2});
+
+inline constexpr OpDef kTriangularDeterminantDef =
+    WithKernels({.op = LinalgOp::kTriangularDeterminant,
+                 .name = "tensord.linalg.v1.TriangularDeterminant",
+                 .summary = "(T) -> (det T, sign, log|det T|) of triangular matrices. Reads the diagonal only.",
+                 .infer = &InferTriangularDeterminant,
+                 .refusals = kSquareRefusals,
+                 .reference = &ReferenceTriangularDeterminant,
+                 .num_results = 3,
+                 .work = &DiagonalWork});
 
 }  // namespace tensord
 

@@ -27,7 +27,8 @@ constexpr OpDef kOps[] = {kCholeskyDef,
                           kPseudoInverseDef,
                           kLeastSquaresDef,
                           kMatrixRankDef,
-                          kHouseholderQrDef};
+                          kHouseholderQrDef,
+                          kTriangularDeterminantDef};
 static_assert(std::size(kOps) == kNumLinalgOps);
 
 constexpr bool IndicesAreDense() {

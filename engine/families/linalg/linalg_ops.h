@@ -28,8 +28,9 @@ enum class LinalgOp : uint16_t {
   kLeastSquares,
   kMatrixRank,
   kHouseholderQr,
+  kTriangularDeterminant,
 };
-inline constexpr int kNumLinalgOps = 18;
+inline constexpr int kNumLinalgOps = 19;
 
 // The definitions, indexed by LinalgOp.
 absl::Span<const OpDef> LinalgOps();

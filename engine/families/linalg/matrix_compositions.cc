@@ -150,17 +150,32 @@ absl::StatusOr<Inverted> InvertSingularValues(const ExpandCall& call) {
 }
 
 struct Determined {
-  ValueId parity;
-  ValueId diagonal;  // of U
+  ValueId determinant;
+  ValueId sign;
+  ValueId log;
 };
 
-absl::StatusOr<Determined> Factorize(const ExpandCall& call) {
+// The values where the parity is 1, and their negatives where it is -1: exact, of infinities too.
+absl::StatusOr<ValueId> WithParity(const ExpandCall& call, ValueId parity, ValueId values) {
+  ASSIGN_OR_RETURN(const ValueId real, Call(call, CoreOp::kReal, {parity}));
+  ASSIGN_OR_RETURN(const ValueId zero, Scalar(call, call.graph.type(real).dtype, 0));
+  ASSIGN_OR_RETURN(const ValueId zeros, Broadcast(call, zero, {}, real));
+  Attributes attrs(Def(CoreOp::kCompare).attrs);
+  attrs.Set("direction", static_cast<int64_t>(CompareDirection::kLt));
+  ASSIGN_OR_RETURN(const ValueId is_odd, call.graph.Add(Def(CoreOp::kCompare), std::move(attrs), {real, zeros}));
+  ASSIGN_OR_RETURN(const ValueId negated, Call(call, CoreOp::kNegate, {values}));
+  return Call(call, CoreOp::kSelect, {is_odd, negated, values});
+}
+
+absl::StatusOr<Determined> Determine(const ExpandCall& call) {
   ASSIGN_OR_RETURN(const ExpandedResults lu,
                    call.graph.AddAll(Def(LinalgOp::kLu), Attributes(Def(LinalgOp::kLu).attrs), {call.operands[0]}));
-  Attributes attrs(Def(CoreOp::kExtractDiag).attrs);
-  attrs.Set("axis_a", int64_t{0}).Set("axis_b", int64_t{1});
-  ASSIGN_OR_RETURN(const ValueId diagonal, call.graph.Add(Def(CoreOp::kExtractDiag), std::move(attrs), {lu[2]}));
-  return Determined{.parity = lu[3], .diagonal = diagonal};
+  ASSIGN_OR_RETURN(const ExpandedResults of_u,
+                   call.graph.AddAll(Def(LinalgOp::kTriangularDeterminant),
+                                     Attributes(Def(LinalgOp::kTriangularDeterminant).attrs), {lu[2]}));
+  ASSIGN_OR_RETURN(const ValueId determinant, WithParity(call, lu[3], of_u[0]));
+  ASSIGN_OR_RETURN(const ValueId sign, WithParity(call, lu[3], of_u[1]));
+  return Determined{.determinant = determinant, .sign = sign, .log = of_u[2]};
 }
 
 absl::Status CheckCutoff(const Attributes& attrs) {
@@ -195,10 +210,8 @@ absl::StatusOr<ResultTypes> InferDeterminant(InferContext& context) {
 }
 
 absl::StatusOr<ExpandedResults> ExpandDeterminant(const ExpandCall& call) {
-  ASSIGN_OR_RETURN(const Determined determined, Factorize(call));
-  ASSIGN_OR_RETURN(const ValueId product, Reduce(call, ReduceKind::kProduct, 0, determined.diagonal));
-  ASSIGN_OR_RETURN(const ValueId determinant, Call(call, CoreOp::kMultiply, {determined.parity, product}));
-  return ExpandedResults{determinant};
+  ASSIGN_OR_RETURN(const Determined determined, Determine(call));
+  return ExpandedResults{determined.determinant};
 }
 
 absl::StatusOr<ResultTypes> InferSignLogDeterminant(InferContext& context) {
@@ -208,14 +221,8 @@ absl::StatusOr<ResultTypes> InferSignLogDeterminant(InferContext& context) {
 }
 
 absl::StatusOr<ExpandedResults> ExpandSignLogDeterminant(const ExpandCall& call) {
-  ASSIGN_OR_RETURN(const Determined determined, Factorize(call));
-  ASSIGN_OR_RETURN(const ValueId signs, Call(call, CoreOp::kSign, {determined.diagonal}));
-  ASSIGN_OR_RETURN(const ValueId product, Reduce(call, ReduceKind::kProduct, 0, signs));
-  ASSIGN_OR_RETURN(const ValueId sign, Call(call, CoreOp::kMultiply, {determined.parity, product}));
-  ASSIGN_OR_RETURN(const ValueId moduli, Call(call, CoreOp::kAbs, {determined.diagonal}));
-  ASSIGN_OR_RETURN(const ValueId logs, Call(call, CoreOp::kLog, {moduli}));
-  ASSIGN_OR_RETURN(const ValueId log, Reduce(call, ReduceKind::kSum, 0, logs));
-  return ExpandedResults{sign, log};
+  ASSIGN_OR_RETURN(const Determined determined, Determine(call));
+  return ExpandedResults{determined.sign, determined.log};
 }
 
 absl::StatusOr<ResultTypes> InferPseudoInverse(InferContext& context) {

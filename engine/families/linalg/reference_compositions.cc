@@ -6,6 +6,7 @@
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_compositions.h"
 #include "engine/families/linalg/matrix_refusal.h"
+#include "engine/families/linalg/scaled_product.h"
 #include "engine/families/linalg/singular_cutoff.h"
 #include "engine/families/linalg/textbook_factorizations.h"
 #include "engine/families/linalg/textbook_spectra.h"
@@ -65,6 +66,13 @@ void ForEachLu(const ReferenceCall& call, const Use& use) {
   }
 }
 
+ScaledProduct<Complex128> DeterminantOf(const LuFactors& lu) {
+  ScaledProduct<Complex128> product;
+  for (int64_t i = 0; i < lu.packed.rows(); ++i) product.Multiply(lu.packed(i, i));
+  product.Multiply(lu.parity);
+  return product;
+}
+
 }  // namespace
 
 absl::Status ReferenceInverse(const ReferenceCall& call) {
@@ -87,24 +95,16 @@ absl::Status ReferenceInverse(const ReferenceCall& call) {
 
 absl::Status ReferenceDeterminant(const ReferenceCall& call) {
   ForEachLu(call, [&](const LuFactors& lu, int64_t b) {
-    Complex128 product = lu.parity;
-    for (int64_t i = 0; i < lu.packed.rows(); ++i) product *= lu.packed(i, i);
-    WriteVector(std::vector<Complex128>{product}, b, &call.results[0]);
+    WriteVector(std::vector<Complex128>{DeterminantOf(lu).value()}, b, &call.results[0]);
   });
   return absl::OkStatus();
 }
 
 absl::Status ReferenceSignLogDeterminant(const ReferenceCall& call) {
   ForEachLu(call, [&](const LuFactors& lu, int64_t b) {
-    Complex128 sign = lu.parity;
-    double log = 0;
-    for (int64_t i = 0; i < lu.packed.rows(); ++i) {
-      const double modulus = std::abs(lu.packed(i, i));
-      sign *= modulus == 0 ? 0 : lu.packed(i, i) / modulus;
-      log += std::log(modulus);
-    }
-    WriteVector(std::vector<Complex128>{sign}, b, &call.results[0]);
-    WriteVector(std::vector<double>{log}, b, &call.results[1]);
+    const ScaledProduct<Complex128> determinant = DeterminantOf(lu);
+    WriteVector(std::vector<Complex128>{determinant.sign()}, b, &call.results[0]);
+    WriteVector(std::vector<double>{determinant.log_modulus()}, b, &call.results[1]);
   });
   return absl::OkStatus();
 }
