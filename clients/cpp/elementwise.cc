@@ -96,6 +96,16 @@ Tensor Tanh(const Tensor& x) { return Unary(v1::UNARY_OP_TANH, x); }
 Tensor Sqrt(const Tensor& x) { return Unary(v1::UNARY_OP_SQRT, x); }
 Tensor Rsqrt(const Tensor& x) { return Unary(v1::UNARY_OP_RSQRT, x); }
 Tensor Cbrt(const Tensor& x) { return Unary(v1::UNARY_OP_CBRT, x); }
+Tensor Sinh(const Tensor& x) { return Unary(v1::UNARY_OP_SINH, x); }
+Tensor Cosh(const Tensor& x) { return Unary(v1::UNARY_OP_COSH, x); }
+Tensor Asin(const Tensor& x) { return Unary(v1::UNARY_OP_ASIN, x); }
+Tensor Acos(const Tensor& x) { return Unary(v1::UNARY_OP_ACOS, x); }
+Tensor Atan(const Tensor& x) { return Unary(v1::UNARY_OP_ATAN, x); }
+Tensor Asinh(const Tensor& x) { return Unary(v1::UNARY_OP_ASINH, x); }
+Tensor Acosh(const Tensor& x) { return Unary(v1::UNARY_OP_ACOSH, x); }
+Tensor Atanh(const Tensor& x) { return Unary(v1::UNARY_OP_ATANH, x); }
+Tensor Log2(const Tensor& x) { return Unary(v1::UNARY_OP_LOG2, x); }
+Tensor Log10(const Tensor& x) { return Unary(v1::UNARY_OP_LOG10, x); }
 Tensor Logistic(const Tensor& x) { return Unary(v1::UNARY_OP_LOGISTIC, x); }
 Tensor Erf(const Tensor& x) { return Unary(v1::UNARY_OP_ERF, x); }
 Tensor Floor(const Tensor& x) { return Unary(v1::UNARY_OP_FLOOR, x); }

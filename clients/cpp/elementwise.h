@@ -22,6 +22,16 @@ Tensor Tanh(const Tensor& x);
 Tensor Sqrt(const Tensor& x);
 Tensor Rsqrt(const Tensor& x);
 Tensor Cbrt(const Tensor& x);
+Tensor Sinh(const Tensor& x);
+Tensor Cosh(const Tensor& x);
+Tensor Asin(const Tensor& x);
+Tensor Acos(const Tensor& x);
+Tensor Atan(const Tensor& x);
+Tensor Asinh(const Tensor& x);
+Tensor Acosh(const Tensor& x);
+Tensor Atanh(const Tensor& x);
+Tensor Log2(const Tensor& x);   // of powers of two exact
+Tensor Log10(const Tensor& x);  // of powers of ten exact
 Tensor Logistic(const Tensor& x);
 Tensor Erf(const Tensor& x);
 Tensor Floor(const Tensor& x);

@@ -203,9 +203,12 @@ from tensord.stats import Segment, Stats  # noqa: F401
 from tensord.transcendental import (  # noqa: F401
     angle,
     arccos,
+    arccosh,
     arcsin,
+    arcsinh,
     arctan,
     arctan2,
+    arctanh,
     cbrt,
     cos,
     cosh,

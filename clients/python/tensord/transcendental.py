@@ -3,9 +3,9 @@
 import math
 
 from tensord import dtypes, pointwise
-from tensord.arithmetic import abs, add, divide, multiply, negative, sign, square, subtract
+from tensord.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from tensord.lifting import as_array, broadcast, promoted, result_type
-from tensord.logic import equal, greater, imag, isinf, logical_or, real, where
+from tensord.logic import equal, imag, isinf, logical_or, real, where
 from tensord.ufuncs import ufunc
 
 # ---- Exponentials, logarithms, powers ----
@@ -36,12 +36,14 @@ def log(x):
 
 @ufunc
 def log2(x):
-    return multiply(log(x), 1.0 / math.log(2.0))
+    """The logarithm to the base 2, exact of powers of two."""
+    return pointwise.inexact("LOG2", x)
 
 
 @ufunc
 def log10(x):
-    return multiply(log(x), 1.0 / math.log(10.0))
+    """The logarithm to the base 10, exact of powers of ten."""
+    return pointwise.inexact("LOG10", x)
 
 
 @ufunc
@@ -113,27 +115,12 @@ def tanh(x):
 
 @ufunc
 def sinh(x):
-    x = as_array(x)
-    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
-    if x.dtype.is_complex:
-        return multiply(subtract(exp(x), exp(negative(x))), 0.5)
-    # expm1 keeps the digits near zero; half of it twice keeps the largest arguments from overflowing.
-    magnitude = abs(x)
-    grown = expm1(magnitude)
-    small = multiply(add(grown, divide(grown, add(grown, 1))), 0.5)
-    half = exp(multiply(magnitude, 0.5))
-    large = multiply(multiply(half, 0.5), half)
-    return multiply(sign(x), where(greater(magnitude, 22), large, small))
+    return pointwise.inexact("SINH", x)
 
 
 @ufunc
 def cosh(x):
-    x = as_array(x)
-    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
-    if x.dtype.is_complex:
-        return multiply(add(exp(x), exp(negative(x))), 0.5)
-    half = exp(multiply(abs(x), 0.5))
-    return add(multiply(multiply(half, 0.5), half), divide(0.5, multiply(half, half)))
+    return pointwise.inexact("COSH", x)
 
 
 @ufunc
@@ -146,21 +133,32 @@ def arctan2(y, x):
 
 @ufunc
 def arctan(x):
-    return arctan2(x, 1)
+    return pointwise.inexact("ATAN", x)
 
 
 @ufunc
 def arcsin(x):
-    x = as_array(x)
-    pointwise.refuse("arcsin", x.dtype.is_complex, x)
-    return arctan2(x, sqrt(multiply(subtract(1, x), add(1, x))))
+    return pointwise.inexact("ASIN", x)
 
 
 @ufunc
 def arccos(x):
-    x = as_array(x)
-    pointwise.refuse("arccos", x.dtype.is_complex, x)
-    return arctan2(sqrt(multiply(subtract(1, x), add(1, x))), x)
+    return pointwise.inexact("ACOS", x)
+
+
+@ufunc
+def arcsinh(x):
+    return pointwise.inexact("ASINH", x)
+
+
+@ufunc
+def arccosh(x):
+    return pointwise.inexact("ACOSH", x)
+
+
+@ufunc
+def arctanh(x):
+    return pointwise.inexact("ATANH", x)
 
 
 @ufunc

@@ -67,7 +67,17 @@ TEST(Elementwise, EachFunctionMakesItsOwnOp) {
                                                              {Real(x), v1::UNARY_OP_REAL},
                                                              {Imag(x), v1::UNARY_OP_IMAG},
                                                              {Tan(x), v1::UNARY_OP_TAN},
-                                                             {Cbrt(x), v1::UNARY_OP_CBRT}};
+                                                             {Cbrt(x), v1::UNARY_OP_CBRT},
+                                                             {Sinh(x), v1::UNARY_OP_SINH},
+                                                             {Cosh(x), v1::UNARY_OP_COSH},
+                                                             {Asin(x), v1::UNARY_OP_ASIN},
+                                                             {Acos(x), v1::UNARY_OP_ACOS},
+                                                             {Atan(x), v1::UNARY_OP_ATAN},
+                                                             {Asinh(x), v1::UNARY_OP_ASINH},
+                                                             {Acosh(x), v1::UNARY_OP_ACOSH},
+                                                             {Atanh(x), v1::UNARY_OP_ATANH},
+                                                             {Log2(x), v1::UNARY_OP_LOG2},
+                                                             {Log10(x), v1::UNARY_OP_LOG10}};
   for (const auto& [tensor, kind] : unary) EXPECT_EQ(tensor.expression()->op.unary(), kind);
   const std::vector<std::pair<Tensor, v1::BinaryOp>> binary = {{x + x, v1::BINARY_OP_ADD},
                                                                {x - x, v1::BINARY_OP_SUBTRACT},
