@@ -63,7 +63,7 @@ std::string Difference(const Literal& got, const Literal& want, const Tolerance&
         }
       }
     } else {
-      double norm = 0;
+      double norm = tolerance.least_norm;
       const auto parts = [](T x) -> std::pair<double, double> {
         if constexpr (ComplexElement<T>) {
           return {x.real(), x.imag()};

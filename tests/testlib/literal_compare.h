@@ -11,6 +11,7 @@ namespace tensord {
 struct Tolerance {
   double ulps = 0;           // of the reference value, in the result's dtype
   double norm_relative = 0;  // of the largest finite magnitude of the reference tensor: for sums of products
+  double least_norm = 0;     // what that is at least, where terms are larger than their sums
 };
 
 // Empty where `got` is close to `want`; else the first difference in words.
