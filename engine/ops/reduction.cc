@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_checks.h"
@@ -142,6 +143,12 @@ absl::StatusOr<ResultTypes> InferReduce(InferContext& context) {
   RETURN_IF_ERROR(CheckAxes(dimensions, operand.rank(), "dimensions"));
   if (kind == ReduceKind::kAnd || kind == ReduceKind::kOr) {
     RETURN_IF_ERROR(CheckDType(operand.dtype, kBoolOnly, "the operand of a reduction by AND or OR"));
+  }
+  if (context.attrs().Flag("requires_elements")) {
+    for (const int64_t axis : dimensions) {
+      RETURN_IF_ERROR(context.RequireAtMost(Dim(1), operand.shape[static_cast<size_t>(axis)],
+                                            absl::StrCat("there is nothing to reduce along axis ", axis)));
+    }
   }
   TensorType result{.dtype = operand.dtype};
   for (int64_t axis = 0; axis < operand.rank(); ++axis) {

@@ -11,11 +11,13 @@ PermutedCall PermuteReduce(const PermuteContext& context);
 
 inline constexpr absl::string_view kReduceKinds[] = {"unspecified", "sum", "product", "max", "min", "and", "or"};
 inline constexpr AttrDef kReduceAttrs[] = {{.name = "kind", .kind = AttrKind::kEnum, .enumerators = kReduceKinds},
-                                           {.name = "dimensions", .kind = AttrKind::kInts}};
+                                           {.name = "dimensions", .kind = AttrKind::kInts},
+                                           {.name = "requires_elements", .kind = AttrKind::kFlag}};
 inline constexpr RefusalRule kReduceRefusals[] = {
     {Refusal::kAxisOutOfRange, "dimensions names an axis that the operand lacks"},
     {Refusal::kAxisDuplicate, "dimensions names an axis twice"},
-    {Refusal::kDtypeUnsupported, "the kind is AND or OR, and the dtype is not BOOL"}};
+    {Refusal::kDtypeUnsupported, "the kind is AND or OR, and the dtype is not BOOL"},
+    {Refusal::kShapeMismatch, "requires_elements is set, and a reduced axis is empty"}};
 
 inline constexpr OpDef kReduceDef = {
     .family = "core",

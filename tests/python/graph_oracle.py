@@ -264,6 +264,7 @@ class Evaluation:
         name = next(name for name, number in contract.REDUCE_KINDS.items() if number == node.kind)
         axes = tuple(node.dimensions)
         assert list(axes) == sorted(set(axes))
+        assert not node.requires_elements or all(x.shape[axis] for axis in axes)
         if name in ("KIND_AND", "KIND_OR"):
             assert x.dtype == np.bool_
             return np.all(x, axis=axes) if name == "KIND_AND" else np.any(x, axis=axes)

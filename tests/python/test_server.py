@@ -293,6 +293,14 @@ class Failures(ServerTest):
                 self.client.execute(program.fingerprint, arguments)
             self.assertEqual(context.exception.reason, reason)
 
+    def test_extremes_of_an_axis_that_turns_out_empty(self):
+        for function in (np.argmax, np.argmin, np.max, np.min):
+            program = self.compile(lambda x, function=function: function(x, 0), td.spec(("n", 2)))
+            np.testing.assert_array_equal(program(np.ones((1, 2))), function(np.ones((1, 2)), 0))
+            with self.subTest(function.__name__), self.assertRaises(td.InvalidArgument) as context:
+                program(np.zeros((0, 2)))
+            self.assertIn("there is nothing to reduce along axis", str(context.exception))
+
     def test_bytes_that_are_no_request(self):
         with self.assertRaises(td.InvalidArgument):
             self.client._call("Execute", b"\xff\xff\xff", 30)

@@ -205,12 +205,15 @@ class GraphBuilder:
 
     # ---- Reductions and contraction ----
 
-    def reduce(self, kind, x, dimensions):
+    def reduce(self, kind, x, dimensions, requires_elements=False):
+        """Over no element the identity, or refused."""
         if not dimensions:
             return x
         node = self._node("reduce_" + kind.lower(), (x,))
         node.reduce.kind = contract.REDUCE_KINDS["KIND_" + kind]
         node.reduce.dimensions.extend(sorted(dimensions))
+        if requires_elements:
+            node.reduce.requires_elements = True
         return Array(
             self, node.name, x.dtype, tuple(size for axis, size in enumerate(x.shape) if axis not in dimensions)
         )

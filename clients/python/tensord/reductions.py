@@ -10,9 +10,9 @@ from tensord.options import is_given, refuse_out
 from tensord.transcendental import exp, log, sqrt
 
 
-def _reduced(kind, x, axis, keepdims):
+def _reduced(kind, x, axis, keepdims, requires_elements=False):
     axes = normalized_axes(axis, x.ndim)
-    result = x.builder.reduce(kind, x, axes)
+    result = x.builder.reduce(kind, x, axes, requires_elements)
     return _restored(x, result, axes) if is_given(keepdims) and keepdims else result
 
 
@@ -68,23 +68,13 @@ def _extreme(name, kind, a, axis, keepdims, initial=None, where=True):
         return _begun(_COMBINED[kind], initial, _reduced(kind, a, axis, keepdims))
     if where is not True and is_given(where):
         raise ValueError(f"{name} with where needs initial, which is the value where no element is left")
-    result = _reduced(kind, a, axis, keepdims)
-    first = _first(name, kind, a, axis, keepdims)
-    return result if first is None else _COMBINED[kind](result, first)
-
-
-def _first(name, kind, a, axis, keepdims):
-    """The extreme of the first entries of axes whose size only the run knows, of which it fails where they turn out to be
-    empty: nothing has no extreme. None where all sizes are known, and 0 is refused."""
     axes = normalized_axes(axis, a.ndim)
     for place in axes:
         if dims.is_static(a.shape[place]) and a.shape[place] == 0 and not _is_empty(a, axes):
             raise ValueError(f"{name} over axis {place}, which has size 0, has no value")
-    symbolic = [place for place in axes if not dims.is_static(a.shape[place])]
-    if not symbolic:
-        return None
-    window = tuple(slice(0, 1) if place in symbolic else slice(None) for place in range(a.ndim))
-    return _reduced(kind, a[window], axis, keepdims)
+    # Where only the run knows a size, it fails if there is no element: nothing has no extreme.
+    symbolic = builtins.any(not dims.is_static(a.shape[place]) for place in axes)
+    return _reduced(kind, a, axis, keepdims, requires_elements=symbolic)
 
 
 def _is_empty(a, axes):
