@@ -52,6 +52,7 @@ template <typename R>
 ComplexEigh<R>::ComplexEigh(int64_t n)
     : n_(n),
       tridiagonalization_(n),
+      tridiagonal_vectors_(n),
       reflectors_(kDTypeOf<C>, {.length = n - 1,
                                 .count = n - 1,
                                 .others = n - 1,
@@ -63,11 +64,9 @@ ComplexEigh<R>::ComplexEigh(int64_t n)
   beside_ = layout_.Add<R>(n);
   tau_ = layout_.Add<C>(n);
   // The steps follow each other.
-  work_ = layout_.Add<char>(
-      std::max({tridiagonalization_.scratch_bytes(), reflectors_.scratch_bytes(), product_.scratch_bytes()}));
+  work_ = layout_.Add<char>(std::max({tridiagonalization_.scratch_bytes(), tridiagonal_vectors_.scratch_bytes(),
+                                      reflectors_.scratch_bytes(), product_.scratch_bytes()}));
   real_vectors_ = layout_.Add<R>(n * n);
-  real_work_ = layout_.Add<R>(1 + 4 * n + n * n);
-  integers_ = layout_.Add<lapack_int>(3 + 5 * n);
 }
 
 template <typename R>
@@ -77,18 +76,11 @@ int64_t ComplexEigh<R>::Run(const C* a, R* values, C* vectors, char* scratch, Th
   if (a != vectors) CopyLower(a, n_, 0, n_, n_, vectors);
   tridiagonalization_.Run(vectors, values, beside, tau, scratch + work_, pool);
   if (StopRequested()) return 0;
-  int64_t info = 0;
-  pool.ParallelFor(2, [&](int64_t task) {
-    if (task == 0) {
-      info = lapack::Stedc(n_, values, beside, real_vectors, ScratchAt<R>(scratch, real_work_),
-                           ScratchAt<lapack_int>(scratch, integers_));
-    } else {
-      MakeUnitary(reflectors_, vectors + 1, tau, n_, n_, /*skip=*/1, q, scratch + work_, pool);
-    }
-  });
-  if (info == 0 && !StopRequested())
-    product_.Run(q, real_vectors, vectors, scratch + work_, /*accumulates=*/false, pool);
-  return info;
+  const int64_t info = tridiagonal_vectors_.Run(values, beside, real_vectors, scratch + work_, pool);
+  if (info != 0 || StopRequested()) return info;
+  MakeUnitary(reflectors_, vectors + 1, tau, n_, n_, /*skip=*/1, q, scratch + work_, pool);
+  if (!StopRequested()) product_.Run(q, real_vectors, vectors, scratch + work_, /*accumulates=*/false, pool);
+  return 0;
 }
 
 template <typename R>

@@ -8,12 +8,13 @@
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/plain_product.h"
+#include "backends/cpu/tridiagonal_vectors.h"
 #include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
 
 // Decompositions of one large matrix of C64 or C128, R the dtype of its parts. The reduction leaves a real matrix of
-// two diagonals; while one thread finds its vectors, others make the unitary matrices out of the reflectors. The
+// two diagonals, of which the vectors are found apart; the unitary matrices are made out of the reflectors. The
 // vectors of the whole are products of the two, of which one factor is real: half of the multiplications of complex
 // products, as products of real matrices on all threads.
 //
@@ -35,11 +36,12 @@ class ComplexEigh {
  private:
   int64_t n_;
   Tridiagonalization<C> tridiagonalization_;
+  TridiagonalVectors<R> tridiagonal_vectors_;
   BlockReflectors reflectors_;
   PlainProduct product_;
   ScratchLayout layout_;
   int64_t q_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
-  int64_t real_vectors_ = 0, real_work_ = 0, integers_ = 0;
+  int64_t real_vectors_ = 0;
 };
 
 // Of a matrix that is not far from square, whose numbers are of an ordinary scale.

@@ -20,12 +20,10 @@ TENSORD_LAPACK_REFLECTOR(Complex128, z)
 
 // Of real matrices.
 #define TENSORD_LAPACK_STEPS(T, p)                                                                                 \
-  /* Eigenvectors of a tridiagonal matrix. work: 1 + 4n + n^2, integers: 3 + 5n. */                                \
-  inline int64_t Stedc(int64_t n, T* diagonal, T* beside, T* vectors, T* work, lapack_int* integers) {             \
-    const lapack_int size = static_cast<lapack_int>(n);                                                            \
-    return LAPACKE_##p##stedc_work(LAPACK_COL_MAJOR, 'I', size, diagonal, beside, vectors, size, work,             \
-                                   static_cast<lapack_int>(1 + 4 * n + n * n), integers,                           \
-                                   static_cast<lapack_int>(3 + 5 * n));                                            \
+  /* Eigenvectors of a tridiagonal matrix by QR iterations, in columns `leading` apart. work: 2n. */               \
+  inline int64_t Steqr(int64_t n, T* diagonal, T* beside, T* vectors, int64_t leading, T* work) {                  \
+    return LAPACKE_##p##steqr_work(LAPACK_COL_MAJOR, 'I', static_cast<lapack_int>(n), diagonal, beside, vectors,   \
+                                   static_cast<lapack_int>(leading), work);                                        \
   }                                                                                                                \
   /* Singular vectors of a bidiagonal matrix, upper or lower. work: 3n^2 + 4n, integers: 8n. */                    \
   inline int64_t Bdsdc(bool upper, int64_t n, T* diagonal, T* beside, T* u, int64_t u_leading, T* vh,              \

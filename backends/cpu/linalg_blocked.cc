@@ -73,26 +73,25 @@ template <typename T>
 BlockedEigh<T>::BlockedEigh(int64_t n)
     : n_(n),
       tridiagonalization_(n),
+      tridiagonal_vectors_(n),
       q_(kDTypeOf<T>, {.length = n - 1, .count = n - 1, .others = n, .v_leading = n, .c_leading = n}) {
   a_ = layout_.Add<T>(n * n);
   beside_ = layout_.Add<T>(n);
   tau_ = layout_.Add<T>(n);
   // The steps follow each other.
-  const int64_t stedc_bytes = (1 + 4 * n + n * n) * static_cast<int64_t>(sizeof(T));
-  work_ = layout_.Add<char>(std::max({tridiagonalization_.scratch_bytes(), stedc_bytes, q_.scratch_bytes()}));
-  integers_ = layout_.Add<lapack_int>(3 + 5 * n);
+  work_ = layout_.Add<char>(
+      std::max({tridiagonalization_.scratch_bytes(), tridiagonal_vectors_.scratch_bytes(), q_.scratch_bytes()}));
 }
 
 template <typename T>
 int64_t BlockedEigh<T>::Run(const T* a, T* values, T* vectors, char* scratch, ThreadPool& pool) const {
   T *const reduced = ScratchPlace<T>(scratch, a_), *const beside = ScratchPlace<T>(scratch, beside_),
            *const tau = ScratchPlace<T>(scratch, tau_);
-  T* const work = ScratchPlace<T>(scratch, work_);
   CopyLower(a, n_, 0, n_, n_, reduced);
   tridiagonalization_.Run(reduced, values, beside, tau, scratch + work_, pool);
   if (StopRequested()) return 0;
-  const int64_t info = lapack::Stedc(n_, values, beside, vectors, work, ScratchPlace<lapack_int>(scratch, integers_));
-  if (info != 0) return info;
+  const int64_t info = tridiagonal_vectors_.Run(values, beside, vectors, scratch + work_, pool);
+  if (info != 0 || StopRequested()) return info;
   // The reflectors leave the first row alone.
   q_.Apply(reduced + 1, tau, vectors + 1, scratch + work_, pool);
   return 0;

@@ -7,6 +7,7 @@
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/panelled_geqrf.h"
+#include "backends/cpu/tridiagonal_vectors.h"
 #include "backends/cpu/tridiagonalization.h"
 
 namespace tensord::cpu {
@@ -49,9 +50,10 @@ class BlockedEigh {
  private:
   int64_t n_;
   Tridiagonalization<T> tridiagonalization_;
+  TridiagonalVectors<T> tridiagonal_vectors_;
   BlockReflectors q_;
   ScratchLayout layout_;
-  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0, integers_ = 0;
+  int64_t a_ = 0, beside_ = 0, tau_ = 0, work_ = 0;
 };
 
 // Of a matrix that is not far from square, whose numbers are of an ordinary scale.

@@ -20,6 +20,7 @@ class PlainProduct {
   // Sizes and strides fit 32 bits, and each operand has unit stride along one axis.
   PlainProduct(DType dtype, const MatrixProduct& product);
 
+  bool is_tiled() const { return is_tiled_; }
   int64_t scratch_bytes() const { return is_tiled_ ? tiled_.scratch_bytes() : 0; }
   // `scratch` is aligned to 64.
   void Run(const void* a, const void* b, void* c, char* scratch, bool accumulates, ThreadPool& pool) const;

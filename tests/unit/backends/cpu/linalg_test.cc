@@ -312,8 +312,9 @@ TEST(LinalgKernelTest, LargeOnesAskWhetherTheirRunIsWanted) {
   std::mt19937 random(17);
   for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {
     const Literal a = RandomMatrices(dtype, {300, 300}, &random);
-    for (const LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr,
-                              LinalgOp::kEig, LinalgOp::kEigValues, LinalgOp::kEighValues, LinalgOp::kSvdValues}) {
+    for (const LinalgOp op :
+         {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr, LinalgOp::kEig,
+          LinalgOp::kEigValues, LinalgOp::kEigh, LinalgOp::kEighValues, LinalgOp::kSvdValues}) {
       int64_t asks = 0;
       const StopSignal::Check count = [&] {
         ++asks;

@@ -1,0 +1,482 @@
+#include "backends/cpu/tridiagonal_vectors.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "backends/cpu/lapack_secular.h"
+#include "backends/cpu/lapack_steps.h"
+#include "backends/cpu/linalg_copies.h"
+#include "backends/cpu/split_columns.h"
+#include "engine/base/stop_signal.h"
+
+namespace tensord::cpu {
+namespace {
+
+constexpr int64_t kLeafRows = 32;
+constexpr int64_t kSharedMergeRows = 256;  // a merge of fewer is one task
+constexpr int64_t kFactorColumns = 128;    // at a time
+constexpr int64_t kSharedFactorColumns = 512;
+constexpr int64_t kRootsOfTask = 16;
+constexpr int64_t kWeightsOfTask = 256;
+constexpr int64_t kCopiesOfTask = 32;
+
+// Half of the distance from 1 to the next number.
+template <typename R>
+constexpr R kRounding = std::numeric_limits<R>::epsilon() / 2;
+
+// Where a column of two blocks of rows is not zero.
+enum ColumnType : int8_t { kOnlyTop, kBoth, kOnlyBottom, kDeflated, kColumnTypes };
+
+// Rows [begin, middle) and [middle, end) of the matrix, halves that become one.
+struct Halves {
+  int64_t begin, middle, end;
+  int64_t size() const { return end - begin; }
+  int64_t top() const { return middle - begin; }
+};
+
+// Rows of a block that is cut into 2^depth leaves.
+struct Tree {
+  int64_t begin, size;
+  int depth = 0;
+
+  Tree(int64_t from, int64_t count) : begin(from), size(count) {
+    while ((size >> depth) > kLeafRows) ++depth;
+  }
+  int64_t leaves() const { return int64_t{1} << depth; }
+  int64_t Bound(int64_t leaf) const { return begin + size * leaf / leaves(); }
+};
+
+}  // namespace
+
+// One call: its numbers, and where its memory is.
+template <typename R>
+class TridiagonalVectors<R>::Call {
+ public:
+  Call(const TridiagonalVectors& plan, R* diagonal, R* beside, R* vectors, char* scratch, ThreadPool& pool)
+      : n_(plan.n_),
+        d_(diagonal),
+        e_(beside),
+        vectors_(vectors),
+        pool_(pool),
+        order_(At<int32_t>(scratch, plan.order_)),
+        group_(At<int32_t>(scratch, plan.group_)),
+        secular_(At<int32_t>(scratch, plan.secular_)),
+        types_(At<int8_t>(scratch, plan.types_)),
+        line_(At<R>(scratch, plan.line_)),
+        poles_(At<R>(scratch, plan.poles_)),
+        weights_(At<R>(scratch, plan.weights_)),
+        deflated_(At<R>(scratch, plan.deflated_)),
+        packed_(At<R>(scratch, plan.packed_)),
+        factor_(At<R>(scratch, plan.factor_)),
+        product_(scratch + plan.product_) {}
+
+  int64_t Run();
+
+ private:
+  friend class Merge;
+
+  template <typename T>
+  static T* At(char* scratch, int64_t place) {
+    return reinterpret_cast<T*>(scratch + place);
+  }
+  void SolveBlock(int64_t begin, int64_t end);
+  void SolveLeaves(const Tree& tree);
+  void MergeLeaves(const Tree& tree, int level);
+  void Sort();
+  void Fail(int64_t row);
+
+  const int64_t n_;
+  R *const d_, *const e_, *const vectors_;
+  ThreadPool& pool_;
+  int32_t *const order_, *const group_, *const secular_;
+  int8_t* const types_;  // ColumnType
+  R *const line_, *const poles_, *const weights_, *const deflated_, *const packed_, *const factor_;
+  char* const product_;
+  std::atomic<int64_t> failed_{0};
+};
+
+// The eigenvectors of two halves, whose matrix differs from the whole by rho·v·v^T, become those of the whole. Columns
+// of a half whose part of v vanishes, or whose value is another one's too, are vectors already (deflation). The rest
+// are multiplied with the vectors of diag(poles) + rho·weights·weights^T.
+template <typename R>
+class TridiagonalVectors<R>::Merge {
+ public:
+  Merge(Call* call, const Halves& halves)
+      : call_(*call),
+        n_(halves.size()),
+        top_(halves.top()),
+        leading_(call->n_),
+        is_shared_(n_ >= kSharedMergeRows),
+        d_(call->d_ + halves.begin),
+        q_(call->vectors_ + halves.begin * (leading_ + 1)),
+        order_(call->order_ + halves.begin),
+        group_(call->group_ + halves.begin),
+        secular_(call->secular_ + halves.begin),
+        types_(call->types_ + halves.begin),
+        z_(call->line_ + halves.begin),
+        poles_(call->poles_ + halves.begin),
+        weights_(call->weights_ + halves.begin),
+        deflated_(call->deflated_ + halves.begin),
+        packed_(call->packed_ + halves.begin * leading_),
+        factor_(call->factor_ + halves.begin * kFactorColumns),
+        rho_(call->e_[halves.middle - 1]),
+        row_(halves.middle) {}
+
+  void Run();
+
+ private:
+  R* column(int64_t j) const { return q_ + j * leading_; }
+  int64_t deflated_count() const { return n_ - kept_; }
+  bool Prepare();
+  void Deflate();
+  void Keep(int64_t column);
+  bool TakeTogether(int64_t former, int64_t column);
+  void Rotate(int64_t x, int64_t y, R c, R s);
+  void Group();
+  bool Pack();
+  bool FindRoots();
+  bool RefineWeights();
+  void MakeFactor(int64_t first, int64_t count, R* factor) const;
+  bool Multiply();
+  bool PutBackDeflated();
+  void SortValues();
+
+  Call& call_;
+  const int64_t n_, top_, leading_;
+  const bool is_shared_;
+  R *const d_, *const q_;
+  int32_t *const order_, *const group_, *const secular_;
+  int8_t* const types_;  // ColumnType
+  R *const z_, *const poles_, *const weights_, *const deflated_, *const packed_, *const factor_;
+  R rho_;
+  const int64_t row_;
+  R tolerance_ = 0;
+  int64_t kept_ = 0;  // columns
+  SplitColumns<R> columns_;
+};
+
+template <typename R>
+void TridiagonalVectors<R>::Merge::Run() {
+  if (!Prepare()) return SortValues();
+  Deflate();
+  if (StopRequested()) return;
+  Group();
+  if (!Pack() || !FindRoots() || !RefineWeights() || !Multiply() || !PutBackDeflated()) return;
+  SortValues();
+}
+
+// Makes v of norm 1, and all columns in the order of their values. False where it vanishes.
+template <typename R>
+bool TridiagonalVectors<R>::Merge::Prepare() {
+  const R half = std::sqrt(R(0.5)), bottom = rho_ < 0 ? -half : half;
+  R largest_z = 0, largest_d = 0;
+  for (int64_t j = 0; j < n_; ++j) {
+    z_[j] = j < top_ ? half * column(j)[top_ - 1] : bottom * column(j)[top_];
+    largest_z = std::max(largest_z, std::abs(z_[j]));
+    largest_d = std::max(largest_d, std::abs(d_[j]));
+    types_[j] = j < top_ ? kOnlyTop : kOnlyBottom;
+    if (j >= top_) order_[j] += static_cast<int32_t>(top_);
+  }
+  rho_ = std::abs(2 * rho_);
+  tolerance_ = 8 * kRounding<R> * std::max(largest_d, largest_z);
+  const auto is_less = [this](int32_t a, int32_t b) { return d_[a] < d_[b]; };
+  std::merge(order_, order_ + top_, order_ + top_, order_ + n_, group_, is_less);
+  std::copy_n(group_, n_, order_);
+  return rho_ * largest_z > tolerance_;
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Merge::Keep(int64_t column) {
+  poles_[kept_] = d_[column];
+  weights_[kept_] = z_[column];
+  secular_[kept_++] = static_cast<int32_t>(column);
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Merge::Rotate(int64_t x, int64_t y, R c, R s) {
+  const bool are_top = types_[x] == kOnlyTop && types_[y] == kOnlyTop;
+  const bool are_bottom = types_[x] == kOnlyBottom && types_[y] == kOnlyBottom;
+  R *const from = column(x), *const to = column(y);
+  for (int64_t i = are_bottom ? top_ : 0; i < (are_top ? top_ : n_); ++i) {
+    const R kept = from[i];
+    from[i] = c * kept + s * to[i];
+    to[i] = c * to[i] - s * kept;
+  }
+}
+
+// Where two values are so close that a rotation of their columns leaves a negligible entry beside the diagonal, it
+// takes all of the weight to the second one.
+template <typename R>
+bool TridiagonalVectors<R>::Merge::TakeTogether(int64_t former, int64_t column) {
+  const R tau = std::hypot(z_[column], z_[former]);
+  const R c = z_[column] / tau, s = -z_[former] / tau;
+  if (std::abs((d_[column] - d_[former]) * c * s) > tolerance_) return false;
+  z_[column] = tau;
+  z_[former] = 0;
+  Rotate(former, column, c, s);
+  if (types_[column] != types_[former]) types_[column] = kBoth;
+  const R first = d_[former], second = d_[column];
+  d_[former] = first * c * c + second * s * s;
+  d_[column] = first * s * s + second * c * c;
+  types_[former] = kDeflated;
+  return true;
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Merge::Deflate() {
+  int64_t former = -1;
+  for (int64_t i = 0; i < n_ && !StopRequested(); ++i) {
+    const int64_t column = order_[i];
+    if (rho_ * std::abs(z_[column]) <= tolerance_) {
+      types_[column] = kDeflated;
+      continue;
+    }
+    if (former >= 0 && !TakeTogether(former, column)) Keep(former);
+    former = column;
+  }
+  if (former >= 0) Keep(former);
+}
+
+// group_[p] is the column that is number p by type and secular_[p], of those that are kept, its pole.
+template <typename R>
+void TridiagonalVectors<R>::Merge::Group() {
+  int64_t counts[kColumnTypes] = {}, places[kColumnTypes];
+  for (int64_t j = 0; j < n_; ++j) ++counts[types_[j]];
+  std::exclusive_scan(counts, counts + kColumnTypes, places, int64_t{0});
+  for (int64_t k = 0; k < kept_; ++k) order_[k] = secular_[k];
+  for (int64_t k = 0; k < kept_; ++k) {
+    const int64_t place = places[types_[order_[k]]]++;
+    group_[place] = order_[k];
+    secular_[place] = static_cast<int32_t>(k);
+  }
+  for (int64_t j = 0; j < n_; ++j) {
+    if (types_[j] == kDeflated) group_[places[kDeflated]++] = static_cast<int32_t>(j);
+  }
+  for (int64_t p = kept_; p < n_; ++p) deflated_[p] = d_[group_[p]];
+  columns_ = {.top_rows = top_,
+              .bottom_rows = n_ - top_,
+              .only_top = counts[kOnlyTop],
+              .both = counts[kBoth],
+              .only_bottom = counts[kOnlyBottom],
+              .top = packed_};
+  columns_.bottom = packed_ + top_ * (columns_.only_top + columns_.both);
+}
+
+// Takes the columns out of their place, those that are vectors already behind the others.
+template <typename R>
+bool TridiagonalVectors<R>::Merge::Pack() {
+  R* const apart = packed_ + n_ * kept_;
+  return call_.pool_.ParallelForBlocks(n_, kCopiesOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end && !StopRequested(); ++p) {
+      const R* const from = column(group_[p]);
+      if (p < kept_) {
+        columns_.Take(p, from, from + top_);
+      } else {
+        std::copy_n(from, n_, apart + (p - kept_) * n_);
+      }
+    }
+  });
+}
+
+// Column j gets the distances of the poles from value j.
+template <typename R>
+bool TridiagonalVectors<R>::Merge::FindRoots() {
+  return call_.pool_.ParallelForBlocks(kept_, kRootsOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end && !StopRequested(); ++j) {
+      if (lapack::EigenRoot(kept_, j, poles_, weights_, rho_, column(j), d_ + j) != 0) call_.Fail(row_);
+    }
+  });
+}
+
+// The weights of which the values that were found are exact: with those the vectors are orthogonal.
+template <typename R>
+bool TridiagonalVectors<R>::Merge::RefineWeights() {
+  if (kept_ <= 2) return true;
+  return call_.pool_.ParallelForBlocks(kept_, kWeightsOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) z_[i] = column(i)[i];
+    for (int64_t j = 0; j < kept_ && !StopRequested(); ++j) {
+      const R *const differences = column(j), pole = poles_[j];
+      const auto multiply = [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) z_[i] *= differences[i] / (poles_[i] - pole);
+      };
+      multiply(begin, std::clamp(j, begin, end));
+      multiply(std::clamp(j + 1, begin, end), end);
+    }
+    for (int64_t i = begin; i < end; ++i) z_[i] = std::copysign(std::sqrt(-z_[i]), weights_[i]);
+  });
+}
+
+// Vectors of the inner matrix, with their rows in the order of the packed columns.
+template <typename R>
+void TridiagonalVectors<R>::Merge::MakeFactor(int64_t first, int64_t count, R* factor) const {
+  for (int64_t j = 0; j < count && !StopRequested(); ++j) {
+    const R* const differences = column(first + j);
+    R* const into = factor + j * kept_;
+    if (kept_ <= 2) {
+      for (int64_t p = 0; p < kept_; ++p) into[p] = differences[secular_[p]];
+      continue;
+    }
+    R squares = 0;
+    for (int64_t p = 0; p < kept_; ++p) {
+      into[p] = z_[secular_[p]] / differences[secular_[p]];
+      squares += into[p] * into[p];
+    }
+    const R norm = std::sqrt(squares);
+    for (int64_t p = 0; p < kept_; ++p) into[p] /= norm;
+  }
+}
+
+template <typename R>
+bool TridiagonalVectors<R>::Merge::Multiply() {
+  const int64_t step = is_shared_ ? kSharedFactorColumns : kFactorColumns;
+  for (int64_t first = 0; first < kept_; first += step) {
+    const int64_t count = std::min(step, kept_ - first);
+    const auto make = [&](int64_t begin, int64_t end) {
+      MakeFactor(first + begin, end - begin, factor_ + begin * kept_);
+    };
+    if (!call_.pool_.ParallelForBlocks(count, kRootsOfTask, make)) return false;
+    R* const into = column(first);
+    const typename SplitColumns<R>::Product product{factor_, count, into, into + top_, leading_};
+    if (is_shared_) {
+      columns_.MultiplyOnPool(product, call_.product_, call_.pool_);
+    } else {
+      columns_.Multiply(product);
+    }
+    if (StopRequested()) return false;
+  }
+  return true;
+}
+
+template <typename R>
+bool TridiagonalVectors<R>::Merge::PutBackDeflated() {
+  const R* const apart = packed_ + n_ * kept_;
+  std::copy_n(deflated_ + kept_, deflated_count(), d_ + kept_);
+  return call_.pool_.ParallelForBlocks(deflated_count(), kCopiesOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) std::copy_n(apart + p * n_, n_, column(kept_ + p));
+  });
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Merge::SortValues() {
+  std::iota(order_, order_ + n_, 0);
+  std::sort(order_, order_ + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Call::Fail(int64_t row) {
+  int64_t known = failed_.load(std::memory_order_relaxed);
+  while ((known == 0 || row < known) && !failed_.compare_exchange_weak(known, row, std::memory_order_relaxed)) {
+  }
+}
+
+template <typename R>
+void TridiagonalVectors<R>::Call::SolveLeaves(const Tree& tree) {
+  pool_.ParallelFor(tree.leaves(), [&](int64_t leaf) {
+    if (StopRequested()) return;
+    const int64_t begin = tree.Bound(leaf), end = tree.Bound(leaf + 1);
+    const int64_t info =
+        lapack::Steqr(end - begin, d_ + begin, e_ + begin, vectors_ + begin * (n_ + 1), n_, packed_ + 2 * begin);
+    if (info != 0) Fail(end);
+    std::iota(order_ + begin, order_ + end, 0);
+  });
+}
+
+// Pairs of neighbours that have 2^level leaves each.
+template <typename R>
+void TridiagonalVectors<R>::Call::MergeLeaves(const Tree& tree, int level) {
+  const int64_t half = int64_t{1} << level, merges = tree.leaves() / (2 * half);
+  const auto merge = [&](int64_t index) {
+    const int64_t leaf = index * 2 * half;
+    if (failed_.load(std::memory_order_relaxed) != 0 || StopRequested()) return;
+    Merge(this, {.begin = tree.Bound(leaf), .middle = tree.Bound(leaf + half), .end = tree.Bound(leaf + 2 * half)})
+        .Run();
+  };
+  if (tree.size / merges < kSharedMergeRows - 1) {
+    pool_.ParallelFor(merges, merge);
+  } else {
+    for (int64_t index = 0; index < merges; ++index) merge(index);
+  }
+}
+
+// A block without zeros beside the diagonal, at the scale of 1.
+template <typename R>
+void TridiagonalVectors<R>::Call::SolveBlock(int64_t begin, int64_t end) {
+  const R largest = std::max(LargestOf(d_ + begin, end - begin), LargestOf(e_ + begin, end - begin - 1));
+  const int exponent = largest > 0 ? std::ilogb(largest) : 0;
+  const auto scale = [&](R* numbers, int64_t count, int by) {
+    for (int64_t i = 0; i < count; ++i) numbers[i] = std::scalbn(numbers[i], by);
+  };
+  scale(d_ + begin, end - begin, -exponent);
+  scale(e_ + begin, end - begin - 1, -exponent);
+  const Tree tree(begin, end - begin);
+  for (int64_t leaf = 1; leaf < tree.leaves(); ++leaf) {
+    const int64_t row = tree.Bound(leaf);
+    d_[row - 1] -= std::abs(e_[row - 1]);
+    d_[row] -= std::abs(e_[row - 1]);
+  }
+  SolveLeaves(tree);
+  for (int level = 0; level < tree.depth && failed_.load(std::memory_order_relaxed) == 0; ++level) {
+    if (StopRequested()) return;
+    MergeLeaves(tree, level);
+  }
+  scale(d_ + begin, end - begin, exponent);
+}
+
+// All vectors by their values.
+template <typename R>
+void TridiagonalVectors<R>::Call::Sort() {
+  std::iota(group_, group_ + n_, 0);
+  std::sort(group_, group_ + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
+  for (int64_t j = 0; j < n_; ++j) line_[j] = d_[group_[j]];
+  std::copy_n(line_, n_, d_);
+  const auto copy = [&](auto each) {
+    return pool_.ParallelForBlocks(n_, kCopiesOfTask, [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end && !StopRequested(); ++j) each(j);
+    });
+  };
+  if (std::is_sorted(group_, group_ + n_)) return;
+  if (!copy([&](int64_t j) { std::copy_n(vectors_ + group_[j] * n_, n_, packed_ + j * n_); })) return;
+  copy([&](int64_t j) { std::copy_n(packed_ + j * n_, n_, vectors_ + j * n_); });
+}
+
+template <typename R>
+int64_t TridiagonalVectors<R>::Call::Run() {
+  pool_.ParallelForBlocks(n_, kCopiesOfTask, [&](int64_t begin, int64_t end) {
+    std::fill(vectors_ + begin * n_, vectors_ + end * n_, R(0));
+  });
+  for (int64_t begin = 0, end = 1; begin < n_; begin = end++) {
+    if (StopRequested()) return 0;
+    // What vanishes beside the diagonal parts blocks, as in LAPACK.
+    const auto is_joined = [this](int64_t row) {
+      return std::abs(e_[row]) > kRounding<R> * std::sqrt(std::abs(d_[row])) * std::sqrt(std::abs(d_[row + 1]));
+    };
+    while (end < n_ && is_joined(end - 1)) ++end;
+    SolveBlock(begin, end);
+    if (const int64_t failed = failed_.load(std::memory_order_relaxed); failed != 0) return failed;
+  }
+  if (!StopRequested()) Sort();
+  return 0;
+}
+
+template <typename R>
+TridiagonalVectors<R>::TridiagonalVectors(int64_t n) : n_(n) {
+  for (int64_t* place : {&order_, &group_, &secular_}) *place = layout_.Add<int32_t>(n);
+  types_ = layout_.Add<int8_t>(n);
+  for (int64_t* place : {&line_, &poles_, &weights_, &deflated_}) *place = layout_.Add<R>(n);
+  packed_ = layout_.Add<R>(n * std::max<int64_t>(n, 2));
+  factor_ = layout_.Add<R>(n * (n < kSharedMergeRows ? kFactorColumns : kSharedFactorColumns));
+  if (n >= kSharedMergeRows) product_ = layout_.Add<char>(SplitColumns<R>::kProductBytes);
+}
+
+template <typename R>
+int64_t TridiagonalVectors<R>::Run(R* diagonal, R* beside, R* vectors, char* scratch, ThreadPool& pool) const {
+  return Call(*this, diagonal, beside, vectors, scratch, pool).Run();
+}
+
+template class TridiagonalVectors<float>;
+template class TridiagonalVectors<double>;
+
+}  // namespace tensord::cpu
