@@ -212,7 +212,7 @@ void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
 }
 
 void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile) {
-  if (steps.empty()) return;
+  if (steps.empty() || first_tile >= last_tile) return;
   const int64_t rows = plan_.space.tile_rows();
   const bool fetches_tiles = plan_.group_fetches.empty();
   if (fetches_tiles) {

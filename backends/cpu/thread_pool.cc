@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "engine/base/alternate_stack.h"
 #include "engine/base/control_group.h"
 #include "engine/base/stop_signal.h"
@@ -34,6 +35,15 @@ constexpr int kPausesPerLook = 32;
 thread_local bool t_inside_job = false;
 // Of this thread.
 thread_local ThreadPool::Series* t_series = nullptr;
+
+// While it exists this thread runs tasks.
+class InsideJob {
+ public:
+  InsideJob() { t_inside_job = true; }
+  ~InsideJob() { t_inside_job = false; }
+  InsideJob(const InsideJob&) = delete;
+  InsideJob& operator=(const InsideJob&) = delete;
+};
 
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -94,15 +104,17 @@ bool ThreadPool::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> fn,
   Series* const series = t_series != nullptr && t_series->pool_ == this ? t_series : nullptr;
   // Before its job can be entered, so that no worker does for whom there is no room.
   if (series == nullptr || !std::exchange(series->has_begun_, true)) state_.fetch_add(1);
+  const absl::Cleanup leave = [&] {
+    if (series == nullptr) state_.fetch_sub(1);
+  };
   if (Job* const job = TakeJob(); job != nullptr) {
-    Spread(job, tasks, fn, cost);
+    const std::exception_ptr failure = Spread(job, tasks, fn, cost);
     job->taken.store(false, std::memory_order_release);
+    if (failure != nullptr) std::rethrow_exception(failure);
   } else {
-    t_inside_job = true;
+    const InsideJob inside;
     for (int64_t task = 0; task < tasks && !StopRequested(); ++task) fn(task);
-    t_inside_job = false;
   }
-  if (series == nullptr) state_.fetch_sub(1);
   return !IsStopped();
 }
 
@@ -124,7 +136,17 @@ ThreadPool::Job* ThreadPool::TakeJob() {
   return nullptr;
 }
 
-void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
+void ThreadPool::RunTask(Job* job, int64_t task) {
+  try {
+    (*job->fn)(task);
+  } catch (...) {
+    MutexLock lock(&job->mutex);
+    if (job->failure == nullptr) job->failure = std::current_exception();
+    job->failed.store(true, std::memory_order_relaxed);
+  }
+}
+
+std::exception_ptr ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost) {
   job->fn = &fn;
   job->work = WorkOfThisThread();
   job->tasks = tasks;
@@ -140,10 +162,14 @@ void ThreadPool::Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)
   RunAsCaller(job, cost);
   job->gate.fetch_and(~kOpen, std::memory_order_acq_rel);
   AwaitWorkers(job);
+  if (!job->failed.load(std::memory_order_relaxed)) return nullptr;
+  job->failed.store(false, std::memory_order_relaxed);
+  MutexLock lock(&job->mutex);
+  return std::exchange(job->failure, nullptr);
 }
 
 void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
-  t_inside_job = true;
+  const InsideJob inside;
   Clock::time_point first_seen, last_woken;  // workers that are parked, and might be here
   int64_t done_since = 0;
   // Sequentially consistent on both sides: either this sees a worker parked, or the worker sees the new state.
@@ -155,8 +181,8 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
   }
   while (true) {
     const int64_t task = TakeTask(job, /*from_back=*/false);
-    if (task < 0 || StopRequested()) break;
-    (*job->fn)(task);
+    if (task < 0 || StopRequested() || job->failed.load(std::memory_order_relaxed)) break;
+    RunTask(job, task);
     GiveWay();
     const int64_t left = NumLeft(*job);
     if (left < 1 || !HasParked() || RoomIn(state_.load(std::memory_order_relaxed)) == 0) continue;
@@ -170,7 +196,6 @@ void ThreadPool::RunAsCaller(Job* job, TaskCost cost) {
     WakeTwo();
     last_woken = now;
   }
-  t_inside_job = false;
 }
 
 void ThreadPool::RunAsWorker(Job* job, int worker) {
@@ -178,16 +203,15 @@ void ThreadPool::RunAsWorker(Job* job, int worker) {
   if (HasParked() && NumLeft(*job) > 0) WakeTwo();
   LeaveCallersProcessor(worker);
   job->worker_processor.store(sched_getcpu(), std::memory_order_relaxed);
-  t_inside_job = true;
+  const InsideJob inside;
   const StopSignal::Scope scope(job->stop);
   const HelpAtWork help(job->work);
   while (RoomIn(state_.load(std::memory_order_relaxed)) > worker) {
     const int64_t task = TakeTask(job, /*from_back=*/true);
-    if (task < 0 || StopRequested()) break;
-    (*job->fn)(task);
+    if (task < 0 || StopRequested() || job->failed.load(std::memory_order_relaxed)) break;
+    RunTask(job, task);
     GiveWay();
   }
-  t_inside_job = false;
 }
 
 int64_t ThreadPool::TakeTask(Job* job, bool from_back) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <thread>
 
@@ -72,7 +73,8 @@ class ThreadPool {
   // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
   // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
   // spreading. False where the caller's work is to be left (engine/base/stop_signal.h): then some were not called, or
-  // left early, and nothing that they write may be relied on. The signal goes with the tasks.
+  // left early, and nothing that they write may be relied on. The signal goes with the tasks. What a task throws, because
+  // memory ran out, leaves as many of the others uncalled, and is thrown here once all have returned: the first one.
   bool ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.
@@ -95,8 +97,10 @@ class ThreadPool {
     alignas(64) std::atomic<uint32_t> gate{0};
     std::atomic<int> worker_processor{-1};  // of the worker that came last
     std::atomic<bool> caller_waits{false};
+    std::atomic<bool> failed{false};
     Mutex mutex;
     CondVar gate_emptied;
+    std::exception_ptr failure ABSL_GUARDED_BY(mutex);  // the first
   };
 
   struct alignas(64) Worker {
@@ -112,7 +116,10 @@ class ThreadPool {
   // The next task of a job, less than 0 where there is none.
   static int64_t TakeTask(Job* job, bool from_back);
   static int64_t NumLeft(const Job& job);
-  void Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);
+  // Keeps what it throws.
+  static void RunTask(Job* job, int64_t task);
+  // What the tasks threw; null where they did not.
+  std::exception_ptr Spread(Job* job, int64_t tasks, absl::FunctionRef<void(int64_t)> fn, TaskCost cost);
   void RunAsCaller(Job* job, TaskCost cost);
   void RunAsWorker(Job* job, int worker);
   static void AwaitWorkers(Job* job);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -256,6 +257,49 @@ TEST(ThreadPoolTest, ShortTasksAreTakenFromBothEnds) {
   ASSERT_TRUE(worker_came.load());
   EXPECT_GE(first_of_worker.load(), kTasks - 3);
   for (size_t i = 0; i < of_caller.size(); ++i) ASSERT_EQ(of_caller[i], static_cast<int64_t>(i));
+}
+
+// Libraries throw where memory runs out.
+TEST(ThreadPoolTest, WhatATaskThrowsReachesTheCallerAndThePoolGoesOn) {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (const TaskCost cost : {TaskCost::kUnknown, TaskCost::kShort}) {
+      for (int64_t bad = 0; bad < 20; ++bad) {
+        const auto run = [&] {
+          pool.ParallelFor(
+              20,
+              [&](int64_t i) {
+                if (i >= bad) throw std::bad_alloc();
+              },
+              cost);
+        };
+        EXPECT_THROW(run(), std::bad_alloc);
+        const ThreadPool::Series series(&pool);
+        EXPECT_THROW(run(), std::bad_alloc);
+      }
+    }
+    ExpectThreadsAtWork(&pool, threads);
+    EXPECT_TRUE(pool.ParallelFor(100, [](int64_t) {})) << "what was thrown before is forgotten";
+    // More callers than there are jobs: some run their tasks themselves.
+    std::vector<std::thread> callers;
+    std::atomic<int> thrown{0};
+    for (size_t caller = 0; caller < ThreadPool::kMaxJobs + 4; ++caller) {
+      callers.emplace_back([&] {
+        for (int i = 0; i < 50; ++i) {
+          try {
+            pool.ParallelFor(16, [&](int64_t task) {
+              if (task == i % 16) throw std::bad_alloc();
+            });
+          } catch (const std::bad_alloc&) {
+            thrown.fetch_add(1);
+          }
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(thrown.load(), static_cast<int>(callers.size()) * 50);
+    ExpectThreadsAtWork(&pool, threads);
+  }
 }
 
 TEST(ThreadPoolTest, ManyCallersAtOnce) {
