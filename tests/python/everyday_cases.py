@@ -4,6 +4,7 @@ beyond a type, signs of zero, results of small dtypes."""
 import numpy as np
 
 import checkout  # noqa: F401
+import tensord as td
 from function_cases import Case, both, same
 
 F32 = np.array([[0.5, -1.5, 2.25], [3.0, -0.25, 1.0]], np.float32)
@@ -138,6 +139,18 @@ _NUMBERS = [
     same("floors by zero", lambda x: (x // 0.0, x % 0.0), ZEROS),
 ]  # fmt: skip
 
+_SMALL = [
+    same("angles of small types", lambda x, b: (np.deg2rad(x), np.radians(b), np.exp2(b), np.rad2deg(x * 2)), F32, MASK),
+    Case("fractions of integers beyond the type", lambda x: (x / LARGE, LARGE / x, np.isclose(x, LARGE), np.where(x > 0, 2**70, 1e300)),
+         lambda x: (x / float(LARGE), float(LARGE) / x, np.zeros(x.shape, bool), np.where(x > 0, 2.0**70, 1e300)), I32),
+    Case("arange with a typed step", lambda x: (td.arange(0, 3, np.float32(0.5)), td.arange(np.float32(2), dtype=np.float32)),
+         lambda x: (np.arange(0, 3, 0.5), np.arange(2, dtype=np.float32)), F64),
+    same("what is known of Arrays", lambda x: (np.ndim(x) + np.size(x) + np.size(x, 0) + x, np.shape(x)[1] * x, np.copy(x), np.iscomplexobj(x)), F64),
+    same("axis 0 of a number", lambda x: (x.sum(0), np.max(x, -1), np.argmax(x, 0), np.repeat(x, 2, 0)), np.array(2.5)),
+    same("whole arrays", lambda x, y: (np.allclose(x, y), np.allclose(x, x + 1e-9), np.array_equal(x, x), np.array_equal(x, y),
+                                       np.array_equal(x * np.nan, x * np.nan, equal_nan=True), np.array_equal(x, x[0])), F64, -F64),
+]  # fmt: skip
+
 _LINSPACE = [
     both(
         "linspace",
@@ -170,4 +183,4 @@ _LINSPACE = [
     both("arange in floats", lambda p, x: (p.arange(0.1, 5.0, 0.3), p.arange(3.0, dtype=np.float32), p.arange(stop=4), p.arange(1, 2, 0.1)), F64),
 ]
 
-CASES = [*_PARAMETERS, *_INTEGERS, *_NUMBERS, *_LINSPACE]
+CASES = [*_PARAMETERS, *_INTEGERS, *_NUMBERS, *_SMALL, *_LINSPACE]

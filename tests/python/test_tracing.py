@@ -139,6 +139,18 @@ class SymbolicSizes(unittest.TestCase):
         self.check(lambda x: x / td.shape_of(x, 0), ("n", 3), reference=lambda x: x / len(x))
         self.check(lambda x: td.eye(x.shape[0]) @ x, ("n", 3), reference=lambda x: x)
 
+    def test_sizes_in_arithmetic(self):
+        for dtype in ("float32", "int32", "complex64"):
+            x = np.arange(1, 7).astype(dtype)
+            for function in (lambda x: x / x.shape[0], lambda x: x * x.shape[0] - 3, lambda x: x.shape[0] ** 2 + x,
+                             lambda x: x.shape[0] % 4 + x, lambda x: np.maximum(abs(x), x.shape[0])):  # fmt: skip
+                actual, expected = run(function, [td.spec("n", dtype)], x), function(x)
+                np.testing.assert_allclose(actual, expected, rtol=1e-6)
+                self.assertEqual(np.asarray(actual).dtype, np.asarray(expected).dtype)
+        self.check(lambda x: (1 / x.shape[0]) * x + 0.5 * x.shape[0] + np.sqrt(x.shape[0]) - x.shape[0] ** 0.5, ("n",))
+        n = td.Dim.symbol("n")
+        self.assertEqual(n**2, n * n)
+
     def test_diagonals(self):
         self.check(lambda x: (x + 1).diagonal(), ("n", "n"))
         self.check(lambda x: np.trace(x), ("n", "n"))

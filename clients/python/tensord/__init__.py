@@ -112,6 +112,16 @@ from tensord.errors import (  # noqa: F401
     Unimplemented,
 )
 from tensord.gathering import take, take_along_axis  # noqa: F401
+from tensord.inspection import (  # noqa: F401
+    allclose,
+    array_equal,
+    copy,
+    iscomplexobj,
+    isrealobj,
+    ndim,
+    shape,
+    size,
+)
 from tensord.logic import (  # noqa: F401
     astype,
     bitwise_and,

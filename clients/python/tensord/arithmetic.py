@@ -3,8 +3,11 @@
 import builtins
 import operator
 
+import numpy as np
+
 from tensord import dtypes, pointwise
 from tensord.array import Array
+from tensord.dims import Dim
 from tensord.lifting import as_array, broadcast, promoted, result_type
 from tensord.logic import (
     complex,
@@ -45,10 +48,17 @@ def multiply(x, y):
 @ufunc
 def divide(x, y):
     """True division: integers are divided in float64."""
+    x, y = _fraction(x, y), _fraction(y, x)
     return pointwise.binary("DIVIDE", x, y, to=dtypes.inexact_of)
 
 
 true_divide = divide
+
+
+def _fraction(x, y):
+    """A Python integer beside integers or booleans as the fraction that it becomes, which need not fit into their type."""
+    is_beside = isinstance(x, int) and not isinstance(x, bool) and not dtypes.is_weak(y)
+    return float(x) if is_beside and not result_type(y).is_inexact else x
 
 
 @ufunc
@@ -116,7 +126,7 @@ def power(x, y):
     """x to the power y. A small whole Python exponent of an inexact array becomes multiplications."""
     dtype = result_type(x, y)
     pointwise.refuse("power", dtype.is_bool, x, y)
-    if dtype.is_integer and dtypes.is_weak(y) and y < 0:
+    if dtype.is_integer and _is_known_negative(y):
         raise ValueError("integers to negative integer powers are not allowed: convert the base to a float")
     if isinstance(x, Array) and dtypes.is_weak(y) and dtype.is_inexact and x.dtype is dtype:
         if y == 0.5:
@@ -129,6 +139,10 @@ def power(x, y):
             result = _by_multiplication(x, builtins.abs(int(y)))
             return result if y > 0 else reciprocal(result)
     return pointwise.binary("POW", x, y)
+
+
+def _is_known_negative(y):
+    return not isinstance(y, (Array, Dim)) and np.any(np.less(y, 0))
 
 
 def _by_multiplication(x, exponent):
@@ -323,7 +337,7 @@ around = round
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |a - b| <= atol + rtol * |b|; equal infinities are close."""
-    a, b = broadcast(*promoted(a, b, to=dtypes.inexact_of))
+    a, b = broadcast(*promoted(_fraction(a, b), _fraction(b, a), to=dtypes.inexact_of))
     near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
     close = logical_or(logical_and(near, isfinite(b)), equal(a, b))
     return logical_or(close, logical_and(isnan(a), isnan(b))) if equal_nan else close

@@ -81,7 +81,7 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
         if step == 0:
             raise ValueError("arange: step is 0")
         length = max(0, math.ceil((stop - start) / step))
-        dtype = result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
+        dtype = result_type(*map(np.asarray, (start, stop, step))) if dtype is None else dtypes.as_dtype(dtype)
         dtype = dtypes.int64 if dtype.is_bool else dtype
         if dtype.is_float:  # what NumPy adds up is the difference of the first two numbers
             with np.errstate(all="ignore"):
@@ -99,8 +99,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"linspace: the number of samples is not negative: {num}")
-    start, stop = _inexact_number(start), _inexact_number(stop)
-    working = result_type(start, stop)
+    working = dtypes.inexact_of(result_type(start, stop))
+    start, stop = _bound(start, working), _bound(stop, working)
     shape = broadcast_shapes(start.shape, stop.shape)
     counted = current_builder().iota(working, (num,) + (1,) * len(shape), 0)
     intervals = num - 1 if endpoint else num
@@ -122,14 +122,9 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (result, as_array(step, working)) if retstep else result
 
 
-def _inexact_number(value):
-    """A bound of linspace in a type with fractions: an Array, or a NumPy array where it is known."""
-    if not isinstance(value, Array) and not isinstance(value, Dim):
-        value = numpy_array(value)
-        dtype = dtypes.inexact_of(dtypes.as_dtype(value.dtype))
-        return value.astype(dtype.numpy)
-    value = as_array(value)
-    return as_array(value, dtypes.inexact_of(value.dtype))
+def _bound(value, working):
+    """A bound of linspace in the type that it is computed in: an Array, or a NumPy array where it is known."""
+    return as_array(value, working) if isinstance(value, (Array, Dim)) else numpy_array(value).astype(working.numpy)
 
 
 def _steps(counted, distance, step, intervals, working):

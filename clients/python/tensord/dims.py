@@ -64,6 +64,15 @@ class Dim:
     def __rfloordiv__(self, other):
         return NotImplemented if _terms_of(other) is None else _call("floor_divide", other, self)
 
+    def __pow__(self, exponent):
+        return product([self] * exponent) if isinstance(exponent, int) and exponent >= 0 else NotImplemented
+
+    def __mod__(self, other):
+        return NotImplemented if _terms_of(other) is None else remainder(self, other)
+
+    def __rmod__(self, other):
+        return NotImplemented if _terms_of(other) is None else remainder(other, self)
+
     def __neg__(self):
         return 0 - self
 

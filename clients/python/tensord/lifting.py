@@ -86,8 +86,9 @@ def promoted(*values, to=None):
 
 
 def result_type(*values):
-    typed = [_type_of(value) for value in values if not dtypes.is_weak(value)]
-    weak = [value for value in values if dtypes.is_weak(value)]
+    typed = [_type_of(value) for value in values if not _is_weak(value)]
+    # Fractions first: an integer beside one becomes one, and need not fit into an integer's type.
+    weak = sorted(filter(_is_weak, values), key=lambda value: isinstance(value, (int, Dim)))
     if typed:
         result = typed[0]
         for dtype in typed[1:]:
@@ -96,15 +97,18 @@ def result_type(*values):
         result = dtypes.bool_
     for value in weak:
         # A weak number never widens what another weak number made of the arrays' type.
-        result = dtypes.promote_types(result, dtypes.weak_type(value, result))
+        result = dtypes.promote_types(result, dtypes.weak_type(0 if isinstance(value, Dim) else value, result))
     return result
+
+
+def _is_weak(value):
+    """Whether a value takes the type of what it meets: Python's numbers, and sizes, which are such where they are known."""
+    return dtypes.is_weak(value) or isinstance(value, Dim)
 
 
 def _type_of(value):
     if isinstance(value, Array):
         return value.dtype
-    if isinstance(value, Dim):
-        return dtypes.int64
     if isinstance(value, (list, tuple)) and any(isinstance(leaf, (Array, Dim)) for leaf in _leaves(value)):
         return result_type(*map(as_array, _leaves(value)))
     return dtypes.as_dtype(numpy_array(value).dtype)

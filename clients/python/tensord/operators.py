@@ -16,6 +16,7 @@ from tensord import (
     fft,
     gathering,
     indexing,
+    inspection,
     linalg,
     logic,
     reductions,
@@ -42,6 +43,7 @@ _OPERATORS = {
     "or": logic.bitwise_or,
     "xor": logic.bitwise_xor,
 }
+_OF_SIZES = ("add", "sub", "mul", "truediv", "pow")  # of symbolic sizes too, beside numbers that are no integers
 _COMPARISONS = {
     "eq": logic.equal,
     "ne": logic.not_equal,
@@ -105,6 +107,7 @@ _SOURCES = {
         einstein_sum,
         contraction_order,
         gathering,
+        inspection,
         searching,
         creation,
         activations,
@@ -137,6 +140,19 @@ def _operator(function, reflected):
         if not isinstance(other, _OPERAND_TYPES):
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
+
+    return method
+
+
+def _size_operator(name, function, reflected):
+    """A symbolic size's operator: another size, or with what is no integer the Array that a number in its place makes."""
+    of_sizes = getattr(Dim, f"__{'r' * reflected}{name}__", None)
+
+    def method(self, other):
+        result = NotImplemented if of_sizes is None else of_sizes(self, other)
+        if result is NotImplemented and isinstance(other, (Dim, int, float, complex, np.generic, np.ndarray)):
+            return function(other, self) if reflected else function(self, other)
+        return result
 
     return method
 
@@ -194,6 +210,10 @@ def install():
     for name, function in _OPERATORS.items():
         setattr(Array, f"__{name}__", _operator(function, reflected=False))
         setattr(Array, f"__r{name}__", _operator(function, reflected=True))
+        if name in _OF_SIZES:
+            setattr(Dim, f"__{name}__", _size_operator(name, function, reflected=False))
+            setattr(Dim, f"__r{name}__", _size_operator(name, function, reflected=True))
+    Dim.__array_ufunc__ = _array_ufunc
     for name, function in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, reflected=False))
     for name, function in _UNARY.items():

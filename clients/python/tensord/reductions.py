@@ -4,14 +4,20 @@ import builtins
 
 from tensord import dims, dtypes
 from tensord.arithmetic import add, divide, maximum, minimum, multiply, subtract
+from tensord.integers import is_integer
 from tensord.lifting import as_array, broadcast_to, normalized_axes, normalized_axis, result_type, show
 from tensord.logic import conj, equal, isfinite, logical_or, not_equal, real, truth, where as _chosen
 from tensord.options import is_given, refuse_out
 from tensord.transcendental import exp, log, sqrt
 
 
+def _axes(axis, x):
+    """The axes of a reduction; a number has the axis 0 too, as in NumPy."""
+    return () if x.ndim == 0 and is_integer(axis) and axis in (0, -1) else normalized_axes(axis, x.ndim)
+
+
 def _reduced(kind, x, axis, keepdims, requires_elements=False):
-    axes = normalized_axes(axis, x.ndim)
+    axes = _axes(axis, x)
     result = x.builder.reduce(kind, x, axes, requires_elements)
     return _restored(x, result, axes) if is_given(keepdims) and keepdims else result
 
@@ -61,16 +67,16 @@ _COMBINED = {"MAX": maximum, "MIN": minimum}
 def _extreme(name, kind, a, axis, keepdims, initial=None, where=True):
     a = as_array(a)
     if is_given(initial):
-        initial = as_array(initial, result_type(a, initial))
-        a = as_array(a, initial.dtype)
+        initial = as_array(initial, a.dtype)
         if where is not True and is_given(where):
             a = _masked(a, where, initial)
         return _begun(_COMBINED[kind], initial, _reduced(kind, a, axis, keepdims))
     if where is not True and is_given(where):
         raise ValueError(f"{name} with where needs initial, which is the value where no element is left")
-    axes = normalized_axes(axis, a.ndim)
+    axes = _axes(axis, a)
     for place in axes:
-        if dims.is_static(a.shape[place]) and a.shape[place] == 0 and not _is_empty(a, axes):
+        is_empty = dims.is_static(a.shape[place]) and a.shape[place] == 0
+        if is_empty and (name.startswith("arg") or not _is_empty(a, axes)):
             raise ValueError(f"{name} over axis {place}, which has size 0, has no value")
     # Where only the run knows a size, it fails if there is no element: nothing has no extreme.
     symbolic = builtins.any(not dims.is_static(a.shape[place]) for place in axes)
@@ -123,7 +129,7 @@ def _count(x, axes, dtype):
 def _counted(x, axis, keepdims, where, dtype):
     """How many elements of x each element of the result is of."""
     if where is True or not is_given(where):
-        return _count(x, normalized_axes(axis, x.ndim), dtype)
+        return _count(x, _axes(axis, x), dtype)
     mask = broadcast_to(as_array(where), x.shape)
     return as_array(sum(mask, axis, keepdims=keepdims), dtype)
 
@@ -150,7 +156,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     a = as_array(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        total = _count(a, normalized_axes(axis, a.ndim), result.dtype)
+        total = _count(a, _axes(axis, a), result.dtype)
         return (result, broadcast_to(total, result.shape)) if returned else result
     a, weights = (as_array(value, _weighted_type(a, weights)) for value in (a, weights))
     if weights.shape != a.shape:
@@ -191,7 +197,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     squares = real(multiply(distance, conj(distance)))
     divisor = maximum(subtract(_counted(a, axis, keepdims, where, squares.dtype), ddof), 0)
     total = _reduced("SUM", _masked(squares, where, 0), axis, keepdims)
-    return as_array(divide(total, divisor), dtypes.real_of(result))
+    return as_array(divide(total, divisor), dtypes.real_of(result) if dtype is None else result)
 
 
 _mean = mean  # where a parameter has its name
@@ -215,7 +221,7 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
 def _arg_extreme(name, kind, x, axis, keepdims):
     x = as_array(x)
     rank = x.ndim
-    if axis is None:
+    if axis is None or rank == 0 and _axes(axis, x) == ():
         x = x.builder.reshape(x, (x.size,))
         result = _arg_extreme(name, kind, x, 0, False)
         return x.builder.reshape(result, (1,) * rank) if is_given(keepdims) and keepdims else result

@@ -265,9 +265,9 @@ def repeat(a, repeats, axis=None):
     a = as_array(a)
     if isinstance(repeats, Array):
         raise TypeError("repeat: traced counts would decide the result's shape: they are integers known while tracing")
-    if axis is None:
-        a, axis = ravel(a), 0
-    axis = normalized_axis(axis, a.ndim)
+    if axis is None or a.ndim == 0:
+        a = ravel(a)
+    axis = normalized_axis(0 if axis is None else axis, a.ndim)
     if isinstance(repeats, Dim):
         counts = [repeats]
     else:

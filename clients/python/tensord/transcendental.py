@@ -19,7 +19,7 @@ def exp(x):
 @ufunc
 def exp2(x):
     x = as_array(x)
-    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    x = x.builder.convert(x, dtypes.inexact_loop(x.dtype))
     return x.builder.binary("POW", pointwise.full_like(x, 2), x)
 
 
@@ -163,11 +163,7 @@ def arctanh(x):
 
 @ufunc
 def deg2rad(x):
-    return (
-        multiply(x, math.pi / 180.0)
-        if result_type(x).is_inexact
-        else multiply(as_array(x, dtypes.float64), math.pi / 180.0)
-    )
+    return _turned("deg2rad", x, math.pi / 180.0)
 
 
 radians = deg2rad
@@ -175,14 +171,16 @@ radians = deg2rad
 
 @ufunc
 def rad2deg(x):
-    return (
-        multiply(x, 180.0 / math.pi)
-        if result_type(x).is_inexact
-        else multiply(as_array(x, dtypes.float64), 180.0 / math.pi)
-    )
+    return _turned("rad2deg", x, 180.0 / math.pi)
 
 
 degrees = rad2deg
+
+
+def _turned(name, x, factor):
+    dtype = dtypes.inexact_loop(result_type(x))
+    pointwise.refuse(name, dtype.is_complex, as_array(x))
+    return multiply(as_array(x, dtype), factor)
 
 
 def angle(z, deg=False):

@@ -46,8 +46,11 @@ def computed_in(dtype, function, operands, casting):
     """The function of operands that become `dtype` first; of them as they are where only its result has that type."""
     name, dtype = function.__name__, dtypes.as_dtype(dtype)
     found = result_type(*operands)
-    if not dtype.is_bool and not (found.is_complex and dtype.is_float):
-        check_casting(name, found, dtype, casting)
+    if not dtype.is_bool and not (found.is_complex and dtype.is_float and casting != "unsafe"):
+        for operand in operands:
+            if not dtypes.is_weak(operand):
+                check_casting(name, result_type(operand), dtype, casting)
+        check_casting(name, dtypes.promote_types(found, dtype), dtype, "same_kind" if casting in ("no", "equiv", "safe") else casting)
         operands = [as_array(operand, dtype) for operand in operands]
     result = function(*operands)
     first = result if isinstance(result, Array) else result[0]
