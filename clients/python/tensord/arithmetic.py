@@ -48,17 +48,10 @@ def multiply(x, y):
 @ufunc
 def divide(x, y):
     """True division: integers are divided in float64."""
-    x, y = _fraction(x, y), _fraction(y, x)
     return pointwise.binary("DIVIDE", x, y, to=dtypes.inexact_of)
 
 
 true_divide = divide
-
-
-def _fraction(x, y):
-    """A Python integer beside integers or booleans as the fraction that it becomes, which need not fit into their type."""
-    is_beside = isinstance(x, int) and not isinstance(x, bool) and not dtypes.is_weak(y)
-    return float(x) if is_beside and not result_type(y).is_inexact else x
 
 
 @ufunc
@@ -306,7 +299,8 @@ def trunc(x):
 def rint(x):
     """The nearest whole number, halves to even."""
     x = as_array(x)
-    pointwise.refuse("rint", x.dtype.is_complex, x)
+    if x.dtype.is_complex:
+        return complex(rint(real(x)), rint(imag(x)))
     return pointwise.inexact("ROUND_NEAREST_EVEN", x)
 
 
@@ -337,7 +331,7 @@ around = round
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |a - b| <= atol + rtol * |b|; equal infinities are close."""
-    a, b = broadcast(*promoted(_fraction(a, b), _fraction(b, a), to=dtypes.inexact_of))
+    a, b = broadcast(*promoted(a, b, to=dtypes.inexact_of))
     near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
     close = logical_or(logical_and(near, isfinite(b)), equal(a, b))
     return logical_or(close, logical_and(isnan(a), isnan(b))) if equal_nan else close

@@ -78,7 +78,13 @@ _SIZE_FUNCTIONS = {
 
 
 def promoted(*values, to=None):
-    """The values as Arrays of one dtype: NumPy's promotion, then `to` (a function of dtypes) applied to the result."""
+    """The values as Arrays of one dtype: NumPy's promotion, then `to` (a function of dtypes) applied to the result.
+
+    With `to` Python integers beside integers of a type become fractions, and need not fit into that type.
+    """
+    if to is not None and not all(map(_is_weak, values)):
+        if not result_type(*(value for value in values if not _is_weak(value))).is_inexact:
+            values = [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in values]
     dtype = result_type(*values)
     if to is not None:
         dtype = to(dtype)

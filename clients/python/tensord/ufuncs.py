@@ -44,16 +44,18 @@ def check_parameters(name, out, where, order, signature):
 
 def computed_in(dtype, function, operands, casting):
     """The function of operands that become `dtype` first; of them as they are where only its result has that type."""
-    name, dtype = function.__name__, dtypes.as_dtype(dtype)
-    found = result_type(*operands)
-    if not dtype.is_bool and not (found.is_complex and dtype.is_float and casting != "unsafe"):
-        for operand in operands:
-            if not dtypes.is_weak(operand):
-                check_casting(name, result_type(operand), dtype, casting)
-        check_casting(name, dtypes.promote_types(found, dtype), dtype, "same_kind" if casting in ("no", "equiv", "safe") else casting)
-        operands = [as_array(operand, dtype) for operand in operands]
-    result = function(*operands)
-    first = result if isinstance(result, Array) else result[0]
-    if first.dtype is not dtype:
-        raise TypeError(f"{name} of {found} is not computed in {dtype}")
+    dtype, found = dtypes.as_dtype(dtype), result_type(*operands)
+    if dtype.is_bool or found.is_complex and dtype.is_float:  # comparisons, and magnitudes of complex numbers
+        result = function(*operands)
+        if _dtype_of(result) is dtype:
+            return result
+    for operand in operands:
+        check_casting(function.__name__, found if dtypes.is_weak(operand) else result_type(operand), dtype, casting)
+    result = function(*(as_array(operand, dtype) for operand in operands))
+    if _dtype_of(result) is not dtype:
+        raise TypeError(f"{function.__name__} of {found} is not computed in {dtype}")
     return result
+
+
+def _dtype_of(result):
+    return (result if isinstance(result, Array) else result[0]).dtype
