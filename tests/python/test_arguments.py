@@ -26,6 +26,14 @@ class Copies(unittest.TestCase):
         traced = td.make_graph(lambda x: (abs(x), x.real * 2), spec)
         self.assertEqual(traced.output_specs, [td.spec((2,), "float32")] * 2)
 
+    def test_numpy_takes_types(self):
+        self.assertEqual(np.zeros(2, td.float32).dtype, np.float32)
+        self.assertEqual(np.dtype(td.complex128), np.complex128)
+        for shape in (np.int64(3), np.array(3), [3], np.array([3]), (np.int32(3),)):
+            self.assertEqual(td.spec(shape).shape, (3,))
+        with self.assertRaisesRegex(TypeError, "a shape is"):
+            td.spec(2.5)
+
     def test_a_graph_of_a_program_travels(self):
         traced = pickle.loads(pickle.dumps(td.make_graph(lambda x, y: {"s": x + y}, td.spec("n"), y=td.spec("n"))))
         self.assertEqual(len(traced.flatten_arguments((np.ones(2),), {"y": np.ones(2)})), 2)
@@ -57,11 +65,11 @@ class ByName(StandInTestCase):
         program = self.compile(self.layer, td.spec((2, 3)), td.spec((3, 3)))
         x, w = np.ones((2, 3)), np.eye(3)
         for args, named, words in (
-            ((x,), {}, "weights is missing"),
-            ((x, w, w), {}, "and 3 were given"),
-            ((x, w), {"bias": 1.0}, "none of the name 'bias'"),
+            ((x,), {}, r"takes 2 arguments \(x, weights\), got 1: .* weights is missing"),
+            ((x, w, w), {}, "got 3"),
+            ((x, w), {"bias": 1.0}, "and not with bias"),
             ((x, w), {"x": x}, "two values of 'x'"),
-            ((), {}, "x, weights is missing"),
+            ((), {}, "x, weights are missing"),
         ):
             with self.assertRaisesRegex(TypeError, words) as caught:
                 program(*args, **named)
@@ -119,9 +127,12 @@ class Times(StandInTestCase):
                     pass
 
     def test_what_is_no_time(self):
-        for timeout in (-1, math.nan):
-            with self.assertRaisesRegex(ValueError, "seconds from 0 on"):
+        for timeout, kind in ((-1, ValueError), (math.nan, ValueError), ("1", TypeError)):
+            with self.assertRaisesRegex(kind, "seconds from 0 on"):
                 self.client.server_info(timeout=timeout)
+        for lease in (math.inf, math.nan):
+            with self.assertRaisesRegex(ValueError, "a lease is"):
+                self.client.session(lease=lease)
 
 
 class Nobody(StandInTestCase):
@@ -132,6 +143,16 @@ class Nobody(StandInTestCase):
                     with self.assertRaisesRegex(td.Unavailable, words):
                         td.evaluate(lambda x: x, 1.0, client=client)
         self.assertEqual(slept.call_count, 0, "it is not tried again")
+
+    def test_connecting_without_a_timeout_says_so(self):
+        with self.assertRaisesRegex(td.Unavailable, "-absent.*No such file"):
+            td.connect(self.server.target + "-absent")
+        with td.connect(self.server.target + "-absent", timeout=30) as client:  # its server may be starting
+            self.assertEqual(client.timeout, 30)
+        with td.connect(self.server.target) as client:
+            client.server_info()
+        with self.assertRaisesRegex(TypeError, "a target is text"):
+            td.connect(5)
 
     def test_who_waits_is_told_why(self):
         with td.Client(self.server.target + "-absent") as client:

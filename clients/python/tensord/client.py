@@ -12,7 +12,7 @@ from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer
 from tensord.access import Access, is_local
 from tensord.attempts import Attempts, may_have_run
 from tensord.deadline import Deadline, timeout_of_call
-from tensord.listeners import nobody_listens
+from tensord.listeners import why_nobody_listens
 from tensord.numpy_arrays import numpy_array
 from tensord.routing import METADATA_KEY, route_of_program
 from tensord.session import Donation, RemoteArray, Session, remote_of
@@ -70,6 +70,8 @@ class Client:
 
     def __init__(self, target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
         self.target = target or default_target()
+        if not isinstance(self.target, str):
+            raise TypeError(f"a target is text, unix:/path or host:port, not {self.target!r}")
         self._made_of = {"metadata": tuple(metadata), "access": access, "shared_memory": shared_memory}
         self._has_own_credentials = credentials is not None
         self.timeout = timeout
@@ -406,7 +408,7 @@ class Client:
             try:
                 return self._call_once(method, request, attempts.left(), **options)
             except errors.Unavailable as failure:
-                if not self._was_reached and not may_have_run(failure) and nobody_listens(self.target):
+                if not self._was_reached and not may_have_run(failure) and why_nobody_listens(self.target):
                     raise  # and nobody ever has: the next attempts would find the same
                 broken += may_have_run(failure)
                 if broken > _MOST_REPEATS_OF_BROKEN or not attempts.pause():
@@ -468,8 +470,15 @@ _default_client = None
 
 
 def connect(target=None, *, timeout=None, credentials=None, metadata=(), access=None, shared_memory=False):
-    """A Client, which from now on serves td.compile and td.evaluate where they are given no other."""
+    """A Client, which from now on serves td.compile and td.evaluate where they are given no other.
+
+    Raises td.Unavailable where nobody listens at the target. With a timeout the server may still be starting: then, as for
+    a td.Client, the first call finds out.
+    """
     global _default_client
+    why = None if timeout is not None else why_nobody_listens(target or default_target())
+    if why is not None:
+        raise errors.Unavailable(f"no tensord server at {target or default_target()}: {why}; start one, or connect elsewhere")
     client = Client(
         target,
         timeout=timeout,

@@ -81,8 +81,12 @@ def arange(start=None, stop=None, step=1, dtype=None, *, device=None, like=None)
         if step == 0:
             raise ValueError("arange: step is 0")
         length = max(0, math.ceil((stop - start) / step))
-        dtype = result_type(*map(np.asarray, (start, stop, step))) if dtype is None else dtypes.as_dtype(dtype)
-        dtype = dtypes.int64 if dtype.is_bool else dtype
+        if dtype is None:
+            dtype = result_type(*map(np.asarray, (start, stop, step)))
+            dtype = dtypes.int64 if dtype.is_bool else dtype
+        dtype = dtypes.as_dtype(dtype)
+        if dtype.is_bool:
+            raise TypeError("arange: there are no numbers of bool to count with: compare those of an integer type")
         if dtype.is_float:  # what NumPy adds up is the difference of the first two numbers
             with np.errstate(all="ignore"):
                 step = (np.asarray(start + step, dtype.numpy) - np.asarray(start, dtype.numpy))[()]

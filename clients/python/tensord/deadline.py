@@ -1,6 +1,7 @@
 """The one deadline that the calls of an operation share."""
 
 import math
+import numbers
 from time import monotonic
 
 # A call that has less left fails all the same, and says by what.
@@ -13,8 +14,9 @@ def timeout_of_call(timeout):
     """Seconds as gRPC takes them: None where there is no end. Raises ValueError for what is no time."""
     if timeout is None:
         return None
-    if not timeout >= 0:  # NaN neither
-        raise ValueError(f"a timeout is a number of seconds from 0 on, not {timeout!r}")
+    if not isinstance(timeout, numbers.Real) or not timeout >= 0:  # NaN neither
+        kind = ValueError if isinstance(timeout, numbers.Real) else TypeError
+        raise kind(f"a timeout is a number of seconds from 0 on, not {timeout!r}")
     return timeout if timeout < _LONGEST else None
 
 

@@ -3,7 +3,7 @@
 import operator
 
 from tensord import contract
-from tensord.integers import as_sequence
+from tensord.integers import as_sequence, is_integer
 
 _FUNCTIONS = {"floor_divide": operator.floordiv, "min": min, "max": max}
 _KINDS = {"floor_divide": "KIND_FLOOR_DIVIDE", "min": "KIND_MINIMUM", "max": "KIND_MAXIMUM"}
@@ -247,6 +247,8 @@ def exact_quotient(dividend, divisor):
 
 def as_shape(shape):
     """A shape as a tuple of ints and Dims; a bare size stands for a shape of one axis, a name for a symbol."""
+    if not isinstance(shape, (Dim, str)) and not is_integer(shape) and not hasattr(shape, "__iter__"):
+        raise TypeError(f"a shape is a sequence of sizes, or one size, not {shape!r}")
     sizes = (shape,) if isinstance(shape, (Dim, str)) else as_sequence(shape)
     return tuple(as_size(size) for size in sizes)
 

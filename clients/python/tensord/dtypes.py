@@ -53,6 +53,11 @@ class DType:
         return as_dtype, (self.name,)  # there is one DType of each kind: copies and what is unpickled are that one
 
     @property
+    def dtype(self):
+        """What NumPy's own functions take for a type."""
+        return self.numpy
+
+    @property
     def itemsize(self):
         return self.numpy.itemsize
 

@@ -25,9 +25,9 @@ def take(a, indices, axis=None, out=None, mode=None):
         raise ValueError(f"take: mode is 'clip', 'wrap' or 'raise', not {mode!r}")
     if mode == "raise" and isinstance(indices, Array):
         raise TypeError("take: traced indices cannot raise while the program runs: use mode 'clip' or 'wrap'")
-    if axis is None:
-        x, axis = shaping.ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
+    if axis is None or x.ndim == 0:
+        x = shaping.ravel(x)
+    axis = normalized_axis(0 if axis is None else axis, x.ndim)
     size = x.shape[axis]
     if mode in ("clip", "wrap"):
         indices = check_integers(as_array(indices if isinstance(indices, Array) else known_integers(indices)))

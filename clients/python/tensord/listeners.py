@@ -5,8 +5,8 @@ import socket
 _PROBE_SECONDS = 0.25
 
 
-def nobody_listens(target):
-    """Whether the system says at once that no server is at a target, "unix:/path" or "host:port". False where it does not
+def why_nobody_listens(target):
+    """What the system says at once of a target, "unix:/path" or "host:port", where no server can be. None where it does not
     know, and for other targets of gRPC's."""
     try:
         if target.startswith("unix:"):
@@ -16,10 +16,10 @@ def nobody_listens(target):
         else:
             host, _, port = target.rpartition(":")
             if not host or "/" in host or "," in host or not port.isdigit():
-                return False
+                return None
             socket.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS).close()
-    except (FileNotFoundError, ConnectionRefusedError, socket.gaierror):
-        return True
+    except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError, socket.gaierror) as failure:
+        return failure.strerror or str(failure)
     except (OSError, OverflowError, AttributeError):  # AttributeError: a system without sockets of files
-        return False
-    return False
+        return None
+    return None

@@ -21,28 +21,30 @@ class Parameters:
         """The arguments of a call, a tuple in the order of the names. Raises TypeError where they are not these."""
         if not keywords and len(args) == len(self.names):
             return args
-        if len(args) > len(self.names):
-            raise TypeError(f"{self._traced_with()}, and {len(args)} were given")
         values = dict(zip(self.names, args))
         for name, value in keywords.items():
-            if name not in self.names:
-                raise TypeError(f"{self._traced_with()}, and has none of the name {name!r}")
             if name in values:
                 raise TypeError(f"{self._title} was given two values of {name!r}")
             values[name] = value
         missing = [name for name in self.names if name not in values]
-        if missing:
-            raise TypeError(f"{self._traced_with()}, and {', '.join(missing)} is missing")
+        unknown = [name for name in values if name not in self.names]
+        if missing or unknown or len(args) > len(self.names):
+            raise TypeError(self._wrong(len(args) + len(keywords), missing, unknown))
         return tuple(values[name] for name in self.names)
+
+    def _wrong(self, count, missing, unknown):
+        names = ", ".join(self.names)
+        wants = f"{len(self.names)} argument{'' if len(self.names) == 1 else 's'}"
+        said = f"{self._title} takes {wants} ({names}), got {count}: it was traced with arguments ({names})"
+        if missing:
+            said += f", and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        return said + (f", and not with {', '.join(unknown)}" if unknown else "")
 
     def call(self, function, values, static):
         """The function of values in the order of the names."""
         positional = [value for name, value in zip(self.names, values) if name not in self._keywords]
         named = {name: value for name, value in zip(self.names, values) if name in self._keywords}
         return function(*positional, **named, **static)
-
-    def _traced_with(self):
-        return f"{self._title} was traced with arguments ({', '.join(self.names)}), {len(self.names)} of them"
 
 
 def parameters_of(function, title, specs, keywords, static):
@@ -55,7 +57,8 @@ def parameters_of(function, title, specs, keywords, static):
     try:
         bound = signature.bind(*specs, **keywords, **static)
     except TypeError as failure:
-        raise TypeError(f"{title}{signature} does not take {_shown(len(specs), keywords, static)}: {failure}") from None
+        count = len(specs) + len(keywords) + len(static)
+        raise TypeError(f"{title}{signature} does not take what it was given, {count} arguments: {failure}") from None
     parameters = signature.parameters.values()
     by_place = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)][: len(specs)]
     by_place += [f"argument_{place}" for place in range(len(by_place), len(specs))]
@@ -63,11 +66,6 @@ def parameters_of(function, title, specs, keywords, static):
     order = [name for name in bound.arguments if name in given]
     order += [name for name in given if name not in order]
     return Parameters(title, order, set(keywords)), tuple(given[name] for name in order)
-
-
-def _shown(count, keywords, static):
-    named = "".join(f", {name}=…" for name in [*keywords, *static])
-    return f"{count} arguments{named}"
 
 
 def with_lists_as_arrays(value):

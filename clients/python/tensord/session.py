@@ -101,6 +101,8 @@ class Session:
     def __init__(self, client, lease=None, timeout=None, route=None):
         request = contract.OpenSessionRequest()
         if lease is not None:
+            if not math.isfinite(lease):
+                raise ValueError(f"a lease is a number of seconds, not {lease}; None is the server's default")
             request.lease.seconds, request.lease.nanos = int(lease), int(lease % 1 * 1e9)
         self.client, self.route = client, route or new_session_route()
         opened = self._unary("OpenSession", request, contract.Session, timeout)
