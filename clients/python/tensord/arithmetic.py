@@ -14,6 +14,7 @@ from tensord.logic import (
     equal,
     imag,
     isfinite,
+    isinf,
     isnan,
     less,
     less_equal,
@@ -185,7 +186,19 @@ def sign(x):
     x = as_array(x)
     pointwise.refuse("sign", x.dtype.is_bool, x)
     signs = x.builder.unary("SIGN", x)
+    if x.dtype.is_complex:
+        signs = _of_infinite_parts(x, signs)
     return x.builder.select(equal(x, 0), pointwise.full_like(x, 0), signs) if x.dtype.is_inexact else signs
+
+
+def _of_infinite_parts(x, signs):
+    """The signs with those of complex numbers of which a part is infinite, on that part's axis; of two there is none."""
+    parts = real(x), imag(x)
+    infinite = [isinf(part) for part in parts]
+    on_axis = [where(one, sign(part), 0) for part, one in zip(parts, infinite)]
+    undefined = logical_and(*infinite)
+    axis = complex(*(where(undefined, np.nan, part) for part in on_axis))
+    return where(logical_or(*infinite), axis, signs)
 
 
 @ufunc
