@@ -250,6 +250,7 @@ std::vector<BenchGraph> AllBenchGraphs() {
          .bytes = 1000000 * 16,
          .reason = "a line between its columns and its rows: neither lies where the other is read"}}},
       {"G21 Poisson solver", [=](double s) { return PoissonSolverGraph(at(s, 1024, 2)); }},
+      {"G26 conjugate gradients", [=](double s) { return ConjugateGradientsGraph(at(s, 256, 2), 10); }},
       {"G22 circuit", [=](double s) { return CircuitGraph(at(1 + std::log2(s) / 20, 20, 2), 20); }},
       {"G23 DMRG", [=](double s) { return DmrgGraph(at(s, 256, 2), 5, 2); }},
       {"G24a matrix chain", [=](double s) { return MatrixChainGraph(100, at(s, 500, 20)); }},

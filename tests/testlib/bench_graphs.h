@@ -67,6 +67,9 @@ Graph ConvolutionGraph(int64_t side, int64_t in, int64_t out, int64_t batch);
 Graph PaddedOperandsGraph(int64_t n);
 Graph SpectrumProductGraph(int64_t n);
 Graph PoissonFactorGraph(int64_t n);
+// Steps of conjugate gradients on Poisson's equation by the five-point stencil, f64[n, n]: u, residual, direction and
+// the residual's square in and out (G26).
+Graph ConjugateGradientsGraph(int64_t n, int64_t steps);
 // Two-qubit gates on neighbours one after the other, c128[2^qubits], and the norm of the state (G22).
 Graph CircuitGraph(int64_t qubits, int64_t gates);
 // The two-site effective Hamiltonian of DMRG applied to a tensor, f64 (G23).

@@ -1,3 +1,4 @@
+#include <utility>
 #include <vector>
 
 #include "tests/testlib/bench_graphs.h"
@@ -101,6 +102,33 @@ Graph PoissonFactorGraph(int64_t n) {
   const ValueId factor = g.Binary(CoreOp::kDivide, g.Broadcast(g.Scalar(DType::kF64, 1), {n, n}, {}),
                                   g.Binary(CoreOp::kAdd, along, across));
   g.Output("y", g.Binary(CoreOp::kMultiply, x, g.Convert(factor, DType::kC128)));
+  return g.Take();
+}
+
+Graph ConjugateGradientsGraph(int64_t n, int64_t steps) {
+  Builder g("conjugate gradients");
+  ValueId u = g.Input("u", DType::kF64, {n, n}), residual = g.Input("residual", DType::kF64, {n, n}),
+          direction = g.Input("direction", DType::kF64, {n, n}), squared = g.Input("squared", DType::kF64, {});
+  const auto times = [&](ValueId a, ValueId b) { return g.Binary(CoreOp::kMultiply, a, b); };
+  const auto total = [&](ValueId x) { return g.Reduce(ReduceKind::kSum, x, {0, 1}); };
+  const auto scaled = [&](ValueId factor, ValueId x) { return times(g.Broadcast(factor, {n, n}, {}), x); };
+  for (int64_t step = 0; step < steps; ++step) {
+    const ValueId wide = g.Pad(direction, 0, {1, 1}, {1, 1});
+    ValueId image = g.Binary(CoreOp::kMultiply, direction, 4);
+    for (const auto& [i, j] : {std::pair<int64_t, int64_t>{1, 0}, {1, 2}, {0, 1}, {2, 1}}) {
+      image = g.Binary(CoreOp::kSubtract, image, g.Slice(wide, {i, j}, {i + n, j + n}));
+    }
+    const ValueId length = g.Binary(CoreOp::kDivide, squared, total(times(direction, image)));
+    u = g.Binary(CoreOp::kAdd, u, scaled(length, direction));
+    residual = g.Binary(CoreOp::kSubtract, residual, scaled(length, image));
+    const ValueId before = squared;
+    squared = total(times(residual, residual));
+    direction = g.Binary(CoreOp::kAdd, residual, scaled(g.Binary(CoreOp::kDivide, squared, before), direction));
+  }
+  g.Output("u", u);
+  g.Output("residual", residual);
+  g.Output("direction", direction);
+  g.Output("squared", squared);
   return g.Take();
 }
 

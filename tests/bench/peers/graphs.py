@@ -162,6 +162,18 @@ def g21_poisson(w, x, along, across):
     return {"y": x * (1 / (along[None, :] + across[:, None]))}
 
 
+def g26(w, u, residual, direction, squared):
+    for _ in range(10):
+        wide = w.pad_around(direction)
+        image = direction * 4 - wide[1:-1, :-2] - wide[1:-1, 2:] - wide[:-2, 1:-1] - wide[2:, 1:-1]
+        length = squared / w.sum(direction * image, (0, 1))
+        u = u + length * direction
+        residual = residual - length * image
+        before, squared = squared, w.sum(residual * residual, (0, 1))
+        direction = residual + (squared / before) * direction
+    return {"u": u, "residual": residual, "direction": direction, "squared": squared}
+
+
 def g22(w, state, **gates):
     size = state.shape[0]
     qubits = int(math.log2(size))
@@ -196,6 +208,7 @@ GRAPHS = {
     "G08": g08, "G09_gather": g09_gather, "G09_scatter": g09_scatter, "G10": g10,
     "G13": g13, "G13_wide": g13_wide, "G14": g14, "G15": g15, "G16": g16,
     "G21_pad": g21_pad, "G21_spectrum": g21_spectrum, "G21_poisson": g21_poisson, "G22": g22,
+    "G26": g26,
 }
 
 

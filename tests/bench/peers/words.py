@@ -86,6 +86,9 @@ class Words:
     def concat(self, parts, axis):
         return self.xp.concatenate(parts, axis)
 
+    def pad_around(self, x):
+        return self.xp.pad(x, 1)
+
     def pad_end(self, x, count):
         return self.xp.pad(x, (0, count))
 

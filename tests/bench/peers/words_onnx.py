@@ -174,6 +174,10 @@ class OnnxWords:
         shape[axis] = sum(p.shape[axis] for p in parts)
         return parts[0].recorder.add("Concat", [p.name for p in parts], shape, parts[0].dtype, axis=axis)
 
+    def pad_around(self, x):
+        pads = x.recorder.constant(numpy.array([1, 1, 1, 1], numpy.int64))
+        return x.recorder.add("Pad", [x.name, pads], tuple(size + 2 for size in x.shape), x.dtype)
+
     def pad_end(self, x, count):
         pads = x.recorder.constant(numpy.array([0, count], numpy.int64))
         return x.recorder.add("Pad", [x.name, pads], (x.shape[0] + count,), x.dtype)

@@ -61,6 +61,9 @@ class TorchWords(Words):
     def concat(self, parts, axis):
         return torch.cat(parts, axis)
 
+    def pad_around(self, x):
+        return functional.pad(x, (1, 1, 1, 1))
+
     def pad_end(self, x, count):
         return functional.pad(x, (0, count))
 

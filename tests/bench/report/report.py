@@ -11,7 +11,7 @@ FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
     ("Softmax, normalization, reductions", ("G04", "G05", "G06", "G06b")),
     ("Transposes", ("G07_",)),
-    ("Stencil, gather, scatter, decoding step", ("G08", "G09_", "G10")),
+    ("Stencil, gather, scatter, decoding step", ("G08", "G26", "G09_", "G10")),
     ("Matrix products", ("G11_", "G12_")),
     ("Models", ("G13", "G13_wide", "G14", "G15", "G16")),
     ("Linear algebra", ("G17", "G18", "G19_", "G20_")),

@@ -114,6 +114,8 @@ void AddTransforms(std::vector<Workload>* all) {
   all->push_back({.name = "G21_pad", .graph = [] { return PaddedOperandsGraph(kMillion); }});
   all->push_back({.name = "G21_spectrum", .graph = [] { return SpectrumProductGraph(kMillion + 1); }});
   all->push_back({.name = "G21_poisson", .graph = [] { return PoissonFactorGraph(1024); }, .range = {0.1, 4}});
+  all->push_back(
+      {.name = "G26", .graph = [] { return ConjugateGradientsGraph(256, 10); }, .ranges = {{"squared", {1, 2}}}});
   all->push_back({.name = "G22", .graph = [] { return CircuitGraph(20, 20); }, .range = {-0.5, 0.5}});
   all->push_back({.name = "G23_128", .graph = [] { return DmrgGraph(128, 5, 2); }});
   all->push_back({.name = "G23_256", .graph = [] { return DmrgGraph(256, 5, 2); }});
