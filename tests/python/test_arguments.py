@@ -114,6 +114,29 @@ class Lists(StandInTestCase):
                     call(value)
 
 
+class Refusals(unittest.TestCase):
+    def test_words_and_classes_for_what_is_no_axis(self):
+        axis_error = getattr(np, "exceptions", np).AxisError
+        for kind, words, function in (
+            (axis_error, "axis 5 is out of bounds", lambda x: x.sum(5)),
+            (axis_error, "axis -3 is out of bounds", lambda x: np.flip(x, -3)),
+            (TypeError, "integers are wanted, not 1.0", lambda x: x.sum(1.0)),
+            (TypeError, "integers are wanted, not 1.5", lambda x: np.roll(x, 1.5)),
+            (TypeError, "integers are wanted, not 2.5", lambda x: x.reshape(2.5)),
+            (ValueError, "casting is one of", lambda x: np.add(x, x, casting="any")),
+            (ValueError, "order is 'K'", lambda x: np.add(x, x, order="Z")),
+            (TypeError, "use td.where", lambda x: np.exp(x, where=x > 0)),
+            (TypeError, "out is not supported", lambda x: np.exp(x, out=np.zeros((2, 3)))),
+            (ValueError, "needs initial", lambda x: np.max(x, where=x > 0)),
+            (ValueError, "mean the same", lambda x: td.std(x, ddof=1, correction=2)),
+            (ValueError, "mean the same", lambda x: td.clip(x, 0, 1, min=2)),
+            (TypeError, "does not become", lambda x: np.add(x, 1.5, dtype=int)),
+            (TypeError, "does not become", lambda x: x.astype(int, casting="safe")),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                td.make_graph(function, td.spec((2, 3)))
+
+
 class Times(StandInTestCase):
     def test_no_end(self):
         for timeout in (math.inf, 1e300, 1e12):

@@ -37,6 +37,13 @@ class Pipelines(ServerTest):
             first["twice"].delete()
             second["sum"].delete()
 
+    def test_arguments_by_name(self):
+        program = self.compile(lambda x, w: x - w, td.spec(2), td.spec(2))
+        with self.client.session() as session, session.pipeline() as pipeline:
+            self.assertEqual(pipeline.run(program, w=np.ones(2), x=[3, 4]).result(60).tolist(), [2, 3])
+            with self.assertRaisesRegex(TypeError, "w is missing"):
+                pipeline.run(program, np.ones(2))
+
     def test_failures_stay_with_their_runs(self):
         inverse = self.compile(td.linalg.inv, td.spec((2, 2)))
         add = self.compile(lambda x: x + 1.0, td.spec((2, 2)))

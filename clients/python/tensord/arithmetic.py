@@ -252,7 +252,7 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, where=True,
         raise ValueError("clip: a_min and min, as a_max and max, mean the same: give one of them")
     low, high = (first if is_given(first) else second if is_given(second) else None
                  for first, second in ((a_min, min), (a_max, max)))  # fmt: skip
-    check_parameters("clip", out, where, order, signature)
+    check_parameters("clip", out, where, order, signature, casting)
     if dtype is not None:
         limits = [limit for limit in (low, high) if limit is not None]
         check_casting("clip", result_type(a, *limits), dtypes.as_dtype(dtype), casting)

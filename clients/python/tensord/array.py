@@ -31,6 +31,15 @@ class Array:
     def size(self):
         return dims.product(self.shape)
 
+    @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        """Of its elements: an integer, or a Dim."""
+        return self.size * self.itemsize
+
     def __len__(self):
         if not self.shape:
             raise TypeError("an Array of rank 0 has no length")

@@ -51,7 +51,7 @@ def _zeros(x):
 def matmul(x1, x2, /, out=None, *, axes=None, axis=None, keepdims=False, casting="same_kind", order="K", dtype=None,
            subok=True, signature=None):  # fmt: skip
     """The matrix product of the last two axes, the operator @; leading axes broadcast, vectors are rows or columns."""
-    check_parameters("matmul", out, True, order, signature)
+    check_parameters("matmul", out, True, order, signature, casting)
     if is_given(axes) or is_given(axis) or keepdims:
         raise TypeError("matmul: axes, axis and keepdims are not supported: use td.moveaxis, or td.einsum")
     return _matmul(x1, x2) if dtype is None else computed_in(dtype, _matmul, (x1, x2), casting)
@@ -119,7 +119,7 @@ def vdot(a, b, /):
 def vecdot(x1, x2, /, out=None, *, axes=None, axis=-1, keepdims=False, casting="same_kind", order="K", dtype=None,
            subok=True, signature=None):  # fmt: skip
     """The inner products of vectors along an axis, x1 conjugated; other axes broadcast."""
-    check_parameters("vecdot", out, True, order, signature)
+    check_parameters("vecdot", out, True, order, signature, casting)
     if is_given(axes):
         raise TypeError("vecdot: axes is not supported: axis names that of the vectors")
 

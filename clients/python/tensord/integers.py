@@ -10,4 +10,6 @@ def is_integer(value):
 
 def as_sequence(value):
     """A tuple of what may be one integer or a sequence."""
+    if not is_integer(value) and not hasattr(value, "__iter__"):
+        raise TypeError(f"an integer, or a sequence of integers are wanted, not {value!r}")
     return (value,) if is_integer(value) else tuple(value)

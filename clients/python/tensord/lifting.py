@@ -10,6 +10,9 @@ from tensord.integers import as_sequence, is_integer
 from tensord.numpy_arrays import numpy_array
 
 
+_AxisError = getattr(np, "exceptions", np).AxisError  # a ValueError and an IndexError
+
+
 def as_array(value, dtype=None):
     """`value` as a traced Array: itself, or a constant; a symbolic size becomes the number that it is at run time."""
     if isinstance(value, Array):
@@ -165,7 +168,7 @@ def normalized_axis(axis, rank):
         raise TypeError(f"an axis is an integer, not {axis!r}")
     index = axis.__index__()
     if not -rank <= index < rank:
-        raise ValueError(f"axis {index} is out of bounds for an array of rank {rank}")
+        raise _AxisError(f"axis {index} is out of bounds for an array of rank {rank}")
     return index % rank
 
 

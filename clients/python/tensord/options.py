@@ -49,10 +49,14 @@ def _in_numpy(dtype):
     return np.dtype(np.float16) if dtype is dtypes.bfloat16 else dtype.numpy
 
 
-def check_casting(name, found, dtype, casting):
-    """Whether NumPy's rule of that name lets a DType become another one."""
+def check_casting_name(name, casting):
     if casting not in _CASTINGS:
         raise ValueError(f"{name}: casting is one of {', '.join(_CASTINGS)}, not {casting!r}")
+
+
+def check_casting(name, found, dtype, casting):
+    """Whether NumPy's rule of that name lets a DType become another one."""
+    check_casting_name(name, casting)
     rule = "unsafe" if casting == "same_value" else casting
     if found is not dtype and not np.can_cast(_in_numpy(found), _in_numpy(dtype), rule):
         raise TypeError(f"{name}: {found} does not become {dtype} by casting={casting!r}")

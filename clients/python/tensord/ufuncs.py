@@ -3,7 +3,7 @@
 from tensord import dtypes
 from tensord.array import Array
 from tensord.lifting import as_array, result_type
-from tensord.options import check_casting, check_order, is_given, refuse_out
+from tensord.options import check_casting, check_casting_name, check_order, is_given, refuse_out
 
 
 def ufunc(function):
@@ -19,7 +19,7 @@ def ufunc(function):
 
 def _of_one(function):
     def call(x, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
-        check_parameters(function.__name__, out, where, order, signature)
+        check_parameters(function.__name__, out, where, order, signature, casting)
         return function(x) if dtype is None else computed_in(dtype, function, (x,), casting)
 
     return call
@@ -27,14 +27,15 @@ def _of_one(function):
 
 def _of_two(function):
     def call(x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None):
-        check_parameters(function.__name__, out, where, order, signature)
+        check_parameters(function.__name__, out, where, order, signature, casting)
         return function(x1, x2) if dtype is None else computed_in(dtype, function, (x1, x2), casting)
 
     return call
 
 
-def check_parameters(name, out, where, order, signature):
+def check_parameters(name, out, where, order, signature, casting):
     refuse_out(name, out)
+    check_casting_name(name, casting)
     if where is not True and is_given(where):
         raise TypeError(f"{name}: where is not supported, every element of an Array has a value: use td.where on the result")
     if is_given(signature):
