@@ -127,6 +127,7 @@ _NUMBERS = [
         I32,
     ),
     same("integers divided by zero", lambda x, y: (x // y, x % y, np.fmod(x, y), *divmod(x, y)), I32, np.array([0, 2, -3], np.int32)),
+    same("integers divided by numbers", lambda x: (x // 3, x // -3, x % 3, x % -3, np.fmod(x, -4), x // 0, x % 0, x // np.int32(2), 7 // x, 7 % x), I32),
     same("integers rounded to tens", lambda x: (np.round(x, -1), x.round(-2), np.round(x, 3)), np.array([15, -25, 149, 1251])),
     Case("hypot keeps float32", lambda x: np.hypot(x, 2.0), lambda x: np.hypot(x, np.float32(2)), F32),
     same("a number is an array of its own type in products", lambda x: (np.dot(x, 2.0), np.inner(3.0, x), np.outer(x, 2.0)), F32),

@@ -99,6 +99,15 @@ class Broadcasting(unittest.TestCase):
         self.assertEqual(sum(node.HasField("constant") for node in graph.nodes), 1)
 
 
+class Divisions(unittest.TestCase):
+    def test_a_known_divisor_is_not_asked_for_zero(self):
+        def nodes(function):
+            return len(td.make_graph(function, td.spec(3, I32), td.spec(3, I32)).graph.nodes)
+
+        self.assertLess(nodes(lambda x, y: x // 3), nodes(lambda x, y: x // 0))
+        self.assertLess(nodes(lambda x, y: np.fmod(x, 3)), nodes(lambda x, y: np.fmod(x, y)))
+
+
 class SymbolicSizes(unittest.TestCase):
     def check(self, function, *shapes, sizes=(("n", 5), ("m", 2)), reference=None):
         """The same function on symbolic shapes, evaluated for some sizes, and in NumPy."""

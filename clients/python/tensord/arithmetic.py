@@ -58,6 +58,7 @@ true_divide = divide
 @ufunc
 def floor_divide(x, y):
     """floor(x / y), which of a small negative number is -1; an integer divided by zero is 0."""
+    is_safe = _is_known_divisor(y)
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("floor_divide", x.dtype.is_complex or x.dtype.is_bool, x, y)
     builder = x.builder
@@ -65,13 +66,19 @@ def floor_divide(x, y):
     adjust = _signs_differ(rest, y)
     if x.dtype.is_integer:
         quotient = builder.binary("DIVIDE", x, y)
-        return _unless_divided_by_zero(builder.select(adjust, subtract(quotient, 1), quotient), y)
+        quotient = builder.select(adjust, subtract(quotient, 1), quotient)
+        return quotient if is_safe else _unless_divided_by_zero(quotient, y)
     # (x - rest) / y is whole up to rounding, so that rounding it is exact where flooring x / y is not.
     quotient = builder.binary("DIVIDE", subtract(x, rest), y)
     quotient = rint(builder.select(adjust, subtract(quotient, 1.0), quotient))
     ratio = builder.binary("DIVIDE", x, y)
     quotient = builder.select(equal(quotient, 0.0), multiply(ratio, 0.0), quotient)  # a zero has the ratio's sign
-    return builder.select(equal(y, 0.0), ratio, quotient)
+    return quotient if is_safe else builder.select(equal(y, 0.0), ratio, quotient)
+
+
+def _is_known_divisor(y):
+    """Whether a divisor is a number other than 0, for which nothing needs to be asked at run time."""
+    return (dtypes.is_weak(y) or isinstance(y, np.number)) and y != 0
 
 
 def _signs_differ(rest, divisor):
@@ -85,12 +92,13 @@ def _unless_divided_by_zero(result, divisor):
 @ufunc
 def remainder(x, y):
     """x - floor(x / y) * y, with the sign of the divisor, zeros too; the operator %. 0 for integers mod 0."""
+    is_safe = _is_known_divisor(y)
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("remainder", x.dtype.is_complex or x.dtype.is_bool, x, y)
     rest = x.builder.binary("REMAINDER", x, y)
     result = x.builder.select(_signs_differ(rest, y), add(rest, y), rest)
     if x.dtype.is_integer:
-        return _unless_divided_by_zero(result, y)
+        return result if is_safe else _unless_divided_by_zero(result, y)
     zero = where(less(y, 0), pointwise.like(y, -0.0), pointwise.like(y, 0.0))
     return x.builder.select(equal(rest, 0), zero, result)
 
@@ -101,10 +109,11 @@ mod = remainder
 @ufunc
 def fmod(x, y):
     """The remainder with the sign of the dividend; 0 for integers mod 0."""
+    is_safe = _is_known_divisor(y)
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("fmod", x.dtype.is_complex or x.dtype.is_bool, x, y)
     rest = x.builder.binary("REMAINDER", x, y)
-    return _unless_divided_by_zero(rest, y) if x.dtype.is_integer else rest
+    return _unless_divided_by_zero(rest, y) if x.dtype.is_integer and not is_safe else rest
 
 
 @ufunc
