@@ -76,6 +76,15 @@ absl::StatusOr<ConcreteType> SizeBinding::Resolve(const TensorType& type) const 
   return concrete;
 }
 
+namespace {
+
+// A size of a guard with the value that the run gives it.
+std::string Shown(const DimExpr& size, int64_t value) {
+  return size.is_constant() ? absl::StrCat(value) : absl::StrCat(size.ToString(), " = ", value);
+}
+
+}  // namespace
+
 absl::Status SizeBinding::Check(const ShapeGuard& guard) const {
   ASSIGN_OR_RETURN(const int64_t lhs, Evaluate(guard.lhs));
   ASSIGN_OR_RETURN(const int64_t rhs, Evaluate(guard.rhs));
@@ -92,8 +101,12 @@ absl::Status SizeBinding::Check(const ShapeGuard& guard) const {
       break;
   }
   if (holds) return absl::OkStatus();
-  return Refuse(Refusal::kShapeMismatch, absl::StrCat(guard.what, ": ", guard.lhs.ToString(), " = ", lhs, " and ",
-                                                      guard.rhs.ToString(), " = ", rhs));
+  if (guard.kind == ShapeGuard::Kind::kAtMost && guard.lhs.is_constant()) {
+    return Refuse(Refusal::kShapeMismatch,
+                  absl::StrCat(guard.what, ": ", Shown(guard.rhs, rhs), ", and the least is ", lhs));
+  }
+  return Refuse(Refusal::kShapeMismatch,
+                absl::StrCat(guard.what, ": ", Shown(guard.lhs, lhs), " and ", Shown(guard.rhs, rhs)));
 }
 
 }  // namespace tensord

@@ -301,6 +301,14 @@ class Failures(ServerTest):
                 program(np.zeros((0, 2)))
             self.assertIn("there is nothing to reduce along axis", str(context.exception))
 
+    def test_a_size_that_turns_out_too_small_is_named(self):
+        for function, words in ((np.fft.fft, "nothing to transform along axis 0: n = 0, and the least is 1"),
+                                (lambda x: x[:3], "larger than the operand's axis: n = 0, and the least is 3")):  # fmt: skip
+            program = self.compile(function, td.spec(("n",), "complex128"))
+            with self.subTest(words), self.assertRaises(td.InvalidArgument) as context:
+                program(np.zeros(0, complex))
+            self.assertIn(words, str(context.exception))
+
     def test_bytes_that_are_no_request(self):
         with self.assertRaises(td.InvalidArgument):
             self.client._call("Execute", b"\xff\xff\xff", 30)
