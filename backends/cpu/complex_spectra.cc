@@ -100,6 +100,7 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
       column_skip_(m >= n ? 0 : 1),
       row_skip_(m >= n ? 1 : 0),
       bidiagonalization_(m, n),
+      bidiagonal_vectors_(k_),
       left_(ComplexTimesReal<R>(m, k_, /*transposes=*/false)),
       right_(ComplexTimesReal<R>(n, k_, /*transposes=*/true)) {
   q_reflectors_ = BlockReflectors(kDTypeOf<C>, {.length = m - column_skip_,
@@ -122,18 +123,17 @@ ComplexSvd<R>::ComplexSvd(int64_t m, int64_t n, bool full)
   row_tau_ = layout_.Add<C>(k_);
   real_u_ = layout_.Add<R>(k_ * k_);
   real_vh_ = layout_.Add<R>(k_ * k_);
-  q_work_ = layout_.Add<char>(std::max(bidiagonalization_.scratch_bytes(), q_reflectors_.scratch_bytes()));
-  p_work_ = layout_.Add<char>(p_reflectors_.scratch_bytes());
-  real_work_ = layout_.Add<R>(3 * k_ * k_ + 4 * k_);
-  integers_ = layout_.Add<lapack_int>(8 * k_);
-  products_ = layout_.Add<char>(std::max(left_.scratch_bytes(), right_.scratch_bytes()));
+  // The steps follow each other.
+  work_ = layout_.Add<char>(
+      std::max({bidiagonalization_.scratch_bytes(), bidiagonal_vectors_.scratch_bytes(), q_reflectors_.scratch_bytes(),
+                p_reflectors_.scratch_bytes(), left_.scratch_bytes(), right_.scratch_bytes()}));
 }
 
 // Columns of Q past those that are turned are those of U.
 template <typename R>
 void ComplexSvd<R>::MultiplyLeft(const R* real_u, C* u, char* scratch, ThreadPool& pool) const {
   const C* const q = ScratchAt<C>(scratch, q_);
-  left_.Run(q, real_u, u, scratch + products_, /*accumulates=*/false, pool);
+  left_.Run(q, real_u, u, scratch + work_, /*accumulates=*/false, pool);
   std::copy(q + k_ * m_, q + u_columns_ * m_, u + k_ * m_);
 }
 
@@ -141,7 +141,7 @@ template <typename R>
 void ComplexSvd<R>::MultiplyRight(const R* real_vh, C* vh, char* scratch, ThreadPool& pool) const {
   const C* const p = ScratchAt<C>(scratch, p_);
   C* const v = ScratchAt<C>(scratch, q_);  // Q is done with
-  right_.Run(p, real_vh, v, scratch + products_, /*accumulates=*/false, pool);
+  right_.Run(p, real_vh, v, scratch + work_, /*accumulates=*/false, pool);
   pool.ParallelForBlocks(n_, kTaskColumns, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < vh_rows_; ++i) {
       const C* const column = (i < k_ ? v : p) + i * n_;
@@ -159,22 +159,14 @@ int64_t ComplexSvd<R>::Run(const C* a, C* u, R* s, C* vh, char* scratch, ThreadP
   const bool is_upper = m_ >= n_;
   C* const reduced = is_upper ? u : vh;  // there is room
   if (a != reduced) std::copy_n(a, m_ * n_, reduced);
-  bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, scratch + q_work_, pool);
+  bidiagonalization_.Run(reduced, s, beside, column_tau, row_tau, scratch + work_, pool);
   if (StopRequested()) return 0;
-  int64_t info = 0;
-  pool.ParallelFor(3, [&](int64_t task) {
-    if (task == 0) {
-      info = lapack::Bdsdc(is_upper, k_, s, beside, real_u, k_, real_vh, k_, ScratchAt<R>(scratch, real_work_),
-                           ScratchAt<lapack_int>(scratch, integers_));
-    } else if (task == 1) {
-      MakeUnitary(q_reflectors_, reduced + column_skip_, column_tau, m_, u_columns_, column_skip_, q, scratch + q_work_,
-                  pool);
-    } else {
-      MakeUnitary(p_reflectors_, reduced + row_skip_ * m_, row_tau, n_, vh_rows_, row_skip_, p, scratch + p_work_,
-                  pool);
-    }
-  });
+  const int64_t info = bidiagonal_vectors_.Run(is_upper, s, beside, {real_u, k_}, {real_vh, k_}, scratch + work_, pool);
   if (info != 0 || StopRequested()) return info;
+  MakeUnitary(q_reflectors_, reduced + column_skip_, column_tau, m_, u_columns_, column_skip_, q, scratch + work_,
+              pool);
+  MakeUnitary(p_reflectors_, reduced + row_skip_ * m_, row_tau, n_, vh_rows_, row_skip_, p, scratch + work_, pool);
+  if (StopRequested()) return 0;
   MultiplyLeft(real_u, u, scratch, pool);
   MultiplyRight(real_vh, vh, scratch, pool);
   return 0;

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstdint>
 
+#include "backends/cpu/bidiagonal_vectors.h"
 #include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
@@ -64,12 +65,12 @@ class ComplexSvd {
   int64_t u_columns_, vh_rows_;
   int64_t column_skip_, row_skip_;  // the first rows, or columns, that reflectors leave alone
   Bidiagonalization<C> bidiagonalization_;
+  BidiagonalVectors<R> bidiagonal_vectors_;
   BlockReflectors q_reflectors_, p_reflectors_;
   PlainProduct left_, right_;
   ScratchLayout layout_;
   int64_t q_ = 0, p_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0;
-  int64_t real_u_ = 0, real_vh_ = 0;
-  int64_t q_work_ = 0, p_work_ = 0, real_work_ = 0, integers_ = 0, products_ = 0;
+  int64_t real_u_ = 0, real_vh_ = 0, work_ = 0;
 };
 
 extern template class ComplexEigh<float>;

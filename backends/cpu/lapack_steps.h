@@ -19,20 +19,11 @@ TENSORD_LAPACK_REFLECTOR(Complex128, z)
 #undef TENSORD_LAPACK_REFLECTOR
 
 // Of real matrices.
-#define TENSORD_LAPACK_STEPS(T, p)                                                                                 \
-  /* Eigenvectors of a tridiagonal matrix by QR iterations, in columns `leading` apart. work: 2n. */               \
-  inline int64_t Steqr(int64_t n, T* diagonal, T* beside, T* vectors, int64_t leading, T* work) {                  \
-    return LAPACKE_##p##steqr_work(LAPACK_COL_MAJOR, 'I', static_cast<lapack_int>(n), diagonal, beside, vectors,   \
-                                   static_cast<lapack_int>(leading), work);                                        \
-  }                                                                                                                \
-  /* Singular vectors of a bidiagonal matrix, upper or lower. work: 3n^2 + 4n, integers: 8n. */                    \
-  inline int64_t Bdsdc(bool upper, int64_t n, T* diagonal, T* beside, T* u, int64_t u_leading, T* vh,              \
-                       int64_t vh_leading, T* work, lapack_int* integers) {                                        \
-    T unused{};                                                                                                    \
-    lapack_int unused_integer = 0;                                                                                 \
-    return LAPACKE_##p##bdsdc_work(LAPACK_COL_MAJOR, upper ? 'U' : 'L', 'I', static_cast<lapack_int>(n), diagonal, \
-                                   beside, u, static_cast<lapack_int>(u_leading), vh,                              \
-                                   static_cast<lapack_int>(vh_leading), &unused, &unused_integer, work, integers); \
+#define TENSORD_LAPACK_STEPS(T, p)                                                                               \
+  /* Eigenvectors of a tridiagonal matrix by QR iterations, in columns `leading` apart. work: 2n. */             \
+  inline int64_t Steqr(int64_t n, T* diagonal, T* beside, T* vectors, int64_t leading, T* work) {                \
+    return LAPACKE_##p##steqr_work(LAPACK_COL_MAJOR, 'I', static_cast<lapack_int>(n), diagonal, beside, vectors, \
+                                   static_cast<lapack_int>(leading), work);                                      \
   }
 TENSORD_LAPACK_STEPS(float, s)
 TENSORD_LAPACK_STEPS(double, d)

@@ -106,7 +106,13 @@ bool BlockedSvd<T>::Suits(int64_t m, int64_t n) {
 
 template <typename T>
 BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
-    : m_(m), n_(n), k_(std::min(m, n)), u_columns_(full ? m : k_), vh_rows_(full ? n : k_), bidiagonalization_(m, n) {
+    : m_(m),
+      n_(n),
+      k_(std::min(m, n)),
+      u_columns_(full ? m : k_),
+      vh_rows_(full ? n : k_),
+      bidiagonalization_(m, n),
+      bidiagonal_vectors_(k_) {
   // The bidiagonal matrix is upper where there are at least as many rows as columns, else lower; the reflectors of the
   // shorter side leave the first row, or column, alone.
   const int64_t column_skip = m >= n ? 0 : 1, row_skip = m >= n ? 1 : 0;
@@ -125,10 +131,8 @@ BlockedSvd<T>::BlockedSvd(int64_t m, int64_t n, bool full)
   column_tau_ = layout_.Add<T>(k_);
   row_tau_ = layout_.Add<T>(k_);
   // The steps follow each other.
-  const int64_t bdsdc_bytes = (3 * k_ * k_ + 4 * k_) * static_cast<int64_t>(sizeof(T));
-  work_ = layout_.Add<char>(
-      std::max({bidiagonalization_.scratch_bytes(), bdsdc_bytes, q_.scratch_bytes(), p_.scratch_bytes()}));
-  integers_ = layout_.Add<lapack_int>(8 * k_);
+  work_ = layout_.Add<char>(std::max({bidiagonalization_.scratch_bytes(), bidiagonal_vectors_.scratch_bytes(),
+                                      q_.scratch_bytes(), p_.scratch_bytes()}));
 }
 
 template <typename T>
@@ -145,9 +149,8 @@ int64_t BlockedSvd<T>::Run(const T* a, T* u, T* s, T* vh, char* scratch, ThreadP
   std::fill_n(vh, vh_rows_ * n_, T(0));
   SetDiagonal(vh_rows_, n_, T(1), vh);
   if (StopRequested()) return 0;
-  const int64_t info = lapack::Bdsdc(is_upper, k_, s, beside, u, m_, vh, vh_rows_, reinterpret_cast<T*>(work),
-                                     ScratchPlace<lapack_int>(scratch, integers_));
-  if (info != 0) return info;
+  const int64_t info = bidiagonal_vectors_.Run(is_upper, s, beside, {u, m_}, {vh, vh_rows_}, work, pool);
+  if (info != 0 || StopRequested()) return info;
   if (is_upper) {
     q_.Apply(reduced, column_tau, u, work, pool);
     p_.Apply(reduced + m_, row_tau, vh + vh_rows_, work, pool);

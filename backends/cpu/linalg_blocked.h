@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/bidiagonal_vectors.h"
 #include "backends/cpu/bidiagonalization.h"
 #include "backends/cpu/block_reflectors.h"
 #include "backends/cpu/linalg_batch.h"
@@ -71,9 +72,10 @@ class BlockedSvd {
   int64_t m_, n_, k_;
   int64_t u_columns_, vh_rows_;
   Bidiagonalization<T> bidiagonalization_;
+  BidiagonalVectors<T> bidiagonal_vectors_;
   BlockReflectors q_, p_;
   ScratchLayout layout_;
-  int64_t a_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0, work_ = 0, integers_ = 0;
+  int64_t a_ = 0, beside_ = 0, column_tau_ = 0, row_tau_ = 0, work_ = 0;
 };
 
 }  // namespace tensord::cpu

@@ -13,13 +13,12 @@ namespace {
 constexpr int64_t kPieceRows = 512;
 
 template <typename R>
-MatrixProduct RowsOfProduct(int64_t rows, int64_t terms, int64_t leading, const SplitColumns<R>& columns,
-                            const typename SplitColumns<R>::Product& product) {
+MatrixProduct RowsOfProduct(int64_t rows, int64_t terms, const typename SplitColumns<R>::Product& product) {
   return {.m = rows,
           .n = product.columns,
           .k = terms,
-          .a = {.row_stride = 1, .column_stride = leading},
-          .b = {.row_stride = 1, .column_stride = columns.count()},
+          .a = {.row_stride = 1, .column_stride = rows},
+          .b = {.row_stride = 1, .column_stride = product.factor_leading},
           .c_column_stride = product.leading};
 }
 
@@ -52,7 +51,7 @@ template <typename R>
 void SplitColumns<R>::Multiply(const Product& product) const {
   const auto multiply = [&](int64_t rows, int64_t terms, const R* a, const R* factor, R* into) {
     if (ClearWithoutTerms<R>(rows, terms, into, product)) return;
-    MultiplyByBlas(RowsOfProduct(rows, terms, rows, *this, product), a, factor, into);
+    MultiplyByBlas(RowsOfProduct<R>(rows, terms, product), a, factor, into);
   };
   multiply(top_rows, only_top + both, top, product.factor, product.top);
   multiply(bottom_rows, both + only_bottom, bottom, product.factor + only_top, product.bottom);
@@ -62,7 +61,7 @@ template <typename R>
 void SplitColumns<R>::MultiplyOnPool(const Product& product, char* scratch, ThreadPool& pool) const {
   const auto multiply = [&](int64_t rows, int64_t terms, const R* a, const R* factor, R* into) {
     if (ClearWithoutTerms<R>(rows, terms, into, product)) return;
-    const MatrixProduct sizes = RowsOfProduct(rows, terms, rows, *this, product);
+    const MatrixProduct sizes = RowsOfProduct<R>(rows, terms, product);
     const PlainProduct planned(kDTypeOf<R>, sizes);
     if (!planned.is_tiled() || planned.scratch_bytes() > kProductBytes) return MultiplyByBlas(sizes, a, factor, into);
     planned.Run(a, factor, into, scratch, /*accumulates=*/false, pool);

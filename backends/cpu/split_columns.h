@@ -7,6 +7,9 @@
 
 namespace tensord::cpu {
 
+// Where a column of two blocks of rows is not zero; one that is left alone is not among them.
+enum ColumnType : int8_t { kOnlyTop, kBoth, kOnlyBottom, kDeflated, kColumnTypes };
+
 // Columns of which the first are zero in the bottom rows, the last in the top rows: what is not zero, packed. Borrows
 // its numbers.
 template <typename R>
@@ -26,6 +29,7 @@ struct SplitColumns {
   // The columns times a factor of count() rows and any columns, into such whole columns.
   struct Product {
     const R* factor;
+    int64_t factor_leading;
     int64_t columns;
     R *top, *bottom;
     int64_t leading;

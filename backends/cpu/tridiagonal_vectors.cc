@@ -3,50 +3,23 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "backends/cpu/lapack_secular.h"
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/linalg_copies.h"
+#include "backends/cpu/merge_tree.h"
 #include "backends/cpu/split_columns.h"
 #include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeafRows = 32;
-constexpr int64_t kSharedMergeRows = 256;  // a merge of fewer is one task
-constexpr int64_t kFactorColumns = 128;    // at a time
-constexpr int64_t kSharedFactorColumns = 512;
-constexpr int64_t kRootsOfTask = 16;
-constexpr int64_t kWeightsOfTask = 256;
-constexpr int64_t kCopiesOfTask = 32;
-
-// Half of the distance from 1 to the next number.
-template <typename R>
-constexpr R kRounding = std::numeric_limits<R>::epsilon() / 2;
-
-// Where a column of two blocks of rows is not zero.
-enum ColumnType : int8_t { kOnlyTop, kBoth, kOnlyBottom, kDeflated, kColumnTypes };
-
 // Rows [begin, middle) and [middle, end) of the matrix, halves that become one.
 struct Halves {
   int64_t begin, middle, end;
   int64_t size() const { return end - begin; }
   int64_t top() const { return middle - begin; }
-};
-
-// Rows of a block that is cut into 2^depth leaves.
-struct Tree {
-  int64_t begin, size;
-  int depth = 0;
-
-  Tree(int64_t from, int64_t count) : begin(from), size(count) {
-    while ((size >> depth) > kLeafRows) ++depth;
-  }
-  int64_t leaves() const { return int64_t{1} << depth; }
-  int64_t Bound(int64_t leaf) const { return begin + size * leaf / leaves(); }
 };
 
 }  // namespace
@@ -83,10 +56,8 @@ class TridiagonalVectors<R>::Call {
     return reinterpret_cast<T*>(scratch + place);
   }
   void SolveBlock(int64_t begin, int64_t end);
-  void SolveLeaves(const Tree& tree);
-  void MergeLeaves(const Tree& tree, int level);
+  void SolveLeaves(const MergeTree& tree);
   void Sort();
-  void Fail(int64_t row);
 
   const int64_t n_;
   R *const d_, *const e_, *const vectors_;
@@ -286,7 +257,8 @@ template <typename R>
 bool TridiagonalVectors<R>::Merge::FindRoots() {
   return call_.pool_.ParallelForBlocks(kept_, kRootsOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end && !StopRequested(); ++j) {
-      if (lapack::EigenRoot(kept_, j, poles_, weights_, rho_, column(j), d_ + j) != 0) call_.Fail(row_);
+      if (lapack::EigenRoot(kept_, j, poles_, weights_, rho_, column(j), d_ + j) != 0)
+        KeepFirstFailure(row_, &call_.failed_);
     }
   });
 }
@@ -339,7 +311,7 @@ bool TridiagonalVectors<R>::Merge::Multiply() {
     };
     if (!call_.pool_.ParallelForBlocks(count, kRootsOfTask, make)) return false;
     R* const into = column(first);
-    const typename SplitColumns<R>::Product product{factor_, count, into, into + top_, leading_};
+    const typename SplitColumns<R>::Product product{factor_, kept_, count, into, into + top_, leading_};
     if (is_shared_) {
       columns_.MultiplyOnPool(product, call_.product_, call_.pool_);
     } else {
@@ -366,39 +338,15 @@ void TridiagonalVectors<R>::Merge::SortValues() {
 }
 
 template <typename R>
-void TridiagonalVectors<R>::Call::Fail(int64_t row) {
-  int64_t known = failed_.load(std::memory_order_relaxed);
-  while ((known == 0 || row < known) && !failed_.compare_exchange_weak(known, row, std::memory_order_relaxed)) {
-  }
-}
-
-template <typename R>
-void TridiagonalVectors<R>::Call::SolveLeaves(const Tree& tree) {
+void TridiagonalVectors<R>::Call::SolveLeaves(const MergeTree& tree) {
   pool_.ParallelFor(tree.leaves(), [&](int64_t leaf) {
     if (StopRequested()) return;
     const int64_t begin = tree.Bound(leaf), end = tree.Bound(leaf + 1);
     const int64_t info =
         lapack::Steqr(end - begin, d_ + begin, e_ + begin, vectors_ + begin * (n_ + 1), n_, packed_ + 2 * begin);
-    if (info != 0) Fail(end);
+    if (info != 0) KeepFirstFailure(end, &failed_);
     std::iota(order_ + begin, order_ + end, 0);
   });
-}
-
-// Pairs of neighbours that have 2^level leaves each.
-template <typename R>
-void TridiagonalVectors<R>::Call::MergeLeaves(const Tree& tree, int level) {
-  const int64_t half = int64_t{1} << level, merges = tree.leaves() / (2 * half);
-  const auto merge = [&](int64_t index) {
-    const int64_t leaf = index * 2 * half;
-    if (failed_.load(std::memory_order_relaxed) != 0 || StopRequested()) return;
-    Merge(this, {.begin = tree.Bound(leaf), .middle = tree.Bound(leaf + half), .end = tree.Bound(leaf + 2 * half)})
-        .Run();
-  };
-  if (tree.size / merges < kSharedMergeRows - 1) {
-    pool_.ParallelFor(merges, merge);
-  } else {
-    for (int64_t index = 0; index < merges; ++index) merge(index);
-  }
 }
 
 // A block without zeros beside the diagonal, at the scale of 1.
@@ -411,17 +359,18 @@ void TridiagonalVectors<R>::Call::SolveBlock(int64_t begin, int64_t end) {
   };
   scale(d_ + begin, end - begin, -exponent);
   scale(e_ + begin, end - begin - 1, -exponent);
-  const Tree tree(begin, end - begin);
+  const MergeTree tree(begin, end - begin);
   for (int64_t leaf = 1; leaf < tree.leaves(); ++leaf) {
     const int64_t row = tree.Bound(leaf);
     d_[row - 1] -= std::abs(e_[row - 1]);
     d_[row] -= std::abs(e_[row - 1]);
   }
   SolveLeaves(tree);
-  for (int level = 0; level < tree.depth && failed_.load(std::memory_order_relaxed) == 0; ++level) {
-    if (StopRequested()) return;
-    MergeLeaves(tree, level);
-  }
+  if (StopRequested()) return;
+  tree.ForEachMerge(failed_, pool_, [&](const LeafHalves& halves) {
+    Merge(this, {.begin = tree.Bound(halves.begin), .middle = tree.Bound(halves.middle), .end = tree.Bound(halves.end)})
+        .Run();
+  });
   scale(d_ + begin, end - begin, exponent);
 }
 

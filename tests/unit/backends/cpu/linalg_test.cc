@@ -314,7 +314,7 @@ TEST(LinalgKernelTest, LargeOnesAskWhetherTheirRunIsWanted) {
     const Literal a = RandomMatrices(dtype, {300, 300}, &random);
     for (const LinalgOp op :
          {LinalgOp::kCholesky, LinalgOp::kLu, LinalgOp::kQr, LinalgOp::kHouseholderQr, LinalgOp::kEig,
-          LinalgOp::kEigValues, LinalgOp::kEigh, LinalgOp::kEighValues, LinalgOp::kSvdValues}) {
+          LinalgOp::kEigValues, LinalgOp::kEigh, LinalgOp::kEighValues, LinalgOp::kSvd, LinalgOp::kSvdValues}) {
       int64_t asks = 0;
       const StopSignal::Check count = [&] {
         ++asks;
