@@ -157,8 +157,13 @@ class SymbolicSizes(unittest.TestCase):
                 np.testing.assert_allclose(actual, expected, rtol=1e-6)
                 self.assertEqual(np.asarray(actual).dtype, np.asarray(expected).dtype)
         self.check(lambda x: (1 / x.shape[0]) * x + 0.5 * x.shape[0] + np.sqrt(x.shape[0]) - x.shape[0] ** 0.5, ("n",))
-        n = td.Dim.symbol("n")
+        n, two = td.Dim.symbol("n"), np.int64(2)
         self.assertEqual(n**2, n * n)
+        for size, wanted in ((two * n, 2 * n), (n * two, 2 * n), (two + n - np.int32(1), n + 1), (n // two, n // 2), (np.array(2) * n, 2 * n)):
+            self.assertEqual(size, wanted)
+        self.assertFalse((two,) == (n,) or (n, 3) == (two, 3))
+        self.assertTrue(two != n)
+        self.check(lambda x: np.tile(x, 2).reshape(two * x.shape[0], 1) + np.zeros(1), ("n",))
 
     def test_diagonals(self):
         self.check(lambda x: (x + 1).diagonal(), ("n", "n"))

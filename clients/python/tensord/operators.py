@@ -1,6 +1,7 @@
 """Array's operators, methods and NumPy protocols: each is a function of the package."""
 
 import inspect
+import operator
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from tensord import (
 )
 from tensord.array import Array
 from tensord.dims import Dim
+from tensord.integers import is_integer
 from tensord.lifting import as_array
 
 _OPERATORS = {
@@ -44,6 +46,16 @@ _OPERATORS = {
     "xor": logic.bitwise_xor,
 }
 _OF_SIZES = ("add", "sub", "mul", "truediv", "pow")  # of symbolic sizes too, beside numbers that are no integers
+_SIZE_UFUNCS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "negative": operator.neg,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
 _COMPARISONS = {
     "eq": logic.equal,
     "ne": logic.not_equal,
@@ -157,6 +169,14 @@ def _size_operator(name, function, reflected):
     return method
 
 
+def _size_ufunc(self, ufunc, method, *inputs, **kwargs):
+    """NumPy's ufuncs on a symbolic size: of sizes and NumPy's integers a size, where it is one, else an Array."""
+    of_sizes = _SIZE_UFUNCS.get(ufunc.__name__) if method == "__call__" and not kwargs else None
+    if of_sizes is not None and all(isinstance(one, Dim) or is_integer(one) for one in inputs):
+        return of_sizes(*(one if isinstance(one, Dim) else operator.index(one) for one in inputs))
+    return _array_ufunc(self, ufunc, method, *inputs, **kwargs)
+
+
 def _method(function):
     def method(self, *args, **kwargs):
         return function(self, *args, **kwargs)
@@ -213,7 +233,7 @@ def install():
         if name in _OF_SIZES:
             setattr(Dim, f"__{name}__", _size_operator(name, function, reflected=False))
             setattr(Dim, f"__r{name}__", _size_operator(name, function, reflected=True))
-    Dim.__array_ufunc__ = _array_ufunc
+    Dim.__array_ufunc__ = _size_ufunc
     for name, function in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, reflected=False))
     for name, function in _UNARY.items():
