@@ -74,6 +74,8 @@ ElementwiseFunction FindMath(CoreOp op) {
       return &MathUnary<T, &M::log2>;
     case CoreOp::kLog10:
       return &MathUnary<T, &M::log10>;
+    case CoreOp::kExp2:
+      return &MathUnary<T, &M::exp2>;
     case CoreOp::kPow:
       return &MathBinary<T, &M::pow>;
     case CoreOp::kAtan2:

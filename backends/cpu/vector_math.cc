@@ -105,6 +105,7 @@ TENSORD_ARRAY_UNARY(Acosh)
 TENSORD_ARRAY_UNARY(Atanh)
 TENSORD_ARRAY_UNARY(Log2)
 TENSORD_ARRAY_UNARY(Log10)
+TENSORD_ARRAY_UNARY(Exp2)
 TENSORD_ARRAY_BINARY(Pow)
 TENSORD_ARRAY_BINARY(Atan2)
 TENSORD_ARRAY_BINARY(Maximum)
@@ -119,8 +120,8 @@ TENSORD_ARRAY_BINARY(Remainder)
     .tanh = Tanh##Bits, .sin = Sin##Bits, .cos = Cos##Bits, .tan = Tan##Bits, .sqrt = Sqrt##Bits,               \
     .rsqrt = Rsqrt##Bits, .erf = Erf##Bits, .cbrt = Cbrt##Bits, .sinh = Sinh##Bits, .cosh = Cosh##Bits,         \
     .asin = Asin##Bits, .acos = Acos##Bits, .atan = Atan##Bits, .asinh = Asinh##Bits, .acosh = Acosh##Bits,     \
-    .atanh = Atanh##Bits, .log2 = Log2##Bits, .log10 = Log10##Bits, .pow = Pow##Bits, .atan2 = Atan2##Bits,     \
-    .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits                            \
+    .atanh = Atanh##Bits, .log2 = Log2##Bits, .log10 = Log10##Bits, .exp2 = Exp2##Bits, .pow = Pow##Bits,       \
+    .atan2 = Atan2##Bits, .maximum = Maximum##Bits, .minimum = Minimum##Bits, .remainder = Remainder##Bits      \
   }
 constexpr VectorMath<float> kTableF32 = TENSORD_TABLE(F32);
 constexpr VectorMath<double> kTableF64 = TENSORD_TABLE(F64);

@@ -37,6 +37,7 @@ struct VectorMath {
   Unary atanh;
   Unary log2;   // exact of powers of two
   Unary log10;  // exact of powers of ten
+  Unary exp2;   // exact of whole numbers
   Binary pow;
   Binary atan2;
   Binary maximum;    // NaN wins, +0 is above -0

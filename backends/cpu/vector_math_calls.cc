@@ -83,6 +83,7 @@ TENSORD_CALL_UNARY(Acosh)
 TENSORD_CALL_UNARY(Atanh)
 TENSORD_CALL_UNARY(Log2)
 TENSORD_CALL_UNARY(Log10)
+TENSORD_CALL_UNARY(Exp2)
 TENSORD_CALL_BINARY(Pow)
 TENSORD_CALL_BINARY(Atan2)
 TENSORD_CALL_BINARY(Remainder)
@@ -116,6 +117,7 @@ std::array<const void*, kNumCoreOps> Table() {
   set(CoreOp::kAtanh, &AtanhCall<T>);
   set(CoreOp::kLog2, &Log2Call<T>);
   set(CoreOp::kLog10, &Log10Call<T>);
+  set(CoreOp::kExp2, &Exp2Call<T>);
   set(CoreOp::kPow, &PowCall<T>);
   set(CoreOp::kAtan2, &Atan2Call<T>);
   set(CoreOp::kRemainder, &RemainderCall<T>);

@@ -1,5 +1,5 @@
-// Exponential functions as vector code: exp, expm1, tanh, logistic. Every function takes any value and gives the IEEE
-// result at NaN, ±inf, ±0, overflow and underflow; elsewhere it is within 3 ulp. A lane's bits depend on that lane
+// Exponential functions as vector code: exp, exp2, expm1, tanh, logistic. Every function takes any value and gives the
+// IEEE result at NaN, ±inf, ±0, overflow and underflow; elsewhere it is within 3 ulp. A lane's bits depend on that lane
 // alone. Coefficients are minimax polynomials of this project.
 #if defined(TENSORD_BACKENDS_CPU_VECTOR_MATH_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENSORD_BACKENDS_CPU_VECTOR_MATH_EXP_INL_H_
@@ -29,6 +29,10 @@ struct ExpConstants<float> {
   static constexpr float kUnderflow = -104;
   static constexpr float kMinusOne = -19;
   static constexpr float kTanhOne = 10;
+  static constexpr float kLn2 = 0x1.62e43p-1f;
+  // The same of 2^x.
+  static constexpr float kOverflow2 = 129;
+  static constexpr float kUnderflow2 = -151;
   // (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, lowest degree first.
   static constexpr float kPoly[] = {0x1.0p-1f, 0x1.5554dcp-3f, 0x1.555568p-5f, 0x1.120c3cp-7f, 0x1.6caf06p-10f};
 };
@@ -42,6 +46,9 @@ struct ExpConstants<double> {
   static constexpr double kUnderflow = -746;
   static constexpr double kMinusOne = -40;
   static constexpr double kTanhOne = 20;
+  static constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  static constexpr double kOverflow2 = 1025;
+  static constexpr double kUnderflow2 = -1076;
   static constexpr double kPoly[] = {0x1.0p-1,
                                      0x1.5555555555557p-3,
                                      0x1.5555555555552p-5,
@@ -193,6 +200,17 @@ HWY_INLINE V Exp(D d, V x) {
 #else
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 #endif
+}
+
+template <class D, class V>
+HWY_INLINE V Exp2(D d, V x) {
+  using C = ExpConstants<hn::TFromD<D>>;
+  const V bounded = hn::Min(hn::Max(x, hn::Set(d, C::kUnderflow2)), hn::Set(d, C::kOverflow2));
+  const V n = RoundToInteger(d, bounded);
+  const V r = hn::Mul(hn::Sub(bounded, n), hn::Set(d, C::kLn2));
+  const V expm1_r = hn::MulAdd(hn::Mul(r, r), EvaluatePoly(d, r, C::kPoly), r);
+  const V y = ScaleByPowerOf2(d, hn::Add(expm1_r, hn::Set(d, 1)), n);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
 template <class D, class V>

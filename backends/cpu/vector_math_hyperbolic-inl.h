@@ -25,7 +25,6 @@ struct HyperbolicConstants<float> {
   static constexpr float kOverflow = 91;      // beyond this sinh and cosh are infinite
   static constexpr float kItself = 0x1p-13f;  // below this x^3/6 no longer counts
   static constexpr float kLarge = 0x1p30f;    // from here on 1 no longer counts beside x
-  static constexpr float kLn2 = 0x1.62e43p-1f;
 };
 
 template <>
@@ -33,7 +32,6 @@ struct HyperbolicConstants<double> {
   static constexpr double kOverflow = 712;
   static constexpr double kItself = 0x1p-27;
   static constexpr double kLarge = 0x1p60;
-  static constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 };
 
 // Halves of e^|x| and of e^|x| - 1: e^|x| itself overflows before sinh and cosh do.
@@ -71,7 +69,8 @@ template <class D, class V>
 HWY_INLINE V Log1pOrLogOfTwice(D d, V t, V x) {
   using C = HyperbolicConstants<hn::TFromD<D>>;
   const auto is_large = hn::Gt(x, hn::Set(d, C::kLarge));
-  return hn::Add(Log1p(d, hn::IfThenElse(is_large, x, t)), hn::IfThenElseZero(is_large, hn::Set(d, C::kLn2)));
+  return hn::Add(Log1p(d, hn::IfThenElse(is_large, x, t)),
+                 hn::IfThenElseZero(is_large, hn::Set(d, ExpConstants<hn::TFromD<D>>::kLn2)));
 }
 
 template <class D, class V>

@@ -106,6 +106,7 @@ Tensor Acosh(const Tensor& x) { return Unary(v1::UNARY_OP_ACOSH, x); }
 Tensor Atanh(const Tensor& x) { return Unary(v1::UNARY_OP_ATANH, x); }
 Tensor Log2(const Tensor& x) { return Unary(v1::UNARY_OP_LOG2, x); }
 Tensor Log10(const Tensor& x) { return Unary(v1::UNARY_OP_LOG10, x); }
+Tensor Exp2(const Tensor& x) { return Unary(v1::UNARY_OP_EXP2, x); }
 Tensor Logistic(const Tensor& x) { return Unary(v1::UNARY_OP_LOGISTIC, x); }
 Tensor Erf(const Tensor& x) { return Unary(v1::UNARY_OP_ERF, x); }
 Tensor Floor(const Tensor& x) { return Unary(v1::UNARY_OP_FLOOR, x); }

@@ -32,6 +32,7 @@ Tensor Acosh(const Tensor& x);
 Tensor Atanh(const Tensor& x);
 Tensor Log2(const Tensor& x);   // of powers of two exact
 Tensor Log10(const Tensor& x);  // of powers of ten exact
+Tensor Exp2(const Tensor& x);   // of whole numbers exact
 Tensor Logistic(const Tensor& x);
 Tensor Erf(const Tensor& x);
 Tensor Floor(const Tensor& x);

@@ -22,7 +22,7 @@ absl::Span<const CudaPiece> CudaTypePieces();    // element types, conversions t
 absl::Span<const CudaPiece> CudaScalarPieces();  // Bool, Integer, Real
 absl::Span<const CudaPiece> CudaComplexPieces();
 absl::Span<const CudaPiece>
-CudaInversePieces();  // of complex numbers, logarithms to bases too    // Complex, by way of double
+CudaInversePieces();  // of complex numbers, logarithms to bases and exp2 too    // Complex, by way of double
 absl::Span<const CudaPiece> CudaReductionPieces();  // joining what threads have accumulated
 
 // The text before the kernels: those pieces only that they use, so that they compile quickly.

@@ -69,6 +69,13 @@ constexpr CudaPiece kInversePieces[] = {
   return c128{turned.im, -turned.re};
 }
 )"},
+    {"Exp2Wide", "PowWide", R"(static __device__ __noinline__ c128 Exp2Wide(c128 z) {
+  if (z.im == 0) return c128{exp2(z.re), z.im};
+  const f64 ln2 = 0x1.62e42fefa39efp-1;
+  if (!isfinite(z.re) || !isfinite(z.im)) return ExpWide(c128{z.re * ln2, z.im * ln2});
+  return PowWide(c128{2.0, 0.0}, z);
+}
+)"},
     TENSORD_LOG_TO_BASE(Log2, log2, 0x1.71547652b82fep+0),
     TENSORD_LOG_TO_BASE(Log10, log10, 0x1.bcb7b1526e50ep-2),
     TENSORD_WIDE(Asin),
@@ -79,6 +86,7 @@ constexpr CudaPiece kInversePieces[] = {
     TENSORD_WIDE(Atanh),
     TENSORD_WIDE(Log2),
     TENSORD_WIDE(Log10),
+    TENSORD_WIDE(Exp2),
 };
 
 }  // namespace

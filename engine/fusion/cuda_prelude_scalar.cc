@@ -91,6 +91,7 @@ TENSORD_FN T PowInteger(T a, T b) {
     TENSORD_REAL_1(Acosh, acosh(x)),
     TENSORD_REAL_1(Atanh, atanh(x)),
     TENSORD_REAL_1(Log2, log2(x)),
+    TENSORD_REAL_1(Exp2, exp2(x)),
     TENSORD_REAL_1(Log10, (R)log10((f64)x)),  // of powers of ten exact
     TENSORD_REAL_1(Erf, erf(x)),
     TENSORD_REAL_1(Floor, floor(x)),

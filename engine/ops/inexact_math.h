@@ -18,6 +18,15 @@ inline Complex128 ExpOf(Complex128 z) {
   return std::exp(z);
 }
 
+inline double Exp2Of(double x) { return std::exp2(x); }
+// The product with log 2 has as many wrong digits as it has before its point, so there are more to begin with.
+inline Complex128 Exp2Of(Complex128 z) {
+  constexpr long double kLn2 = 0.693147180559945309417232121458176568L;
+  if (z.imag() == 0) return {std::exp2(z.real()), z.imag()};
+  if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) return std::exp(z * static_cast<double>(kLn2));
+  return Complex128(std::exp(std::complex<long double>(z) * kLn2));
+}
+
 inline double Expm1Of(double x) { return std::expm1(x); }
 inline Complex128 Expm1Of(Complex128 z) {
   const double half_sine = std::sin(z.imag() / 2);

@@ -61,7 +61,7 @@ _UNARY = {  # name: arguments
     "absolute": (_EDGES,),
     "sign": (reals(6), integers(6)),
     "exp": (reals(7), integers(4), complexes(5)),
-    "exp2": (reals(5), reals(5, low=-900, high=900), integers(3)),
+    "exp2": (reals(5), reals(5, low=-900, high=900), integers(3), complexes(4), np.array([np.inf + 1j, np.inf + 0j])),
     "expm1": (reals(5, low=-1e-3, high=1e-3),),
     "log": (reals(5, low=1e-3), complexes(4)),
     "log2": (reals(5, low=1e-3), complexes(4), integers(4, low=1), 2.0 ** np.arange(-1074, 1024)),

@@ -143,6 +143,7 @@ class Evaluation:
             "ATANH": np.arctanh,
             "LOG2": np.log2,
             "LOG10": np.log10,
+            "EXP2": np.exp2,
         }
         if name in ("FLOOR", "CEIL", "ROUND_NEAREST_EVEN", "IS_FINITE", "ERF", "CBRT"):
             assert x.dtype.kind == "f", f"{name} of {x.dtype}"

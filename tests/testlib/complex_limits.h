@@ -123,6 +123,12 @@ inline std::vector<ComplexLimit> ComplexLimits() {
                                            {Op::kLog2, {0, 8}, {3, 2.266180070913597}},
                                            {Op::kLog2, {kInf, 2}, {kInf, 0}},
                                            {Op::kLog2, {kNan, kInf}, {kInf, kNan}},
+                                           {Op::kExp2, {3, 0}, {8, 0}},
+                                           {Op::kExp2, {kInf, 0}, {kInf, 0}},
+                                           {Op::kExp2, {kInf, 1}, {kInf, kInf}},
+                                           {Op::kExp2, {-kInf, 1}, {0, 0}},
+                                           {Op::kExp2, {2, kInf}, {kNan, kNan}},
+                                           {Op::kExp2, {kNan, 0}, {kNan, 0}},
                                            {Op::kLog10, {-1000, 0}, {3, 1.3643763538418412}},
                                            {Op::kLog10, {0, 0}, {-kInf, 0}},
                                            {Op::kLog10, {kNan, 2}, {kNan, kNan}}};

@@ -31,6 +31,7 @@ inline WideComplex LogToBase(WideComplex z, Wide base) {
   const WideComplex log = Log(z);
   return {log.re / Log(base), log.im / Log(base)};
 }
+inline WideComplex Exp2(WideComplex z) { return Exp({z.re * Log(Wide(2)), z.im * Log(Wide(2))}); }
 inline WideComplex Sin(WideComplex z) { return {Sin(z.re) * Cosh(z.im), Cos(z.re) * Sinh(z.im)}; }
 inline WideComplex Cos(WideComplex z) { return {Cos(z.re) * Cosh(z.im), -Sin(z.re) * Sinh(z.im)}; }
 inline WideComplex Tan(WideComplex z) { return Sin(z) / Cos(z); }

@@ -35,6 +35,8 @@ double UsualRange(CoreOp op) {
     case CoreOp::kSinh:
     case CoreOp::kCosh:
       return f32 ? 90 : 711;
+    case CoreOp::kExp2:
+      return f32 ? 151 : 1076;
     case CoreOp::kAsin:
     case CoreOp::kAcos:
     case CoreOp::kAtanh:
@@ -85,6 +87,9 @@ std::vector<T> Edges() {
                          87.33654475,
                          103.97208,
                          104.0,
+                         127.5,
+                         128.0,
+                         149.5,
                          105.0,
                          708.39,
                          709.78271289338397,
@@ -93,6 +98,9 @@ std::vector<T> Edges() {
                          744.44,
                          745.13321910194122,
                          746.0,
+                         1022.5,
+                         1024.0,
+                         1074.5,
                          1e3,
                          1e5,
                          131072.0,
@@ -222,6 +230,7 @@ double PointScale(CoreOp op) {
     case CoreOp::kSinh:
     case CoreOp::kCosh:
     case CoreOp::kLogistic:
+    case CoreOp::kExp2:
       return f32 ? 6 : 9;
     case CoreOp::kPow:
       return 2;
@@ -264,7 +273,8 @@ MathArguments<std::complex<T>> ComplexMathArguments(CoreOp op, int64_t count, ui
   Random random(seed);
   MathArguments<std::complex<T>> arguments;
   // Of powers a part of the logarithm is an angle, which needs more digits the more turns it takes.
-  const auto kind_of = [op](int64_t kind) { return op == CoreOp::kPow && kind == 3 ? 0 : kind; };
+  const bool is_power = op == CoreOp::kPow || op == CoreOp::kExp2;
+  const auto kind_of = [is_power](int64_t kind) { return is_power && kind == 3 ? 0 : kind; };
   for (int64_t i = 0; i < count; ++i) {
     arguments.x.push_back(RandomPoint<T>(kind_of(i % 5), scale, random));
     if (binary) arguments.y.push_back(RandomPoint<T>(kind_of(i / 5 % 5), scale, random));

@@ -32,6 +32,7 @@ bool CostsMore(CoreOp op) {
     case CoreOp::kAtanh:
     case CoreOp::kLog2:
     case CoreOp::kLog10:
+    case CoreOp::kExp2:
     case CoreOp::kPow:
     case CoreOp::kDivide:
       return true;

@@ -80,6 +80,8 @@ double Monotone(CoreOp op, double x) {
       return scalar::Log2{}(x);
     case CoreOp::kLog10:
       return scalar::Log10{}(x);
+    case CoreOp::kExp2:
+      return scalar::Exp2{}(x);
     default:
       return std::numeric_limits<double>::quiet_NaN();
   }

@@ -29,6 +29,7 @@ bool IsExactOp(CoreOp op, const Attributes& attrs, DType operand, DType result) 
     case CoreOp::kAtanh:
     case CoreOp::kLog2:
     case CoreOp::kLog10:
+    case CoreOp::kExp2:
     case CoreOp::kPow:
     case CoreOp::kAtan2:
     case CoreOp::kDotGeneral:
@@ -84,6 +85,7 @@ bool NeedsExactOperand(CoreOp op, size_t /*operand_index*/, DType operand, DType
     case CoreOp::kAtanh:
     case CoreOp::kLog2:
     case CoreOp::kLog10:
+    case CoreOp::kExp2:
     case CoreOp::kMaximum:
     case CoreOp::kMinimum:
     case CoreOp::kClamp:

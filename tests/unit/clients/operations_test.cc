@@ -77,7 +77,8 @@ TEST(Elementwise, EachFunctionMakesItsOwnOp) {
                                                              {Acosh(x), v1::UNARY_OP_ACOSH},
                                                              {Atanh(x), v1::UNARY_OP_ATANH},
                                                              {Log2(x), v1::UNARY_OP_LOG2},
-                                                             {Log10(x), v1::UNARY_OP_LOG10}};
+                                                             {Log10(x), v1::UNARY_OP_LOG10},
+                                                             {Exp2(x), v1::UNARY_OP_EXP2}};
   for (const auto& [tensor, kind] : unary) EXPECT_EQ(tensor.expression()->op.unary(), kind);
   const std::vector<std::pair<Tensor, v1::BinaryOp>> binary = {{x + x, v1::BINARY_OP_ADD},
                                                                {x - x, v1::BINARY_OP_SUBTRACT},

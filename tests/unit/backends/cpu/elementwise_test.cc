@@ -41,6 +41,7 @@ int64_t AllowedUlp(CoreOp op, DType dtype) {
     case CoreOp::kAtanh:
     case CoreOp::kLog2:
     case CoreOp::kLog10:
+    case CoreOp::kExp2:
     case CoreOp::kPow:
     case CoreOp::kAtan2:
       if (dtype == DType::kF32) return 4;
