@@ -20,10 +20,8 @@ class FusedKernel final : public Kernel {
   explicit FusedKernel(FusedPlan plan) : plan_(std::move(plan)) {}
 
   int64_t scratch_bytes() const override {
-    int64_t bytes = plan_.needs_scratch ? std::max<int64_t>(1, plan_.num_tasks()) * plan_.task_bytes : 0;
-    if (plan_.is_split)
-      bytes += plan_.space.num_groups() * (plan_.joined_bytes + plan_.num_parts * plan_.partial_bytes);
-    return bytes;
+    const int64_t tasks = plan_.needs_scratch ? std::max<int64_t>(1, plan_.num_tasks()) : 0;
+    return plan_.shared_bytes() + plan_.partials_bytes() + tasks * plan_.task_bytes;
   }
 
   std::string Describe() const override {
@@ -55,7 +53,8 @@ class FusedKernel final : public Kernel {
   template <typename Body>
   void WithTask(const KernelArgs& args, int64_t index, const Body& body) const {
     if (plan_.needs_scratch) {
-      FusedTask task(plan_, args, static_cast<char*>(args.scratch) + index * plan_.task_bytes);
+      char* const tasks = static_cast<char*>(args.scratch) + plan_.shared_bytes() + plan_.partials_bytes();
+      FusedTask task(plan_, args, tasks + index * plan_.task_bytes);
       return body(task);
     }
     alignas(64) char memory[kStackBytes];
@@ -83,36 +82,35 @@ class FusedKernel final : public Kernel {
 
   // Few groups with many points each: stage by stage, all parts of all groups.
   void RunSplit(const KernelArgs& args) const {
-    const int64_t groups = plan_.space.num_groups();
-    const int64_t tasks_bytes = plan_.needs_scratch ? plan_.num_tasks() * plan_.task_bytes : 0;
-    char* const joined = static_cast<char*>(args.scratch) + tasks_bytes;
-    char* const partials = joined + groups * plan_.joined_bytes;
-    const int64_t group_partials = plan_.num_parts * plan_.partial_bytes;
+    char* const partials = static_cast<char*>(args.scratch) + plan_.shared_bytes();
     const int64_t last = static_cast<int64_t>(plan_.stages.size()) - 1;
     for (int64_t stage = 0; stage <= last; ++stage) {
+      BeginStage(args, stage, partials);
       if (plan_.stages[static_cast<size_t>(stage)].tile.empty()) continue;
       ForEachTask(args, [&](FusedTask& task, int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end && !StopRequested(); ++item) {
           const int64_t group = item / plan_.num_parts, part = item % plan_.num_parts;
           task.StartGroup(group);
-          task.RunKept(stage, joined + group * plan_.joined_bytes, false);
           task.RunPart(stage, ShareBegin(plan_.space.num_tiles(), plan_.num_parts, part),
                        ShareBegin(plan_.space.num_tiles(), plan_.num_parts, part + 1),
                        partials + item * plan_.partial_bytes);
         }
       });
       if (StopRequested()) return;
-      WithTask(args, 0, [&](FusedTask& task) {
-        for (int64_t group = 0; group < groups; ++group) {
-          task.StartGroup(group);
-          task.JoinParts(stage, partials + group * group_partials, joined + group * plan_.joined_bytes);
-        }
-      });
     }
+  }
+
+  // Joins what the stage before has folded, and computes the kept values that follow from it.
+  void BeginStage(const KernelArgs& args, int64_t index, const char* partials) const {
+    const FusedStage& stage = plan_.stages[static_cast<size_t>(index)];
+    if (stage.finishes.empty() && stage.kept.empty() && stage.stores.empty()) return;
     WithTask(args, 0, [&](FusedTask& task) {
-      for (int64_t group = 0; group < groups; ++group) {
+      for (int64_t group = 0; group < plan_.space.num_groups(); ++group) {
         task.StartGroup(group);
-        task.RunKept(last, joined + group * plan_.joined_bytes, true);
+        if (!stage.finishes.empty()) {
+          task.JoinParts(index - 1, partials + group * plan_.num_parts * plan_.partial_bytes);
+        }
+        task.RunKept(index);
       }
     });
   }

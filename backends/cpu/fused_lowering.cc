@@ -10,11 +10,8 @@
 namespace tensord::cpu {
 namespace {
 
-// A value that costs more cheap operations than this is kept for later stages rather than computed again.
-constexpr int64_t kCheapToRepeat = 2;
-constexpr int64_t kCostLimit = int64_t{1} << 20;
-// Of the values that a task keeps for later stages.
-constexpr int64_t kSavedBytes = int64_t{1} << 20;
+// Of the values that are kept for later stages: more than that goes through memory.
+constexpr int64_t kKeptBytes = int64_t{1} << 20;
 constexpr int64_t kFetchedBytes = int64_t{1} << 20;
 constexpr int64_t kPeriodicBytes = int64_t{8} << 10;
 
@@ -35,17 +32,6 @@ MicroAccess DenseAccess(const MicroProgram& program, MicroLevel level) {
 DType ComputedDType(const MicroProgram& program, const MicroInstruction& instruction) {
   const int32_t first = instruction.operands[0];
   return first >= 0 ? program.instructions[static_cast<size_t>(first)].dtype : instruction.dtype;
-}
-
-// In the time of an addition of vectors.
-int64_t CostOf(const MicroProgram& program, const MicroInstruction& instruction) {
-  switch (instruction.kind) {
-    case MicroKind::kUnary:
-    case MicroKind::kBinary:
-      return (int64_t{32} << 10) / ElementsPerTask(instruction.op, ComputedDType(program, instruction));
-    default:
-      return 1;
-  }
 }
 
 absl::Status Unsupported(const MicroProgram& program, const MicroInstruction& instruction) {
@@ -96,83 +82,6 @@ void FusedLowering::FindLive() {
       if (operand >= 0) live_[static_cast<size_t>(operand)] = true;
     }
   }
-}
-
-void FusedLowering::FindCosts() {
-  costs_.assign(program_.instructions.size(), 0);
-  for (size_t v = 0; v < costs_.size(); ++v) {
-    const MicroInstruction& instruction = program_.instructions[v];
-    if (!IsFull(static_cast<int32_t>(v)) || IsLeaf(instruction)) continue;
-    int64_t cost = CostOf(program_, instruction);
-    for (int32_t operand : instruction.operands) {
-      if (operand >= 0) cost += costs_[static_cast<size_t>(operand)];
-    }
-    costs_[v] = std::min(cost, kCostLimit);
-  }
-}
-
-// Which values of all points the stage has to have: what it folds and writes, and what these need.
-void FusedLowering::FindNeeded(int32_t stage) {
-  std::vector<bool>& needed = needed_[static_cast<size_t>(stage)];
-  needed.assign(program_.instructions.size(), false);
-  const auto need = [&](int32_t value) {
-    if (value >= 0 && IsFull(value)) needed[static_cast<size_t>(value)] = true;
-  };
-  for (size_t v = needed.size(); v-- > 0;) {
-    const int32_t value = static_cast<int32_t>(v);
-    const MicroInstruction& instruction = At(value);
-    if (!live_[v]) continue;
-    if (instruction.kind == MicroKind::kReduce && instruction.stage == stage + 1) need(instruction.operands[0]);
-    if (!results_[v].empty() && instruction.stage == stage) need(value);
-    if (!needed[v] || IsLeaf(instruction)) continue;
-    if (first_stage_[v] >= 0 && (saved_[v] >= 0 || Save(value, stage))) continue;
-    if (first_stage_[v] < 0) first_stage_[v] = stage;
-    for (int32_t operand : instruction.operands) need(operand);
-  }
-}
-
-// Keeps a value of an earlier stage for `reader`, where that pays and there is room.
-bool FusedLowering::Save(int32_t value, int32_t reader) {
-  const size_t v = static_cast<size_t>(value);
-  if (!is_cut_ || costs_[v] <= kCheapToRepeat) return false;
-  const int64_t element_bytes = SizeOf(At(value).dtype);
-  FusedSaved saved{.element_bytes = element_bytes};
-  const int64_t bytes = element_bytes * space_.scan_points() * space_.width(false);
-  if (!is_split_ && bytes <= kSavedBytes - saved_bytes_) {
-    saved.place = AddPlace(FusedPlace::Kind::kTask, element_bytes, bytes / element_bytes);
-    saved_bytes_ += bytes;
-  } else {
-    saved.result = ResultThatKeeps(value, reader);
-    if (saved.result < 0) return false;
-    plan_->accesses[static_cast<size_t>(saved.result)].may_stream = false;
-  }
-  saved_[v] = static_cast<int32_t>(plan_->saved.size());
-  plan_->saved.push_back(saved);
-  return true;
-}
-
-// A result that is written when the value has been read for the last time, or is the value. An access.
-int32_t FusedLowering::ResultThatKeeps(int32_t value, int32_t reader) const {
-  for (size_t r = 0; r < program_.results.size(); ++r) {
-    const int32_t other = program_.results[r].value;
-    const FusedAccess& access = plan_->accesses[static_cast<size_t>(stores_[r])];
-    const MicroInstruction& written = At(other);
-    if (!IsFull(other) || !access.is_linear || SizeOf(written.dtype) != SizeOf(At(value).dtype)) continue;
-    if (other == value) return stores_[r];
-    const auto uses = [&](const FusedSaved& saved) { return saved.result == stores_[r]; };
-    if (IsLeaf(written) || written.stage != program_.num_stages() - 1 ||
-        results_[static_cast<size_t>(other)][0] != static_cast<int32_t>(r) ||
-        std::any_of(plan_->saved.begin(), plan_->saved.end(), uses)) {
-      continue;
-    }
-    bool read_later = reader > written.stage;
-    for (size_t v = static_cast<size_t>(other) + 1; v < program_.instructions.size(); ++v) {
-      const auto& operands = program_.instructions[v].operands;
-      read_later = read_later || std::find(operands.begin(), operands.end(), value) != operands.end();
-    }
-    if (!read_later) return stores_[r];
-  }
-  return -1;
 }
 
 int32_t FusedLowering::AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements) {
@@ -240,15 +149,23 @@ absl::Status FusedLowering::Lower(FusedPlan* plan) {
   plan_ = plan;
   const size_t count = program_.instructions.size();
   const int32_t num_stages = program_.num_stages();
-  first_stage_.assign(count, -1);
-  saved_.assign(count, -1);
   place_.assign(count, -1);
   row_.assign(count, -1);
   tile_.assign(count, -1);
-  needed_.assign(static_cast<size_t>(num_stages), {});
+  repeated_.assign(count, -1);
   plan_->stages.resize(static_cast<size_t>(num_stages));
   FindLive();
-  FindCosts();
+  AddResults();
+  FindStages();
+  absl::Status status = LowerUniform();
+  for (int32_t stage = 0; stage < num_stages && status.ok(); ++stage) {
+    status = LowerKept(stage);
+    if (status.ok()) status = LowerTile(stage);
+  }
+  return status;
+}
+
+void FusedLowering::AddResults() {
   for (size_t r = 0; r < program_.results.size(); ++r) {
     const int32_t value = program_.results[r].value;
     const MicroLevel level = LevelOf(value);
@@ -257,13 +174,43 @@ absl::Status FusedLowering::Lower(FusedPlan* plan) {
     FusedAccess& access = plan_->accesses.back();
     access.may_stream = level == MicroLevel::kFull && access.is_linear && bytes >= StreamedResultBytes();
   }
-  for (int32_t stage = 0; stage < num_stages; ++stage) FindNeeded(stage);
-  absl::Status status = LowerUniform();
-  for (int32_t stage = 0; stage < num_stages && status.ok(); ++stage) {
-    status = LowerKept(stage);
-    if (status.ok()) status = LowerTile(stage);
+}
+
+// Memory that is used again for each group stays in the cache, that of results does not: they lend theirs where each
+// group has memory of its own anyway, or what is kept is too much for the cache.
+FusedStages FusedLowering::StagesWith(bool is_large) const {
+  FusedStagesRequest request{.is_live = live_, .is_large = is_large};
+  for (size_t v = 0; v < live_.size(); ++v) request.is_full.push_back(IsFull(static_cast<int32_t>(v)));
+  const bool keeps_apart = is_split_ || space_.num_groups() == 1;
+  for (const int32_t store : stores_) {
+    const FusedAccess& access = plan_->accesses[static_cast<size_t>(store)];
+    request.lends_memory.push_back(access.is_linear && (is_large || (keeps_apart && !access.may_stream)));
   }
-  return status;
+  return FindFusedStages(program_, request);
+}
+
+void FusedLowering::FindStages() {
+  stages_ = StagesWith(false);
+  const int64_t points = space_.scan_points() * space_.width(false);  // of a group
+  const int64_t together = is_split_ ? space_.num_groups() : 1;
+  if (is_cut_ && stages_.own_bytes() > 0 &&
+      points > kKeptBytes / stages_.own_bytes() / std::max<int64_t>(1, together)) {
+    stages_ = StagesWith(true);
+  }
+  plan_->kept_bytes = stages_.own_bytes();
+  for (const FusedStages::Slot& slot : stages_.slots) {
+    FusedSaved saved{.element_bytes = slot.element_bytes};
+    if (slot.result >= 0) {
+      saved.result = stores_[static_cast<size_t>(slot.result)];
+    } else {
+      saved.place = AddPlace(OwnKind(), slot.element_bytes, points);
+    }
+    plan_->saved.push_back(saved);
+  }
+  for (const int32_t slot : stages_.slot) {
+    if (slot < 0 || plan_->saved[static_cast<size_t>(slot)].result < 0) continue;
+    plan_->accesses[static_cast<size_t>(plan_->saved[static_cast<size_t>(slot)].result)].may_stream = false;
+  }
 }
 
 absl::Status FusedLowering::LowerUniform() {
@@ -291,9 +238,9 @@ absl::Status FusedLowering::LowerKept(int32_t stage_index) {
     if (!live_[v] || LevelOf(value) != MicroLevel::kKept || instruction.stage != stage_index) continue;
     if (instruction.kind == MicroKind::kReduce) continue;  // it is there when its fold is finished
     if (IsLeaf(instruction)) {
-      LowerLeaf(value, MicroLevel::kKept, &stage.kept);
+      LowerLeaf(value, MicroLevel::kKept, is_split_ ? &plan_->leaves : &stage.kept);
     } else {
-      place_[v] = AddPlace(FusedPlace::Kind::kTask, SizeOf(instruction.dtype), space_.width(false));
+      place_[v] = AddPlace(OwnKind(), SizeOf(instruction.dtype), space_.width(false));
       const absl::Status status = Compute(value, MicroLevel::kKept, stage_index, place_[v], &stage.kept);
       if (!status.ok()) return status;
     }
@@ -308,7 +255,6 @@ absl::Status FusedLowering::LowerKept(int32_t stage_index) {
 
 absl::Status FusedLowering::LowerTile(int32_t stage_index) {
   FusedStage& stage = plan_->stages[static_cast<size_t>(stage_index)];
-  const std::vector<bool>& needed = needed_[static_cast<size_t>(stage_index)];
   for (size_t v = 0; v < live_.size(); ++v) {
     if (IsFull(static_cast<int32_t>(v))) place_[v] = -1;
   }
@@ -321,7 +267,7 @@ absl::Status FusedLowering::LowerTile(int32_t stage_index) {
       if (!fold.is_supported()) return Unsupported(program_, instruction);
       const int32_t index = static_cast<int32_t>(plan_->folds.size());
       plan_->folds.push_back(fold);
-      place_[v] = AddPlace(FusedPlace::Kind::kTask, SizeOf(instruction.dtype), space_.width(false));
+      place_[v] = AddPlace(OwnKind(), SizeOf(instruction.dtype), space_.width(false));
       const int32_t a = ArrayOf(instruction.operands[0], MicroLevel::kFull, stage_index, &stage.tile);
       stage.tile.push_back({.kind = FusedStepKind::kFold, .a = a, .index = index});
       stage.folds.push_back(index);
@@ -330,8 +276,7 @@ absl::Status FusedLowering::LowerTile(int32_t stage_index) {
       plan_->point_picoseconds += 150;
       continue;
     }
-    const bool is_computed = saved_[v] < 0 || first_stage_[v] == stage_index;
-    if (!needed[v] || IsLeaf(instruction) || !is_computed) continue;
+    if (IsLeaf(instruction) || !stages_.Computes(stage_index, v)) continue;
     const bool is_result = !results_[v].empty() && instruction.stage == stage_index;
     int32_t out = -1;
     if (is_result) {
@@ -346,21 +291,21 @@ absl::Status FusedLowering::LowerTile(int32_t stage_index) {
       stage.tile.push_back({.kind = FusedStepKind::kClose, .a = out, .buffer = buffer, .access = access});
       place_[v] = out;
       StoreFull(value, stage_index);
-      if (saved_[v] >= 0 && plan_->saved[static_cast<size_t>(saved_[v])].result != access) {
+      if (stages_.slot[v] >= 0 && plan_->saved[static_cast<size_t>(stages_.slot[v])].result != access) {
         const int32_t copy = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
-        stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = copy, .index = saved_[v]});
+        stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = copy, .index = stages_.slot[v]});
         stage.tile.push_back(Copy(out, copy, SizeOf(instruction.dtype)));
       }
     } else {
-      const bool is_saved = saved_[v] >= 0;
+      const bool is_saved = stages_.slot[v] >= 0;
       const auto kind = is_saved ? FusedPlace::Kind::kMoving : FusedPlace::Kind::kRegister;
       out = AddPlace(kind, SizeOf(instruction.dtype), 0);
-      if (is_saved) stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = out, .index = saved_[v]});
+      if (is_saved) stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = out, .index = stages_.slot[v]});
       const absl::Status status = Compute(value, MicroLevel::kFull, stage_index, out, &stage.tile);
       if (!status.ok()) return status;
       place_[v] = out;
     }
-    plan_->point_picoseconds += 150 * CostOf(program_, instruction);
+    plan_->point_picoseconds += 150 * ComputingCost(program_, instruction);
   }
   for (size_t v = 0; v < live_.size(); ++v) {
     const int32_t value = static_cast<int32_t>(v);

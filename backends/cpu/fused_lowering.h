@@ -6,17 +6,18 @@
 
 #include "absl/status/status.h"
 #include "backends/cpu/fused_plan.h"
+#include "backends/cpu/fused_stages.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {
 
-// Turns the instructions of a micro program into the steps of a plan, stage by stage: which values each stage computes,
-// which of them it computes again or keeps from an earlier one, how operands that are single elements or rows meet
-// tiles, and when operands are read and results written. Instructions keep their order, so that results may lie where
-// operands do (InPlacePairs).
+// Turns the instructions of a micro program into the steps of a plan, stage by stage: where what a stage leaves for
+// later ones lies (fused_stages.h says what that is), how operands that are single elements or rows meet tiles, and
+// when operands are read and results written. Instructions keep their order, so that results may lie where operands do
+// (InPlacePairs).
 class FusedLowering {
  public:
-  // `space` need not be cut; then the steps are for any cut, and nothing is kept between stages. Borrows both.
+  // `space` need not be cut; then the steps are for any cut. Borrows both.
   FusedLowering(const MicroProgram& program, const FusedSpace& space, bool is_cut, bool is_split);
 
   // Fills all of the plan but its space and sizes.
@@ -32,11 +33,11 @@ class FusedLowering {
   static bool IsLeaf(const MicroInstruction& instruction);
 
   void FindLive();
-  void FindCosts();
-  void FindNeeded(int32_t stage);
-  bool Save(int32_t value, int32_t reader);
-  int32_t ResultThatKeeps(int32_t value, int32_t reader) const;
+  void AddResults();
+  void FindStages();
+  FusedStages StagesWith(bool is_large) const;
 
+  FusedPlace::Kind OwnKind() const { return is_split_ ? FusedPlace::Kind::kGroup : FusedPlace::Kind::kTask; }
   int32_t AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements);
   int64_t TouchedBytes(const MicroAccess& access, DType dtype) const;
   int32_t AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand, int32_t result);
@@ -65,16 +66,13 @@ class FusedLowering {
 
   // By value.
   std::vector<bool> live_;
-  std::vector<int64_t> costs_;             // of computing it from leaves again, in cheap operations
-  std::vector<std::vector<bool>> needed_;  // by stage
-  std::vector<int32_t> first_stage_;       // that computes it, -1: none yet
-  std::vector<int32_t> saved_;             // index into the plan's
-  std::vector<int32_t> place_;             // kUniform and kKept: its own; kFull: in the stage that is being lowered
-  std::vector<int32_t> row_;               // kUniform: repeated over the box
-  std::vector<int32_t> tile_;              // kUniform, kKept: repeated over a tile
+  std::vector<int32_t> place_;     // kUniform and kKept: its own; kFull: in the stage that is being lowered
+  std::vector<int32_t> row_;       // kUniform: repeated over the box
+  std::vector<int32_t> tile_;      // kUniform, kKept: repeated over a tile…
+  std::vector<int32_t> repeated_;  // …by the steps of that stage, the last one that has them
   std::vector<std::vector<int32_t>> results_;
   std::vector<int32_t> stores_;  // by result: its access
-  int64_t saved_bytes_ = 0;
+  FusedStages stages_;
 };
 
 }  // namespace tensord::cpu

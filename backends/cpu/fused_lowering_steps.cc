@@ -79,7 +79,7 @@ int32_t FusedLowering::ArrayOf(int32_t value, MicroLevel level, int32_t stage, S
     LowerLeaf(value, level, steps);
   } else {
     place_[v] = AddPlace(FusedPlace::Kind::kMoving, SizeOf(At(value).dtype), 0);
-    steps->push_back({.kind = FusedStepKind::kSaved, .out = place_[v], .index = saved_[v]});
+    steps->push_back({.kind = FusedStepKind::kSaved, .out = place_[v], .index = stages_.slot[v]});
   }
   return place_[v];
 }
@@ -92,9 +92,13 @@ int32_t FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) 
   if (!over_tile && space_.has_single_rows()) return place_[v];
   if (!is_uniform && is_cut_ && !space_.has_single_rows() && space_.tile_rows() == 1) return place_[v];
   int32_t& repeated = (over_tile ? tile_ : row_)[v];
-  if (repeated >= 0) return repeated;
+  // A part of a group repeats what its stage reads, and no more.
+  if (repeated >= 0 && (is_uniform || !is_split_ || repeated_[v] == stage)) return repeated;
+  repeated_[v] = stage;
   const int64_t bytes = SizeOf(At(value).dtype);
-  repeated = AddPlace(FusedPlace::Kind::kTask, bytes, over_tile ? plan_->tile_elements : space_.width(false));
+  if (repeated < 0) {
+    repeated = AddPlace(FusedPlace::Kind::kTask, bytes, over_tile ? plan_->tile_elements : space_.width(false));
+  }
   Steps& steps = is_uniform ? plan_->repeats : plan_->stages[static_cast<size_t>(stage)].repeats;
   steps.push_back({.kind = FusedStepKind::kRepeat,
                    .single_a = is_uniform || space_.has_single_rows(),

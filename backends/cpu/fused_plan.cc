@@ -38,6 +38,8 @@ constexpr int64_t kMaxTaskGrowth = 4;
 constexpr int64_t kCountedPoints = int64_t{1} << 40;
 constexpr int64_t kFewGroups = 16;
 constexpr int64_t kMaxFetchedGroupBytes = int64_t{128} << 10;
+// Stages of groups that are split wait for each other: what is split makes a few tasks each.
+constexpr int64_t kLeastSplit = 2;
 constexpr int64_t kMaxFoldParts = 32;
 // Tasks with more memory than the stack may hold get it from the kernel's scratch: as many as this is enough for, but
 // not fewer than keep a few threads busy.
@@ -206,7 +208,28 @@ int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest, i
   return std::clamp(kTilesBytes / live, kMinTileBytes, kMaxTileBytes) / widest / 16 * 16;
 }
 
-// Places everything in the task's memory.
+// Places what folds have in the making, which ends with the stage, from `begin` of the task's memory on; returns how
+// much that takes.
+int64_t LayOutFolds(FusedPlan* plan, int64_t begin) {
+  plan->fold_offsets.assign(plan->folds.size(), 0);
+  plan->partial_offsets.assign(plan->folds.size(), 0);
+  int64_t most = 0;
+  for (const FusedStage& stage : plan->stages) {
+    int64_t bytes = 0, partial_bytes = 0;
+    for (const int32_t index : stage.folds) {
+      const size_t f = static_cast<size_t>(index);
+      plan->fold_offsets[f] = begin + bytes;
+      bytes += RoundUp(plan->folds[f].state_bytes(), 64);
+      plan->partial_offsets[f] = partial_bytes;
+      partial_bytes += plan->folds[f].partial_bytes();
+    }
+    most = std::max(most, bytes);
+    plan->partial_bytes = std::max(plan->partial_bytes, partial_bytes);
+  }
+  return most;
+}
+
+// Places everything in the task's memory, and in the group's where it is split.
 void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
   int64_t bytes = 0;
   const auto take = [&](int64_t size) {
@@ -219,19 +242,16 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
   for (FusedPlace& place : plan->places) {
     if (place.kind == FusedPlace::Kind::kRegister) place.offset = first_register + place.offset * register_bytes;
     if (place.kind == FusedPlace::Kind::kTask) place.offset = take(place.bytes);
+    if (place.kind != FusedPlace::Kind::kGroup) continue;
+    place.offset = plan->group_bytes;
+    plan->group_bytes += RoundUp(place.bytes, 64);
+    plan->group_places.push_back(static_cast<int32_t>(&place - plan->places.data()));
   }
   for (FusedAccess& access : plan->accesses) {
     if (!access.is_periodic) continue;
     access.periodic_offset = take((access.period + plan->tile_elements) * SizeOf(access.dtype));
   }
-  for (size_t f = 0; f < plan->folds.size(); ++f) {
-    plan->fold_offsets.push_back(take(plan->folds[f].state_bytes()));
-    plan->partial_offsets.push_back(plan->partial_bytes);
-    plan->partial_bytes += plan->folds[f].partial_bytes();
-    plan->joined_offsets.push_back(plan->joined_bytes);
-    plan->joined_bytes += RoundUp(plan->places[static_cast<size_t>(plan->fold_places[f])].bytes, 64);
-  }
-  plan->value_bytes = bytes;
+  plan->value_bytes = bytes + LayOutFolds(plan, bytes);
   plan->task_bytes = FusedTask::BytesOf(*plan);
 }
 
@@ -310,6 +330,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
 
   int64_t reads = 0, point_bytes = 0;
   for (const FusedStage& stage : draft.stages) reads += stage.tile.empty() ? 0 : 1;
+  point_bytes += draft.kept_bytes;
   for (const FusedAccess& access : draft.accesses) {
     if (access.level == MicroLevel::kFull && access.operand >= 0) point_bytes += SizeOf(access.dtype);
   }
@@ -321,8 +342,9 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
 
   FusedPlan plan{.space = space};
   plan.tile_elements = tile_elements;
+  const int64_t stage_cost = group_cost / std::max<int64_t>(1, reads);
   plan.is_split = !space.is_map() && groups > 0 && groups < kFewGroups && space.num_tiles() > 1 &&
-                  group_cost / 4 * groups >= kTaskPicoseconds;
+                  stage_cost / kLeastSplit * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
     const FusedAccess& access = plan.accesses[i];
@@ -331,7 +353,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   }
   FetchNextGroups(&plan);
   if (plan.is_split) {
-    plan.num_parts = std::clamp(group_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxFoldParts, space.num_tiles()));
+    plan.num_parts = std::clamp(stage_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxFoldParts, space.num_tiles()));
   }
   for (FusedFold& fold : plan.folds) {
     fold.Plan(space.width(false), space.tile_rows(), CeilDiv(space.num_tiles(), plan.num_parts), plan.num_parts);

@@ -30,13 +30,14 @@ struct FusedPlace {
   enum class Kind : uint8_t {
     kRegister,  // of a tile; reused by other values of the stage
     kTask,      // in the task's memory, by itself
+    kGroup,     // in the memory of a group that is split, by itself
     kConstant,  // in the plan's constants
     kMoving,    // wherever a step says
   };
   Kind kind = Kind::kMoving;
   int64_t element_bytes = 0;
-  int64_t bytes = 0;   // kTask
-  int64_t offset = 0;  // into the task's memory, or the constants
+  int64_t bytes = 0;   // kTask, kGroup
+  int64_t offset = 0;  // into the task's memory, the group's, or the constants
 };
 
 // A tensor, or the integers, read or written along the points of a group, of its box, or at one element.
@@ -141,11 +142,11 @@ struct FusedStride {
   std::vector<int64_t> steps;  // bytes from one tile to the next, by FusedSpace::TileCarry
 };
 
-// A value at all points of a group that a later stage reads again.
+// Where values at all points of a group that later stages read again lie, one after the other.
 struct FusedSaved {
   int64_t element_bytes = 0;
   int32_t result = -1;  // in that result's memory (an access), until the result is written…
-  int32_t place = -1;   // …or in the task's own
+  int32_t place = -1;   // …or at a place of its own
 };
 
 // What a group goes through: first its kept values, then its tiles. The folds of a stage become kept values of the
@@ -168,12 +169,12 @@ struct FusedPlan {
   std::vector<FusedFold> folds;
   std::vector<int32_t> fold_places;      // by fold: of the finished values
   std::vector<int64_t> fold_offsets;     // by fold: of its state in the task's memory…
-  std::vector<int64_t> partial_offsets;  // …among the partials of a part…
-  std::vector<int64_t> joined_offsets;   // …and among the finished values of a group
+  std::vector<int64_t> partial_offsets;  // …and among the partials of a part; both shared by the stages
   std::vector<FusedSaved> saved;
   std::vector<FusedStep> uniform;  // once a task
   std::vector<FusedStep> uniform_stores;
   std::vector<FusedStep> repeats;
+  std::vector<FusedStep> leaves;  // of groups that are split: kept values that every task reads by itself
   std::vector<FusedStage> stages;
   std::vector<FusedStride> strides;  // of maps; their tiles load nothing
   std::vector<FusedStep> placed;     // of maps for points anywhere: the tile's steps but those that find addresses
@@ -186,6 +187,7 @@ struct FusedPlan {
   int64_t point_picoseconds = 0;         // an estimate, of all stages
   int64_t fetched_bytes = 0;             // of a point, of the operands that are too big for the cache
   int64_t touched_bytes = 0;             // of all operands and results
+  int64_t kept_bytes = 0;                // of a point, from stage to stage, in memory of their own
   std::vector<int32_t> moving_accesses;  // those that lie elsewhere in each group
   // Where groups are small: the accesses of which the next group's are fetched while a group runs, instead of the next
   // tile's, and lines a step.
@@ -196,14 +198,19 @@ struct FusedPlan {
   bool needs_scratch = false;  // for the tasks' memory: it does not fit the stack
   // Where groups are few, parts of each are folded by themselves and joined between stages.
   bool is_split = false;
-  int64_t num_parts = 1;      // of the tiles of a group
-  int64_t partial_bytes = 0;  // of all folds of a part
-  int64_t joined_bytes = 0;   // of all folds of a group
+  int64_t num_parts = 1;              // of the tiles of a group
+  int64_t partial_bytes = 0;          // of the folds of a part
+  int64_t group_bytes = 0;            // of what the parts of a group share
+  std::vector<int32_t> group_places;  // that lie there
   // What tasks are made of: tiles of a map, else groups or their parts.
   int64_t num_items = 0;
   int64_t items_per_task = 1;
 
   int64_t num_tasks() const { return (num_items + items_per_task - 1) / items_per_task; }
+  // Of the kernel's scratch: what the groups that are split share, and then their parts' partials, before what tasks
+  // take.
+  int64_t shared_bytes() const { return is_split ? space.num_groups() * group_bytes : 0; }
+  int64_t partials_bytes() const { return is_split ? space.num_groups() * num_parts * partial_bytes : 0; }
 };
 
 // Which points of a map are asked for.

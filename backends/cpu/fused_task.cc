@@ -95,6 +95,10 @@ void FusedTask::StartGroup(int64_t group) {
   tail_ = plan_.space.is_tail(group);
   width_ = plan_.space.width(tail_);
   for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
+  for (const int32_t place : plan_.group_places) {
+    at_[place] =
+        static_cast<char*>(args_.scratch) + group * plan_.group_bytes + plan_.places[static_cast<size_t>(place)].offset;
+  }
   if (!plan_.group_fetches.empty()) FetchGroup(group + 1);
 }
 
@@ -177,23 +181,17 @@ char* FusedTask::BaseOf(const FusedSaved& saved) const {
   return saved.result >= 0 ? accesses_[saved.result].base : static_cast<char*>(at_[saved.place]);
 }
 
-void FusedTask::RunKept(int64_t last_stage, const char* joined, bool stores) {
-  for (int64_t s = 0; s <= last_stage; ++s) {
-    const FusedStage& stage = plan_.stages[static_cast<size_t>(s)];
-    for (const int32_t index : stage.finishes) {
-      const size_t f = static_cast<size_t>(index);
-      const FusedPlace& place = plan_.places[static_cast<size_t>(plan_.fold_places[f])];
-      std::memcpy(at_[plan_.fold_places[f]], joined + plan_.joined_offsets[f],
-                  static_cast<size_t>(width_ * place.element_bytes));
-    }
-    RunLower(stage.kept, width_);
-    if (stores) RunLower(stage.stores, width_);
-    Run(stage.repeats);
-  }
+void FusedTask::RunKept(int64_t stage_index) {
+  const FusedStage& stage = plan_.stages[static_cast<size_t>(stage_index)];
+  RunLower(plan_.leaves, width_);
+  RunLower(stage.kept, width_);
+  RunLower(stage.stores, width_);
 }
 
 void FusedTask::RunPart(int64_t stage_index, int64_t first_tile, int64_t last_tile, char* partials) {
   const FusedStage& stage = plan_.stages[static_cast<size_t>(stage_index)];
+  RunLower(plan_.leaves, width_);
+  Run(stage.repeats);
   StartFolds(stage);
   RunTiles(stage.tile, first_tile, last_tile);
   if (StopRequested()) return;
@@ -203,11 +201,11 @@ void FusedTask::RunPart(int64_t stage_index, int64_t first_tile, int64_t last_ti
   }
 }
 
-void FusedTask::JoinParts(int64_t stage, const char* partials, char* joined) {
+void FusedTask::JoinParts(int64_t stage, const char* partials) {
   for (const int32_t index : plan_.stages[static_cast<size_t>(stage)].folds) {
     const size_t f = static_cast<size_t>(index);
     plan_.folds[f].Join(width_, partials + plan_.partial_offsets[f], plan_.partial_bytes, plan_.num_parts,
-                        memory_ + plan_.fold_offsets[f], joined + plan_.joined_offsets[f]);
+                        memory_ + plan_.fold_offsets[f], at_[plan_.fold_places[f]]);
   }
 }
 

@@ -31,12 +31,12 @@ class FusedTask {
   // For plans of rows: the groups [begin, end).
   void RunRows(int64_t begin, int64_t end);
 
-  // For groups that are split: the kept values up to a stage, from joined folds, then some of its tiles, whose folds go
-  // to `partials`.
-  void RunKept(int64_t stage, const char* joined, bool stores);
+  // For groups that are split, of the one that was started: some tiles of a stage, whose folds go to `partials`.
   void RunPart(int64_t stage, int64_t first_tile, int64_t last_tile, char* partials);
-  // Writes the folds of a stage, joined from the parts of the group, to `joined`.
-  void JoinParts(int64_t stage, const char* partials, char* joined);
+  // The folds of a stage, joined from the parts of the group.
+  void JoinParts(int64_t stage, const char* partials);
+  // The kept values of a stage, its folds joined, for all parts; those that are results are written.
+  void RunKept(int64_t stage);
 
   // Tiles of a map.
   void RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile, int64_t last_tile);

@@ -18,14 +18,10 @@
 #include "tests/testlib/micro_evaluator.h"
 #include "tests/testlib/random_literal.h"
 #include "tests/unit/backends/cpu/fused_call.h"
+#include "tests/unit/backends/cpu/micro_axes.h"
 
 namespace tensord::cpu {
 namespace {
-
-using Axes = std::vector<MicroAxis>;
-
-MicroAxis Kept(int64_t size) { return {.size = size}; }
-MicroAxis Reduced(int64_t size) { return {.size = size, .is_reduced = true}; }
 
 const std::vector<Axes>& Shapes() {
   static const auto* const shapes = new std::vector<Axes>{
@@ -56,12 +52,6 @@ const std::vector<Axes>& Shapes() {
       {},
   };
   return *shapes;
-}
-
-std::string ToString(const Axes& axes) {
-  std::string text;
-  for (const MicroAxis& axis : axes) absl::StrAppend(&text, axis.size, axis.is_reduced ? "r " : " ");
-  return text;
 }
 
 std::vector<Literal> Tensors(const MicroProgram& program, Values values) {
@@ -134,7 +124,7 @@ TEST(FusedReductionTest, Softmax) {
     for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
       MicroBuilder b(axes);
       b.Result(Softmax(b, b.Load(dtype, MicroLevel::kFull)));
-      ExpectClose(b.Build(), Values::kModest, ToleranceOf(dtype), absl::StrCat("softmax ", ToString(axes)));
+      ExpectClose(b.Build(), Values::kModest, ToleranceOf(dtype), absl::StrCat("softmax ", AxesText(axes)));
     }
   }
 }
@@ -149,7 +139,7 @@ TEST(FusedReductionTest, SoftmaxWithItsParts) {
     const int32_t sum = b.Reduce(ReduceKind::kSum, e);
     const int32_t log = b.Unary(CoreOp::kLog, b.Binary(CoreOp::kDivide, e, sum));
     for (int32_t value : {e, log, sum, largest, e, x}) b.Result(value);
-    ExpectClose(b.Build(), Values::kModest, 1e-4, absl::StrCat("parts of a softmax ", ToString(axes)));
+    ExpectClose(b.Build(), Values::kModest, 1e-4, absl::StrCat("parts of a softmax ", AxesText(axes)));
   }
 }
 
@@ -176,7 +166,7 @@ TEST(FusedReductionTest, MeanVarianceAndNormal) {
       b.Result(mean);
       b.Result(b.Unary(CoreOp::kReal, variance));
       ExpectClose(b.Build(), Values::kModest, dtype == DType::kF16 ? 0.1 : ToleranceOf(dtype),
-                  absl::StrCat("normal of ", Name(dtype), " ", ToString(axes)));
+                  absl::StrCat("normal of ", Name(dtype), " ", AxesText(axes)));
     }
   }
 }
@@ -186,7 +176,7 @@ TEST(FusedReductionTest, Products) {
     for (DType dtype : {DType::kF64, DType::kC128}) {
       MicroBuilder b(axes);
       b.Result(b.Reduce(ReduceKind::kProduct, b.Unary(CoreOp::kNegate, b.Load(dtype, MicroLevel::kFull))));
-      ExpectClose(b.Build(), Values::kNearOne, 1e-10, absl::StrCat("product of ", Name(dtype), " ", ToString(axes)));
+      ExpectClose(b.Build(), Values::kNearOne, 1e-10, absl::StrCat("product of ", Name(dtype), " ", AxesText(axes)));
     }
   }
 }
@@ -219,7 +209,7 @@ TEST(FusedReductionTest, ValuesOfNoAxisAreThereWhereNothingElseIs) {
     b.Result(b.Unary(CoreOp::kNegate, single));
     b.Result(b.Reduce(ReduceKind::kSum, shifted));
     b.Result(shifted);
-    ExpectClose(b.Build(), Values::kModest, 1e-4, absl::StrCat("nothing over ", ToString(axes)));
+    ExpectClose(b.Build(), Values::kModest, 1e-4, absl::StrCat("nothing over ", AxesText(axes)));
     const MicroProgram program = [&] {
       MicroBuilder alone(axes);
       alone.Result(alone.Unary(CoreOp::kNegate, alone.Load(DType::kI32, MicroLevel::kUniform)));
@@ -250,7 +240,7 @@ TEST(FusedReductionTest, SumsAreAccurate) {
       std::memcpy(&sum, got[0].data() + k * sizeof(float), sizeof(float));
       const double exact = static_cast<double>(want.values<float>()[k]);  // all terms have one sign
       ASSERT_LE(std::abs(static_cast<double>(sum) - exact), exact * 0x1p-24 * (4 * std::log2(2 * terms) + 1))
-          << ToString(axes) << ", sum " << k;
+          << AxesText(axes) << ", sum " << k;
     }
   }
 }

@@ -1,0 +1,51 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_STAGES_H_
+#define TENSORD_BACKENDS_CPU_FUSED_STAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/fusion/micro_program.h"
+
+namespace tensord::cpu {
+
+// Computing an instruction at one point, in the time of an addition of vectors.
+int64_t ComputingCost(const MicroProgram& program, const MicroInstruction& instruction);
+
+// Of what a tile computes, what lies where and for how long.
+struct FusedStagesRequest {
+  std::vector<bool> is_live;  // by value: a result depends on it
+  std::vector<bool> is_full;  // by value: it has an element at each point of a group
+  // By result: whether other values may lie in its memory until it is written.
+  std::vector<bool> lends_memory;
+  // Whether what is kept goes through memory, so that much may be computed once more in its stead.
+  bool is_large = false;
+};
+
+// Which values at all points of a group each stage computes, and which of them it keeps for the stages after it: a
+// value that several stages need is kept, unless computing it again is cheaper than reading it. So the work of a
+// program is in proportion to its instructions: a value is computed twice at most, but for those that are a few cheap
+// operations away from what is there. Values that are kept one after the other share a slot. A value type.
+struct FusedStages {
+  struct Slot {
+    int64_t element_bytes = 0;
+    int32_t result = -1;  // in that result's memory; -1: in memory of its own
+  };
+
+  std::vector<std::vector<bool>> needed;  // by stage, by value: that the stage computes or reads
+  std::vector<int32_t> first;             // by value: the stage that computes it first; -1: none
+  std::vector<int32_t> slot;              // by value: where it is kept; -1: it is computed wherever it is needed
+  std::vector<Slot> slots;
+
+  bool Computes(int32_t stage, size_t value) const {
+    return needed[static_cast<size_t>(stage)][value] && (slot[value] < 0 || first[value] == stage);
+  }
+  // What a point takes of memory of its own.
+  int64_t own_bytes() const;
+};
+
+FusedStages FindFusedStages(const MicroProgram& program, const FusedStagesRequest& request);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_STAGES_H_
