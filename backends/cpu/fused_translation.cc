@@ -1,5 +1,6 @@
 #include "backends/cpu/fused_translation.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -7,6 +8,9 @@
 
 namespace tensord::cpu {
 namespace {
+
+// Of functions that are called, beside those that are in the code.
+constexpr int kCallWeight = 2;
 
 bool IsWidest(DType dtype) { return dtype == DType::kC128; }
 bool IsNarrow(DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; }
@@ -24,7 +28,17 @@ void FusedTranslation::Start(Values values) {
   program_ = {};
   has_widest_ = has_narrow_ = false;
   values_.clear();
+  waiting_.clear();
   arrays_.clear();
+}
+
+int FusedTranslation::WaitingFor(const FusedStep& step) const {
+  int most = 0;
+  for (const int32_t place : {step.a, step.b, step.c}) {
+    const auto found = waiting_.find(place);
+    if (found != waiting_.end()) most = std::max(most, found->second);
+  }
+  return most;
 }
 
 bool FusedTranslation::FitsWidths(const JitNode& node) const {
@@ -76,12 +90,15 @@ bool FusedTranslation::Add(const FusedStep& step) {
                .op = step.op,
                .direction = step.direction};
   if (!FitsWidths(node)) return false;
+  int waiting = WaitingFor(step);
   switch (step.kind) {
     case FusedStepKind::kFunction: {
-      const bool is_called = (step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary) &&
-                             !IsMathJitted(step.op, RegisterDType(step.computed), isa_);
-      if (is_called) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
+      const bool is_operation = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
+      const bool is_inside = is_operation && IsMathJitted(step.op, RegisterDType(step.computed), isa_);
+      if (is_operation && !is_inside) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
       if (!IsJitted(node, isa_)) return false;
+      waiting += node.call != nullptr ? kCallWeight : is_inside ? 1 : 0;
+      if (waiting > kMostWaiting) return false;
       node.operands[0] = Value(step.a, step.single_a, step.computed);
       if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
       break;
@@ -109,6 +126,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
     default:
       return false;
   }
+  if (waiting > 0) waiting_[step.out] = waiting;
   return Set(step.out, AddNode(std::move(node)));
 }
 

@@ -18,13 +18,18 @@ class FusedTranslation {
  public:
   enum class Values { kArrays, kElements };  // what steps compute, but for operands that they say are single
 
+  // Of functions that wait for one another: with more, the processor no longer sees the next vector while it is at one,
+  // and whole arrays between the functions cost less.
+  static constexpr int kMostWaiting = 3;
+
   FusedTranslation(JitIsa isa, const FusedPlan& plan) : isa_(isa), plan_(plan) {}
 
   // From now on a tile of one element, repeated, is read as the element.
   void AddRepeats(const std::vector<FusedStep>& repeats);
 
   void Start(Values values);
-  // Adds a step's instructions, and a store of its result; false where there is no code for one of them.
+  // Adds a step's instructions, and a store of its result; false where there is no code for one of them, or too many
+  // wait for one another.
   bool Add(const FusedStep& step);
   // The value at a place.
   int32_t Value(int32_t place, bool single, DType dtype);
@@ -41,6 +46,8 @@ class FusedTranslation {
   // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
   // four bytes or less are not even half a small one, which is loaded and stored as a whole.
   bool FitsWidths(const JitNode& node) const;
+  // How many functions a step's operands wait for, one after the other, in units of those that are in the code.
+  int WaitingFor(const FusedStep& step) const;
 
   const JitIsa isa_;
   const FusedPlan& plan_;
@@ -49,6 +56,7 @@ class FusedTranslation {
   JitProgram program_;
   bool has_widest_ = false, has_narrow_ = false;                   // of its values: C128, four bytes or less
   absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
+  absl::flat_hash_map<int32_t, int> waiting_;                      // by place, where it is not 0: as WaitingFor
   absl::flat_hash_set<int32_t> arrays_;
 };
 
