@@ -12,7 +12,7 @@
 
 namespace tensord {
 
-// The command line of a benchmark: words --name=value, each of which sets a variable.
+// The command line of a benchmark: words --name=value or --name, each of which sets a variable.
 class OptionReader {
  public:
   void Text(const std::string& name, std::string* target) {
@@ -28,6 +28,9 @@ class OptionReader {
     };
   }
 
+  // A word without a value, --name.
+  void Flag(const std::string& name, bool* target) { flags_[name] = target; }
+
   // False where a word cannot be read; one without dashes only where there are `operands`.
   bool Read(int argc, char** argv, std::vector<std::string>* operands = nullptr) const {
     for (int i = 1; i < argc; ++i) {
@@ -35,6 +38,10 @@ class OptionReader {
       if (!absl::ConsumePrefix(&word, "--")) {
         if (operands == nullptr) return false;
         operands->push_back(std::string(word));
+        continue;
+      }
+      if (const auto flag = flags_.find(std::string(word)); flag != flags_.end()) {
+        *flag->second = true;
         continue;
       }
       const size_t equals = word.find('=');
@@ -47,6 +54,7 @@ class OptionReader {
 
  private:
   std::map<std::string, std::function<bool(absl::string_view)>> readers_;
+  std::map<std::string, bool*> flags_;
 };
 
 }  // namespace tensord

@@ -26,6 +26,7 @@ PROGRAMS = [
     ("vector_math.py", ["vector_math"]),
     ("small_matrices.py", ["small_matrices"]),
     ("bench_einsum_paths", ["einsum_paths"]),
+    ("bench_fusion", ["fusion"]),
     ("load.py", ["load"]),
 ]
 # Those that take --filter.
