@@ -73,8 +73,9 @@ class ThreadPool {
   // Calls fn(0) … fn(tasks - 1), each once, in any order and on any thread, and returns when all have returned. What
   // they wrote is then visible to the caller. Does not allocate. A task worth less than about 1 µs is not worth
   // spreading. False where the caller's work is to be left (engine/base/stop_signal.h): then some were not called, or
-  // left early, and nothing that they write may be relied on. The signal goes with the tasks. What a task throws, because
-  // memory ran out, leaves as many of the others uncalled, and is thrown here once all have returned: the first one.
+  // left early, and nothing that they write may be relied on. The signal goes with the tasks. What a task throws,
+  // because memory ran out, leaves as many of the others uncalled, and is thrown here once all have returned: the first
+  // one.
   bool ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t task)> fn, TaskCost cost = TaskCost::kUnknown);
 
   // The same over the half-open ranges [0, block), [block, 2 * block), … of [0, size). `block` must be positive.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -84,7 +85,11 @@ int Dispatch(const std::vector<std::string>& words, Console& console) {
     return console.Usage(command->name, absl::StrCat("unexpected argument: ", arguments->positional().front()));
   }
   console.set_json(arguments->Has("json"));
-  return command->run(*arguments, console);
+  try {
+    return command->run(*arguments, console);
+  } catch (const std::bad_alloc&) {
+    return console.Fail(absl::ResourceExhaustedError("there is not enough memory"));
+  }
 }
 
 }  // namespace tensord::cli

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -18,24 +20,6 @@ constexpr mode_t kNewFileMode = 0666;
 
 absl::Status SystemError(absl::string_view what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(what, " ", path));
-}
-
-absl::StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
-  struct stat attributes;
-  if (fstat(descriptor, &attributes) != 0) return SystemError("cannot read", path);
-  std::string contents;
-  if (S_ISREG(attributes.st_mode) && attributes.st_size > 0) {
-    contents.reserve(static_cast<size_t>(attributes.st_size) + 1);
-  }
-  for (;;) {
-    const size_t size = contents.size();
-    const size_t room = contents.capacity() > size ? contents.capacity() - size : kReadBytes;
-    contents.resize(size + room);
-    const ssize_t count = read(descriptor, contents.data() + size, room);
-    contents.resize(size + static_cast<size_t>(std::max<ssize_t>(count, 0)));
-    if (count == 0) return contents;
-    if (count < 0 && errno != EINTR) return SystemError("cannot read", path);
-  }
 }
 
 absl::Status WriteAll(int descriptor, absl::string_view contents, const std::string& path) {
@@ -61,12 +45,53 @@ absl::Status WriteTo(const std::string& target, absl::string_view contents, cons
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  if (path == "-") return ReadAll(STDIN_FILENO, "standard input");
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
+  const bool is_standard = path == "-";
+  const int descriptor = is_standard ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return SystemError("cannot read", path);
-  absl::StatusOr<std::string> contents = ReadAll(descriptor, path);
-  close(descriptor);
+  InputFile file(descriptor, is_standard ? "standard input" : path, -1);
+  struct stat attributes;
+  if (fstat(descriptor, &attributes) != 0) return SystemError("cannot read", file.name_);
+  if (S_ISREG(attributes.st_mode)) file.size_ = attributes.st_size;
+  return file;
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), name_(std::move(other.name_)), size_(other.size_) {}
+
+InputFile::~InputFile() {
+  if (descriptor_ > STDIN_FILENO) close(descriptor_);
+}
+
+absl::Status InputFile::Append(size_t most, std::string* to) {
+  try {
+    while (most > 0) {
+      const size_t size = to->size(), room = std::min(most, kReadBytes);
+      to->resize(size + room);
+      const ssize_t count = read(descriptor_, to->data() + size, room);
+      to->resize(size + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+      if (count == 0) return absl::OkStatus();
+      if (count < 0 && errno != EINTR) return SystemError("cannot read", name_);
+      most -= static_cast<size_t>(std::max<ssize_t>(count, 0));
+    }
+    return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name_, ": there is not enough memory for more than ", to->size(), " bytes of it"));
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) return file.status();
+  std::string contents;
+  const absl::Status read = file->size() > static_cast<int64_t>(kMostFileBytes)
+                                ? absl::OkStatus()
+                                : file->Append(kMostFileBytes + 1, &contents);
+  if (!read.ok()) return read;
+  if (file->size() > static_cast<int64_t>(kMostFileBytes) || contents.size() > kMostFileBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(file->name(), " has more than ", kMostFileBytes, " bytes"));
+  }
   return contents;
 }
 

@@ -55,6 +55,50 @@ absl::string_view DescriptorOf(DType dtype) {
   return "";
 }
 
+absl::StatusOr<size_t> PayloadBytes(const NpyHeader& header) {
+  const absl::StatusOr<DType> dtype = DTypeOfDescriptor(header.descriptor);
+  if (!dtype.ok()) return dtype.status();
+  const absl::StatusOr<int64_t> elements = client::ElementCount(header.shape);
+  if (!elements.ok()) return elements.status();
+  int64_t bytes;
+  if (__builtin_mul_overflow(*elements, client::SizeInBytes(*dtype), &bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("the array has more bytes than 64 bits count: ", header.descriptor,
+                                                   client::ShapeToString(header.shape)));
+  }
+  return static_cast<size_t>(bytes);
+}
+
+absl::Status OtherLength(const NpyHeader& header, absl::string_view bytes) {
+  return absl::InvalidArgumentError(absl::StrCat("the file's length does not fit its header: ", header.descriptor,
+                                                 client::ShapeToString(header.shape), ", ", bytes,
+                                                 " bytes after the header"));
+}
+
+// The header first, and then as much as it says.
+absl::StatusOr<std::string> ReadWhole(InputFile& file) {
+  std::string contents;
+  absl::Status read = file.Append(kNpyPrefixBytes, &contents);
+  if (!read.ok()) return read;
+  const absl::StatusOr<size_t> header_bytes = NpyHeaderBytes(contents);
+  if (!header_bytes.ok()) return header_bytes.status();
+  if (*header_bytes > contents.size()) read = file.Append(*header_bytes - contents.size(), &contents);
+  if (!read.ok()) return read;
+  const absl::StatusOr<NpyHeader> header = ParseNpyHeader(contents);
+  if (!header.ok()) return header.status();
+  const absl::StatusOr<size_t> payload_bytes = PayloadBytes(*header);
+  if (!payload_bytes.ok()) return payload_bytes.status();
+  const size_t size = *header_bytes + *payload_bytes;
+  if (file.size() >= 0 && static_cast<uint64_t>(file.size()) != size) {
+    return OtherLength(*header, absl::StrCat(file.size() - static_cast<int64_t>(*header_bytes)));
+  }
+  if (size > contents.size()) read = file.Append(size - contents.size(), &contents);
+  if (!read.ok()) return read;
+  read = file.Append(1, &contents);
+  if (!read.ok()) return read;
+  if (contents.size() > size) return OtherLength(*header, absl::StrCat("more than ", *payload_bytes));
+  return contents;
+}
+
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
@@ -66,16 +110,10 @@ absl::StatusOr<client::HostTensor> ParseNpy(std::string contents) {
   if (!header.ok()) return header.status();
   absl::StatusOr<DType> dtype = DTypeOfDescriptor(header->descriptor);
   if (!dtype.ok()) return dtype.status();
-  absl::StatusOr<int64_t> elements = client::ElementCount(header->shape);
-  if (!elements.ok()) return elements.status();
+  const absl::StatusOr<size_t> wanted_bytes = PayloadBytes(*header);
+  if (!wanted_bytes.ok()) return wanted_bytes.status();
   const size_t payload_bytes = contents.size() - header->size_bytes;
-  int64_t wanted_bytes;
-  if (__builtin_mul_overflow(*elements, client::SizeInBytes(*dtype), &wanted_bytes) ||
-      static_cast<uint64_t>(wanted_bytes) != payload_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the file's length does not fit its header: ", header->descriptor,
-                                                   client::ShapeToString(header->shape), ", ", payload_bytes,
-                                                   " bytes after the header"));
-  }
+  if (*wanted_bytes != payload_bytes) return OtherLength(*header, absl::StrCat(payload_bytes));
   const client::MemoryOrder order =
       header->is_fortran_order ? client::MemoryOrder::kColumnMajor : client::MemoryOrder::kRowMajor;
   auto owner = std::make_shared<const std::string>(std::move(contents));
@@ -109,7 +147,10 @@ std::string FormatNpy(const client::HostTensor& tensor) {
 }
 
 absl::StatusOr<client::HostTensor> ReadNpy(const std::string& path) {
-  absl::StatusOr<std::string> contents = ReadFile(path);
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::string> contents = ReadWhole(*file);
+  if (absl::IsInvalidArgument(contents.status())) return InFile(path, contents.status());
   if (!contents.ok()) return contents.status();
   absl::StatusOr<client::HostTensor> tensor = ParseNpy(*std::move(contents));
   if (!tensor.ok()) return InFile(path, tensor.status());

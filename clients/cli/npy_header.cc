@@ -122,24 +122,35 @@ absl::StatusOr<NpyHeader> ParseDictionary(absl::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file) {
-  if (!absl::StartsWith(file, absl::string_view(kMagic, kMagicBytes)) || file.size() < kMagicBytes + 2) {
+absl::StatusOr<size_t> NpyHeaderBytes(absl::string_view prefix) {
+  if (!absl::StartsWith(prefix, absl::string_view(kMagic, kMagicBytes)) || prefix.size() < kMagicBytes + 2) {
     return absl::InvalidArgumentError("not a .npy file: the magic number is missing");
   }
-  const int version = static_cast<unsigned char>(file[kMagicBytes]);
+  const int version = static_cast<unsigned char>(prefix[kMagicBytes]);
   if (version < 1 || version > 3) {
     return absl::InvalidArgumentError(absl::StrCat("unknown .npy version: ", version));
   }
   const size_t length_bytes = version == 1 ? 2 : 4;
   const size_t prefix_bytes = kMagicBytes + 2 + length_bytes;
-  if (file.size() < prefix_bytes) return absl::InvalidArgumentError("the .npy header is cut off");
-  uint64_t dictionary_bytes = 0;
+  if (prefix.size() < prefix_bytes) return absl::InvalidArgumentError("the .npy header is cut off");
+  size_t dictionary_bytes = 0;
   for (size_t i = 0; i < length_bytes; ++i) {
-    dictionary_bytes |= uint64_t{static_cast<unsigned char>(file[kMagicBytes + 2 + i])} << (8 * i);
+    dictionary_bytes |= size_t{static_cast<unsigned char>(prefix[kMagicBytes + 2 + i])} << (8 * i);
   }
-  if (dictionary_bytes > file.size() - prefix_bytes) return absl::InvalidArgumentError("the .npy header is cut off");
-  absl::StatusOr<NpyHeader> header = ParseDictionary(file.substr(prefix_bytes, dictionary_bytes));
-  if (header.ok()) header->size_bytes = prefix_bytes + dictionary_bytes;
+  if (dictionary_bytes > kMostNpyHeaderBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the .npy header has ", dictionary_bytes, " bytes, more than ", kMostNpyHeaderBytes));
+  }
+  return prefix_bytes + dictionary_bytes;
+}
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file) {
+  const absl::StatusOr<size_t> size = NpyHeaderBytes(file.substr(0, kNpyPrefixBytes));
+  if (!size.ok()) return size.status();
+  if (*size > file.size()) return absl::InvalidArgumentError("the .npy header is cut off");
+  const size_t prefix_bytes = kMagicBytes + 2 + (file[kMagicBytes] == 1 ? 2 : 4);
+  absl::StatusOr<NpyHeader> header = ParseDictionary(file.substr(prefix_bytes, *size - prefix_bytes));
+  if (header.ok()) header->size_bytes = *size;
   return header;
 }
 

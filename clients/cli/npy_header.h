@@ -18,6 +18,14 @@ struct NpyHeader {
   size_t size_bytes = 0;  // where the payload begins
 };
 
+// Bytes that tell how long the header is, in every version.
+inline constexpr size_t kNpyPrefixBytes = 12;
+
+// The bytes before the payload, by the file's first kNpyPrefixBytes or, where it is shorter, all of it.
+// INVALID_ARGUMENT where it is no .npy file of version 1 to 3, or its header has more than kMostNpyHeaderBytes.
+absl::StatusOr<size_t> NpyHeaderBytes(absl::string_view prefix);
+inline constexpr size_t kMostNpyHeaderBytes = size_t{1} << 20;
+
 // INVALID_ARGUMENT where the bytes begin with no header of version 1 to 3, or it is malformed: a key that is missing,
 // unknown or twice, a dimension that is negative or does not fit into int64, anything after the dictionary.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view file);

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -13,6 +12,8 @@
 namespace tensord::client {
 namespace {
 
+constexpr size_t kMostBytes = size_t{4} << 20;  // all that a system trusts is a tenth of it
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -21,7 +22,13 @@ std::string Variable(const char* name) {
 absl::Status ReadFile(const std::string& path, std::string* content) {
   if (path.empty()) return absl::OkStatus();
   std::ifstream file(path, std::ios::binary);
-  content->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  content->resize(kMostBytes + 1);
+  file.read(content->data(), static_cast<std::streamsize>(content->size()));
+  content->resize(static_cast<size_t>(file.gcount()));
+  if (content->size() > kMostBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " has more than ", kMostBytes, " bytes, which no certificates and no token have"));
+  }
   if (!file.is_open() || file.bad() || content->empty()) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
   }

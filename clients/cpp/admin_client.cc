@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/channel_arguments.h"
+#include "clients/cpp/connecting.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/steady_time.h"
 #include "grpcpp/channel.h"
@@ -43,11 +45,13 @@ struct AdminClient::Stub {
 };
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(ConnectOptions options) {
+  if (const absl::Status target = CheckTarget(options.target); !target.ok()) return target;
   if (options.credentials == nullptr) options.credentials = grpc::InsecureChannelCredentials();
-  const std::shared_ptr<grpc::Channel> channel = grpc::CreateChannel(options.target, options.credentials);
-  if (!channel->WaitForConnected(ToGrpcDeadline(SteadyNow() + options.connect_timeout))) {
-    return absl::UnavailableError(
-        absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.target, options.credentials, TunedChannelArguments());
+  if (const absl::Status connected = AwaitConnection(*channel, options.target, options.connect_timeout);
+      !connected.ok()) {
+    return connected;
   }
   auto stub = std::make_unique<Stub>();
   stub->channel = channel;

@@ -9,6 +9,7 @@
 #include "clients/cpp/access.h"
 #include "clients/cpp/call_context.h"
 #include "clients/cpp/channel_arguments.h"
+#include "clients/cpp/connecting.h"
 #include "clients/cpp/default_target.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
@@ -32,7 +33,6 @@ namespace tensord::client {
 namespace {
 
 constexpr size_t kFingerprintDigits = 64;
-constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
 
 void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline, absl::string_view route,
                     grpc::ClientContext* context) {
@@ -89,13 +89,14 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
   // polling on behalf of a large write.
   [[maybe_unused]] static const bool is_kept = (grpc_init(), true);
   if (options.target.empty()) options.target = DefaultTarget();
+  if (const absl::Status target = CheckTarget(options.target); !target.ok()) return target;
   const bool is_plain = options.credentials == nullptr;
   if (is_plain) options.credentials = grpc::InsecureChannelCredentials();
   const grpc::ChannelArguments arguments = TunedChannelArguments();
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
-  if (!channel->WaitForConnected(ToGrpcDeadline(SteadyNow() + options.connect_timeout))) {
-    return absl::UnavailableError(
-        absl::StrCat("no server answers within ", absl::FormatDuration(options.connect_timeout), ": ", options.target));
+  if (const absl::Status connected = AwaitConnection(*channel, options.target, options.connect_timeout);
+      !connected.ok()) {
+    return connected;
   }
   auto stubs = std::make_unique<Stubs>(channel, options, is_plain ? options.target : "");
   std::unique_ptr<Client> client(new Client(std::move(options), std::move(stubs)));

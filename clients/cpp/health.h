@@ -8,6 +8,8 @@
 
 namespace tensord::client {
 
+inline constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
+
 // The numbers are those of grpc.health.v1.HealthCheckResponse.ServingStatus.
 enum class Health { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 

@@ -1,10 +1,15 @@
 #include "clients/cpp/pipeline.h"
 
+#include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
+#include "clients/cpp/steady_time.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/completion_queue.h"
 
 namespace tensord::client {
 namespace {
@@ -17,7 +22,28 @@ absl::Status WithContext(const absl::Status& status, const std::string& context)
   return result;
 }
 
+// Keeps for the rest of the process what a transport may still write to.
+template <typename T>
+void KeepForever(std::unique_ptr<T> kept) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<T>>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  all->push_back(std::move(kept));
+}
+
 }  // namespace
+
+struct Pipeline::Transport {
+  Transport(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> its_context)
+      : context(std::move(its_context)), call(stub.PrepareCall(context.get(), kExecuteStreamMethod, &queue)) {}
+
+  const std::unique_ptr<grpc::ClientContext> context;
+  grpc::CompletionQueue queue;
+  const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+  grpc::ByteBuffer incoming;
+  grpc::Status status;
+  grpc::Alarm deadline, hurry;  // both kLate
+};
 
 Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
                    std::string session, AskForProgram ask_for_program, Sharing sharing)
@@ -25,14 +51,48 @@ Pipeline::Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext>
       session_(std::move(session)),
       ask_for_program_(std::move(ask_for_program)),
       sharing_(std::move(sharing)),
-      context_(std::move(context)),
       unseen_(std::make_shared<FirstFailure>()),
-      call_(stub.PrepareCall(context_.get(), kExecuteStreamMethod, &queue_)),
+      transport_(std::make_unique<Transport>(stub, std::move(context))),
       thread_([this] { Drive(); }) {}
 
 Pipeline::~Pipeline() {
   Cancel();
   thread_.join();
+  if (is_abandoned_) KeepForever(std::move(transport_));
+}
+
+void Pipeline::Cancel() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Hurry();
+  }
+  transport_->context->TryCancel();
+}
+
+void Pipeline::Hurry() {
+  if (is_hurried_ || is_shut_) return;
+  is_hurried_ = true;
+  transport_->hurry.Set(&transport_->queue, ToGrpcDeadline(SteadyNow() + kEndWithin), TagOf(Step::kLate));
+}
+
+void Pipeline::Shut() {
+  is_shut_ = true;
+  transport_->deadline.Cancel();
+  transport_->hurry.Cancel();
+  transport_->queue.Shutdown();
+}
+
+bool Pipeline::IsAbandoned() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_shut_) return false;
+    is_abandoned_ = true;
+    if (is_over_) return true;
+  }
+  const bool is_late = transport_->context->deadline() <= std::chrono::system_clock::now();
+  End({is_late ? grpc::StatusCode::DEADLINE_EXCEEDED : grpc::StatusCode::CANCELLED,
+       absl::StrCat("the transport did not end the stream within ", absl::FormatDuration(kEndWithin))});
+  return true;
 }
 
 absl::StatusOr<PendingAnswer> Pipeline::Submit(const ExecuteCall& call) {
@@ -114,23 +174,27 @@ void Pipeline::WriteNext(std::unique_lock<std::mutex> lock) {
     is_writing_ = has_sent_ = true;
     const grpc::ByteBuffer message = unsent_.front();
     lock.unlock();  // the transport may send it on this thread
-    call_->Write(message, TagOf(Step::kWrite));
+    transport_->call->Write(message, TagOf(Step::kWrite));
   } else if (is_closing_ && !is_half_closed_) {
     is_writing_ = is_half_closed_ = true;
     lock.unlock();
-    call_->WritesDone(TagOf(Step::kWrite));
+    transport_->call->WritesDone(TagOf(Step::kWrite));
   }
 }
 
 void Pipeline::Drive() {
-  grpc::ByteBuffer incoming;
-  grpc::Status status;
-  const auto receive = [this, &incoming] { call_->Read(&incoming, TagOf(Step::kRead)); };
-  const auto ask_why = [this, &status] { call_->Finish(&status, TagOf(Step::kEnd)); };
-  call_->StartCall(TagOf(Step::kStart));
+  Transport& t = *transport_;
+  const auto receive = [&t] { t.call->Read(&t.incoming, TagOf(Step::kRead)); };
+  const auto ask_why = [&t] { t.call->Finish(&t.status, TagOf(Step::kEnd)); };
+  if (const gpr_timespec deadline = t.context->raw_deadline();
+      gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) != 0) {
+    const gpr_timespec grace = gpr_time_from_millis(absl::ToInt64Milliseconds(kEndWithin), GPR_TIMESPAN);
+    t.deadline.Set(&t.queue, gpr_time_add(deadline, grace), TagOf(Step::kLate));
+  }
+  t.call->StartCall(TagOf(Step::kStart));
   void* tag = nullptr;
   bool ok = false;
-  while (queue_.Next(&tag, &ok)) {
+  while (t.queue.Next(&tag, &ok)) {
     switch (static_cast<Step>(reinterpret_cast<uintptr_t>(tag))) {
       case Step::kStart:
         ok ? receive() : ask_why();
@@ -142,7 +206,7 @@ void Pipeline::Drive() {
           break;
         }
         grpc::ByteBuffer response;
-        response.Swap(&incoming);
+        response.Swap(&t.incoming);
         receive();  // comes while this one is looked at
         Take(&response);
         break;
@@ -151,7 +215,10 @@ void Pipeline::Drive() {
         Wrote(ok);
         break;
       case Step::kEnd:
-        End(status);
+        End(t.status);
+        break;
+      case Step::kLate:
+        if (ok && IsAbandoned()) return;
         break;
     }
   }
@@ -173,7 +240,7 @@ void Pipeline::Take(grpc::ByteBuffer* response) {
     broken_ = head.ok() ? absl::InternalError(absl::StrCat(
                               "the server answered a call that it had not, or had answered: ", head->request_id))
                         : head.status();
-    return context_->TryCancel();
+    return Cancel();
   }
   if (head->error.ok()) {
     arrival->Deliver(response);
@@ -196,7 +263,7 @@ void Pipeline::Wrote(bool ok) {
   }
   is_writing_ = false;
   can_write_ = can_write_ && ok;
-  if (is_over_) return queue_.Shutdown();
+  if (is_over_) return Shut();
   WriteNext(std::move(lock));
 }
 
@@ -216,7 +283,13 @@ void Pipeline::End(const grpc::Status& status) {
     }
     end_ = end;
     is_over_ = true;
-    if (!is_writing_) queue_.Shutdown();
+    if (is_abandoned_) {
+      // The queue stays as it is.
+    } else if (is_writing_) {
+      Hurry();  // the write is over with the stream
+    } else {
+      Shut();
+    }
     changed_.notify_all();
   }
   for (const auto& [id, arrival] : left) arrival->Fail(end);

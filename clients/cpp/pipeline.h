@@ -24,7 +24,6 @@
 #include "clients/cpp/shared_call.h"
 #include "clients/cpp/shared_memory.h"
 #include "grpcpp/client_context.h"
-#include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 
 namespace tensord::client {
@@ -57,7 +56,8 @@ struct PipelineOptions {
 //
 //   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
 //
-// Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server.
+// Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server. No wait in here
+// is longer than kEndWithin beyond the deadline and beyond Cancel, whatever the transport does.
 class Pipeline {
  public:
   // Where large tensors lie: all as Client::Execute does it. Nothing, and they go in messages.
@@ -89,14 +89,21 @@ class Pipeline {
   absl::Status Finish();
 
   // Gives up what is unanswered: CANCELLED. Returns at once.
-  void Cancel() { context_->TryCancel(); }
+  void Cancel();
+
+  // So long the transport may take to end a stream whose deadline has passed, or that was cancelled. Then the pipeline
+  // is over without it.
+  static constexpr absl::Duration kEndWithin = absl::Seconds(5);
 
   // Calls, and bytes of them, that may wait to be taken by the server; one call may be as large as it likes.
   static constexpr size_t kMostUnsent = 64;
   static constexpr size_t kMostUnsentBytes = size_t{32} << 20;
 
  private:
-  enum class Step : uintptr_t { kStart, kRead, kWrite, kEnd };
+  // kLate: the transport should have ended the stream.
+  enum class Step : uintptr_t { kStart, kRead, kWrite, kEnd, kLate };
+  // What the transport holds on to until it has handed out the last step.
+  struct Transport;
   static void* TagOf(Step step) { return reinterpret_cast<void*>(step); }
 
   absl::StatusOr<std::string> FindProgram(const std::string& fingerprint);
@@ -105,6 +112,12 @@ class Pipeline {
   void Take(grpc::ByteBuffer* response);
   void Wrote(bool ok);
   void End(const grpc::Status& status);
+  // From now on the transport has kEndWithin. Under the lock.
+  void Hurry();
+  // Ends the queue. Under the lock, when no step but those of the alarms is under way.
+  void Shut();
+  // Whether the pipeline is over without the transport. Called when that is late.
+  bool IsAbandoned();
   // Writes what is next, unless a write is under way. Releases the lock for that.
   void WriteNext(std::unique_lock<std::mutex> lock);
   bool HasRoom() const;
@@ -115,10 +128,8 @@ class Pipeline {
   const std::string target_, session_;
   const AskForProgram ask_for_program_;
   const Sharing sharing_;
-  const std::unique_ptr<grpc::ClientContext> context_;
   const std::shared_ptr<FirstFailure> unseen_;
-  grpc::CompletionQueue queue_;
-  const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  std::unique_ptr<Transport> transport_;
   absl::Status broken_;  // what the server sent that is no answer; the thread's own
 
   std::mutex mutex_;
@@ -134,7 +145,10 @@ class Pipeline {
   bool is_closing_ = false;
   bool is_half_closed_ = false;
   bool is_over_ = false;
-  absl::Status end_;  // of what is over
+  bool is_hurried_ = false;
+  bool is_shut_ = false;
+  bool is_abandoned_ = false;  // `transport_` has steps that never came back
+  absl::Status end_;           // of what is over
   std::thread thread_;
 };
 

@@ -1,8 +1,14 @@
 #include "clients/cli/npy.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <complex>
+#include <csignal>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -140,6 +146,32 @@ TEST(Npy, RefusesEveryTruncationAndSurvivesEveryChangedByte) {
       }
     }
   }
+}
+
+// As much is read as the header says, whether or not the file ends.
+TEST(Npy, WhatNeverEndsIsRefusedAfterItsHeader) {
+  EXPECT_THAT(std::string(ReadNpy("/dev/zero").status().message()), HasSubstr("magic number"));
+  const std::string path = absl::StrCat(::testing::TempDir(), "/npy_endless_", getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto read_after = [&](const std::string& begin, bool is_endless) {
+    std::thread writer([&] {
+      std::signal(SIGPIPE, SIG_IGN);
+      const int pipe = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      const std::string zeros(4096, '\0');
+      ssize_t written = write(pipe, begin.data(), begin.size());
+      while (is_endless && written > 0) written = write(pipe, zeros.data(), zeros.size());
+      close(pipe);
+    });
+    absl::StatusOr<HostTensor> tensor = ReadNpy(path);
+    writer.join();
+    return tensor;
+  };
+  const std::string three = File(1, Dictionary("<f4", "False", "(3,)"), std::string(12, '\0'));
+  EXPECT_TRUE(read_after(three, false).ok());
+  EXPECT_THAT(std::string(read_after(three, true).status().message()),
+              HasSubstr("more than 12 bytes after the header"));
+  EXPECT_THAT(std::string(read_after("", true).status().message()), HasSubstr("magic number"));
+  std::remove(path.c_str());
 }
 
 TEST(Npy, FilesAreNamedInErrors) {

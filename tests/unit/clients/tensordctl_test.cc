@@ -315,6 +315,23 @@ TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
   EXPECT_EQ(CallTensordctl({"fly"}).status, kExitUsage);
 }
 
+TEST(Tensordctl, AConnectionThatFailsSaysWhy) {
+  const Outcome path = CallTensordctl({"info", "--target=/nowhere/s"});
+  EXPECT_NE(path.status, kExitOk);
+  EXPECT_THAT(path.err, HasSubstr("did you mean unix:/nowhere/s?"));
+  const Outcome nobody = CallTensordctl({"info", "--target=unix:/nowhere/s", "--deadline=300ms"});
+  EXPECT_THAT(nobody.err, HasSubstr("no server answers within 300ms: unix:/nowhere/s: "));
+  EXPECT_THAT(nobody.err, HasSubstr("No such file or directory"));
+}
+
+TEST(Tensordctl, FilesOfAccessAreBounded) {
+  for (const std::string flag : {"--ca=/dev/zero", "--token-file=/dev/zero"}) {
+    const Outcome endless = CallTensordctl({"info", "--target=unix:/nowhere/s", flag});
+    EXPECT_NE(endless.status, kExitOk);
+    EXPECT_THAT(endless.err, HasSubstr("/dev/zero has more than")) << flag;
+  }
+}
+
 TEST(Tensordctl, CommandsWithoutOperandsTakeNone) {
   for (const char* command : {"health", "info", "programs", "sessions", "drain", "token", "bench", "top"}) {
     const Outcome outcome = CallTensordctl({command, "now"});

@@ -1,0 +1,23 @@
+#ifndef TENSORD_CLIENTS_CPP_CONNECTING_H_
+#define TENSORD_CLIENTS_CPP_CONNECTING_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+
+namespace tensord::client {
+
+// INVALID_ARGUMENT for a path where gRPC would look for a host: "/run/tensord.sock" instead of
+// "unix:/run/tensord.sock".
+absl::Status CheckTarget(const std::string& target);
+
+// Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where time
+// changes nothing of it, as with a certificate that nobody trusts and a socket that may not be opened.
+absl::Status AwaitConnection(grpc::Channel& channel, const std::string& target, absl::Duration timeout);
+
+}  // namespace tensord::client
+
+#endif  // TENSORD_CLIENTS_CPP_CONNECTING_H_
