@@ -1,10 +1,13 @@
 #include "clients/cpp/tensor.h"
 
+#include <cmath>
+#include <complex>
 #include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/half_types.h"
 
 namespace tensord::client {
 namespace {
@@ -14,18 +17,18 @@ absl::Status LiteralRefused(absl::string_view literal, DType dtype) {
       absl::StrCat("a literal does not go with the other operand's dtype: ", literal, " and ", DTypeName(dtype)));
 }
 
+absl::Status LiteralTooLarge(absl::string_view literal, DType dtype) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a literal is beyond the other operand's dtype: ", literal, " and ", DTypeName(dtype)));
+}
+
 absl::StatusOr<HostTensor> LiteralOf(bool value, DType dtype) {
   if (dtype != DType::kBool) return LiteralRefused(value ? "true" : "false", dtype);
   return HostTensor::Scalar(value);
 }
 
-absl::StatusOr<HostTensor> LiteralOf(std::complex<double> value, DType dtype) {
-  if (dtype == DType::kC64) return HostTensor::Scalar(std::complex<float>(value));
-  if (dtype == DType::kC128) return HostTensor::Scalar(value);
-  return LiteralRefused(absl::StrCat(value.real(), "+", value.imag(), "i"), dtype);
-}
-
-absl::StatusOr<HostTensor> LiteralOf(double value, DType dtype) {
+// Rounds to a floating-point dtype.
+HostTensor Rounded(double value, DType dtype) {
   switch (dtype) {
     case DType::kF16:
       return HostTensor::Scalar(Half::FromFloat(static_cast<float>(value)));
@@ -33,17 +36,54 @@ absl::StatusOr<HostTensor> LiteralOf(double value, DType dtype) {
       return HostTensor::Scalar(BFloat16::FromFloat(static_cast<float>(value)));
     case DType::kF32:
       return HostTensor::Scalar(static_cast<float>(value));
-    case DType::kF64:
+    default:
       return HostTensor::Scalar(value);
-    case DType::kC64:
-    case DType::kC128:
-      return LiteralOf(std::complex<double>(value), dtype);
-    case DType::kBool:
-    case DType::kI32:
-    case DType::kI64:
-      break;
   }
-  return LiteralRefused(absl::StrCat(value), dtype);
+}
+
+// Returns what `Rounded` made of a number.
+double ValueOf(const HostTensor& scalar) {
+  switch (scalar.dtype()) {
+    case DType::kF16:
+      return (*scalar.Values<Half>())[0].ToFloat();
+    case DType::kBF16:
+      return (*scalar.Values<BFloat16>())[0].ToFloat();
+    case DType::kF32:
+      return (*scalar.Values<float>())[0];
+    default:
+      return (*scalar.Values<double>())[0];
+  }
+}
+
+// Whether a finite number becomes an infinity.
+bool Overflows(double value, DType dtype) {
+  return std::isfinite(value) && !std::isfinite(ValueOf(Rounded(value, dtype)));
+}
+
+// Whether a whole number keeps its value. The conversion to double is compared apart, as it may round too, and 2^63,
+// to which the greatest numbers round, has no int64_t.
+bool Holds(int64_t value, DType dtype) {
+  const double nearest = static_cast<double>(value);
+  constexpr double kTooLarge = 0x1p63;
+  return nearest < kTooLarge && static_cast<int64_t>(nearest) == value && ValueOf(Rounded(nearest, dtype)) == nearest;
+}
+
+absl::StatusOr<HostTensor> LiteralOf(std::complex<double> value, DType dtype) {
+  const std::string text = absl::StrCat(value.real(), "+", value.imag(), "i");
+  if (!IsComplex(dtype)) return LiteralRefused(text, dtype);
+  if (dtype == DType::kC128) return HostTensor::Scalar(value);
+  if (Overflows(value.real(), DType::kF32) || Overflows(value.imag(), DType::kF32)) return LiteralTooLarge(text, dtype);
+  return HostTensor::Scalar(std::complex<float>(value));
+}
+
+absl::StatusOr<HostTensor> LiteralOf(double value, DType dtype) {
+  if (IsComplex(dtype)) {
+    if (Overflows(value, RealPart(dtype))) return LiteralTooLarge(absl::StrCat(value), dtype);
+    return LiteralOf(std::complex<double>(value), dtype);
+  }
+  if (!IsFloat(dtype)) return LiteralRefused(absl::StrCat(value), dtype);
+  if (Overflows(value, dtype)) return LiteralTooLarge(absl::StrCat(value), dtype);
+  return Rounded(value, dtype);
 }
 
 absl::StatusOr<HostTensor> LiteralOf(int64_t value, DType dtype) {
@@ -52,8 +92,14 @@ absl::StatusOr<HostTensor> LiteralOf(int64_t value, DType dtype) {
       value <= std::numeric_limits<int32_t>::max()) {
     return HostTensor::Scalar(static_cast<int32_t>(value));
   }
-  if (IsFloat(dtype) || IsComplex(dtype)) return LiteralOf(static_cast<double>(value), dtype);
-  return LiteralRefused(absl::StrCat(value), dtype);
+  if (!IsFloat(dtype) && !IsComplex(dtype)) return LiteralRefused(absl::StrCat(value), dtype);
+  if (!Holds(value, RealPart(dtype))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a whole number is not one of the other operand's dtype; write it as a floating-point literal to "
+                     "have it rounded: ",
+                     value, " and ", DTypeName(dtype)));
+  }
+  return LiteralOf(static_cast<double>(value), dtype);
 }
 
 }  // namespace
@@ -78,7 +124,7 @@ Tensor Tensor::Constant(HostTensor value) {
 
 Tensor Tensor::Failed(absl::Status status) {
   auto expression = std::make_shared<Expression>();
-  expression->status = std::move(status);
+  expression->status = status.ok() ? absl::InternalError("a tensor failed, and nobody said why") : std::move(status);
   return Tensor(std::move(expression));
 }
 

@@ -62,9 +62,9 @@ template <typename T>
 concept LiteralNumber = std::floating_point<T> ||(std::integral<T> && (sizeof(T) < 8 || std::is_signed_v<T>));
 
 // An argument of an operation: a tensor, or a number that becomes a constant of the other operand's dtype. A whole
-// number goes with any numeric dtype that can hold it, a floating-point number with floating-point and complex ones, a
-// complex number with complex ones, and a bool with BOOL; anything else fails, and so does an operation on literals
-// alone.
+// number goes with any numeric dtype that can hold it, a floating-point number with floating-point and complex ones, to
+// which it is rounded unless it is beyond them, a complex number with complex ones, and a bool with BOOL; anything else
+// fails, and so does an operation on literals alone.
 class Operand {
  public:
   Operand(Tensor tensor) : tensor_(std::move(tensor)) {}  // NOLINT(google-explicit-constructor)

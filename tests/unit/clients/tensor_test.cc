@@ -129,6 +129,35 @@ TEST(Tensor, LiteralsThatDoNotFitAreRefused) {
   EXPECT_THAT(Why(Maximum(1.0, 2.0)), HasSubstr("needs a tensor"));
 }
 
+TEST(Tensor, LiteralsNeverLoseTheirValueUnsaid) {
+  const Tensor f16 = Tensor::FromHost(HostTensor::Scalar(Half{})), f64 = Tensor::FromHost(HostTensor::Scalar(1.0));
+  const Tensor c64 = Tensor::FromHost(HostTensor::Scalar(std::complex<float>(1, 1)));
+  EXPECT_THAT(Why(Ones({}) + 16777217), HasSubstr("16777217 and f32"));
+  EXPECT_THAT(Why(f16 + 100000), HasSubstr("100000 and f16"));
+  EXPECT_THAT(Why(f16 + 2049), HasSubstr("2049 and f16"));
+  EXPECT_THAT(Why(Tensor::FromHost(HostTensor::Scalar(BFloat16{})) + 257), HasSubstr("257 and bf16"));
+  EXPECT_THAT(Why(f64 + 9007199254740993), HasSubstr("9007199254740993 and f64"));
+  EXPECT_THAT(Why(f64 + std::numeric_limits<int64_t>::max()), HasSubstr("9223372036854775807 and f64"));
+  EXPECT_THAT(Why(c64 + 16777217), HasSubstr("16777217 and c64"));
+  EXPECT_THAT(Why(Ones({}) + 1e300), HasSubstr("1e+300 and f32"));
+  EXPECT_THAT(Why(f16 + 1e6), HasSubstr("1e+06 and f16"));
+  EXPECT_THAT(Why(c64 + -1e300), HasSubstr("-1e+300 and c64"));
+  EXPECT_THAT(Why(c64 + std::complex<double>(0, 1e300)), HasSubstr("and c64"));
+
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Tensor& held :
+       {Ones({}) + 16777216, Ones({}) + 16777217.0, Ones({}) + 0.1, Ones({}) + infinity, f16 + 65504, f16 + -infinity,
+        f64 + 9007199254740992, f64 + std::numeric_limits<int64_t>::min(), c64 + infinity, c64 + 3,
+        Ones({}) + std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_TRUE(held.ok()) << held.status();
+  }
+}
+
+TEST(Tensor, WhatFailedWithoutAReasonFailed) {
+  EXPECT_FALSE(Tensor::Failed(absl::OkStatus()).ok());
+  EXPECT_FALSE((Tensor::Failed(absl::OkStatus()) + 1).ok());
+}
+
 TEST(Tensor, DTypesAreNotPromoted) {
   const Tensor f64 = Tensor::FromHost(HostTensor::Scalar(1.0));
   EXPECT_EQ(Why(Ones({2}) + f64), "Add: dtypes differ, and nothing is converted unasked: f32 and f64");
