@@ -106,6 +106,7 @@ int Einsum(const Arguments& arguments, Console& console) {
   if (!file.empty()) {
     const absl::Status written = WriteNpy(file, report->result.outputs.front());
     if (!written.ok()) return console.Fail(written);
+    report->has_used_standard_output = file == "-";
   }
   return PrintRunReport(*report, console);
 }
@@ -114,7 +115,10 @@ int Einsum(const Arguments& arguments, Console& console) {
 
 Command EinsumCommand() {
   std::vector<FlagSpec> flags = {
-      {.name = "output", .placeholder = "FILE", .help = "Write the result to a .npy file", .letter = 'o'},
+      {.name = "output",
+       .placeholder = "FILE",
+       .help = "Write the result to a .npy file; \"-\" writes it to standard output and nothing else",
+       .letter = 'o'},
       {.name = "optimizer",
        .placeholder = "NAME",
        .help = "How the order is found: auto, greedy, optimal, left-to-right"},

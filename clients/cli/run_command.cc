@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,12 @@ absl::StatusOr<Files> ParseFiles(const Arguments& arguments, absl::string_view f
     }
   }
   return files;
+}
+
+// How many things would be written to standard output.
+size_t CountOfStandardOutput(const Files& outputs, const std::optional<std::string>& trace) {
+  const auto is_standard = [](const auto& named) { return named.second == "-"; };
+  return static_cast<size_t>(std::count_if(outputs.begin(), outputs.end(), is_standard)) + (trace == "-" ? 1 : 0);
 }
 
 template <typename Values>
@@ -69,6 +76,9 @@ int Run(const Arguments& arguments, Console& console) {
   absl::StatusOr<Files> output_files = ParseFiles(arguments, "output");
   if (!output_files.ok()) return console.Usage("run", output_files.status().message());
 
+  const size_t standard_outputs = CountOfStandardOutput(*output_files, trace_path);
+  if (standard_outputs > 1) return console.Usage("run", "only one thing can be written to standard output");
+
   absl::StatusOr<v1::Graph> graph = ReadGraph(values->graph_path);
   if (!graph.ok()) return console.Fail(graph.status());
   absl::Status names = CheckNames(*input_files, "input", graph->inputs());
@@ -94,6 +104,7 @@ int Run(const Arguments& arguments, Console& console) {
     // The segments are in the file; printed as well only where that was asked for.
     if (!arguments.Has("profile")) report->result.stats.clear_segments();
   }
+  report->has_used_standard_output = standard_outputs > 0;
   return PrintRunReport(*report, console);
 }
 
@@ -104,12 +115,13 @@ Command RunCommand() {
       {.name = "input", .placeholder = "NAME=FILE", .help = "Value of an input, a .npy file", .is_repeatable = true},
       {.name = "output",
        .placeholder = "NAME=FILE",
-       .help = "Write an output to a .npy file; others are summarized",
+       .help =
+           "Write an output to a .npy file; others are summarized; \"-\" writes it to standard output and nothing else",
        .is_repeatable = true},
       {.name = "profile", .help = "Say how long each segment took"},
       {.name = "trace",
        .placeholder = "FILE",
-       .help = "Write how long everything took, for chrome://tracing and ui.perfetto.dev"}};
+       .help = "Write how long everything took, for chrome://tracing and ui.perfetto.dev; \"-\" as above"}};
   for (FlagSpec& flag : ProgramFlags()) flags.push_back(std::move(flag));
   return {.name = "run",
           .operands = "GRAPH",

@@ -64,6 +64,7 @@ int PrintJson(const RunReport& report, Console& console) {
 }  // namespace
 
 int PrintRunReport(const RunReport& report, Console& console) {
+  if (report.has_used_standard_output) return kExitOk;
   if (console.is_json()) return PrintJson(report, console);
   for (size_t i = 0; i < report.outputs.size(); ++i) {
     const client::HostTensor& tensor = report.result.outputs[i];

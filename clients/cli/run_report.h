@@ -27,10 +27,11 @@ struct RunReport {
   std::vector<Call> calls;  // in order; the last one brought the result
   v1::CompileResponse compiled;
   client::ExecuteResult result;
-  std::vector<Output> outputs;  // one for each of result.outputs
+  std::vector<Output> outputs;            // one for each of result.outputs
+  bool has_used_standard_output = false;  // for data, which nothing is to follow
 };
 
-// Returns the exit status.
+// Says nothing where standard output was used for data. Returns the exit status.
 int PrintRunReport(const RunReport& report, Console& console);
 
 }  // namespace tensord::cli

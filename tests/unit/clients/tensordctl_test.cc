@@ -70,6 +70,28 @@ TEST_F(TensordctlTest, RunWritesNpyFilesAndSaysWhatItDid) {
   EXPECT_EQ(server_.execute_request.fingerprint(), std::string(64, 'f'));
 }
 
+TEST_F(TensordctlTest, NothingFollowsDataOnStandardOutput) {
+  const auto captured = [](const std::vector<std::string>& command) {
+    ::testing::internal::CaptureStdout();
+    const Outcome outcome = CallTensordctl(command);
+    std::string data = ::testing::internal::GetCapturedStdout();
+    EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    return data;
+  };
+  const std::vector<std::string> run = {"run", graph_, target_, "--input=x=" + input_};
+  const auto with = [&run](const std::vector<std::string>& more) {
+    std::vector<std::string> all = run;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  EXPECT_THAT(*ParseNpy(captured(with({"--output=y=-"})))->Values<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(*ParseNpy(captured(with({"--output=y=-", "--json"})))->Values<float>(), ElementsAre(1, 2));
+  EXPECT_TRUE(Json(captured(with({"--trace=-", "--profile"}))).fields().contains("traceEvents"));
+  EXPECT_TRUE(ParseNpy(captured({"einsum", "i->i", input_, target_, "--output=-"})).ok());
+  EXPECT_EQ(CallTensordctl(with({"--output=y=-", "--trace=-"})).status, kExitUsage);
+}
+
 TEST_F(TensordctlTest, RunSummarizesOutputsWithoutAFile) {
   EXPECT_THAT(CallTensordctl({"run", graph_, target_, "--input=x=" + input_}).out, HasSubstr("y: f32[2] 1, 2\n"));
   const Outcome profile = CallTensordctl({"run", graph_, target_, "--input=x=" + input_, "--profile"});
