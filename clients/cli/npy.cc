@@ -36,6 +36,8 @@ constexpr size_t kVersion1PrefixBytes = 10;
 constexpr size_t kVersion2PrefixBytes = 12;
 
 absl::StatusOr<DType> DTypeOfDescriptor(absl::string_view text) {
+  // "=", the writer's own byte order, is little-endian on every machine that this runs on.
+  if (!text.empty() && text.front() == '=') return DTypeOfDescriptor(absl::StrCat("<", text.substr(1)));
   for (const Descriptor& descriptor : kDescriptors) {
     if (text == descriptor.text) return descriptor.dtype;
   }

@@ -90,6 +90,7 @@ TEST(Npy, ReadsHeadersHoweverTheyAreWritten) {
       ParseNpy(File(1, "  { 'shape' : ( 2L , ) , 'descr' : '<f4' , 'fortran_order' : False }   ", payload)).ok());
   EXPECT_TRUE(ParseNpy(File(1, Dictionary("<f8", "False", "()"), payload)).ok());
   EXPECT_EQ(ParseNpy(File(1, Dictionary("|V2", "False", "(4,)"), payload))->dtype(), DType::kBF16);
+  EXPECT_EQ(ParseNpy(File(1, Dictionary("=f8", "False", "()"), payload))->dtype(), DType::kF64);
 }
 
 TEST(Npy, SaysWhichElementsItCannotTake) {
