@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/bidiagonal_merge.h"
 #include "backends/cpu/linalg_batch.h"
 
 namespace tensord::cpu {
@@ -21,11 +22,7 @@ class BidiagonalVectors {
  public:
   explicit BidiagonalVectors(int64_t n);
   int64_t scratch_bytes() const { return layout_.bytes(); }
-  // Of a matrix whose columns are `leading` apart.
-  struct Vectors {
-    R* numbers;
-    int64_t leading;
-  };
+  using Vectors = typename BidiagonalWork<R>::Matrix;
   // The values, descending, are in `diagonal` then, and `beside` (n - 1 elements) is undefined. Of a lower bidiagonal
   // matrix where `is_upper` is false.
   int64_t Run(bool is_upper, R* diagonal, R* beside, const Vectors& u, const Vectors& v_transposed, char* scratch,
@@ -33,7 +30,6 @@ class BidiagonalVectors {
 
  private:
   class Call;
-  class Merge;
 
   int64_t n_;
   ScratchLayout layout_;
