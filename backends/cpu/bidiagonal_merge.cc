@@ -46,8 +46,8 @@ BidiagonalMerge<R>::BidiagonalMerge(BidiagonalWork<R>* work, const PartsOfRows& 
       deflated_(work->deflated + parts.begin),
       packed_u_(work->packed_u + parts.begin * work->n),
       packed_v_(work->packed_v + parts.begin * work->n),
-      factor_u_(work->factor_u + parts.begin * kFactorColumns),
-      factor_v_(work->factor_v + parts.begin * kFactorColumns),
+      factor_u_(work->factor_u + parts.begin * FactorColumns(work->n)),
+      factor_v_(work->factor_v + parts.begin * FactorColumns(work->n)),
       row_(parts.middle) {}
 
 template <typename R>
@@ -296,7 +296,7 @@ template <typename R>
 void BidiagonalMerge<R>::Multiply(const SplitColumns<R>& columns,
                                   const typename SplitColumns<R>::Product& product) const {
   if (is_shared_) {
-    columns.MultiplyOnPool(product, work_.product, *work_.pool);
+    columns.MultiplyOnPool(product, work_.product, work_.product_bytes, *work_.pool);
   } else {
     columns.Multiply(product);
   }
@@ -304,7 +304,7 @@ void BidiagonalMerge<R>::Multiply(const SplitColumns<R>& columns,
 
 template <typename R>
 bool BidiagonalMerge<R>::MultiplyAll() {
-  const int64_t step = is_shared_ ? kSharedFactorColumns : kFactorColumns;
+  const int64_t step = FactorColumns(work_.n);
   for (int64_t first = 0; first < kept_; first += step) {
     const int64_t count = std::min(step, kept_ - first);
     const auto make = [&](int64_t begin, int64_t end) { MakeFactors(first, begin, end); };

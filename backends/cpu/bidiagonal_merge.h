@@ -27,8 +27,9 @@ struct BidiagonalWork {
   int8_t* types;                     // ColumnType
   R *line, *poles, *weights, *deflated;
   R *packed_u, *packed_v;  // n x n
-  R *factor_u, *factor_v;  // n x kFactorColumns, and of large merges kSharedFactorColumns
-  char* product;           // SplitColumns::kProductBytes, of large merges
+  R *factor_u, *factor_v;  // n x FactorColumns(n)
+  char* product;           // SplitColumns::ProductBytes, of large merges
+  int64_t product_bytes;
   std::atomic<int64_t> failed{0};
 };
 

@@ -36,7 +36,8 @@ class BidiagonalVectors<R>::Call {
               .packed_v = At<R>(scratch, plan.packed_v_),
               .factor_u = At<R>(scratch, plan.factor_u_),
               .factor_v = At<R>(scratch, plan.factor_v_),
-              .product = scratch + plan.product_} {}
+              .product = scratch + plan.product_,
+              .product_bytes = plan.product_bytes_} {}
 
   int64_t Run();
   // Puts the values in order, and the vectors into their places: one matrix's as columns of itself, the other one's as
@@ -57,14 +58,14 @@ class BidiagonalVectors<R>::Call {
 template <typename R>
 void BidiagonalVectors<R>::Call::SolveLeaf(int64_t begin, int64_t end, bool has_more_columns) {
   const int64_t rows = end - begin, columns = rows + (has_more_columns ? 1 : 0);
-  R* const transposed = work_.factor_v + begin * kFactorColumns;
+  R* const transposed = work_.factor_v + begin * FactorColumns(work_.n);
   R* const u = work_.u.numbers + begin * (work_.u.leading + 1);
   R* const v = work_.v.numbers + begin * (work_.v.leading + 1);
   std::fill_n(transposed, columns * columns, R(0));
   SetDiagonal(columns, columns, R(1), transposed);
   for (int64_t i = 0; i < rows; ++i) u[i * (work_.u.leading + 1)] = 1;
   const int64_t info = lapack::LeafSvd(rows, has_more_columns, work_.d + begin, work_.e + begin, transposed, u,
-                                       work_.u.leading, work_.factor_u + begin * kFactorColumns);
+                                       work_.u.leading, work_.factor_u + begin * FactorColumns(work_.n));
   if (info != 0) KeepFirstFailure(end, &work_.failed);
   for (int64_t j = 0; j < columns; ++j) {
     for (int64_t i = 0; i < columns; ++i) v[j * work_.v.leading + i] = transposed[i * columns + j];
@@ -150,9 +151,10 @@ BidiagonalVectors<R>::BidiagonalVectors(int64_t n) : n_(n) {
   types_ = layout_.Add<int8_t>(n);
   for (int64_t* place : {&line_, &poles_, &weights_, &deflated_}) *place = layout_.Add<R>(n);
   for (int64_t* place : {&other_, &packed_u_, &packed_v_}) *place = layout_.Add<R>(n * n);
-  const int64_t factor = n * (n < kSharedMergeRows ? kFactorColumns : kSharedFactorColumns);
+  const int64_t factor = n * FactorColumns(n);
   for (int64_t* place : {&factor_u_, &factor_v_}) *place = layout_.Add<R>(factor);
-  if (n >= kSharedMergeRows) product_ = layout_.Add<char>(SplitColumns<R>::kProductBytes);
+  if (n >= kSharedMergeRows) product_bytes_ = SplitColumns<R>::ProductBytes(n, FactorColumns(n));
+  product_ = layout_.Add<char>(product_bytes_);
 }
 
 template <typename R>

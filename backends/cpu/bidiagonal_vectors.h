@@ -36,6 +36,7 @@ class BidiagonalVectors {
   int64_t order_ = 0, group_ = 0, secular_ = 0, types_ = 0;
   int64_t line_ = 0, poles_ = 0, weights_ = 0, deflated_ = 0;
   int64_t other_ = 0, packed_u_ = 0, packed_v_ = 0, factor_u_ = 0, factor_v_ = 0, product_ = 0;
+  int64_t product_bytes_ = 0;
 };
 
 extern template class BidiagonalVectors<float>;

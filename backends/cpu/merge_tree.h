@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_MERGE_TREE_H_
 #define TENSORD_BACKENDS_CPU_MERGE_TREE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -14,9 +15,9 @@
 namespace tensord::cpu {
 
 inline constexpr int64_t kLeafRows = 32;
-inline constexpr int64_t kSharedMergeRows = 256;  // a merge of fewer is one task
-inline constexpr int64_t kFactorColumns = 128;    // of the inner vectors, at a time
-inline constexpr int64_t kSharedFactorColumns = 512;
+inline constexpr int64_t kSharedMergeRows = 384;  // a merge of fewer is one task
+// Of the inner vectors so many columns are made at a time, of a matrix of n rows: beside it they are few.
+constexpr int64_t FactorColumns(int64_t n) { return std::clamp<int64_t>(n / 8, 64, 512); }
 inline constexpr int64_t kRootsOfTask = 16;
 inline constexpr int64_t kWeightsOfTask = 256;
 inline constexpr int64_t kCopiesOfTask = 32;

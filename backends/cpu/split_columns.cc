@@ -11,6 +11,7 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPieceRows = 512;
+constexpr int64_t kMostProductBytes = int64_t{8} << 20;
 
 template <typename R>
 MatrixProduct RowsOfProduct(int64_t rows, int64_t terms, const typename SplitColumns<R>::Product& product) {
@@ -58,12 +59,21 @@ void SplitColumns<R>::Multiply(const Product& product) const {
 }
 
 template <typename R>
-void SplitColumns<R>::MultiplyOnPool(const Product& product, char* scratch, ThreadPool& pool) const {
+int64_t SplitColumns<R>::ProductBytes(int64_t n, int64_t columns) {
+  const Product product{
+      .factor = nullptr, .factor_leading = n, .columns = columns, .top = nullptr, .bottom = nullptr, .leading = n};
+  const PlainProduct planned(kDTypeOf<R>, RowsOfProduct<R>(n / 2 + 1, n, product));
+  return std::min(kMostProductBytes, planned.scratch_bytes());
+}
+
+template <typename R>
+void SplitColumns<R>::MultiplyOnPool(const Product& product, char* scratch, int64_t scratch_bytes,
+                                     ThreadPool& pool) const {
   const auto multiply = [&](int64_t rows, int64_t terms, const R* a, const R* factor, R* into) {
     if (ClearWithoutTerms<R>(rows, terms, into, product)) return;
     const MatrixProduct sizes = RowsOfProduct<R>(rows, terms, product);
     const PlainProduct planned(kDTypeOf<R>, sizes);
-    if (!planned.is_tiled() || planned.scratch_bytes() > kProductBytes) return MultiplyByBlas(sizes, a, factor, into);
+    if (!planned.is_tiled() || planned.scratch_bytes() > scratch_bytes) return MultiplyByBlas(sizes, a, factor, into);
     planned.Run(a, factor, into, scratch, /*accumulates=*/false, pool);
   };
   multiply(top_rows, only_top + both, top, product.factor, product.top);

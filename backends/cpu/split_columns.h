@@ -36,10 +36,11 @@ struct SplitColumns {
   };
   // On the calling thread.
   void Multiply(const Product& product) const;
-  // By tiles of ours on all threads. `scratch` has kProductBytes and is aligned to 64.
-  void MultiplyOnPool(const Product& product, char* scratch, ThreadPool& pool) const;
+  // By tiles of ours on all threads. `scratch` has ProductBytes(n, product.columns) for n rows and is aligned to 64.
+  void MultiplyOnPool(const Product& product, char* scratch, int64_t scratch_bytes, ThreadPool& pool) const;
 
-  static constexpr int64_t kProductBytes = int64_t{8} << 20;
+  // What products of n rows, as two blocks that are about as long, and at most so many columns take beside them.
+  static int64_t ProductBytes(int64_t n, int64_t columns);
 };
 
 extern template struct SplitColumns<float>;

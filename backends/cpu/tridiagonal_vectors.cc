@@ -44,7 +44,8 @@ class TridiagonalVectors<R>::Call {
         deflated_(At<R>(scratch, plan.deflated_)),
         packed_(At<R>(scratch, plan.packed_)),
         factor_(At<R>(scratch, plan.factor_)),
-        product_(scratch + plan.product_) {}
+        product_(scratch + plan.product_),
+        product_bytes_(plan.product_bytes_) {}
 
   int64_t Run();
 
@@ -66,6 +67,7 @@ class TridiagonalVectors<R>::Call {
   int8_t* const types_;  // ColumnType
   R *const line_, *const poles_, *const weights_, *const deflated_, *const packed_, *const factor_;
   char* const product_;
+  const int64_t product_bytes_;
   std::atomic<int64_t> failed_{0};
 };
 
@@ -92,7 +94,7 @@ class TridiagonalVectors<R>::Merge {
         weights_(call->weights_ + halves.begin),
         deflated_(call->deflated_ + halves.begin),
         packed_(call->packed_ + halves.begin * leading_),
-        factor_(call->factor_ + halves.begin * kFactorColumns),
+        factor_(call->factor_ + halves.begin * FactorColumns(call->n_)),
         rho_(call->e_[halves.middle - 1]),
         row_(halves.middle) {}
 
@@ -303,7 +305,7 @@ void TridiagonalVectors<R>::Merge::MakeFactor(int64_t first, int64_t count, R* f
 
 template <typename R>
 bool TridiagonalVectors<R>::Merge::Multiply() {
-  const int64_t step = is_shared_ ? kSharedFactorColumns : kFactorColumns;
+  const int64_t step = FactorColumns(call_.n_);
   for (int64_t first = 0; first < kept_; first += step) {
     const int64_t count = std::min(step, kept_ - first);
     const auto make = [&](int64_t begin, int64_t end) {
@@ -313,7 +315,7 @@ bool TridiagonalVectors<R>::Merge::Multiply() {
     R* const into = column(first);
     const typename SplitColumns<R>::Product product{factor_, kept_, count, into, into + top_, leading_};
     if (is_shared_) {
-      columns_.MultiplyOnPool(product, call_.product_, call_.pool_);
+      columns_.MultiplyOnPool(product, call_.product_, call_.product_bytes_, call_.pool_);
     } else {
       columns_.Multiply(product);
     }
@@ -416,8 +418,9 @@ TridiagonalVectors<R>::TridiagonalVectors(int64_t n) : n_(n) {
   types_ = layout_.Add<int8_t>(n);
   for (int64_t* place : {&line_, &poles_, &weights_, &deflated_}) *place = layout_.Add<R>(n);
   packed_ = layout_.Add<R>(n * std::max<int64_t>(n, 2));
-  factor_ = layout_.Add<R>(n * (n < kSharedMergeRows ? kFactorColumns : kSharedFactorColumns));
-  if (n >= kSharedMergeRows) product_ = layout_.Add<char>(SplitColumns<R>::kProductBytes);
+  factor_ = layout_.Add<R>(n * FactorColumns(n));
+  if (n >= kSharedMergeRows) product_bytes_ = SplitColumns<R>::ProductBytes(n, FactorColumns(n));
+  product_ = layout_.Add<char>(product_bytes_);
 }
 
 template <typename R>

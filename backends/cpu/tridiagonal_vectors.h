@@ -32,6 +32,7 @@ class TridiagonalVectors {
   ScratchLayout layout_;
   int64_t order_ = 0, group_ = 0, secular_ = 0, types_ = 0;
   int64_t line_ = 0, poles_ = 0, weights_ = 0, deflated_ = 0, packed_ = 0, factor_ = 0, product_ = 0;
+  int64_t product_bytes_ = 0;
 };
 
 extern template class TridiagonalVectors<float>;
