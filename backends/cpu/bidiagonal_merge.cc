@@ -36,14 +36,16 @@ BidiagonalMerge<R>::BidiagonalMerge(BidiagonalWork<R>* work, const PartsOfRows& 
       d_(work->d + parts.begin),
       u_{work->u.numbers + parts.begin * (work->u.leading + 1), work->u.leading},
       v_{work->v.numbers + parts.begin * (work->v.leading + 1), work->v.leading},
-      order_(work->order + parts.begin),
-      group_(work->group + parts.begin),
-      secular_(work->secular + parts.begin),
-      types_(work->types + parts.begin),
+      merged_{.count = n_,
+         .order = work->order + parts.begin,
+         .group = work->group + parts.begin,
+         .secular = work->secular + parts.begin,
+         .types = work->types + parts.begin,
+         .poles = work->poles + parts.begin,
+         .weights = work->weights + parts.begin,
+         .deflated = work->deflated + parts.begin,
+         .kept = 1},
       z_(work->line + parts.begin),
-      poles_(work->poles + parts.begin),
-      weights_(work->weights + parts.begin),
-      deflated_(work->deflated + parts.begin),
       packed_u_(work->packed_u + parts.begin * work->n),
       packed_v_(work->packed_v + parts.begin * work->n),
       factor_u_(work->factor_u + parts.begin * FactorColumns(work->n)),
@@ -78,37 +80,16 @@ template <typename R>
 void BidiagonalMerge<R>::Prepare(R above, R below) {
   for (int64_t j = 0; j < n_; ++j) {
     z_[j] = j <= top_ ? above * v(j)[top_] : below * v(j)[top_ + 1];
-    types_[j] = j < top_ ? kOnlyTop : kOnlyBottom;
+    merged_.types[j] = j < top_ ? kOnlyTop : kOnlyBottom;
   }
   first_ = z_[top_];
   if (has_more_columns()) last_ = below * v(n_)[top_ + 1];
-  std::iota(order_, order_ + n_, 0);
-  std::swap(order_[0], order_[top_]);
-  std::sort(order_ + 1, order_ + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
-  const R largest = n_ > 1 ? d_[order_[n_ - 1]] : 0;
+  std::iota(merged_.order, merged_.order + n_, 0);
+  std::swap(merged_.order[0], merged_.order[top_]);
+  std::sort(merged_.order + 1, merged_.order + n_,
+            [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
+  const R largest = n_ > 1 ? d_[merged_.order[n_ - 1]] : 0;
   tolerance_ = 8 * kRounding<R> * std::max({std::abs(above), std::abs(below), largest});
-}
-
-template <typename R>
-void BidiagonalMerge<R>::Keep(int64_t column) {
-  poles_[kept_] = d_[column];
-  weights_[kept_] = z_[column];
-  secular_[kept_++] = static_cast<int32_t>(column);
-}
-
-template <typename R>
-void BidiagonalMerge<R>::Rotate(int64_t x, int64_t y, R c, R s) const {
-  const bool are_top = types_[x] == kOnlyTop && types_[y] == kOnlyTop;
-  const bool are_bottom = types_[x] == kOnlyBottom && types_[y] == kOnlyBottom;
-  const auto rotate = [&](int64_t rows, R* from, R* to) {
-    for (int64_t i = are_bottom ? top_ + 1 : 0; i < (are_top ? top_ + 1 : rows); ++i) {
-      const R kept = from[i];
-      from[i] = c * kept + s * to[i];
-      to[i] = c * to[i] - s * kept;
-    }
-  };
-  rotate(n_, u(x), u(y));
-  rotate(v_rows_, v(x), v(y));
 }
 
 // Where two poles are as good as equal a rotation of their columns takes all of the weight to the second one.
@@ -116,11 +97,13 @@ template <typename R>
 bool BidiagonalMerge<R>::TakeTogether(int64_t former, int64_t column) {
   if (std::abs(d_[column] - d_[former]) > tolerance_) return false;
   const R tau = std::hypot(z_[column], z_[former]);
-  Rotate(former, column, z_[column] / tau, -z_[former] / tau);
+  const typename MergeColumns<R>::Rotation rotation{z_[column] / tau, -z_[former] / tau};
+  merged_.Rotate(former, column, rotation, top_ + 1, n_, u(former), u(column));
+  merged_.Rotate(former, column, rotation, top_ + 1, v_rows_, v(former), v(column));
   z_[column] = tau;
   z_[former] = 0;
-  if (types_[column] != types_[former]) types_[column] = kBoth;
-  types_[former] = kDeflated;
+  if (merged_.types[column] != merged_.types[former]) merged_.types[column] = kBoth;
+  merged_.types[former] = kDeflated;
   return true;
 }
 
@@ -128,56 +111,36 @@ template <typename R>
 void BidiagonalMerge<R>::Deflate() {
   int64_t former = -1;
   for (int64_t i = 1; i < n_ && !StopRequested(); ++i) {
-    const int64_t column = order_[i];
+    const int64_t column = merged_.order[i];
     if (std::abs(z_[column]) <= tolerance_) {
-      types_[column] = kDeflated;
+      merged_.types[column] = kDeflated;
       continue;
     }
-    if (former >= 0 && !TakeTogether(former, column)) Keep(former);
+    if (former >= 0 && !TakeTogether(former, column)) merged_.Keep(former, d_[former], z_[former]);
     former = column;
   }
-  if (former >= 0) Keep(former);
+  if (former >= 0) merged_.Keep(former, d_[former], z_[former]);
 }
 
 // The first pole, and its weight, which must not vanish.
 template <typename R>
 void BidiagonalMerge<R>::StartFirst() {
-  poles_[0] = 0;
-  if (kept_ > 1) poles_[1] = std::max(poles_[1], tolerance_ / 2);
-  weights_[0] = has_more_columns() ? std::hypot(first_, last_) : first_;
-  if (std::abs(weights_[0]) <= tolerance_) {
-    weights_[0] = tolerance_;
+  merged_.poles[0] = 0;
+  if (merged_.kept > 1) merged_.poles[1] = std::max(merged_.poles[1], tolerance_ / 2);
+  merged_.weights[0] = has_more_columns() ? std::hypot(first_, last_) : first_;
+  if (std::abs(merged_.weights[0]) <= tolerance_) {
+    merged_.weights[0] = tolerance_;
   } else if (has_more_columns()) {
-    cosine_ = first_ / weights_[0];
-    sine_ = last_ / weights_[0];
+    cosine_ = first_ / merged_.weights[0];
+    sine_ = last_ / merged_.weights[0];
   }
 }
 
-// group_[p] is the column that is number p by type, of those beside the first, and secular_[p] its pole.
 template <typename R>
 void BidiagonalMerge<R>::Group() {
-  int64_t counts[kColumnTypes] = {}, places[kColumnTypes];
-  types_[top_] = kColumnTypes;
-  for (int64_t j = 0; j < n_; ++j) {
-    if (j != top_) ++counts[types_[j]];
-  }
-  std::exclusive_scan(counts, counts + kColumnTypes, places, int64_t{0});
-  std::copy(secular_ + 1, secular_ + kept_, order_);
-  for (int64_t k = 1; k < kept_; ++k) {
-    const int64_t column = order_[k - 1], place = places[types_[column]]++;
-    group_[place] = static_cast<int32_t>(column);
-    secular_[place] = static_cast<int32_t>(k);
-  }
-  for (int64_t j = 0; j < n_; ++j) {
-    if (types_[j] == kDeflated) group_[places[kDeflated]++] = static_cast<int32_t>(j);
-  }
-  for (int64_t p = kept_ - 1; p < n_ - 1; ++p) deflated_[p] = d_[group_[p]];
-  u_columns_ = {.top_rows = top_,
-                .bottom_rows = n_ - top_ - 1,
-                .only_top = counts[kOnlyTop],
-                .both = counts[kBoth],
-                .only_bottom = counts[kOnlyBottom],
-                .top = packed_u_};
+  merged_.types[top_] = kColumnTypes;  // the first is none of them
+  u_columns_ = {.top_rows = top_, .bottom_rows = n_ - top_ - 1, .top = packed_u_};
+  merged_.Group(/*apart=*/1, d_, &u_columns_);
   u_columns_.bottom = packed_u_ + top_ * (u_columns_.only_top + u_columns_.both);
   v_columns_ = u_columns_;
   ++v_columns_.top_rows;
@@ -209,16 +172,16 @@ void BidiagonalMerge<R>::PackFirst() {
 // Takes the columns out of their place, those that are vectors already behind the others.
 template <typename R>
 bool BidiagonalMerge<R>::Pack() {
-  R *const u_apart = packed_u_ + n_ * kept_, *const v_apart = packed_v_ + v_rows_ * kept_;
+  R *const u_apart = packed_u_ + n_ * merged_.kept, *const v_apart = packed_v_ + v_rows_ * merged_.kept;
   return work_.pool->ParallelForBlocks(n_ - 1, kCopiesOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end && !StopRequested(); ++p) {
-      const R *const from_u = u(group_[p]), *const from_v = v(group_[p]);
-      if (p < kept_ - 1) {
+      const R *const from_u = u(merged_.group[p]), *const from_v = v(merged_.group[p]);
+      if (p < merged_.kept - 1) {
         u_columns_.Take(p, from_u, from_u + top_ + 1);
         v_columns_.Take(p < first_place_ ? p : p + 1, from_v, from_v + top_ + 1);
       } else {
-        std::copy_n(from_u, n_, u_apart + (p - kept_ + 1) * n_);
-        std::copy_n(from_v, v_rows_, v_apart + (p - kept_ + 1) * v_rows_);
+        std::copy_n(from_u, n_, u_apart + (p - merged_.kept + 1) * n_);
+        std::copy_n(from_v, v_rows_, v_apart + (p - merged_.kept + 1) * v_rows_);
       }
     }
   });
@@ -227,18 +190,18 @@ bool BidiagonalMerge<R>::Pack() {
 // Column j of U gets the distances of the poles from value j, that of V their sums.
 template <typename R>
 bool BidiagonalMerge<R>::FindRoots() {
-  if (kept_ == 1) {
-    d_[0] = std::abs(weights_[0]);
+  if (merged_.kept == 1) {
+    d_[0] = std::abs(merged_.weights[0]);
     return true;
   }
   R squares = 0;
-  for (int64_t k = 0; k < kept_; ++k) squares += weights_[k] * weights_[k];
+  for (int64_t k = 0; k < merged_.kept; ++k) squares += merged_.weights[k] * merged_.weights[k];
   const R norm = std::sqrt(squares);
-  for (int64_t k = 0; k < kept_; ++k) weights_[k] /= norm;
+  for (int64_t k = 0; k < merged_.kept; ++k) merged_.weights[k] /= norm;
   rho_ = norm * norm;
-  return work_.pool->ParallelForBlocks(kept_, kRootsOfTask, [&](int64_t begin, int64_t end) {
+  return work_.pool->ParallelForBlocks(merged_.kept, kRootsOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end && !StopRequested(); ++j) {
-      if (lapack::SingularRoot(kept_, j, poles_, weights_, rho_, u(j), d_ + j, v(j)) != 0) {
+      if (lapack::SingularRoot(merged_.kept, j, merged_.poles, merged_.weights, rho_, u(j), d_ + j, v(j)) != 0) {
         KeepFirstFailure(row_ + 1, &work_.failed);
       }
     }
@@ -248,22 +211,22 @@ bool BidiagonalMerge<R>::FindRoots() {
 // The weights of which the values that were found are exact: with those the vectors are orthogonal.
 template <typename R>
 bool BidiagonalMerge<R>::RefineWeights() {
-  if (kept_ == 1) return true;
-  const int64_t last = kept_ - 1;
-  return work_.pool->ParallelForBlocks(kept_, kWeightsOfTask, [&](int64_t begin, int64_t end) {
+  if (merged_.kept == 1) return true;
+  const int64_t last = merged_.kept - 1;
+  return work_.pool->ParallelForBlocks(merged_.kept, kWeightsOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) z_[i] = u(last)[i] * v(last)[i];
     for (int64_t j = 0; j < last && !StopRequested(); ++j) {
       const R *const differences = u(j), *const sums = v(j);
       const auto multiply = [&](int64_t from, int64_t to, R pole) {
         for (int64_t i = from; i < to; ++i) {
-          z_[i] *= differences[i] * sums[i] / (poles_[i] - pole) / (poles_[i] + pole);
+          z_[i] *= differences[i] * sums[i] / (merged_.poles[i] - pole) / (merged_.poles[i] + pole);
         }
       };
       const int64_t middle = std::clamp(j + 1, begin, end);
-      multiply(begin, middle, poles_[j + 1]);
-      multiply(middle, end, poles_[j]);
+      multiply(begin, middle, merged_.poles[j + 1]);
+      multiply(middle, end, merged_.poles[j]);
     }
-    for (int64_t i = begin; i < end; ++i) z_[i] = std::copysign(std::sqrt(std::abs(z_[i])), weights_[i]);
+    for (int64_t i = begin; i < end; ++i) z_[i] = std::copysign(std::sqrt(std::abs(z_[i])), merged_.weights[i]);
   });
 }
 
@@ -273,22 +236,22 @@ template <typename R>
 void BidiagonalMerge<R>::MakeFactors(int64_t first, int64_t begin, int64_t end) const {
   for (int64_t j = begin; j < end && !StopRequested(); ++j) {
     const R *const differences = u(first + j), *const sums = v(first + j);
-    R *const into_u = factor_u_ + j * kept_, *const into_v = factor_v_ + j * kept_;
-    if (kept_ == 1) {
-      into_u[0] = weights_[0] < 0 ? R(-1) : R(1);
+    R *const into_u = factor_u_ + j * merged_.kept, *const into_v = factor_v_ + j * merged_.kept;
+    if (merged_.kept == 1) {
+      into_u[0] = merged_.weights[0] < 0 ? R(-1) : R(1);
       into_v[0] = 1;
       continue;
     }
-    for (int64_t p = 0; p < kept_ - 1; ++p) {
-      const int64_t k = secular_[p];
+    for (int64_t p = 0; p < merged_.kept - 1; ++p) {
+      const int64_t k = merged_.secular[p];
       const R right = z_[k] / differences[k] / sums[k];
       into_v[p < first_place_ ? p : p + 1] = right;
-      into_u[p] = poles_[k] * right;
+      into_u[p] = merged_.poles[k] * right;
     }
     into_v[first_place_] = z_[0] / differences[0] / sums[0];
-    into_u[kept_ - 1] = -1;
-    Normalize(kept_, into_u);
-    Normalize(kept_, into_v);
+    into_u[merged_.kept - 1] = -1;
+    Normalize(merged_.kept, into_u);
+    Normalize(merged_.kept, into_v);
   }
 }
 
@@ -305,14 +268,14 @@ void BidiagonalMerge<R>::Multiply(const SplitColumns<R>& columns,
 template <typename R>
 bool BidiagonalMerge<R>::MultiplyAll() {
   const int64_t step = FactorColumns(work_.n);
-  for (int64_t first = 0; first < kept_; first += step) {
-    const int64_t count = std::min(step, kept_ - first);
+  for (int64_t first = 0; first < merged_.kept; first += step) {
+    const int64_t count = std::min(step, merged_.kept - first);
     const auto make = [&](int64_t begin, int64_t end) { MakeFactors(first, begin, end); };
     if (!work_.pool->ParallelForBlocks(count, kRootsOfTask, make)) return false;
     R *const into_u = u(first), *const into_v = v(first);
-    Multiply(u_columns_, {factor_u_, kept_, count, into_u, into_u + top_ + 1, u_.leading});
-    for (int64_t j = 0; j < count; ++j) into_u[j * u_.leading + top_] = factor_u_[(j + 1) * kept_ - 1];
-    Multiply(v_columns_, {factor_v_, kept_, count, into_v, into_v + top_ + 1, v_.leading});
+    Multiply(u_columns_, {factor_u_, merged_.kept, count, into_u, into_u + top_ + 1, u_.leading});
+    for (int64_t j = 0; j < count; ++j) into_u[j * u_.leading + top_] = factor_u_[(j + 1) * merged_.kept - 1];
+    Multiply(v_columns_, {factor_v_, merged_.kept, count, into_v, into_v + top_ + 1, v_.leading});
     if (StopRequested()) return false;
   }
   return true;
@@ -320,12 +283,12 @@ bool BidiagonalMerge<R>::MultiplyAll() {
 
 template <typename R>
 bool BidiagonalMerge<R>::PutBackDeflated() {
-  const R *const u_apart = packed_u_ + n_ * kept_, *const v_apart = packed_v_ + v_rows_ * kept_;
-  std::copy(deflated_ + kept_ - 1, deflated_ + n_ - 1, d_ + kept_);
-  return work_.pool->ParallelForBlocks(n_ - kept_, kCopiesOfTask, [&](int64_t begin, int64_t end) {
+  const R *const u_apart = packed_u_ + n_ * merged_.kept, *const v_apart = packed_v_ + v_rows_ * merged_.kept;
+  std::copy(merged_.deflated + merged_.kept - 1, merged_.deflated + n_ - 1, d_ + merged_.kept);
+  return work_.pool->ParallelForBlocks(n_ - merged_.kept, kCopiesOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
-      std::copy_n(u_apart + p * n_, n_, u(kept_ + p));
-      std::copy_n(v_apart + p * v_rows_, v_rows_, v(kept_ + p));
+      std::copy_n(u_apart + p * n_, n_, u(merged_.kept + p));
+      std::copy_n(v_apart + p * v_rows_, v_rows_, v(merged_.kept + p));
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cpu/merge_columns.h"
 #include "backends/cpu/split_columns.h"
 #include "backends/cpu/thread_pool.h"
 
@@ -64,9 +65,7 @@ class BidiagonalMerge {
   void Scale();
   void Prepare(R above, R below);
   void Deflate();
-  void Keep(int64_t column);
   bool TakeTogether(int64_t former, int64_t column);
-  void Rotate(int64_t x, int64_t y, R c, R s) const;
   void StartFirst();
   void Group();
   void PackFirst();
@@ -85,16 +84,14 @@ class BidiagonalMerge {
   const bool is_shared_;
   R* const d_;
   const Matrix u_, v_;
-  int32_t *const order_, *const group_, *const secular_;
-  int8_t* const types_;
-  R *const z_, *const poles_, *const weights_, *const deflated_;
+  MergeColumns<R> merged_;  // the first is kept first
+  R* const z_;
   R *const packed_u_, *const packed_v_, *const factor_u_, *const factor_v_;
   const int64_t row_;
   int exponent_ = 0;
   R tolerance_ = 0, rho_ = 0;
   R first_ = 0, last_ = 0;     // weights of V's columns `top_` and, where there is one more, n_
   R cosine_ = 1, sine_ = 0;    // of the rotation that takes the second one's to the first
-  int64_t kept_ = 1;           // columns, the first included
   int64_t first_place_ = 0;    // of the first one among V's packed columns
   SplitColumns<R> u_columns_;  // without the first
   SplitColumns<R> v_columns_;

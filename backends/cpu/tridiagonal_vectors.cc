@@ -8,6 +8,7 @@
 #include "backends/cpu/lapack_secular.h"
 #include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/linalg_copies.h"
+#include "backends/cpu/merge_columns.h"
 #include "backends/cpu/merge_tree.h"
 #include "backends/cpu/split_columns.h"
 #include "engine/base/stop_signal.h"
@@ -85,14 +86,15 @@ class TridiagonalVectors<R>::Merge {
         is_shared_(n_ >= kSharedMergeRows),
         d_(call->d_ + halves.begin),
         q_(call->vectors_ + halves.begin * (leading_ + 1)),
-        order_(call->order_ + halves.begin),
-        group_(call->group_ + halves.begin),
-        secular_(call->secular_ + halves.begin),
-        types_(call->types_ + halves.begin),
+        merged_{.count = n_,
+           .order = call->order_ + halves.begin,
+           .group = call->group_ + halves.begin,
+           .secular = call->secular_ + halves.begin,
+           .types = call->types_ + halves.begin,
+           .poles = call->poles_ + halves.begin,
+           .weights = call->weights_ + halves.begin,
+           .deflated = call->deflated_ + halves.begin},
         z_(call->line_ + halves.begin),
-        poles_(call->poles_ + halves.begin),
-        weights_(call->weights_ + halves.begin),
-        deflated_(call->deflated_ + halves.begin),
         packed_(call->packed_ + halves.begin * leading_),
         factor_(call->factor_ + halves.begin * FactorColumns(call->n_)),
         rho_(call->e_[halves.middle - 1]),
@@ -102,12 +104,10 @@ class TridiagonalVectors<R>::Merge {
 
  private:
   R* column(int64_t j) const { return q_ + j * leading_; }
-  int64_t deflated_count() const { return n_ - kept_; }
+  int64_t deflated_count() const { return n_ - merged_.kept; }
   bool Prepare();
   void Deflate();
-  void Keep(int64_t column);
   bool TakeTogether(int64_t former, int64_t column);
-  void Rotate(int64_t x, int64_t y, R c, R s);
   void Group();
   bool Pack();
   bool FindRoots();
@@ -121,13 +121,11 @@ class TridiagonalVectors<R>::Merge {
   const int64_t n_, top_, leading_;
   const bool is_shared_;
   R *const d_, *const q_;
-  int32_t *const order_, *const group_, *const secular_;
-  int8_t* const types_;  // ColumnType
-  R *const z_, *const poles_, *const weights_, *const deflated_, *const packed_, *const factor_;
+  MergeColumns<R> merged_;
+  R *const z_, *const packed_, *const factor_;
   R rho_;
   const int64_t row_;
   R tolerance_ = 0;
-  int64_t kept_ = 0;  // columns
   SplitColumns<R> columns_;
 };
 
@@ -150,34 +148,15 @@ bool TridiagonalVectors<R>::Merge::Prepare() {
     z_[j] = j < top_ ? half * column(j)[top_ - 1] : bottom * column(j)[top_];
     largest_z = std::max(largest_z, std::abs(z_[j]));
     largest_d = std::max(largest_d, std::abs(d_[j]));
-    types_[j] = j < top_ ? kOnlyTop : kOnlyBottom;
-    if (j >= top_) order_[j] += static_cast<int32_t>(top_);
+    merged_.types[j] = j < top_ ? kOnlyTop : kOnlyBottom;
+    if (j >= top_) merged_.order[j] += static_cast<int32_t>(top_);
   }
   rho_ = std::abs(2 * rho_);
   tolerance_ = 8 * kRounding<R> * std::max(largest_d, largest_z);
   const auto is_less = [this](int32_t a, int32_t b) { return d_[a] < d_[b]; };
-  std::merge(order_, order_ + top_, order_ + top_, order_ + n_, group_, is_less);
-  std::copy_n(group_, n_, order_);
+  std::merge(merged_.order, merged_.order + top_, merged_.order + top_, merged_.order + n_, merged_.group, is_less);
+  std::copy_n(merged_.group, n_, merged_.order);
   return rho_ * largest_z > tolerance_;
-}
-
-template <typename R>
-void TridiagonalVectors<R>::Merge::Keep(int64_t column) {
-  poles_[kept_] = d_[column];
-  weights_[kept_] = z_[column];
-  secular_[kept_++] = static_cast<int32_t>(column);
-}
-
-template <typename R>
-void TridiagonalVectors<R>::Merge::Rotate(int64_t x, int64_t y, R c, R s) {
-  const bool are_top = types_[x] == kOnlyTop && types_[y] == kOnlyTop;
-  const bool are_bottom = types_[x] == kOnlyBottom && types_[y] == kOnlyBottom;
-  R *const from = column(x), *const to = column(y);
-  for (int64_t i = are_bottom ? top_ : 0; i < (are_top ? top_ : n_); ++i) {
-    const R kept = from[i];
-    from[i] = c * kept + s * to[i];
-    to[i] = c * to[i] - s * kept;
-  }
 }
 
 // Where two values are so close that a rotation of their columns leaves a negligible entry beside the diagonal, it
@@ -189,12 +168,12 @@ bool TridiagonalVectors<R>::Merge::TakeTogether(int64_t former, int64_t column) 
   if (std::abs((d_[column] - d_[former]) * c * s) > tolerance_) return false;
   z_[column] = tau;
   z_[former] = 0;
-  Rotate(former, column, c, s);
-  if (types_[column] != types_[former]) types_[column] = kBoth;
+  merged_.Rotate(former, column, {c, s}, top_, n_, this->column(former), this->column(column));
+  if (merged_.types[column] != merged_.types[former]) merged_.types[column] = kBoth;
   const R first = d_[former], second = d_[column];
   d_[former] = first * c * c + second * s * s;
   d_[column] = first * s * s + second * c * c;
-  types_[former] = kDeflated;
+  merged_.types[former] = kDeflated;
   return true;
 }
 
@@ -202,53 +181,35 @@ template <typename R>
 void TridiagonalVectors<R>::Merge::Deflate() {
   int64_t former = -1;
   for (int64_t i = 0; i < n_ && !StopRequested(); ++i) {
-    const int64_t column = order_[i];
+    const int64_t column = merged_.order[i];
     if (rho_ * std::abs(z_[column]) <= tolerance_) {
-      types_[column] = kDeflated;
+      merged_.types[column] = kDeflated;
       continue;
     }
-    if (former >= 0 && !TakeTogether(former, column)) Keep(former);
+    if (former >= 0 && !TakeTogether(former, column)) merged_.Keep(former, d_[former], z_[former]);
     former = column;
   }
-  if (former >= 0) Keep(former);
+  if (former >= 0) merged_.Keep(former, d_[former], z_[former]);
 }
 
-// group_[p] is the column that is number p by type and secular_[p], of those that are kept, its pole.
 template <typename R>
 void TridiagonalVectors<R>::Merge::Group() {
-  int64_t counts[kColumnTypes] = {}, places[kColumnTypes];
-  for (int64_t j = 0; j < n_; ++j) ++counts[types_[j]];
-  std::exclusive_scan(counts, counts + kColumnTypes, places, int64_t{0});
-  for (int64_t k = 0; k < kept_; ++k) order_[k] = secular_[k];
-  for (int64_t k = 0; k < kept_; ++k) {
-    const int64_t place = places[types_[order_[k]]]++;
-    group_[place] = order_[k];
-    secular_[place] = static_cast<int32_t>(k);
-  }
-  for (int64_t j = 0; j < n_; ++j) {
-    if (types_[j] == kDeflated) group_[places[kDeflated]++] = static_cast<int32_t>(j);
-  }
-  for (int64_t p = kept_; p < n_; ++p) deflated_[p] = d_[group_[p]];
-  columns_ = {.top_rows = top_,
-              .bottom_rows = n_ - top_,
-              .only_top = counts[kOnlyTop],
-              .both = counts[kBoth],
-              .only_bottom = counts[kOnlyBottom],
-              .top = packed_};
+  columns_ = {.top_rows = top_, .bottom_rows = n_ - top_, .top = packed_};
+  merged_.Group(/*apart=*/0, d_, &columns_);
   columns_.bottom = packed_ + top_ * (columns_.only_top + columns_.both);
 }
 
 // Takes the columns out of their place, those that are vectors already behind the others.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::Pack() {
-  R* const apart = packed_ + n_ * kept_;
+  R* const apart = packed_ + n_ * merged_.kept;
   return call_.pool_.ParallelForBlocks(n_, kCopiesOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end && !StopRequested(); ++p) {
-      const R* const from = column(group_[p]);
-      if (p < kept_) {
+      const R* const from = column(merged_.group[p]);
+      if (p < merged_.kept) {
         columns_.Take(p, from, from + top_);
       } else {
-        std::copy_n(from, n_, apart + (p - kept_) * n_);
+        std::copy_n(from, n_, apart + (p - merged_.kept) * n_);
       }
     }
   });
@@ -257,9 +218,9 @@ bool TridiagonalVectors<R>::Merge::Pack() {
 // Column j gets the distances of the poles from value j.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::FindRoots() {
-  return call_.pool_.ParallelForBlocks(kept_, kRootsOfTask, [&](int64_t begin, int64_t end) {
+  return call_.pool_.ParallelForBlocks(merged_.kept, kRootsOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end && !StopRequested(); ++j) {
-      if (lapack::EigenRoot(kept_, j, poles_, weights_, rho_, column(j), d_ + j) != 0)
+      if (lapack::EigenRoot(merged_.kept, j, merged_.poles, merged_.weights, rho_, column(j), d_ + j) != 0)
         KeepFirstFailure(row_, &call_.failed_);
     }
   });
@@ -268,18 +229,18 @@ bool TridiagonalVectors<R>::Merge::FindRoots() {
 // The weights of which the values that were found are exact: with those the vectors are orthogonal.
 template <typename R>
 bool TridiagonalVectors<R>::Merge::RefineWeights() {
-  if (kept_ <= 2) return true;
-  return call_.pool_.ParallelForBlocks(kept_, kWeightsOfTask, [&](int64_t begin, int64_t end) {
+  if (merged_.kept <= 2) return true;
+  return call_.pool_.ParallelForBlocks(merged_.kept, kWeightsOfTask, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) z_[i] = column(i)[i];
-    for (int64_t j = 0; j < kept_ && !StopRequested(); ++j) {
-      const R *const differences = column(j), pole = poles_[j];
+    for (int64_t j = 0; j < merged_.kept && !StopRequested(); ++j) {
+      const R *const differences = column(j), pole = merged_.poles[j];
       const auto multiply = [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) z_[i] *= differences[i] / (poles_[i] - pole);
+        for (int64_t i = from; i < to; ++i) z_[i] *= differences[i] / (merged_.poles[i] - pole);
       };
       multiply(begin, std::clamp(j, begin, end));
       multiply(std::clamp(j + 1, begin, end), end);
     }
-    for (int64_t i = begin; i < end; ++i) z_[i] = std::copysign(std::sqrt(-z_[i]), weights_[i]);
+    for (int64_t i = begin; i < end; ++i) z_[i] = std::copysign(std::sqrt(-z_[i]), merged_.weights[i]);
   });
 }
 
@@ -288,32 +249,32 @@ template <typename R>
 void TridiagonalVectors<R>::Merge::MakeFactor(int64_t first, int64_t count, R* factor) const {
   for (int64_t j = 0; j < count && !StopRequested(); ++j) {
     const R* const differences = column(first + j);
-    R* const into = factor + j * kept_;
-    if (kept_ <= 2) {
-      for (int64_t p = 0; p < kept_; ++p) into[p] = differences[secular_[p]];
+    R* const into = factor + j * merged_.kept;
+    if (merged_.kept <= 2) {
+      for (int64_t p = 0; p < merged_.kept; ++p) into[p] = differences[merged_.secular[p]];
       continue;
     }
     R squares = 0;
-    for (int64_t p = 0; p < kept_; ++p) {
-      into[p] = z_[secular_[p]] / differences[secular_[p]];
+    for (int64_t p = 0; p < merged_.kept; ++p) {
+      into[p] = z_[merged_.secular[p]] / differences[merged_.secular[p]];
       squares += into[p] * into[p];
     }
     const R norm = std::sqrt(squares);
-    for (int64_t p = 0; p < kept_; ++p) into[p] /= norm;
+    for (int64_t p = 0; p < merged_.kept; ++p) into[p] /= norm;
   }
 }
 
 template <typename R>
 bool TridiagonalVectors<R>::Merge::Multiply() {
   const int64_t step = FactorColumns(call_.n_);
-  for (int64_t first = 0; first < kept_; first += step) {
-    const int64_t count = std::min(step, kept_ - first);
+  for (int64_t first = 0; first < merged_.kept; first += step) {
+    const int64_t count = std::min(step, merged_.kept - first);
     const auto make = [&](int64_t begin, int64_t end) {
-      MakeFactor(first + begin, end - begin, factor_ + begin * kept_);
+      MakeFactor(first + begin, end - begin, factor_ + begin * merged_.kept);
     };
     if (!call_.pool_.ParallelForBlocks(count, kRootsOfTask, make)) return false;
     R* const into = column(first);
-    const typename SplitColumns<R>::Product product{factor_, kept_, count, into, into + top_, leading_};
+    const typename SplitColumns<R>::Product product{factor_, merged_.kept, count, into, into + top_, leading_};
     if (is_shared_) {
       columns_.MultiplyOnPool(product, call_.product_, call_.product_bytes_, call_.pool_);
     } else {
@@ -326,17 +287,17 @@ bool TridiagonalVectors<R>::Merge::Multiply() {
 
 template <typename R>
 bool TridiagonalVectors<R>::Merge::PutBackDeflated() {
-  const R* const apart = packed_ + n_ * kept_;
-  std::copy_n(deflated_ + kept_, deflated_count(), d_ + kept_);
+  const R* const apart = packed_ + n_ * merged_.kept;
+  std::copy_n(merged_.deflated + merged_.kept, deflated_count(), d_ + merged_.kept);
   return call_.pool_.ParallelForBlocks(deflated_count(), kCopiesOfTask, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) std::copy_n(apart + p * n_, n_, column(kept_ + p));
+    for (int64_t p = begin; p < end; ++p) std::copy_n(apart + p * n_, n_, column(merged_.kept + p));
   });
 }
 
 template <typename R>
 void TridiagonalVectors<R>::Merge::SortValues() {
-  std::iota(order_, order_ + n_, 0);
-  std::sort(order_, order_ + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
+  std::iota(merged_.order, merged_.order + n_, 0);
+  std::sort(merged_.order, merged_.order + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
 }
 
 template <typename R>

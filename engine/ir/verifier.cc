@@ -148,15 +148,6 @@ absl::StatusOr<ResultTypes> InferCounted(const Graph& graph, const Node& node, i
   return types;
 }
 
-}  // namespace
-
-absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
-                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds) {
-  int64_t parts = 0;
-  RunTimeBounds forgotten;
-  return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds, &parts);
-}
-
 // Guards the sizes of results that a run may refuse, each size once, however dead or fused the node is then. Sizes that
 // a run decides are left to it: where the node that decides them is dead there are none.
 class SizeGuards {
@@ -198,6 +189,15 @@ class SizeGuards {
   std::vector<ShapeGuard>* const guards_;
   absl::flat_hash_set<std::string> seen_;
 };
+
+}  // namespace
+
+absl::StatusOr<ResultTypes> InferNode(const Graph& graph, const Node& node, int32_t node_index,
+                                      std::vector<ShapeGuard>* guards, RunTimeBounds* bounds) {
+  int64_t parts = 0;
+  RunTimeBounds forgotten;
+  return InferCounted(graph, node, node_index, guards, bounds == nullptr ? &forgotten : bounds, &parts);
+}
 
 absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
   ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> bound, BoundSymbols(*graph));
