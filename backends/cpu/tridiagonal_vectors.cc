@@ -87,13 +87,13 @@ class TridiagonalVectors<R>::Merge {
         d_(call->d_ + halves.begin),
         q_(call->vectors_ + halves.begin * (leading_ + 1)),
         merged_{.count = n_,
-           .order = call->order_ + halves.begin,
-           .group = call->group_ + halves.begin,
-           .secular = call->secular_ + halves.begin,
-           .types = call->types_ + halves.begin,
-           .poles = call->poles_ + halves.begin,
-           .weights = call->weights_ + halves.begin,
-           .deflated = call->deflated_ + halves.begin},
+                .order = call->order_ + halves.begin,
+                .group = call->group_ + halves.begin,
+                .secular = call->secular_ + halves.begin,
+                .types = call->types_ + halves.begin,
+                .poles = call->poles_ + halves.begin,
+                .weights = call->weights_ + halves.begin,
+                .deflated = call->deflated_ + halves.begin},
         z_(call->line_ + halves.begin),
         packed_(call->packed_ + halves.begin * leading_),
         factor_(call->factor_ + halves.begin * FactorColumns(call->n_)),
@@ -297,7 +297,8 @@ bool TridiagonalVectors<R>::Merge::PutBackDeflated() {
 template <typename R>
 void TridiagonalVectors<R>::Merge::SortValues() {
   std::iota(merged_.order, merged_.order + n_, 0);
-  std::sort(merged_.order, merged_.order + n_, [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
+  std::sort(merged_.order, merged_.order + n_,
+            [this](int32_t a, int32_t b) { return d_[a] != d_[b] ? d_[a] < d_[b] : a < b; });
 }
 
 template <typename R>
