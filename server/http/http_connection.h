@@ -37,6 +37,8 @@ class HttpConnection {
   // Does what the socket allows at once; whether the connection goes on.
   bool Advance(const Answer& answer);
 
+  // Whether the answer is sent, and the client is to hang up.
+  bool is_ending() const { return state_ == State::kEnding; }
   // Whether its request is kept, and how its answer is to be.
   bool waits() const { return state_ == State::kWaiting; }
   bool with_body() const { return with_body_; }

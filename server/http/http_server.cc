@@ -153,10 +153,16 @@ bool HttpServer::AcceptOne() {
     }
     return false;
   }
-  if (connections_.size() >= options_.max_connections) connections_.pop_front();
+  if (connections_.size() >= options_.max_connections) MakeRoom();
   connections_.emplace_back(descriptor, Clock::now() + options_.time_per_connection);
   if (!Advance(&connections_.back())) connections_.pop_back();  // what has come already is answered at once
   return true;
+}
+
+// Clients that hung up since poll told last hold no place; for want of those the oldest goes.
+void HttpServer::MakeRoom() {
+  connections_.remove_if([this](HttpConnection& one) { return one.is_ending() && !Advance(&one); });
+  if (connections_.size() >= options_.max_connections) connections_.pop_front();
 }
 
 }  // namespace tensord::server

@@ -55,6 +55,7 @@ class HttpServer {
   void Advance(const std::vector<pollfd>& waited);
   void Accept();
   bool AcceptOne();
+  void MakeRoom();
   bool HaveWaiting() const;
   void GivePage();
   // Of one connection, for which something may have come; whether it goes on.

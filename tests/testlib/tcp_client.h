@@ -20,7 +20,14 @@ namespace tensord {
 class TcpClient {
  public:
   // Of the address, host:port, the port counts.
-  explicit TcpClient(absl::string_view address) : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit TcpClient(absl::string_view address) : TcpClient() { Connect(address); }
+  // Connects later.
+  TcpClient() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  ~TcpClient() { close(descriptor_); }
+  TcpClient(const TcpClient&) = delete;
+  TcpClient& operator=(const TcpClient&) = delete;
+
+  void Connect(absl::string_view address) {
     int port = 0;
     EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) << address;
     sockaddr_in to{};
@@ -31,10 +38,6 @@ class TcpClient {
     const int on = 1;  // what is sent in pieces arrives in pieces
     EXPECT_EQ(setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), 0);
   }
-  ~TcpClient() { close(descriptor_); }
-  TcpClient(const TcpClient&) = delete;
-  TcpClient& operator=(const TcpClient&) = delete;
-
   void Send(absl::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/tcp_client.h"
@@ -161,6 +162,36 @@ TEST(HttpServerTest, TheOldestGoesWhereTheyAreTooMany) {
   EXPECT_THAT(third.Receive(), EndsWith("GET /page\n"));
 }
 
+TEST(HttpServerTest, WhoHungUpMakesRoomBeforeTheOldest) {
+  absl::StatusOr<TcpListener> listener = TcpListener::Open("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  absl::Notification is_busy, all_came;
+  const auto server = HttpServer::Start(*std::move(listener), {.time_per_connection = kNoHurry, .max_connections = 3},
+                                        [&](const HttpRequest& request) {
+                                          if (request.path == "/first") {
+                                            is_busy.Notify();
+                                            all_came.WaitForNotification();
+                                          }
+                                          return HttpResponse{};
+                                        });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string address = (*server)->listener().address();
+  TcpClient first(address);
+  first.Send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
+  is_busy.WaitForNotification();
+  TcpClient slow(address);
+  std::vector<std::unique_ptr<TcpClient>> quick;
+  for (int i = 0; i < 10; ++i) {
+    quick.push_back(std::make_unique<TcpClient>(address));
+    quick.back()->Send(kGet);
+    quick.back()->Finish();
+  }
+  all_came.Notify();
+  for (const auto& client : quick) EXPECT_THAT(client->Receive(), StartsWith("HTTP/1.1 200 "));
+  slow.Send(kGet);
+  EXPECT_THAT(slow.Receive(), StartsWith("HTTP/1.1 200 "));
+}
+
 TEST(HttpServerTest, ManyClients) {
   const auto server = Start({.time_per_connection = kNoHurry});
   std::atomic<int> answered{0};
@@ -212,20 +243,18 @@ TEST(HttpServerTest, WaitsForDescriptorsAtRest) {
   const auto server = Start({.time_per_connection = kNoHurry});
   TcpClient earlier(server->listener().address()), asked(server->listener().address());
   EXPECT_THAT(asked.Ask(kGet), EndsWith("GET /page\n")) << "so that both are in";
-  std::unique_ptr<TcpClient> client;
+  TcpClient client;  // has its descriptor already; the server finds none
   {
-    const int kept = dup(STDIN_FILENO);
     NoDescriptors none;
-    close(kept);  // for the client; the server finds none
-    client = std::make_unique<TcpClient>(server->listener().address());
-    client->Send(kGet);
+    client.Connect(server->listener().address());
+    client.Send(kGet);
     const clock_t before = std::clock();
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20) << "it tries again all the time";
     earlier.Send(kGet);
     EXPECT_THAT(earlier.Receive(), EndsWith("GET /page\n")) << "who is in is served";
   }
-  EXPECT_THAT(client->Receive(), EndsWith("GET /page\n"));
+  EXPECT_THAT(client.Receive(), EndsWith("GET /page\n"));
 }
 
 TEST(HttpServerTest, ListensAtIpv6) {
