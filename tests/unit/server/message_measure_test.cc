@@ -224,8 +224,9 @@ TEST(MessageMeasureTest, BytesThatProtobufDoesNotReadAreLeftToIt) {
     const absl::StatusOr<MessageMeasure> measured = Measure(request.GetDescriptor(), changed);
     ASSERT_TRUE(measured.ok()) << measured.status();
     v1::CompileRequest read;
-    if (read.ParseFromString(changed))
+    if (read.ParseFromString(changed)) {
       EXPECT_LE(static_cast<int64_t>(read.SpaceUsedLong()), 4096 + 3 * measured->object_bytes);
+    }
   }
 }
 
