@@ -175,6 +175,33 @@ class Functions(ServerTest):
             np.testing.assert_array_equal(result, values * 2)
 
 
+class QuantumStates(ServerTest):
+    """Tensors of 32 axes, as many qubits, of which most are fixed: within the limits that servers have by default."""
+
+    def test_every_kind_of_function_takes_32_axes(self):
+        random = np.random.default_rng(32)
+        axes = list(range(32))
+        order = [int(axis) for axis in random.permutation(32)]
+        functions = {
+            "sum": lambda m, x: m.sum(m.transpose(x + 1, order), axis=(0, 5, 31)),
+            "max": lambda m, x: m.max(x, axis=tuple(axes[::2])),
+            "concatenate": lambda m, x: m.concatenate([x, m.flip(x, (0, 31))], axis=31),
+            "index": lambda m, x: x[0, ..., 0],
+            "take": lambda m, x: m.take(x, np.array([0, 0]), axis=0),
+            "einsum": lambda m, x: m.einsum(x, axes, x, axes, axes[:5]),
+            "tensordot": lambda m, x: m.tensordot(x, x, axes=(axes[3:], axes[3:])),
+            "fft": lambda m, x: m.fft.fftn(x, axes=(0, 31)),
+            "svd": lambda m, x: m.linalg.svd(x, compute_uv=False),
+            "matmul": lambda m, x: m.matmul(x, m.swapaxes(x, 30, 31)),
+        }
+        for shape in ((2,) * 10 + (1,) * 22, (1, 2) * 8 + (1,) * 14 + (2, 2), (1,) * 22 + (2,) * 10):
+            x = random.standard_normal(shape)
+            for name, function in functions.items():
+                with self.subTest(name, shape=shape):
+                    actual = td.evaluate(lambda x: function(td, x), x, client=self.client)
+                    np.testing.assert_allclose(actual, function(np, x), rtol=1e-12, atol=1e-12)
+
+
 class Programs(ServerTest):
     def test_second_compilation_finds_the_first(self):
         specs = td.spec((7, 3)), td.spec((3, 2))

@@ -279,8 +279,24 @@ def repeat(a, repeats, axis=None):
     return a[(slice(None),) * axis + (np.repeat(np.arange(len(counts)), counts),)]
 
 
+# Tensors of more axes than servers take by default are not made on the way.
+_MOST_AXES = 32
+
+
 def _repeated(x, counts, before):
     """Repeats axes by counts: a new axis before (whole repeats) or after (each element) the axis, then both merged."""
+    repeated = [axis for axis, count in enumerate(counts) if count != 1]
+    if x.ndim + len(repeated) <= _MOST_AXES:
+        return _repeated_together(x, counts, before)
+    for axis in repeated:
+        wide = (*x.shape[:axis], x.shape[axis] * counts[axis], *x.shape[axis + 1 :])
+        blocks = (dims.product(x.shape[:axis]), x.shape[axis], dims.product(x.shape[axis + 1 :]))
+        x = _repeated_together(x.builder.reshape(x, blocks), (1, counts[axis], 1), before)
+        x = x.builder.reshape(x, wide)
+    return x
+
+
+def _repeated_together(x, counts, before):
     middle, wide, merged = [], [], []
     for size, count in zip(x.shape, counts):
         if count != 1:

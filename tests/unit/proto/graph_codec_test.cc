@@ -275,7 +275,7 @@ TEST(GraphCodecTest, CountsAreLimited) {
   EXPECT_EQ(limited_by(wire, {.constant_bytes = 800, .graph_bytes = 100, .tensor_bytes = 800}), "none");
   wire = SmallGraph();
   Replace(wire);
-  for (int i = 0; i < 17; ++i) wire.mutable_nodes(0)->mutable_reshape()->add_shape()->set_size(1);
+  for (int i = 0; i < 33; ++i) wire.mutable_nodes(0)->mutable_reshape()->add_shape()->set_size(1);
   EXPECT_EQ(limited_by(wire, {}), "rank");
 }
 

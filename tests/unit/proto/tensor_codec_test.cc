@@ -101,8 +101,8 @@ TEST(TensorCodecTest, WrongHeadersAreRefused) {
   EXPECT_EQ(reason(v1::DTYPE_F32, {int64_t{1} << 40, int64_t{1} << 40}), "SHAPE_OVERFLOW");
   EXPECT_EQ(reason(v1::DTYPE_F32, {int64_t{1} << 48}), "LIMIT_EXCEEDED");
   EXPECT_EQ(reason(v1::DTYPE_F32, {int64_t{1} << 33}), "LIMIT_EXCEEDED");
-  EXPECT_EQ(reason(v1::DTYPE_F32, std::vector<int64_t>(17, 1)), "LIMIT_EXCEEDED");
-  EXPECT_EQ(reason(v1::DTYPE_F32, std::vector<int64_t>(16, 1)), "");
+  EXPECT_EQ(reason(v1::DTYPE_F32, std::vector<int64_t>(33, 1)), "LIMIT_EXCEEDED");
+  EXPECT_EQ(reason(v1::DTYPE_F32, std::vector<int64_t>(32, 1)), "");
 }
 
 TEST(TensorCodecTest, BoolsAreBits) {

@@ -159,7 +159,7 @@ TEST(ConfigTest, PrintedDefaultsReadBack) {
   ASSERT_TRUE(MergeConfigText(printed, &config).ok());
   EXPECT_EQ(PrintConfig(config), printed);
   EXPECT_THAT(printed, HasSubstr("message_bytes: 1073741824"));
-  EXPECT_THAT(printed, HasSubstr("rank: 16"));
+  EXPECT_THAT(printed, HasSubstr("rank: 32"));
 }
 
 TEST(CommandLineTest, FlagsWinOverDefaults) {

@@ -23,7 +23,7 @@ ServerConfig ConfigOf(const std::vector<std::string>& settings) {
 
 TEST(FlatSettingsTest, TellsWhichDiffer) {
   EXPECT_THAT(ChangedSettings(ServerConfig(), ServerConfig()), IsEmpty());
-  EXPECT_THAT(ChangedSettings(ServerConfig(), ConfigOf({"limits.rank=16", "cpu.threads=0", "log.level=info"})),
+  EXPECT_THAT(ChangedSettings(ServerConfig(), ConfigOf({"limits.rank=32", "cpu.threads=0", "log.level=info"})),
               IsEmpty())
       << "defaults that are written out";
   EXPECT_THAT(ChangedSettings(ConfigOf({"listen=unix:/a", "log.level=debug"}),
