@@ -188,6 +188,8 @@ class QuantumStates(ServerTest):
             "concatenate": lambda m, x: m.concatenate([x, m.flip(x, (0, 31))], axis=31),
             "index": lambda m, x: x[0, ..., 0],
             "take": lambda m, x: m.take(x, np.array([0, 0]), axis=0),
+            "repeat": lambda m, x: m.repeat(x, 3, axis=31),
+            "tile": lambda m, x: m.tile(x, (2, *(1,) * 29, 2, 2)),
             "einsum": lambda m, x: m.einsum(x, axes, x, axes, axes[:5]),
             "tensordot": lambda m, x: m.tensordot(x, x, axes=(axes[3:], axes[3:])),
             "fft": lambda m, x: m.fft.fftn(x, axes=(0, 31)),
