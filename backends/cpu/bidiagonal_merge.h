@@ -2,7 +2,6 @@
 #define TENSORD_BACKENDS_CPU_BIDIAGONAL_MERGE_H_
 
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 
 #include "backends/cpu/merge_columns.h"
@@ -40,12 +39,6 @@ struct PartsOfRows {
   int64_t begin, middle, end;
   bool has_more_columns;
 };
-
-// Multiplies with a power of two.
-template <typename R>
-void ScaleBy(int exponent, R* numbers, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) numbers[i] = std::scalbn(numbers[i], exponent);
-}
 
 // The singular vectors of two parts become those of the whole, which is, between them, a matrix of a first row of
 // weights and a diagonal of poles. Columns whose weight vanishes, or whose pole is another one's too, are vectors

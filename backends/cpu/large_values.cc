@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "backends/cpu/lapack_steps.h"
+#include "backends/cpu/bidiagonal_values.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/number_parts.h"
+#include "backends/cpu/tridiagonal_values.h"
 #include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
@@ -37,7 +38,7 @@ int64_t LargeEighValues<T>::Run(const T* a, R* values, char* scratch, ThreadPool
   }
   tridiagonalization_.Run(reduced, values, beside, reinterpret_cast<T*>(scratch + tau_), scratch + work_, pool);
   if (StopRequested()) return 0;
-  const int64_t info = lapack::Sterf(n_, values, beside);
+  const int64_t info = TridiagonalValues(n_, values, beside);
   Divide(values, n_, scale);
   return info;
 }
@@ -62,8 +63,8 @@ LargeSvdValues<T>::LargeSvdValues(int64_t m, int64_t n)
   column_tau_ = layout_.Add<T>(few_);
   row_tau_ = layout_.Add<T>(few_);
   // The steps follow each other.
-  const int64_t bdsqr_bytes = 4 * few_ * static_cast<int64_t>(sizeof(R));
-  work_ = layout_.Add<char>(std::max({geqrf_.scratch_bytes(), bidiagonalization_.scratch_bytes(), bdsqr_bytes}));
+  const int64_t values_bytes = 4 * few_ * static_cast<int64_t>(sizeof(R));
+  work_ = layout_.Add<char>(std::max({geqrf_.scratch_bytes(), bidiagonalization_.scratch_bytes(), values_bytes}));
 }
 
 // With no fewer rows than columns, where its factors are taken.
@@ -94,8 +95,7 @@ int64_t LargeSvdValues<T>::Run(const T* a, R* values, char* scratch, ThreadPool&
   }
   bidiagonalization_.Run(reduced, values, beside, column_tau, at(row_tau_), scratch + work_, pool);
   if (StopRequested()) return 0;
-  const bool is_upper = takes_factors_ || m_ >= n_;
-  const int64_t info = lapack::BdsqrValues(is_upper, few_, values, beside, reinterpret_cast<R*>(scratch + work_));
+  const int64_t info = BidiagonalValues(few_, values, beside, reinterpret_cast<R*>(scratch + work_));
   Divide(values, few_, scale);
   return info;
 }

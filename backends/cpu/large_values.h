@@ -10,8 +10,8 @@
 
 namespace tensord::cpu {
 
-// Values of one large matrix without vectors: its reduction on all threads, and LAPACK's for two diagonals, which takes
-// a time of n².
+// Values of one large matrix without vectors: its reduction on all threads, and iterations for two diagonals, which
+// take a time of n².
 //
 // Immutable after construction, so thread-safe. Run does not allocate, gives the same bits for any number of threads,
 // and returns LAPACK's info; `scratch` is aligned to 64 and belongs to the call. The numbers are finite.

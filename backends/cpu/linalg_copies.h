@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -122,7 +123,13 @@ R ScaleToOrdinary(R largest) {
   return std::ldexp(R(1), std::clamp(-std::ilogb(largest), -kMostExponent, kMostExponent));
 }
 
-// Undoes that for values.
+// Multiplies with a power of two.
+template <typename R>
+void ScaleBy(int exponent, R* numbers, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) numbers[i] = std::scalbn(numbers[i], exponent);
+}
+
+// Undoes a scale of values.
 template <typename R>
 void Divide(R* values, int64_t count, R scale) {
   if (scale == 1) return;

@@ -11,6 +11,7 @@
 #include "backends/cpu/merge_columns.h"
 #include "backends/cpu/merge_tree.h"
 #include "backends/cpu/split_columns.h"
+#include "backends/cpu/tridiagonal_values.h"
 #include "engine/base/stop_signal.h"
 
 namespace tensord::cpu {
@@ -318,11 +319,8 @@ template <typename R>
 void TridiagonalVectors<R>::Call::SolveBlock(int64_t begin, int64_t end) {
   const R largest = std::max(LargestOf(d_ + begin, end - begin), LargestOf(e_ + begin, end - begin - 1));
   const int exponent = largest > 0 ? std::ilogb(largest) : 0;
-  const auto scale = [&](R* numbers, int64_t count, int by) {
-    for (int64_t i = 0; i < count; ++i) numbers[i] = std::scalbn(numbers[i], by);
-  };
-  scale(d_ + begin, end - begin, -exponent);
-  scale(e_ + begin, end - begin - 1, -exponent);
+  ScaleBy(-exponent, d_ + begin, end - begin);
+  ScaleBy(-exponent, e_ + begin, end - begin - 1);
   const MergeTree tree(begin, end - begin);
   for (int64_t leaf = 1; leaf < tree.leaves(); ++leaf) {
     const int64_t row = tree.Bound(leaf);
@@ -335,7 +333,7 @@ void TridiagonalVectors<R>::Call::SolveBlock(int64_t begin, int64_t end) {
     Merge(this, {.begin = tree.Bound(halves.begin), .middle = tree.Bound(halves.middle), .end = tree.Bound(halves.end)})
         .Run();
   });
-  scale(d_ + begin, end - begin, exponent);
+  ScaleBy(exponent, d_ + begin, end - begin);
 }
 
 // All vectors by their values.
@@ -362,11 +360,7 @@ int64_t TridiagonalVectors<R>::Call::Run() {
   });
   for (int64_t begin = 0, end = 1; begin < n_; begin = end++) {
     if (StopRequested()) return 0;
-    // What vanishes beside the diagonal parts blocks, as in LAPACK.
-    const auto is_joined = [this](int64_t row) {
-      return std::abs(e_[row]) > kRounding<R> * std::sqrt(std::abs(d_[row])) * std::sqrt(std::abs(d_[row + 1]));
-    };
-    while (end < n_ && is_joined(end - 1)) ++end;
+    while (end < n_ && IsJoined(d_, e_, end - 1)) ++end;
     SolveBlock(begin, end);
     if (const int64_t failed = failed_.load(std::memory_order_relaxed); failed != 0) return failed;
   }

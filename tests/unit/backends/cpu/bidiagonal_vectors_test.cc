@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/thread_pool.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/lapack_values.h"
 #include "tests/unit/backends/cpu/narrow_matrix.h"
 
 namespace tensord::cpu {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/cpu/lapack_steps.h"
 #include "backends/cpu/thread_pool.h"
 #include "gtest/gtest.h"
+#include "tests/unit/backends/cpu/lapack_values.h"
 #include "tests/unit/backends/cpu/narrow_matrix.h"
 
 namespace tensord::cpu {
