@@ -138,6 +138,8 @@ _NUMBERS = [
     same("signs of zero", lambda x, y: (1 / (x // y), 1 / (x % y), 1 / np.sign(x), 1 / np.fmod(x, y), 1 / np.mod(x, y)),
          ZEROS[:, None], DIVISORS),
     same("floors by zero", lambda x: (x // 0.0, x % 0.0), ZEROS),
+    Case("floors by numbers that round to zero", lambda x: (x // 1e-50, x % -1e-50), lambda x: (x // np.float32(0), x % np.float32(-0.0)),
+         ZEROS.astype(np.float32)),
 ]  # fmt: skip
 
 _SMALL = [

@@ -76,9 +76,12 @@ def floor_divide(x, y):
     return quotient if is_safe else builder.select(equal(y, 0.0), ratio, quotient)
 
 
+_LEAST_KNOWN_DIVISOR = 2.0**-14
+
+
 def _is_known_divisor(y):
-    """Whether a divisor is a number other than 0, for which nothing needs to be asked at run time."""
-    return (dtypes.is_weak(y) or isinstance(y, np.number)) and y != 0
+    """Whether a divisor is a number that no dtype rounds to 0, for which nothing needs to be asked at run time."""
+    return (dtypes.is_weak(y) or isinstance(y, np.number)) and builtins.abs(y) >= _LEAST_KNOWN_DIVISOR
 
 
 def _signs_differ(rest, divisor):
