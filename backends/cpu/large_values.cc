@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kLeastValuesSize = 128;  // below it LAPACK's drivers cost as little
 
+bool TakesFactors(int64_t many, int64_t few) { return 5 * many >= 8 * few; }
+
 }  // namespace
 
 template <typename T>
@@ -45,7 +47,8 @@ int64_t LargeEighValues<T>::Run(const T* a, R* values, char* scratch, ThreadPool
 
 template <typename T>
 bool LargeSvdValues<T>::Suits(int64_t m, int64_t n) {
-  return std::min(m, n) >= kLeastValuesSize;
+  const int64_t few = std::min(m, n), many = std::max(m, n);
+  return few >= kLeastValuesSize || (TakesFactors(many, few) && PanelledGeqrf<T>::Suits(m, n));
 }
 
 template <typename T>
@@ -54,7 +57,7 @@ LargeSvdValues<T>::LargeSvdValues(int64_t m, int64_t n)
       n_(n),
       many_(std::max(m, n)),
       few_(std::min(m, n)),
-      takes_factors_(5 * many_ >= 8 * few_),
+      takes_factors_(TakesFactors(many_, few_)),
       bidiagonalization_(takes_factors_ ? few_ : m, takes_factors_ ? few_ : n) {
   if (takes_factors_) geqrf_ = PanelledGeqrf<T>(many_, few_);
   a_ = layout_.Add<T>(m * n);

@@ -11,6 +11,7 @@
 namespace tensord::cpu {
 namespace {
 
+constexpr int64_t kLeastLargeSize = 128;
 constexpr int64_t kAdjointColumns = 32;  // of a task
 
 // The adjoint of a rows x columns matrix, in blocks that caches hold.
@@ -28,7 +29,8 @@ void WriteAdjoint(int64_t rows, int64_t columns, const T* a, T* adjoint, ThreadP
 template <typename T>
 bool OblongSvd<T>::Suits(int64_t m, int64_t n) {
   const int64_t few = std::min(m, n), many = std::max(m, n);
-  return 5 * many >= 8 * few && LargeSvd<T>::Suits(few, few);
+  if (5 * many < 8 * few || !PanelledGeqrf<T>::Suits(m, n)) return false;
+  return few < kLeastLargeSize || LargeSvd<T>::Suits(few, few);
 }
 
 template <typename T>
@@ -38,8 +40,15 @@ OblongSvd<T>::OblongSvd(int64_t m, int64_t n, bool full)
       is_wide_(m < n),
       q_columns_(full ? many_ : few_),
       geqrf_(many_, few_),
-      svd_(few_, few_, /*full=*/false),
       q_(kDTypeOf<T>, {.length = many_, .count = few_, .others = q_columns_, .v_leading = many_, .c_leading = many_}) {
+  int64_t triangle_bytes = 0;
+  if (LargeSvd<T>::Suits(few_, few_)) {
+    large_.emplace(few_, few_, /*full=*/false);
+    triangle_bytes = large_->scratch_bytes();
+  } else {
+    small_.emplace(few_, /*has_vectors=*/true);
+    triangle_bytes = small_->scratch_bytes();
+  }
   a_ = layout_.Add<T>(many_ * few_);
   tau_ = layout_.Add<T>(few_);
   triangle_ = layout_.Add<T>(few_ * few_);
@@ -49,7 +58,13 @@ OblongSvd<T>::OblongSvd(int64_t m, int64_t n, bool full)
     q_place_ = layout_.Add<T>(many_ * q_columns_);
   }
   // The steps follow each other.
-  work_ = layout_.Add<char>(std::max({geqrf_.scratch_bytes(), svd_.scratch_bytes(), q_.scratch_bytes()}));
+  work_ = layout_.Add<char>(std::max({geqrf_.scratch_bytes(), triangle_bytes, q_.scratch_bytes()}));
+}
+
+template <typename T>
+int64_t OblongSvd<T>::RunTriangle(T* triangle, T* left, R* s, T* right, char* scratch, ThreadPool& pool) const {
+  if (large_.has_value()) return large_->Run(triangle, left, s, right, scratch, pool);
+  return small_->Run(triangle, left, s, right, scratch);
 }
 
 // In the first rows and columns of the identity.
@@ -73,7 +88,7 @@ int64_t OblongSvd<T>::Run(const T* a, T* u, R* s, T* vh, char* scratch, ThreadPo
   if (StopRequested()) return 0;
   CopyUpperClearLower(reflectors, many_, few_, few_, triangle);
   T* const right = is_wide_ ? at(right_) : vh;
-  if (const int64_t info = svd_.Run(triangle, left, s, right, scratch + work_, pool); info != 0) return info;
+  if (const int64_t info = RunTriangle(triangle, left, s, right, scratch + work_, pool); info != 0) return info;
   if (StopRequested()) return 0;
   T* const vectors = is_wide_ ? at(q_place_) : u;
   PutOnDiagonal(left, vectors);

@@ -2,6 +2,7 @@
 #define TENSORD_BACKENDS_CPU_OBLONG_SVD_H_
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "backends/cpu/block_reflectors.h"
@@ -10,6 +11,7 @@
 #include "backends/cpu/linalg_batch.h"
 #include "backends/cpu/linalg_blocked.h"
 #include "backends/cpu/panelled_geqrf.h"
+#include "backends/cpu/small_svd.h"
 
 namespace tensord::cpu {
 
@@ -35,13 +37,16 @@ class OblongSvd {
   int64_t Run(const T* a, T* u, R* s, T* vh, char* scratch, ThreadPool& pool) const;
 
  private:
+  int64_t RunTriangle(T* triangle, T* left, R* s, T* right, char* scratch, ThreadPool& pool) const;
   void PutOnDiagonal(const T* small, T* large) const;
 
   int64_t many_, few_;
   bool is_wide_;
   int64_t q_columns_;
   PanelledGeqrf<T> geqrf_;
-  LargeSvd<T> svd_;  // of the triangle
+  // Of the triangle, one of them.
+  std::optional<LargeSvd<T>> large_;
+  std::optional<SmallSvd<T>> small_;
   BlockReflectors q_;
   ScratchLayout layout_;
   int64_t a_ = 0, tau_ = 0, triangle_ = 0, left_ = 0, right_ = 0, q_place_ = 0, work_ = 0;

@@ -10,21 +10,30 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kGeqrfPanelColumns = 32;   // what LAPACK factors column by column
-constexpr int64_t kLeastPanelledSize = 128;  // below it one call costs as little
+constexpr int64_t kLeastPanelledSize = 128;  // below it one call costs as little,
+constexpr int64_t kMostCallSteps = int64_t{1} << 28;  // unless a side is so long that it takes a good part of a second
+
+// Of columns that long fewer are a panel, which is one call.
+int64_t PanelColumns(int64_t rows) {
+  int64_t columns = kGeqrfPanelColumns;
+  while (columns > 1 && rows * columns * columns > 4 * kMostCallSteps) columns /= 2;
+  return columns;
+}
 
 }  // namespace
 
 template <typename T>
 bool PanelledGeqrf<T>::Suits(int64_t m, int64_t n) {
-  return std::min(m, n) >= kLeastPanelledSize;
+  const int64_t few = std::min(m, n);
+  return few >= kLeastPanelledSize || m * n * few > kMostCallSteps;
 }
 
 template <typename T>
 PanelledGeqrf<T>::PanelledGeqrf(int64_t m, int64_t n) : m_(m), n_(n) {
-  const int64_t k = std::min(m, n);
+  const int64_t k = std::min(m, n), most_columns = PanelColumns(m);
   int64_t reflect_bytes = 0;
-  for (int64_t first = 0; first < k; first += kGeqrfPanelColumns) {
-    Panel panel{.first = first, .columns = std::min(kGeqrfPanelColumns, k - first), .update = {}};
+  for (int64_t first = 0; first < k; first += most_columns) {
+    Panel panel{.first = first, .columns = std::min(most_columns, k - first), .update = {}};
     const int64_t others = n - first - panel.columns;
     if (others > 0) {
       panel.update = BlockReflectors(kDTypeOf<T>, {.length = m - first,
@@ -40,7 +49,7 @@ PanelledGeqrf<T>::PanelledGeqrf(int64_t m, int64_t n) : m_(m), n_(n) {
     panels_.push_back(std::move(panel));
   }
   // A panel and what follows from it are in turns.
-  const int64_t panel_bytes = (work_size_ + m * kGeqrfPanelColumns) * static_cast<int64_t>(sizeof(T));
+  const int64_t panel_bytes = (work_size_ + m * most_columns) * static_cast<int64_t>(sizeof(T));
   work_ = layout_.Add<char>(std::max(panel_bytes, reflect_bytes));
 }
 
