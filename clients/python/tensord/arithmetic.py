@@ -124,9 +124,6 @@ def divmod(x, y):
     return floor_divide(x, y), remainder(x, y)
 
 
-_LARGEST_EXPONENT_BY_MULTIPLICATION = 8
-
-
 @ufunc
 def power(x, y):
     """x to the power y. A small whole Python exponent of an inexact array becomes multiplications."""
@@ -137,13 +134,11 @@ def power(x, y):
     if isinstance(x, Array) and dtypes.is_weak(y) and dtype.is_inexact and x.dtype is dtype:
         if y == 0.5:
             return x.builder.unary("SQRT", x)
-        if (
-            not isinstance(y, builtins.complex)
-            and float(y).is_integer()
-            and 1 <= builtins.abs(y) <= _LARGEST_EXPONENT_BY_MULTIPLICATION
-        ):
-            result = _by_multiplication(x, builtins.abs(int(y)))
-            return result if y > 0 else reciprocal(result)
+        if y == -1:
+            return reciprocal(x)
+        # More would be less exact than POW is; so is 16 bits' second rounding.
+        if y in ((1, 2) if dtype.itemsize == 2 else (1, 2, 3, 4)):
+            return _by_multiplication(x, int(y.real))
     return pointwise.binary("POW", x, y)
 
 
