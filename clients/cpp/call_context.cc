@@ -12,8 +12,9 @@ absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duratio
   return deadline.has_value() ? SteadyNow() + *deadline : absl::InfiniteFuture();
 }
 
-void PrepareContext(const ConnectOptions& options, absl::Time deadline, absl::string_view route,
-                    grpc::ClientContext* context) {
+std::unique_ptr<grpc::ClientContext> ContextOf(const ConnectOptions& options, absl::Time deadline,
+                                               absl::string_view route) {
+  auto context = std::make_unique<grpc::ClientContext>();
   if (deadline != absl::InfiniteFuture()) context->set_deadline(ToGrpcDeadline(deadline));
   bool is_routed = route.empty();
   for (const auto& [key, value] : options.metadata) {
@@ -21,6 +22,7 @@ void PrepareContext(const ConnectOptions& options, absl::Time deadline, absl::st
     is_routed = is_routed || key == kRouteMetadata;
   }
   if (!is_routed) context->AddMetadata(kRouteMetadata, std::string(route));
+  return context;
 }
 
 }  // namespace tensord::client

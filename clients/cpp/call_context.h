@@ -1,6 +1,7 @@
 #ifndef TENSORD_CLIENTS_CPP_CALL_CONTEXT_H_
 #define TENSORD_CLIENTS_CPP_CALL_CONTEXT_H_
 
+#include <memory>
 #include <optional>
 
 #include "absl/strings/string_view.h"
@@ -13,10 +14,10 @@ namespace tensord::client {
 // When a call that begins now ends at the latest: as it says itself, else as the client's options do.
 absl::Time DeadlineOf(const ConnectOptions& options, std::optional<absl::Duration> deadline);
 
-// Sets what goes with a call. `route` is its key for a balancer, empty for none; where the options' metadata has one,
-// all calls have that.
-void PrepareContext(const ConnectOptions& options, absl::Time deadline, absl::string_view route,
-                    grpc::ClientContext* context);
+// What goes with a call. `route` is its key for a balancer, empty for none; where the options' metadata has one, all
+// calls have that.
+std::unique_ptr<grpc::ClientContext> ContextOf(const ConnectOptions& options, absl::Time deadline,
+                                               absl::string_view route);
 
 }  // namespace tensord::client
 

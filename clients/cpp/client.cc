@@ -20,11 +20,10 @@
 #include "clients/cpp/shared_call.h"
 #include "clients/cpp/shared_transfer.h"
 #include "clients/cpp/steady_time.h"
+#include "clients/cpp/unary_call.h"
 #include "clients/cpp/upload_connection.h"
 #include "grpc/grpc.h"
 #include "grpcpp/channel.h"
-#include "grpcpp/client_context.h"
-#include "grpcpp/completion_queue.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tensord/v1/compute.grpc.pb.h"
@@ -34,39 +33,15 @@ namespace {
 
 constexpr size_t kFingerprintDigits = 64;
 
-void PrepareContext(const ConnectOptions& options, std::optional<absl::Duration> deadline, absl::string_view route,
-                    grpc::ClientContext* context) {
-  PrepareContext(options, DeadlineOf(options, deadline), route, context);
-}
-
 // For a transfer's calls. The options outlive it.
 MakeContext ContextsOf(const ConnectOptions& options, std::string route) {
-  return [&options, route = std::move(route)](absl::Time deadline) {
-    auto context = std::make_unique<grpc::ClientContext>();
-    PrepareContext(options, deadline, route, context.get());
-    return context;
-  };
+  return [&options, route = std::move(route)](absl::Time deadline) { return ContextOf(options, deadline, route); };
 }
 
 // Whether nothing is different when it has run twice.
 bool MayRunTwice(absl::Span<const Argument> arguments, absl::Span<const ResultPlan> plans) {
   return std::none_of(arguments.begin(), arguments.end(), [](const Argument& one) { return one.is_donated(); }) &&
          std::none_of(plans.begin(), plans.end(), [](const ResultPlan& plan) { return plan.is_kept(); });
-}
-
-// One call whose messages are bytes already.
-grpc::Status CallWithBytes(grpc::GenericStub& stub, grpc::ClientContext& context, const char* method,
-                           const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
-  grpc::CompletionQueue queue;
-  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call =
-      stub.PrepareUnaryCall(&context, method, request, &queue);
-  call->StartCall();
-  grpc::Status status;
-  call->Finish(response, &status, nullptr);
-  void* tag;
-  bool is_ok;
-  queue.Next(&tag, &is_ok);
-  return status;
 }
 
 }  // namespace
@@ -94,7 +69,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(ConnectOptions options) 
   if (is_plain) options.credentials = grpc::InsecureChannelCredentials();
   const grpc::ChannelArguments arguments = TunedChannelArguments();
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(options.target, options.credentials, arguments);
-  if (const absl::Status connected = AwaitConnection(*channel, options.target, options.connect_timeout);
+  if (const absl::Status connected = AwaitConnection(channel, options.target, options.connect_timeout);
       !connected.ok()) {
     return connected;
   }
@@ -239,8 +214,6 @@ absl::StatusOr<ExecuteAnswer> Client::RunOnce(const v1::ExecuteRequest& request,
 std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
   const std::string route = options.session.empty() ? NewSessionRoute() : sessions_.RouteOf(options.session);
   const absl::Time deadline = DeadlineOf(options_, options.deadline);
-  auto context = std::make_unique<grpc::ClientContext>();
-  PrepareContext(options_, deadline, route, context.get());
   Pipeline::Sharing sharing;
   if (shared_memory_ != nullptr) {
     sharing = {.memory = shared_memory_, .sizes = result_sizes_, .deadline = deadline};
@@ -248,8 +221,8 @@ std::unique_ptr<Pipeline> Client::OpenPipeline(PipelineOptions options) {
   const auto find_program = [programs = stubs_->programs, route, deadline](const std::string& fingerprint) {
     return programs->MakeKnown(fingerprint, deadline, route);
   };
-  return std::make_unique<Pipeline>(stubs_->generic, std::move(context), options_.target, std::move(options.session),
-                                    find_program, std::move(sharing));
+  return std::make_unique<Pipeline>(stubs_->generic, ContextOf(options_, deadline, route), options_.target,
+                                    std::move(options.session), find_program, std::move(sharing));
 }
 
 absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& request,
@@ -268,12 +241,10 @@ absl::StatusOr<ExecuteAnswer> Client::SendExecute(const v1::ExecuteRequest& requ
   }
   if (!message.ok()) return message.status();
 
-  grpc::ClientContext context;
-  PrepareContext(options_, deadline, route, &context);
   grpc::ByteBuffer response;
   grpc::Status status;
   stubs_->uploads.Call(message->Length(), stubs_->generic, [&](grpc::GenericStub& stub) {
-    status = CallWithBytes(stub, context, kExecuteMethod, *message, &response);
+    status = UnaryCall(ContextOf(options_, deadline, route), stub, kExecuteMethod, *message, &response);
   });
   absl::StatusOr<ExecuteAnswer> answer;
   if (status.ok()) {
@@ -314,22 +285,20 @@ absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
     request.mutable_lease()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(lease)));
   }
   const std::string route = NewSessionRoute();
-  grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, route, &context);
-  v1::Session session;
-  const grpc::Status status = stubs_->compute->OpenSession(&context, request, &session);
-  if (!status.ok()) return ToAbslStatus(status);
-  sessions_.Add(session.id(), route);
+  absl::StatusOr<v1::Session> session =
+      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), route), *stubs_->compute,
+                &v1::Compute::Stub::PrepareAsyncOpenSession, request);
+  if (session.ok()) sessions_.Add(session->id(), route);
   return session;
 }
 
 absl::Status Client::CloseSession(const std::string& session) {
   v1::CloseSessionRequest request;
   request.set_session(session);
-  grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, sessions_.RouteOf(session), &context);
-  v1::CloseSessionResponse response;
-  const absl::Status closed = ToAbslStatus(stubs_->compute->CloseSession(&context, request, &response));
+  const absl::Status closed =
+      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), sessions_.RouteOf(session)), *stubs_->compute,
+                &v1::Compute::Stub::PrepareAsyncCloseSession, request)
+          .status();
   if (closed.ok() || ReasonOf(closed) == "SESSION_UNKNOWN") sessions_.Remove(session);
   return closed;
 }
@@ -368,12 +337,11 @@ absl::StatusOr<std::vector<std::string>> Client::DeleteTensors(const std::string
   v1::DeleteTensorsRequest request;
   request.set_session(session);
   request.mutable_handles()->Assign(handles.begin(), handles.end());
-  grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, sessions_.RouteOf(session), &context);
-  v1::DeleteTensorsResponse response;
-  const grpc::Status status = stubs_->compute->DeleteTensors(&context, request, &response);
-  if (!status.ok()) return ToAbslStatus(status);
-  return std::vector<std::string>(response.missing().begin(), response.missing().end());
+  const absl::StatusOr<v1::DeleteTensorsResponse> response =
+      UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), sessions_.RouteOf(session)), *stubs_->compute,
+                &v1::Compute::Stub::PrepareAsyncDeleteTensors, request);
+  if (!response.ok()) return response.status();
+  return std::vector<std::string>(response->missing().begin(), response->missing().end());
 }
 
 absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
@@ -383,22 +351,16 @@ absl::StatusOr<v1::ServerInfo> Client::GetServerInfo(bool with_capabilities) {
 absl::StatusOr<v1::ServerInfo> Client::AskForInfo(bool with_capabilities, absl::Time deadline) {
   v1::GetServerInfoRequest request;
   request.set_capabilities(with_capabilities);
-  return RepeatedCall<v1::ServerInfo>(deadline, [&]() -> absl::StatusOr<v1::ServerInfo> {
-    grpc::ClientContext context;
-    PrepareContext(options_, deadline, "", &context);
-    v1::ServerInfo info;
-    const grpc::Status status = stubs_->compute->GetServerInfo(&context, request, &info);
-    if (!status.ok()) return ToAbslStatus(status);
-    return info;
+  return RepeatedCall<v1::ServerInfo>(deadline, [&] {
+    return UnaryCall(ContextOf(options_, deadline, ""), *stubs_->compute, &v1::Compute::Stub::PrepareAsyncGetServerInfo,
+                     request);
   });
 }
 
 absl::StatusOr<Health> Client::CheckHealth(absl::string_view service) {
-  grpc::ClientContext context;
-  PrepareContext(options_, std::nullopt, "", &context);
   grpc::ByteBuffer response;
-  const grpc::Status status =
-      CallWithBytes(stubs_->generic, context, kHealthMethod, EncodeHealthRequest(service), &response);
+  const grpc::Status status = UnaryCall(ContextOf(options_, DeadlineOf(options_, std::nullopt), ""), stubs_->generic,
+                                        kHealthMethod, EncodeHealthRequest(service), &response);
   if (status.error_code() == grpc::StatusCode::NOT_FOUND) return Health::kServiceUnknown;
   if (!status.ok()) return ToAbslStatus(status);
   return DecodeHealthResponse(response);

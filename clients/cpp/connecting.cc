@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/steady_time.h"
+#include "clients/cpp/transport_end.h"
+#include "clients/cpp/unary_call.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -23,22 +25,25 @@ constexpr absl::Duration kAskWithin = absl::Milliseconds(500);
 constexpr std::array<absl::string_view, 6> kStays = {"Permission denied", "handshake", "certificate",
                                                      "SSL_ERROR",         "Peer name", "not a valid"};
 
-std::string LastError(grpc::Channel& channel) {
-  grpc::ClientContext context;
-  context.set_wait_for_ready(false);
-  context.set_deadline(ToGrpcDeadline(SteadyNow() + kAskWithin));
-  // The channel's owner outlives the call.
-  grpc::GenericStub stub(std::shared_ptr<grpc::Channel>(std::shared_ptr<grpc::Channel>(), &channel));
-  grpc::CompletionQueue queue;
-  const auto call = stub.PrepareUnaryCall(&context, kHealthMethod, grpc::ByteBuffer(), &queue);
-  call->StartCall();
+std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->set_wait_for_ready(false);
+  context->set_deadline(ToGrpcDeadline(SteadyNow() + kAskWithin));
+  grpc::GenericStub stub(channel);
   grpc::ByteBuffer response;
-  grpc::Status status;
-  call->Finish(&response, &status, nullptr);
+  const grpc::Status status = UnaryCall(std::move(context), stub, kHealthMethod, grpc::ByteBuffer(), &response);
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE ? status.error_message() : "";
+}
+
+// False: it has been the same until `end`.
+bool AwaitChange(grpc::Channel& channel, grpc_connectivity_state state, gpr_timespec end) {
+  auto queue = std::make_unique<grpc::CompletionQueue>();
+  channel.NotifyOnStateChange(state, end, queue.get(), nullptr);
   void* tag = nullptr;
   bool ok = false;
-  queue.Next(&tag, &ok);
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE ? status.error_message() : "";
+  if (queue->AsyncNext(&tag, &ok, LatestEnd(end)) == grpc::CompletionQueue::GOT_EVENT) return ok;
+  KeepForever(std::move(queue));
+  return false;
 }
 
 }  // namespace
@@ -49,26 +54,26 @@ absl::Status CheckTarget(const std::string& target) {
       absl::StrCat("a target that is a path begins with \"unix:\"; did you mean unix:", target, "?"));
 }
 
-absl::Status AwaitConnection(grpc::Channel& channel, const std::string& target, absl::Duration timeout) {
-  const absl::Time end = SteadyNow() + timeout;
+absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
+                             absl::Duration timeout) {
+  const gpr_timespec end = ToGrpcDeadline(SteadyNow() + timeout);
   std::string why;
-  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-  bool is_final = false;
-  while (state != GRPC_CHANNEL_READY && !is_final) {
+  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       if (std::string error = LastError(channel); !error.empty()) why = std::move(error);
-      is_final = std::any_of(kStays.begin(), kStays.end(),
-                             [&](absl::string_view words) { return absl::StrContains(why, words); });
-      if (is_final) break;
+      if (std::any_of(kStays.begin(), kStays.end(),
+                      [&](absl::string_view words) { return absl::StrContains(why, words); })) {
+        return absl::UnavailableError(absl::StrCat("no connection: ", target, ": ", why));
+      }
     }
-    if (!channel.WaitForStateChange(state, ToGrpcDeadline(end))) break;
-    state = channel.GetState(/*try_to_connect=*/true);
+    if (!AwaitChange(*channel, state, end)) {
+      return absl::UnavailableError(absl::StrCat("no server answers within ", absl::FormatDuration(timeout), ": ",
+                                                 target, why.empty() ? "" : ": ", why));
+    }
+    state = channel->GetState(/*try_to_connect=*/true);
   }
-  if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
-  if (why.empty()) why = LastError(channel);
-  return absl::UnavailableError(absl::StrCat(
-      is_final ? "no connection" : absl::StrCat("no server answers within ", absl::FormatDuration(timeout)), ": ",
-      target, why.empty() ? "" : absl::StrCat(": ", why)));
+  return absl::OkStatus();
 }
 
 }  // namespace tensord::client

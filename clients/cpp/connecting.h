@@ -16,7 +16,8 @@ absl::Status CheckTarget(const std::string& target);
 
 // Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where time
 // changes nothing of it, as with a certificate that nobody trusts and a socket that may not be opened.
-absl::Status AwaitConnection(grpc::Channel& channel, const std::string& target, absl::Duration timeout);
+absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
+                             absl::Duration timeout);
 
 }  // namespace tensord::client
 

@@ -1,6 +1,5 @@
 #include "clients/cpp/pipeline.h"
 
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/execute_wire.h"
 #include "clients/cpp/steady_time.h"
+#include "clients/cpp/transport_end.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 
@@ -20,15 +20,6 @@ absl::Status WithContext(const absl::Status& status, const std::string& context)
   status.ForEachPayload(
       [&result](absl::string_view type_url, const absl::Cord& payload) { result.SetPayload(type_url, payload); });
   return result;
-}
-
-// Keeps for the rest of the process what a transport may still write to.
-template <typename T>
-void KeepForever(std::unique_ptr<T> kept) {
-  static std::mutex mutex;
-  static auto* const all = new std::vector<std::unique_ptr<T>>();
-  const std::lock_guard<std::mutex> lock(mutex);
-  all->push_back(std::move(kept));
 }
 
 }  // namespace
@@ -64,6 +55,7 @@ Pipeline::~Pipeline() {
 void Pipeline::Cancel() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    is_cancelled_ = true;
     Hurry();
   }
   transport_->context->TryCancel();
@@ -83,15 +75,15 @@ void Pipeline::Shut() {
 }
 
 bool Pipeline::IsAbandoned() {
+  bool is_cancelled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_shut_) return false;
     is_abandoned_ = true;
     if (is_over_) return true;
+    is_cancelled = is_cancelled_;
   }
-  const bool is_late = transport_->context->deadline() <= std::chrono::system_clock::now();
-  End({is_late ? grpc::StatusCode::DEADLINE_EXCEEDED : grpc::StatusCode::CANCELLED,
-       absl::StrCat("the transport did not end the stream within ", absl::FormatDuration(kEndWithin))});
+  End(EndedLate(*transport_->context, is_cancelled ? grpc::StatusCode::CANCELLED : grpc::StatusCode::UNAVAILABLE));
   return true;
 }
 
@@ -185,11 +177,13 @@ void Pipeline::WriteNext(std::unique_lock<std::mutex> lock) {
 void Pipeline::Drive() {
   Transport& t = *transport_;
   const auto receive = [&t] { t.call->Read(&t.incoming, TagOf(Step::kRead)); };
-  const auto ask_why = [&t] { t.call->Finish(&t.status, TagOf(Step::kEnd)); };
-  if (const gpr_timespec deadline = t.context->raw_deadline();
-      gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) != 0) {
-    const gpr_timespec grace = gpr_time_from_millis(absl::ToInt64Milliseconds(kEndWithin), GPR_TIMESPAN);
-    t.deadline.Set(&t.queue, gpr_time_add(deadline, grace), TagOf(Step::kLate));
+  const auto ask_why = [this, &t] {
+    t.call->Finish(&t.status, TagOf(Step::kEnd));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Hurry();  // the stream broke
+  };
+  if (const gpr_timespec latest = LatestEnd(*t.context); gpr_time_cmp(latest, gpr_inf_future(latest.clock_type)) != 0) {
+    t.deadline.Set(&t.queue, latest, TagOf(Step::kLate));
   }
   t.call->StartCall(TagOf(Step::kStart));
   void* tag = nullptr;

@@ -57,7 +57,8 @@ struct PipelineOptions {
 //   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
 //
 // Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server. No wait in here
-// is longer than kEndWithin beyond the deadline and beyond Cancel, whatever the transport does.
+// is longer than kEndWithin (transport_end.h) beyond the deadline, Cancel and the stream's break, whatever the
+// transport does: the pipeline is over without it then.
 class Pipeline {
  public:
   // Where large tensors lie: all as Client::Execute does it. Nothing, and they go in messages.
@@ -91,10 +92,6 @@ class Pipeline {
   // Gives up what is unanswered: CANCELLED. Returns at once.
   void Cancel();
 
-  // So long the transport may take to end a stream whose deadline has passed, or that was cancelled. Then the pipeline
-  // is over without it.
-  static constexpr absl::Duration kEndWithin = absl::Seconds(5);
-
   // Calls, and bytes of them, that may wait to be taken by the server; one call may be as large as it likes.
   static constexpr size_t kMostUnsent = 64;
   static constexpr size_t kMostUnsentBytes = size_t{32} << 20;
@@ -112,7 +109,7 @@ class Pipeline {
   void Take(grpc::ByteBuffer* response);
   void Wrote(bool ok);
   void End(const grpc::Status& status);
-  // From now on the transport has kEndWithin. Under the lock.
+  // From now on the transport has kEndWithin (transport_end.h). Under the lock.
   void Hurry();
   // Ends the queue. Under the lock, when no step but those of the alarms is under way.
   void Shut();
@@ -145,6 +142,7 @@ class Pipeline {
   bool is_closing_ = false;
   bool is_half_closed_ = false;
   bool is_over_ = false;
+  bool is_cancelled_ = false;
   bool is_hurried_ = false;
   bool is_shut_ = false;
   bool is_abandoned_ = false;  // `transport_` has steps that never came back

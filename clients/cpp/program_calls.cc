@@ -8,7 +8,7 @@
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/repeated_call.h"
 #include "clients/cpp/routing.h"
-#include "grpcpp/client_context.h"
+#include "clients/cpp/unary_call.h"
 
 namespace tensord::client {
 namespace {
@@ -31,15 +31,10 @@ ProgramCalls::ProgramCalls(const std::shared_ptr<grpc::Channel>& channel, Connec
 absl::StatusOr<v1::CompileResponse> ProgramCalls::Compile(v1::CompileRequest request, absl::Time deadline,
                                                           const std::string& route) {
   std::string own_route = RouteOfProgram(request.graph(), request.options());
-  absl::StatusOr<v1::CompileResponse> compiled =
-      RepeatedCall<v1::CompileResponse>(deadline, [&]() -> absl::StatusOr<v1::CompileResponse> {
-        grpc::ClientContext context;
-        PrepareContext(options_, deadline, route.empty() ? own_route : route, &context);
-        v1::CompileResponse response;
-        const grpc::Status status = stub_->Compile(&context, request, &response);
-        if (!status.ok()) return ToAbslStatus(status);
-        return response;
-      });
+  absl::StatusOr<v1::CompileResponse> compiled = RepeatedCall<v1::CompileResponse>(deadline, [&] {
+    return UnaryCall(ContextOf(options_, deadline, route.empty() ? own_route : route), *stub_,
+                     &v1::Compute::Stub::PrepareAsyncCompile, request);
+  });
   if (compiled.ok()) compiled_.Add(compiled->program().fingerprint(), std::move(request), std::move(own_route));
   return compiled;
 }
@@ -48,13 +43,8 @@ absl::StatusOr<v1::Program> ProgramCalls::Get(absl::string_view fingerprint, abs
                                               absl::string_view route) {
   v1::GetProgramRequest request;
   request.set_fingerprint(std::string(fingerprint));
-  return RepeatedCall<v1::Program>(deadline, [&]() -> absl::StatusOr<v1::Program> {
-    grpc::ClientContext context;
-    PrepareContext(options_, deadline, route, &context);
-    v1::Program program;
-    const grpc::Status status = stub_->GetProgram(&context, request, &program);
-    if (!status.ok()) return ToAbslStatus(status);
-    return program;
+  return RepeatedCall<v1::Program>(deadline, [&] {
+    return UnaryCall(ContextOf(options_, deadline, route), *stub_, &v1::Compute::Stub::PrepareAsyncGetProgram, request);
   });
 }
 
@@ -65,13 +55,8 @@ absl::StatusOr<v1::ExplainResponse> ProgramCalls::Explain(const v1::ExplainReque
   } else if (const std::optional<CompiledProgram> program = compiled_.Find(request.fingerprint())) {
     route = program->route;
   }
-  return RepeatedCall<v1::ExplainResponse>(deadline, [&]() -> absl::StatusOr<v1::ExplainResponse> {
-    grpc::ClientContext context;
-    PrepareContext(options_, deadline, route, &context);
-    v1::ExplainResponse response;
-    const grpc::Status status = stub_->Explain(&context, request, &response);
-    if (!status.ok()) return ToAbslStatus(status);
-    return response;
+  return RepeatedCall<v1::ExplainResponse>(deadline, [&] {
+    return UnaryCall(ContextOf(options_, deadline, route), *stub_, &v1::Compute::Stub::PrepareAsyncExplain, request);
   });
 }
 

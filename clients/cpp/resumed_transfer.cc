@@ -69,11 +69,11 @@ class Upload {
 
  private:
   SentTensor Send(size_t begin, size_t end, absl::Time deadline) {
-    const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
     header_.set_resumable(true);
     SentTensor sent;
-    large_.Call(end - begin, stub_,
-                [&](grpc::GenericStub& stub) { sent = SendTensor(stub, *context, header_, tensor_, begin, end); });
+    large_.Call(end - begin, stub_, [&](grpc::GenericStub& stub) {
+      sent = SendTensor(stub, make_context_(deadline), header_, tensor_, begin, end);
+    });
     return sent;
   }
 
@@ -113,8 +113,8 @@ class Upload {
     RetryBackoff backoff;
     // Another time where the server has not noticed yet that the upload is over.
     do {
-      const std::unique_ptr<grpc::ClientContext> context = make_context_(deadline);
-      if (ReasonOf(SendTensor(stub_, *context, header_, tensor_, 0, 0).status) != "HANDLE_INCOMPLETE") return;
+      const SentTensor given_up = SendTensor(stub_, make_context_(deadline), header_, tensor_, 0, 0);
+      if (ReasonOf(given_up.status) != "HANDLE_INCOMPLETE") return;
     } while (Pause(backoff, deadline));
   }
 
@@ -146,8 +146,7 @@ absl::StatusOr<HostTensor> DownloadTensor(grpc::GenericStub& stub, const MakeCon
   while (true) {
     const uint64_t begin = gathering.arrived();
     request.set_offset(static_cast<int64_t>(begin));
-    const std::unique_ptr<grpc::ClientContext> context = make_context(deadline);
-    absl::Status received = ReceiveTensor(stub, *context, request, &gathering);
+    absl::Status received = ReceiveTensor(stub, make_context(deadline), request, &gathering);
     if (received.ok() && gathering.is_complete()) return gathering.Take();
     if (received.ok()) received = AnswerLost();
     if (!IsBroken(received) && !absl::IsDataLoss(received)) return received;

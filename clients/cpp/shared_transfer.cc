@@ -59,8 +59,7 @@ SharedUpload UploadShared(SharedMemory* memory, grpc::GenericStub& stub, const M
     if (!place.has_value()) return {};  // lost meanwhile
   }
   *header.mutable_shared() = SpaceOf(*place, size);
-  const std::unique_ptr<grpc::ClientContext> context = make_context(deadline);
-  const SentTensor sent = SendTensor(stub, *context, std::move(header), tensor, 0, 0);
+  const SentTensor sent = SendTensor(stub, make_context(deadline), std::move(header), tensor, 0, 0);
   if (sent.status.ok()) {
     if (sent.arrived == size) return {.outcome = absl::OkStatus()};
     return {.outcome = absl::InternalError("the server lost bytes of an upload")};
@@ -76,8 +75,7 @@ std::optional<absl::StatusOr<HostTensor>> DownloadShared(SharedMemory* memory, g
                                                          v1::GetTensorRequest request) {
   if (memory == nullptr || memory->is_lost()) return std::nullopt;
   const auto receive = [&](TensorGathering* gathering) {
-    const std::unique_ptr<grpc::ClientContext> context = make_context(deadline);
-    return ReceiveTensor(stub, *context, request, gathering);
+    return ReceiveTensor(stub, make_context(deadline), request, gathering);
   };
   // What is not the tensor; none: in messages.
   const auto failure = [&](const absl::Status& status) -> std::optional<absl::StatusOr<HostTensor>> {

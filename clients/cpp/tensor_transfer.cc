@@ -7,11 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "clients/cpp/byte_stream.h"
 #include "clients/cpp/dtype.h"
-#include "clients/cpp/error_detail.h"
 #include "clients/cpp/wire_cursor.h"
 #include "clients/cpp/wire_writer.h"
-#include "grpcpp/completion_queue.h"
 #include "proto/checksum/crc32c.h"
 
 namespace tensord::client {
@@ -19,49 +18,6 @@ namespace {
 
 // About what a socket holds.
 constexpr size_t kTurnBytes = size_t{256} << 10;
-
-// A call that sends and receives bytes. One step is under way at a time: what is started must be waited for. Bytes move
-// only while the caller is in here, or the transport has room for what is written.
-class ByteStream {
- public:
-  ByteStream(grpc::GenericStub& stub, grpc::ClientContext& context, const char* method)
-      : call_(stub.PrepareCall(&context, method, &queue_)) {
-    call_->StartCall(nullptr);
-    Wait();
-  }
-
-  void StartWrite(const grpc::ByteBuffer& message) { call_->Write(message, nullptr); }
-  void StartRead(grpc::ByteBuffer* message) { call_->Read(message, nullptr); }
-  // What can move at once does. For work that takes longer than the transport's buffers last.
-  void Turn() {
-    void* tag = nullptr;
-    bool ok = false;
-    const auto next = queue_.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
-    if (next == grpc::CompletionQueue::GOT_EVENT) ended_ = ok;
-  }
-  // False: the call is over.
-  bool Wait() {
-    if (ended_.has_value()) return *std::exchange(ended_, std::nullopt);
-    void* tag = nullptr;
-    bool ok = false;
-    return queue_.Next(&tag, &ok) && ok;
-  }
-  void WritesDone() {
-    call_->WritesDone(nullptr);
-    Wait();
-  }
-  absl::Status Finish() {
-    grpc::Status status;
-    call_->Finish(&status, nullptr);
-    Wait();
-    return ToAbslStatus(status);
-  }
-
- private:
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
-  std::optional<bool> ended_;  // the step, during a turn
-};
 
 // In turns with the stream.
 uint32_t Crc32cOf(absl::string_view bytes, ByteStream& stream) {
@@ -103,15 +59,15 @@ bool ParseBytes(const grpc::ByteBuffer& bytes, google::protobuf::Message* messag
 
 absl::Status AnswerLost() { return absl::UnavailableError("the connection broke, and the answer was lost with it"); }
 
-SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
-                      const HostTensor& tensor, size_t begin, size_t end) {
+SentTensor SendTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
+                      v1::PutTensorRequest::Header header, const HostTensor& tensor, size_t begin, size_t end) {
   header.set_dtype(ToWire(tensor.dtype()));
   header.mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
   header.set_order(ToWire(tensor.order()));
   v1::PutTensorRequest first;
   *first.mutable_header() = std::move(header);
 
-  ByteStream stream(stub, context, "/tensord.v1.Compute/PutTensor");
+  ByteStream stream(stub, std::move(context), "/tensord.v1.Compute/PutTensor");
   stream.StartWrite(ToBytes(first));
   bool goes_on = true;
   for (size_t at = begin; goes_on && at < end; at += kChunkBytes) {
@@ -124,8 +80,7 @@ SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1:
   SentTensor sent;
   sent.is_sent = goes_on && stream.Wait();
   if (sent.is_sent) stream.WritesDone();
-  grpc::ByteBuffer bytes;
-  stream.StartRead(&bytes);
+  stream.StartRead();
   const bool is_answered = stream.Wait();
   sent.status = stream.Finish();
   v1::PutTensorResponse response;
@@ -134,7 +89,7 @@ SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1:
     sent.status = AnswerLost();
     return sent;
   }
-  if (!ParseBytes(bytes, &response) || response.byte_count() < 0) {
+  if (!ParseBytes(stream.TakeMessage(), &response) || response.byte_count() < 0) {
     sent.status = absl::InternalError("the server's answer is no PutTensorResponse");
     return sent;
   }
@@ -142,20 +97,18 @@ SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1:
   return sent;
 }
 
-absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context, const v1::GetTensorRequest& request,
-                           TensorGathering* gathering) {
-  ByteStream stream(stub, context, "/tensord.v1.Compute/GetTensor");
+absl::Status ReceiveTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
+                           const v1::GetTensorRequest& request, TensorGathering* gathering) {
+  ByteStream stream(stub, std::move(context), "/tensord.v1.Compute/GetTensor");
   stream.StartWrite(ToBytes(request));
   if (stream.Wait()) stream.WritesDone();
   absl::Status gathered;
   bool has_header = false;
-  grpc::ByteBuffer next;
-  stream.StartRead(&next);
+  stream.StartRead();
   while (stream.Wait()) {
     // The next message comes while this one is gathered.
-    grpc::ByteBuffer message;
-    message.Swap(&next);
-    stream.StartRead(&next);
+    const grpc::ByteBuffer message = stream.TakeMessage();
+    stream.StartRead();
     if (!gathered.ok()) continue;
     if (has_header) {
       gathered = gathering->Add(message, [&stream] { stream.Turn(); });
@@ -165,7 +118,7 @@ absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context
       gathered = is_header ? gathering->Begin(first.header()) : TensorGathering::Malformed();
       has_header = true;
     }
-    if (!gathered.ok()) context.TryCancel();
+    if (!gathered.ok()) stream.Cancel();
   }
   const absl::Status ended = stream.Finish();
   if (!gathered.ok()) return gathered;

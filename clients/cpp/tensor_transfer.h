@@ -1,6 +1,8 @@
 #ifndef TENSORD_CLIENTS_CPP_TENSOR_TRANSFER_H_
 #define TENSORD_CLIENTS_CPP_TENSOR_TRANSFER_H_
 
+#include <memory>
+
 #include "absl/status/status.h"
 #include "clients/cpp/host_tensor.h"
 #include "clients/cpp/tensor_gathering.h"
@@ -27,12 +29,12 @@ absl::Status AnswerLost();
 
 // A call of PutTensor with the tensor's bytes [begin, end). Dtype, shape and order of the header are the tensor's. Its
 // memory is sent as it is, without a copy. Without any bytes it asks how many the server has.
-SentTensor SendTensor(grpc::GenericStub& stub, grpc::ClientContext& context, v1::PutTensorRequest::Header header,
-                      const HostTensor& tensor, size_t begin, size_t end);
+SentTensor SendTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
+                      v1::PutTensorRequest::Header header, const HostTensor& tensor, size_t begin, size_t end);
 
 // A call of GetTensor, from the request's offset on, which is where the gathering is.
-absl::Status ReceiveTensor(grpc::GenericStub& stub, grpc::ClientContext& context, const v1::GetTensorRequest& request,
-                           TensorGathering* gathering);
+absl::Status ReceiveTensor(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context,
+                           const v1::GetTensorRequest& request, TensorGathering* gathering);
 
 }  // namespace tensord::client
 

@@ -45,18 +45,17 @@ Call::Draft Call::Prepare(Clock::time_point due) {
 
 void Call::Send(grpc::GenericStub& stub) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  context_.emplace();
   const PreparedWorkload& workload = plan_->workloads[workload_];
   const absl::Time deadline =
       plan_->deadline.has_value() ? client::SteadyNow() + *plan_->deadline : absl::InfiniteFuture();
-  client::PrepareContext(plan_->connection, deadline, workload.route, &*context_);
+  context_ = client::ContextOf(plan_->connection, deadline, workload.route);
   const grpc::ByteBuffer& request = workload.request;
   sent_ = Clock::now();
   if (own_channel_.has_value()) {
     grpc::GenericStub own_stub(own_channel_->channel);
-    reader_ = own_stub.PrepareUnaryCall(&*context_, client::kExecuteMethod, request, queue_);
+    reader_ = own_stub.PrepareUnaryCall(context_.get(), client::kExecuteMethod, request, queue_);
   } else {
-    reader_ = stub.PrepareUnaryCall(&*context_, client::kExecuteMethod, request, queue_);
+    reader_ = stub.PrepareUnaryCall(context_.get(), client::kExecuteMethod, request, queue_);
   }
   reader_->StartCall();
   reader_->Finish(&response_, &status_, this);
@@ -121,6 +120,12 @@ Call::Outcome Call::Finish() {
   response_.Clear();
   own_channel_.reset();
   return outcome;
+}
+
+std::optional<Call::Outcome> Call::GiveUp() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ != State::kUnderWay) return std::nullopt;
+  return Outcome{.end = Outcome::End::kUnfinished, .workload = workload_, .due = due_, .sent = sent_};
 }
 
 }  // namespace tensord::load

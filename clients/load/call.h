@@ -67,6 +67,9 @@ class Call {
   void CutOff();
   // What became of the call that the queue handed out just now.
   Outcome Finish();
+  // What became of one that the queue has not handed out, and that nobody waits for any more: unfinished. None where
+  // there is none. The call and its queue are to be kept for ever.
+  std::optional<Outcome> GiveUp();
 
  private:
   enum class State { kIdle, kDrawn, kUnderWay };
@@ -91,7 +94,7 @@ class Call {
   Clock::time_point due_;
   Clock::time_point sent_;
   std::optional<CuttableChannel> own_channel_;
-  std::optional<grpc::ClientContext> context_;
+  std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
   grpc::ByteBuffer response_;
   grpc::Status status_;

@@ -9,16 +9,19 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "clients/cpp/connecting.h"
+#include "clients/cpp/transport_end.h"
 #include "clients/load/call.h"
 #include "clients/load/channel.h"
 #include "clients/load/timer_queue.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 
@@ -61,6 +64,7 @@ class ExactSleep {
 // Waits for the answers of its calls, and counts them. What it counts is read when its thread has ended.
 struct Worker {
   grpc::CompletionQueue queue;
+  grpc::Alarm given_up;  // nothing else is waited for
   std::vector<WorkloadResult> results;
   int64_t ok_in_time = 0;
   int64_t failed_dials = 0;
@@ -84,6 +88,7 @@ class LoadRun {
   bool SendWhatIsDue(Clock::time_point now);
   void KeepTime();
   void Fire(const TimerQueue::Entry& entry);
+  // Ends all calls, but for those whose end the transport has lost.
   void Drain();
   void Answer(Worker& worker);
   void Count(Worker& worker, const Call::Outcome& outcome);
@@ -109,6 +114,7 @@ class LoadRun {
   std::atomic<int64_t> mean_latency_ns_ = 1'000'000;
   std::atomic<int64_t> under_way_ = 0;
   std::atomic<bool> is_stopping_ = false;
+  bool is_abandoned_ = false;  // the transport may still write to calls
   TimerQueue timers_;
   std::mutex idle_mutex_;
   std::vector<Call*> idle_;
@@ -122,12 +128,9 @@ absl::Status LoadRun::Connect() {
     channels.push_back(MakeChannel(plan_.connection));
     channels.back()->GetState(/*try_to_connect=*/true);
   }
-  const auto deadline = absl::ToChronoTime(absl::Now() + kConnectTimeout);
   for (const std::shared_ptr<grpc::Channel>& channel : channels) {
-    if (!channel->WaitForConnected(deadline)) {
-      return absl::UnavailableError(absl::StrCat("no server answers within ", absl::FormatDuration(kConnectTimeout),
-                                                 " on ", plan_.connections, " connections: ", plan_.connection.target));
-    }
+    const absl::Status connected = client::AwaitConnection(channel, plan_.connection.target, kConnectTimeout);
+    if (!connected.ok()) return connected;
     stubs_.emplace_back(channel);
   }
   return absl::OkStatus();
@@ -220,15 +223,27 @@ void LoadRun::KeepTime() {
 void LoadRun::Drain() {
   is_stopping_ = true;
   const Clock::time_point limit = Clock::now() + (was_interrupted_ ? kInterruptedDrain : kDrain);
-  while (under_way_ > 0) {
+  const Clock::time_point late = limit + absl::ToChronoNanoseconds(client::kEndWithin);
+  while (under_way_ > 0 && !is_abandoned_) {
     const Clock::time_point now = Clock::now();
+    is_abandoned_ = now >= late;
     if (now >= limit) {
       for (const std::unique_ptr<Call>& call : calls_) call->CutOff();
     }
     for (const TimerQueue::Entry& entry : timers_.WaitUntil(now + kLook)) Fire(entry);
   }
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->queue.Shutdown();
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (is_abandoned_) {
+      worker->given_up.Set(&worker->queue, gpr_now(GPR_CLOCK_MONOTONIC), nullptr);
+    } else {
+      worker->queue.Shutdown();
+    }
+  }
   for (const std::unique_ptr<Worker>& worker : workers_) worker->thread.join();
+  if (!is_abandoned_) return;
+  for (const std::unique_ptr<Call>& call : calls_) {
+    if (const std::optional<Call::Outcome> outcome = call->GiveUp()) Count(*workers_.front(), *outcome);
+  }
 }
 
 void LoadRun::Count(Worker& worker, const Call::Outcome& outcome) {
@@ -267,6 +282,7 @@ void LoadRun::Answer(Worker& worker) {
   void* tag = nullptr;
   bool is_ok = false;
   while (worker.queue.Next(&tag, &is_ok)) {
+    if (tag == nullptr) return;
     Call* const call = static_cast<Call*>(tag);
     const Call::Outcome outcome = call->Finish();
     Count(worker, outcome);
@@ -307,7 +323,12 @@ LoadResult LoadRun::Run() {
   }
   KeepTime();
   Drain();
-  return Collect();
+  LoadResult result = Collect();
+  if (is_abandoned_) {
+    client::KeepForever(std::make_shared<std::vector<std::unique_ptr<Call>>>(std::move(calls_)));
+    client::KeepForever(std::make_shared<std::vector<std::unique_ptr<Worker>>>(std::move(workers_)));
+  }
+  return result;
 }
 
 LoadResult LoadRun::Collect() {

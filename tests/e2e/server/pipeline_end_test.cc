@@ -11,43 +11,29 @@
 #include "clients/cpp/steady_time.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
-#include "grpcpp/support/client_interceptor.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/e2e/server/session_client.h"
 #include "tests/testlib/client_values.h"
+#include "tests/testlib/lost_step.h"
 
 namespace tensord {
 namespace {
 
 using client::Pipeline;
-using Hook = grpc::experimental::InterceptionHookPoints;
-
-// Lets every step by but that one, which is lost.
-class Loses : public grpc::experimental::Interceptor {
- public:
-  explicit Loses(Hook hook) : hook_(hook) {}
-  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
-    if (!methods->QueryInterceptionHookPoint(hook_)) methods->Proceed();
-  }
-
- private:
-  const Hook hook_;
-};
-
 class LosesFactory : public grpc::experimental::ClientInterceptorFactoryInterface {
  public:
-  explicit LosesFactory(Hook hook) : hook_(hook) {}
+  explicit LosesFactory(LostStep step) : step_(step) {}
   grpc::experimental::Interceptor* CreateClientInterceptor(grpc::experimental::ClientRpcInfo* /*info*/) override {
-    return new Loses(hook_);
+    return new LosesStep(step_);
   }
 
  private:
-  const Hook hook_;
+  const LostStep step_;
 };
 
 struct Case {
-  Hook hook;
+  LostStep step;
   bool has_deadline = false;  // else it is cancelled
   bool is_finished = false;   // else only destroyed
 };
@@ -55,7 +41,7 @@ struct Case {
 // The codes that the answer and the pipeline ended with.
 std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, const Case& c) {
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(std::make_unique<LosesFactory>(c.hook));
+  interceptors.push_back(std::make_unique<LosesFactory>(c.step));
   grpc::GenericStub stub(grpc::experimental::CreateCustomChannelWithInterceptors(
       target, grpc::InsecureChannelCredentials(), client::TunedChannelArguments(), std::move(interceptors)));
   auto context = std::make_unique<grpc::ClientContext>();
@@ -75,9 +61,9 @@ std::pair<absl::StatusCode, absl::StatusCode> End(const std::string& target, con
 TEST(PipelineEndTest, ComesThoughAStepOfTheTransportNeverDoes) {
   InProcessServer server;
   std::vector<Case> cases;
-  for (const Hook hook : {Hook::PRE_SEND_MESSAGE, Hook::POST_RECV_STATUS}) {
+  for (const LostStep step : {LostStep::PRE_SEND_MESSAGE, LostStep::POST_RECV_STATUS}) {
     for (const bool has_deadline : {false, true}) {
-      for (const bool is_finished : {false, true}) cases.push_back({hook, has_deadline, is_finished});
+      for (const bool is_finished : {false, true}) cases.push_back({step, has_deadline, is_finished});
     }
   }
   std::vector<std::future<std::pair<absl::StatusCode, absl::StatusCode>>> ends;
@@ -90,7 +76,7 @@ TEST(PipelineEndTest, ComesThoughAStepOfTheTransportNeverDoes) {
         cases[i].has_deadline ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kCancelled;
     // The destructor cancels before the deadline has passed. Where only the end is lost the answer may have come.
     const bool may_be_cancelled = !cases[i].is_finished && answer == absl::StatusCode::kCancelled;
-    const bool may_have_come = cases[i].hook == Hook::POST_RECV_STATUS && answer == absl::StatusCode::kOk;
+    const bool may_have_come = cases[i].step == LostStep::POST_RECV_STATUS && answer == absl::StatusCode::kOk;
     EXPECT_TRUE(answer == code || may_be_cancelled || may_have_come) << i << ": " << answer;
     EXPECT_EQ(finished, cases[i].is_finished ? code : absl::StatusCode::kOk) << i;
   }
