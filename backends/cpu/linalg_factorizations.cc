@@ -91,7 +91,9 @@ class LuRoutine {
     const bool is_finite = CopyAndAreFinite(call.operand<T>(0), m_, n_, packed, *call.pool);
     if (is_finite) {
       lapack_int* const pivots = call.at<lapack_int>(pivots_);
-      if (const int64_t info = factors_.Run(packed, pivots, call.at<char>(work_), *call.pool); info < 0) return info;
+      if (const int64_t info = factors_.Run(call.operand<T>(0), packed, pivots, call.at<char>(work_), *call.pool);
+          info < 0)
+        return info;
       for (int64_t i = 0; i < k_; ++i) {
         if (pivots[i] - 1 == i) continue;
         std::swap(order[i], order[pivots[i] - 1]);

@@ -5,6 +5,7 @@
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_dtypes.h"
 #include "backends/cpu/lu_factors.h"
+#include "backends/cpu/tiny_pivots.h"
 #include "engine/families/linalg/solutions.h"
 
 namespace tensord::cpu {
@@ -44,16 +45,30 @@ class SolveRoutine {
       std::fill_n(x, n_ * columns_, NaN<T>());
       return 0;
     }
-    if (const int64_t info = factors_.Run(lu, pivots, call.at<char>(work_), *call.pool); info != 0) return info;
+    if (const int64_t info = factors_.Run(call.operand<T>(0), lu, pivots, call.at<char>(work_), *call.pool); info != 0)
+      return info;
     const T* const b = call.operand<T>(1);
+    const bool divides = HasTinyPivot(lu, n_, n_);
     call.pool->ParallelForBlocks(columns_, block_, [&](int64_t begin, int64_t end) {
-      std::copy(b + begin * n_, b + end * n_, x + begin * n_);
-      lapack::Getrs(n_, end - begin, lu, pivots, x + begin * n_);
+      T* const sides = x + begin * n_;
+      std::copy(b + begin * n_, b + end * n_, sides);
+      divides ? SubstituteByDivision(lu, pivots, end - begin, sides)
+              : static_cast<void>(lapack::Getrs(n_, end - begin, lu, pivots, sides));
     });
     return 0;
   }
 
  private:
+  void SubstituteByDivision(const T* lu, const lapack_int* pivots, int64_t count, T* sides) const {
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t i = 0; i < n_; ++i) std::swap(sides[j * n_ + i], sides[j * n_ + pivots[i] - 1]);
+    }
+    SolveByDivision({.left = true, .lower = true, .transpose = CblasNoTrans, .unit_diagonal = true}, n_, count, lu, n_,
+                    sides, n_);
+    SolveByDivision({.left = true, .lower = false, .transpose = CblasNoTrans, .unit_diagonal = false}, n_, count, lu,
+                    n_, sides, n_);
+  }
+
   int64_t n_, columns_, block_;
   LuFactors<T> factors_;
   ScratchLayout layout_;
@@ -82,15 +97,20 @@ class TriangularSolveRoutine {
   int64_t Run(const MatrixCall& call) const {
     const T *const a = call.operand<T>(0), *const b = call.operand<T>(1);
     T* const x = call.result<T>(0);
+    const bool divides = !triangle_.unit_diagonal && HasTinyPivot(a, n_, n_);
+    const auto solve = [&](int64_t m, int64_t n, T* sides) {
+      divides ? SolveByDivision(triangle_, m, n, a, n_, sides, rows_)
+              : lapack::Trsm(triangle_, m, n, a, n_, sides, rows_);
+    };
     call.pool->ParallelForBlocks(triangle_.left ? columns_ : rows_, block_, [&](int64_t begin, int64_t end) {
       if (triangle_.left) {
         std::copy(b + begin * rows_, b + end * rows_, x + begin * rows_);
-        lapack::Trsm(triangle_, rows_, end - begin, a, n_, x + begin * rows_, rows_);
+        solve(rows_, end - begin, x + begin * rows_);
       } else {
         for (int64_t j = 0; j < columns_; ++j) {
           std::copy(b + j * rows_ + begin, b + j * rows_ + end, x + j * rows_ + begin);
         }
-        lapack::Trsm(triangle_, end - begin, columns_, a, n_, x + begin, rows_);
+        solve(end - begin, columns_, x + begin);
       }
     });
     return 0;

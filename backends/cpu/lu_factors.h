@@ -1,10 +1,12 @@
 #ifndef TENSORD_BACKENDS_CPU_LU_FACTORS_H_
 #define TENSORD_BACKENDS_CPU_LU_FACTORS_H_
 
+#include <algorithm>
 #include <optional>
 
 #include "backends/cpu/blocked_lu.h"
 #include "backends/cpu/panelled_lu.h"
+#include "backends/cpu/tiny_pivots.h"
 
 namespace tensord::cpu {
 
@@ -25,7 +27,16 @@ class LuFactors {
 
   int64_t scratch_bytes() const { return blocked_.has_value() ? blocked_->scratch_bytes() : 0; }
 
-  int64_t Run(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
+  // `original` is what `a` has before.
+  int64_t Run(const T* original, T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
+    const int64_t info = RunFast(a, pivots, scratch, pool);
+    if (info < 0 || !HasTinyPivot(a, m_, std::min(m_, n_))) return info;
+    std::copy_n(original, m_ * n_, a);
+    return FactorByDivision(m_, n_, a, pivots);
+  }
+
+ private:
+  int64_t RunFast(T* a, lapack_int* pivots, char* scratch, ThreadPool& pool) const {
     if constexpr (!lapack::kIsComplex<T>) {
       if (blocked_.has_value()) return blocked_->Run(a, pivots, scratch, pool);
     }
@@ -33,7 +44,6 @@ class LuFactors {
     return lapack::Getrf(m_, n_, a, m_, pivots);
   }
 
- private:
   int64_t m_, n_;
   std::optional<BlockedLu<lapack::Real<T>>> blocked_;
   std::optional<PanelledLu<T>> panelled_;
