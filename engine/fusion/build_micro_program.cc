@@ -149,9 +149,10 @@ class Builder {
   absl::Status AddReduce(const Node& node) {
     const ConcreteType& type = types_[static_cast<size_t>(node.operands[0].index)];
     ASSIGN_OR_RETURN(int32_t operand, Instruction(node, node.operands[0]));
+    const auto kind = static_cast<ReduceKind>(node.attrs.Int("kind"));
     const bool reduces = program_.has_reduced_axes();
-    if (!reduces) {  // over axes of one element
-      At(node.first_result).number = operand;
+    if (!reduces) {
+      At(node.first_result).number = ReducedAlone(node, kind, operand, type.dtype);
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const MicroLevel level, LevelOf(node, type.shape));
@@ -160,10 +161,38 @@ class Builder {
     At(node.first_result) = Computed({.kind = MicroKind::kReduce,
                                       .level = MicroLevel::kKept,
                                       .dtype = type.dtype,
-                                      .reduce = static_cast<ReduceKind>(node.attrs.Int("kind")),
+                                      .reduce = kind,
                                       .operands = {operand, -1, -1},
                                       .node = node.name});
     return absl::OkStatus();
+  }
+
+  // A reduction over axes of one element is that element but where an identity tells: 0 + -0 is 0, 1·z another number
+  // than a complex z with an infinite part, and the extreme of a number that is NaN in one part is in both.
+  int32_t ReducedAlone(const Node& node, ReduceKind kind, int32_t operand, DType dtype) {
+    const bool is_complex = kComplexes.Contains(dtype);
+    if (!is_complex && (kind != ReduceKind::kSum || !kInexact.Contains(dtype))) return operand;
+    MicroInstruction instruction{.kind = MicroKind::kBinary,
+                                 .level = program_.instructions[static_cast<size_t>(operand)].level,
+                                 .dtype = dtype,
+                                 .op = kind == ReduceKind::kSum       ? CoreOp::kAdd
+                                       : kind == ReduceKind::kProduct ? CoreOp::kMultiply
+                                       : kind == ReduceKind::kMax     ? CoreOp::kMaximum
+                                                                      : CoreOp::kMinimum,
+                                 .operands = {operand, operand, -1},
+                                 .node = node.name};
+    if (kind == ReduceKind::kSum || kind == ReduceKind::kProduct) {
+      Literal identity = VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+        return Literal::Scalar<T>(T(static_cast<float>(kind == ReduceKind::kProduct)));
+      });
+      instruction.operands[1] = Computed({.kind = MicroKind::kConstant,
+                                          .level = MicroLevel::kUniform,
+                                          .dtype = dtype,
+                                          .constant = std::make_shared<const Literal>(std::move(identity)),
+                                          .node = node.name})
+                                    .number;
+    }
+    return Computed(std::move(instruction)).number;
   }
 
   absl::Status AddElementwise(const Node& node, CoreOp op) {

@@ -81,6 +81,36 @@ TEST_F(EarlyAndLate, ProductsOfOneTermAreSums) {
   }
 }
 
+// A kernel that maps before and after it reduces an axis of one element does nothing but map.
+TEST_F(EarlyAndLate, FusedReductionsOfOneElementBeginWithTheirIdentity) {
+  const auto reduced = [&](const std::string& kind, const std::string& shape, const Literal& x) {
+    return Run(absl::Substitute(R"(graph "g" {
+  %x = input : $0[$1]
+  %a = negate(%x)
+  %y = reduce(%a) {kind = $2, dimensions = [0]}
+  %z = negate(%y)
+  %w = negate(%z)
+  output "w" = %w
+}
+)",
+                                Name(x.dtype()), shape, kind),
+               {x});
+  };
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kC64, DType::kC128}) {
+    for (const int64_t m : {1, 2, 40}) {
+      const Literal zeros = Repeated(dtype, {1, m}, 0);
+      EXPECT_EQ(NegativeZeros(reduced("sum", absl::StrCat("1,", m), zeros)), 0) << Name(dtype) << " " << m;
+      EXPECT_EQ(NegativeZeros(reduced("sum", "n,m", zeros)), 0) << Name(dtype) << " " << m;
+    }
+  }
+  Literal infinite = Repeated(DType::kC64, {1, 2}, 0);
+  infinite.mutable_values<Complex64>()[0] = Complex64(1, std::numeric_limits<float>::infinity());
+  const Literal early = reduced("product", "1,2", infinite), late = reduced("product", "n,m", infinite);
+  EXPECT_TRUE(std::isnan(early.values<Complex64>()[0].real()));
+  EXPECT_TRUE(std::isnan(late.values<Complex64>()[0].real()));
+  EXPECT_EQ(NegativeZeros(early), NegativeZeros(late));
+}
+
 // Also where nothing but the run knows the exponent.
 TEST_F(EarlyAndLate, FirstAndSecondPowersAreExact) {
   std::mt19937_64 random(11);
