@@ -133,9 +133,13 @@ def _bound(value, working):
 
 def _steps(counted, distance, step, intervals, working):
     """counted * step; where the step is so small that it is zero, counted / intervals * distance."""
-    if not isinstance(step, Array) and (step == 0).any():
-        return arithmetic.multiply(arithmetic.divide(counted, as_array(intervals, working)), as_array(distance, working))
-    return arithmetic.multiply(counted, as_array(step, working))
+    stepped = arithmetic.multiply(counted, as_array(step, working))
+    if not isinstance(step, Array) and not (step == 0).any():
+        return stepped
+    parts = arithmetic.multiply(arithmetic.divide(counted, as_array(intervals, working)), as_array(distance, working))
+    if not isinstance(step, Array):
+        return parts
+    return logic.where(logic.equal(step, 0), parts, stepped)
 
 
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
