@@ -9,8 +9,8 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kGeqrfPanelColumns = 32;   // what LAPACK factors column by column
-constexpr int64_t kLeastPanelledSize = 128;  // below it one call costs as little,
+constexpr int64_t kGeqrfPanelColumns = 32;            // what LAPACK factors column by column
+constexpr int64_t kLeastPanelledSize = 128;           // below it one call costs as little,
 constexpr int64_t kMostCallSteps = int64_t{1} << 28;  // unless a side is so long that it takes a good part of a second
 
 // Of columns that long fewer are a panel, which is one call.

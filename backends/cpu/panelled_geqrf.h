@@ -10,8 +10,8 @@
 
 namespace tensord::cpu {
 
-// The reflectors and R of one matrix that is large, or long, in its place and as LAPACK's geqrf leaves them: LAPACK factors a panel of
-// columns, and BlockReflectors apply it to those that follow.
+// The reflectors and R of one matrix that is large, or long, in its place and as LAPACK's geqrf leaves them: LAPACK
+// factors a panel of columns, and BlockReflectors apply it to those that follow.
 //
 // Immutable after construction, so thread-safe. Run does not allocate, and gives the same bits for any number of
 // threads.
