@@ -20,8 +20,8 @@ T* ScratchPlace(char* scratch, int64_t place) {
 }  // namespace
 
 template <typename T>
-bool BlockedQr<T>::Suits(int64_t m, int64_t n) {
-  return PanelledGeqrf<T>::Suits(m, n);
+bool BlockedQr<T>::Suits(int64_t m, int64_t n, int64_t q_columns) {
+  return PanelledGeqrf<T>::Suits(m, n, q_columns);
 }
 
 template <typename T>
@@ -50,7 +50,7 @@ int64_t BlockedQr<T>::Run(const T* a, T* q, T* r, char* scratch, ThreadPool& poo
   if (StopRequested()) return 0;
   // The columns of Q that are not there yet are the identity's.
   const int64_t there = packed == q ? n_ : 0;
-  for (int64_t j = there; wants_q_ && j < q_columns_; ++j) {
+  for (int64_t j = there; wants_q_ && j < q_columns_ && !StopRequested(); ++j) {
     std::fill_n(q + j * m_, m_, T(0));
     q[j * (m_ + 1)] = 1;
   }

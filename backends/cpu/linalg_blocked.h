@@ -21,7 +21,7 @@ namespace tensord::cpu {
 template <typename T>
 class BlockedQr {
  public:
-  static bool Suits(int64_t m, int64_t n);
+  static bool Suits(int64_t m, int64_t n, int64_t q_columns);
 
   // Without `wants_q`, the memory of Q is scratch.
   BlockedQr(int64_t m, int64_t n, int64_t q_columns, bool wants_q);

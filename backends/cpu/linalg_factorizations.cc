@@ -167,7 +167,7 @@ class QrRoutine {
         work_size_(
             std::max(lapack::Geqrf(m_, n_, static_cast<T*>(nullptr), nullptr, nullptr, 0),
                      lapack::Orgqr(m_, q_columns_, std::min(m_, n_), static_cast<T*>(nullptr), nullptr, nullptr, 0))) {
-    if (BlockedQr<T>::Suits(m_, n_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
+    if (BlockedQr<T>::Suits(m_, n_, q_columns_)) blocked_ = BlockedQr<T>(m_, n_, q_columns_, wants_q_);
     tau_ = layout_.Add<T>(std::min(m_, n_));
     work_ = layout_.Add<T>(work_size_);
   }

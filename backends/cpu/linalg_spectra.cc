@@ -56,7 +56,7 @@ class SvdRoutine {
     integer_work_ = layout_.Add<lapack_int>(lapack::GesddIntegerWorkSize(m_, n_));
     if (only_values && LargeSvdValues<T>::Suits(m_, n_)) large_values_.emplace(m_, n_);
     if (!only_values && LargeSvd<T>::Suits(m_, n_)) large_.emplace(m_, n_, full);
-    if (!only_values && OblongSvd<T>::Suits(m_, n_)) oblong_.emplace(m_, n_, full);
+    if (!only_values && OblongSvd<T>::Suits(m_, n_, full)) oblong_.emplace(m_, n_, full);
   }
 
   int64_t scratch_bytes() const {

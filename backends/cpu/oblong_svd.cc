@@ -27,9 +27,9 @@ void WriteAdjoint(int64_t rows, int64_t columns, const T* a, T* adjoint, ThreadP
 }  // namespace
 
 template <typename T>
-bool OblongSvd<T>::Suits(int64_t m, int64_t n) {
+bool OblongSvd<T>::Suits(int64_t m, int64_t n, bool full) {
   const int64_t few = std::min(m, n), many = std::max(m, n);
-  if (5 * many < 8 * few || !PanelledGeqrf<T>::Suits(m, n)) return false;
+  if (5 * many < 8 * few || !PanelledGeqrf<T>::Suits(many, few, full ? many : few)) return false;
   return few < kLeastLargeSize || LargeSvd<T>::Suits(few, few);
 }
 
@@ -69,10 +69,18 @@ int64_t OblongSvd<T>::RunTriangle(T* triangle, T* left, R* s, T* right, char* sc
 
 // In the first rows and columns of the identity.
 template <typename T>
-void OblongSvd<T>::PutOnDiagonal(const T* small, T* large) const {
-  std::fill_n(large, many_ * q_columns_, T(0));
-  SetDiagonal(many_, q_columns_, T(1), large);
-  for (int64_t j = 0; j < few_; ++j) std::copy_n(small + j * few_, few_, large + j * many_);
+void OblongSvd<T>::PutOnDiagonal(const T* small, T* large, ThreadPool& pool) const {
+  pool.ParallelForBlocks(q_columns_, kAdjointColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end && !StopRequested(); ++j) {
+      T* const column = large + j * many_;
+      std::fill_n(column, many_, T(0));
+      if (j < few_) {
+        std::copy_n(small + j * few_, few_, column);
+      } else {
+        column[j] = T(1);
+      }
+    }
+  });
 }
 
 template <typename T>
@@ -91,7 +99,7 @@ int64_t OblongSvd<T>::Run(const T* a, T* u, R* s, T* vh, char* scratch, ThreadPo
   if (const int64_t info = RunTriangle(triangle, left, s, right, scratch + work_, pool); info != 0) return info;
   if (StopRequested()) return 0;
   T* const vectors = is_wide_ ? at(q_place_) : u;
-  PutOnDiagonal(left, vectors);
+  PutOnDiagonal(left, vectors, pool);
   q_.Apply(reflectors, tau, vectors, scratch + work_, pool);
   if (!is_wide_ || StopRequested()) return 0;
   WriteAdjoint(few_, few_, right, u, pool);

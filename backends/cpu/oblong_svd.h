@@ -29,7 +29,7 @@ template <typename T>
 class OblongSvd {
  public:
   using R = lapack::Real<T>;
-  static bool Suits(int64_t m, int64_t n);
+  static bool Suits(int64_t m, int64_t n, bool full);
 
   OblongSvd(int64_t m, int64_t n, bool full);
   int64_t scratch_bytes() const { return layout_.bytes(); }
@@ -38,7 +38,7 @@ class OblongSvd {
 
  private:
   int64_t RunTriangle(T* triangle, T* left, R* s, T* right, char* scratch, ThreadPool& pool) const;
-  void PutOnDiagonal(const T* small, T* large) const;
+  void PutOnDiagonal(const T* small, T* large, ThreadPool& pool) const;
 
   int64_t many_, few_;
   bool is_wide_;

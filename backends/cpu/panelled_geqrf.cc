@@ -23,9 +23,9 @@ int64_t PanelColumns(int64_t rows) {
 }  // namespace
 
 template <typename T>
-bool PanelledGeqrf<T>::Suits(int64_t m, int64_t n) {
+bool PanelledGeqrf<T>::Suits(int64_t m, int64_t n, int64_t q_columns) {
   const int64_t few = std::min(m, n);
-  return few >= kLeastPanelledSize || m * n * few > kMostCallSteps;
+  return few >= kLeastPanelledSize || m * std::max(n, q_columns) * few > kMostCallSteps;
 }
 
 template <typename T>

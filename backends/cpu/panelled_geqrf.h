@@ -18,7 +18,8 @@ namespace tensord::cpu {
 template <typename T>
 class PanelledGeqrf {
  public:
-  static bool Suits(int64_t m, int64_t n);
+  // Of m x n matrices, and of so many columns of Q, which are made of the reflectors then.
+  static bool Suits(int64_t m, int64_t n, int64_t q_columns = 0);
 
   PanelledGeqrf() = default;
   PanelledGeqrf(int64_t m, int64_t n);
