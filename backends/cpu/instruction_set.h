@@ -14,8 +14,9 @@ namespace tensord {
 enum class CpuIsa : uint8_t {
   kBaseline,  // what every processor of the architecture has
   kSse4,
-  kAvx2,    // and fused multiply-add
-  kAvx512,  // F, BW, CD, DQ and VL
+  kAvx2,        // and fused multiply-add
+  kAvx512,      // F, BW, CD, DQ and VL
+  kAvx512Bf16,  // and products of BF16
 };
 absl::string_view Name(CpuIsa isa);
 
