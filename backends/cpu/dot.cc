@@ -158,6 +158,12 @@ absl::StatusOr<Contraction> Contraction::Plan(DotSpace space, const std::array<D
     c.scratch_bytes_ = c.lane_product_.scratch_bytes();
     return c;
   }
+  c.is_half_vector_product_ = is_sum && HalfVectorProduct::Suits(space, operands, result_dtype);
+  if (c.is_half_vector_product_) {
+    c.half_vector_product_ = HalfVectorProduct(space, operands, result_dtype);
+    c.scratch_bytes_ = c.half_vector_product_.scratch_bytes();
+    return c;
+  }
   if (is_permuted || !HoldsRows(space)) c.PlaceResult(&space, &operands);
   RETURN_IF_ERROR(c.PlanBoxes(space, operands));
   c.PlaceScratch();
@@ -389,6 +395,9 @@ void Contraction::Run(const void* lhs, const void* rhs, void* result, void* scra
   char* const to = static_cast<char*>(result);
   if (is_mode_product_) return mode_product_.Run(operands[kLhs], operands[kRhs], to, pool);
   if (is_lane_product_) return lane_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch));
+  if (is_half_vector_product_) {
+    return half_vector_product_.Run(operands[kLhs], operands[kRhs], to, static_cast<char*>(scratch), pool);
+  }
   if (swaps_) std::swap(operands[kLhs], operands[kRhs]);
   const Memory memory = {static_cast<char*>(scratch), static_cast<char*>(workspace), epilogue};
   if (!copies_result_) return RunBoxes(operands, to, memory, pool);

@@ -12,6 +12,7 @@
 #include "backends/cpu/dot_panel.h"
 #include "backends/cpu/dot_plan.h"
 #include "backends/cpu/dot_products.h"
+#include "backends/cpu/half_vector_product.h"
 #include "backends/cpu/lane_product.h"
 #include "backends/cpu/mode_product.h"
 #include "backends/cpu/strided_copy.h"
@@ -119,7 +120,9 @@ class Contraction {
   ModeProduct mode_product_;  // else
   bool is_lane_product_ = false;
   LaneProduct lane_product_;  // likewise
-  bool swaps_ = false;        // lhs is taken for rhs
+  bool is_half_vector_product_ = false;
+  HalfVectorProduct half_vector_product_;  // likewise
+  bool swaps_ = false;                     // lhs is taken for rhs
   bool copies_result_ = false;
   StridedCopy result_copy_;             // from where it lies in order
   absl::InlinedVector<Loop, 4> loops_;  // the fastest first, which are those over summed axes
