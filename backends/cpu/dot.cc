@@ -84,6 +84,11 @@ Contraction::Box Contraction::MakeBox(DotSpace space, const DotPlan& plan,
                                 operands[side].conjugates && !plan.product_conjugates[side], &space);
   }
   if (rounds_) box.rounded = RoundedBox(result_dtype_, &space);
+  if (plan.widens_in_tiles) {
+    box.is_tiled = true;
+    box.tiled = TiledGemm(space, {operands[kLhs].dtype, operands[kRhs].dtype});
+    return box;
+  }
   box.is_tiled = TiledGemm::Suits(space, computed_);
   if (box.is_tiled) {
     box.tiled = TiledGemm(space, computed_);
@@ -216,15 +221,7 @@ void Contraction::PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operan
 
 // Of operands that are 16-bit floats or F32, in one box.
 bool Contraction::PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands) {
-  const bool has_half = rounds_ || kHalves.Contains(operands[kLhs].dtype) || kHalves.Contains(operands[kRhs].dtype);
-  if (computed_ != DType::kF32 || !has_half || !TiledGemm::Suits(space, computed_)) return false;
-  for (DotSide side : {kLhs, kRhs}) {
-    if (!kHalves.Contains(operands[side].dtype) && operands[side].dtype != computed_) return false;
-    // A batch that lies innermost is packed by whole cache lines.
-    for (const DotAxis& axis : space.roles[kBatch]) {
-      if (axis.size > 1 && axis.strides[side] == 1) return false;
-    }
-  }
+  if (!WidensInTiles(space, computed_, operands)) return false;
   TiledGemm tiled(space, {operands[kLhs].dtype, operands[kRhs].dtype});
   if (rounds_ && !(tiled.makes_whole_sums() && tiled.makes_pieces())) return false;
   rounds_in_blocks_ = std::exchange(rounds_, false);
@@ -302,6 +299,9 @@ void Contraction::RunRounded(const TiledGemm& tiled, std::array<const char*, 2> 
       narrow(piece.elements, piece.rows * piece.columns, block);  // a block is dense
       piece.elements = block;
       return memory.epilogue->finish(piece);
+    }
+    if (piece.elements_step == piece.rows && piece.first_step == piece.rows) {
+      return narrow(piece.elements, piece.rows * piece.columns, result + piece.first * SizeOf(result_dtype_));
     }
     for (int64_t j = 0; j < piece.columns; ++j) {
       narrow(piece.elements + j * piece.elements_step * SizeOf(computed_), piece.rows,

@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kMinPanelBytes = int64_t{256} << 10;
 constexpr int64_t kMaxPanelBytes = int64_t{4} << 20;
 constexpr int64_t kTensorsToPanels = 12;
+// Of a result in F32 alone, to be rounded: operands are packed again for every box of it.
+constexpr int64_t kMaxRoundedBytes = int64_t{16} << 20;
 
 // Nanoseconds on one core, to choose by; only ratios matter.
 constexpr double kCallTime = 60;
@@ -81,6 +83,13 @@ class Planner {
 
   DotPlan Best() const {
     if (space_.Size(kSummed) == 0) return Unpacked();
+    if (WidensInTiles(space_, computed_, operands_)) {
+      DotPlan plan;
+      plan.space = space_;
+      plan.widens_in_tiles = true;
+      ChooseBoxes(&plan);
+      return plan;
+    }
     if (!needs_panels() && TiledGemm::Suits(space_, computed_)) return Unpacked();
     DotPlan best;
     double least = std::numeric_limits<double>::infinity();
@@ -191,7 +200,7 @@ class Planner {
                                              static_cast<double>(size[kRows]) * static_cast<double>(size[kColumns]) *
                                                  static_cast<double>(SizeOf(computed_)));
     const double most = std::clamp(tensors / kTensorsToPanels, static_cast<double>(kMinPanelBytes),
-                                   static_cast<double>(kMaxPanelBytes));
+                                   static_cast<double>(plan->widens_in_tiles ? kMaxRoundedBytes : kMaxPanelBytes));
     // One panel alone is packed once however it is cut: best across its free axis. Of two each is packed again for
     // every part of the other's free axis, which had better be long.
     const bool packs_both = plan->packs[kLhs] && plan->packs[kRhs];
@@ -228,6 +237,17 @@ class Planner {
 };
 
 }  // namespace
+
+bool WidensInTiles(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands) {
+  const bool has_half = kHalves.Contains(operands[kLhs].dtype) || kHalves.Contains(operands[kRhs].dtype);
+  if (computed != DType::kF32 || !has_half || !TiledGemm::Suits(space, computed)) return false;
+  for (DotSide side : {kLhs, kRhs}) {
+    if (!kHalves.Contains(operands[side].dtype) && operands[side].dtype != computed) return false;
+    // A batch that lies innermost is packed by whole cache lines.
+    if (InnermostStride(space.roles[kBatch], side) == 1) return false;
+  }
+  return true;
+}
 
 DotPlan PlanDot(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands, bool rounds) {
   return Planner(space, computed, operands, rounds).Best();

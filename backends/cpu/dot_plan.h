@@ -24,7 +24,11 @@ struct DotPlan {
   std::array<bool, 2> product_conjugates = {false, false};
   std::array<int64_t, kNumDotRoles> most = {0, 0, 0, 0};
   bool fits_blas = true;
+  bool widens_in_tiles = false;  // nothing is packed: tiles read 16-bit floats
 };
+
+// Whether tiles can multiply operands of which some are 16-bit floats as these lie.
+bool WidensInTiles(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands);
 
 // Of a space that is not empty. `rounds`: the result is computed into a dense box and rounded from there.
 DotPlan PlanDot(const DotSpace& space, DType computed, const std::array<DotOperand, 2>& operands, bool rounds);

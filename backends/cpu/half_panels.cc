@@ -2,51 +2,54 @@
 
 #include <algorithm>
 
+#include "backends/cpu/cache_line.h"
 #include "backends/cpu/half_rows.h"
 
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kPartElements = 4096;
-constexpr int64_t kTermsAhead = 16;
+constexpr int64_t kPartElements = 6144;
+constexpr int64_t kTermsAhead = 48;
+
+// Terms lie apart.
+void PackTerms(DType half, const PanelPiece& piece, float* panels) {
+  uint16_t gathered[kMaxPanelWidth];
+  for (int64_t term = 0; term < piece.terms; ++term) {
+    const uint16_t* lines = static_cast<const uint16_t*>(piece.from) + term * piece.term_stride;
+    if (piece.offsets == nullptr) {
+      // Too far apart for the processor to see what comes.
+      PrefetchRun(lines + kTermsAhead * piece.term_stride, 2 * piece.lines);
+    } else {
+      for (int64_t i = 0; i < piece.lines; ++i) gathered[i] = lines[piece.offsets[i]];
+      lines = gathered;
+    }
+    WidenHalfToPanels(half, lines, piece.lines, piece.width, piece.panel_step, panels + term * piece.term_step);
+  }
+}
 
 }  // namespace
 
 void PackHalfPiece(const GemmTiles& tiles, DType half, const PanelPiece& piece, void* panels) {
+  float* const to = static_cast<float*>(panels);
+  if (piece.offsets == nullptr || piece.term_stride != 1) return PackTerms(half, piece, to);
   alignas(64) float part[kPartElements];
-  uint16_t line[kMaxPanelWidth];
   int64_t offsets[kMaxPanelWidth];
-  const uint16_t* const from = static_cast<const uint16_t*>(piece.from);
-  const bool is_by_line = piece.offsets != nullptr && piece.term_stride == 1;
-  const int64_t terms = kPartElements / piece.lines;
-  const int64_t most = terms >= 16 ? terms / 16 * 16 : terms;
+  const int64_t most = std::max<int64_t>(1, kPartElements / piece.lines / 32 * 32);
   PanelPiece wide = piece;
   wide.from = part;
+  wide.offsets = offsets;
+  // What is read after this piece is most often as many lines beside it.
+  const int64_t to_next = piece.lines > 1 ? piece.lines * (piece.offsets[1] - piece.offsets[0]) : 0;
   for (int64_t term = 0; term < piece.terms; term += wide.terms) {
     wide.terms = std::min(most, piece.terms - term);
-    if (is_by_line) {
-      for (int64_t i = 0; i < piece.lines; ++i) {
-        offsets[i] = i * wide.terms;
-        WidenHalf(half, from + piece.offsets[i] + term, part + offsets[i], wide.terms);
-      }
-      wide.offsets = offsets;
-    } else {
-      for (int64_t t = 0; t < wide.terms; ++t) {
-        const uint16_t* lines = from + (term + t) * piece.term_stride;
-        if (piece.offsets == nullptr) {
-          // Terms lie too far apart for the processor to see what comes.
-          const char* const next = reinterpret_cast<const char*>(lines + kTermsAhead * piece.term_stride);
-          for (int64_t at = 0; at < piece.lines * 2; at += 64) __builtin_prefetch(next + at);
-        } else {
-          for (int64_t i = 0; i < piece.lines; ++i) line[i] = lines[piece.offsets[i]];
-          lines = line;
-        }
-        WidenHalf(half, lines, part + t * piece.lines, piece.lines);
-      }
-      wide.offsets = nullptr;
-      wide.term_stride = piece.lines;
+    const int64_t next = term + wide.terms < piece.terms ? wide.terms : to_next - term;
+    for (int64_t i = 0; i < piece.lines; ++i) {
+      const uint16_t* const line = static_cast<const uint16_t*>(piece.from) + piece.offsets[i] + term;
+      PrefetchRun(line + next, 2 * std::min(most, piece.terms));
+      offsets[i] = i * wide.terms;
+      WidenHalf(half, line, part + offsets[i], wide.terms);
     }
-    tiles.pack(wide, static_cast<float*>(panels) + term * piece.term_step);
+    tiles.pack(wide, to + term * piece.term_step);
   }
 }
 

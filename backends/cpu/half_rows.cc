@@ -1,5 +1,6 @@
 #include "backends/cpu/half_rows.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #undef HWY_DISABLED_TARGETS
@@ -50,6 +51,26 @@ void WidenBF16(const uint16_t* src, float* HWY_RESTRICT dst, int64_t count) {
   for (int64_t i = 0; i < count; ++i) dst[i] = static_cast<float>(BFloat16::FromBits(src[i]));
 }
 
+template <auto kWiden>
+void WidenToPanels(const uint16_t* src, int64_t count, int64_t width, int64_t panel_step, float* panels) {
+  for (; count >= width; count -= width) {
+    kWiden(src, panels, width);
+    src += width;
+    panels += panel_step;
+  }
+  if (count == 0) return;
+  kWiden(src, panels, count);
+  std::fill(panels + count, panels + width, 0.0F);
+}
+
+void WidenF16ToPanels(const uint16_t* src, int64_t count, int64_t width, int64_t panel_step, float* panels) {
+  WidenToPanels<WidenF16>(src, count, width, panel_step, panels);
+}
+
+void WidenBF16ToPanels(const uint16_t* src, int64_t count, int64_t width, int64_t panel_step, float* panels) {
+  WidenToPanels<WidenBF16>(src, count, width, panel_step, panels);
+}
+
 void NarrowToBF16(const float* src, uint16_t* HWY_RESTRICT dst, int64_t count) {
   for (int64_t i = 0; i < count; ++i) dst[i] = BFloat16(src[i]).bits;
 }
@@ -64,6 +85,8 @@ namespace tensord::cpu {
 
 HWY_EXPORT(WidenF16);
 HWY_EXPORT(WidenBF16);
+HWY_EXPORT(WidenF16ToPanels);
+HWY_EXPORT(WidenBF16ToPanels);
 HWY_EXPORT(NarrowToF16);
 HWY_EXPORT(NarrowToBF16);
 
@@ -72,6 +95,15 @@ void WidenHalf(DType half, const uint16_t* src, float* dst, int64_t count) {
     HWY_DYNAMIC_DISPATCH(WidenF16)(src, dst, count);
   } else {
     HWY_DYNAMIC_DISPATCH(WidenBF16)(src, dst, count);
+  }
+}
+
+void WidenHalfToPanels(DType half, const uint16_t* src, int64_t count, int64_t width, int64_t panel_step,
+                       float* panels) {
+  if (half == DType::kF16) {
+    HWY_DYNAMIC_DISPATCH(WidenF16ToPanels)(src, count, width, panel_step, panels);
+  } else {
+    HWY_DYNAMIC_DISPATCH(WidenBF16ToPanels)(src, count, width, panel_step, panels);
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "backends/cpu/bf16_tiles.h"
 #include "backends/cpu/half_panels.h"
+#include "engine/base/rounding.h"
 
 namespace tensord::cpu {
 
@@ -14,7 +16,8 @@ void StridedLines::Pack(const GemmTiles& tiles, const char* matrix, int64_t firs
   PanelPiece piece;
   piece.lines = num_lines;
   piece.width = place.width;
-  piece.panel_step = place.width * num_terms;
+  const int64_t together = pairs_terms ? 2 : 1;
+  piece.panel_step = place.width * CeilDiv(num_terms, together);
   piece.term_step = place.term_step;
   piece.term_stride = fast_term.strides[side];
   const char* from = matrix;
@@ -35,12 +38,14 @@ void StridedLines::Pack(const GemmTiles& tiles, const char* matrix, int64_t firs
   for (int64_t term = first_term; term < end; term += piece.terms) {
     piece.terms = std::min(end - term, fast_term.size - term % fast_term.size);
     piece.from = from + OffsetOf(side, terms, term) * SizeOf(dtype);
-    if (dtype == panel_dtype) {
+    if (pairs_terms) {
+      PackBf16Pairs(tiles, piece, place.panel);
+    } else if (dtype == panel_dtype) {
       tiles.pack(piece, place.panel);
     } else {
       PackHalfPiece(tiles, dtype, piece, place.panel);
     }
-    place.panel += piece.terms * place.term_step * SizeOf(panel_dtype);
+    place.panel += CeilDiv(piece.terms, together) * place.term_step * SizeOf(panel_dtype);
   }
 }
 

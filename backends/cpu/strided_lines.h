@@ -17,6 +17,7 @@ struct StridedLines {
   DType panel_dtype = DType::kInvalid;  // as it is multiplied: 16-bit floats are widened
   absl::Span<const DotAxis> lines;      // neither is empty
   absl::Span<const DotAxis> terms;
+  bool pairs_terms = false;  // BF16 stays as it is, two terms an element of the panel; runs of terms are of even length
 
   // Lines beside each other of one panel, or of several where they lie side by side. `matrix` is the element of line 0
   // and term 0. Does not allocate and cannot fail.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "backends/cpu/half_rows.h"
 #include "engine/base/rounding.h"
 #include "engine/base/stop_signal.h"
 
@@ -11,11 +12,17 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPanelsTogether = 8;
-constexpr int64_t kScatteredBytes = int64_t{16} << 10;  // of tiles that are copied together
+constexpr int64_t kWidenedTogether = int64_t{16} << 10;  // elements of a small matrix
+constexpr int64_t kScatteredBytes = int64_t{16} << 10;   // of tiles that are copied together
 // Multiplications of a block between two looks whether the run is still wanted: some milliseconds.
 constexpr int64_t kMostBlockWork = int64_t{1} << 26;
 constexpr int64_t kResultBlockBytes = int64_t{128} << 10;  // of a result that is finished at once
 constexpr int64_t kBlockColumns = 32;                      // of one with very many rows
+
+// Whole panels, in which memory is read in long runs where lines lie side by side.
+int64_t LinesTogether(const TiledOperand& operand) {
+  return operand.width * kPanelsTogether * SizeOf(operand.panel_dtype) / SizeOf(operand.dtype);
+}
 
 }  // namespace
 
@@ -39,12 +46,19 @@ int64_t TiledGemm::BatchOffset(DotSide side, int64_t index) const {
   return OffsetOf(side, side == kDotResult ? result_batch_ : operands_[side].batch, index) * BytesOf(side);
 }
 
-// Several panels.
+// Several panels, or a part of a matrix that is widened.
 void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
   const TiledOperand& operand = operands_[side];
+  if (operand.is_widened) {
+    const int64_t element = group * kWidenedTogether;
+    const int64_t all = NumElements(operand.lines) * NumElements(operand.terms);
+    WidenHalf(operand.dtype, reinterpret_cast<const uint16_t*>(box.matrices[side]) + element,
+              reinterpret_cast<float*>(box.panels[side]) + element, std::min(kWidenedTogether, all - element));
+    return;
+  }
   const int64_t first = side == kLhs ? box.row : box.column;
   const int64_t count = side == kLhs ? box.rows : box.columns;
-  const int64_t most = operand.width * kPanelsTogether;
+  const int64_t most = LinesTogether(operand);
   const int64_t end = std::min(count, (group + 1) * most);
   const DotAxis& fast = operand.lines[0];
   for (int64_t line = group * most; line < end;) {
@@ -67,7 +81,10 @@ void TiledGemm::PackPanels(DotSide side, const Box& box, int64_t group) const {
 
 int64_t TiledGemm::PanelGroups(DotSide side, const Box& box) const {
   const TiledOperand& operand = operands_[side];
-  return operand.is_packed ? CeilDiv(side == kLhs ? box.rows : box.columns, operand.width * kPanelsTogether) : 0;
+  if (operand.is_widened) {
+    return CeilDiv(NumElements(operand.lines) * NumElements(operand.terms), kWidenedTogether);
+  }
+  return operand.is_packed ? CeilDiv(side == kLhs ? box.rows : box.columns, LinesTogether(operand)) : 0;
 }
 
 void TiledGemm::PackAll(DotSide side, const Box& box) const {
@@ -170,7 +187,7 @@ void TiledGemm::MultiplyBlock(const Box& box, int64_t row, int64_t rows, int64_t
     if (operand.windows.is_used()) return box.matrices[side];
     if (operand.slide.is_used()) return box.panels[side] + first_in_box * element_bytes_;
     if (operand.is_packed) return box.panels[side] + first_in_box * box.terms * element_bytes_;
-    return box.matrices[side] +
+    return (operand.is_widened ? box.panels[side] : box.matrices[side]) +
            ((first_line + first_in_box) * operand.lines[0].strides[side] + box.term * operand.terms[0].strides[side]) *
                element_bytes_;
   };
@@ -388,7 +405,8 @@ void TiledGemm::RunFrom(Box box, char* scratch, ThreadPool& pool) const {
       RunProduct(own);
     });
   }
-  if (method_ == Method::kOwnRows && !operands_[kRhs].is_packed) return RunRowsOfProducts(box, pool);
+  const TiledOperand& rhs = operands_[kRhs];
+  if (method_ == Method::kOwnRows && !rhs.is_packed && !rhs.is_widened) return RunRowsOfProducts(box, pool);
   for (int64_t i = 0; i < num_products_ && !StopRequested(); ++i) {
     Box product = box;
     MoveToProduct(i, &product);

@@ -96,6 +96,7 @@ class TiledGemm {
   TiledGemm(const DotSpace& space, DType dtype, const PaddedTensors& padded, const std::array<DType, 2>& read,
             const FactoredTensors& factored);
   int64_t BytesOf(DotSide side) const { return side == kDotResult ? element_bytes_ : SizeOf(operands_[side].dtype); }
+  bool reads_halves() const { return operands_[kLhs].dtype != dtype_ || operands_[kRhs].dtype != dtype_; }
   // Whether each thread brings the rows of lhs that it multiplies into its cache.
   bool HasOwnRows() const;
   int64_t LineBytes() const { return terms_.part * element_bytes_; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cpu/bf16_tiles.h"
 #include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/tiled_gemm.h"
@@ -13,10 +14,13 @@ namespace {
 
 // Of one row: a panel of b stays in the nearest cache. More where nothing but rows of a is packed.
 constexpr int64_t kTermBlockBytes = 3 << 10;
-constexpr int64_t kOwnRowsTermBlockBytes = 4 << 10;
+constexpr int64_t kLongTermBlockBytes = 4 << 10;
+constexpr int64_t kWholeTermBlockBytes = 8 << 10;
 constexpr int64_t kMinPackedBytes = int64_t{2} << 20;
 constexpr int64_t kMaxPackedBytes = int64_t{4} << 20;
+constexpr int64_t kMaxPackedHalfBytes = int64_t{6} << 20;
 constexpr int64_t kTensorsToPacked = 12;
+constexpr int64_t kTensorsToPackedHalves = 2;
 constexpr int64_t kPartBytes = int64_t{256} << 10;  // of what a thread goes through again and again
 constexpr double kTileTaskWork = 1 << 22;           // multiplications
 constexpr double kLeastTaskWork = 1 << 17;
@@ -24,7 +28,10 @@ constexpr double kProductWork = 1 << 23;  // one thread's share of a batch
 constexpr int64_t kTileParts = 16;
 constexpr int64_t kLeastParts = 5;
 constexpr int64_t kWindowPanels = 16;  // of rows that are read where they lie: few, so that threads end together
-constexpr int64_t kReads = 8;          // of an operand as it lies
+constexpr int64_t kMostHalfPanels = 4;
+constexpr int64_t kRoundedColumns = 128;
+constexpr double kLeastPairedWork = 48 * 48 * 48;  // less is not worth packing both operands
+constexpr int64_t kReads = 8;                      // of an operand as it lies
 constexpr int64_t kLeastReads = 8;
 constexpr int64_t kLargeResultBytes = int64_t{4} << 20;
 constexpr int64_t kTransposedRun = 8;
@@ -56,6 +63,24 @@ double PackingCost(const DotSpace& space) {
 bool HoldsTiles(const DotAxisList& axes, int64_t width) {
   const DotAxisList merged = MergeOn(kDotResult, axes);
   return merged.size() == 1 || merged[0].size % width == 0;
+}
+
+// Whether both operands can be multiplied as pairs of terms, which begin where runs of terms do.
+bool CanPairTerms(const DotSpace& space, const std::array<DType, 2>& read) {
+  const auto is_even_beyond_one = [&space](DotSide side) {
+    const DotAxisList terms = MergeOn(side, space.roles[kSummed]);
+    return terms.size() == 1 || terms[0].size % 2 == 0;
+  };
+  return read[kLhs] == DType::kBF16 && read[kRhs] == DType::kBF16 && is_even_beyond_one(kLhs) &&
+         is_even_beyond_one(kRhs);
+}
+
+// Whether a matrix lies without gaps, whatever lies innermost.
+bool IsDense(DotSide side, const TiledOperand& operand) {
+  const DotAxis line = operand.lines[0], term = operand.terms[0];
+  const bool has_lines_first = line.strides[side] == 1 && (term.size == 1 || term.strides[side] == line.size);
+  const bool has_terms_first = term.strides[side] == 1 && (line.size == 1 || line.strides[side] == term.size);
+  return has_lines_first || has_terms_first;
 }
 
 // Windows that tiles read in place want the longest summed axis first that moves along no edge, whatever rhs wants.
@@ -145,6 +170,14 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
   rows_.size = space.Size(kRows);
   columns_.size = space.Size(kColumns);
   terms_.size = space.Size(kSummed);
+  const GemmTiles pair_tiles = GetBf16Tiles();
+  const double work =
+      static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
+  const bool pairs_terms = pair_tiles.rows > 0 && work >= kLeastPairedWork && CanPairTerms(space, read);
+  if (pairs_terms) {
+    tiles_ = pair_tiles;
+    terms_.size = CeilDiv(terms_.size, 2);
+  }
   result_rows_ = MergeOn(kDotResult, space.roles[kRows]);
   result_columns_ = MergeOn(kDotResult, space.roles[kColumns]);
   for (DotSide side : {kLhs, kRhs}) {
@@ -156,6 +189,7 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
     operand.batch = MergeOn(side, space.roles[kBatch]);
     operand.width = side == kLhs ? tiles_.rows : tiles_.columns;
     operand.dtype = read[side];
+    operand.pairs_terms = pairs_terms;
     if (!padded[side].axes.empty()) {
       operand.padded = PaddedLines(side, padded[side], operand.lines, operand.terms, element_bytes_);
       operand.batch = PaddedLines::Unpadded(side, padded[side], operand.batch);
@@ -165,11 +199,14 @@ TiledGemm::TiledGemm(const DotSpace& unordered, DType dtype, const PaddedTensors
     // What is small or read a few times is not worth being packed. A tile reads rows of lhs side by side.
     const int64_t others = side == kLhs ? columns_.size : rows_.size;
     const int64_t other_width = side == kLhs ? tiles_.columns : tiles_.rows;
-    const bool is_readable =
-        is_matrix && operand.dtype == dtype_ && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
     const int64_t bytes = (side == kLhs ? rows_.size : columns_.size) * terms_.size * element_bytes_;
-    operand.is_packed = !is_readable || operand.padded.is_used() || operand.factored.is_used() ||
-                        (others > kReads * other_width && bytes > tiles_.unpacked_bytes);
+    const bool lies_ready = is_matrix && (side == kRhs || operand.lines[0].strides[kLhs] == 1);
+    const bool is_readable = lies_ready && operand.dtype == dtype_;
+    operand.is_widened = lies_ready && !is_readable && !pairs_terms && IsDense(side, operand) &&
+                         bytes <= tiles_.unpacked_bytes && terms_.size * element_bytes_ <= kLongTermBlockBytes;
+    operand.is_packed =
+        !operand.is_widened && (!is_readable || operand.padded.is_used() || operand.factored.is_used() ||
+                                (others > kReads * other_width && bytes > tiles_.unpacked_bytes));
   }
   result_batch_ = MergeOn(kDotResult, space.roles[kBatch]);
   PlanWindows(padded[kLhs]);
@@ -190,6 +227,7 @@ bool TiledGemm::HasOwnRows() const {
 
 int64_t TiledGemm::PackedBytes(DotSide side, int64_t lines) const {
   const TiledOperand& operand = operands_[side];
+  if (operand.is_widened) return RoundUp(lines * terms_.size * element_bytes_, 64);
   if (operand.slide.is_used()) return operand.SlideStep(lines) * NumElements(operand.terms) * element_bytes_;
   return operand.is_packed ? RoundUp(RoundUp(lines, operand.width) * LineBytes(), 64) : 0;
 }
@@ -243,7 +281,12 @@ void TiledGemm::PlanOwnRows(int64_t most) {
   const int64_t panel_bytes = tiles_.rows * LineBytes() / lhs.slide.count;
   const int64_t least_panels = CeilDiv(std::max<int64_t>(1, lhs.slide.reach()), tiles_.rows);
   const int64_t part_bytes = operands_[kRhs].is_packed ? kPartBytes : MachineCacheSizes().l2 / 2;
-  const int64_t most_panels = lhs.windows.is_used() ? kWindowPanels : std::max(least_panels, part_bytes / panel_bytes);
+  // Of 16-bit floats a panel takes a line of the cache or two of each term: as many as stay in the second cache.
+  const int64_t half_bytes = std::min<int64_t>(MachineCacheSizes().l2 / 4 * 3, most / 2 / slots_);
+  const int64_t half_panels =
+      lhs.dtype == dtype_ ? 1 : std::clamp<int64_t>(half_bytes / panel_bytes, 1, kMostHalfPanels);
+  const int64_t fit_panels = std::max(part_bytes / panel_bytes, half_panels);
+  const int64_t most_panels = lhs.windows.is_used() ? kWindowPanels : std::max(least_panels, fit_panels);
   // Parts grow smaller towards the end, so that threads end together [Polychronopoulos and Kuck, Guided
   // self-scheduling, 1987]; few rows make a panel of rhs worth its way into the cache. Of many products that nobody
   // waits for they are as large as each other.
@@ -294,7 +337,13 @@ void TiledGemm::PlanShared(int64_t most) {
 }
 
 void TiledGemm::PlanTerms() {
-  const int64_t line_bytes = HasOwnRows() && !operands_[kRhs].is_packed ? kOwnRowsTermBlockBytes : kTermBlockBytes;
+  // Sums of a large result that is to be rounded are whole where they can be: else they go through memory in F32.
+  const bool makes_whole_sums =
+      reads_halves() && columns_.size >= kRoundedColumns && terms_.size * element_bytes_ <= kWholeTermBlockBytes;
+  const bool reads_columns = HasOwnRows() && !operands_[kRhs].is_packed;
+  const int64_t line_bytes = makes_whole_sums                  ? kWholeTermBlockBytes
+                             : reads_halves() || reads_columns ? kLongTermBlockBytes
+                                                               : kTermBlockBytes;
   const int64_t most = line_bytes / element_bytes_;
   // Windows are read in whole runs where that cuts no smaller boxes.
   const WindowRows& windows = operands_[kLhs].windows;
@@ -307,7 +356,10 @@ void TiledGemm::PlanBoxes(const PaddedTensor& padded_lhs) {
       static_cast<double>(rows_.size) * static_cast<double>(columns_.size) * static_cast<double>(terms_.size);
   const int64_t tensors = element_bytes_ * num_products_ *
                           (rows_.size * terms_.size + terms_.size * columns_.size + rows_.size * columns_.size);
-  const int64_t most = std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
+  // Of 16-bit floats both operands are packed, one of them again for each box of the other.
+  const int64_t most = reads_halves()
+                           ? std::clamp(tensors / kTensorsToPackedHalves, kMinPackedBytes, kMaxPackedHalfBytes)
+                           : std::clamp(tensors / kTensorsToPacked, kMinPackedBytes, kMaxPackedBytes);
   PlanTerms();
   runs_on_caller_ = work * static_cast<double>(num_products_) < 2 * kLeastTaskWork;
   slots_ = std::clamp<int64_t>(MachineCores(), 2, 16);

@@ -47,7 +47,11 @@ void TiledOperand::PackSlide(const GemmTiles& tiles, const char* matrix, int64_t
 void TiledOperand::PackTo(const GemmTiles& tiles, const char* matrix, int64_t first_line, int64_t num_lines,
                           int64_t first_term, int64_t num_terms, PanelPlace place) const {
   if (padded.is_used()) return padded.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, place);
-  const StridedLines strided = {side, dtype, panel_dtype, lines, terms};
+  const StridedLines strided = {side, dtype, panel_dtype, lines, terms, pairs_terms};
+  if (pairs_terms) {
+    first_term *= 2;
+    num_terms = std::min(2 * num_terms, NumElements(terms) - first_term);
+  }
   strided.Pack(tiles, matrix, first_line, num_lines, first_term, num_terms, place);
 }
 

@@ -31,8 +31,10 @@ struct TiledOperand {
   DotAxisList batch;
   int64_t width = 0;  // of a panel
   bool is_packed = true;
-  PaddedLines padded;      // where it is read with zeros around it
-  FactoredLines factored;  // where it is multiplied as it is packed
+  bool is_widened = false;   // 16-bit floats of a small matrix, which lie in F32 as they did, and is_packed is false
+  bool pairs_terms = false;  // as of StridedLines: terms of panels are pairs of those of the matrix
+  PaddedLines padded;        // where it is read with zeros around it
+  FactoredLines factored;    // where it is multiplied as it is packed
   Slide slide;
   WindowRows windows;  // where rows are read where they lie, and is_packed is false
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "backends/cpu/bf16_tiles.h"
 #include "backends/cpu/fft_transforms.h"
 #include "backends/cpu/strided_copy_loops.h"
 #include "backends/cpu/vector_math_calls.h"
@@ -39,6 +40,7 @@ TEST(InstructionSetTest, BindsWhateverChoosesByTheProcessor) {
     EXPECT_EQ(cpu::GetVectorMathCalls().vector_bytes, loops == CpuIsa::kAvx512 ? 64 : loops == CpuIsa::kAvx2 ? 32 : 0);
     const std::string lanes = loops < CpuIsa::kAvx2 ? "baseline" : std::string(Name(loops));
     EXPECT_EQ(std::string(cpu::BestFftLanes().name), lanes);
+    EXPECT_EQ(cpu::GetBf16Tiles().rows > 0, isa == CpuIsa::kAvx512Bf16);
   }
 }
 
