@@ -48,9 +48,9 @@ Graph EmbeddingGraph(int64_t columns, int64_t rows, int64_t count);
 // Its halves: `count` rows of a table, and the sum of a table and of rows at indices that may repeat.
 Graph GatherRowsGraph(int64_t columns, int64_t rows, int64_t count);
 Graph ScatterAddRowsGraph(int64_t columns, int64_t rows, int64_t count);
-// One decoding step over caches f32[depth, length, heads], which are updated: q, k, v, K, V, position in; attention, K,
-// V out (G10).
-Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads);
+// One decoding step over caches [depth, length, heads], which are updated: q, k, v, K, V, position in; attention, K,
+// V out; the softmax in F32 whatever the dtype (G10).
+Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads, DType dtype = DType::kF32);
 // 784-512-512-10 with relu and softmax, f32 (G13).
 Graph MlpGraph(int64_t batch);
 // One layer with a tanh GELU, f32[in, batch] to f32[out, batch] (G13_wide: short sums, a large result).

@@ -92,22 +92,21 @@ Graph EmbeddingGraph(int64_t columns, int64_t rows, int64_t count) {
   return g.Take();
 }
 
-Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads) {
+Graph KvCacheStepGraph(int64_t depth, int64_t length, int64_t heads, DType dtype) {
   Builder g("kv cache step");
-  const ValueId q = g.Input("q", DType::kF32, {depth, heads}), k = g.Input("k", DType::kF32, {depth, 1, heads}),
-                v = g.Input("v", DType::kF32, {depth, 1, heads}),
-                keys = g.Input("K", DType::kF32, {depth, length, heads}),
-                values = g.Input("V", DType::kF32, {depth, length, heads}),
-                position = g.Input("position", DType::kI32, {});
+  const ValueId q = g.Input("q", dtype, {depth, heads}), k = g.Input("k", dtype, {depth, 1, heads}),
+                v = g.Input("v", dtype, {depth, 1, heads}), keys = g.Input("K", dtype, {depth, length, heads}),
+                values = g.Input("V", dtype, {depth, length, heads}), position = g.Input("position", DType::kI32, {});
   const ValueId zero = g.Reshape(g.Scalar(DType::kI32, 0), {1});
   const ValueId starts = g.Concatenate({zero, g.Reshape(position, {1}), zero}, 0);
   const ValueId new_keys = g.DynamicUpdateSlice(keys, k, starts);
   const ValueId new_values = g.DynamicUpdateSlice(values, v, starts);
-  const ValueId scores =
-      g.Binary(CoreOp::kMultiply, g.Dot(new_keys, q, {0}, {0}, {2}, {1}), 1 / std::sqrt(static_cast<double>(depth)));
+  const auto as = [&g](ValueId x, DType wanted) { return g.DTypeOf(x) == wanted ? x : g.Convert(x, wanted); };
+  const ValueId products = as(g.Dot(new_keys, q, {0}, {0}, {2}, {1}), DType::kF32);
+  const ValueId scores = g.Binary(CoreOp::kMultiply, products, 1 / std::sqrt(static_cast<double>(depth)));
   const ValueId known = g.Compare(CompareDirection::kLe, g.Iota(DType::kI32, {length, heads}, 0), position);
   const ValueId weights = Softmax(&g, g.Select(known, scores, g.Scalar(DType::kF32, -1e9)));
-  g.Output("attention", g.Dot(new_values, weights, {1}, {0}, {2}, {1}));
+  g.Output("attention", g.Dot(new_values, as(weights, dtype), {1}, {0}, {2}, {1}));
   g.Output("K", new_keys);
   g.Output("V", new_values);
   return g.Take();

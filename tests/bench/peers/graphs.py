@@ -205,7 +205,7 @@ GRAPHS = {
     "G07_2d": transpose(1, 0), "G07_3d_201": transpose(2, 0, 1), "G07_3d_102": transpose(1, 0, 2),
     "G07_6d": transpose(5, 0, 4, 1, 3, 2), "G07_23d_reversed": transpose(*range(22, -1, -1)),
     "G07_15d_reversed": transpose(*range(14, -1, -1)), "G07_15d_cyclic": transpose(*[(i + 1) % 15 for i in range(15)]),
-    "G08": g08, "G09_gather": g09_gather, "G09_scatter": g09_scatter, "G10": g10,
+    "G08": g08, "G09_gather": g09_gather, "G09_scatter": g09_scatter, "G10": g10, "G10_bf16": g10,
     "G13": g13, "G13_wide": g13_wide, "G14": g14, "G15": g15, "G16": g16,
     "G21_pad": g21_pad, "G21_spectrum": g21_spectrum, "G21_poisson": g21_poisson, "G22": g22,
     "G26": g26,

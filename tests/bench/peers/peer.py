@@ -18,7 +18,10 @@ import numpy
 
 import graphs
 
-DTYPES = {"f32": "float32", "f64": "float64", "c128": "complex128", "i32": "int32"}
+# BF16, which NumPy does not have, as the bits.
+DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c128": "complex128", "i32": "int32"}
+# Of what libraries write: 16-bit floats widened.
+RESULT_DTYPES = dict(DTYPES, bf16="float32", f16="float32")
 
 
 class NumPy:
@@ -27,6 +30,10 @@ class NumPy:
     def __init__(self, threads):
         from words import NumPyWords
         self.words = NumPyWords()
+
+    # What it computes with for arrays of 16-bit floats, those of BF16 as bits. NumPy multiplies them one by one.
+    def half(self, array, dtype):
+        raise NotImplementedError("no products of " + dtype)
 
     # Results in order, as whoever is sent them wants them: not as views over what was computed in another.
     def open(self, graph, inputs, state):
@@ -69,13 +76,22 @@ class Torch(NumPy):
         torch.set_num_threads(threads)
         self.torch, self.words = torch, TorchWords()
 
+    def half(self, array, dtype):
+        if dtype == "f16":
+            return self.torch.from_numpy(array)
+        return self.torch.from_numpy(array.view(numpy.int16)).view(self.torch.bfloat16)
+
     def prepared(self, graph):
         return lambda inputs: {name: value.contiguous() for name, value in graph(self.words, **inputs).items()}
 
     def open(self, graph, inputs, state):
         # A position is a number of the program that calls.
-        tensors = {name: int(array) if array.dtype == numpy.int32 and array.ndim == 0 else self.torch.from_numpy(array)
-                   for name, array in inputs.items()}
+        def tensor_of(array):
+            if isinstance(array, self.torch.Tensor):
+                return array
+            return int(array) if array.dtype == numpy.int32 and array.ndim == 0 else self.torch.from_numpy(array)
+
+        tensors = {name: tensor_of(array) for name, array in inputs.items()}
         function = self.prepared(graph)
 
         def run():
@@ -83,6 +99,11 @@ class Torch(NumPy):
                 return function(tensors)
 
         return run
+
+
+    def export(self, results):
+        halves = (self.torch.float16, self.torch.bfloat16)
+        return super().export({n: value.float() if value.dtype in halves else value for n, value in results.items()})
 
 
 class TorchCompile(Torch):
@@ -108,6 +129,9 @@ class Jax(NumPy):
         jax.config.update("jax_enable_x64", True)
         from words_jax import JaxWords
         self.jax, self.words = jax, JaxWords()
+
+    def half(self, array, dtype):
+        return array if dtype == "f16" else self.jax.lax.bitcast_convert_type(array, self.jax.numpy.bfloat16)
 
     def open(self, graph, inputs, state):
         jax = self.jax
@@ -185,8 +209,25 @@ class OnnxRuntime(NumPy):
         return {name: value.numpy() for name, value in results.items()}
 
 
+class OneDnn(NumPy):
+    module = "onednn-cpu-gomp"
+
+    def __init__(self, threads):
+        from words_onednn import OneDnnWords
+        self.words = OneDnnWords()
+
+    def half(self, array, dtype):
+        return self.words.half(array, dtype)
+
+    def open(self, graph, inputs, state):
+        return lambda: graph(self.words, **inputs)
+
+    def export(self, results):
+        return {name: self.words.widened(value) for name, value in results.items()}
+
+
 LIBRARIES = {"numpy": NumPy, "numexpr": NumExpr, "torch": Torch, "torch_compile": TorchCompile, "jax": Jax,
-             "onnxruntime": OnnxRuntime, "scipy": SciPy, "opt_einsum": OptEinsum, "opt_einsum_torch": OptEinsumTorch}
+             "onnxruntime": OnnxRuntime, "onednn": OneDnn, "scipy": SciPy, "opt_einsum": OptEinsum, "opt_einsum_torch": OptEinsumTorch}
 
 
 def read_inputs(folder, tensors):
@@ -197,10 +238,21 @@ def read_inputs(folder, tensors):
     return inputs
 
 
+def widened(bits):
+    """BF16 by its bits in F32."""
+    return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def halves_of(peer, inputs, tensors):
+    dtypes = {tensor["name"]: tensor["dtype"] for tensor in tensors}
+    return {name: peer.half(array, dtypes[name]) if dtypes.get(name) in ("f16", "bf16") else array
+            for name, array in inputs.items()}
+
+
 def open_graph(peer, workload, folder, library):
     with open(os.path.join(folder, "about.json")) as f:
         about = json.load(f)
-    inputs = graphs.peer_inputs(workload, read_inputs(folder, about["inputs"]))
+    inputs = graphs.peer_inputs(workload, halves_of(peer, read_inputs(folder, about["inputs"]), about["inputs"]))
     start = time.perf_counter()
     run = peer.open(graphs.graph_of(workload, about.get("network")), inputs, about["state"])
     results = run()
@@ -208,7 +260,7 @@ def open_graph(peer, workload, folder, library):
     results = peer.export(results)
     with open(os.path.join(folder, library + "_result.bin"), "wb") as f:
         for tensor in about["outputs"]:
-            numpy.ascontiguousarray(results[tensor["name"]], DTYPES[tensor["dtype"]]).tofile(f)
+            numpy.ascontiguousarray(results[tensor["name"]], RESULT_DTYPES[tensor["dtype"]]).tofile(f)
     return run, took
 
 

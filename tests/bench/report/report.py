@@ -5,13 +5,13 @@ import re
 
 import bars
 
-PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "opt_einsum", "opt_einsum_torch"]
+PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
 # What each workload computes: rows of the tables, by the beginnings of names.
 FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
     ("Softmax, normalization, reductions", ("G04", "G05", "G06", "G06b")),
     ("Transposes", ("G07_",)),
-    ("Stencil, gather, scatter, decoding step", ("G08", "G26", "G09_", "G10")),
+    ("Stencil, gather, scatter, decoding step", ("G08", "G26", "G09_", "G10", "G10_")),
     ("Matrix products", ("G11_", "G12_")),
     ("Models", ("G13", "G13_wide", "G14", "G15", "G16")),
     ("Linear algebra", ("G17", "G18", "G19_", "G20_")),

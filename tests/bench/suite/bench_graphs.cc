@@ -205,7 +205,7 @@ class Commands {
     double arithmetic_ms = work.arithmetic_f32 / f32 + work.arithmetic_f64 / f64;
     for (const MatrixSizes& product : work.products) {
       flops += Flops(product);
-      const bool is_single = product.dtype == DType::kF32 || product.dtype == DType::kC64;
+      const bool is_single = kHalves.Contains(product.dtype) || RealPartOf(product.dtype) == DType::kF32;
       (IsForBlas(product) ? products_ms : arithmetic_ms) +=
           IsForBlas(product) ? BlasMs(product, threads_) : Flops(product) / (is_single ? f32 : f64);
     }

@@ -30,6 +30,8 @@ void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
       value = {real, distribution(*random)};
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(std::floor(distribution(*random)));
+    } else if constexpr (sizeof(T) == 2) {
+      value = T(static_cast<float>(distribution(*random)));
     } else {
       value = static_cast<T>(distribution(*random));
     }
@@ -72,6 +74,12 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
     switch (input.type.dtype) {
       case DType::kF32:
         Fill<float>(range, &literal, &random);
+        break;
+      case DType::kF16:
+        Fill<Float16>(range, &literal, &random);
+        break;
+      case DType::kBF16:
+        Fill<BFloat16>(range, &literal, &random);
         break;
       case DType::kI32:
         Fill<int32_t>(range, &literal, &random);

@@ -2,7 +2,7 @@
 """Runs the graphs of bench_graphs and of the peers in turns on the same cores, and compares them.
 
 Results, ours and the peers', are checked against NumPy in 64 bits first. Peers are what the Python of --peer-python can
-import of numpy, scipy, numexpr, torch, jax, onnxruntime and opt_einsum. Tensor networks are read from the folder of --networks.
+import of numpy, scipy, numexpr, torch, jax, onnxruntime, onednn and opt_einsum. Tensor networks are read from the folder of --networks.
 Called by tests/bench/run.py.
 """
 import argparse
@@ -27,12 +27,12 @@ import graphs  # noqa: E402
 import peer as peer_program  # noqa: E402
 import words  # noqa: E402
 
-PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "opt_einsum", "opt_einsum_torch"]
+PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
 # Relative to the value and to the largest one. A peer that sums in its own order, or whose functions are coarser, is
 # still that peer.
-TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4}
-PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3}
-WIDE = {"f32": numpy.float64, "f64": numpy.float64, "c128": numpy.complex128, "i32": numpy.int32}
+TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3}
+PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2}
+WIDE = {"f16": numpy.float64, "bf16": numpy.float64, "f32": numpy.float64, "f64": numpy.float64, "c128": numpy.complex128, "i32": numpy.int32}
 # What a network's run may plan over what is alive at once, and what a small one may besides.
 MOST_OVER_ALIVE = 1.15
 LITTLE_MEMORY = 4096
@@ -83,6 +83,8 @@ def reference_results(workload, folder, about, network):
     inputs = {}
     for tensor in about["inputs"]:
         array = peer_program.read_inputs(folder, [tensor])[tensor["name"]]
+        if tensor["dtype"] == "bf16":
+            array = peer_program.widened(array)
         inputs[tensor["name"]] = array.astype(WIDE[tensor["dtype"]])
     if network:
         return {"y": network.contracted([inputs["t%d" % i] for i in range(len(inputs))])}
@@ -110,6 +112,7 @@ def wrong_result(workload, about, wanted, read, tolerances):
 def wrong_results_of_ours(workload, folder, about, wanted):
     def read(tensor):
         flat = numpy.fromfile(os.path.join(folder, "result_%s.bin" % tensor["name"]), peer_program.DTYPES[tensor["dtype"]])
+        flat = peer_program.widened(flat) if tensor["dtype"] == "bf16" else flat
         array = flat.reshape(tensor["shape"][::-1])
         if not family_graphs.is_matrix_work(workload):
             return array
@@ -120,7 +123,7 @@ def wrong_results_of_ours(workload, folder, about, wanted):
 def wrong_results_of_peer(name, workload, folder, about, wanted):
     with open(os.path.join(folder, name + "_result.bin"), "rb") as f:
         def read(tensor):
-            return numpy.fromfile(f, peer_program.DTYPES[tensor["dtype"]], math.prod(tensor["shape"]))
+            return numpy.fromfile(f, peer_program.RESULT_DTYPES[tensor["dtype"]], math.prod(tensor["shape"]))
         return wrong_result(workload, about, wanted, read, PEER_TOLERANCE)
 
 

@@ -88,12 +88,18 @@ void AddLayout(std::vector<Workload>* all) {
                   .graph = [] { return KvCacheStepGraph(64, 4096, 32); },
                   .ranges = {{"position", {4095, 4096}}},
                   .state = {"K", "V"}});
+  all->push_back({.name = "G10_bf16",
+                  .graph = [] { return KvCacheStepGraph(64, 4096, 32, DType::kBF16); },
+                  .ranges = {{"position", {4095, 4096}}},
+                  .state = {"K", "V"}});
 }
 
 void AddProducts(std::vector<Workload>* all) {
   all->push_back({.name = "G11_f64_256", .graph = [] { return MatrixProductGraph(256, 1); }});
   all->push_back({.name = "G11_f64_1024", .graph = [] { return MatrixProductGraph(1024, 1); }});
   all->push_back({.name = "G11_f32_1024", .graph = [] { return MatrixProductGraph(1024, 1, DType::kF32); }});
+  all->push_back({.name = "G11_bf16_1024", .graph = [] { return MatrixProductGraph(1024, 1, DType::kBF16); }});
+  all->push_back({.name = "G11_f16_1024", .graph = [] { return MatrixProductGraph(1024, 1, DType::kF16); }});
   all->push_back({.name = "G12_64", .graph = [] { return MatrixProductGraph(64, 32); }});
   all->push_back({.name = "G12_128", .graph = [] { return MatrixProductGraph(128, 32); }});
   all->push_back(
