@@ -16,6 +16,7 @@
 #include "hwy/foreach_target.h"  // must stand before highway.h
 #include "hwy/highway.h"
 
+#include "backends/cpu/complex_modulus-inl.h"
 #include "backends/cpu/complex_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,7 +36,9 @@ constexpr bool Vectorises() {
   } else if constexpr (kIsOneOf<F, Negate, Conj, RealPart, ImagPart, Not, Add, Subtract, Multiply, And, Or, Xor,
                                 MakeComplex, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual>) {
     return true;
-  } else if constexpr (kIsOneOf<F, Abs, Sign, Floor, Ceil, RoundNearestEven, IsFinite>) {
+  } else if constexpr (kIsOneOf<F, Abs>) {
+    return true;
+  } else if constexpr (kIsOneOf<F, Sign, Floor, Ceil, RoundNearestEven, IsFinite>) {
     return !ComplexElement<T>;
   } else if constexpr (kIsOneOf<F, Maximum, Minimum>) {
     return IntegerElement<T> || std::is_same_v<T, Bool>;
@@ -100,6 +103,8 @@ constexpr ElementwiseFunction Entry() {
     return nullptr;
   } else if constexpr (std::is_same_v<F, scalar::Multiply> && ComplexElement<T>) {
     return &ComplexProducts<typename T::value_type>;
+  } else if constexpr (std::is_same_v<F, scalar::Abs> && ComplexElement<T>) {
+    return &ComplexModuli<typename T::value_type>;
   } else if constexpr (scalar::Takes<F, T>) {
     return &UnaryLoop<F, T>;
   } else if constexpr (scalar::Takes<F, T, T>) {

@@ -1,6 +1,9 @@
 #include "backends/cpu/elementwise.h"
 
+#include <cmath>
+#include <complex>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -48,6 +51,8 @@ int64_t AllowedUlp(CoreOp op, DType dtype) {
       if (dtype == DType::kF64) return 5;
       if (dtype == DType::kF16 || dtype == DType::kBF16) return 1;  // the F32 result may round to the other neighbour
       return 0;
+    case CoreOp::kAbs:
+      return kComplexes.Contains(dtype) ? 2 : 0;
     default:
       return 0;
   }
@@ -207,6 +212,40 @@ TEST(ElementwiseTest, EdgesThatTheContractNames) {
   EXPECT_EQ(i32(CoreOp::kRemainder, kMin, -1), 0);
   EXPECT_EQ(i32(CoreOp::kAbs, kMin, 0), kMin);
   EXPECT_EQ(i32(CoreOp::kNegate, kMin, 0), kMin);
+}
+
+// Of every pair of magnitudes, beside neighbours that take another way and alone.
+template <typename R>
+void CheckModuli(DType dtype) {
+  using Limits = std::numeric_limits<R>;
+  constexpr R kInf = Limits::infinity(), kNan = Limits::quiet_NaN(), kLeast = Limits::denorm_min();
+  std::vector<R> parts = {0,           -R(0),         kInf,          -kInf,          kNan, kLeast,
+                          -3 * kLeast, Limits::min(), Limits::max(), -Limits::max(), 3,    -4};
+  for (int exponent = Limits::min_exponent; exponent < Limits::max_exponent; exponent += Limits::max_exponent / 16) {
+    parts.push_back(std::ldexp(R(0.8125), exponent));
+    parts.push_back(-std::ldexp(R(0.9375), exponent));
+  }
+  std::vector<std::complex<R>> z;
+  for (const R real : parts) {
+    for (const R imag : parts) z.emplace_back(real, imag);
+  }
+  const ElementwiseFunction function = FindElementwise(CoreOp::kAbs, dtype);
+  std::vector<R> together(z.size());
+  function(z.data(), nullptr, together.data(), static_cast<int64_t>(z.size()));
+  for (size_t i = 0; i < z.size(); ++i) {
+    const R want = std::hypot(z[i].real(), z[i].imag());
+    EXPECT_TRUE(Agree(together[i], want, 2)) << Show(z[i]) << ": " << Show(together[i]) << ", not " << Show(want);
+    R alone;
+    function(&z[i], nullptr, &alone, 1);
+    EXPECT_TRUE(Agree(alone, together[i], 0)) << Show(z[i]);
+  }
+}
+
+TEST(ElementwiseTest, ModuliNeitherOverflowNorVanish) {
+  ForEachInstructionSet([](const char*) {
+    CheckModuli<float>(DType::kC64);
+    CheckModuli<double>(DType::kC128);
+  });
 }
 
 TEST(ElementwiseTest, StreamCopyCopies) {
