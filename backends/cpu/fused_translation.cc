@@ -64,15 +64,22 @@ int32_t FusedTranslation::Value(int32_t place, bool single, DType dtype) {
   }
   const auto [found, is_new] = values_.try_emplace({place, single}, -1);
   if (!is_new) return found->second;
-  JitNode node{.kind = single ? JitNode::Kind::kSingle : JitNode::Kind::kInput, .dtype = dtype, .place = place};
-  const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
-  if (at.kind == FusedPlace::Kind::kConstant) {
-    node.kind = JitNode::Kind::kConstant;
-    std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
-  } else if (!single) {
-    arrays_.insert(place);
+  JitNode node = Known(place, dtype);
+  if (node.kind != JitNode::Kind::kConstant) {
+    if (single) node.kind = JitNode::Kind::kSingle;
+    if (!single) arrays_.insert(place);
   }
   return found->second = AddNode(std::move(node));
+}
+
+// A constant, if the place is one.
+JitNode FusedTranslation::Known(int32_t place, DType dtype) const {
+  const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
+  JitNode node{.kind = JitNode::Kind::kInput, .dtype = dtype, .place = place};
+  if (at.kind != FusedPlace::Kind::kConstant) return node;
+  node.kind = JitNode::Kind::kConstant;
+  std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
+  return node;
 }
 
 bool FusedTranslation::Add(const FusedStep& step) {
@@ -96,7 +103,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
       const bool is_operation = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
       const bool is_inside = is_operation && IsMathJitted(step.op, RegisterDType(step.computed), isa_);
       if (is_operation && !is_inside) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
-      if (!IsJitted(node, isa_)) return false;
+      if (!(step.b >= 0 ? IsJitted(node, Known(step.b, step.computed), isa_) : IsJitted(node, isa_))) return false;
       waiting += node.call != nullptr ? kCallWeight : is_inside ? 1 : 0;
       if (waiting > kMostWaiting) return false;
       node.operands[0] = Value(step.a, step.single_a, step.computed);

@@ -42,6 +42,8 @@ class FusedTranslation {
   size_t num_arrays() const { return arrays_.size(); }
 
  private:
+  // A leaf: the constant at the place, or what lies there.
+  JitNode Known(int32_t place, DType dtype) const;
   bool Set(int32_t out, int32_t value);
   // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
   // four bytes or less are not even half a small one, which is loaded and stored as a whole.

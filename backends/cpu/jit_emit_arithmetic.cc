@@ -310,6 +310,9 @@ void JitEmitter::EmitIntegerBinary(CoreOp op, DType dtype, const Xmm& out, const
       return TENSORD_BY_INTEGER(dtype, vpsub, out, a, b.any());
     case CoreOp::kMultiply:
       return is_long ? vpmullq(out, a, b.any()) : vpmulld(out, a, b.any());
+    case CoreOp::kDivide:
+    case CoreOp::kRemainder:
+      return EmitDivision(op, dtype, out, a, *b.node);
     case CoreOp::kMaximum:
       if (!is_long) return vpmaxsd(out, a, b.reg);
       if (is_avx512()) return vpmaxsq(out, a, b.reg);

@@ -8,6 +8,7 @@
 #include <list>
 #include <utility>
 
+#include "backends/cpu/integer_reciprocal.h"
 #include "backends/cpu/jit_program.h"
 #include "backends/cpu/vector_math_calls.h"
 #include "xbyak/xbyak.h"
@@ -88,6 +89,10 @@ class JitEmitter : public Xbyak::CodeGenerator {
   void EmitComplexUnary(CoreOp op, DType dtype, const Xmm& out, const Xmm& x);
   void EmitFloatBinary(CoreOp op, DType dtype, const Xmm& out, const Xmm& a, const Operand& b, const Operand& first);
   void EmitIntegerBinary(CoreOp op, DType dtype, const Xmm& out, const Xmm& a, const Operand& b);
+  void EmitDivision(CoreOp op, DType dtype, const Xmm& out, const Xmm& a, const JitNode& constant);
+  void EmitQuotient(const IntegerReciprocal<int32_t>& reciprocal, const Xmm& size, const Xmm& quotient, const Xmm& a);
+  void EmitLongQuotient(const IntegerReciprocal<int64_t>& reciprocal, const Xmm& size, const Xmm& quotient,
+                        const Xmm& a);
   void EmitBoolBinary(CoreOp op, const Xmm& out, const Xmm& a, const Xmm& b);
   void EmitComplexProduct(DType dtype, const Xmm& out, const Xmm& a, const Xmm& b);
   void EmitOrder(bool is_max, DType dtype, const Xmm& out, const Operand& a, const Operand& b);

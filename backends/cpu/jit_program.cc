@@ -1,7 +1,9 @@
 #include "backends/cpu/jit_program.h"
 
+#include <cstring>
 #include <utility>
 
+#include "backends/cpu/integer_reciprocal.h"
 #include "backends/cpu/vector_math_calls.h"
 
 namespace tensord::cpu {
@@ -124,6 +126,21 @@ bool IsJitted(const JitNode& node, JitIsa isa) {
     default:
       return false;
   }
+}
+
+bool IsJitted(const JitNode& node, const JitNode& second, JitIsa isa) {
+  const bool is_division = node.op == CoreOp::kDivide || node.op == CoreOp::kRemainder;
+  if (node.op_kind != MicroKind::kBinary || !is_division || !IsInteger(node.computed)) return IsJitted(node, isa);
+  if (isa != JitIsa::kAvx512 || second.kind != JitNode::Kind::kConstant) return false;
+  int64_t divisor = 0;
+  if (node.computed == DType::kI64) {
+    std::memcpy(&divisor, second.constant.data(), sizeof(divisor));
+  } else {
+    int32_t narrow = 0;
+    std::memcpy(&narrow, second.constant.data(), sizeof(narrow));
+    divisor = narrow;
+  }
+  return IntegerReciprocal<int64_t>::Has(divisor);
 }
 
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa) {

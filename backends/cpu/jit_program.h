@@ -62,6 +62,8 @@ struct JitProgram {
 
 // Whether code can be made of it: an op, on a dtype.
 bool IsJitted(const JitNode& node, JitIsa isa);
+// The same of an op with a number that is known as its second operand.
+bool IsJitted(const JitNode& node, const JitNode& second, JitIsa isa);
 
 // Whether a math function's code can be in it, rather than a call.
 bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa);

@@ -14,6 +14,7 @@
 #include "hwy/foreach_target.h"  // must stand before highway.h
 #include "hwy/highway.h"
 
+#include "backends/cpu/integer_quotients-inl.h"
 #include "backends/cpu/vector_math_exp-inl.h"
 #include "backends/cpu/vector_math_order-inl.h"
 
@@ -87,10 +88,12 @@ void ExpOfDifference(const void* a, const void* b, void* out, int64_t n) {
 template <class F, class T, bool kSingleA>
 constexpr ElementwiseFunction Entry() {
   constexpr bool kOrder = std::is_same_v<F, scalar::Maximum> || std::is_same_v<F, scalar::Minimum>;
-  constexpr bool kDivide = std::is_same_v<F, scalar::Divide>;
+  constexpr bool kQuotient = std::is_same_v<F, scalar::Divide> || std::is_same_v<F, scalar::Remainder>;
   if constexpr (RealElement<T> && kOrder) {
     return &SingleOrder<F, T, kSingleA>;
-  } else if constexpr (kDivide && !RealElement<T>) {
+  } else if constexpr (IntegerElement<T> && kQuotient) {
+    return kSingleA ? nullptr : &IntegersByOne<F, T>;
+  } else if constexpr (std::is_same_v<F, scalar::Remainder>) {
     return nullptr;
   } else {
     return &SingleLoop<F, T, kSingleA>;
@@ -114,6 +117,7 @@ constexpr std::array<ElementwiseRow, kNumCoreOps> Ops() {
   ops[static_cast<size_t>(CoreOp::kSubtract)] = Row<scalar::Subtract, kSingleA>();
   ops[static_cast<size_t>(CoreOp::kMultiply)] = Row<scalar::Multiply, kSingleA>();
   ops[static_cast<size_t>(CoreOp::kDivide)] = Row<scalar::Divide, kSingleA>();
+  ops[static_cast<size_t>(CoreOp::kRemainder)] = Row<scalar::Remainder, kSingleA>();
   ops[static_cast<size_t>(CoreOp::kMaximum)] = Row<scalar::Maximum, kSingleA>();
   ops[static_cast<size_t>(CoreOp::kMinimum)] = Row<scalar::Minimum, kSingleA>();
   return ops;

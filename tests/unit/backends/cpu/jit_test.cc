@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -214,6 +215,31 @@ MicroProgram Polynomial(int64_t n) {
 }
 
 bool IsCode(const std::string& description) { return absl::StrContains(description, "bytes of code"); }
+
+TEST(JitTest, IntegersByConstants) {
+  ForEachJitIsa([] {
+    for (const DType dtype : {DType::kI32, DType::kI64}) {
+      VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+        if constexpr (IntegerElement<T>) {
+          constexpr T kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
+          for (const T divisor :
+               {T(0), T(1), T(-1), T(2), T(-2), T(7), T(-7), T(641), T(1) << 30, kMin, kMax, T(kMin + 1)}) {
+            MicroBuilder b(std::vector<MicroAxis>{{.size = 4100}});
+            const int32_t x = b.Load(dtype, MicroLevel::kFull), by = b.Constant(Literal::Scalar(divisor));
+            const int32_t quotient = b.Binary(CoreOp::kDivide, x, by), rest = b.Binary(CoreOp::kRemainder, x, by);
+            const int32_t zero = b.Constant(Literal::Scalar(T(0))), one = b.Constant(Literal::Scalar(T(1)));
+            const int32_t is_below = b.Compare(CompareDirection::kLt, rest, zero);
+            b.Result(b.Select(is_below, b.Binary(CoreOp::kSubtract, quotient, one), quotient));
+            b.Result(b.Binary(CoreOp::kDivide, b.Binary(CoreOp::kAdd, x, rest), by));
+            const MicroProgram program = b.Build();
+            const std::string what = absl::StrCat(Name(dtype), " by ", divisor);
+            if (!ExpectSameBits(program, SampleTensors(program, {4100}, 3), what)) return;
+          }
+        }
+      });
+    }
+  });
+}
 
 TEST(JitTest, IsUsedWhereItPays) {
   const bool has_code = BestJitIsa() != JitIsa::kNone;
