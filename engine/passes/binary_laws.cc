@@ -91,6 +91,13 @@ Result Subtract(const Binary& x) {
   return std::nullopt;
 }
 
+// |x| |x| of real numbers is x x.
+Result Square(const Binary& x) {
+  const Node* size = x.graph.producer_if(x.a, CoreOp::kAbs);
+  if (size == nullptr || kComplexes.Contains(x.graph.type(size->operands[0]).dtype)) return std::nullopt;
+  return Becomes(x, CoreOp::kMultiply, size->operands[0], size->operands[0]);
+}
+
 Result Multiply(const Binary& x) {
   if (x.is_whole() || x.is_real()) {
     if (const Result other = BesideNumber(x, 1); other.has_value()) return x.Is(*other);
@@ -99,6 +106,7 @@ Result Multiply(const Binary& x) {
     if (const Result number = TheNumber(x, 0); number.has_value()) return x.Is(*number);
   }
   if (x.dtype == DType::kBool && x.a == x.b) return x.Is(x.a);
+  if (x.a == x.b) return Square(x);
   return std::nullopt;
 }
 
