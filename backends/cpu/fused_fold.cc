@@ -92,6 +92,13 @@ void FusedFold::Add(const void* x, int64_t width, int64_t rows, char* state, Cas
   }
 }
 
+void FusedFold::AddProducts(const void* x, const void* y, int64_t rows, char* state, Cascade& cascade) const {
+  if (is_one_run_) return loops_.sum_products(x, y, rows, state);
+  alignas(16) char value[16];
+  loops_.sum_products(x, y, rows, value);
+  cascade.Add(value, 1, 1, 1);
+}
+
 void FusedFold::Finish(int64_t width, const char* state, Cascade& cascade, void* results) const {
   if (is_one_run_) {
     // Of a size that the compiler knows: a call takes as long as the fold of a short row.

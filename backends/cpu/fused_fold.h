@@ -35,6 +35,10 @@ class FusedFold {
   Cascade Start(int64_t width, char* state) const;
   // Adds `rows` rows of a tile.
   void Add(const void* x, int64_t width, int64_t rows, char* state, Cascade& cascade) const;
+  // Whether it can take products of two arrays, and the same of the products of `rows` elements each: what Add gives of
+  // them, without memory in between. Of rows of one element.
+  bool takes_products() const { return loops_.sum_products != nullptr && !is_half_ && parts_ == 1; }
+  void AddProducts(const void* x, const void* y, int64_t rows, char* state, Cascade& cascade) const;
   // Writes what was added, for each element of a row; or, with Partial, what Join takes.
   void Finish(int64_t width, const char* state, Cascade& cascade, void* results) const;
   void Partial(int64_t width, Cascade& cascade, void* partial) const;

@@ -9,6 +9,10 @@ namespace tensord::cpu {
 // it. The same bits; the difference is not stored. For steps that did not become code.
 void JoinPairs(FusedPlan* plan);
 
+// The same of a product and the sum that takes it, in rows that are reduced one by one. To be done before steps become
+// code, which has no sums.
+void JoinFoldedProducts(FusedPlan* plan);
+
 }  // namespace tensord::cpu
 
 #endif  // TENSORD_BACKENDS_CPU_FUSED_PAIRS_H_

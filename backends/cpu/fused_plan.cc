@@ -189,6 +189,21 @@ bool IsDirect(const FusedPlan& plan, int64_t registers) {
          std::none_of(plan.accesses.begin(), plan.accesses.end(), is_periodic);
 }
 
+// Whether the operands' elements, or their products, are added up where they lie and nothing else is done.
+bool FoldsDirectly(const FusedPlan& plan, int64_t registers) {
+  if (registers != 0 || plan.space.is_map() || !plan.space.has_single_rows() || plan.folds.empty()) return false;
+  constexpr DTypeSet kFolded = kIntegers | kLaneFloats;
+  const auto is_read_or_folded = [](const FusedStep& step) {
+    return step.kind == FusedStepKind::kLoad || step.kind == FusedStepKind::kFold;
+  };
+  const auto is_plain = [&](const FusedStage& stage) {
+    return std::all_of(stage.tile.begin(), stage.tile.end(), is_read_or_folded);
+  };
+  return std::all_of(plan.folds.begin(), plan.folds.end(),
+                     [&](const FusedFold& fold) { return kFolded.Contains(fold.dtype()); }) &&
+         std::all_of(plan.stages.begin(), plan.stages.end(), is_plain);
+}
+
 // Elements of a tile: of the widest type, with room for all registers and all that is read and written directly.
 int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest, int64_t most_row_bytes) {
   if (IsDirect(plan, registers)) {
@@ -199,6 +214,10 @@ int64_t TileElements(const FusedPlan& plan, int64_t registers, int64_t widest, i
   const FusedSpace& space = plan.space;
   if (!space.is_map() && space.has_single_rows() && space.scan_points() * widest <= most_row_bytes) {
     return std::max(kMinTileBytes / widest, (space.scan_points() + 15) / 16 * 16);
+  }
+  if (FoldsDirectly(plan, registers)) {
+    const int64_t share = space.scan_points() / kDirectTiles * widest;
+    return std::clamp(share, kMaxTileBytes, kMaxRunBytes) / widest / 16 * 16;
   }
   int64_t direct = 0;
   for (const FusedAccess& access : plan.accesses) {
@@ -258,6 +277,12 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
 }  // namespace
 
 namespace {
+
+// Long tiles read memory as the machine's own prefetchers like it.
+void LeaveToTheMachine(FusedPlan* plan) {
+  for (FusedAccess& access : plan->accesses) access.is_fetched = false;
+  plan->fetched_bytes = 0;
+}
 
 // Where several groups fit the cache the next one is fetched: the steps of all stages leave more time for it than those
 // of the first one, which reads the operands, and lines asked for faster than memory answers are dropped.
@@ -326,7 +351,9 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
   RETURN_IF_ERROR(FusedLowering(program, space, false, false).Lower(&draft));
   // How sums are put together follows from the tiles, which must not follow from code.
   if (space.is_map()) FormRuns(isa, jit.use, &draft);
-  const int64_t tile_elements = TileElements(draft, AllocateRegisters(&draft), widest, most_row_bytes);
+  JoinFoldedProducts(&draft);
+  const int64_t draft_registers = AllocateRegisters(&draft);
+  const int64_t tile_elements = TileElements(draft, draft_registers, widest, most_row_bytes);
 
   int64_t reads = 0, point_bytes = 0;
   for (const FusedStage& stage : draft.stages) reads += stage.tile.empty() ? 0 : 1;
@@ -351,6 +378,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     const bool moves = access.level != MicroLevel::kUniform && space.DependsOnGroup(access.access.strides);
     if (moves) plan.moving_accesses.push_back(static_cast<int32_t>(i));
   }
+  if (FoldsDirectly(draft, draft_registers)) LeaveToTheMachine(&plan);
   FetchNextGroups(&plan);
   if (plan.is_split) {
     plan.num_parts = std::clamp(stage_cost / kTaskPicoseconds, int64_t{2}, std::min(kMaxFoldParts, space.num_tiles()));
@@ -359,6 +387,7 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
     fold.Plan(space.width(false), space.tile_rows(), CeilDiv(space.num_tiles(), plan.num_parts), plan.num_parts);
   }
   if (!FormRows(isa, jit.use, &plan)) {
+    JoinFoldedProducts(&plan);
     FormRuns(isa, jit.use, &plan);
     JoinPairs(&plan);
   }

@@ -76,7 +76,7 @@ enum class FusedStepKind : uint8_t {
   kClose,     // brings it there
   kCopy,      // a, as it is
   kRepeat,    // a row as long as the box, or one element, repeated over a tile or a row
-  kFold,      // takes a into the fold `index`
+  kFold,      // takes a, or the products of a and b, into the fold `index`
   kRun,       // the code of the run `index`
 };
 

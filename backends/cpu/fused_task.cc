@@ -354,7 +354,12 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
       }
       case FusedStepKind::kFold: {
         const size_t f = static_cast<size_t>(step.index);
-        plan_.folds[f].Add(at_[step.a], width_, n_ / width_, memory_ + plan_.fold_offsets[f], folds_[f]);
+        char* const state = memory_ + plan_.fold_offsets[f];
+        if (step.b >= 0) {
+          plan_.folds[f].AddProducts(at_[step.a], at_[step.b], n_, state, folds_[f]);
+        } else {
+          plan_.folds[f].Add(at_[step.a], width_, n_ / width_, state, folds_[f]);
+        }
         break;
       }
       case FusedStepKind::kRun: {

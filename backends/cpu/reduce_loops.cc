@@ -293,6 +293,37 @@ void ReduceRuns(const void* x_bytes, int64_t length, int64_t step, int64_t runs,
   for (int64_t r = 0; r < runs; ++r) results[r] = ReduceRun<Op>(x + r * step, length);
 }
 
+template <typename T>
+void MultiplyEach(const T* a, const T* b, int64_t count, T* products) {
+  for (int64_t i = 0; i < count; ++i) products[i] = a[i] * b[i];
+}
+
+template <typename T>
+HWY_NOINLINE void SumRun(const T* x, int64_t length, void* result) {
+  ReduceRuns<Sum, T>(x, length, length, 1, result);
+}
+
+template <typename T>
+void SumProducts(const void* a_bytes, const void* b_bytes, int64_t length, void* result) {
+  const T* a = static_cast<const T*>(a_bytes);
+  const T* b = static_cast<const T*>(b_bytes);
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if (length * static_cast<int64_t>(sizeof(T)) > kShortRunBytes) {
+    constexpr int64_t kRow = kRowBytes / static_cast<int64_t>(sizeof(T));
+    alignas(64) T tail[kRow];
+    const int64_t left = length % kRow;
+    MultiplyEach(a + length - left, b + length - left, left, tail);
+    *static_cast<T*>(result) = SumLongProducts<Sum>(a, b, length, tail);
+    return;
+  }
+  alignas(64) T products[kShortRunBytes / sizeof(T)];
+#else
+  alignas(64) T products[kMaxRunBytes / sizeof(T)];
+#endif
+  MultiplyEach(a, b, length, products);
+  SumRun(products, length, result);
+}
+
 template <typename Op, typename T>
 void Clear(void* accumulator_bytes, int64_t count) {
   T* accumulators = static_cast<T*>(accumulator_bytes);
@@ -301,7 +332,10 @@ void Clear(void* accumulator_bytes, int64_t count) {
 
 template <typename Op, typename T>
 ReduceLoops Loops() {
-  return {Clear<Op, T>, Accumulate<Op, T>, ReduceRuns<Op, T>, kHasRegisterRuns<Op, T>};
+  ReduceLoops loops = {.clear = Clear<Op, T>, .accumulate = Accumulate<Op, T>, .reduce_runs = ReduceRuns<Op, T>};
+  if constexpr (std::is_same_v<Op, Sum> && std::is_floating_point_v<T>) loops.sum_products = SumProducts<T>;
+  loops.has_short_runs = kHasRegisterRuns<Op, T>;
+  return loops;
 }
 
 // Integers wrap where they are unsigned; order needs the sign.

@@ -24,6 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kRowBytes = 256;        // of a run, taken as one
 inline constexpr int64_t kShortRunBytes = 1024;  // runs up to this are taken several at a time
 inline constexpr int64_t kRowsInSequence = 16;
+inline constexpr int64_t kPageBytes = 4096;
 inline constexpr int64_t kVirtualBytes = 64;  // of what one short run is folded into, on every instruction set
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
@@ -148,6 +149,50 @@ HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T*
   }
   if constexpr (kNeedsProof<Op, T>) return *result != T{0} && hn::AllTrue(d, hn::Eq(sum, sum));
   return true;
+}
+
+// The sum of a long run of products, in the order in which ReduceLongRun adds; `tail` are those past the last whole
+// row.
+template <typename Sum, typename T>
+HWY_INLINE T SumLongProducts(const T* a, const T* b, int64_t length, const T* tail) {
+  const RunTag<T> d;
+  using V = hn::Vec<RunTag<T>>;
+  constexpr int kWidth = kRunLanes<T>;
+  constexpr int kRow = static_cast<int>(kRowBytes / sizeof(T));
+  constexpr int kBlock = kRow / kWidth < 4 ? kRow / kWidth : 4;
+  alignas(64) T lanes[kRow];
+  const int64_t rows = length / kRow;
+  // The next page is asked for while this one is read, which the processor does not do by itself.
+  constexpr int64_t kAhead = kPageBytes / static_cast<int64_t>(sizeof(T));
+  const bool fetches = length >= 2 * kAhead;
+  for (int block = 0; block < kRow; block += kBlock * kWidth) {
+    int64_t at = block;
+    const auto fetch = [&] {
+      for (int64_t line = 0; line < kBlock * kWidth; line += 64 / static_cast<int64_t>(sizeof(T))) {
+        __builtin_prefetch(a + at + kAhead + line);
+        if (b != a) __builtin_prefetch(b + at + kAhead + line);
+      }
+    };
+    const auto product = [&](int v) HWY_ATTR {
+      return hn::Mul(hn::LoadU(d, a + at + v * kWidth), hn::LoadU(d, b + at + v * kWidth));
+    };
+    V total[kBlock];
+    for (int v = 0; v < kBlock; ++v) total[v] = hn::Zero(d);
+    for (int64_t left = rows; left > 0; left -= kRowsInSequence) {
+      V part[kBlock];
+      if (fetches) fetch();
+      for (int v = 0; v < kBlock; ++v) part[v] = product(v);
+      at += kRow;
+      for (int64_t more = std::min<int64_t>(left, kRowsInSequence) - 1; more > 0; --more, at += kRow) {
+        if (fetches) fetch();
+        for (int v = 0; v < kBlock; ++v) part[v] = hn::Add(part[v], product(v));
+      }
+      for (int v = 0; v < kBlock; ++v) total[v] = hn::Add(total[v], part[v]);
+    }
+    for (int v = 0; v < kBlock; ++v) hn::Store(total[v], d, lanes + block + v * kWidth);
+  }
+  V unused = hn::Zero(d);
+  return FoldRow<Sum>(d, tail, length % kRow, lanes, unused);
 }
 
 // Lane by lane [a0∘a1, a2∘a3, …, b0∘b1, …].

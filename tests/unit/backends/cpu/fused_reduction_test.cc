@@ -129,6 +129,27 @@ TEST(FusedReductionTest, Softmax) {
   }
 }
 
+// Products that are added up where their factors lie, or are; alone, beside what reads them too, and of what was
+// computed.
+TEST(FusedReductionTest, SumsOfProducts) {
+  for (const Axes& axes : Shapes()) {
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32}) {
+      const std::string what = absl::StrCat("sums of products ", Name(dtype), " ", AxesText(axes));
+      MicroBuilder alone(axes);
+      const int32_t a = alone.Load(dtype, MicroLevel::kFull);
+      alone.Result(alone.Reduce(ReduceKind::kSum, alone.Binary(CoreOp::kMultiply, a, a)));
+      ExpectClose(alone.Build(), Values::kIntegers, 0, what);
+      MicroBuilder b(axes);
+      const int32_t x = b.Load(dtype, MicroLevel::kFull), y = b.Load(dtype, MicroLevel::kFull);
+      const int32_t product = b.Binary(CoreOp::kMultiply, x, y), difference = b.Binary(CoreOp::kSubtract, x, y);
+      b.Result(b.Reduce(ReduceKind::kSum, b.Binary(CoreOp::kMultiply, difference, x)));
+      b.Result(b.Reduce(ReduceKind::kSum, product));
+      b.Result(b.Reduce(ReduceKind::kMax, product));
+      ExpectClose(b.Build(), Values::kIntegers, 0, what);
+    }
+  }
+}
+
 // The exponentials are a result themselves, so that they can be kept where they are written.
 TEST(FusedReductionTest, SoftmaxWithItsParts) {
   for (const Axes& axes : Shapes()) {
