@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/first_extreme_kernel.h"
 #include "backends/cpu/fused_plan.h"
 #include "backends/cpu/fused_task.h"
 #include "backends/cpu/thread_pool.h"
@@ -124,6 +125,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeFusedKernel(const BoundInstruction& 
   if (instruction.micro == nullptr) {
     return Refuse(Refusal::kInternal, "a fused instruction reached the CPU without its micro program");
   }
+  if (std::unique_ptr<Kernel> kernel = MakeFirstExtremeKernel(*instruction.micro)) return kernel;
   ASSIGN_OR_RETURN(FusedPlan plan, MakeFusedPlan(*instruction.micro, jit));
   return std::make_unique<FusedKernel>(std::move(plan));
 }
