@@ -156,10 +156,10 @@ class Evaluation:
         integer, boolean = x.dtype.kind == "i", x.dtype.kind == "b"
         if name == "DIVIDE":
             if integer:
-                quotient = np.where(
-                    y == 0, -1, (np.sign(x) * np.sign(y)) * (np.abs(x) // np.abs(np.where(y == 0, 1, y)))
-                )
-                return quotient.astype(x.dtype)
+                divisor = np.where(y == 0, 1, y)
+                floor = x // divisor
+                is_below = (floor * divisor != x) & ((x < 0) != (divisor < 0))
+                return np.where(y == 0, -1, floor + is_below).astype(x.dtype)
             return x / y
         if name == "REMAINDER":
             return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))) if integer else np.fmod(x, y)

@@ -58,16 +58,20 @@ true_divide = divide
 @ufunc
 def floor_divide(x, y):
     """floor(x / y), which of a small negative number is -1; an integer divided by zero is 0."""
-    is_safe = _is_known_divisor(y)
+    divisor, is_safe = y, _is_known_divisor(y)
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("floor_divide", x.dtype.is_complex or x.dtype.is_bool, x, y)
     builder = x.builder
+    if x.dtype.is_integer and is_safe:
+        quotient = builder.binary("DIVIDE", x, y)
+        rest = subtract(x, multiply(quotient, y))  # one multiplication, not a second division
+        return builder.select(_is_beyond(rest, divisor), subtract(quotient, 1), quotient)
     rest = builder.binary("REMAINDER", x, y)
     adjust = _signs_differ(rest, y)
     if x.dtype.is_integer:
         quotient = builder.binary("DIVIDE", x, y)
         quotient = builder.select(adjust, subtract(quotient, 1), quotient)
-        return quotient if is_safe else _unless_divided_by_zero(quotient, y)
+        return _unless_divided_by_zero(quotient, y)
     # (x - rest) / y is whole up to rounding, so that rounding it is exact where flooring x / y is not.
     quotient = builder.binary("DIVIDE", subtract(x, rest), y)
     quotient = rint(builder.select(adjust, subtract(quotient, 1.0), quotient))
@@ -84,6 +88,11 @@ def _is_known_divisor(y):
     return (dtypes.is_weak(y) or isinstance(y, np.number)) and builtins.abs(y) >= _LEAST_KNOWN_DIVISOR
 
 
+def _is_beyond(rest, divisor):
+    """Whether what a known divisor leaves has the other sign."""
+    return less(rest, 0) if divisor > 0 else less(0, rest)
+
+
 def _signs_differ(rest, divisor):
     return logical_and(not_equal(rest, 0), not_equal(less(rest, 0), less(divisor, 0)))
 
@@ -95,13 +104,15 @@ def _unless_divided_by_zero(result, divisor):
 @ufunc
 def remainder(x, y):
     """x - floor(x / y) * y, with the sign of the divisor, zeros too; the operator %. 0 for integers mod 0."""
-    is_safe = _is_known_divisor(y)
+    divisor, is_safe = y, _is_known_divisor(y)
     x, y = broadcast(*promoted(x, y))
     pointwise.refuse("remainder", x.dtype.is_complex or x.dtype.is_bool, x, y)
     rest = x.builder.binary("REMAINDER", x, y)
+    if x.dtype.is_integer and is_safe:
+        return x.builder.select(_is_beyond(rest, divisor), add(rest, y), rest)
     result = x.builder.select(_signs_differ(rest, y), add(rest, y), rest)
     if x.dtype.is_integer:
-        return result if is_safe else _unless_divided_by_zero(result, y)
+        return _unless_divided_by_zero(result, y)
     zero = where(less(y, 0), pointwise.like(y, -0.0), pointwise.like(y, 0.0))
     return x.builder.select(equal(rest, 0), zero, result)
 
