@@ -70,6 +70,12 @@ Graph PoissonFactorGraph(int64_t n);
 // Steps of conjugate gradients on Poisson's equation by the five-point stencil, f64[n, n]: u, residual, direction and
 // the residual's square in and out (G26).
 Graph ConjugateGradientsGraph(int64_t n, int64_t steps);
+// What a vector is asked most: the index of its first maximum, or of its first NaN; whole numbers divided by a positive
+// constant and rounded down, and what that leaves; its length (G27).
+Graph FirstMaximumGraph(DType dtype, int64_t elements);
+Graph FloorQuotientGraph(DType dtype, int64_t divisor, int64_t elements);
+Graph FloorRemainderGraph(DType dtype, int64_t divisor, int64_t elements);
+Graph NormGraph(DType dtype, int64_t elements);
 // Two-qubit gates on neighbours one after the other, c128[2^qubits], and the norm of the state (G22).
 Graph CircuitGraph(int64_t qubits, int64_t gates);
 // The two-site effective Hamiltonian of DMRG applied to a tensor, f64 (G23).

@@ -199,6 +199,20 @@ def one_op(op):
     return lambda w, x: {"y": getattr(w, op)(x)}
 
 
+# Words of G27; the divisor of whole numbers is 7.
+VECTOR_WORK = {
+    "abs": lambda w, x: w.abs(x),
+    "argmax": lambda w, x: w.argmax(x),
+    "quotient": lambda w, x: w.floor_divide(x, 7),
+    "remainder": lambda w, x: w.remainder(x, 7),
+    "norm": lambda w, x: w.norm(x),
+}
+
+
+def vector_work(word):
+    return lambda w, x: {"y": VECTOR_WORK[word](w, x)}
+
+
 GRAPHS = {
     "G01": g01, "G01_gelu": g01_gelu, "G02": g02, "G03": g03, "G03_lion": g03_lion, "G04": g04, "G05": g05, "G06": g06,
     "G06b": g06b,
@@ -220,6 +234,8 @@ def graph_of(workload, network=None):
         return family_graphs.graph_of(workload)
     if workload.startswith("G01b_"):
         return one_op(workload.split("_")[1])
+    if workload.startswith("G27_"):
+        return vector_work(workload.split("_")[1])
     if workload.startswith(("G11_", "G12_")):
         return product
     if workload.startswith("G23_"):

@@ -19,7 +19,8 @@ import numpy
 import graphs
 
 # BF16, which NumPy does not have, as the bits.
-DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c128": "complex128", "i32": "int32"}
+DTYPES = {"bf16": "uint16", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i32": "int32",
+          "i64": "int64"}
 # Of what libraries write: 16-bit floats widened.
 RESULT_DTYPES = dict(DTYPES, bf16="float32", f16="float32")
 

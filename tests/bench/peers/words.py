@@ -27,7 +27,7 @@ class Words:
         self.xp = xp
 
     def __getattr__(self, name):
-        # exp, log, sin, cos, tanh, expm1, log1p, sqrt, sign, abs, where, clip, reshape
+        # exp, log, sin, cos, tanh, expm1, log1p, sqrt, sign, abs, where, clip, reshape, argmax, floor_divide, remainder
         return getattr(self.xp, name)
 
     def pow(self, x, y):
@@ -75,6 +75,9 @@ class Words:
 
     def to_f64(self, x):
         return x.astype("float64")
+
+    def norm(self, x):
+        return self.xp.linalg.norm(x)
 
     def permute(self, x, axes):
         return self.xp.transpose(x, axes)

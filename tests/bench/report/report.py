@@ -10,6 +10,7 @@ PEERS = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxrunt
 FAMILIES = [
     ("Elementwise chains", ("G01", "G01_gelu", "G02", "G03", "G03_lion")),
     ("Softmax, normalization, reductions", ("G04", "G05", "G06", "G06b")),
+    ("Vectors", ("G27_",)),
     ("Transposes", ("G07_",)),
     ("Stencil, gather, scatter, decoding step", ("G08", "G26", "G09_", "G10", "G10_")),
     ("Matrix products", ("G11_", "G12_")),

@@ -25,9 +25,10 @@ template <typename T>
 void Fill(const Range& range, Literal* literal, std::mt19937_64* random) {
   std::uniform_real_distribution<double> distribution(range.low, range.high);
   for (T& value : literal->mutable_values<T>()) {
-    if constexpr (std::is_same_v<T, std::complex<double>>) {
-      const double real = distribution(*random);
-      value = {real, distribution(*random)};
+    if constexpr (ComplexElement<T>) {
+      using Part = typename T::value_type;
+      const Part real = static_cast<Part>(distribution(*random));
+      value = {real, static_cast<Part>(distribution(*random))};
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(std::floor(distribution(*random)));
     } else if constexpr (sizeof(T) == 2) {
@@ -83,6 +84,12 @@ std::vector<std::shared_ptr<const Literal>> MakeInputs(const Workload& workload,
         break;
       case DType::kI32:
         Fill<int32_t>(range, &literal, &random);
+        break;
+      case DType::kI64:
+        Fill<int64_t>(range, &literal, &random);
+        break;
+      case DType::kC64:
+        Fill<std::complex<float>>(range, &literal, &random);
         break;
       case DType::kC128:
         Fill<std::complex<double>>(range, &literal, &random);

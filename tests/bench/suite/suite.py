@@ -30,9 +30,10 @@ import words  # noqa: E402
 PEER_NAMES = ["numpy", "scipy", "numexpr", "torch", "torch_compile", "jax", "onnxruntime", "onednn", "opt_einsum", "opt_einsum_torch"]
 # Relative to the value and to the largest one. A peer that sums in its own order, or whose functions are coarser, is
 # still that peer.
-TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3}
-PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2}
-WIDE = {"f16": numpy.float64, "bf16": numpy.float64, "f32": numpy.float64, "f64": numpy.float64, "c128": numpy.complex128, "i32": numpy.int32}
+TOLERANCE = {"f64": 1e-10, "c128": 1e-10, "f32": 1e-4, "f16": 1e-3, "bf16": 8e-3, "i32": 0, "i64": 0}
+PEER_TOLERANCE = {"f64": 1e-9, "c128": 1e-9, "f32": 1e-3, "f16": 4e-3, "bf16": 3e-2, "i32": 0, "i64": 0}
+WIDE = {"f16": numpy.float64, "bf16": numpy.float64, "f32": numpy.float64, "f64": numpy.float64, "c64": numpy.complex128,
+        "c128": numpy.complex128, "i32": numpy.int32, "i64": numpy.int64}
 # What a network's run may plan over what is alive at once, and what a small one may besides.
 MOST_OVER_ALIVE = 1.15
 LITTLE_MEMORY = 4096

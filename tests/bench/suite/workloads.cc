@@ -138,6 +138,34 @@ void AddTransforms(std::vector<Workload>* all) {
   }
 }
 
+void AddVectors(std::vector<Workload>* all) {
+  using Build = Graph (*)(DType, int64_t);
+  struct Kind {
+    const char* name;
+    std::vector<DType> dtypes;
+    Build graph;
+  };
+  const std::vector<Kind> kinds = {
+      {"abs", {DType::kC64, DType::kC128}, [](DType dtype, int64_t n) { return OneOpGraph(CoreOp::kAbs, dtype, n); }},
+      {"argmax", {DType::kF32, DType::kF64, DType::kI32, DType::kI64}, &FirstMaximumGraph},
+      {"quotient", {DType::kI32, DType::kI64}, [](DType dtype, int64_t n) { return FloorQuotientGraph(dtype, 7, n); }},
+      {"remainder",
+       {DType::kI32, DType::kI64},
+       [](DType dtype, int64_t n) { return FloorRemainderGraph(dtype, 7, n); }},
+      {"norm", {DType::kF32, DType::kF64}, &NormGraph}};
+  const std::pair<const char*, int64_t> sizes[] = {{"1e4", 10'000}, {"1e6", 1'000'000}, {"1e7", 10'000'000}};
+  for (const Kind& kind : kinds) {
+    for (const DType dtype : kind.dtypes) {
+      const bool is_whole = kIntegers.Contains(dtype);
+      for (const auto& [size, n] : sizes) {
+        all->push_back({.name = absl::StrCat("G27_", kind.name, "_", Name(dtype), "_", size),
+                        .graph = [build = kind.graph, dtype, n = n] { return build(dtype, n); },
+                        .range = is_whole ? Range{-1e9, 1e9} : Range{-4, 4}});
+      }
+    }
+  }
+}
+
 void AddFamilies(std::vector<Workload>* all) {
   all->push_back({.name = "G17", .graph = [] { return GaussianProcessGraph(1024, 8); }});
   all->push_back({.name = "G18", .graph = [] { return TwoSiteUpdateGraph(128, 2); }});
@@ -175,6 +203,7 @@ std::vector<Workload> AllWorkloads() {
   AddProducts(&all);
   AddFamilies(&all);
   AddTransforms(&all);
+  AddVectors(&all);
   return all;
 }
 
