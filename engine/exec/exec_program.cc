@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/liveness.h"
+#include "engine/ir/names.h"
 #include "engine/ops/core_ops.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 
@@ -43,7 +45,9 @@ ExecProgram LowerToProgram(const Graph& graph) {
       program.constants.push_back({.slot = node.first_result.index, .value = node.attrs.GetLiteral("value")});
       continue;
     }
-    ExecInstruction instruction{.op = node.op, .attrs = node.attrs, .node = node.name, .body = node.body};
+    ExecInstruction instruction{
+        .op = node.op, .attrs = node.attrs, .node = std::string(WrittenName(node.name)), .body = node.body};
+    if (Is(*node.op, CoreOp::kDynamicTruncate)) instruction.decides = RunTimeSymbol(node.name);
     // Shape sources were needed by inference only.
     const size_t computed_with = node.op->has(kShapeSources)
                                      ? std::min(node.operands.size(), static_cast<size_t>(node.op->max_operands))

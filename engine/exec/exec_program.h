@@ -24,7 +24,8 @@ struct ExecInstruction {
   // By operand: no later instruction reads the slot and it is no output. A slot that is an operand twice is used last
   // at its last position only. False wherever nobody has looked (knows_last_uses).
   absl::InlinedVector<bool, 3> last_use;
-  std::string node;                   // name of the graph's node that it computes
+  std::string node;                   // name of the client's node that it computes
+  std::string decides;                // the symbol of the size that the host decides for it; empty: none
   std::shared_ptr<const Graph> body;  // of a fused instruction
   const OpDef* written = nullptr;     // the op that the client gave that node; null: nobody has looked
 

@@ -8,7 +8,6 @@
 #include "engine/base/at.h"
 #include "engine/exec/mark_last_uses.h"
 #include "engine/exec/sessions.h"
-#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 namespace {
@@ -70,9 +69,7 @@ class Splitter {
       const bool is_size = DecidesSize(instruction) && i == 1;
       stage = std::max(stage, is_size && computed_[slot] != kNowhere ? computed_[slot] + 1 : ready_[slot]);
     }
-    if (DecidesSize(instruction)) {
-      stage_of_symbol_[RunTimeSymbol(instruction.node)] = stage;
-    }
+    if (DecidesSize(instruction)) stage_of_symbol_[instruction.decides] = stage;
     for (Slot slot : instruction.results) stage = std::max(stage, StageOf(program_.slot_types[At(slot)]));
     if (instruction.body != nullptr) {
       for (int32_t v = 0; v < instruction.body->num_values(); ++v) {
@@ -89,7 +86,7 @@ class Splitter {
 
   void AddSize(const ExecInstruction& instruction, ProgramStage* stage) const {
     const size_t axis = static_cast<size_t>(instruction.attrs.Int("dimension"));
-    stage->sizes.push_back({.symbol = RunTimeSymbol(instruction.node),
+    stage->sizes.push_back({.symbol = instruction.decides,
                             .size = instruction.operands[1],
                             .extent = program_.slot_types[At(instruction.operands[0])].shape[axis].size});
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/ir/names.h"
 #include "engine/ir/verifier.h"
 
 namespace tensord {
@@ -13,13 +14,16 @@ namespace tensord {
 absl::StatusOr<ExpandedResults> GraphBuilder::AddAll(const OpDef& op, Attributes attrs,
                                                      absl::Span<const ValueId> operands) {
   if (op.expand.has()) return op.expand.get()({.attrs = attrs, .operands = operands, .graph = *this});
-  Node node{.name = node_,
+  const size_t earlier = decided_.size();
+  Node node{.name = SizeDeciderName(node_, earlier),
             .op = &op,
             .attrs = std::move(attrs),
             .operands = {operands.begin(), operands.end()},
             .num_results = op.num_results};
   std::vector<ShapeGuard> guards;
-  ASSIGN_OR_RETURN(ResultTypes types, InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards));
+  ASSIGN_OR_RETURN(ResultTypes types,
+                   InferNode(graph_, node, static_cast<int32_t>(graph_.nodes().size()), &guards, &decided_));
+  if (decided_.size() == earlier) node.name = node_;
   const ValueId first = graph_.AddNode(std::move(node));
   ExpandedResults results;
   for (size_t i = 0; i < types.size(); ++i) {

@@ -10,11 +10,13 @@
 #include "absl/types/span.h"
 #include "engine/ir/contraction_plan.h"
 #include "engine/ir/graph.h"
+#include "engine/tensor/run_time_size.h"
 
 namespace tensord {
 
 // Appends typed nodes to a graph in the place of one node, whose name they all carry. A node whose op has an expand
-// rule is expanded at once, so that none of those is ever in the graph. Borrows the graph; confined to one thread.
+// rule is expanded at once, so that none of those is ever in the graph. Those that decide sizes after the first one
+// have its number in their names, since a size is called after its node. Borrows the graph; confined to one thread.
 class GraphBuilder {
  public:
   // `plans`, where it is not null, gets what rules say of their plans, and must outlive the builder.
@@ -43,6 +45,7 @@ class GraphBuilder {
   Graph& graph_;
   const std::string node_;
   std::vector<ContractionPlan>* const plans_;
+  RunTimeBounds decided_;  // sizes, by these nodes
 };
 
 }  // namespace tensord

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/ir/names.h"
 
 namespace tensord {
 namespace {
@@ -102,7 +103,7 @@ absl::StatusOr<DimExpr> InferContext::Resolve(const DimExpr& expr) {
 }
 
 Dim InferContext::RunTimeSize(const Dim& limit) {
-  const std::string symbol = RunTimeSymbol(node_name_);
+  const std::string symbol = RunTimeSymbol(SizeDeciderName(node_name_, run_time_sizes_++));
   std::optional<DimExpr> bound;
   if (limit.extent == Extent::kExact) bound = limit.size;
   if (limit.extent == Extent::kUpperBound) bound = *limit.bound;

@@ -65,7 +65,8 @@ class InferContext {
   // A size expression of the node's attributes with the sizes of the operands put in.
   absl::StatusOr<DimExpr> Resolve(const DimExpr& expr);
 
-  // The size of a result that this node's run decides, at most `limit`. One a node.
+  // A size of the results that this node's run decides, at most `limit`; each call means another one. What the node is
+  // expanded to must decide as many, or results whose types say which is which.
   Dim RunTimeSize(const Dim& limit);
 
  private:
@@ -79,6 +80,7 @@ class InferContext {
   std::vector<ShapeGuard>* const guards_;
   RunTimeBounds* const bounds_;
   int64_t expression_parts_ = 0;
+  size_t run_time_sizes_ = 0;
 };
 
 // LIMIT_EXCEEDED where the parts are more than kMaxExpressionParts.

@@ -39,6 +39,12 @@ absl::Status CheckName(absl::string_view name, int64_t max_bytes, bool reference
   return Refuse(Refusal::kNameInvalid, absl::StrCat("a name ", wrong, ": \"", PrintableName(name), "\""));
 }
 
+std::string SizeDeciderName(absl::string_view node, size_t earlier) {
+  return earlier == 0 ? std::string(node) : absl::StrCat(node, ":", earlier + 1);
+}
+
+absl::string_view WrittenName(absl::string_view name) { return name.substr(0, name.find(':')); }
+
 std::string PrintableName(absl::string_view name) {
   if (name.size() <= kMaxPrintedBytes && IsUtf8(name) && !HasControlCharacter(name)) return std::string(name);
   std::string escaped = absl::CHexEscape(name.substr(0, kMaxPrintedBytes / 4));

@@ -1,6 +1,7 @@
 #ifndef TENSORD_ENGINE_IR_NAMES_H_
 #define TENSORD_ENGINE_IR_NAMES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,13 @@ namespace tensord {
 // NAME_INVALID where a name is longer than `max_bytes`, is not UTF-8, or holds a control character; with `reference`,
 // which is for inputs and nodes, also where it is empty or holds ':'.
 absl::Status CheckName(absl::string_view name, int64_t max_bytes, bool reference);
+
+// What the node is called that decides one more size in the place of a client's node, which may decide several: "y",
+// "y:2", "y:3". No client's node is called like the further ones.
+std::string SizeDeciderName(absl::string_view node, size_t earlier);
+
+// The client's node: what stands before the ':'.
+absl::string_view WrittenName(absl::string_view name);
 
 // The name itself where it is short UTF-8 without control characters, otherwise escaped and shortened. For errors.
 std::string PrintableName(absl::string_view name);

@@ -7,6 +7,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
+#include "engine/ir/names.h"
 
 namespace tensord {
 namespace {
@@ -213,14 +214,14 @@ absl::StatusOr<std::vector<ShapeGuard>> InferTypes(Graph* graph) {
     const Node& node = graph->nodes()[i];
     const size_t earlier_guards = guards.size();
     absl::StatusOr<ResultTypes> types = InferCounted(*graph, node, static_cast<int32_t>(i), &guards, &bounds, &parts);
-    if (!types.ok()) return WithNode(types.status(), node.name, node.op->name);
+    if (!types.ok()) return WithNode(types.status(), WrittenName(node.name), node.op->name);
     for (size_t g = earlier_guards; g < guards.size(); ++g) {  // a size of an attribute may stand in no type
-      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].lhs, bound), node.name, node.op->name));
-      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].rhs, bound), node.name, node.op->name));
+      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].lhs, bound), WrittenName(node.name), node.op->name));
+      RETURN_IF_ERROR(WithNode(CheckSymbols(guards[g].rhs, bound), WrittenName(node.name), node.op->name));
     }
     size_guards.Add(*graph, node, static_cast<int32_t>(i), earlier_guards, *types);
     for (size_t r = 0; r < types->size(); ++r) {
-      RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), node.name, node.op->name));
+      RETURN_IF_ERROR(WithNode(CheckType((*types)[r], bound), WrittenName(node.name), node.op->name));
       graph->set_type({node.first_result.index + static_cast<int32_t>(r)}, std::move((*types)[r]));
     }
   }
@@ -236,14 +237,14 @@ absl::Status VerifyTypes(const Graph& graph) {
     if (!types.ok()) {
       return WithNode(
           Refuse(Refusal::kInternal, absl::StrCat("a pass made an invalid node: ", types.status().message())),
-          node.name, node.op->name);
+          WrittenName(node.name), node.op->name);
     }
     for (size_t r = 0; r < types->size(); ++r) {
       const TensorType& recorded = graph.type({node.first_result.index + static_cast<int32_t>(r)});
       if (!((*types)[r] == recorded)) {
         return WithNode(Refuse(Refusal::kInternal, absl::StrCat("a pass changed a type: ", ToString(recorded), " to ",
                                                                 ToString((*types)[r]))),
-                        node.name, node.op->name);
+                        WrittenName(node.name), node.op->name);
       }
     }
   }

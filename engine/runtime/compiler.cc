@@ -45,7 +45,7 @@ absl::Status CheckSupport(const ExecProgram& program, const Backend& backend) {
 void DropUndecidedGuards(ExecProgram* program) {
   absl::flat_hash_set<std::string> decided;
   for (const ExecInstruction& instruction : program->instructions) {
-    if (KindOf(instruction) == InstructionKind::kHost) decided.insert(RunTimeSymbol(instruction.node));
+    if (!instruction.decides.empty()) decided.insert(instruction.decides);
   }
   const auto is_undecided = [&decided](const DimExpr& size) {
     bool undecided = false;
@@ -57,6 +57,20 @@ void DropUndecidedGuards(ExecProgram* program) {
   std::erase_if(program->guards, [&](const ProgramGuard& guard) {
     return is_undecided(guard.guard.lhs) || is_undecided(guard.guard.rhs);
   });
+}
+
+absl::Status PutIn(const ExpandedSizes& sizes, std::vector<ProgramGuard>* guards) {
+  if (sizes.empty()) return absl::OkStatus();
+  const auto replacement = [&sizes](const DimAtom& atom) -> absl::StatusOr<DimExpr> {
+    const auto it = sizes.find(atom.symbol);
+    return it == sizes.end() ? DimExpr::Symbol(atom.symbol) : it->second;
+  };
+  for (ProgramGuard& guard : *guards) {
+    for (DimExpr* size : {&guard.guard.lhs, &guard.guard.rhs}) {
+      ASSIGN_OR_RETURN(*size, size->Substitute(replacement));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // The ops of a graph by their nodes' names. What a node becomes, by expansion or by passes, keeps its name, so that
@@ -131,7 +145,9 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   clock.End(CompilePhase::kInfer);
   RETURN_IF_ERROR(CheckStopped());
   std::vector<ContractionPlan> contractions;
-  RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions));
+  ExpandedSizes expanded_sizes;
+  RETURN_IF_ERROR(ExpandFamilies(&graph, &contractions, &expanded_sizes));
+  RETURN_IF_ERROR(PutIn(expanded_sizes, &program_guards));
   clock.End(CompilePhase::kExpand);
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
   const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
