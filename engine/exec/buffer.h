@@ -40,6 +40,9 @@ class Buffer {
     return buffer.use_count() == owners && (buffer->whole_ == nullptr || HasOnlyOwners(buffer->whole_, 1));
   }
 
+  // All of the memory that it keeps alive: itself, where it is no view.
+  const Buffer& memory() const { return whole_ == nullptr ? *this : whole_->memory(); }
+
   void* address() const { return address_; }
   int64_t size_bytes() const { return size_bytes_; }
 

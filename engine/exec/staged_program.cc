@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "engine/base/allocated_bytes.h"
 #include "engine/base/at.h"
 #include "engine/base/status_macros.h"
@@ -12,17 +13,20 @@ namespace tensord {
 // The state of one run. Confined to its thread.
 class StagedProgram::Execution {
  public:
-  Execution(const StagedProgram& staged, SizeBinding sizes, const RunCheck& check, RunTimes* times)
+  Execution(const StagedProgram& staged, SizeBinding sizes, const RunCheck& check, RunTimes* times,
+            const MemoryRequest& memory)
       : staged_(staged),
         sizes_(std::move(sizes)),
         check_(check),
         times_(times),
+        request_(memory),
         values_(staged.program_.slot_types.size()) {}
 
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      absl::Span<const bool> donated) {
     key_.arguments.assign(types.begin(), types.end());
     for (size_t i = 0; i < arguments.size(); ++i) {
+      Hold(*arguments[i]);  // as the caller does until the end
       // The caller, the values and the arguments of a stage.
       Keep(i, types[i], arguments[i], !donated.empty() && donated[i] ? 3 : 0);
     }
@@ -30,7 +34,7 @@ class StagedProgram::Execution {
       const absl::string_view bytes = constant->value->bytes();
       ASSIGN_OR_RETURN(BufferPtr buffer,
                        staged_.backend_->Import(bytes.data(), static_cast<int64_t>(bytes.size()), constant->value));
-      Keep(At(constant->slot), constant->value->type(), std::move(buffer), 0);
+      values_[At(constant->slot)] = {constant->value->type(), std::move(buffer), 0};  // the program's memory
     }
     for (const auto& stage : staged_.stages_) {
       RETURN_IF_ERROR(RunStage(*stage));
@@ -50,17 +54,38 @@ class StagedProgram::Execution {
     ConcreteType type;
     BufferPtr buffer;
     int owners = 0;  // of the buffer in a run that may write over it, if it shares it with no other; 0: it may not
+    bool is_held = false;
   };
 
+  // Counts the memory that a buffer keeps alive, however small a part of it is: once for all who keep it.
+  void Hold(const Buffer& buffer) {
+    if (++holders_[&buffer.memory()] == 1) kept_bytes_ += buffer.memory().size_bytes();
+  }
+
   void Keep(size_t slot, const ConcreteType& type, BufferPtr buffer, int owners) {
-    values_[slot] = {type, std::move(buffer), owners};
-    kept_bytes_ += type.num_bytes();
+    Hold(*buffer);
+    values_[slot] = {type, std::move(buffer), owners, /*is_held=*/true};
   }
 
   void Drop(size_t slot) {
-    if (values_[slot].buffer == nullptr) return;
-    kept_bytes_ -= values_[slot].type.num_bytes();
-    values_[slot].buffer.reset();
+    Value& value = values_[slot];
+    if (value.is_held) {
+      const auto holders = holders_.find(&value.buffer->memory());
+      if (--holders->second == 0) {
+        kept_bytes_ -= holders->first->size_bytes();
+        holders_.erase(holders);
+      }
+    }
+    value.is_held = false;
+    value.buffer.reset();
+  }
+
+  // What lives while the stage runs: what is kept, and what its plan has beside its arguments, which are kept.
+  absl::Status Take(const BoundProgram& bound, const BufferPlan& plan, int64_t argument_bytes) {
+    const int64_t bytes = kept_bytes_ + bound.peak_bytes(plan) - argument_bytes;
+    if (bytes <= peak_bytes_) return absl::OkStatus();
+    peak_bytes_ = bytes;
+    return request_ ? request_(bytes) : absl::OkStatus();
   }
 
   absl::Status Decide(const RunTimeSize& size) {
@@ -93,11 +118,11 @@ class StagedProgram::Execution {
       donated[i] = donated[i] && owners > 0 && Buffer::HasOnlyOwners(arguments[i], owners);
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<const BufferPlan> plan, bound->PlanFor(donated, {}, check_));
+    RETURN_IF_ERROR(Take(*bound, *plan, argument_bytes));
     std::vector<SegmentTime> times(times_ == nullptr ? 0 : bound->num_segments());
     ASSIGN_OR_RETURN(std::vector<BufferPtr> results, bound->Run(arguments, check_, absl::MakeSpan(times), plan.get()));
     segments_ += static_cast<int64_t>(bound->num_segments());
     if (times_ != nullptr) times_->parts.push_back({.bound = bound, .times = std::move(times)});
-    peak_bytes_ = std::max(peak_bytes_, kept_bytes_ - argument_bytes + plan->peak_bytes);
     for (size_t i = 0; i < results.size(); ++i) {
       const Slot own = stage.part.program.outputs[i].slot;
       Keep(At(stage.part.outputs[i]), bound->slot_types()[At(own)], std::move(results[i]), 2);
@@ -110,8 +135,10 @@ class StagedProgram::Execution {
   const RunCheck& check_;
   RunTimes* const times_;
   BindingKey key_;
-  std::vector<Value> values_;  // by slot of the program
-  int64_t kept_bytes_ = 0;
+  const MemoryRequest& request_;
+  std::vector<Value> values_;                        // by slot of the program
+  absl::flat_hash_map<const Buffer*, int> holders_;  // by memory: values, and the caller
+  int64_t kept_bytes_ = 0;                           // of that
   int64_t peak_bytes_ = 0;
   int64_t segments_ = 0;
   RunOperations operations_;  // of the stages that are bound
@@ -168,9 +195,10 @@ std::vector<const ProgramStage*> StagedProgram::stages() const {
 
 absl::StatusOr<ProgramResults> StagedProgram::Run(absl::Span<const ConcreteType> types,
                                                   absl::Span<const BufferPtr> arguments, const RunCheck& check,
-                                                  RunTimes* times, absl::Span<const bool> donated) const {
+                                                  RunTimes* times, absl::Span<const bool> donated,
+                                                  const MemoryRequest& memory) const {
   ASSIGN_OR_RETURN(SizeBinding sizes, BindSizes(program_, types));
-  return Execution(*this, std::move(sizes), check, times).Run(types, arguments, donated);
+  return Execution(*this, std::move(sizes), check, times, memory).Run(types, arguments, donated);
 }
 
 }  // namespace tensord

@@ -2,6 +2,7 @@
 #define TENSORD_ENGINE_EXEC_STAGED_PROGRAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct ProgramResults {
   int64_t segments = 0;    // that ran
 };
 
+// Asks for what a run is to have at its peak, before it takes it, where that is more than it has asked for; what this
+// refuses ends the run.
+using MemoryRequest = std::function<absl::Status(int64_t peak_bytes)>;
+
 // A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
 // host reads the sizes. Values that later stages need outlive their stage; the last stage that reads one may write over
 // it.
@@ -41,10 +46,11 @@ class StagedProgram {
 
   // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
   // kernel after that size is known. Says in `times`, where it is not null, when each segment ran. `donated`
-  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers.
+  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `memory`, where it is not null, is
+  // asked before each stage that needs more than those before.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
-                                     absl::Span<const bool> donated = {}) const;
+                                     absl::Span<const bool> donated = {}, const MemoryRequest& memory = nullptr) const;
 
  private:
   class Execution;

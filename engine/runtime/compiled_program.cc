@@ -166,16 +166,18 @@ CompiledProgram::LeaveSized CompiledProgram::CompileForSizes(absl::Span<const Co
 absl::StatusOr<ProgramResults> CompiledProgram::Run(absl::Span<const ConcreteType> types,
                                                     absl::Span<const BufferPtr> arguments, const RunCheck& check,
                                                     RunTimes* times, absl::Span<const bool> donated,
-                                                    absl::Span<const BufferPtr> destinations) const {
+                                                    absl::Span<const BufferPtr> destinations,
+                                                    const MemoryRequest& memory) const {
   if (is_compiled_for_sizes()) {
     ASSIGN_OR_RETURN(const CompiledProgramPtr program, ForSizes(types, check));
     const size_t earlier = times == nullptr ? 0 : times->parts.size();
-    absl::StatusOr<ProgramResults> results = program->Run(types, arguments, check, times, donated, destinations);
+    absl::StatusOr<ProgramResults> results =
+        program->Run(types, arguments, check, times, donated, destinations, memory);
     for (size_t i = earlier; times != nullptr && i < times->parts.size(); ++i) times->parts[i].owner = program;
     return results;
   }
   tally_->Begun();
-  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated);
+  if (staged_ != nullptr) return staged_->Run(types, arguments, check, times, donated, memory);
   ASSIGN_OR_RETURN(const std::shared_ptr<const BoundProgram> bound, Bind(types, check));
   absl::InlinedVector<bool, 4> fits(destinations.empty() ? 0 : program_.outputs.size());
   for (size_t i = 0; i < destinations.size(); ++i) {

@@ -70,11 +70,12 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
   // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `destinations`: by output, memory
   // into which it may be computed, as BoundProgram::Run has it; null, and for those beyond: none. A result is there
-  // where its buffer has that address. None is where one is too small, or the run decides sizes.
+  // where its buffer has that address. None is where one is too small, or the run decides sizes; then `memory`, where
+  // it is not null, is asked as StagedProgram::Run says.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
-                                     absl::Span<const bool> donated = {},
-                                     absl::Span<const BufferPtr> destinations = {}) const;
+                                     absl::Span<const bool> donated = {}, absl::Span<const BufferPtr> destinations = {},
+                                     const MemoryRequest& memory = nullptr) const;
 
   // The binding of a program whose sizes the arguments decide. Ends early with what `check` refuses.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
@@ -94,7 +95,7 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   // decide.
   std::optional<int64_t> static_peak_bytes() const;
   // The same for these arguments, for which the program is bound, as Bind does. Of a program some of whose sizes the
-  // run decides only the arguments, which is all that is known.
+  // run decides only the arguments, which is all that is known: the run asks for more.
   absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments, const RunCheck& check = nullptr) const;
   // What a run with these arguments takes lately, kept for the sizes that were asked for last, as bindings are. Zero:
   // unknown, because there was none, because the run itself decides sizes, or because the arguments are not known yet.

@@ -229,6 +229,7 @@ void DeviceExecutor::Cancelled(uint64_t id) {
   MutexLock lock(&mutex_);
   std::optional<QueuedRun> run = queue_.Remove(id);
   if (run.has_value()) LeaveLocked(*std::move(run));
+  if (growing_ > 0) wake_.SignalAll();  // it may be one of those that go on
 }
 
 void DeviceExecutor::ExpireLocked(absl::Time now) {
@@ -282,15 +283,20 @@ DeviceExecutor::Stats DeviceExecutor::stats() const {
   return stats;
 }
 
-bool DeviceExecutor::FitsLocked(const QueuedRun& run) const {
-  return !IsBoundedLocked() || run.bytes.value_or(0) <= bounds_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
+bool DeviceExecutor::FitsLocked(int64_t bytes) const {
+  return !IsBoundedLocked() || bytes <= bounds_.memory_bytes - resident_bytes_ - stats_.promised_bytes;
+}
+
+// Those that went on before need what becomes free more than one that would begin.
+bool DeviceExecutor::MayStartLocked(const QueuedRun& run) const {
+  return growing_ == 0 && FitsLocked(run.bytes.value_or(0));
 }
 
 std::optional<QueuedRun> DeviceExecutor::TakeNext() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
     const QueuedRun* next = queue_.Next(SteadyNow());
-    if (next != nullptr && FitsLocked(*next)) {
+    if (next != nullptr && MayStartLocked(*next)) {
       QueuedRun run = queue_.Take(next, std::max(usual_.mean(), absl::Microseconds(1)));
       run.is_bound_first = IsBoundedLocked() && !run.bytes.has_value();
       run.promised = IsBoundedLocked() ? run.bytes.value_or(0) : 0;
@@ -319,13 +325,14 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckMemoryLocked(bytes));
   run->bytes = bytes;
-  const bool fits = FitsLocked(*run);
+  const bool fits = MayStartLocked(*run);
   const bool wanted = run->request.cancel == nullptr || !run->request.cancel->cancelled();
   if (!fits && !stopping_ && wanted) {
     --stats_.running;
     ends_.erase(run->id);
     queue_.PutBack(std::move(*run));
     if (queue_.first_deadline() < watched_) leave_.Signal();
+    if (growing_ > 0) wake_.SignalAll();
     return false;
   }
   if (!fits) return stopping_ ? Draining() : CheckWanted(run->request);
@@ -334,13 +341,46 @@ absl::StatusOr<bool> DeviceExecutor::PromiseBound(QueuedRun* run) {
   return true;
 }
 
+absl::Status DeviceExecutor::PromiseMore(QueuedRun* run, int64_t peak_bytes) {
+  const int64_t bytes = BytesBeside(run->request, peak_bytes);
+  MutexLock lock(&mutex_);
+  // Nothing is counted of what began without a bound.
+  if (!run->bytes.has_value() || !IsBoundedLocked() || bytes <= run->promised) return absl::OkStatus();
+  const int64_t more = bytes - run->promised;
+  absl::Status status;
+  bool waited = false;
+  ++growing_;
+  while (true) {
+    status = stopping_ ? Draining() : CheckWanted(run->request);
+    status.Update(CheckMemoryLocked(bytes));
+    if (!status.ok() || FitsLocked(more)) break;
+    if (growing_ == stats_.running) {
+      ++stats_.out_of_memory;
+      status = RefuseLimit(Refusal::kOutOfMemory, absl::StrCat(backend_->kind(), ".memory_bytes"), bounds_.memory_bytes,
+                           stats_.promised_bytes + resident_bytes_ + more,
+                           "bytes of memory that runs need whose sizes are decided as they go on");
+      break;
+    }
+    waited = true;
+    wake_.WaitUntil(&mutex_, ToSteadyClock(std::min(run->request.deadline, SteadyNow() + kMostSleep)));
+  }
+  --growing_;
+  if (status.ok()) {
+    run->promised = bytes;
+    stats_.promised_bytes += more;
+  }
+  if (waited) wake_.SignalAll();  // what did not start meanwhile, and those that wait for this one
+  return status;
+}
+
 bool DeviceExecutor::StartsInVain(const QueuedRun& run, absl::Time now) const {
   if (now + run.expected <= run.request.deadline) return false;
   MutexLock lock(&mutex_);
   return queue_.size() > 0;
 }
 
-absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::Time start) {
+absl::StatusOr<RunOutcome> DeviceExecutor::Execute(QueuedRun* taken, absl::Time start) {
+  const QueuedRun& run = *taken;
   // Its expected time may be too long; where nobody else waits it shows how long it takes now.
   if (StartsInVain(run, start)) {
     if (start < run.request.deadline) Doubt(run.request);
@@ -349,7 +389,8 @@ absl::StatusOr<RunOutcome> DeviceExecutor::Execute(const QueuedRun& run, absl::T
                                Milliseconds(run.expected), ", and when its turn on ", device_, " came it had ",
                                Milliseconds(run.request.deadline - start), "; allow more time"));
   }
-  return RunProgram(run.request, start - run.since);
+  return RunProgram(run.request, start - run.since,
+                    [this, taken](int64_t peak_bytes) { return PromiseMore(taken, peak_bytes); });
 }
 
 Shares DeviceExecutor::TenantShares() const {
@@ -387,7 +428,7 @@ void DeviceExecutor::WorkLoop(size_t worker) {
           is_back = !promised;
           if (is_back) return RunOutcome();
         }
-        return Execute(*run, start);
+        return Execute(&*run, start);
       } catch (const std::exception& e) {  // a library ran out of memory; the executor must live on
         return Refuse(Refusal::kInternal, absl::StrCat("the run failed: ", e.what()));
       }

@@ -117,13 +117,16 @@ class DeviceExecutor {
   void Answer(QueuedRun run, absl::Status status) const;
 
   bool IsBoundedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bounds_.memory_bytes > 0; }
-  bool FitsLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FitsLocked(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayStartLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next run, counted as running; waits for one. Nothing when the executor stops.
   std::optional<QueuedRun> TakeNext();
   // Binds a run's sizes to learn what memory it takes, and promises that. False: it waits again, since that does not
   // fit now.
   absl::StatusOr<bool> PromiseBound(QueuedRun* run);
-  absl::StatusOr<RunOutcome> Execute(const QueuedRun& run, absl::Time start);
+  // Promises more to a run that goes on; waits for those that run beside it to end, unless all of them wait for that.
+  absl::Status PromiseMore(QueuedRun* run, int64_t peak_bytes);
+  absl::StatusOr<RunOutcome> Execute(QueuedRun* run, absl::Time start);
   void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
   void ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used);
   bool StartsInVain(const QueuedRun& run, absl::Time now) const;
@@ -146,11 +149,12 @@ class DeviceExecutor {
   DeviceEvents events_;
   MeanTime usual_;  // of a run of any program
   mutable Mutex mutex_;
-  CondVar wake_;   // workers
+  CondVar wake_;   // workers, those of `growing_` too
   CondVar leave_;  // who watches
   Bounds bounds_ ABSL_GUARDED_BY(mutex_);
   int64_t resident_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   RunQueue queue_ ABSL_GUARDED_BY(mutex_);
+  int64_t growing_ ABSL_GUARDED_BY(mutex_) = 0;  // runs that go on and wait for more memory
   FullQueue full_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
   std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);

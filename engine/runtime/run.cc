@@ -8,6 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
+#include "engine/exec/block_placement.h"
 
 namespace tensord {
 
@@ -23,8 +24,14 @@ absl::Status CheckWanted(const RunRequest& request) {
 
 namespace {
 
+// As large as a plan makes the memory of a result, which may hold temporaries before.
+bool IsMostOfItsMemory(const Buffer& result) {
+  return result.memory().size_bytes() <= result.size_bytes() + result.size_bytes() / 8 + kBufferAlignment;
+}
+
 // `segments` becomes how many ran, where the program did.
-absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duration queue_time, int64_t* segments) {
+absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duration queue_time,
+                                        const MemoryRequest& memory, int64_t* segments) {
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(CheckWanted(request));
   if (request.quarantine != nullptr) RETURN_IF_ERROR(request.quarantine->Check(request.program->fingerprint()));
@@ -56,7 +63,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   ASSIGN_OR_RETURN(ProgramResults results,
                    program.Run(
                        types, arguments, [&request] { return CheckWanted(request); },
-                       request.profile || is_sampled ? &times : nullptr, donated, destinations));
+                       request.profile || is_sampled ? &times : nullptr, donated, destinations, memory));
 
   *segments = results.segments;
   if (is_sampled) request.segment_times->Add(program.device(), times);
@@ -64,7 +71,7 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
   RunOutcome outcome{.queue_time = queue_time, .peak_bytes = results.peak_bytes};
   for (size_t i = 0; i < results.buffers.size(); ++i) {
     // Arguments, constants and other results that lie there would be owners too.
-    const bool sole = Buffer::HasOnlyOwners(results.buffers[i], 1);
+    const bool sole = Buffer::HasOnlyOwners(results.buffers[i], 1) && IsMostOfItsMemory(*results.buffers[i]);
     ASSIGN_OR_RETURN(std::shared_ptr<const void> bytes, program.backend()->Export(std::move(results.buffers[i])));
     outcome.results.push_back({.type = std::move(results.types[i]), .bytes = std::move(bytes), .sole = sole});
   }
@@ -76,12 +83,13 @@ absl::StatusOr<RunOutcome> RunUncounted(const RunRequest& request, absl::Duratio
 
 }  // namespace
 
-absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time) {
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time,
+                                      const MemoryRequest& memory) {
   const ProgramAtWork at_work(request.program->fingerprint(), ProgramWork::kRun);
   int64_t segments = 0;
-  if (request.events == nullptr) return RunUncounted(request, queue_time, &segments);
+  if (request.events == nullptr) return RunUncounted(request, queue_time, memory, &segments);
   try {
-    absl::StatusOr<RunOutcome> outcome = RunUncounted(request, queue_time, &segments);
+    absl::StatusOr<RunOutcome> outcome = RunUncounted(request, queue_time, memory, &segments);
     request.events->RunEnded(outcome.status(), segments);
     return outcome;
   } catch (...) {  // a library ran out of memory; whoever called makes a refusal of it

@@ -25,7 +25,7 @@ struct HostTensor {
   std::shared_ptr<const void> bytes;
   bool donated =
       false;          // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
-  bool sole = false;  // of a result: nobody else has the memory that the bytes lie in
+  bool sole = false;  // of a result: nobody else has the memory that the bytes lie in, which is hardly larger
 };
 
 // Memory of the host into which a result may be computed, aligned to kBufferAlignment. Others may read and write there
@@ -70,8 +70,9 @@ struct RunRequest {
 absl::Status CheckWanted(const RunRequest& request);
 
 // Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
-// starts, between its kernels or inside them. `done` is not called.
-absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time);
+// starts, between its kernels or inside them. `done` is not called. `memory` as in CompiledProgram::Run.
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time,
+                                      const MemoryRequest& memory = nullptr);
 
 }  // namespace tensord
 

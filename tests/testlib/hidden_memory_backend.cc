@@ -108,6 +108,7 @@ class HiddenSession final : public BackendSession {
 struct HiddenMemoryBackend::Counters {
   std::atomic<int64_t> live{0};
   std::atomic<int64_t> bytes{0};
+  std::atomic<int64_t> peak_bytes{0};
 };
 
 HiddenMemoryBackend::HiddenMemoryBackend(bool runs_fused)
@@ -118,7 +119,9 @@ DeviceDescription HiddenMemoryBackend::Describe() const {
   return {.model = "memory that the host cannot read", .memory_bytes = int64_t{1} << 32};
 }
 
-MemoryStats HiddenMemoryBackend::Memory() const { return {.in_use_bytes = counters_->bytes.load()}; }
+MemoryStats HiddenMemoryBackend::Memory() const {
+  return {.in_use_bytes = counters_->bytes.load(), .peak_in_use_bytes = counters_->peak_bytes.load()};
+}
 
 absl::Status HiddenMemoryBackend::Supports(const OpDef&, absl::Span<const DType>, DType) const {
   return absl::OkStatus();
@@ -150,7 +153,10 @@ absl::StatusOr<std::shared_ptr<Buffer>> HiddenMemoryBackend::Allocate(int64_t si
   void* const host = std::aligned_alloc(64, rounded);
   std::memset(host, 0xCD, rounded);  // so that nothing works by finding zeroes
   counters_->live.fetch_add(1);
-  counters_->bytes.fetch_add(size_bytes);
+  const int64_t bytes = counters_->bytes.fetch_add(size_bytes) + size_bytes;
+  int64_t peak = counters_->peak_bytes.load();
+  while (peak < bytes && !counters_->peak_bytes.compare_exchange_weak(peak, bytes)) {
+  }
   return std::make_shared<Buffer>(Hide(host), size_bytes, [counters = counters_](void* address, int64_t size) {
     std::free(Reveal(address));
     counters->live.fetch_sub(1);

@@ -1,5 +1,6 @@
 #include "engine/exec/staged_program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -9,7 +10,12 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ir/graph_builder.h"
+#include "engine/ir/op_registry.h"
+#include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
+#include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"
 #include "gmock/gmock.h"
@@ -18,6 +24,7 @@
 #include "tests/testlib/hidden_memory_backend.h"
 #include "tests/testlib/parsed_graph.h"
 #include "tests/testlib/random_literal.h"
+#include "tests/testlib/reason_of.h"
 
 namespace tensord {
 namespace {
@@ -197,6 +204,151 @@ TEST(StagedProgramTest, TheLastStageThatReadsAValueMayWriteOverItButNotOverTheCa
       EXPECT_LE(got->peak_bytes, peak_without_reuse - (disabled.empty() ? 3200 : 0));
     }
   }
+}
+
+// That what the backend has at any time in a run is what the run asked for before.
+void ExpectPeakCovers(absl::string_view text, absl::Span<const ConcreteType> types, bool donate) {
+  HiddenMemoryBackend backend;
+  const auto program = Compile(ParsedGraph(text), {.device = "test:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  std::mt19937_64 random(3);
+  std::vector<BufferPtr> arguments;
+  for (const ConcreteType& type : types) {
+    const auto value = std::make_shared<const Literal>(RandomLiteral(type, Values::kIntegers, &random));
+    arguments.push_back(*backend.Import(value->bytes().data(), type.num_bytes(), value));
+  }
+  const absl::InlinedVector<bool, 2> donated(types.size(), donate);
+  std::vector<int64_t> asked;
+  const auto got = (*program)->Run(types, arguments, nullptr, nullptr, donated, {}, [&](int64_t peak_bytes) {
+    asked.push_back(peak_bytes);
+    EXPECT_LE(backend.Memory().peak_in_use_bytes, peak_bytes) << "taken before it was asked for";
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_GE(got->peak_bytes, backend.Memory().peak_in_use_bytes);
+  ASSERT_FALSE(asked.empty());
+  EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end()));
+  EXPECT_EQ(asked.back(), got->peak_bytes);
+}
+
+TEST(StagedProgramTest, WhatARunHasIsWhatItAskedFor) {
+  // The last stage reads a part of %a, and so keeps all of it; nobody reads %x, which the caller keeps.
+  constexpr absl::string_view kPartOfALargeValue = R"(graph "g" {
+    %x = input : i64[1000]
+    %a = negate(%x)
+    %b = slice(%a) {start_indices = [0], limit_indices = [10]}
+    %s = reduce(%a) {kind = max, dimensions = [0]}
+    %y = dynamic_truncate(%a, %s) {dimension = 0}
+    %t = reduce(%y) {kind = max, dimensions = [0]}
+    %w = dynamic_truncate(%b, %t) {dimension = 0}
+    %u = reduce(%w) {kind = sum, dimensions = [0]}
+    %big = broadcast_in_dim(%u) {shape = [5000], broadcast_dimensions = []}
+    output "big" = %big
+  })";
+  for (bool donate : {false, true}) ExpectPeakCovers(kPartOfALargeValue, {{DType::kI64, {1000}}}, donate);
+}
+
+TEST(StagedProgramTest, AStageForWhichThereIsNoMemoryIsNotRun) {
+  HiddenMemoryBackend backend;
+  const auto program = Compile(ParsedGraph(kTwoCuts), {.device = "test:0"}, Fingerprint(), &backend);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::vector<ConcreteType> types = {{DType::kI64, {2, 2}}, {DType::kI64, {}}};
+  std::vector<BufferPtr> buffers;
+  for (const ConcreteType& type : types) buffers.push_back(*backend.Allocate(type.num_bytes()));
+  const auto got = (*program)->Run(types, buffers, nullptr, nullptr, {}, {},
+                                   [](int64_t) { return Refuse(Refusal::kOutOfMemory, "no room"); });
+  EXPECT_EQ(ReasonOf(got.status()), "OUT_OF_MEMORY");
+}
+
+// A family of the test's, of one op that is expanded to two cuts: (x, rows, columns) -> the corner of x. The cut of the
+// second axis is made first, other than the type rule names the sizes.
+absl::StatusOr<ResultTypes> InferCorner(InferContext& context) {
+  TensorType result = context.operand(0);
+  for (Dim& dim : result.shape) dim = context.RunTimeSize(dim);
+  return ResultTypes{std::move(result)};
+}
+
+absl::StatusOr<ExpandedResults> ExpandCorner(const ExpandCall& call) {
+  ValueId value = call.operands[0];
+  for (const int64_t axis : {1, 0}) {
+    Attributes attrs(Def(CoreOp::kDynamicTruncate).attrs);
+    attrs.Set("dimension", axis);
+    ASSIGN_OR_RETURN(value, call.graph.Add(Def(CoreOp::kDynamicTruncate), std::move(attrs),
+                                           {value, call.operands[static_cast<size_t>(axis) + 1]}));
+  }
+  ASSIGN_OR_RETURN(value, call.graph.Add(Def(CoreOp::kNegate), {value}));
+  return ExpandedResults{value};
+}
+
+constexpr OpDef kCornerOps[] = {{.family = "example",
+                                 .index = 0,
+                                 .name = "example.v1.Corner",
+                                 .summary = "Of a test.",
+                                 .op_class = OpClass::kExtension,
+                                 .min_operands = 3,
+                                 .max_operands = 3,
+                                 .attrs = {},
+                                 .traits = kNoTraits,
+                                 .dtypes = kAnyDType,
+                                 .infer = &InferCorner,
+                                 .refusals = RefusalTable::None("a test's"),
+                                 .reference = Facet<ReferenceRule>::None("a test's"),
+                                 .permute = Facet<PermuteRule>::None("a test's"),
+                                 .expand = &ExpandCorner}};
+
+absl::StatusOr<std::vector<Literal>> RunCorner(absl::string_view text, bool row_major, int64_t rows, int64_t columns) {
+  const absl::Span<const OpDef> families[] = {CoreOps(), kCornerOps};
+  const OpRegistry registry(families);
+  ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, registry));
+  HiddenMemoryBackend backend;
+  ASSIGN_OR_RETURN(const CompiledProgramPtr program,
+                   Compile(std::move(graph), {.device = "test:0", .row_major = row_major}, Fingerprint(), &backend));
+  Literal x = *Literal::Create({DType::kI64, {4, 5}});
+  for (int64_t i = 0; i < 20; ++i) x.mutable_values<int64_t>()[static_cast<size_t>(i)] = i;
+  return RunCompiled(*program, {x, Literal::Scalar(rows), Literal::Scalar(columns)});
+}
+
+TEST(StagedProgramTest, NodesOfOneExpansionDecideSizesOfTheirOwn) {
+  constexpr absl::string_view kText = R"(graph "g" {
+    %x = input : i64[4,5]
+    %k = input : i64[]
+    %l = input : i64[]
+    %y = example.v1.Corner(%x, %k, %l)
+    %r = reduce(%y) {kind = min, dimensions = [0]}
+    %c = example.v1.Corner(%y, %l, %k)
+    output "y" = %y
+    output "r" = %r
+    output "c" = %c
+  })";
+  for (bool row_major : {false, true}) {
+    const auto got = RunCorner(kText, row_major, 2, 3);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ((*got)[0].shape(), (Shape{2, 3}));
+    for (int64_t i = 0; i < 2; ++i) {
+      for (int64_t j = 0; j < 3; ++j) {
+        EXPECT_EQ((*got)[0].values<int64_t>()[static_cast<size_t>(i + 2 * j)], -(i + 4 * j));
+      }
+    }
+    EXPECT_EQ((*got)[1].shape(), (Shape{3}));
+    EXPECT_EQ((*got)[2].shape(), (Shape{2, 2}));
+  }
+}
+
+TEST(StagedProgramTest, GuardsOnSizesOfAnExpansionMeanTheRightOnes) {
+  constexpr absl::string_view kText = R"(graph "g" {
+    %x = input : i64[4,5]
+    %k = input : i64[]
+    %l = input : i64[]
+    %z = constant() {value = i64[2] [7, 7]}
+    %y = example.v1.Corner(%x, %k, %l)
+    %rows = reduce(%y) {kind = sum, dimensions = [1]}
+    %sum = add(%rows, %z)
+    output "sum" = %sum
+  })";
+  EXPECT_TRUE(RunCorner(kText, false, 2, 3).ok());
+  const absl::Status refused = RunCorner(kText, false, 3, 2).status();
+  EXPECT_EQ(ReasonOf(refused), "SHAPE_MISMATCH");
+  EXPECT_EQ(DetailOf(refused)->node, "sum");
 }
 
 TEST(StagedProgramTest, ACheckThatRefusesEndsTheRun) {

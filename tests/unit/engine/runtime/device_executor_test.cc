@@ -459,6 +459,67 @@ TEST_F(DeviceExecutorTest, MemoryOfOpenSizesIsPromisedWhenTheyAreBound) {
   EXPECT_EQ(executor.stats().promised_bytes, 0);
 }
 
+// Of 2 elements, of which the run keeps as many as %k says, for a result of `elements`.
+CompiledProgramPtr GrowingProgram(int64_t elements, Backend* backend) {
+  absl::StatusOr<Graph> graph = ParseGraph(absl::StrCat(R"(graph "growing" {
+    %x = input : f32[2]
+    %one = constant() {value = i64[] [1]}
+    %k = add(%one, %one)
+    %y = dynamic_truncate(%x, %k) {dimension = 0}
+    %s = reduce(%y) {kind = sum, dimensions = [0]}
+    %t = convert(%s) {dtype = i64}
+    %z = dynamic_truncate(%x, %t) {dimension = 0}
+    %u = reduce(%z) {kind = sum, dimensions = [0]}
+    %w = broadcast_in_dim(%u) {shape = [)",
+                                                        elements, R"(], broadcast_dimensions = []}
+    output "w" = %w
+  })"),
+                                           CoreRegistry());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return *Compile(*std::move(graph), {.device = "gated:0"}, Fingerprint(), backend);
+}
+
+TEST_F(DeviceExecutorTest, MemoryOfSizesThatTheRunDecidesIsPromisedAsItGoesOn) {
+  program_ = GrowingProgram(1000, &backend_);
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .memory_bytes = 3999});
+  ASSERT_TRUE(executor.Submit(Request(0)).ok()) << "nobody knows yet";
+  EXPECT_EQ(answers_.WaitFor(1)[0].reason, "OUT_OF_MEMORY");
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+
+  DeviceExecutor::Bounds bounds = executor.bounds();
+  bounds.memory_bytes = 5000;
+  executor.SetBounds(bounds);
+  for (int run = 1; run < 9; ++run) ASSERT_TRUE(executor.Submit(Request(run)).ok());
+  const std::vector<RunAnswer> answers = answers_.WaitFor(9);
+  for (size_t i = 1; i < answers.size(); ++i) EXPECT_EQ(answers[i].reason, "") << "one waits for the other";
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+}
+
+TEST_F(DeviceExecutorTest, WhoWaitsForMoreMemoryCanBeCancelledAndIsNotPassed) {
+  program_ = GrowingProgram(1000, &backend_);
+  std::atomic<int> runs{0};
+  std::atomic<int64_t> most{0};
+  DeviceExecutor executor("gated:0", &backend_, {.workers = 2, .max_queued = 100, .memory_bytes = 5000});
+  backend_.before_run = [&] {
+    most = std::max(most.load(), executor.stats().promised_bytes);
+    if (executor.stats().promised_bytes < 4000 || runs++ > 0) return;
+    started_.Set();
+    gate_.Wait();
+  };
+  ASSERT_TRUE(executor.Submit(Request(0)).ok());
+  started_.Wait();  // with all of its memory
+  const auto token = std::make_shared<CancelToken>();
+  RunRequest second = Request(1);
+  second.cancel = token;
+  ASSERT_TRUE(executor.Submit(std::move(second)).ok());
+  token->Cancel();
+  EXPECT_EQ(answers_.WaitFor(1)[0].run, 1);
+  gate_.Set();
+  answers_.WaitFor(2);
+  EXPECT_LE(most, 5000);
+  EXPECT_EQ(executor.stats().promised_bytes, 0);
+}
+
 TEST_F(DeviceExecutorTest, BoundsChangeUnderWhatRuns) {
   const int64_t bytes = *program_->static_peak_bytes();
   std::atomic<int> runs{0};
