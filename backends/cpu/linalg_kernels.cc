@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/equilibrate.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_copies.h"
@@ -93,7 +94,8 @@ constexpr FamilyKernel kLinalgKernels[] = {{kCholeskyDef.name, &Make<&MakeLapack
                                            {kEigValuesDef.name, &Make<&MakeLapackEig>},
                                            {kSolveDef.name, &Make<&MakeLapackSolve>},
                                            {kTriangularSolveDef.name, &Make<&MakeLapackTriangularSolve>},
-                                           {kTriangularDeterminantDef.name, &MakeTriangularDeterminant}};
+                                           {kTriangularDeterminantDef.name, &MakeTriangularDeterminant},
+                                           {kEquilibrateDef.name, &MakeEquilibrate}};
 
 }  // namespace
 

@@ -15,7 +15,8 @@ class TriangularDeterminantRoutine {
  public:
   static constexpr Refusal kRefusal = Refusal::kInternal;
 
-  explicit TriangularDeterminantRoutine(const BoundInstruction& instruction) : n_(instruction.operands[0].shape[0]) {}
+  explicit TriangularDeterminantRoutine(const BoundInstruction& instruction)
+      : n_(instruction.operands[0].shape[0]), has_exponents_(instruction.operands.size() > 1) {}
 
   int64_t scratch_bytes() const { return 0; }
 
@@ -25,6 +26,7 @@ class TriangularDeterminantRoutine {
     const T* const matrix = call.operand<T>(0);
     ScaledProduct<Wide> product;
     for (int64_t i = 0; i < n_; ++i) product.Multiply(scalar::Wide(matrix[i * (n_ + 1)]));
+    if (has_exponents_) product.MultiplyByPowerOfTwo(static_cast<int64_t>(*call.operand<Real>(1)));
     *call.result<T>(0) = static_cast<T>(product.value());
     *call.result<T>(1) = static_cast<T>(product.sign());
     *call.result<Real>(2) = static_cast<Real>(product.log_modulus());
@@ -33,6 +35,7 @@ class TriangularDeterminantRoutine {
 
  private:
   int64_t n_;
+  bool has_exponents_;
 };
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -136,6 +138,84 @@ TEST(Determinants, AreFiniteWhereTheyCanBeWritten) {
       }
     }
   }
+}
+
+// A matrix and the same with rows and columns multiplied by powers of two whose product is 1, far beyond what products
+// of two of its entries can be; some rows and columns are huge and others tiny.
+std::pair<Literal, Literal> UnevenMatrices(DType dtype, int64_t n, std::mt19937* random) {
+  const Literal even = RandomMatrices(dtype, {n, n}, random);
+  Literal uneven = even;
+  const int most = SizeOf(RealPartOf(dtype)) == 4 ? 54 : 450;
+  const auto power = [&](int64_t i) { return n < 2 || (n % 2 == 1 && i == n - 1) ? 0 : i % 2 == 0 ? most : -most; };
+  VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+    if constexpr (RealElement<T> || ComplexElement<T>) {
+      absl::Span<T> values = uneven.mutable_values<T>();
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = 0; i < n; ++i) {
+          const double factor = std::ldexp(1.0, power(i) + power(n - 1 - j));
+          values[static_cast<size_t>(i + j * n)] =
+              scalar::Multiply{}(values[static_cast<size_t>(i + j * n)], scalar::ConvertElement<T>(factor));
+        }
+      }
+    }
+  });
+  return {even, uneven};
+}
+
+TEST(Determinants, OfUnevenRowsAndColumnsLoseNothing) {
+  std::mt19937 random(11);
+  for (DType dtype : kDTypes) {
+    for (const int64_t n : {2, 3, 4, 16, 18, 40, 130}) {
+      const auto [even, uneven] = UnevenMatrices(dtype, n, &random);
+      const std::string type = ToString(even.type());
+      SCOPED_TRACE(type);
+      for (const auto& [op, results] : {std::pair{"Determinant", 1}, std::pair{"SignLogDeterminant", 2}}) {
+        const std::vector<Literal> want = RunText(TextOf(op, "", results, {type}), even);
+        const std::vector<Literal> got = RunText(TextOf(op, "", results, {type}), uneven);
+        const double limit = (SizeOf(RealPartOf(dtype)) == 4 ? 1e-4 : 1e-12) * static_cast<double>(n);
+        for (size_t i = 0; i < want.size(); ++i) {
+          EXPECT_EQ(Difference(got[i], want[i], {.norm_relative = limit, .least_norm = i == 0 ? 0.0 : 1.0}), "")
+              << op << " " << i;
+        }
+        const Literal matrices = Repeated(uneven, 70);
+        const std::vector<Literal> together = RunText(TextOf(op, "", results, {ToString(matrices.type())}), matrices);
+        EXPECT_EQ(together[0].bytes().substr(0, got[0].bytes().size()), got[0].bytes());
+      }
+    }
+  }
+}
+
+TEST(Determinants, AreFiniteWhereEliminationWouldOverflow) {
+  // det [[m, m, 0], [-m, m, 0], [0, 0, t]] = 2 m^2 t; the second pivot is 2 m.
+  const auto matrix = [](double m, double t) { return std::vector<double>{m, -m, 0, m, m, 0, 0, 0, t}; };
+  const auto run = [](const std::vector<double>& values, DType dtype) {
+    Literal a = *Literal::Create({dtype, {3, 3}});
+    VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
+      if constexpr (RealElement<T> || ComplexElement<T>) {
+        for (size_t i = 0; i < values.size(); ++i) a.mutable_values<T>()[i] = scalar::ConvertElement<T>(values[i]);
+      }
+    });
+    return RunText(TextOf("Determinant", "", 1, {ToString(a.type())}), a)[0];
+  };
+  EXPECT_EQ(run(matrix(0x1p1023, 0x1p-1060), DType::kF64).values<double>()[0], 0x1p987);
+  EXPECT_EQ(run(matrix(0x1p1023, 0x1p-1060), DType::kC128).values<Complex128>()[0], Complex128(0x1p987));
+  EXPECT_EQ(run(matrix(0x1p127, 0x1p-140), DType::kF32).values<float>()[0], 0x1p115f);
+  EXPECT_EQ(run(matrix(0x1p127, 0x1p-140), DType::kC64).values<Complex64>()[0], Complex64(0x1p115f));
+}
+
+TEST(Determinants, KeepBothPartsOfComplexNumbersHoweverFarApart) {
+  const auto run = [](std::vector<Complex128> diagonal) {
+    const int64_t n = static_cast<int64_t>(diagonal.size());
+    Literal a = *Literal::Create({DType::kC128, {n, n}});
+    for (size_t i = 0; i < diagonal.size(); ++i) {
+      a.mutable_values<Complex128>()[i * (diagonal.size() + 1)] = diagonal[i];
+    }
+    return RunText(TextOf("Determinant", "", 1, {ToString(a.type())}), a)[0].values<Complex128>()[0];
+  };
+  EXPECT_EQ(run({{1e300, 1e-300}}), Complex128(1e300, 1e-300));
+  EXPECT_EQ(run({{1e-300, -1e300}}), Complex128(1e-300, -1e300));
+  EXPECT_EQ(run({{0x1p1000, 0x1p-1000}, {0x1p-1000, 0}, {0x1p900, 0}}), Complex128(0x1p900, 0));
+  EXPECT_EQ(run({{0x1p600, 0x1p-600}, {0x1p600, 0}, {0x1p-300, 0}}), Complex128(0x1p900, 0x1p-300));
 }
 
 TEST(Determinants, HaveTheSameBitsAloneAndInABatch) {

@@ -506,6 +506,7 @@ _LINALG = {
     "TriangularSolve": _triangular_solve,
     "Inverse": lambda m, a: [np.linalg.inv(a)],
     "TriangularDeterminant": lambda m, t: [np.linalg.det(t), *np.linalg.slogdet(t)],
+    "Equilibrate": lambda m, a: [a, np.zeros(a.shape[:-2], a.real.dtype)],
     "Determinant": lambda m, a: [np.linalg.det(a)],
     "SignLogDeterminant": lambda m, a: np.linalg.slogdet(a),
     "PseudoInverse": lambda m, a: [np.linalg.pinv(a, _cutoff(m, a))],

@@ -98,6 +98,8 @@ class Judge {
         return CheckTriangularSolve();
       case LinalgOp::kTriangularDeterminant:
         return CheckTriangularDeterminant();
+      case LinalgOp::kEquilibrate:
+        return CheckEquilibrate();
       case LinalgOp::kSvdValues:
         return CheckValues(LinalgOp::kSvd, 1);
       case LinalgOp::kEighValues:
@@ -162,6 +164,24 @@ class Judge {
       for (size_t j = i + 1; j < order.size(); ++j) inversions += order[i] > order[j] ? 1 : 0;
     }
     EXPECT_EQ(Scalar(3), inversions % 2 == 0 ? 1.0 : -1.0) << call_.Name();
+  }
+
+  // Of matrices without zeros: each entry is that of A but for a power of two, and none is larger than 1.
+  void CheckEquilibrate() const {
+    const HostMatrix b = ReadMatrix(results_[0], b_);
+    int64_t exponent = 0;
+    const auto exponent_of = [](const Complex128& z) {
+      return std::ilogb(std::max(std::abs(z.real()), std::abs(z.imag())));
+    };
+    for (int64_t j = 0; j < a_.columns(); ++j) {
+      for (int64_t i = 0; i < a_.rows(); ++i) {
+        const int power = exponent_of(a_(i, j)) - exponent_of(b(i, j));
+        EXPECT_EQ(a_(i, j).real(), std::ldexp(b(i, j).real(), power)) << call_.Name();
+        EXPECT_EQ(a_(i, j).imag(), std::ldexp(b(i, j).imag(), power)) << call_.Name();
+        exponent += i == j ? power : 0;
+      }
+    }
+    EXPECT_EQ(Scalar(1).real(), static_cast<double>(exponent)) << call_.Name();
   }
 
   // Of matrices of ordinary numbers.
@@ -342,6 +362,8 @@ void UseCallsOnSquare(DType dtype, int64_t n, int64_t sides, const Shape& batch,
   for (LinalgOp op : {LinalgOp::kCholesky, LinalgOp::kEigh, LinalgOp::kEighValues}) use(LinalgCall(op, {positive}));
   use(LinalgCall(LinalgOp::kTriangularDeterminant, {RandomTriangles(dtype, shape, random)}));
   use(LinalgCall(LinalgOp::kTriangularDeterminant, {Filled(dtype, shape, 0)}));
+  use(LinalgCall(LinalgOp::kEquilibrate, {RandomMatrices(dtype, shape, random)}));
+  use(LinalgCall(LinalgOp::kEquilibrate, {Filled(dtype, shape, SizeOf(RealPartOf(dtype)) == 4 ? 1e20 : 1e200)}));
   use(LinalgCall(LinalgOp::kSolve,
                  {RandomMatrices(dtype, shape, random), RandomMatrices(dtype, WithMatrices(n, sides, batch), random)}));
   for (int flags = 0; flags < 8; ++flags) {

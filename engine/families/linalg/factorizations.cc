@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
+#include "engine/families/linalg/equilibration.h"
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_refusal.h"
 #include "engine/families/linalg/scaled_product.h"
@@ -22,6 +27,13 @@ LuFactors NaNFactors(const HostMatrix& a) {
   }
   for (int64_t i = 0; i < a.rows(); ++i) lu.order.push_back(i);
   return lu;
+}
+
+// Of one matrix of a batch.
+int64_t ExponentOf(const Literal& exponents, int64_t b) {
+  const size_t at = static_cast<size_t>(b);
+  return static_cast<int64_t>(exponents.dtype() == DType::kF32 ? exponents.values<float>()[at]
+                                                               : exponents.values<double>()[at]);
 }
 
 }  // namespace
@@ -114,7 +126,16 @@ absl::Status ReferenceHouseholderQr(const ReferenceCall& call) {
 absl::StatusOr<ResultTypes> InferTriangularDeterminant(InferContext& context) {
   const TensorType& t = context.operand(0);
   RETURN_IF_ERROR(RequireSquareMatrices(context, t, "the operand"));
-  return ResultTypes{ScalarsLike(t, t.dtype), ScalarsLike(t, t.dtype), ScalarsLike(t, RealPartOf(t.dtype))};
+  const TensorType reals = ScalarsLike(t, RealPartOf(t.dtype));
+  if (context.num_operands() > 1) {
+    const TensorType& exponents = context.operand(1);
+    if (exponents.dtype != reals.dtype) {
+      return Refuse(Refusal::kDtypeMismatch,
+                    absl::StrCat("the exponents must be ", Name(reals.dtype), ", and are ", ToString(exponents)));
+    }
+    RETURN_IF_ERROR(context.RequireSameShape(reals, exponents, "T's batch and the exponents"));
+  }
+  return ResultTypes{ScalarsLike(t, t.dtype), ScalarsLike(t, t.dtype), reals};
 }
 
 absl::Status ReferenceTriangularDeterminant(const ReferenceCall& call) {
@@ -123,11 +144,41 @@ absl::Status ReferenceTriangularDeterminant(const ReferenceCall& call) {
     const HostMatrix matrix = ReadMatrix(t, b);
     ScaledProduct<Complex128> product;
     for (int64_t i = 0; i < matrix.rows(); ++i) product.Multiply(matrix(i, i));
+    if (call.operands.size() > 1) product.MultiplyByPowerOfTwo(ExponentOf(*call.operands[1], b));
     WriteVector(std::vector<Complex128>{product.value()}, b, &call.results[0]);
     WriteVector(std::vector<Complex128>{product.sign()}, b, &call.results[1]);
     WriteVector(std::vector<double>{product.log_modulus()}, b, &call.results[2]);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<ResultTypes> InferEquilibrate(InferContext& context) {
+  const TensorType& a = context.operand(0);
+  RETURN_IF_ERROR(RequireSquareMatrices(context, a, "the operand"));
+  return ResultTypes{a, ScalarsLike(a, RealPartOf(a.dtype))};
+}
+
+absl::Status ReferenceEquilibrate(const ReferenceCall& call) {
+  const Literal& a = *call.operands[0];
+  const int64_t n = a.shape()[0];
+  VisitDType(a.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || scalar::Complex<T>) {
+      for (int64_t b = 0; b < BatchSize(a.shape()); ++b) {
+        const T* const matrix = a.values<T>().data() + b * n * n;
+        T* const divided = call.results[0].mutable_values<T>().data() + b * n * n;
+        const Equilibration<T> equilibration(matrix, n);
+        for (int64_t i = 0; i < n * n; ++i) divided[i] = equilibration.Divided(matrix[i], i % n, i / n);
+        WriteVector(std::vector<double>{static_cast<double>(equilibration.exponent())}, b, &call.results[1]);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+double EntriesWork(const WorkCall& call) {
+  double entries = 1;
+  for (const int64_t size : call.operands[0].shape) entries *= static_cast<double>(size);
+  return entries;
 }
 
 double DiagonalWork(const WorkCall& call) {

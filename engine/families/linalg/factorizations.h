@@ -18,6 +18,9 @@ absl::Status ReferenceHouseholderQr(const ReferenceCall& call);
 absl::StatusOr<ResultTypes> InferTriangularDeterminant(InferContext& context);
 absl::Status ReferenceTriangularDeterminant(const ReferenceCall& call);
 double DiagonalWork(const WorkCall& call);
+absl::StatusOr<ResultTypes> InferEquilibrate(InferContext& context);
+absl::Status ReferenceEquilibrate(const ReferenceCall& call);
+double EntriesWork(const WorkCall& call);
 
 inline constexpr OpDef kCholeskyDef =
     WithKernels({.op = LinalgOp::kCholesky,
@@ -56,15 +59,37 @@ inline constexpr OpDef kHouseholderQrDef = WithKernels(
      .reference = &ReferenceHouseholderQr,
      .num_results = 2});
 
-inline constexpr OpDef kTriangularDeterminantDef =
-    WithKernels({.op = LinalgOp::kTriangularDeterminant,
-                 .name = "tensord.linalg.v1.TriangularDeterminant",
-                 .summary = "(T) -> (det T, sign, log|det T|) of triangular matrices. Reads the diagonal only.",
-                 .infer = &InferTriangularDeterminant,
+inline constexpr RefusalRule kTriangularDeterminantRefusals[] = {
+    {Refusal::kDtypeMismatch, "the exponents are not real numbers of T's precision"},
+    {Refusal::kRankMismatch, "the operand's rank is below 2"},
+    {Refusal::kShapeMismatch, "the operand's matrices are not square"},
+    {Refusal::kShapeMismatch, "the exponents' sizes are not those of T's batch"}};
+
+constexpr OpDef MakeTriangularDeterminantDef() {
+  OpDef def = WithKernels(
+      {.op = LinalgOp::kTriangularDeterminant,
+       .name = "tensord.linalg.v1.TriangularDeterminant",
+       .summary = "(T) -> (det T, sign, log|det T|) of triangular matrices. Reads the diagonal only. (T, e) "
+                  "-> that of 2^e det T.",
+       .infer = &InferTriangularDeterminant,
+       .refusals = kTriangularDeterminantRefusals,
+       .reference = &ReferenceTriangularDeterminant,
+       .num_results = 3,
+       .work = &DiagonalWork});
+  def.max_operands = 2;
+  return def;
+}
+inline constexpr OpDef kTriangularDeterminantDef = MakeTriangularDeterminantDef();
+
+inline constexpr OpDef kEquilibrateDef =
+    WithKernels({.op = LinalgOp::kEquilibrate,
+                 .name = "tensord.linalg.v1.Equilibrate",
+                 .summary = "(A) -> (B, e): det A = 2^e det B, rows and columns divided by powers of two where needed.",
+                 .infer = &InferEquilibrate,
                  .refusals = kSquareRefusals,
-                 .reference = &ReferenceTriangularDeterminant,
-                 .num_results = 3,
-                 .work = &DiagonalWork});
+                 .reference = &ReferenceEquilibrate,
+                 .num_results = 2,
+                 .work = &EntriesWork});
 
 }  // namespace tensord
 

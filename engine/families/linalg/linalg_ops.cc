@@ -28,7 +28,8 @@ constexpr OpDef kOps[] = {kCholeskyDef,
                           kLeastSquaresDef,
                           kMatrixRankDef,
                           kHouseholderQrDef,
-                          kTriangularDeterminantDef};
+                          kTriangularDeterminantDef,
+                          kEquilibrateDef};
 static_assert(std::size(kOps) == kNumLinalgOps);
 
 constexpr bool IndicesAreDense() {

@@ -29,8 +29,9 @@ enum class LinalgOp : uint16_t {
   kMatrixRank,
   kHouseholderQr,
   kTriangularDeterminant,
+  kEquilibrate,
 };
-inline constexpr int kNumLinalgOps = 19;
+inline constexpr int kNumLinalgOps = 20;
 
 // The definitions, indexed by LinalgOp.
 absl::Span<const OpDef> LinalgOps();

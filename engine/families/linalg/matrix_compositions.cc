@@ -168,11 +168,14 @@ absl::StatusOr<ValueId> WithParity(const ExpandCall& call, ValueId parity, Value
 }
 
 absl::StatusOr<Determined> Determine(const ExpandCall& call) {
+  ASSIGN_OR_RETURN(const ExpandedResults balanced,
+                   call.graph.AddAll(Def(LinalgOp::kEquilibrate), Attributes(Def(LinalgOp::kEquilibrate).attrs),
+                                     {call.operands[0]}));
   ASSIGN_OR_RETURN(const ExpandedResults lu,
-                   call.graph.AddAll(Def(LinalgOp::kLu), Attributes(Def(LinalgOp::kLu).attrs), {call.operands[0]}));
+                   call.graph.AddAll(Def(LinalgOp::kLu), Attributes(Def(LinalgOp::kLu).attrs), {balanced[0]}));
   ASSIGN_OR_RETURN(const ExpandedResults of_u,
                    call.graph.AddAll(Def(LinalgOp::kTriangularDeterminant),
-                                     Attributes(Def(LinalgOp::kTriangularDeterminant).attrs), {lu[2]}));
+                                     Attributes(Def(LinalgOp::kTriangularDeterminant).attrs), {lu[2], balanced[1]}));
   ASSIGN_OR_RETURN(const ValueId determinant, WithParity(call, lu[3], of_u[0]));
   ASSIGN_OR_RETURN(const ValueId sign, WithParity(call, lu[3], of_u[1]));
   return Determined{.determinant = determinant, .sign = sign, .log = of_u[2]};

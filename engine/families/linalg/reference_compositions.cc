@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/families/linalg/equilibration.h"
 #include "engine/families/linalg/host_matrix.h"
 #include "engine/families/linalg/matrix_compositions.h"
 #include "engine/families/linalg/matrix_refusal.h"
@@ -51,7 +52,7 @@ absl::Status ForEachSvd(const ReferenceCall& call, const Use& use) {
   return absl::OkStatus();
 }
 
-// Calls use(lu, b) for every matrix that is finite; the others give NaN.
+// Calls use(lu, e, b) for every matrix that is finite, of 2^-e times its determinant; the others give NaN.
 template <typename Use>
 void ForEachLu(const ReferenceCall& call, const Use& use) {
   const Literal& a = *call.operands[0];
@@ -59,17 +60,24 @@ void ForEachLu(const ReferenceCall& call, const Use& use) {
   for (int64_t b = 0; b < batch; ++b) {
     const HostMatrix matrix = ReadMatrix(a, b);
     if (matrix.IsFinite()) {
-      use(FactorLu(matrix), b);
+      const int64_t n = matrix.rows();
+      const Equilibration<Complex128> equilibration(n == 0 ? nullptr : &matrix(0, 0), n);
+      HostMatrix divided(n, n);
+      for (int64_t i = 0; i < n * n; ++i) {
+        divided(i % n, i / n) = equilibration.Divided(matrix(i % n, i / n), i % n, i / n);
+      }
+      use(FactorLu(divided), equilibration.exponent(), b);
       continue;
     }
     for (Literal& result : call.results) WriteNaN(b, batch, &result);
   }
 }
 
-ScaledProduct<Complex128> DeterminantOf(const LuFactors& lu) {
+ScaledProduct<Complex128> DeterminantOf(const LuFactors& lu, int64_t exponent) {
   ScaledProduct<Complex128> product;
   for (int64_t i = 0; i < lu.packed.rows(); ++i) product.Multiply(lu.packed(i, i));
   product.Multiply(lu.parity);
+  product.MultiplyByPowerOfTwo(exponent);
   return product;
 }
 
@@ -94,15 +102,15 @@ absl::Status ReferenceInverse(const ReferenceCall& call) {
 }
 
 absl::Status ReferenceDeterminant(const ReferenceCall& call) {
-  ForEachLu(call, [&](const LuFactors& lu, int64_t b) {
-    WriteVector(std::vector<Complex128>{DeterminantOf(lu).value()}, b, &call.results[0]);
+  ForEachLu(call, [&](const LuFactors& lu, int64_t exponent, int64_t b) {
+    WriteVector(std::vector<Complex128>{DeterminantOf(lu, exponent).value()}, b, &call.results[0]);
   });
   return absl::OkStatus();
 }
 
 absl::Status ReferenceSignLogDeterminant(const ReferenceCall& call) {
-  ForEachLu(call, [&](const LuFactors& lu, int64_t b) {
-    const ScaledProduct<Complex128> determinant = DeterminantOf(lu);
+  ForEachLu(call, [&](const LuFactors& lu, int64_t exponent, int64_t b) {
+    const ScaledProduct<Complex128> determinant = DeterminantOf(lu, exponent);
     WriteVector(std::vector<Complex128>{determinant.sign()}, b, &call.results[0]);
     WriteVector(std::vector<double>{determinant.log_modulus()}, b, &call.results[1]);
   });

@@ -10,69 +10,109 @@
 
 namespace tensord {
 
-// A product as a number of ordinary size and a power of two, so that neither its factors nor their partial products
-// overflow or underflow where the product itself does not. T is double or Complex128. Thread-compatible.
+// A real number as one of ordinary size and a power of two: sums and products neither overflow nor underflow. A value.
+class ScaledNumber {
+ public:
+  ScaledNumber() = default;
+  explicit ScaledNumber(double x, int64_t exponent = 0) : number_(x) {
+    if (x == 0 || !std::isfinite(x)) return;
+    const int own = std::ilogb(x) + 1;
+    number_ = std::ldexp(x, -own);
+    exponent_ = exponent + own;
+  }
+
+  // From 1/2 to 1 in size, or 0, or not finite; and what it is to be multiplied by, a power of two.
+  double number() const { return number_; }
+  int64_t exponent() const { return exponent_; }
+
+  // Divided by that power of two; infinite, or 0, where no double is so large or so small. Rounded once.
+  double Over(int64_t exponent) const {
+    constexpr int64_t kBeyond = 1 << 16;
+    return std::ldexp(number_, static_cast<int>(std::clamp(exponent_ - exponent, -kBeyond, kBeyond)));
+  }
+
+  friend ScaledNumber operator*(const ScaledNumber& a, const ScaledNumber& b) {
+    return ScaledNumber(a.number_ * b.number_, a.exponent_ + b.exponent_);
+  }
+  friend ScaledNumber operator-(const ScaledNumber& a) {
+    ScaledNumber negative = a;
+    negative.number_ = -negative.number_;
+    return negative;
+  }
+  friend ScaledNumber operator+(const ScaledNumber& a, const ScaledNumber& b) {
+    if (a.number_ == 0 && b.number_ != 0) return b;
+    if (b.number_ == 0 && a.number_ != 0) return a;
+    const int64_t exponent = std::max(a.exponent_, b.exponent_);
+    return ScaledNumber(a.Over(exponent) + b.Over(exponent), exponent);
+  }
+
+ private:
+  double number_ = 0;
+  int64_t exponent_ = 0;
+};
+
+// A product of which neither the factors nor the partial products overflow or underflow where the product itself does
+// not; of complex numbers in neither part, however far the two are apart. T is double or Complex128. Thread-compatible.
 template <typename T>
 class ScaledProduct {
  public:
   void Multiply(T factor) {
-    const int exponent = ExponentOf(factor);
-    number_ = Times(number_, Scaled(factor, -exponent));
-    const int carried = ExponentOf(number_);
-    number_ = Scaled(number_, -carried);
-    exponent_ += exponent + carried;
+    const ScaledNumber real(std::real(factor));
+    if constexpr (scalar::Complex<T>) {
+      const ScaledNumber imag(factor.imag());
+      const ScaledNumber was = real_;
+      real_ = was * real + -(imag_ * imag);
+      imag_ = was * imag + imag_ * real;
+    } else {
+      real_ = real_ * real;
+    }
+  }
+
+  // By a power of two.
+  void MultiplyByPowerOfTwo(int64_t exponent) {
+    real_ = ScaledNumber(real_.number(), real_.exponent() + exponent);
+    imag_ = ScaledNumber(imag_.number(), imag_.exponent() + exponent);
   }
 
   // The product itself, rounded once.
-  T value() const {
-    constexpr int64_t kBeyond = 1 << 16;  // infinite, or 0
-    return Scaled(number_, static_cast<int>(std::clamp(exponent_, -kBeyond, kBeyond)));
-  }
+  T value() const { return Over(0); }
 
   // p/|p|, and 0 of 0.
   T sign() const {
+    const T number = Over(exponent());
     if constexpr (scalar::Complex<T>) {
-      return scalar::IsNan(number_) ? number_ : scalar::SignOf(number_);
+      return scalar::IsNan(number) ? number : scalar::SignOf(number);
     } else {
-      return scalar::Sign{}(number_);
+      return scalar::Sign{}(number);
     }
   }
 
   // log |p|: its error is small beside 1, and beside the result.
   double log_modulus() const {
     // Beside 1 without a power of two that cancels.
-    const double modulus = std::abs(number_);
+    const double modulus = std::abs(Over(exponent()));
     const bool is_low = modulus < 0x1.6a09e667f3bcdp-1;
     return std::log(is_low ? modulus * 2 : modulus) +
-           static_cast<double>(exponent_ - (is_low ? 1 : 0)) * 0x1.62e42fefa39efp-1;
+           static_cast<double>(exponent() - (is_low ? 1 : 0)) * 0x1.62e42fefa39efp-1;
   }
 
  private:
-  // e where the larger part is from 2^(e-1) to 2^e; 0 of 0 and of what is not finite.
-  static int ExponentOf(T x) {
-    const double size = std::max(std::abs(std::real(x)), std::abs(std::imag(x)));
-    if (size == 0 || !std::isfinite(std::real(x)) || !std::isfinite(std::imag(x))) return 0;
-    return std::ilogb(size) + 1;
+  // Of the larger part.
+  int64_t exponent() const {
+    if (real_.number() == 0) return imag_.exponent();
+    return imag_.number() == 0 ? real_.exponent() : std::max(real_.exponent(), imag_.exponent());
   }
 
-  static T Scaled(T x, int exponent) {
+  T Over(int64_t exponent) const {
     if constexpr (scalar::Complex<T>) {
-      return {std::ldexp(x.real(), exponent), std::ldexp(x.imag(), exponent)};
+      return {real_.Over(exponent), imag_.Over(exponent)};
     } else {
-      return std::ldexp(x, exponent);
+      return real_.Over(exponent);
     }
   }
 
-  static T Times(T a, T b) {
-    if constexpr (scalar::Complex<T>) {
-      return scalar::Product(a, b);
-    } else {
-      return a * b;
-    }
-  }
-
-  T number_ = T(1);
-  int64_t exponent_ = 0;
+  ScaledNumber real_{1};
+  ScaledNumber imag_;  // 0 of real numbers
 };
 
 }  // namespace tensord
