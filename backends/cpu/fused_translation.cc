@@ -9,8 +9,9 @@
 namespace tensord::cpu {
 namespace {
 
-// Of functions that are called, beside those that are in the code.
-constexpr int kCallWeight = 2;
+// How long a function keeps what waits for it: one that is called, and one whose instructions are in the code.
+constexpr int kCallWeight = 3;
+constexpr int kInsideWeight = 2;
 
 bool IsWidest(DType dtype) { return dtype == DType::kC128; }
 bool IsNarrow(DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; }
@@ -104,7 +105,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
       const bool is_inside = is_operation && IsMathJitted(step.op, RegisterDType(step.computed), isa_);
       if (is_operation && !is_inside) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
       if (!(step.b >= 0 ? IsJitted(node, Known(step.b, step.computed), isa_) : IsJitted(node, isa_))) return false;
-      waiting += node.call != nullptr ? kCallWeight : is_inside ? 1 : 0;
+      waiting += node.call != nullptr ? kCallWeight : is_inside ? kInsideWeight : 0;
       if (waiting > kMostWaiting) return false;
       node.operands[0] = Value(step.a, step.single_a, step.computed);
       if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);

@@ -18,9 +18,9 @@ class FusedTranslation {
  public:
   enum class Values { kArrays, kElements };  // what steps compute, but for operands that they say are single
 
-  // Of functions that wait for one another: with more, the processor no longer sees the next vector while it is at one,
-  // and whole arrays between the functions cost less.
-  static constexpr int kMostWaiting = 3;
+  // Of functions that wait for one another, by their weights: two of them, unless both are called. With more, the
+  // processor no longer sees the next vector while it is at one, and whole arrays between the functions cost less.
+  static constexpr int kMostWaiting = 5;
 
   FusedTranslation(JitIsa isa, const FusedPlan& plan) : isa_(isa), plan_(plan) {}
 
@@ -48,7 +48,7 @@ class FusedTranslation {
   // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
   // four bytes or less are not even half a small one, which is loaded and stored as a whole.
   bool FitsWidths(const JitNode& node) const;
-  // How many functions a step's operands wait for, one after the other, in units of those that are in the code.
+  // How many functions a step's operands wait for, one after the other, by their weights.
   int WaitingFor(const FusedStep& step) const;
 
   const JitIsa isa_;
