@@ -39,6 +39,9 @@ struct Growing {
   std::vector<std::pair<int32_t, int32_t>> reads;  // of other groups' values: node, operand
 };
 
+// Of a group whose values are computed in less time than they are read.
+constexpr int32_t kFewNodes = 2;
+
 class Partition {
  public:
   explicit Partition(const Graph& graph)
@@ -47,7 +50,13 @@ class Partition {
         deciders_(graph),
         shapes_by_value_(static_cast<size_t>(graph.num_values())),
         group_of_(graph.nodes().size(), -1),
-        depths_(graph.nodes().size()) {
+        depths_(graph.nodes().size()),
+        is_output_(static_cast<size_t>(graph.num_values())),
+        is_read_(static_cast<size_t>(graph.num_values())) {
+    for (const GraphOutput& output : graph.outputs()) is_output_[static_cast<size_t>(output.value.index)] = true;
+    for (const Node& node : graph.nodes()) {
+      for (ValueId operand : node.operands) is_read_[static_cast<size_t>(operand.index)] = true;
+    }
     for (int32_t v = 0; v < graph.num_values(); ++v) {
       shapes_by_value_[static_cast<size_t>(v)] = shapes_.NumberOf(graph.type({v}).shape);
     }
@@ -193,7 +202,9 @@ class Partition {
       for (size_t k = is_layout ? 1 : 0; k < node.operands.size(); ++k) MarkReadOutside(node.operands[k]);
       return;
     }
-    int32_t group = is_group_deepest ? JoinOperands(node, *own, depth) : -1;
+    const bool is_alone = is_group_deepest && ReadsInOrderAlone(node);
+    if (is_alone) MarkReadOutside(node.operands[0]);
+    int32_t group = is_group_deepest && !is_alone ? JoinOperands(node, *own, depth) : -1;
     if (group < 0) {
       group = static_cast<int32_t>(groups_.size());
       groups_.push_back({.depth = depth + (is_group_deepest ? 1 : 0), .space = *own});
@@ -208,6 +219,22 @@ class Partition {
       if (source >= 0) At(group).reads.emplace_back(n, static_cast<int32_t>(k));
       if (!IsLeaf(view.base)) ++At(group).num_operands;
     }
+  }
+
+  // A sum along slow axes of a cheap result: by itself it goes through that in the order of memory, while a common
+  // kernel writes the result a piece of a row at a time. That costs more than reading it once more. Where something
+  // else is computed with the sum, there is more to save.
+  bool ReadsInOrderAlone(const Node& node) {
+    if (!Is(*node.op, CoreOp::kReduce) || is_read_[static_cast<size_t>(node.first_result.index)]) return false;
+    const ValueId operand = node.operands[0];
+    const int32_t group = GroupOf(operand);
+    if (group < 0 || !is_output_[static_cast<size_t>(operand.index)] || At(group).num_nodes > kFewNodes) return false;
+    const Space& space = At(group).space;
+    const SymbolicShape& shape = graph_.type(operand).shape;
+    const auto is_long = [](const Dim& dim) { return !dim.size.is(1); };
+    const int64_t fastest = std::find_if(shape.begin(), shape.end(), is_long) - shape.begin();
+    const std::vector<int64_t>& axes = node.attrs.Ints("dimensions");
+    return !space.has_reduced() && std::find(axes.begin(), axes.end(), fastest) == axes.end();
   }
 
   // A layout op that is run on its own leads out of the group and may lead anywhere.
@@ -382,6 +409,8 @@ class Partition {
   std::vector<Growing> groups_;
   std::vector<int32_t> group_of_;  // by node, before Root; -1: none
   std::vector<int32_t> depths_;    // by node that is in no group
+  std::vector<bool> is_output_;    // by value
+  std::vector<bool> is_read_;      // by value: some node reads it
 };
 
 }  // namespace
