@@ -15,8 +15,8 @@ namespace tensord {
 
 // Powers of two by which the rows and columns of a square matrix, column-major, are divided before it is eliminated:
 // then no entry is larger than 1, and what rows and columns of other sizes hold is not lost. None where it is not
-// needed, as of nearly all matrices, so that these are eliminated as they are; none where an entry is not finite. A
-// value; T is float, double or a complex of these.
+// needed, as of nearly all matrices, so that these are eliminated as they are; none where an entry is not finite, or
+// one of its parts would vanish beside the other. A value; T is float, double or a complex of these.
 template <typename T>
 class Equilibration {
  public:
@@ -30,6 +30,7 @@ class Equilibration {
       return;
     }
     for (int64_t j = 0; j < n_; ++j) columns_[At(j)] = LargestInColumn(a, j);
+    if (TearsApart(a)) rows_.clear();
   }
 
   bool is_needed() const { return !rows_.empty(); }
@@ -105,6 +106,18 @@ class Equilibration {
     }
     return largest == kNothing ? 0 : largest;
   }
+
+  // Whether a complex entry would lose one part, and not the other.
+  bool TearsApart(const T* a) const {
+    if constexpr (!scalar::Complex<T>) return false;
+    for (int64_t i = 0; i < n_ * n_; ++i) {
+      const T divided = Divided(a[i], i % n_, i / n_);
+      const bool keeps_real = Keeps(std::real(a[i]), std::real(divided));
+      if (keeps_real != Keeps(std::imag(a[i]), std::imag(divided))) return true;
+    }
+    return false;
+  }
+  static bool Keeps(Real part, Real divided) { return part == 0 || std::isnormal(divided); }
 
   const int64_t n_;
   std::vector<int> rows_, columns_;  // exponents; no rows: not needed

@@ -62,6 +62,7 @@ inline constexpr OpDef kHouseholderQrDef = WithKernels(
 inline constexpr RefusalRule kTriangularDeterminantRefusals[] = {
     {Refusal::kDtypeMismatch, "the exponents are not real numbers of T's precision"},
     {Refusal::kRankMismatch, "the operand's rank is below 2"},
+    {Refusal::kRankMismatch, "the exponents' rank is not that of T's batch"},
     {Refusal::kShapeMismatch, "the operand's matrices are not square"},
     {Refusal::kShapeMismatch, "the exponents' sizes are not those of T's batch"}};
 
