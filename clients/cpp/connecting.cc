@@ -4,8 +4,10 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/steady_time.h"
 #include "clients/cpp/transport_end.h"
@@ -21,9 +23,16 @@ namespace {
 // A call that waits for no connection fails with the channel's last error.
 constexpr absl::Duration kAskWithin = absl::Milliseconds(500);
 
-// What gRPC's words for errors that stay have in common.
-constexpr std::array<absl::string_view, 6> kStays = {"Permission denied", "handshake", "certificate",
-                                                     "SSL_ERROR",         "Peer name", "not a valid"};
+// What gRPC says of errors that stay, in small letters. A handshake that fails otherwise may be with a server, or a
+// proxy in front of one, that starts or stops.
+constexpr std::array<absl::string_view, 6> kStays = {
+    "permission denied",           // a socket's
+    "certificate verify failed",   // of TLS, as the next
+    "is not in peer certificate",  // the name
+    "wrong version number",        // the peer does not speak TLS
+    "http1.x server",              // nor HTTP/2
+    "path name should not have",   // too long for a socket
+};
 
 std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
   auto context = std::make_unique<grpc::ClientContext>();
@@ -54,6 +63,13 @@ absl::Status CheckTarget(const std::string& target) {
       absl::StrCat("a target that is a path begins with \"unix:\"; did you mean unix:", target, "?"));
 }
 
+bool IsPermanent(absl::string_view error) {
+  // Libraries of TLS spell them CERTIFICATE_VERIFY_FAILED or certificate verify failed.
+  const std::string words = absl::StrReplaceAll(absl::AsciiStrToLower(error), {{"_", " "}});
+  return std::any_of(kStays.begin(), kStays.end(),
+                     [&](absl::string_view stays) { return absl::StrContains(words, stays); });
+}
+
 absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
                              absl::Duration timeout) {
   const gpr_timespec end = ToGrpcDeadline(SteadyNow() + timeout);
@@ -62,10 +78,7 @@ absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, cons
   while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       if (std::string error = LastError(channel); !error.empty()) why = std::move(error);
-      if (std::any_of(kStays.begin(), kStays.end(),
-                      [&](absl::string_view words) { return absl::StrContains(why, words); })) {
-        return absl::UnavailableError(absl::StrCat("no connection: ", target, ": ", why));
-      }
+      if (IsPermanent(why)) return absl::UnavailableError(absl::StrCat("no connection: ", target, ": ", why));
     }
     if (!AwaitChange(*channel, state, end)) {
       return absl::UnavailableError(absl::StrCat("no server answers within ", absl::FormatDuration(timeout), ": ",

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
 
@@ -14,8 +15,12 @@ namespace tensord::client {
 // "unix:/run/tensord.sock".
 absl::Status CheckTarget(const std::string& target);
 
-// Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where time
-// changes nothing of it, as with a certificate that nobody trusts and a socket that may not be opened.
+// Whether time changes nothing of an error in gRPC's words: a certificate that nobody trusts, a socket that may not be
+// opened. What may be over in a moment is none: nobody listens yet, a server that starts or stops breaks off.
+bool IsPermanent(absl::string_view error);
+
+// Waits until a server answers. UNAVAILABLE with what was in the way: when `timeout` is over, and at once where that is
+// permanent.
 absl::Status AwaitConnection(const std::shared_ptr<grpc::Channel>& channel, const std::string& target,
                              absl::Duration timeout);
 
