@@ -6,8 +6,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "clients/cli/short_text.h"
 
 namespace tensord::cli {
 namespace {
@@ -111,10 +109,6 @@ class Growth {
   const double seconds_;
 };
 
-std::string Time(const std::optional<absl::Duration>& duration) {
-  return duration.has_value() ? ShortTime(*duration) : "-";
-}
-
 void AddMethods(const Page& now, const Growth& growth, ServerView* view) {
   const std::map<std::string, double> in_flight = now.Sums("rpc_in_flight", "method");
   const std::map<std::string, double> handled = growth.Rates("rpc_handled_total", "method");
@@ -177,29 +171,6 @@ ServerView CompareMetrics(const std::vector<MetricSample>& before, const std::ve
   AddMethods(now, growth, &view);
   AddDevices(now, growth, info, &view);
   return view;
-}
-
-std::string ServerViewText(const ServerView& view) {
-  std::string text = absl::StrFormat(
-      "tensord %s, %s%s   received %s/s   sent %s/s   in flight %s\n"
-      "programs %.0f of %s, on disk %.0f of %s   compiled %.3g/s\n\n%-16s %10s %10s %9s %9s %9s\n",
-      view.version, view.is_ready ? "ready" : "not ready", view.is_draining ? ", draining" : "",
-      ShortBytes(view.received_bytes_per_second), ShortBytes(view.sent_bytes_per_second),
-      ShortBytes(view.in_flight_bytes), view.cached_programs, ShortBytes(view.cached_bytes), view.disk_programs,
-      ShortBytes(view.disk_bytes), view.compiled_per_second, "method", "calls/s", "failed/s", "in flight", "p50",
-      "p99");
-  for (const auto& [name, method] : view.methods) {
-    absl::StrAppendFormat(&text, "%-16s %10.6g %10.6g %9.0f %9s %9s\n", name, method.calls_per_second,
-                          method.failed_per_second, method.in_flight, Time(method.p50), Time(method.p99));
-  }
-  absl::StrAppendFormat(&text, "\n%-16s %10s %10s %9s   %s\n", "device", "runs/s", "queued", "busy", "memory");
-  for (const auto& [name, device] : view.devices) {
-    absl::StrAppendFormat(&text, "%-16s %10.6g %10.0f %9s   %s used, %s free, peak %s\n", name, device.runs_per_second,
-                          device.queued, absl::StrFormat("%.2f/%d", device.busy_executors, device.executors),
-                          ShortBytes(device.memory_used_bytes), ShortBytes(device.memory_free_bytes),
-                          ShortBytes(device.memory_peak_bytes));
-  }
-  return text;
 }
 
 google::protobuf::Struct ServerViewJson(const ServerView& view) {

@@ -53,8 +53,7 @@ struct ServerView {
 ServerView CompareMetrics(const std::vector<MetricSample>& before, const std::vector<MetricSample>& after,
                           absl::Duration between, const v1::ServerInfo& info);
 
-// Lines for people, and the same for programs; times in milliseconds.
-std::string ServerViewText(const ServerView& view);
+// For programs; times in milliseconds.
 google::protobuf::Struct ServerViewJson(const ServerView& view);
 
 }  // namespace tensord::cli

@@ -16,6 +16,16 @@ std::string ShortTime(absl::Duration duration) {
   return absl::StrFormat(value < 999.5 ? "%.3g%s" : "%.0f%s", value, unit);
 }
 
+std::string ShortCount(double count) {
+  const char* unit = "";
+  for (const char* larger : {"k", "M", "G"}) {
+    if (count < 999.5) break;
+    count /= 1000;
+    unit = larger;
+  }
+  return absl::StrFormat(count < 999.5 ? "%.3g%s" : "%.0f%s", count, unit);
+}
+
 std::string ShortBytes(double bytes) {
   const char* unit = "";
   for (const char* larger : {"Ki", "Mi", "Gi", "Ti"}) {

@@ -9,6 +9,8 @@ namespace tensord::cli {
 
 // "1.23ms", with three digits.
 std::string ShortTime(absl::Duration duration);
+// "1.23k", with three digits.
+std::string ShortCount(double count);
 // "1.23 MiB", with three digits.
 std::string ShortBytes(double bytes);
 

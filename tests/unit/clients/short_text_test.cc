@@ -14,6 +14,12 @@ TEST(ShortText, TimesHaveThreeDigits) {
 }
 
 TEST(ShortText, BytesHaveThreeDigits) {
+  EXPECT_EQ(ShortCount(0), "0");
+  EXPECT_EQ(ShortCount(0.0123456), "0.0123");
+  EXPECT_EQ(ShortCount(999.4), "999");
+  EXPECT_EQ(ShortCount(999.6), "1k");
+  EXPECT_EQ(ShortCount(1234567), "1.23M");
+  EXPECT_EQ(ShortCount(5e12), "5000G");
   EXPECT_EQ(ShortBytes(0), "0 B");
   EXPECT_EQ(ShortBytes(1000), "1000 B");
   EXPECT_EQ(ShortBytes(1536), "1.5 KiB");

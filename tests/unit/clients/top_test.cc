@@ -7,8 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "clients/cli/http_get.h"
 #include "clients/cli/server_view.h"
+#include "clients/cli/server_view_text.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
@@ -18,7 +20,11 @@
 namespace tensord::cli {
 namespace {
 
+using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Answers one connection after another, each with the next of some texts, whatever it is asked.
 class PageServer {
@@ -146,10 +152,10 @@ TEST(ServerView, IsWhatGrewInBetween) {
   EXPECT_EQ(view.disk_programs, 5);
   EXPECT_EQ(view.disk_bytes, 1024);
   EXPECT_EQ(view.compiled_per_second, 0) << "a counter that fell";
-  const std::string text = ServerViewText(view);
+  const std::string text = absl::StrJoin(ServerViewLines(view, {}), "\n");
   EXPECT_THAT(text, HasSubstr("tensord 1.2.3, ready"));
   EXPECT_THAT(text, HasSubstr("\nprograms 2 of 3 KiB, on disk 5 of 1 KiB   compiled"));
-  EXPECT_THAT(text, HasSubstr("1.50/2   2 KiB used, 1 KiB free, peak 4 KiB\n"));
+  EXPECT_THAT(text, HasSubstr(" 1.50/2    2 KiB    1 KiB    4 KiB"));
 }
 
 TEST(ServerView, CountsWholeCompilations) {
@@ -174,8 +180,45 @@ TEST(ServerView, HasNoLatencyWhereNothingEnded) {
   const ServerView view =
       CompareMetrics(*ParsePrometheusText(kAfter), *ParsePrometheusText(kAfter), absl::Seconds(1), Info());
   EXPECT_FALSE(view.methods.at("Execute").p99.has_value());
-  EXPECT_THAT(ServerViewText(view), HasSubstr(" -\n"));
+  EXPECT_THAT(ServerViewLines(view, {}), Contains(EndsWith("       -       -")));
   EXPECT_EQ(CompareMetrics({}, {}, absl::ZeroDuration(), {}).methods.size(), 0u);
+}
+
+ServerView ViewOf(int methods, int called) {
+  ServerView view{.version = "1.2.3", .is_ready = true};
+  for (int i = 0; i < methods; ++i) {
+    ServerView::Method& method = view.methods[absl::StrCat("Method", i)];
+    // The later, the busier, so that neither order is the other's.
+    if (i < called) method = {.calls_per_second = 1234.5 * (i + 1), .p99 = absl::Microseconds(123)};
+  }
+  view.devices["cpu:0"] = {.busy_executors = 1.5, .executors = 2, .memory_used_bytes = 3e9};
+  return view;
+}
+
+TEST(ServerView, FitsTheScreen) {
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<size_t, size_t>>{{24, 80}, {12, 60}, {10, 40}, {7, 300}, {3, 20}, {1, 1}, {50, 132}}) {
+    for (const int methods : {0, 1, 3, 17, 40}) {
+      SCOPED_TRACE(absl::StrCat(columns, " x ", rows, ", ", methods));
+      const std::vector<std::string> lines = ServerViewLines(ViewOf(methods, 2), {.rows = rows, .columns = columns});
+      EXPECT_LE(lines.size(), rows);
+      for (const std::string& line : lines) EXPECT_LE(line.size(), columns) << line;
+      EXPECT_THAT(lines.front(), StartsWith(absl::string_view("tensord 1.2.3, ready").substr(0, columns)));
+    }
+  }
+}
+
+TEST(ServerView, KeepsWhatIsBusy) {
+  const std::vector<std::string> all = ServerViewLines(ViewOf(17, 3), {.rows = 24, .columns = 80});
+  EXPECT_THAT(all, SizeIs(24));
+  const std::vector<std::string> lines = ServerViewLines(ViewOf(17, 3), {.rows = 12, .columns = 60});
+  EXPECT_THAT(lines, Contains(StartsWith("and 14 more methods")));
+  const auto row = std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line[0] == 'M'; });
+  ASSERT_NE(row, lines.end());
+  EXPECT_THAT(*row, StartsWith("Method2             3.7k        0         0       -   123us"));
+  EXPECT_THAT(row[1], StartsWith("Method1 "));
+  EXPECT_THAT(row[2], StartsWith("Method0 "));
+  EXPECT_THAT(lines, Contains(StartsWith("cpu:0 "))) << "the device is there too";
 }
 
 TEST(Pages, ComeWholeOrNotAtAll) {
