@@ -23,6 +23,8 @@ absl::StatusOr<einsum::v1::Einsum> ParseEinsum(const Arguments& arguments) {
   if (arguments.positional().size() < 2) {
     return absl::InvalidArgumentError("needs an equation and a .npy file for each of its operands");
   }
+  const absl::Status equation = CheckEquation(arguments.positional().front());
+  if (!equation.ok()) return equation;
   einsum::v1::Einsum einsum;
   einsum.set_equation(WithOutput(arguments.positional().front()));
   const auto optimizer = ParseOptimizer(arguments.Value("optimizer").value_or("auto"));

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,19 @@ bool IsPunctuation(absl::string_view character) {
 }
 
 }  // namespace
+
+absl::Status CheckEquation(absl::string_view equation) {
+  const std::string labels = absl::StrReplaceAll(equation, {{"->", " "}});
+  for (const absl::string_view character : CharactersOf(labels)) {
+    const bool is_ascii = character.size() == 1;
+    if (!is_ascii || absl::ascii_isalnum(static_cast<unsigned char>(character[0]))) continue;
+    if (IsPunctuation(character) && character != "-" && character != ">") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("an equation has labels, commas, parentheses, \"...\" and \"->\", and no \"",
+                     absl::CHexEscape(character), "\": ", equation));
+  }
+  return absl::OkStatus();
+}
 
 std::string WithOutput(absl::string_view equation) {
   std::string text = absl::StrReplaceAll(equation, {{" ", ""}});

@@ -16,6 +16,9 @@
 
 namespace tensord::cli {
 
+// INVALID_ARGUMENT for characters of ASCII that no equation has, in the words of who wrote it: WithOutput adds some.
+absl::Status CheckEquation(absl::string_view equation);
+
 // The equation without spaces and with an output: where it has none, the labels that occur once in the order of the
 // alphabet (of Unicode), behind the axes of an ellipsis, as in NumPy.
 std::string WithOutput(absl::string_view equation);

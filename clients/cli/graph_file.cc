@@ -12,6 +12,7 @@ absl::StatusOr<v1::Graph> ReadGraph(const std::string& path) {
   absl::StatusOr<std::string> contents = ReadFile(path);
   if (!contents.ok()) return contents.status();
   absl::StatusOr<v1::Graph> graph = ParseGraph(*contents, *format);
+  if (graph.ok() && graph->ByteSizeLong() == 0) graph = absl::InvalidArgumentError("there is no graph in it");
   if (graph.ok()) return graph;
   return absl::Status(graph.status().code(),
                       absl::StrCat(path == "-" ? "standard input" : path, ": ", graph.status().message()));

@@ -88,6 +88,9 @@ absl::Status ParseEntry(DictionaryReader& reader, NpyHeader* header, std::vector
   const absl::string_view value = reader.rest();
   if (*key == "descr") {
     std::optional<std::string> descriptor = reader.TakeString();
+    if (!descriptor.has_value() && absl::StartsWith(absl::StripLeadingAsciiWhitespace(value), "[")) {
+      return absl::InvalidArgumentError("the .npy file has records, which are no elements of a tensor; save one field");
+    }
     if (!descriptor.has_value()) return Malformed("expected a simple element type", value);
     header->descriptor = *std::move(descriptor);
   } else if (*key == "fortran_order") {

@@ -1,6 +1,7 @@
 #include "clients/cli/einsum_graph.h"
 
 #include <complex>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -11,6 +12,17 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+TEST(EinsumGraphTest, WhatIsNoEquationIsRefusedAsItWasWritten) {
+  for (const char* wrong : {"ij;jk", "ij,jk->ik;", "i!j", "ij,jk-ik", "ij>ji", "i\x01"}) {
+    const absl::Status refused = CheckEquation(wrong);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << wrong;
+    EXPECT_THAT(std::string(refused.message()), ::testing::EndsWith(wrong));
+  }
+  for (const char* equation : {"", "ij,jk->ik", " (ij, jk),kl ", "...i->...", "12,23", "α,β->βα", "i\tj"}) {
+    EXPECT_TRUE(CheckEquation(equation).ok()) << equation;
+  }
+}
 
 TEST(EinsumGraphTest, AnOutputThatIsNotWrittenIsNumPys) {
   EXPECT_EQ(WithOutput("ij, jk"), "ij,jk->ik");

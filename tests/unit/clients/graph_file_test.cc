@@ -1,6 +1,8 @@
 #include "clients/cli/graph_file.h"
 
+#include <fstream>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
@@ -83,6 +85,17 @@ TEST(GraphFile, DeepNestingIsRefusedInEveryFormat) {
   v1::TensorType* type = graph.add_inputs()->mutable_type();
   type->GetReflection()->MutableUnknownFields(type)->AddLengthDelimited(2, binary);
   Why(graph.SerializeAsString(), GraphFormat::kBinary);
+}
+
+TEST(GraphFile, NothingIsNoGraph) {
+  for (const auto& [name, contents] : {std::make_pair("empty.pb", ""), std::make_pair("empty.json", " {} "),
+                                       std::make_pair("empty.textproto", "# x")}) {
+    const std::string path = testing::TempDir() + name;
+    std::ofstream(path) << contents;
+    const absl::Status nothing = ReadGraph(path).status();
+    EXPECT_EQ(nothing.code(), absl::StatusCode::kInvalidArgument) << nothing;
+    EXPECT_THAT(std::string(nothing.message()), HasSubstr(path + ": there is no graph in it"));
+  }
 }
 
 TEST(GraphFile, TheNameDecidesTheFormat) {

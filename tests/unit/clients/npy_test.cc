@@ -100,6 +100,8 @@ TEST(Npy, SaysWhichElementsItCannotTake) {
               HasSubstr("no tensord dtype has these elements: descr <u2"));
   EXPECT_THAT(Why(File(1, Dictionary("|O", "False", "(1,)"), std::string(8, '\0'))), HasSubstr("descr |O"));
   EXPECT_THAT(Why(File(1, Dictionary("|b1", "False", "(1,)"), "\x02")), HasSubstr("neither 0 nor 1"));
+  EXPECT_THAT(Why(File(1, "{'descr': [('a', '<f8'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (3,)}", "")),
+              HasSubstr("records"));
 }
 
 TEST(Npy, RefusesLengthsThatDoNotFit) {
