@@ -1,5 +1,6 @@
 #include "server/config/command_line.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -16,18 +17,20 @@ struct Flag {
   absl::string_view name;
   absl::string_view value;  // what it takes; empty: nothing
   absl::string_view help;
+  bool may_repeat = false;
 };
 
 constexpr Flag kFlags[] = {
     {"listen", "ADDRESS",
-     "unix:/path or host:port, port 0 for a free one; may be repeated (default: unix:$XDG_RUNTIME_DIR/tensord.sock)"},
+     "unix:/path or host:port, port 0 for a free one; may be repeated (default: unix:$XDG_RUNTIME_DIR/tensord.sock)",
+     true},
     {"allow-insecure-listen", "",
      "let --listen name an address beyond this machine without TLS; connections are not encrypted then"},
     {"metrics", "HOST:PORT", "serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz and /readyz there"},
     {"admin", "ADDRESS", "serve tensord.v1.Admin for operators at unix:/path or host:port; as --set=admin.listen"},
     {"cache-dir", "DIR", "keep compiled programs in DIR too; as --set=program_cache.disk_path"},
-    {"config", "FILE", "read settings from FILE, JSON or protobuf text"},
-    {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated"},
+    {"config", "FILE", "read settings from FILE, JSON or protobuf text", true},
+    {"set", "PATH=VALUE", "one setting, for example limits.rank=8; may be repeated", true},
     {"log-level", "LEVEL", "debug, info, warning, error or off"},
     {"check-config", "", "say whether the settings are right, and exit"},
     {"print-default-config", "", "print every setting with its default, and exit"},
@@ -49,6 +52,9 @@ struct GivenFlag {
 
 absl::StatusOr<std::vector<GivenFlag>> SplitArguments(absl::Span<const std::string> arguments) {
   std::vector<GivenFlag> given;
+  const auto is_given = [&given](const Flag* flag) {
+    return std::any_of(given.begin(), given.end(), [flag](const GivenFlag& other) { return other.flag == flag; });
+  };
   for (size_t i = 0; i < arguments.size(); ++i) {
     absl::string_view argument = arguments[i];
     if (!absl::StartsWith(argument, "--")) {
@@ -71,6 +77,9 @@ absl::StatusOr<std::vector<GivenFlag>> SplitArguments(absl::Span<const std::stri
         return absl::InvalidArgumentError(absl::StrCat("flag --", name, " needs a value: ", flag->value));
       }
       value = arguments[i];
+    }
+    if (!flag->value.empty() && !flag->may_repeat && is_given(flag)) {
+      return absl::InvalidArgumentError(absl::StrCat("flag --", name, " is given twice"));
     }
     given.push_back({flag, std::move(value)});
   }

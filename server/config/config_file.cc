@@ -161,6 +161,12 @@ absl::Status CheckAccess(const ServerConfig& config) {
   return absl::OkStatus();
 }
 
+// Whether there is no graph at all where that limit of graphs is 0.
+bool LetsNothingThrough(absl::string_view limit) {
+  return limit == "dimension" || limit == "graph_bytes" || limit == "graph_nodes" || limit == "graph_outputs" ||
+         limit == "name_bytes" || limit == "rank" || limit == "tensor_bytes";
+}
+
 // A default that nobody set is only shortened.
 absl::Status CheckLeases(const ServerConfig::Sessions& sessions) {
   if (!sessions.has_default_lease_ms() || sessions.default_lease_ms() <= sessions.max_lease_ms()) {
@@ -172,7 +178,7 @@ absl::Status CheckLeases(const ServerConfig::Sessions& sessions) {
 }
 
 struct Range {
-  absl::string_view path;
+  std::string path;
   int64_t value;
   int64_t least;
   int64_t most;
@@ -317,7 +323,8 @@ absl::Status ValidateConfig(const ServerConfig& config) {
   };
   const codec::GraphLimits limits = GraphLimitsOf(config);
   for (const codec::GraphLimitInfo& info : codec::AllGraphLimits()) {
-    ranges.push_back({info.name, limits.*info.value, 0, kUnlimited});
+    ranges.push_back(
+        {absl::StrCat("limits.", info.name), limits.*info.value, LetsNothingThrough(info.name) ? 1 : 0, kUnlimited});
   }
   for (const Range& range : ranges) {
     if (range.value < range.least || range.value > range.most) {

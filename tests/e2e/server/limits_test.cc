@@ -26,6 +26,14 @@ v1::Graph NestedSize() {
     outputs { name: "y" value: "x" })");
 }
 
+v1::Graph TwoOutputs() {
+  v1::Graph graph = SmallAdd();
+  v1::GraphOutput* second = graph.add_outputs();
+  second->set_name("again");
+  second->set_value("sum");
+  return graph;
+}
+
 // A limit on graphs: the server's setting, and a graph that is one beyond it at least.
 struct GraphCase {
   const char* limit;
@@ -43,10 +51,10 @@ std::vector<GraphCase> GraphCases() {
       {"graph_bytes", 20, SmallAdd(), -1},
       {"graph_edges", 1, SmallAdd(), 2},
       {"graph_inputs", 1, SmallAdd(), 2},
-      {"graph_nodes", 0, SmallAdd(), 1},
-      {"graph_outputs", 0, SmallAdd(), 1},
+      {"graph_nodes", 4, LargeSum(), 5},
+      {"graph_outputs", 1, TwoOutputs(), 2},
       {"name_bytes", 2, SmallAdd(), 3},
-      {"rank", 0, SmallAdd(), 1},
+      {"rank", 1, LargeSum(), 2},
       {"tensor_bytes", 3, LargeSum(), 4},
   };
 }

@@ -153,6 +153,15 @@ TEST(ConfigTest, EveryGraphLimitIsASetting) {
   }
 }
 
+TEST(ConfigTest, LimitsThatLetNothingThroughAreRefusedByTheirNames) {
+  for (const std::string limit : {"rank", "dimension", "graph_nodes", "graph_outputs", "graph_bytes", "tensor_bytes"}) {
+    const absl::Status refused = ParseCommandLine({"--set=limits." + limit + "=0"}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << limit;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("setting limits." + limit + " must be between 1 and"));
+  }
+  EXPECT_TRUE(ParseCommandLine({"--set=limits.constant_bytes=0"}).ok()) << "graphs may do without";
+}
+
 TEST(ConfigTest, PrintedDefaultsReadBack) {
   const std::string printed = PrintConfig(ServerConfig());
   ServerConfig config;
@@ -188,6 +197,17 @@ TEST(CommandLineTest, RefusesWhatIsWrong) {
   for (const std::string wrong : {"--lisen=unix:/a", "listen", "--set", "--version=1", "--set=cpu.executors=0", "-h"}) {
     EXPECT_EQ(ParseCommandLine({wrong}).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
   }
+}
+
+TEST(CommandLineTest, AFlagOfOneValueIsGivenOnce) {
+  for (const std::string flag : {"--metrics=localhost:0", "--admin=unix:/a", "--cache-dir=/a", "--log-level=off"}) {
+    const absl::Status twice = ParseCommandLine({flag, flag}).status();
+    EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument) << flag;
+    EXPECT_THAT(std::string(twice.message()), HasSubstr("twice")) << flag;
+  }
+  EXPECT_TRUE(ParseCommandLine({"--listen=unix:/a", "--set=limits.rank=4", "--set=limits.rank=5", "--listen=unix:/b",
+                                "--allow-insecure-listen", "--allow-insecure-listen"})
+                  .ok());
 }
 
 TEST(CommandLineTest, FilesOfTheConfiguration) {
