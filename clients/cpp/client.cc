@@ -278,6 +278,10 @@ absl::StatusOr<ExecuteResult> Client::Execute(absl::string_view fingerprint, abs
 }
 
 absl::StatusOr<v1::Session> Client::OpenSession(absl::Duration lease) {
+  if (lease < absl::ZeroDuration() || lease == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("a lease is a time that ends, not ", absl::FormatDuration(lease),
+                                                   "; zero is the server's default"));
+  }
   v1::OpenSessionRequest request;
   if (lease > absl::ZeroDuration()) {
     const int64_t seconds = absl::IDivDuration(lease, absl::Seconds(1), &lease);

@@ -72,7 +72,8 @@ class Client {
   std::unique_ptr<Pipeline> OpenPipeline(PipelineOptions options = {});
 
   // A session, which keeps tensors on the server under handles of the client's choice until it is closed, or until
-  // nothing has named it for as long as the lease. A lease of zero is the server's default.
+  // nothing has named it for as long as the lease. A lease of zero is the server's default,
+  // and one beyond the server's longest is that one: Session.lease says how long it is.
   absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
   absl::Status CloseSession(const std::string& session);
   // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory, or through shared

@@ -37,6 +37,11 @@ std::optional<std::string> FindDetail(const std::string& serialized_rpc_status) 
 // The same message, or what it means where a proxy has answered for a server.
 std::string MessageOf(const grpc::Status& status) {
   std::string message = status.error_message();
+  if (message.empty() && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return "nothing takes such a call there: operators' calls go to the listener of the setting admin.listen, all "
+           "others to "
+           "those of listen";
+  }
   const size_t at = message.find(kHttpStatus);
   if (at == std::string::npos) return message;
   const std::string code = message.substr(at + sizeof(kHttpStatus) - 1, 3);

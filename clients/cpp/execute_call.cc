@@ -22,7 +22,10 @@ v1::ResultOption::Delivery ToWire(ResultPlan::Delivery delivery) {
 }  // namespace
 
 absl::StatusOr<v1::ExecuteRequest> ToExecuteRequest(const ExecuteCall& call) {
-  if (call.fingerprint.empty() == (call.graph == nullptr)) {
+  if (call.fingerprint.empty() && call.graph == nullptr) {
+    return absl::InvalidArgumentError("a call names its program, by a fingerprint or by a graph");
+  }
+  if (!call.fingerprint.empty() && call.graph != nullptr) {
     return absl::InvalidArgumentError("a call names its program by a fingerprint or by a graph, and not by both");
   }
   v1::ExecuteRequest request;

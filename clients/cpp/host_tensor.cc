@@ -68,6 +68,9 @@ absl::StatusOr<HostTensor> HostTensor::FromBuffer(DType dtype, Shape shape, Memo
     return absl::InvalidArgumentError(absl::StrCat("buffer does not fit the tensor: ", DTypeName(dtype),
                                                    ShapeToString(shape), ", ", size_bytes, " bytes"));
   }
+  if (bytes == nullptr && size_bytes > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no buffer, and the tensor has ", size_bytes, " bytes"));
+  }
   if (dtype == DType::kBool) {
     for (size_t i = 0; i < size_bytes; ++i) {
       const auto byte = static_cast<unsigned char>(bytes.get()[i]);

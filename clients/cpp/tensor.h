@@ -26,8 +26,13 @@ namespace tensord::client {
 //   Tensor x = Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2});
 //   Tensor y = Tanh(MatMul(x, Transpose(x))) + 1.0;
 //   absl::StatusOr<HostTensor> value = Eval(*client, y);
+//
+// What was moved from is still the same tensor.
 class Tensor {
  public:
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+
   // A graph input: the program that is compiled serves every value of this dtype and shape.
   static Tensor FromHost(HostTensor value);
   template <typename T>
@@ -36,7 +41,7 @@ class Tensor {
   // A value that becomes part of the program, which is compiled anew for another one.
   static Tensor Constant(HostTensor value);
 
-  // A failed tensor. `status` must not be OK.
+  // A failed tensor, with INTERNAL where the status is none.
   static Tensor Failed(absl::Status status);
 
   // Of a failed tensor, dtype and shape mean nothing (F32, rank 0).

@@ -155,6 +155,31 @@ TEST(Client, AsksForProgramsExplanationsAndInfo) {
   EXPECT_EQ(client->GetServerInfo(/*with_capabilities=*/true)->capabilities_size(), 1);
 }
 
+TEST(Client, LeasesEnd) {
+  FakeServer fake;
+  const auto client = Client::Connect({.target = fake.target()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  for (const absl::Duration lease : {absl::InfiniteDuration(), -absl::InfiniteDuration(), absl::Seconds(-1)}) {
+    const absl::Status refused = (*client)->OpenSession(lease).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::FormatDuration(lease)));
+  }
+  EXPECT_TRUE((*client)->OpenSession(absl::ZeroDuration()).ok());
+}
+
+TEST(Client, CallsOfNoProgramAreRefused) {
+  const absl::Status refused = ToExecuteRequest({}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), ::testing::Not(::testing::HasSubstr("both")));
+}
+
+TEST(Client, WhatNobodyTakesSaysWhere) {
+  const absl::Status nobody = ToAbslStatus(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
+  EXPECT_EQ(nobody.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(nobody.message()), ::testing::HasSubstr("admin.listen"));
+  EXPECT_EQ(ToAbslStatus(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "why")).message(), "why");
+}
+
 TEST(Client, ChecksHealth) {
   FakeServer server;
   const std::unique_ptr<Client> client = Connect(server);

@@ -65,6 +65,14 @@ TEST(HostTensor, ChangesOrderInBothDirections) {
   EXPECT_EQ(row_major.InOrder(MemoryOrder::kRowMajor).bytes(), row_major.bytes());
 }
 
+TEST(HostTensor, ABufferThatIsNoneIsRefused) {
+  const auto of = [](int64_t size) {
+    return HostTensor::FromBuffer(DType::kF32, {size}, MemoryOrder::kRowMajor, nullptr, static_cast<size_t>(size) * 4);
+  };
+  EXPECT_EQ(of(1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(of(0).ok()) << "nothing is read of it";
+}
+
 template <typename T>
 void ExpectRankThreeReorder() {
   std::vector<T> values(24);

@@ -158,6 +158,15 @@ TEST(Tensor, WhatFailedWithoutAReasonFailed) {
   EXPECT_FALSE((Tensor::Failed(absl::OkStatus()) + 1).ok());
 }
 
+TEST(Tensor, WhatWasMovedFromIsStillThere) {
+  Tensor x = Tensor::FromVector<float>({1, 2, 3}, {3});
+  const Tensor y = std::move(x);
+  EXPECT_EQ(x.rank(), 1);  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE((x + y).ok());
+  x = Tensor::FromVector<float>({1}, {1});
+  EXPECT_EQ(y.shape(), Shape({3}));
+}
+
 TEST(Tensor, DTypesAreNotPromoted) {
   const Tensor f64 = Tensor::FromHost(HostTensor::Scalar(1.0));
   EXPECT_EQ(Why(Ones({2}) + f64), "Add: dtypes differ, and nothing is converted unasked: f32 and f64");
