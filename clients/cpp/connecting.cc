@@ -1,5 +1,7 @@
 #include "clients/cpp/connecting.h"
 
+#include <sys/un.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/steady_time.h"
 #include "clients/cpp/transport_end.h"
@@ -25,13 +28,14 @@ constexpr absl::Duration kAskWithin = absl::Milliseconds(500);
 
 // What gRPC says of errors that stay, in small letters. A handshake that fails otherwise may be with a server, or a
 // proxy in front of one, that starts or stops.
-constexpr std::array<absl::string_view, 6> kStays = {
+constexpr std::array<absl::string_view, 7> kStays = {
     "permission denied",           // a socket's
     "certificate verify failed",   // of TLS, as the next
     "is not in peer certificate",  // the name
     "wrong version number",        // the peer does not speak TLS
     "http1.x server",              // nor HTTP/2
-    "path name should not have",   // too long for a socket
+    "unparseable host:port",       // nor is it an address
+    "client channel",              // that failed to be created, of a target that is no address
 };
 
 std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
@@ -41,7 +45,10 @@ std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::GenericStub stub(channel);
   grpc::ByteBuffer response;
   const grpc::Status status = UnaryCall(std::move(context), stub, kHealthMethod, grpc::ByteBuffer(), &response);
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE ? status.error_message() : "";
+  // UNKNOWN: of a target that is no address.
+  const bool is_told =
+      status.error_code() == grpc::StatusCode::UNAVAILABLE || status.error_code() == grpc::StatusCode::UNKNOWN;
+  return is_told ? status.error_message() : "";
 }
 
 // False: it has been the same until `end`.
@@ -58,6 +65,13 @@ bool AwaitChange(grpc::Channel& channel, grpc_connectivity_state state, gpr_time
 }  // namespace
 
 absl::Status CheckTarget(const std::string& target) {
+  constexpr size_t kMostPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+  absl::string_view path = target;
+  if (absl::ConsumePrefix(&path, "unix:") && absl::StripPrefix(path, "//").size() > kMostPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the path of a unix socket has at most ", kMostPathBytes,
+                                                   " bytes, and this one ", absl::StripPrefix(path, "//").size(), ": ",
+                                                   target));
+  }
   if (!absl::StartsWith(target, "/") && !absl::StartsWith(target, ".")) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a target that is a path begins with \"unix:\"; did you mean unix:", target, "?"));

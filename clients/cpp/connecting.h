@@ -11,8 +11,8 @@
 
 namespace tensord::client {
 
-// INVALID_ARGUMENT for a path where gRPC would look for a host: "/run/tensord.sock" instead of
-// "unix:/run/tensord.sock".
+// INVALID_ARGUMENT for a path where gRPC would look for a host, "/run/tensord.sock" instead of
+// "unix:/run/tensord.sock", and for one that is too long for a socket.
 absl::Status CheckTarget(const std::string& target);
 
 // Whether time changes nothing of an error in gRPC's words: a certificate that nobody trusts, a socket that may not be

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "clients/cpp/access.h"
 #include "clients/cpp/client.h"
 #include "clients/load/dial.h"
@@ -153,6 +154,19 @@ TEST_F(ConnectingTest, WhatTimeDoesNotMendIsSaidAtOnce) {
   EXPECT_THAT(MessageOf(OptionsOf(TcpOf(*named), kForever, "ca.pem")), HasSubstr("is not in peer certificate"));
   InProcessServer plain({"listen=127.0.0.1:0"});
   EXPECT_THAT(MessageOf(OptionsOf(TcpOf(plain), kForever, "ca.pem")), HasSubstr("wrong version number"));
+  for (const char* target : {"ipv4:nowhere", "dns:", "[::1"}) {
+    EXPECT_THAT(MessageOf(OptionsOf(target, kForever)), HasSubstr(absl::StrCat("no connection: ", target)));
+  }
+}
+
+TEST_F(ConnectingTest, APathIsAsLongAsASocketsMayBe) {
+  const auto connect = [this](size_t bytes) {
+    return Client::Connect(OptionsOf("unix:/" + std::string(bytes - 1, 's'), kMoment)).status();
+  };
+  EXPECT_EQ(connect(107).code(), absl::StatusCode::kUnavailable);
+  const absl::Status too_long = connect(108);
+  EXPECT_EQ(too_long.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(too_long.message()), HasSubstr("at most 107 bytes, and this one 108"));
 }
 
 TEST_F(ConnectingTest, WhatMayPassIsWaitedForAndSaid) {
