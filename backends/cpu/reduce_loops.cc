@@ -313,7 +313,8 @@ void SumProducts(const void* a_bytes, const void* b_bytes, int64_t length, void*
     alignas(64) T tail[kRow];
     const int64_t left = length % kRow;
     MultiplyEach(a + length - left, b + length - left, left, tail);
-    *static_cast<T*>(result) = SumLongProducts<Sum>(a, b, length, tail);
+    *static_cast<T*>(result) =
+        a == b ? SumLongProducts<Sum, true>(a, a, length, tail) : SumLongProducts<Sum, false>(a, b, length, tail);
     return;
   }
   alignas(64) T products[kShortRunBytes / sizeof(T)];

@@ -153,7 +153,8 @@ HWY_INLINE bool ReduceLongRun(const T* x, int64_t length, FoldTail fold_tail, T*
 
 // The sum of a long run of products, in the order in which ReduceLongRun adds; `tail` are those past the last whole
 // row.
-template <typename Sum, typename T>
+// kSquares: b is a, and read once.
+template <typename Sum, bool kSquares, typename T>
 HWY_INLINE T SumLongProducts(const T* a, const T* b, int64_t length, const T* tail) {
   const RunTag<T> d;
   using V = hn::Vec<RunTag<T>>;
@@ -170,11 +171,12 @@ HWY_INLINE T SumLongProducts(const T* a, const T* b, int64_t length, const T* ta
     const auto fetch = [&] {
       for (int64_t line = 0; line < kBlock * kWidth; line += 64 / static_cast<int64_t>(sizeof(T))) {
         __builtin_prefetch(a + at + kAhead + line);
-        if (b != a) __builtin_prefetch(b + at + kAhead + line);
+        if (!kSquares) __builtin_prefetch(b + at + kAhead + line);
       }
     };
     const auto product = [&](int v) HWY_ATTR {
-      return hn::Mul(hn::LoadU(d, a + at + v * kWidth), hn::LoadU(d, b + at + v * kWidth));
+      const V factor = hn::LoadU(d, a + at + v * kWidth);
+      return hn::Mul(factor, kSquares ? factor : hn::LoadU(d, b + at + v * kWidth));
     };
     V total[kBlock];
     for (int v = 0; v < kBlock; ++v) total[v] = hn::Zero(d);
