@@ -29,6 +29,12 @@ void FairClass::Push(const QueuedRun* run) {
   ++size_;
 }
 
+void FairClass::MoveRise(const QueuedRun* run, absl::Time to) {
+  Account& account = accounts_[run->request.tenant];
+  account.rises.erase(account.rises.find(run->rises_at));
+  account.rises.insert(to);
+}
+
 void FairClass::Unlink(Account* account, const QueuedRun* run) {
   account->runs.erase(run);
   account->times.erase(account->times.find(run->expected));

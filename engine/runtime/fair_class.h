@@ -21,6 +21,8 @@ namespace tensord {
 class FairClass {
  public:
   void Push(const QueuedRun* run);
+  // Before its time to rise becomes another one.
+  void MoveRise(const QueuedRun* run, absl::Time to);
   void Remove(const QueuedRun* run);
   // Null where none waits.
   const QueuedRun* Next() const;

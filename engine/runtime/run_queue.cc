@@ -19,7 +19,7 @@ void RunQueue::SetAgeing(absl::Duration ageing, absl::Time now) {
   std::set<At> rising;
   for (const auto& [rises_at, id] : rising_) {
     QueuedRun& run = runs_.at(id);
-    run.rises_at = std::min(rises_at, now + ageing);
+    SetRise(&run, std::min(rises_at, now + ageing));
     rising.emplace(run.rises_at, id);
   }
   rising_ = std::move(rising);
@@ -50,8 +50,16 @@ QueuedRun RunQueue::Extract(Runs::iterator it) {
   rising_.erase({run.rises_at, run.id});
   argument_bytes_ -= run.argument_bytes();
   const auto count = of_tenant_.find(run.request.tenant);
-  if (--count->second == 0) of_tenant_.erase(count);
+  if (--count->second == 0) {
+    of_tenant_.erase(count);
+    starts_.erase(run.request.tenant);
+  }
   return run;
+}
+
+void RunQueue::SetRise(QueuedRun* run, absl::Time at) {
+  ClassOf(*run).MoveRise(run, at);
+  run->rises_at = at;
 }
 
 void RunQueue::Age(absl::Time now) {
@@ -59,6 +67,11 @@ void RunQueue::Age(absl::Time now) {
     const uint64_t id = rising_.begin()->second;
     rising_.erase(rising_.begin());
     QueuedRun& run = runs_.at(id);
+    if (const absl::Time rises_at = LastStart(run) + options_.ageing; rises_at > now) {
+      SetRise(&run, rises_at);
+      rising_.emplace(rises_at, id);
+      continue;
+    }
     ClassOf(run).Remove(&run);
     ++run.level;
     run.rises_at += options_.ageing;
@@ -67,7 +80,13 @@ void RunQueue::Age(absl::Time now) {
   }
 }
 
+absl::Time RunQueue::LastStart(const QueuedRun& run) const {
+  const auto starts = starts_.find(run.request.tenant);
+  return starts == starts_.end() ? absl::InfinitePast() : starts->second[static_cast<size_t>(run.level)];
+}
+
 const QueuedRun* RunQueue::Next(absl::Time now) {
+  now_ = now;
   Age(now);
   for (auto it = classes_.rbegin(); it != classes_.rend(); ++it) {
     if (const QueuedRun* next = it->Next()) return next;
@@ -80,6 +99,9 @@ QueuedRun RunQueue::Take(const QueuedRun* next, absl::Duration usual) {
   QueuedRun& run = it->second;
   run.charged = run.is_known() ? run.expected : usual;
   ClassOf(run).Start(&run);
+  const auto [starts, is_new] = starts_.try_emplace(run.request.tenant);
+  if (is_new) starts->second.fill(absl::InfinitePast());
+  starts->second[static_cast<size_t>(run.level)] = now_;
   return Extract(it);
 }
 
@@ -87,6 +109,9 @@ void RunQueue::End(const QueuedRun& run, absl::Duration used) { ClassOf(run).End
 
 void RunQueue::PutBack(QueuedRun run) {
   const uint64_t id = run.id;
+  if (const auto starts = starts_.find(run.request.tenant); starts != starts_.end()) {
+    starts->second[static_cast<size_t>(run.level)] = absl::InfinitePast();
+  }
   Insert(std::move(run));  // before End, lest the tenant's account be forgotten
   End(runs_.at(id), absl::ZeroDuration());
 }

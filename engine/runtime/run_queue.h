@@ -19,7 +19,8 @@ namespace tensord {
 
 // The runs that wait for one device, in the order in which they are to start: a higher class first, in a class the
 // tenant that used the least device time, of a tenant the run whose deadline comes first, of equals the one that came
-// first. A run that waits rises to the next class from time to time, so that none waits for ever.
+// first. A run rises to the next class after a time in which none of its tenant has started in its own, so that none
+// waits for ever, and who has many waiting has no more of the device for it.
 //
 // Confined to its owner's lock; knows no clock but the times that are passed in, which must not go back.
 class RunQueue {
@@ -83,8 +84,11 @@ class RunQueue {
   void Insert(QueuedRun run);
   // Takes it out of all but its class.
   QueuedRun Extract(Runs::iterator run);
+  void SetRise(QueuedRun* run, absl::Time at);
   // Lets those rise that have waited long enough.
   void Age(absl::Time now);
+  // When a run of that class and tenant last started; InfinitePast where none has since the tenant waits.
+  absl::Time LastStart(const QueuedRun& run) const;
 
   Options options_;
   Runs runs_;  // by id: the oldest first
@@ -92,6 +96,9 @@ class RunQueue {
   std::set<At> deadlines_;
   std::set<At> rising_;  // all but those of the highest class
   absl::flat_hash_map<std::string, int64_t> of_tenant_;
+  // Of the tenants that have runs waiting, by class.
+  absl::flat_hash_map<std::string, std::array<absl::Time, kNumPriorityClasses>> starts_;
+  absl::Time now_ = absl::InfinitePast();  // of the last Next
   int64_t argument_bytes_ = 0;
 };
 

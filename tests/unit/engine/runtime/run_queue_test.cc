@@ -70,6 +70,34 @@ TEST_F(RunQueueTest, HigherClassesGoFirst) {
   EXPECT_THAT(RunAll(), ElementsAre(5, 6, 4, 3, 2, 1));
 }
 
+// The calls of a tenant that is served do not rise over those of others, however old they are.
+TEST_F(RunQueueTest, ABacklogDoesNotOutrankWhoComes) {
+  for (int i = 0; i < 300; ++i) Push({.tenant = "many"});
+  for (int i = 0; i < 250; ++i) {
+    now_ += absl::Milliseconds(10);
+    Run(absl::Milliseconds(10));
+  }
+  const uint64_t newcomer = Push({.tenant = "one"});
+  EXPECT_EQ(Run(), newcomer);
+  // Where nothing of it starts any more it rises, all of it.
+  Push({.tenant = "high", .priority = 1});
+  now_ += absl::Milliseconds(1000);
+  queue_.Next(now_);
+  EXPECT_EQ(queue_.size_of(2), 0);
+  EXPECT_EQ(queue_.size_of(3), 50);
+}
+
+TEST_F(RunQueueTest, WhatWaitsRisesSoonerWhereAgeingIsLess) {
+  Push({.priority = -2});
+  Push({.priority = -2});
+  Push({.priority = 2});
+  queue_.SetAgeing(absl::Milliseconds(10), now_);
+  now_ += absl::Milliseconds(10);
+  queue_.Next(now_);
+  EXPECT_EQ(queue_.size_of(1), 2);
+  EXPECT_THAT(RunAll(), ElementsAre(3, 1, 2));
+}
+
 TEST_F(RunQueueTest, WhatWaitsRises) {
   Push({.priority = -2, .within = absl::Seconds(50)});
   now_ += absl::Milliseconds(999);
