@@ -15,6 +15,9 @@
 namespace tensord::server {
 namespace {
 
+// What a client leaves unread is a reply's memory; smaller ones cost no more than their calls.
+constexpr int64_t kCountedReplyBytes = 16 << 10;
+
 // Whether a small request may take as long as a program is large.
 bool IsLong(RpcMethod method) { return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram; }
 
@@ -66,6 +69,7 @@ grpc::ServerUnaryReactor* UnaryCall::Start(const ServiceParts& parts, RpcMethod 
 UnaryCall::UnaryCall(const ServiceParts& parts, RpcMethod method, grpc::CallbackServerContext* context,
                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response)
     : RpcRequest(call_),
+      method_(method),
       call_(parts, method, context),
       request_(const_cast<grpc::ByteBuffer*>(request)),
       response_(response) {}
@@ -93,11 +97,22 @@ absl::Status UnaryCall::Parse(google::protobuf::Message* message) {
 
 void UnaryCall::Fail(const absl::Status& status) { Finish(call_.Outcome(status)); }
 
+absl::Status UnaryCall::EnterReply(int64_t bytes) {
+  if (bytes < kCountedReplyBytes || RoleFor(method_) == Role::kAdmin) return absl::OkStatus();
+  const std::shared_ptr<const AddedBytes> own = HoldBytes();
+  absl::StatusOr<AddedBytes> added =
+      AddedBytes::Add(call_.parts().gate, bytes, call_.caller().tenant, own == nullptr ? 0 : own->bytes());
+  if (!added.ok()) return std::move(added).status();
+  reply_bytes_.emplace(*std::move(added));
+  return absl::OkStatus();
+}
+
 void UnaryCall::Reply(const google::protobuf::Message& message) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const int64_t size = static_cast<int64_t>(message.ByteSizeLong());
   // Past this the serializer would abort the process.
   if (size > kMost) return Fail(RefuseLimit("response_bytes", kMost, size, "bytes of the response"));
+  if (const absl::Status entered = EnterReply(size); !entered.ok()) return Fail(entered);
   grpc::ByteBuffer bytes;
   {
     grpc::ProtoBufferWriter writer(&bytes, grpc::kProtoBufferWriterMaxBufferLength, static_cast<int>(size));

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
+#include "server/lifecycle/added_bytes.h"
 #include "server/rpc/message_measure.h"
 #include "server/rpc/parse_message.h"
 #include "server/rpc/rpc_request.h"
@@ -52,6 +53,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
             const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
   ~UnaryCall() override = default;
 
+  // Counts a reply in until the client has it, or the call has ended; refused as a request that is too much.
+  absl::Status EnterReply(int64_t bytes);
   // Whether sizes are computed in the request for so long that it is not done in a reaction.
   bool HasManySizes(RpcMethod method);
 
@@ -60,10 +63,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   // OnDone never blocks nor calls gRPC's API under a lock, so it may run where gRPC is, without waking a thread for it.
   bool InternalInlineable() override { return true; }
 
+  const RpcMethod method_;
   ServedCall call_;
   grpc::ByteBuffer* const request_;
   grpc::ByteBuffer* const response_;
   std::shared_ptr<const void> remains_;
+  std::optional<AddedBytes> reply_bytes_;
   std::optional<absl::StatusOr<MessageMeasure>> measured_;  // absent: not yet
 };
 

@@ -67,7 +67,9 @@ double MatrixWork(const WorkCall& call) {
   const double m = static_cast<double>(shape[0]), n = static_cast<double>(shape[1]);
   double sides = 0;
   // Vectors of a batch have two axes, too.
-  const auto are_matrices = [&shape](const ConcreteType& type) { return type.rank() == shape.size(); };
+  const auto are_matrices = [&shape](const ConcreteType& type) {
+    return type.rank() == static_cast<int>(shape.size());
+  };
   if (call.operands.size() > 1 && are_matrices(call.operands[1])) {
     const Shape& right = call.operands[1].shape;
     sides = static_cast<double>(std::max(right[0], right[1]));

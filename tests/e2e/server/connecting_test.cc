@@ -127,7 +127,9 @@ class ConnectingTest : public ::testing::Test {
   // By TLS where a file of authorities is named.
   ConnectOptions OptionsOf(const std::string& target, absl::Duration timeout, const std::string& ca = "") const {
     ConnectOptions options = {.target = target, .connect_timeout = timeout};
-    if (!ca.empty()) EXPECT_TRUE(client::SetAccess({.ca_file = folder_.PathOf(ca)}, &options).ok());
+    if (!ca.empty()) {
+      EXPECT_TRUE(client::SetAccess({.ca_file = folder_.PathOf(ca)}, &options).ok());
+    }
     return options;
   }
   std::string MessageOf(const ConnectOptions& options) const {

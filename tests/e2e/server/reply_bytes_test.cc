@@ -1,0 +1,60 @@
+// Replies count in what calls in progress may have until their clients have them.
+#include <grpcpp/client_context.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/lifecycle/added_bytes.h"
+#include "tensord/v1/compute.grpc.pb.h"
+#include "tests/e2e/server/in_process_server.h"
+
+namespace tensord {
+namespace {
+
+// Of which Explain has much to say.
+v1::Graph LongChain() {
+  v1::Graph graph = GraphOf(R"(
+    name: "chain"
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 4 } } })");
+  std::string former = "x";
+  for (int i = 0; i < 300; ++i) {
+    v1::Node* const node = graph.add_nodes();
+    node->set_name(absl::StrCat("a_name_that_explain_repeats_", i));
+    node->add_inputs(former);
+    node->set_unary(i % 2 == 0 ? v1::UNARY_OP_TANH : v1::UNARY_OP_SIN);
+    former = node->name();
+  }
+  v1::GraphOutput* const output = graph.add_outputs();
+  output->set_name("y");
+  output->set_value(former);
+  return graph;
+}
+
+TEST(ReplyBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
+  InProcessServer server({"limits.in_flight_bytes=100000"});
+  v1::CompileRequest compiled;
+  *compiled.mutable_graph() = LongChain();
+  v1::CompileResponse program;
+  grpc::ClientContext compiling;
+  const grpc::Status compile = server.stub().Compile(&compiling, compiled, &program);
+  ASSERT_TRUE(compile.ok()) << compile.error_message();
+  v1::ExplainRequest request;
+  request.set_fingerprint(program.program().fingerprint());
+  const auto explain = [&](v1::ExplainResponse* response) {
+    grpc::ClientContext context;
+    return server.stub().Explain(&context, request, response);
+  };
+  v1::ExplainResponse response;
+  {
+    const auto others = server::AddedBytes::Add(server.parts().gate.get(), 95'000, "others");
+    ASSERT_TRUE(others.ok());
+    EXPECT_EQ(DetailOf(explain(&response)).reason(), "LIMIT_EXCEEDED");
+  }
+  const grpc::Status explained = explain(&response);
+  EXPECT_TRUE(explained.ok()) << explained.error_message();
+  EXPECT_GT(response.ByteSizeLong(), size_t{20'000}) << "else it tests nothing";
+}
+
+}  // namespace
+}  // namespace tensord
