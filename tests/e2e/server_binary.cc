@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -51,7 +52,9 @@ absl::StatusOr<std::unique_ptr<ServerBinary>> ServerBinary::Start(const std::vec
   int ends[2];
   if (pipe(ends) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
   server->output_ = ends[0];
-  std::vector<std::string> words = {Path(), absl::StrCat("--listen=", server->target_), "--log-level=warning"};
+  std::vector<std::string> words = {Path(), absl::StrCat("--listen=", server->target_)};
+  const auto is_level = [](const std::string& flag) { return absl::StartsWith(flag, "--log-level="); };
+  if (std::none_of(flags.begin(), flags.end(), is_level)) words.push_back("--log-level=warning");
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
