@@ -1,6 +1,8 @@
 #include "server/rpc/program_lookup.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -23,6 +25,17 @@ namespace {
 
 constexpr size_t kLoggedDigits = 12;
 constexpr size_t kLeastDigits = 4;  // of a fingerprint that is cut short
+// A graph of no more nodes is named after a program's so fast that nobody's turn is waited for.
+constexpr size_t kFewNodes = 256;
+// What passes and plans take at most for an operand of a node, beside the graph and its key. So many are free.
+constexpr int64_t kCompileBytesOfEdge = 1000;
+constexpr int64_t kFreeEdges = 10'000;
+
+int64_t CompileBytes(const Graph& graph) {
+  int64_t edges = 0;
+  for (const Node& node : graph.nodes()) edges += static_cast<int64_t>(node.operands.size());
+  return kCompileBytesOfEdge * std::max<int64_t>(0, edges - kFreeEdges);
+}
 
 absl::string_view NameOf(ProgramCache::Source source) {
   switch (source) {
@@ -166,10 +179,11 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  // The key has all that the graph has once more.
+  // The key has all that the graph has once more, and who compiles needs memory of its own.
   std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
-  absl::StatusOr<AddedBytes> added = AddedBytes::Add(call->parts().gate, static_cast<int64_t>(key.bytes.size()),
-                                                     call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
+  absl::StatusOr<AddedBytes> added =
+      AddedBytes::Add(call->parts().gate, static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
+                      call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
   if (!added.ok()) return then(std::move(added).status());
   // Both count as long as they are there, though the call may be over.
   auto compile = [&parts = call->parts(), job, fingerprint, bytes = std::move(bytes),
@@ -184,7 +198,10 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
       std::move(key), std::move(compile),
       [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
-        call->ContinueInTurn([call, job, then = answer.TakeThen(), found = std::move(found)] {
+        // What is in memory is found on the call's own thread.
+        const bool is_short =
+            found.ok() && found->source == ProgramCache::Source::kMemory && job->graph.nodes().size() <= kFewNodes;
+        auto go_on = [call, job, then = answer.TakeThen(), found = std::move(found)] {
           // What this very call compiled took the graph, and has its names.
           const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
           if (is_own) {
@@ -198,7 +215,8 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
           call->record().cache = NameOf(found->source);
           then(ProgramOfGraph{.found = *found,
                               .renaming = is_own ? Renaming() : Renaming(found->program->names(), job->graph)});
-        });
+        };
+        is_short ? call->Continue(std::move(go_on)) : call->ContinueInTurn(std::move(go_on));
       },
       [job] { return NamesOf(job->graph); }, call->caller().tenant);
   answer.Watch(leave);

@@ -62,6 +62,17 @@ void ExpectOthersAreAnswered(InProcessServer& server, const v1::ExecuteRequest& 
   EXPECT_TRUE(Execute(server.stub(), small, &response).ok());
 }
 
+// Though it brings its graph.
+TEST(ReadingTurnTest, ATinyRunWhoseProgramIsInMemoryWaitsForNoTurn) {
+  InProcessServer server;
+  const v1::ExecuteRequest request = RequestOf(
+      SmallAdd(), {FloatTensor(std::vector<float>(16, 1), {16}), FloatTensor(std::vector<float>(16, 1), {16})});
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(Execute(server.stub(), request, &response).ok());
+  BlockedReaders blocked(server);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Execute(server.stub(), request, &response).ok());
+}
+
 TEST(ReadingTurnTest, WhatIsLongWaitsAndOthersAreAnswered) {
   InProcessServer server;
   const std::vector<v1::Tensor> ones(2, FloatTensor(std::vector<float>(16, 1), {16}));

@@ -1,4 +1,4 @@
-// Replies count in what calls in progress may have until their clients have them.
+// Beside requests their replies, and what a compilation needs, count in what calls in progress may have.
 #include <grpcpp/client_context.h>
 
 #include <string>
@@ -31,7 +31,7 @@ v1::Graph LongChain() {
   return graph;
 }
 
-TEST(ReplyBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
+TEST(InFlightBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
   InProcessServer server({"limits.in_flight_bytes=100000"});
   v1::CompileRequest compiled;
   *compiled.mutable_graph() = LongChain();
@@ -46,6 +46,7 @@ TEST(ReplyBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
     return server.stub().Explain(&context, request, response);
   };
   v1::ExplainResponse response;
+  server.WaitUntilIdle();  // the call before leaves a moment after its answer
   {
     const auto others = server::AddedBytes::Add(server.parts().gate.get(), 95'000, "others");
     ASSERT_TRUE(others.ok());
@@ -54,6 +55,25 @@ TEST(ReplyBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
   const grpc::Status explained = explain(&response);
   EXPECT_TRUE(explained.ok()) << explained.error_message();
   EXPECT_GT(response.ByteSizeLong(), size_t{20'000}) << "else it tests nothing";
+}
+
+TEST(InFlightBytesTest, CompilationsOfManyEdgesAreRefusedWhereThereIsNoRoom) {
+  InProcessServer server({"limits.in_flight_bytes=100000000"});
+  v1::CompileRequest request;
+  *request.mutable_graph() = GraphOf(R"(
+    name: "wide"
+    inputs { name: "x" type { dtype: DTYPE_F32 shape { size: 1 } } }
+    outputs { name: "y" value: "y" })");
+  v1::Node* const node = request.mutable_graph()->add_nodes();
+  node->set_name("y");
+  for (int i = 0; i < 120'000; ++i) node->add_inputs("x");
+  node->mutable_concatenate();
+  const auto others = server::AddedBytes::Add(server.parts().gate.get(), 1, "others");
+  ASSERT_TRUE(others.ok());
+  grpc::ClientContext context;
+  v1::CompileResponse response;
+  const v1::ErrorDetail detail = DetailOf(server.stub().Compile(&context, request, &response));
+  EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
 }
 
 }  // namespace
