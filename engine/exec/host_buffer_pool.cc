@@ -176,12 +176,13 @@ void HostBufferPool::Trim() {
     }
   }
   for (const Trimmed& block : trimmed) {
+    const int64_t bytes = BytesOf(block.size_class);
+    // The allocator may keep what is freed: TuneAllocator.
+    if (bytes >= kSmallestInHeap) HugePageHeap::ReturnPages(block.address, bytes);
     if (!heap_.Owns(block.address)) {
       std::free(block.address);
       continue;
     }
-    const int64_t bytes = BytesOf(block.size_class);
-    HugePageHeap::ReturnPages(block.address, bytes);
     MutexLock lock(&mutex_);
     heap_.Give(block.address, bytes);
   }

@@ -1,5 +1,8 @@
 #include "engine/exec/host_buffer_pool.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -7,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/allocator_tuning.h"
 #include "engine/base/refusal.h"
+#include "engine/exec/huge_page_heap.h"
 #include "gtest/gtest.h"
 
 namespace tensord {
@@ -230,6 +235,31 @@ TEST(HostBufferPool, ThreadsNeverShareABlock) {
   EXPECT_EQ(stats.in_use_bytes, 0);
   EXPECT_LE(stats.free_bytes, 1 << 16);
   EXPECT_EQ(stats.reused + stats.allocated, 4 * 2000);
+}
+
+// Of the 4 KiB pages of a block that was freed.
+int64_t PagesInMemory(void* block, int64_t bytes) {
+  std::vector<unsigned char> pages(static_cast<size_t>(bytes / 4096));
+  if (mincore(block, static_cast<size_t>(bytes), pages.data()) != 0) return 0;  // nor are its addresses
+  return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+}
+
+TEST(HostBufferPool, MemoryThatIsNotKeptIsTheSystemsEvenWhereTheAllocatorKeepsWhatItHas) {
+  TuneAllocator();
+  constexpr int64_t kBlock = int64_t{8} << 20;
+  const auto pool = HostBufferPool::Create(kPlenty, kBlock);
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 8; ++i) {
+    buffers.push_back(Take(pool.get(), kBlock));
+    blocks.push_back(buffers.back()->address());
+    std::memset(blocks.back(), 1, kBlock);
+  }
+  buffers.clear();
+  EXPECT_EQ(pool->stats().free_bytes, kBlock);
+  int64_t pages = 0;
+  for (void* const block : blocks) pages += PagesInMemory(block, kBlock);
+  EXPECT_LE(pages, (kBlock + kHugePage) / 4096) << "those of the block that is kept, and what the allocator writes";
 }
 
 }  // namespace
