@@ -39,6 +39,14 @@ function(tensord_add_to_group group name)
   add_dependencies(${group} ${name})
 endfunction()
 
+# tensord_list_cases(NAME gtest|unittest FILES…): one line of tests.txt in the build folder, from which ./dev test PATTERN
+# knows the cases of a test that is not built yet. A test and the target that builds what it needs have the same name.
+file(WRITE ${CMAKE_BINARY_DIR}/tests.txt "")
+function(tensord_list_cases name kind)
+  list(JOIN ARGN " " files)
+  file(APPEND ${CMAKE_BINARY_DIR}/tests.txt "${name} ${kind} ${files}\n")
+endfunction()
+
 # tensord_test(NAME DEPS… LABELS…): one test executable of the *_test.cc files of the current folder. A test with the
 # label `sanitize` is part of the target sanitize_tests, which is all that the presets asan and tsan build.
 function(tensord_test name)
@@ -49,9 +57,27 @@ function(tensord_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main GTest::gmock)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
+  tensord_list_cases(${name} gtest ${sources})
   if("sanitize" IN_LIST ARG_LABELS)
     tensord_add_to_group(sanitize_tests ${name})
   endif()
+endfunction()
+
+# tensord_python_test(NAME LABELS… NEEDS… FILES…): a test of unittest files of the current folder, with the distribution's
+# Python: another one need not have grpcio. The environment names each binary that it needs: TENSORD_BINARY, for example.
+function(tensord_python_test name)
+  cmake_parse_arguments(ARG "" "" "LABELS;NEEDS;FILES" ${ARGN})
+  set(environment PYTHONDONTWRITEBYTECODE=1)
+  foreach(binary ${ARG_NEEDS})
+    string(TOUPPER ${binary}_BINARY variable)
+    list(APPEND environment ${variable}=$<TARGET_FILE:${binary}>)
+  endforeach()
+  list(TRANSFORM ARG_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+  add_test(NAME ${name} COMMAND /usr/bin/python3 ${CMAKE_SOURCE_DIR}/tests/testlib/run_unittests.py ${ARG_FILES}
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900 ENVIRONMENT "${environment}")
+  add_custom_target(${name} DEPENDS ${ARG_NEEDS})
+  tensord_list_cases(${name} unittest ${ARG_FILES})
 endfunction()
 
 # tensord_fuzz_test(NAME DEPS…): NAME.cc, which defines LLVMFuzzerTestOneInput. With TENSORD_FUZZ it is a libFuzzer binary of

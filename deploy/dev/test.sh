@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# ./dev test [--preset=PRESET] [ctest arguments]
+# ./dev test [--preset=PRESET] [PATTERN] [ctest arguments]
 #
 # Without arguments: every test in the release build, then the tests that carry the label `sanitize` under
-# AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer. With arguments: the tests that they
-# select, in one build. All three builds are tested even where the first has failures.
+# AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer. All three builds are tested even where the
+# first has failures.
+#
+# With arguments: the tests that they select, in one build, which makes only what these need; then the five slowest cases.
+# The pattern is a regular expression whose case does not matter. It selects tests by their ctest names, or else suites and
+# cases of GoogleTest and unittest by theirs (find_tests.py).
 set -euo pipefail
 source deploy/dev/packages.sh
 source deploy/dev/builds.sh
@@ -52,10 +56,32 @@ test_everything() {
     run_tests "$preset" -L sanitize || failed+=("$preset")
   done
   if [[ ${#failed[@]} -gt 0 ]]; then
-    echo "== tests failed in: ${failed[*]}. One again: ./dev test --preset=${failed[0]} -R NAME" >&2
+    echo "== tests failed in: ${failed[*]}. One again: ./dev test --preset=${failed[0]} NAME" >&2
     return 1
   fi
   echo "== all tests passed in release, asan and tsan after $SECONDS s"
+}
+
+test_selected() {
+  local selection names gtest_filter cases reports status=0
+  configure_preset "$preset"
+  ninja -C "build/$preset" build.ninja >/dev/null # which tests there are now
+  selection=$(python3 deploy/dev/find_tests.py "build/$preset" "$pattern" "${arguments[@]}")
+  mapfile -t names < <(sed -n 's/^test //p' <<<"$selection")
+  gtest_filter=$(sed -n 's/^gtest //p' <<<"$selection")
+  cases=$(sed -n 's/^unittest //p' <<<"$selection")
+  build_preset "$preset" "${names[@]}"
+
+  reports=$(mktemp --directory --tmpdir tensord-test.XXXXXX)
+  # shellcheck disable=SC2064  # the folder of now
+  trap "rm -rf '$reports'" EXIT
+  export GTEST_OUTPUT=json:$reports/ TENSORD_REPORTS=$reports
+  [[ -z $gtest_filter ]] || export GTEST_FILTER=$gtest_filter
+  [[ -z $cases ]] || export TENSORD_CASES=$cases
+  run_tests "$preset" "${arguments[@]}" -R "^($(IFS='|' && echo "${names[*]}"))\$" \
+    --no-label-summary --output-junit "$reports/ctest.xml" || status=$?
+  python3 deploy/dev/slowest_tests.py "build/$preset" "$reports" "$reports/ctest.xml" || status=1
+  return "$status"
 }
 
 ensure_packages build test
@@ -66,17 +92,16 @@ if [[ $# -eq 0 ]]; then
 fi
 
 preset=release
+pattern=
 arguments=()
 for argument in "$@"; do
   case $argument in
     --preset=*) preset=${argument#--preset=} ;;
-    *) arguments+=("$argument") ;;
+    -*) arguments+=("$argument") ;;
+    *) if [[ -z $pattern && ${#arguments[@]} -eq 0 ]]; then pattern=$argument; else arguments+=("$argument"); fi ;;
   esac
 done
 if [[ $preset == asan || $preset == tsan ]]; then
-  build_preset "$preset" sanitize_tests
   arguments+=(-L sanitize)
-else
-  build_preset "$preset"
 fi
-run_tests "$preset" "${arguments[@]}"
+test_selected

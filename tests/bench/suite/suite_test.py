@@ -21,7 +21,7 @@ class SuiteTest(unittest.TestCase):
             figures = os.path.join(folder, "figures.json")
             with open(os.path.join(folder, "small.json"), "w", encoding="utf-8") as f:
                 json.dump(NETWORK, f)
-            done = subprocess.run([sys.executable, RUN, "--bin=" + os.environ["TENSORD_BIN"], "--filter=" + ",".join(SMALL),
+            done = subprocess.run([sys.executable, RUN, "--bin=" + os.path.dirname(os.environ["BENCH_GRAPHS_BINARY"]), "--filter=" + ",".join(SMALL),
                                    "--threads=1", "--rounds=2", "--peers=none", "--networks=" + folder, "--json=" + figures],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
