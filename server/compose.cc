@@ -385,8 +385,9 @@ void AddConnections(const ServerConfig& config, ServerParts* parts) {
       .header_bytes = 4 * MostMetadataOfAConnection(config.limits().metadata_bytes()),
       .cancels_at_once = kCancelsOfAStream * config.limits().streams_per_connection() + kMoreCancelsAtOnce,
       .cancels_per_second = config.limits().cancels_per_second()};
-  parts->connection_bounds = std::make_shared<ConnectionBounds>(limits);
-  parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits);
+  const std::chrono::milliseconds most_unread(config.limits().unread_ms());
+  parts->connection_bounds = std::make_shared<ConnectionBounds>(limits, most_unread);
+  parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits, most_unread);
 }
 
 }  // namespace

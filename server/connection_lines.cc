@@ -6,6 +6,22 @@
 #include "server/lifecycle/descriptor_limit.h"
 
 namespace tensord::server {
+namespace {
+
+absl::string_view WhyOf(ConnectionExcess excess) {
+  switch (excess) {
+    case ConnectionExcess::kHeaders:
+      return "sent more headers than any call may have (limits.metadata_bytes)";
+    case ConnectionExcess::kUnread:
+      return "did not read its answers (limits.unread_ms)";
+    case ConnectionExcess::kCancels:
+    case ConnectionExcess::kNone:
+      break;
+  }
+  return "took back more calls than a connection may (limits.cancels_per_second)";
+}
+
+}  // namespace
 
 void ConnectionLines::TellBound(const ServerConfig& config) const {
   const int64_t most = connections_->bounds().most, wanted = config.limits().connections();
@@ -26,10 +42,8 @@ void ConnectionLines::TellRefused(int64_t refused) const {
           " of one address (limits.connections_per_address, 0: all); tensordctl connections says whose"));
 }
 
-void ConnectionLines::TellEnded(FrameExcess excess, const std::string& peer, int64_t ended) const {
-  const absl::string_view why = excess == FrameExcess::kHeaders
-                                    ? "sent more headers than any call may have (limits.metadata_bytes)"
-                                    : "took back more calls than a connection may (limits.cancels_per_second)";
+void ConnectionLines::TellEnded(ConnectionExcess excess, const std::string& peer, int64_t ended) const {
+  const absl::string_view why = WhyOf(excess);
   log_->Event(LogLevel::kWarning, "connections ended",
               absl::StrCat(ended, "; the last was that of ", peer, ", whose client ", why));
 }

@@ -21,7 +21,7 @@ class ConnectionLines {
   // Of those that found no place,
   void TellRefused(int64_t refused) const;
   // and of those that cost too much: so many, and the last of them.
-  void TellEnded(FrameExcess excess, const std::string& peer, int64_t ended) const;
+  void TellEnded(ConnectionExcess excess, const std::string& peer, int64_t ended) const;
 
  private:
   Log* const log_;

@@ -160,7 +160,7 @@ absl::Status Daemon::Listen() {
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("gRPC does not start a server");
   health_->Add(server_.get());
-  parts_->connection_bounds->SetTell([this](FrameExcess excess, const std::string& peer, int64_t ended) {
+  parts_->connection_bounds->SetTell([this](ConnectionExcess excess, const std::string& peer, int64_t ended) {
     connection_lines_->TellEnded(excess, peer, ended);
   });
   listener_->Start(
@@ -242,7 +242,7 @@ absl::Status Daemon::ListenForOperators() {
   admin_server_ = builder.BuildAndStart();
   if (admin_server_ == nullptr) return absl::UnavailableError("gRPC does not start a server for operators");
   health_->Add(admin_server_.get());
-  parts_->admin_connection_bounds->SetTell([this](FrameExcess excess, const std::string& peer, int64_t ended) {
+  parts_->admin_connection_bounds->SetTell([this](ConnectionExcess excess, const std::string& peer, int64_t ended) {
     connection_lines_->TellEnded(excess, peer, ended);
   });
   admin_listener_->Start(

@@ -263,6 +263,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"limits.connections_per_address", config.limits().connections_per_address(), -1, kMostConnections},
       {"limits.cancels_per_second", config.limits().cancels_per_second(), 1, kMostCancels},
       {"limits.handshake_timeout_ms", config.limits().handshake_timeout_ms(), 1, kMostTimerMs},
+      {"limits.unread_ms", config.limits().unread_ms(), 0, kMostTimerMs},
       {"limits.connection_idle_ms", config.limits().connection_idle_ms(), -1, kMostTimerMs},
       {"limits.streams_per_connection", config.limits().streams_per_connection(), 1,
        std::numeric_limits<int32_t>::max()},

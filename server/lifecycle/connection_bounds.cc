@@ -3,15 +3,31 @@
 #include <utility>
 
 namespace tensord::server {
+namespace {
+
+int64_t& CountOf(ConnectionExcess excess, ConnectionBounds::Ended* ended) {
+  switch (excess) {
+    case ConnectionExcess::kHeaders:
+      return ended->for_headers;
+    case ConnectionExcess::kUnread:
+      return ended->for_unread;
+    case ConnectionExcess::kCancels:
+    case ConnectionExcess::kNone:
+      break;
+  }
+  return ended->for_cancels;
+}
+
+}  // namespace
 
 void ConnectionBounds::SetTell(Tell tell) {
   MutexLock lock(&mutex_);
   tell_ = std::move(tell);
 }
 
-void ConnectionBounds::Exceeded(FrameExcess excess, const std::string& peer) {
+void ConnectionBounds::Exceeded(ConnectionExcess excess, const std::string& peer) {
   MutexLock lock(&mutex_);
-  ++(excess == FrameExcess::kHeaders ? ended_.for_headers : ended_.for_cancels);
+  ++CountOf(excess, &ended_);
   ++untold_;
   const auto now = std::chrono::steady_clock::now();
   if (told_ != std::chrono::steady_clock::time_point::min() && now - told_ < kTellEvery) return;

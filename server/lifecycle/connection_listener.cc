@@ -23,6 +23,7 @@ namespace tensord::server {
 namespace {
 
 constexpr int kPauseMs = 100;
+constexpr int kLookMs = 1000;  // at connections whose clients do not read
 
 absl::Status CannotListen(const std::string& address, absl::string_view why) {
   return absl::UnavailableError(
@@ -111,8 +112,9 @@ void ConnectionListener::Loop() {
   std::vector<pollfd> waited = {{.fd = wake_, .events = POLLIN, .revents = 0}};
   for (const Socket& socket : sockets_) waited.push_back({.fd = socket.descriptor, .events = POLLIN, .revents = 0});
   while (true) {
-    if (poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) return;
+    if (poll(waited.data(), waited.size(), kLookMs) < 0 && errno != EINTR) return;
     if (waited[0].revents != 0) return;
+    MeteredConnections::OfProcess().EndUnread(std::chrono::steady_clock::now());
     for (size_t i = 1; i < waited.size(); ++i) {
       if (waited[i].revents != 0) Accept(sockets_[i - 1]);
     }

@@ -25,8 +25,8 @@ FrameMeter::FrameMeter(const FrameLimits& limits, Clock::time_point now)
       cancels_(static_cast<double>(limits.cancels_at_once)),
       refilled_(now) {}
 
-FrameExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, const Reads& reads) {
-  while (excess_ == FrameExcess::kNone && !bytes.empty()) {
+ConnectionExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, const Reads& reads) {
+  while (excess_ == ConnectionExcess::kNone && !bytes.empty()) {
     const size_t skipped = static_cast<size_t>(std::min<int64_t>(skip_bytes_, static_cast<int64_t>(bytes.size())));
     bytes.remove_prefix(skipped);
     skip_bytes_ -= static_cast<int64_t>(skipped);
@@ -42,7 +42,7 @@ FrameExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, con
   return excess_;
 }
 
-FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
+ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
   const int64_t size = head_[0] << 16 | head_[1] << 8 | head_[2];
   const uint8_t type = head_[3], flags = head_[4];
   skip_bytes_ = size;
@@ -54,20 +54,20 @@ FrameExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
     case kContinuation:
       block_bytes_ += size;
       ++block_frames_;
-      if (block_bytes_ > limits_.header_bytes) return FrameExcess::kHeaders;
+      if (block_bytes_ > limits_.header_bytes) return ConnectionExcess::kHeaders;
       // Each is looked at for itself, and empty ones cost as much.
-      if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return FrameExcess::kHeaders;
+      if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return ConnectionExcess::kHeaders;
       break;
     case kReset:
-      if (!TakeCancel()) return FrameExcess::kCancels;
+      if (!TakeCancel()) return ConnectionExcess::kCancels;
       break;
     case kSettings:
-      if ((flags & kAcknowledges) == 0 && !TakeCancel()) return FrameExcess::kCancels;
+      if ((flags & kAcknowledges) == 0 && !TakeCancel()) return ConnectionExcess::kCancels;
       break;
     default:
       break;
   }
-  return FrameExcess::kNone;
+  return ConnectionExcess::kNone;
 }
 
 void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {

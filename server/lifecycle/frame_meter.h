@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
+#include "server/lifecycle/connection_excess.h"
 
 namespace tensord::server {
 
@@ -18,8 +19,6 @@ struct FrameLimits {
   int64_t cancels_at_once = 0;     // calls taken back, and settings changed,
   int64_t cancels_per_second = 0;  // and of these a second
 };
-
-enum class FrameExcess : uint8_t { kNone, kHeaders, kCancels };
 
 // Reads the heads of the frames that a client sends on one connection, and says when they are beyond the limits.
 // Thread-compatible.
@@ -34,12 +33,12 @@ class FrameMeter {
   FrameMeter(const FrameLimits& limits, Clock::time_point now);
 
   // The bytes that came next, at that time. Beyond a limit it stays so.
-  FrameExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
+  ConnectionExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
 
  private:
   static constexpr size_t kHeadBytes = 9;
 
-  FrameExcess ReadHead(Clock::time_point now, const Reads& reads);
+  ConnectionExcess ReadHead(Clock::time_point now, const Reads& reads);
   void AddTime(Clock::time_point now, const Reads& reads);
   bool TakeCancel();
 
@@ -50,7 +49,7 @@ class FrameMeter {
   int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
   double cancels_;                              // that may come now
   Clock::time_point refilled_;
-  FrameExcess excess_ = FrameExcess::kNone;
+  ConnectionExcess excess_ = ConnectionExcess::kNone;
 };
 
 }  // namespace tensord::server

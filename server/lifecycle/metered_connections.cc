@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/base/dynamic_annotations.h"
 #include "server/lifecycle/connection_peer.h"
@@ -53,12 +55,12 @@ void MeteredConnections::Add(int descriptor, bool is_encrypted, std::string peer
   MutexLock lock(&shard.mutex);
   shard.connections.erase(descriptor);
   shard.connections.emplace(
-      descriptor, Connection{info.st_dev, info.st_ino, is_encrypted, std::move(peer), std::move(bounds), meter});
+      descriptor, Connection{info.st_dev, info.st_ino, is_encrypted, std::move(peer), std::move(bounds), meter, {}});
 }
 
 bool MeteredConnections::Received(int descriptor, absl::Span<const iovec> parts, size_t bytes) {
   Shard& shard = ShardOf(descriptor);
-  FrameExcess excess = FrameExcess::kNone;
+  ConnectionExcess excess = ConnectionExcess::kNone;
   {
     MutexLock lock(&shard.mutex);
     const auto found = shard.connections.find(descriptor);
@@ -72,13 +74,34 @@ bool MeteredConnections::Received(int descriptor, absl::Span<const iovec> parts,
       excess = found->second.meter.Read({static_cast<const char*>(part.iov_base), count}, now,
                                         [descriptor] { return Reads(descriptor); });
       bytes -= count;
-      if (bytes == 0 || excess != FrameExcess::kNone) break;
+      if (bytes == 0 || excess != ConnectionExcess::kNone) break;
     }
   }
-  return excess == FrameExcess::kNone || !End(descriptor, excess);
+  return excess == ConnectionExcess::kNone || !End(descriptor, excess);
 }
 
-bool MeteredConnections::End(int descriptor, FrameExcess excess) {
+void MeteredConnections::Sent(int descriptor, size_t wanted, size_t sent) {
+  Shard& shard = ShardOf(descriptor);
+  MutexLock lock(&shard.mutex);
+  const auto found = shard.connections.find(descriptor);
+  if (found == shard.connections.end()) return;
+  SendProgress& sending = found->second.sending;
+  if (sent < wanted || sending.is_stalled()) sending.Sent(wanted, sent, SendProgress::Clock::now());
+}
+
+void MeteredConnections::EndUnread(SendProgress::Clock::time_point now) {
+  std::vector<int> unread;
+  for (Shard& shard : shards_) {
+    MutexLock lock(&shard.mutex);
+    for (const auto& [descriptor, connection] : shard.connections) {
+      const std::chrono::milliseconds most = connection.bounds->most_unread();
+      if (most > most.zero() && connection.sending.Stalled(now) > most) unread.push_back(descriptor);
+    }
+  }
+  for (const int descriptor : unread) End(descriptor, ConnectionExcess::kUnread);
+}
+
+bool MeteredConnections::End(int descriptor, ConnectionExcess excess) {
   Shard& shard = ShardOf(descriptor);
   std::string peer;
   std::shared_ptr<ConnectionBounds> bounds;
@@ -96,6 +119,10 @@ bool MeteredConnections::End(int descriptor, FrameExcess excess) {
     if (std::exchange(connection.is_over, true)) return true;
     peer = connection.peer;
     bounds = connection.bounds;
+  }
+  if (excess == ConnectionExcess::kUnread) {
+    const linger drop{.l_onoff = 1, .l_linger = 0};  // nor is the kernel to keep what it has until it is read
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
   }
   shutdown(descriptor, SHUT_RDWR);  // gRPC would wait until the client has read what it is sent
   bounds->Exceeded(excess, peer);
@@ -126,9 +153,9 @@ std::unique_ptr<MeteredConnections::Decrypted> MeteredConnections::NewDecrypted(
 bool MeteredConnections::Decrypted::Received(absl::string_view bytes) {
   // What was received is decrypted by the thread that received it, before it receives from another.
   const bool is_current = decrypting == descriptor_;
-  const FrameExcess excess =
+  const ConnectionExcess excess =
       meter_.Read(bytes, FrameMeter::Clock::now(), [this, is_current] { return !is_current || Reads(descriptor_); });
-  if (excess == FrameExcess::kNone) return true;
+  if (excess == ConnectionExcess::kNone) return true;
   if (is_current) OfProcess().End(descriptor_, excess);
   return false;
 }
@@ -169,6 +196,23 @@ ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
   }
   errno = ECONNRESET;
   return -1;
+}
+
+// Likewise.
+ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
+  static const auto write = reinterpret_cast<ssize_t (*)(int, const msghdr*, int)>(dlsym(RTLD_NEXT, "sendmsg"));
+  const ssize_t count = [&] {
+    const tensord::server::OrderedByGrpc ordered;
+    return write(descriptor, message, flags);
+  }();
+  const int error = errno;
+  if (count < 0 && error != EAGAIN && error != EWOULDBLOCK) return count;
+  size_t wanted = 0;
+  for (size_t i = 0; i < message->msg_iovlen; ++i) wanted += message->msg_iov[i].iov_len;
+  tensord::server::MeteredConnections::OfProcess().Sent(descriptor, wanted,
+                                                        static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  errno = error;
+  return count;
 }
 
 // Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and

@@ -14,6 +14,7 @@
 #include "engine/base/mutex.h"
 #include "server/lifecycle/connection_bounds.h"
 #include "server/lifecycle/frame_meter.h"
+#include "server/lifecycle/send_progress.h"
 
 struct iovec;
 
@@ -22,7 +23,9 @@ namespace tensord::server {
 // The connections of this process whose bytes are looked at as gRPC reads them, because gRPC bounds neither the headers
 // of a call that come in many frames, nor the calls that a client takes back. It reads by recvmsg, and what is
 // encrypted by SSL_read: this file's source defines both for the process, and hands on what no connection of a server
-// is. One that goes beyond its bounds is ended there, before gRPC gets the bytes: docs/adr/0049. Thread-safe.
+// is. One that goes beyond its bounds is ended there, before gRPC gets the bytes: docs/adr/0049. Nor does gRPC end one
+// whose client does not read its answers, and keeps them beyond their calls' deadlines: of sendmsg it is seen how much
+// the socket takes. Thread-safe.
 class MeteredConnections {
  public:
   static MeteredConnections& OfProcess();
@@ -34,6 +37,11 @@ class MeteredConnections {
 
   // What was read from the descriptor, by whom it belongs to. False: the connection is over.
   bool Received(int descriptor, absl::Span<const iovec> parts, size_t bytes);
+
+  // Of `wanted` bytes for the descriptor its socket took `sent`.
+  void Sent(int descriptor, size_t wanted, size_t sent);
+  // Ends the connections whose clients have not read for longer than their bounds allow.
+  void EndUnread(SendProgress::Clock::time_point now);
 
   // The process at the other end of a connection that was added, over a unix socket; empty of any other.
   std::string UnixPeerOf(int descriptor);
@@ -61,6 +69,7 @@ class MeteredConnections {
     std::string peer;
     std::shared_ptr<ConnectionBounds> bounds;
     FrameMeter meter;
+    SendProgress sending;
     bool is_over = false;
   };
   struct Shard {
@@ -71,7 +80,7 @@ class MeteredConnections {
   MeteredConnections() = default;
   Shard& ShardOf(int descriptor) { return shards_[static_cast<size_t>(descriptor) % shards_.size()]; }
   // Ends it, once, and tells, if the descriptor still is that connection; whether it is.
-  bool End(int descriptor, FrameExcess excess);
+  bool End(int descriptor, ConnectionExcess excess);
 
   std::array<Shard, 16> shards_;
 };

@@ -242,6 +242,30 @@ TEST_P(HostilePeersTest, TinyMessagesOfManyUploadsLetOthersBy) {
   Log();  // and with its end the folder is empty
 }
 
+// gRPC frees no answer, not even of a call whose deadline has passed, before what it is writing is written.
+TEST_P(HostilePeersTest, AnswersThatNobodyReadsEndTheirConnection) {
+  Start({"--set=limits.unread_ms=100"});
+  constexpr int kCalls = 8;
+  v1::ExecuteRequest request;
+  *request.mutable_graph() = GraphOf(R"(
+    nodes { name: "y" iota { type { dtype: DTYPE_F32 shape { size: 1048576 } } } }
+    outputs { name: "y" value: "y" })");
+  std::string calls = Http2Peer::Frame(Http2Peer::kWindow, 0, 0, Http2Peer::Number(1 << 30, 4));
+  for (uint32_t i = 0; i < kCalls; ++i) {
+    calls += Http2Peer::Call(2 * i + 1, "/tensord.v1.Compute/Execute", request.SerializeAsString(),
+                             Http2Peer::Header("grpc-timeout", "300m"));
+    calls += Http2Peer::Frame(Http2Peer::kWindow, 0, 2 * i + 1, Http2Peer::Number(1 << 30, 4));
+  }
+  const auto peer = NewPeer();
+  ASSERT_TRUE(peer->Send(calls));
+  EXPECT_TRUE(WaitFor([&] { return Says(absl::StrCat("tensord_rpc_started_total{method=\"Execute\"} ", kCalls)); }));
+  EXPECT_TRUE(peer->EndsWithin(60'000));
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_rpc_in_flight{method=\"Execute\"} 0"); }));
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_memory_bytes{device=\"cpu:0\",state=\"in_use\"} 0"); }));
+  EXPECT_TRUE(Says("tensord_connections_ended_total{listener=\"calls\",reason=\"unread\"} 1"));
+  EXPECT_THAT(Log(), HasSubstr("limits.unread_ms"));
+}
+
 // What clients do that lose their patience with all calls at once.
 TEST(PatientServerTest, CancellingAllCallsOfAConnectionIsAllRight) {
   InProcessServer server({"listen=127.0.0.1:0"});

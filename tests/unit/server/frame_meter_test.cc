@@ -18,15 +18,15 @@ constexpr FrameLimits kLimits = {.header_bytes = 64 << 10, .cancels_at_once = 10
 
 class FrameMeterTest : public ::testing::Test {
  protected:
-  FrameMeterTest() { EXPECT_EQ(Read(kPreface), FrameExcess::kNone); }
+  FrameMeterTest() { EXPECT_EQ(Read(kPreface), ConnectionExcess::kNone); }
 
-  FrameExcess Read(const std::string& bytes) {
+  ConnectionExcess Read(const std::string& bytes) {
     return meter_.Read(bytes, now_, [this] { return reads_; });
   }
   // How many of them are within the limits, up to that many.
   int Fit(const std::string& frame, int most) {
     for (int i = 0; i < most; ++i) {
-      if (Read(frame) != FrameExcess::kNone) return i;
+      if (Read(frame) != ConnectionExcess::kNone) return i;
     }
     return most;
   }
@@ -39,22 +39,22 @@ class FrameMeterTest : public ::testing::Test {
 TEST_F(FrameMeterTest, HeadersOfOneCallAreBoundTogether) {
   const std::string part(10 << 10, 'x');
   for (int call = 0; call < 100; ++call) {
-    EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, part)), FrameExcess::kNone);
+    EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, part)), ConnectionExcess::kNone);
     EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 1, part), 5), 5);
   }
-  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 3, part)), FrameExcess::kNone);
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 3, part)), ConnectionExcess::kNone);
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 3, part), 100), 5);
-  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 5, "")), FrameExcess::kHeaders) << "it stays so";
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 5, "")), ConnectionExcess::kHeaders) << "it stays so";
 }
 
 TEST_F(FrameMeterTest, EmptyPartsOfHeadersAreBoundToo) {
-  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, "")), FrameExcess::kNone);
+  EXPECT_EQ(Read(Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, "")), ConnectionExcess::kNone);
   EXPECT_LT(Fit(Http2Peer::Frame(Http2Peer::kContinuation, 0, 1, ""), 100), 20);
 }
 
 TEST_F(FrameMeterTest, HeadersThatAreOnlyAnnouncedCount) {
   const std::string frame = Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, std::string(1 << 20, 'x'));
-  EXPECT_EQ(Read(frame.substr(0, 9)), FrameExcess::kHeaders);
+  EXPECT_EQ(Read(frame.substr(0, 9)), ConnectionExcess::kHeaders);
 }
 
 TEST_F(FrameMeterTest, CancelsAreBoundAtOnceAndASecond) {
@@ -106,12 +106,12 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyParts) {
   for (int i = 0; i < 5; ++i) bytes += Http2Peer::Frame(Http2Peer::kData, 0, 1, data) + reset + reset;
   for (const size_t part : std::vector<size_t>{1, 2, 7, 9, 13, 1000, 100000}) {
     FrameMeter meter(kLimits, now_);
-    FrameExcess excess = FrameExcess::kNone;
+    ConnectionExcess excess = ConnectionExcess::kNone;
     for (size_t i = 0; i < bytes.size(); i += part) {
       excess = std::max(excess, meter.Read(bytes.substr(i, part), now_, [] { return true; }));
     }
-    EXPECT_EQ(excess, FrameExcess::kNone) << part;
-    EXPECT_EQ(meter.Read(reset, now_, [] { return true; }), FrameExcess::kCancels) << part;
+    EXPECT_EQ(excess, ConnectionExcess::kNone) << part;
+    EXPECT_EQ(meter.Read(reset, now_, [] { return true; }), ConnectionExcess::kCancels) << part;
   }
 }
 

@@ -1,11 +1,13 @@
 #include "server/lifecycle/metered_connections.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +44,23 @@ std::string ReceiveInPieces(int descriptor, int flags = 0) {
 class MeteredConnectionsTest : public ::testing::Test {
  protected:
   void Add(int descriptor) { MeteredConnections::OfProcess().Add(descriptor, false, "somebody", bounds_); }
+  // As gRPC writes: as much as the socket takes; -1 with errno where it takes nothing.
+  static ssize_t SendOnce(int descriptor, std::string bytes) {
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    return sendmsg(descriptor, &message, MSG_DONTWAIT);
+  }
+  static void Fill(int descriptor) {
+    while (SendOnce(descriptor, std::string(1 << 16, 'x')) > 0) {
+    }
+    EXPECT_EQ(errno, EAGAIN);
+  }
+  static bool IsOver(int descriptor) {
+    pollfd over{.fd = descriptor, .events = POLLRDHUP, .revents = 0};
+    return poll(&over, 1, 0) > 0;
+  }
   static void Send(int descriptor, const std::string& bytes) {
     EXPECT_EQ(send(descriptor, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   }
@@ -52,13 +71,13 @@ class MeteredConnectionsTest : public ::testing::Test {
   }
 
   const std::shared_ptr<ConnectionBounds> bounds_ = std::make_shared<ConnectionBounds>(
-      FrameLimits{.header_bytes = 1000, .cancels_at_once = 3, .cancels_per_second = 3});
+      FrameLimits{.header_bytes = 1000, .cancels_at_once = 3, .cancels_per_second = 3}, std::chrono::seconds(30));
 };
 
 TEST_F(MeteredConnectionsTest, WhatGoesBeyondItsBoundsIsReset) {
   std::vector<std::string> told;
-  bounds_->SetTell([&told](FrameExcess excess, const std::string& peer, int64_t ended) {
-    EXPECT_EQ(excess, FrameExcess::kCancels);
+  bounds_->SetTell([&told](ConnectionExcess excess, const std::string& peer, int64_t ended) {
+    EXPECT_EQ(excess, ConnectionExcess::kCancels);
     EXPECT_EQ(ended, 1);
     told.push_back(peer);
   });
@@ -99,6 +118,40 @@ TEST_F(MeteredConnectionsTest, AnotherSocketOfTheSameNumberIsNobodysBusiness) {
     EXPECT_EQ(ReceiveInPieces(next.of[0]), Flood());
   }
   EXPECT_EQ(bounds_->ended().for_cancels, 0);
+}
+
+TEST_F(MeteredConnectionsTest, AClientThatReadsNothingLosesItsConnection) {
+  const Ends idle, read, unread;
+  for (const Ends* ends : {&idle, &read, &unread}) Add(ends->of[0]);
+  Fill(read.of[0]);
+  Fill(unread.of[0]);
+  const auto now = SendProgress::Clock::now();
+  MeteredConnections::OfProcess().EndUnread(now + std::chrono::seconds(29));
+  EXPECT_FALSE(IsOver(unread.of[1]));
+  while (!ReceiveInPieces(read.of[1], MSG_DONTWAIT).empty()) {
+  }
+  ASSERT_GT(SendOnce(read.of[0], "the rest"), 0);
+  MeteredConnections::OfProcess().EndUnread(now + std::chrono::seconds(31));
+  EXPECT_TRUE(IsOver(unread.of[1]));
+  EXPECT_FALSE(IsOver(read.of[1])) << "it read in the meantime";
+  EXPECT_FALSE(IsOver(idle.of[1])) << "nothing waits for it";
+  EXPECT_EQ(bounds_->ended().for_unread, 1);
+}
+
+TEST(SendProgressTest, OnlyWhoReadsEnoughGetsMoreTime) {
+  const SendProgress::Clock::time_point begin{};
+  SendProgress progress;
+  EXPECT_FALSE(progress.is_stalled());
+  progress.Sent(1000, 400, begin);
+  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(3)), std::chrono::seconds(3));
+  progress.Sent(600, 0, begin + std::chrono::seconds(3));
+  progress.Sent(600, 100, begin + std::chrono::seconds(4));
+  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(5)), std::chrono::seconds(5)) << "a few bytes are nothing";
+  progress.Sent(1 << 20, SendProgress::kProgressBytes, begin + std::chrono::seconds(6));
+  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(8)), std::chrono::seconds(2));
+  progress.Sent(500, 500, begin + std::chrono::seconds(9));
+  EXPECT_FALSE(progress.is_stalled());
+  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(90)), SendProgress::Clock::duration::zero());
 }
 
 }  // namespace
