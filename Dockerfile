@@ -1,7 +1,7 @@
 # tensord in a container. Any Debian 12 (bookworm) serves as the base:
 #   docker build --tag tensord .
 #   docker run --rm --volume tensord-run:/run/tensord --publish 127.0.0.1:9464:9464 tensord
-# See docs/container.md for TCP, settings, health checks, and how the base is brought up to date.
+# See docs/operate/container.md for TCP, settings, health checks, and how the base is brought up to date.
 #
 # debian:12-slim of 2026-08-24, for all architectures: docker buildx imagetools inspect debian:12-slim shows today's.
 ARG BASE=debian:12-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171

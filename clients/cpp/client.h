@@ -35,7 +35,7 @@ struct ExecuteResult {
 // or donate tensors, or are about sessions) is made again, four times at most.
 //
 // Several servers may stand behind the target: calls of one program, and those of one session, carry one key for a
-// balancer (docs/balancing.md).
+// balancer (docs/operate/balancing.md).
 //
 //   auto client = Client::Connect({.target = "localhost:7070"});
 //   if (!client.ok()) return client.status();

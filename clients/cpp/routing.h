@@ -8,7 +8,7 @@
 
 namespace tensord::client {
 
-// The metadata by which a balancer sends calls that belong together to one server: docs/balancing.md.
+// The metadata by which a balancer sends calls that belong together to one server: docs/operate/balancing.md.
 inline constexpr char kRouteMetadata[] = "x-tensord-route";
 
 // The key of all calls of one program.

@@ -1,5 +1,5 @@
 # tensord_link_archives(NAMESPACES…): of the imported shared libraries in these namespaces the archives that lie beside them, so
-# that they become part of the binaries (docs/adr/0047-grpc-and-abseil-are-in-the-binary.md). All of them or none: a library that is in a
+# that they become part of the binaries (docs/why/0047-grpc-and-abseil-are-in-the-binary.md). All of them or none: a library that is in a
 # process twice has its state twice.
 function(tensord_link_archives)
   list(JOIN ARGN "|" namespaces)

@@ -1,4 +1,4 @@
-# Every library that tensord links, with the target that carries it. Reasons are in docs/dependencies.md.
+# Every library that tensord links, with the target that carries it. Reasons are in docs/extend/dependencies.md.
 find_package(Threads REQUIRED)
 find_package(Protobuf 3.21 REQUIRED) # before gRPC; Debian has no config package
 find_package(absl CONFIG REQUIRED)

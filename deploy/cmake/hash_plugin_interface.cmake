@@ -2,7 +2,7 @@
 # plugin is compiled against, and DEPFILE with their names. Both ends of families.plugins carry it: a plugin and the server.
 cmake_minimum_required(VERSION 3.25)
 
-# What docs/adding-a-family.md lets a plugin include; with them counts every header of the project that they include.
+# What docs/extend/adding-a-family.md lets a plugin include; with them counts every header of the project that they include.
 set(pending
     backends/cpu/family_kernels.h
     backends/cpu/thread_pool.h

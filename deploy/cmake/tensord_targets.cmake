@@ -96,7 +96,7 @@ function(tensord_fuzz_test name)
   endif()
 endfunction()
 
-# tensord_family_plugin(NAME SOURCES… PROTOS…): a shared object with a family that a server loads (docs/adding-a-family.md).
+# tensord_family_plugin(NAME SOURCES… PROTOS…): a shared object with a family that a server loads (docs/extend/adding-a-family.md).
 # What it uses of the engine and of Abseil it takes from the server's binary, so it links none of them.
 function(tensord_family_plugin name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PROTOS" ${ARGN})

@@ -23,7 +23,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict) # GCC 12 warns of std::string's own operator+
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Joined sources include absolute paths (docs/adr/0045-builds-join-sources.md): without this no two checkouts share a cache,
+# Joined sources include absolute paths (docs/why/0045-builds-join-sources.md): without this no two checkouts share a cache,
 # and a binary tells where it was built.
 add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 

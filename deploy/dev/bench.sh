@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./dev bench [--filter=S1|G07|…] [--threads=1,2] [--peers=jax,numpy|none] [--json=FILE] [--report]: the benchmarks of
 # tests/bench, in the release build, beside other libraries in a Python of their own. --report=FILE only writes
-# docs/benchmarks from an earlier run's file.
+# docs/use/benchmarks from an earlier run's file.
 set -euo pipefail
 source deploy/dev/packages.sh
 source deploy/dev/builds.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks sizes, names, include guards and open ends of the project's files. The rules are in docs/style.md."""
+"""Checks sizes, names, include guards and open ends of the project's files. The rules are in docs/extend/style.md."""
 import os
 import re
 import sys
@@ -68,7 +68,7 @@ def headers_behind(paths, includes):
 
 
 def check_hidden_constants(findings):
-    """Joined sources (docs/adr/0045-builds-join-sources.md) see each other's unnamed namespaces before they see headers."""
+    """Joined sources (docs/why/0045-builds-join-sources.md) see each other's unnamed namespaces before they see headers."""
     texts = {path: "\n".join(read_lines(path)) for path in code_files((".h", ".cc"))}
     includes = {path: re.findall(r'^#include "([^"]+)"', text, re.MULTILINE) for path, text in texts.items()}
     of_headers = {path: constants_of(text) for path, text in texts.items() if path.endswith(".h")}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that #include lines point down only. The layers are described in docs/architecture.md."""
+"""Checks that #include lines point down only. The layers are described in docs/extend/architecture.md."""
 import re
 import sys
 

@@ -91,7 +91,7 @@ def main():
     build = os.path.abspath(sys.argv[1])
     parts, unknown = parts_of(build)
     if unknown:
-        print(f"spdx: the linker takes what deploy/dev/linked_in.txt does not name: {' '.join(unknown)}. Add it there and to docs/dependencies.md",
+        print(f"spdx: the linker takes what deploy/dev/linked_in.txt does not name: {' '.join(unknown)}. Add it there and to docs/extend/dependencies.md",
               file=sys.stderr)
         return 1
     if len(sys.argv) > 2:

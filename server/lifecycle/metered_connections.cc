@@ -182,7 +182,7 @@ MeteredConnections::Decrypted* DecryptedOf(SSL* ssl) {
 
 extern "C" {
 
-// In place of the system's, for all that is in the process: docs/adr/0049.
+// In place of the system's, for all that is in the process: docs/why/0049.
 ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
   static const auto read = reinterpret_cast<ssize_t (*)(int, msghdr*, int)>(dlsym(RTLD_NEXT, "recvmsg"));
   const ssize_t count = [&] {
@@ -216,7 +216,7 @@ ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
 }
 
 // Likewise: gRPC names the peer of a call by it. One of a unix socket has no name that it did not choose itself, and
-// gets one that says which process of which user it is: docs/adr/0060.
+// gets one that says which process of which user it is: docs/why/0060.
 int getpeername(int descriptor, sockaddr* address, socklen_t* size) noexcept {
   static const auto ask = reinterpret_cast<int (*)(int, sockaddr*, socklen_t*)>(dlsym(RTLD_NEXT, "getpeername"));
   const socklen_t most = *size;

@@ -23,7 +23,7 @@ namespace tensord::server {
 // The connections of this process whose bytes are looked at as gRPC reads them, because gRPC bounds neither the headers
 // of a call that come in many frames, nor the calls that a client takes back. It reads by recvmsg, and what is
 // encrypted by SSL_read: this file's source defines both for the process, and hands on what no connection of a server
-// is. One that goes beyond its bounds is ended there, before gRPC gets the bytes: docs/adr/0049. Nor does gRPC end one
+// is. One that goes beyond its bounds is ended there, before gRPC gets the bytes: docs/why/0049. Nor does gRPC end one
 // whose client does not read its answers, and keeps them beyond their calls' deadlines: of sendmsg it is seen how much
 // the socket takes. Thread-safe.
 class MeteredConnections {

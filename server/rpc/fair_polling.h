@@ -9,7 +9,7 @@ namespace tensord::server {
 // first runs all callbacks that are due, also those that these make due, as the next read of a stream does whose
 // messages have come already; so a few streams of small messages kept all other connections waiting for seconds. Here
 // every so many reactions a thread polls once, without waiting: what others have sent takes its place among the
-// callbacks. See docs/adr/0061.
+// callbacks. See docs/why/0061.
 //
 // Thread-safe.
 class FairPolling {

@@ -15,7 +15,7 @@ namespace tensord::server {
 // Lets only as many of gRPC's threads poll as there is work for. gRPC 1.51 keeps half as many as there are processors
 // for its callbacks, at least two, and whichever takes an event wakes the next to poll: while calls are few that
 // handover is a third of a call's time and half of its work. Here one of them polls, and the others sleep inside a
-// callback of their own until reactions take long or come so fast that one thread is busy with them. See docs/adr/0043.
+// callback of their own until reactions take long or come so fast that one thread is busy with them. See docs/why/0043.
 //
 // One object a process, whose threads they are; from before its first server until after the last. Thread-safe.
 class PollingThreads {

@@ -1,4 +1,4 @@
-// Prints docs/metrics.md, which is made from the table of metrics.
+// Prints docs/operate/metrics.md, which is made from the table of metrics.
 
 #include <cstddef>
 #include <cstdio>
@@ -27,8 +27,8 @@ their number is bounded: by methods, devices, stages, reasons and limits, which 
 constexpr char kTail[] = R"(
 Histograms of several servers add up, and `histogram_quantile` takes any quantile of the sum; there are no summaries.
 Which metrics one may miss here, and why, is in [what is not measured](not-measured.md).
-The alerts and the dashboard that are made of these are in [deploy/prometheus](../deploy/prometheus/README.md) and
-[deploy/grafana](../deploy/grafana/README.md).
+The alerts and the dashboard that are made of these are in [deploy/prometheus](../../deploy/prometheus/README.md) and
+[deploy/grafana](../../deploy/grafana/README.md).
 )";
 
 // "16.8 s", "1 KiB": three digits.

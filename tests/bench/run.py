@@ -34,7 +34,7 @@ FILTERING = {"bench_in_process", "bench_compile", "suite.py", "vector_math.py", 
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 # Beside the checkout; none of it is part of the project.
 NETWORKS = os.path.join(os.path.dirname(CHECKOUT), "shared", "data", "einsum")
-REPORT = os.path.join(CHECKOUT, "docs", "benchmarks")
+REPORT = os.path.join(CHECKOUT, "docs", "use", "benchmarks")
 
 
 def wanted(prefixes, wish):
@@ -114,7 +114,7 @@ def main():
                         help="files of tensor networks, for G24 and einsum_paths")
     parser.add_argument("--json", default="", metavar="FILE", help="write the figures here")
     parser.add_argument("--report", nargs="?", const="", metavar="FILE",
-                        help="write docs/benchmarks: from the figures of FILE, or from this run's")
+                        help="write docs/use/benchmarks: from the figures of FILE, or from this run's")
     options = parser.parse_args()
     if options.report:
         with open(options.report) as f:

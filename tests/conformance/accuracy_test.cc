@@ -1,5 +1,5 @@
 // Every elementwise op on every floating-point dtype, through compiled programs of the CPU backend, against exact
-// results. Prints the table of docs/numerics.md.
+// results. Prints the table of docs/use/numerics.md.
 
 #include <gtest/gtest.h>
 

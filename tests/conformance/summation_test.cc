@@ -1,5 +1,5 @@
 // The error of sums, products and contractions against exact ones, on the terms that are hardest for naive loops,
-// through compiled programs of the CPU backend. Prints the worst cases, which docs/numerics.md quotes.
+// through compiled programs of the CPU backend. Prints the worst cases, which docs/use/numerics.md quotes.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""The metrics that docs/metrics.md declares, which ./dev check holds against the code, and who names them."""
+"""The metrics that docs/operate/metrics.md declares, which ./dev check holds against the code, and who names them."""
 import os
 import re
 import shutil
@@ -16,7 +16,7 @@ def read(path):
 def declared():
     """Labels by metric; a histogram is its three series."""
     metrics = {}
-    for line in read("docs/metrics.md").splitlines():
+    for line in read("docs/operate/metrics.md").splitlines():
         match = ROW.match(line)
         if match is None:
             continue

@@ -52,16 +52,16 @@ class RulesTest(unittest.TestCase):
                     self.assertRegex(config, rf'"{re.escape(limit)}"|\({re.escape(limit)},')
 
     def test_each_alert_has_a_section_of_the_runbook(self):
-        anchors = anchors_of("docs/runbook.md")
+        anchors = anchors_of("docs/operate/runbook.md")
         for name, rule in self.alerts.items():
             with self.subTest(alert=name):
                 path, anchor = rule["annotations"]["runbook"].split("#")
-                self.assertEqual(path, "docs/runbook.md")
+                self.assertEqual(path, "docs/operate/runbook.md")
                 self.assertEqual(anchor, name.lower())
                 self.assertIn(anchor, anchors)
 
     def test_each_section_of_the_runbook_about_an_alert_has_it(self):
-        for title in re.findall(r"^### (Tensord\w+)$", read("docs/runbook.md"), re.MULTILINE):
+        for title in re.findall(r"^### (Tensord\w+)$", read("docs/operate/runbook.md"), re.MULTILINE):
             self.assertIn(title, self.alerts)
 
     def test_alerts_have_a_severity_and_say_where(self):

@@ -43,7 +43,7 @@ class SpdxTest(unittest.TestCase):
         for name, package in self.packages.items():
             with self.subTest(package=name):
                 self.assertTrue(package["versionInfo"])
-                self.assertIn(name, read("docs/dependencies.md").lower())
+                self.assertIn(name, read("docs/extend/dependencies.md").lower())
                 if name != "tensord":
                     self.assertIn(package["SPDXID"], related)
                     self.assertTrue(package["externalRefs"])

@@ -1,4 +1,4 @@
-// A family from outside of the tree, as docs/adding-a-family.md describes it.
+// A family from outside of the tree, as docs/extend/adding-a-family.md describes it.
 #include "engine/families/family_plugin.h"
 #include "tests/plugin/roll_op.h"
 #include "tests/plugin/sample.pb.h"

@@ -62,7 +62,7 @@ class Client:
     memory that client and server share, where the server offers some to this process. Failures raise td.Error and its subclasses.
 
     Several servers may stand behind a target that is a balancer: a list, "ipv4:10.0.0.1:7070,10.0.0.2:7070", is the
-    simplest (docs/balancing.md). What got no answer and may run twice is made again, four times at most.
+    simplest (docs/operate/balancing.md). What got no answer and may run twice is made again, four times at most.
 
     A client pickles, and is another connection to its target where it is unpickled: the environment of that place gives
     the access, unless access was given, whose token and key then travel in the pickle. One with credentials does not.

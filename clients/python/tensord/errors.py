@@ -12,7 +12,7 @@ class Error(Exception):
     """A call that failed.
 
     code is the gRPC code's name. The server's own refusals add `reason`, a stable id such as "SHAPE_MISMATCH"
-    (docs/errors.md lists them; match on it, never on the text), `node` and `op` where one is at fault, and for limits
+    (docs/use/errors.md lists them; match on it, never on the text), `node` and `op` where one is at fault, and for limits
     `limit`, `limit_value`, `actual_value`. retry_after is in seconds. What the server did not say is "" or None.
     """
 

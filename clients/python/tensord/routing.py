@@ -1,4 +1,4 @@
-"""The metadata by which a balancer sends calls that belong together to one server: docs/balancing.md."""
+"""The metadata by which a balancer sends calls that belong together to one server: docs/operate/balancing.md."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""docs/benchmarks/report.md and its plots, out of what ./dev bench measured and of docs/benchmarks/shortfalls.md."""
+"""docs/use/benchmarks/report.md and its plots, out of what ./dev bench measured and of docs/use/benchmarks/shortfalls.md."""
 import math
 import os
 import re
@@ -274,7 +274,7 @@ def write(measured, folder):
         parts.append("## Ops alone\n\nNanoseconds an element of 2^20, a graph of one op.\n\n" + ops_table(ops))
     functions = [row for row in measured["workloads"] if row["workload"].startswith("vector_math_")]
     if functions:
-        parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that docs/numerics.md "
+        parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that docs/use/numerics.md "
                      "has.\n\n" + functions_table(functions, ulps_of(os.path.join(folder, "..", "numerics.md"))))
     small = [row for row in measured["workloads"] if row["workload"].startswith("small_matrices_")]
     if small:

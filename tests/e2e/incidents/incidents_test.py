@@ -1,4 +1,4 @@
-"""Five incidents as an operator meets them: each is told by a command, a metric or a line in the log, as docs/runbook.md says.
+"""Five incidents as an operator meets them: each is told by a command, a metric or a line in the log, as docs/operate/runbook.md says.
 
 Needs TENSORD_BINARY and TENSORDCTL_BINARY.
 """

@@ -18,7 +18,7 @@ constexpr absl::string_view kHelp[] = {
 
 TEST(StageDocsTest, ThePageHasTheTable) {
   std::stringstream page;
-  page << std::ifstream("docs/tracing.md").rdbuf();
+  page << std::ifstream("docs/operate/tracing.md").rdbuf();
   std::string table;
   for (size_t i = 0; i < kNumStages; ++i) absl::StrAppend(&table, "| `", kStageNames[i], "` | ", kHelp[i], " |\n");
   EXPECT_THAT(page.str(), ::testing::HasSubstr(table));

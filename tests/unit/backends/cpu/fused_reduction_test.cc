@@ -241,7 +241,7 @@ TEST(FusedReductionTest, ValuesOfNoAxisAreThereWhereNothingElseIs) {
   }
 }
 
-// docs/numerics.md: the error of a sum grows with the logarithm of its length.
+// docs/use/numerics.md: the error of a sum grows with the logarithm of its length.
 TEST(FusedReductionTest, SumsAreAccurate) {
   for (const Axes& axes : Shapes()) {
     MicroBuilder b(axes);

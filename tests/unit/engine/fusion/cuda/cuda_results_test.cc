@@ -188,7 +188,7 @@ TEST_P(CudaResultsTest, ReductionsAndStagesAgreeWithTheReferenceHoweverTheyAreSp
 
 constexpr int64_t kComplexArguments = 2000;
 
-// The largest error of a complex op: its modulus in ulp of the result's, as docs/numerics.md counts.
+// The largest error of a complex op: its modulus in ulp of the result's, as docs/use/numerics.md counts.
 template <typename R>
 double LargestNormError(CoreOp op, const MathArguments<std::complex<R>>& arguments, const Literal& result) {
   using T = std::complex<R>;
