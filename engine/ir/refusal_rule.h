@@ -12,7 +12,8 @@ namespace tensord {
 // One way in which an op's type rule refuses a node.
 struct RefusalRule {
   Refusal reason;
-  absl::string_view when;  // "dimensions names an axis twice"; stands in docs/use/errors.md and in titles of golden cases
+  // "dimensions names an axis twice"; stands in docs/use/errors.md and in titles of golden cases.
+  absl::string_view when;
 };
 
 // All ways in which an op's own type rule refuses, or the written reason why it never does. What the declaration says
