@@ -12,6 +12,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 MENTION = re.compile(r"(?<![\w./-])docs/[\w./-]*")
 HEADING = re.compile(r"^#+ (.*)$")
 FOLDERS = ("use", "operate", "extend", "why")
+VERSION_LINES = 40
 
 
 def unfenced(path):
@@ -32,6 +33,17 @@ def anchors_of(path):
             title = LINK.sub("]", heading.group(1)).lower()
             anchors.add(re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-"))
     return anchors
+
+
+def sections_of(path):
+    """The line at which each section of the second level begins, and its lines without the empty ones at its end."""
+    lines = read_lines(path)
+    starts = [index for index, line in enumerate(lines) if line.startswith("## ")]
+    for start, end in zip(starts, starts[1:] + [len(lines)]):
+        section = lines[start:end]
+        while not section[-1]:
+            section.pop()
+        yield start + 1, section
 
 
 def check_links(pages, findings):
@@ -80,6 +92,14 @@ def check_index(pages, findings):
             findings.error(path, 1, f"has the number of {numbers[number]}. Take the next one")
 
 
+def check_changelog(findings):
+    """A version is read by users, in one look."""
+    for number, lines in sections_of("CHANGELOG.md"):
+        if len(lines) > VERSION_LINES:
+            findings.error("CHANGELOG.md", number, f"{lines[0][3:]} has {len(lines)} lines, at most {VERSION_LINES}. "
+                           "Say what users notice; figures go to docs/use/benchmarks/gains.md")
+
+
 def check_packages(findings):
     described = "\n".join(read_lines("docs/extend/dependencies.md"))
     for number, line in enumerate(read_lines("deploy/dev/packages.txt"), 1):
@@ -97,6 +117,7 @@ def main():
     check_links(pages, findings)
     check_mentions(paths, findings)
     check_index(pages, findings)
+    check_changelog(findings)
     check_packages(findings)
     return findings.exit_status()
 

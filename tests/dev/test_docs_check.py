@@ -10,11 +10,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = "docs/"  # apart from what follows it, so that the check does not look for these pages
 
 PAGES = {
-    DOCS + "README.md": "[errors](use/errors.md) [packages](extend/dependencies.md) [why](why/README.md)\n",
+    DOCS + "README.md": "[errors](use/errors.md) [packages](extend/dependencies.md) [why](why/README.md) "
+                        "[gains](use/benchmarks/gains.md)\n",
     DOCS + "use/errors.md": "# Errors\n\n## What a client does, at once\n\nSee [above](#errors).\n",
     DOCS + "extend/dependencies.md": "# Dependencies\n\n`libfirst-dev`\n",
     DOCS + "why/README.md": "[0001](0001-first.md)\n",
     DOCS + "why/0001-first.md": f"# 0001\n\n[errors](../use/errors.md#what-a-client-does-at-once)\n",
+    DOCS + "use/benchmarks/gains.md": "",
+    "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n",
     "deploy/dev/packages.txt": "build libfirst-dev first\n",
     "engine/first.h": f"// As {DOCS}use/errors.md and {DOCS}why/0001 say.\n",
 }
@@ -71,6 +74,12 @@ class DocsCheckTest(unittest.TestCase):
         index = PAGES[DOCS + "why/README.md"] + "[0001](0001-other.md)\n"
         self.assert_found({DOCS + "why/README.md": index, DOCS + "why/0001-other.md": ""}, DOCS + "why/0001-other.md:1",
                           "has the number of")
+
+    def test_a_version_of_the_changelog_is_short(self):
+        version = "## [0.1.0]\n" + "- a change\n" * 39
+        self.assertEqual(self.check({"CHANGELOG.md": version + "\n" + version}), [])
+        self.assert_found({"CHANGELOG.md": version + "\n" + version + "\n- one more\n"}, "CHANGELOG.md:42",
+                          "[0.1.0] has 42 lines, at most 40")
 
     def test_packages_have_their_reason(self):
         self.assert_found({"deploy/dev/packages.txt": "build libfirst-dev first\nbuild libother-dev other\ntest libtest tests\n"},
