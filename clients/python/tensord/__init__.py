@@ -247,6 +247,6 @@ from tensord.transcendental import (  # noqa: F401
 )
 from tensord.operators import install as _install_operators
 
-__version__ = "0.1.0"
+__version__ = "0.7.0"
 
 _install_operators()
