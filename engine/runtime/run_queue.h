@@ -17,18 +17,17 @@
 
 namespace tensord {
 
-// The runs that wait for one device, in the order in which they are to start: a higher class first, in a class the
-// tenant that used the least device time, of a tenant the run whose deadline comes first, of equals the one that came
-// first. A run rises to the next class after a time in which none of its tenant has started in its own, so that none
-// waits for ever, and who has many waiting has no more of the device for it.
+// Queue of the runs for one device. Order: the higher class; in a class, the tenant with the least device time; of a
+// tenant, the run with the earlier deadline; then the earlier arrival. A run rises to the next class when no run of its
+// tenant has started in its class for the ageing time. So no run waits for ever, and a long backlog gains nothing.
 //
-// Confined to its owner's lock; knows no clock but the times that are passed in, which must not go back.
+// Confined to its owner's lock. Knows no clock: callers pass times, which must not go back.
 class RunQueue {
  public:
   struct Options {
     absl::Duration ageing = absl::Seconds(1);  // in each class, before a run rises
   };
-  // Who asks for a place, and for when.
+  // Request for a place in the queue.
   struct Claim {
     const std::string& tenant;
     int32_t priority;
@@ -37,24 +36,24 @@ class RunQueue {
 
   explicit RunQueue(const Options& options) : options_(options) {}
 
-  // From now on. What waits already rises at its time, or as what comes now does where that is sooner.
+  // Changes the ageing time of new runs. A queued run rises at its old time or at the new one, whichever is earlier.
   void SetAgeing(absl::Duration ageing, absl::Time now);
 
-  // The run waits from `run.since` on. Ids differ, and grow in the order of arrival.
+  // Queues a run that waits since `run.since`. Ids differ, and grow in the order of arrival.
   void Push(uint64_t id, QueuedRun run);
-  // The run that is to start next; null where none waits. Valid until the queue is changed.
+  // Returns the run to start next, null if the queue is empty. Valid until the queue changes.
   const QueuedRun* Next(absl::Time now);
-  // Takes it out, which Next gave, and charges its tenant what is expected of it, `usual` where that is not known.
-  // After it comes one End, or one PutBack.
+  // Removes the run `next`, a result of Next, and charges its tenant the expected time: `usual` if none is known.
+  // One End or one PutBack must follow.
   QueuedRun Take(const QueuedRun* next, absl::Duration usual);
-  // It used that much device time.
+  // Corrects the tenant's charge to the device time that the run used.
   void End(const QueuedRun& run, absl::Duration used);
-  // After its end: its worker was busy with its answer for that long.
+  // Charges an ended run the time its worker spent on the answer.
   void Charge(const QueuedRun& run, absl::Duration used) { ClassOf(run).Charge(run, used); }
-  // It was not started: it waits again, where it stood.
+  // Returns a run that was not started to its old place.
   void PutBack(QueuedRun run);
 
-  // Nothing where it does not wait (any more).
+  // Removes the run; nullopt if it is not in the queue.
   std::optional<QueuedRun> Remove(uint64_t id);
   std::vector<QueuedRun> TakeExpired(absl::Time now);
   std::vector<QueuedRun> TakeAll();
@@ -62,18 +61,17 @@ class RunQueue {
   int64_t size() const { return static_cast<int64_t>(runs_.size()); }
   int64_t size_of(int level) const { return classes_[static_cast<size_t>(level)].size(); }
   int64_t size_of(const std::string& tenant) const;
-  // Of all runs together.
+  // Sum over all queued runs.
   int64_t argument_bytes() const { return argument_bytes_; }
-  // How many runs of each tenant wait, of those that have some.
+  // Number of queued runs by tenant, without tenants that have none.
   const absl::flat_hash_map<std::string, int64_t>& tenants() const { return of_tenant_; }
-  // When the first of them expires, and since when the oldest waits; InfiniteFuture where there is none.
+  // Earliest deadline, and arrival of the oldest run; InfiniteFuture for an empty queue.
   absl::Time first_deadline() const;
   absl::Time oldest_since() const;
-  // The device time that is expected of all.
+  // Expected device time of all queued runs.
   absl::Duration work() const;
-  // The time that certainly passes before who claims a place now has its turn, where nothing that waits is taken out
-  // and runs take what is expected of them, unknown ones any time: a lower bound. Zero where nothing certainly goes
-  // before it. `rests`: what is left of the run of each worker.
+  // Returns a lower bound of the wait for `claim`: the expected time of all runs that are certain to start before it,
+  // with zero for runs of unknown time. `rests`: the remaining time of each worker's run.
   absl::Duration LeastWait(const Claim& claim, absl::Time now, std::vector<absl::Duration> rests) const;
 
  private:
@@ -82,12 +80,12 @@ class RunQueue {
 
   FairClass& ClassOf(const QueuedRun& run) { return classes_[static_cast<size_t>(run.level)]; }
   void Insert(QueuedRun run);
-  // Takes it out of all but its class.
+  // Removes the run from every index but its class.
   QueuedRun Extract(Runs::iterator run);
   void SetRise(QueuedRun* run, absl::Time at);
-  // Lets those rise that have waited long enough.
+  // Raises the runs whose time has come.
   void Age(absl::Time now);
-  // When a run of that class and tenant last started; InfinitePast where none has since the tenant waits.
+  // Returns the last start in the run's class and tenant, InfinitePast if none since the tenant waits.
   absl::Time LastStart(const QueuedRun& run) const;
 
   Options options_;

@@ -20,51 +20,51 @@
 
 namespace tensord::server {
 
-// What a call brings along to show who makes it.
+// Evidence in a call of who makes it.
 struct Credentials {
   std::vector<absl::string_view> authorizations;  // values of the metadata "authorization"
   std::vector<std::string> certificate_names;     // of a certificate that TLS has verified, the strongest first
   bool over_unix_socket = false;
 };
 
-// Decides who makes a call and whether that caller may, at the beginning of each. Where there is a table of callers a
-// token wins over a certificate, and one that nobody has is refused even where none is asked for; where there is none
-// nobody has a token, and what calls bring as one is not looked at. Thread-safe, never blocks on anything slow; a
-// policy is replaced while calls are decided by the old one. Metrics and audit must outlive it.
+// Authentication and authorization of calls, at their beginning. With a table of callers, a token wins over a
+// certificate, and an unknown token is refused even if the policy requires none. Without a table, tokens are ignored.
+// Metrics and audit must outlive it. Thread-safe; never blocks on anything slow. Replacing the policy does not disturb
+// calls under the old one.
 class Authenticator {
  public:
   Authenticator(ControlMetrics* metrics, Audit* audit) : metrics_(metrics), audit_(audit) {}
 
   void Replace(IdentityPolicy policy);
-  // What calls are decided by now.
+  // Returns the policy in force.
   std::shared_ptr<const IdentityPolicy> policy() const;
-  // How often it was replaced: a call that was let in at another count is to be decided again.
+  // Number of replacements. A call admitted at another count has to be admitted again.
   int64_t replaced() const { return replaced_.load(std::memory_order_acquire); }
 
-  // OK, and who it is; UNAUTHENTICATED; PERMISSION_DENIED where the caller is known and may not call the method. A
-  // refusal is counted and told to the audit.
+  // Admits a call and sets `caller`. UNAUTHENTICATED; PERMISSION_DENIED for a known caller without the method's role.
+  // Counts a refusal and tells the audit.
   absl::Status Admit(const grpc::CallbackServerContext& context, RpcMethod method, Caller* caller,
                      const CallIds& ids = {}) const;
-  // The same for credentials at hand; `peer` is for the audit.
+  // Does the same for given credentials; `peer` is for the audit.
   absl::Status Admit(const Credentials& credentials, const std::string& peer, RpcMethod method, Caller* caller,
                      const CallIds& ids = {}) const;
-  // The same for a call that was let in as `caller` before the policy was replaced: UNAUTHENTICATED also where its
-  // credential is another tenant's by now.
+  // Admits a call again that the old policy admitted as `caller`. UNAUTHENTICATED also if the new policy gives the
+  // call's credential to another tenant.
   absl::Status AdmitAgain(const grpc::CallbackServerContext& context, RpcMethod method, const Caller& caller,
                           const CallIds& ids = {}) const;
   absl::Status AdmitAgain(const Credentials& credentials, const std::string& peer, RpcMethod method,
                           const Caller& caller, const CallIds& ids = {}) const;
-  // PERMISSION_DENIED where the caller, who was let in, lacks a role that this use of the method needs beside the
-  // method's own. `use`: "Explain by first digits".
+  // Checks that an admitted caller has `role`, which this use of the method needs beside the method's own role:
+  // PERMISSION_DENIED. `use`: "Explain by first digits".
   absl::Status CheckRole(Role role, absl::string_view use, RpcMethod method, const std::string& peer,
                          const Caller& caller, const CallIds& ids) const;
-  // The caller, who was let in, named what is another tenant's: counted and told to the audit. What the caller is told
-  // is what is said of a name that nobody has. `what`: "session".
+  // Records that an admitted caller named an object of another tenant: counts it and tells the audit. The caller's own
+  // answer must be the one for an unknown name. `what`: "session".
   void NamedAnothers(RpcMethod method, const std::string& peer, const std::string& tenant, absl::string_view what,
                      const std::string& owner, const CallIds& ids) const;
 
  private:
-  // Counts a refusal, tells the audit, and says it to the caller.
+  // Both count a refusal, tell the audit, and return the caller's answer.
   absl::Status CheckTenant(const Caller& before, const Caller& now, const std::string& peer, RpcMethod method,
                            const CallIds& ids) const;
   absl::Status Tell(AuthRefusal refusal, const std::string& peer, RpcMethod method, const Caller& caller,

@@ -14,43 +14,42 @@
 
 namespace tensord::server {
 
-// How many connections of a server may be open at once, of all and of each address. Where there is no place for one
-// that comes, the oldest over TCP goes on which no call was let in yet. Whoever gets a connection once it has a place
-// closes it without a word: that it is gone shows in that its descriptor is no more the socket that it was, which is
-// looked at when places are short. Thread-safe.
+// Bounds on the open connections of a server: in all, and by address. A new connection without a place takes the place
+// of the oldest TCP connection without an admitted call. The owner of a connection closes it without notice; when
+// places are short, a descriptor that is no longer the same socket gives its place back. Thread-safe.
 class ConnectionPlaces {
  public:
   struct Bounds {
     int64_t most = 0;
-    int64_t for_unix = 0;         // of these, which TCP does not get
-    int64_t most_of_address = 0;  // of one address over TCP; 0: no bound
+    int64_t for_unix = 0;         // places among these for unix sockets alone
+    int64_t most_of_address = 0;  // for one address over TCP; 0: no bound
   };
   struct Stats {
     int64_t open = 0;
     int64_t refused = 0;  // since the start
-    int64_t unused = 0;   // that were ended for others, likewise
+    int64_t unused = 0;   // ended for a new connection, since the start
   };
 
   explicit ConnectionPlaces(const Bounds& bounds) : bounds_(bounds) {}
   ConnectionPlaces(const ConnectionPlaces&) = delete;
   ConnectionPlaces& operator=(const ConnectionPlaces&) = delete;
 
-  // For those that come from now on; who is there stays.
+  // Changes the bounds of new connections. Open ones stay.
   void SetBounds(const Bounds& bounds);
   Bounds bounds() const;
 
-  // Whether there is a place for the connection, an open socket, which then has it until it is closed.
+  // Takes a place for an open socket, until the socket is closed; false if there is none.
   bool Take(int descriptor, const ConnectionPeer& peer);
-  // A call of the peer of that name was let in: its connection keeps its place. Nothing where none has the name.
+  // Marks the peer's connection as one with an admitted call, so that it keeps its place. Ignores unknown names.
   void Admitted(absl::string_view peer_name);
   Stats stats();
-  // The peers whose connections are open, by the names by which calls know them.
+  // Returns the names of the peers with open connections, as calls name them.
   absl::flat_hash_set<std::string> OpenPeers();
-  // Ends those that are open, whatever their peers have not read: nothing is sent or received on them any more.
+  // Shuts down all open connections; bytes that their peers have not read are lost.
   void ShutDown();
 
  private:
-  // What a descriptor stands for.
+  // Identity of the socket behind a descriptor.
   struct Socket {
     dev_t device = 0;
     ino_t inode = 0;
@@ -64,14 +63,14 @@ class ConnectionPlaces {
   };
   using Taken = absl::flat_hash_map<int, Connection>;
 
-  // Nothing that is open has number 0 of an inode.
+  // Returns inode 0, which no open socket has, for a closed descriptor.
   static Socket SocketAt(int descriptor);
-  // Ends the connection, if the descriptor still is that.
+  // Shuts the connection down if the descriptor is still that socket.
   static void ShutDownAt(int descriptor, const Socket& socket);
-  // When that many that are in its way have gone.
+  // Tells whether the peer would have a place without `gone` of the connections in its way.
   bool HasRoomLocked(const ConnectionPeer& peer, int64_t gone = 0) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AddressIsFullLocked(const ConnectionPeer& peer, int64_t gone = 0) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends one that may go for the peer's, where that makes room for it; else false.
+  // Ends a connection without an admitted call if its end makes room for the peer; else returns false.
   bool EndUnusedLocked(const ConnectionPeer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseLocked(Taken::iterator taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

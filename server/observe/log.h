@@ -35,11 +35,10 @@ struct LogField {
   absl::string_view text;  // empty: the field is left out
 };
 
-// The server's log: JSON objects, one a line, on standard error. Lines are handed to a thread of the log, which writes
-// them several at a time, because waking it for each would cost a call more than the line itself; a warning or an error
-// is written at once. That thread also puts the lines of calls into words, which no caller has to wait for. A reader
-// that stalls loses lines, counted, and never holds up a call; so does one that does not take them. Thread-safe. The
-// destructor writes what is left, unless the reader takes too long.
+// The server's log: JSON objects, one a line, on standard error. A thread of the log formats and writes the lines,
+// several at a time: waking it for each line would cost a call more than the line. It writes warnings and errors at
+// once. A stalled or full reader loses lines, which are counted, and never holds up a call. Thread-safe. The destructor
+// writes the lines that are left, unless the reader takes too long.
 class Log {
  public:
   struct Options {
@@ -47,10 +46,10 @@ class Log {
     bool requests = true;  // one line a call
     size_t max_waiting = 16384;
     FlightRecorder* recorder = nullptr;  // is told of every event, whatever the level; outlives the log; may be null
-    int descriptor = 2;                  // that it writes to: standard error
+    int descriptor = 2;                  // where lines are written: standard error
   };
 
-  // Writes to `logger`, which only the log's thread uses; null: to the descriptor.
+  // Writes to `logger`, or to the descriptor if it is null. Only the log's thread uses the logger.
   explicit Log(const Options& options, std::shared_ptr<spdlog::logger> logger = nullptr);
   ~Log();
   Log(const Log&) = delete;
@@ -63,28 +62,28 @@ class Log {
   bool takes_requests() const { return requests_; }  // where the level lets them through
   bool LogsRequests() const { return requests_ && Logs(LogLevel::kInfo); }
 
-  // From now on. The level tells of its change in a line, unless both, the old and the new one, leave such lines out.
+  // Changes the level, and logs the change if the old or the new level lets it through.
   void SetLevel(LogLevel level);
   void SetRequests(bool requests) { requests_.store(requests, std::memory_order_relaxed); }
 
-  // An event of the server's own life: "listening", "draining".
+  // Logs an event of the server's own life: "listening", "draining".
   void Event(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields = {});
-  // A line that operators keep: written whatever the level is, unless that is kOff. The flight recorder has warnings of
-  // it; what is less is a call, which it has as that, and one who looks at it all the time must not push events out.
+  // Logs a line of the audit, at every level but kOff. Only warnings and errors go to the flight recorder as events
+  // too: the recorder has the calls already, and an operator who polls would push other events out of it.
   void Audit(LogLevel level, absl::string_view event, absl::string_view message,
              std::initializer_list<LogField> fields);
   void Request(RequestRecord record);
 
   int64_t dropped_lines() const;
-  // Waits until what was told before is written, but not longer than that.
+  // Waits until all earlier lines are written, `at_most` that long.
   void Flush(std::chrono::milliseconds at_most = std::chrono::milliseconds(200));
 
  private:
   struct Line {
     LogLevel level;
     absl::Time time;
-    std::variant<std::string, RequestRecord> content;  // the text, or what it will be made of
+    std::variant<std::string, RequestRecord> content;  // the text, or the record that the log's thread formats
   };
 
   void Tell(absl::string_view event, absl::string_view message, std::initializer_list<LogField> fields);

@@ -24,10 +24,11 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kLoggedDigits = 12;
-constexpr size_t kLeastDigits = 4;  // of a fingerprint that is cut short
-// A graph of no more nodes is named after a program's so fast that nobody's turn is waited for.
+constexpr size_t kLeastDigits = 4;  // of a shortened fingerprint
+// Largest graph whose nodes are renamed at once. Larger graphs wait for their tenant's turn.
 constexpr size_t kFewNodes = 256;
-// What passes and plans take at most for an operand of a node, beside the graph and its key. So many are free.
+// Bound on the memory of passes and plans for each operand of a node, beside the graph and its key. Compilations with
+// up to kFreeEdges operands are not charged.
 constexpr int64_t kCompileBytesOfEdge = 1000;
 constexpr int64_t kFreeEdges = 10'000;
 
@@ -56,16 +57,17 @@ void RecordProgram(RpcRequest* call, const ProgramCache::Found& found) {
   call->record().device = found.program->device();
 }
 
-// The wait for what the cache says, which takes `then` for whoever ends it.
+// Wait for an answer of the cache. Either the answer or the end of the call takes `then`, never both.
 template <typename Result>
 struct ProgramAnswer {
   explicit ProgramAnswer(RpcRequest* call, std::function<void(absl::StatusOr<Result>)> then)
       : call(call), wait(std::make_shared<RequestWait>(*call)), then(std::make_shared<Then>(std::move(then))) {}
   using Then = std::function<void(absl::StatusOr<Result>)>;
 
-  // For who ended the wait.
+  // Takes `then` after the wait has ended; null the second time.
   Then TakeThen() const { return std::exchange(*then, nullptr); }
-  // Where it has not come yet; the call may be gone. Who waits no more says so to whoever is at it.
+  // Ends the wait, if the answer is not there yet, with the call's deadline or cancellation, and calls `leave`, which
+  // withdraws from the compilation. The call may be gone by then.
   void Watch(const std::function<void()>& leave) const {
     if (leave == nullptr) return;
     wait->Watch([answer = *this, leave](const absl::Status& status) {
@@ -179,13 +181,13 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
 
   const auto job = std::make_shared<ProgramJob>(*std::move(decoded));
   const Fingerprint fingerprint = key.fingerprint;
-  // The key has all that the graph has once more, and who compiles needs memory of its own.
+  // The key copies everything in the graph, and the compiler needs memory beside both.
   std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
   absl::StatusOr<AddedBytes> added =
       AddedBytes::Add(call->parts().gate, static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
                       call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
   if (!added.ok()) return then(std::move(added).status());
-  // Both count as long as they are there, though the call may be over.
+  // Both count until they are freed, which may be after the end of the call.
   auto compile = [&parts = call->parts(), job, fingerprint, bytes = std::move(bytes),
                   key_bytes = std::make_shared<const AddedBytes>(*std::move(added))]() mutable {
     absl::StatusOr<CompiledProgramPtr> program = CompileJob(parts, job.get(), fingerprint);
@@ -198,11 +200,11 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
       std::move(key), std::move(compile),
       [call, job, answer](absl::StatusOr<ProgramCache::Found> found) {
         if (!answer.wait->End()) return;
-        // What is in memory is found on the call's own thread.
+        // A program in memory is found on the call's own thread.
         const bool is_short =
             found.ok() && found->source == ProgramCache::Source::kMemory && job->graph.nodes().size() <= kFewNodes;
         auto go_on = [call, job, then = answer.TakeThen(), found = std::move(found)] {
-          // What this very call compiled took the graph, and has its names.
+          // A program that this very call compiled has taken the graph, and has its names.
           const bool is_own = found.ok() && found->source == ProgramCache::Source::kCompiled;
           if (is_own) {
             call->record().stages.EndWith(Stage::kLookup, Stage::kCompile, found->compile_time);

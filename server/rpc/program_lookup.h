@@ -13,37 +13,37 @@
 
 namespace tensord::server {
 
-// How a call gets the program that it is about, and what is recorded of that.
+// Lookup of a call's program, with its record.
+//
+// A call waits for a compilation until its deadline or cancellation. `then` is called with DEADLINE_EXCEEDED or
+// CANCELLED on the thread of the alarms, and the compilation goes on for other calls; without any it is dropped, or
+// broken off.
 
-// Who waits for a compilation waits until the request's deadline or cancellation at the most: then `then` is called
-// with DEADLINE_EXCEEDED or CANCELLED on the thread of the alarms, and the compilation goes on for the others. Where
-// there are none it is dropped, or broken off.
-
-// By fingerprint, from memory or from the disk. PROGRAM_NOT_FOUND. Calls `then` once: here where the program is in
-// memory or nowhere, else in a turn of the call's tenant.
+// Finds a program by its fingerprint, in memory or on disk: PROGRAM_NOT_FOUND. Calls `then` once: before it returns if
+// the program is in memory or nowhere, else in a turn of the call's tenant.
 using FoundThen = std::function<void(absl::StatusOr<CompiledProgramPtr>)>;
 void FindProgram(RpcRequest* call, absl::string_view fingerprint, FoundThen then);
 
-// The same from memory alone. Null where it is not there.
+// Finds a program in memory alone; null if it is not there.
 CompiledProgramPtr FindProgramInMemory(RpcRequest* call, const Fingerprint& fingerprint);
 
-// The fingerprint of the one program in memory or on the disk that begins with these digits, four or more; other
-// tenants' programs are none. For operators: who may ask by digits finds every fingerprint, and with it every program
-// and its constants. PERMISSION_DENIED, PROGRAM_NOT_FOUND, FINGERPRINT_AMBIGUOUS.
+// Completes a fingerprint from its first digits, four or more, among the tenant's programs in memory and on disk. For
+// operators alone: by trying digits a caller finds every fingerprint, and with it every program and its constants.
+// PERMISSION_DENIED, PROGRAM_NOT_FOUND, FINGERPRINT_AMBIGUOUS.
 absl::StatusOr<Fingerprint> CompleteFingerprint(RpcRequest* call, absl::string_view prefix);
 
-// A program for a graph, and what the graph calls its nodes.
+// A program for a graph, and the graph's own names of its nodes.
 struct ProgramOfGraph {
   ProgramCache::Found found;
   Renaming renaming;
 };
 using ProgramThen = std::function<void(absl::StatusOr<ProgramOfGraph>)>;
 
-// By graph: from the cache, or compiled. Calls `then` once, here or in a turn of the call's tenant. Takes what it
-// needs of the messages before it returns. Refuses what the codec and the compiler refuse.
+// Finds the program of a graph in the cache, or compiles it. Calls `then` once, before it returns or in a turn of the
+// call's tenant. Does not keep the messages. Refuses as the codec and the compiler do.
 void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options, ProgramThen then);
 
-// The same past the cache, which is neither asked nor filled: the program has the graph's own names throughout.
+// Compiles a graph without asking or filling the cache: the program has the graph's own names throughout.
 void CompileApart(RpcRequest* call, const v1::Graph& graph, const v1::CompileOptions& options,
                   std::function<void(absl::StatusOr<CompiledProgramPtr>)> then);
 

@@ -7,8 +7,9 @@
 
 namespace tensord {
 
-// By step of the path: the labels of its result that are batch where that is read, which are those that the other
-// operand there has and that still others need. Ascending; empty for the last step.
+// Returns, for each step of the path, the batch labels of the step that reads its result. A label of the result is
+// batch there if the other operand of the reading step has it and its result keeps it. Ascending; empty for the last
+// step.
 std::vector<std::vector<int>> LabelsBatchedNext(const ContractionNetwork& network, const ContractionPath& path);
 
 }  // namespace tensord
