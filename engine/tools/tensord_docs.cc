@@ -39,18 +39,19 @@ void AppendClassRefusals(absl::string_view title, OpClass op_class, std::string*
 std::string ErrorsPage() {
   std::string page =
       absl::StrCat("# Errors\n\n", kGenerated,
-                   "Every refusal carries a `tensord.v1.ErrorDetail` with one of these reasons, packed into the "
-                   "`google.rpc.Status` of the\ntrailer `grpc-status-details-bin`, together with the node and the op "
-                   "that it is about. Reasons are stable: match on\nthem, never on the text.\n\n"
+                   "Every refusal carries a `tensord.v1.ErrorDetail` with one of these reasons. It is packed into the\n"
+                   "`google.rpc.Status` of the trailer `grpc-status-details-bin`, and names the node and the op at\n"
+                   "fault. Reasons are stable: match on them, never on the text.\n\n"
                    "| reason | code | meaning |\n|---|---|---|\n");
   for (const RefusalInfo& info : AllRefusals()) {
     absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
   }
   absl::StrAppend(
       &page,
-      "\n## What operations refuse\n\nA compilation refuses what the attributes and the sizes at hand decide. What "
-      "depends on symbolic sizes is refused by the\nrun, with the same reason and before the first kernel. "
-      "What a node may not be whatever its operation (its name, the values\nthat it names) stands above.\n");
+      "\n## What operations refuse\n\n"
+      "A compilation refuses nodes by their attributes and by the sizes that are known. The run refuses nodes\n"
+      "by symbolic sizes, with the same reason and before the first kernel. Reasons that hold for nodes of\n"
+      "any operation, such as their names, stand above.\n");
   AppendRefusals("every operation", CommonRefusals(), &page);
   AppendClassRefusals("unary operations", OpClass::kUnary, &page);
   AppendClassRefusals("binary operations", OpClass::kBinary, &page);
@@ -109,10 +110,10 @@ std::string Operands(const OpDef& op) {
 std::string OpsPage() {
   std::string page = absl::StrCat(
       "# Operations\n\n", kGenerated,
-      "Names are those of the text form; on the wire they are fields of `tensord.v1.Node`, enumerators of "
-      "`UnaryOp`\nand `BinaryOp`, or full names of messages in `tensord.v1.Extension`. The comments of the `.proto` "
-      "files are the semantics. The\ndevice `cpu` runs every op\nhere on every dtype named; `GetServerInfo` says what "
-      "a running server has.\n\n"
+      "Names are those of the text form. On the wire they are fields of `tensord.v1.Node`, enumerators of\n"
+      "`UnaryOp` and `BinaryOp`, or full names of messages in `tensord.v1.Extension`. The comments of the\n"
+      "`.proto` files define the semantics. The device `cpu` runs every op on every dtype in its row;\n"
+      "`GetServerInfo` lists the ops of a running server.\n\n"
       "| op | operands | attributes | dtypes | meaning |\n|---|---|---|---|---|\n");
   for (const OpDef* op : FamilyRegistry().all()) {
     std::string attributes;
@@ -129,11 +130,10 @@ std::string OpsPage() {
 std::string PassesPage() {
   std::string page = absl::StrCat(
       "# Compiler passes\n\n", kGenerated,
-      "In the order in which they run; the reasons for it are in `engine/exec/pipeline.cc`. "
-      "`CompileOptions.disabled_passes` leaves\none out by its name; the server's setting `compiler.disabled_passes` "
-      "does "
-      "so for every request, and `compiler.enabled_passes`\nruns what is off by default. What is disabled is not run, "
-      "even where it is enabled too.\n\n"
+      "Passes in the order in which they run; `engine/exec/pipeline.cc` gives the reasons for the order.\n"
+      "`CompileOptions.disabled_passes` leaves one out by its name. The server's settings\n"
+      "`compiler.disabled_passes` and `compiler.enabled_passes` leave passes out for every request, and run\n"
+      "passes that are off by default. A pass in both lists does not run.\n\n"
       "## Of the graph\n\n| pass | what it does |\n|---|---|\n");
   for (const Pass& pass : GraphPasses()) {
     absl::StrAppend(&page, "| `", pass.name, "` | ", pass.summary, pass.on_by_default ? "" : " Off by default.",

@@ -20,14 +20,15 @@ constexpr char kHead[] = R"(# Metrics
 
 <!-- Generated from the code by `./dev update-golden`; edit the tables there, not this page. -->
 
-What `/metrics` shows, in seconds and bytes. A series is never named after a graph, a program, a session or a client's address, so that
-their number is bounded: by methods, devices, stages, reasons and limits, which the server knows when it starts, by operations (the first
-)";
+Series of `/metrics`, in seconds and bytes. No label names a graph, a program, a session or a
+client's address, so the number of series is bounded. Labels are methods, devices, stages, reasons
+and limits, all known at the start; tenants, of which the first )";
 
 constexpr char kTail[] = R"(
-Histograms of several servers add up, and `histogram_quantile` takes any quantile of the sum; there are no summaries.
-Which metrics one may miss here, and why, is in [what is not measured](not-measured.md).
-The alerts and the dashboard that are made of these are in [deploy/prometheus](../../deploy/prometheus/README.md) and
+Histograms of several servers add up, and `histogram_quantile` takes any quantile of the sum; there
+are no summaries. [What is not measured](not-measured.md) lists other metrics with the reasons why
+they are missing. Alerts and the dashboard over these series are in
+[deploy/prometheus](../../deploy/prometheus/README.md) and
 [deploy/grafana](../../deploy/grafana/README.md).
 )";
 
@@ -62,8 +63,9 @@ std::string BucketsTable() {
 }
 
 std::string Page() {
-  std::string page = absl::StrCat(kHead, SegmentTimes::kMaxOps, ") and by tenants (the first ",
-                                  TenantSeries::kMaxTenants, "); what comes after these is counted as `other`.\n\n");
+  std::string page =
+      absl::StrCat(kHead, TenantSeries::kMaxTenants, " have series of their own;\nand operations, of which the first ",
+                   SegmentTimes::kMaxOps, " have. The others count as `other`.\n\n");
   absl::StrAppend(&page, "| metric | type | labels | meaning |\n|---|---|---|---|\n");
   for (const MetricInfo& info : AllMetrics()) {
     const std::string labels =

@@ -2,6 +2,7 @@
 import math
 import os
 import re
+import textwrap
 
 import bars
 
@@ -214,7 +215,7 @@ def shortfalls(rows, notes):
             continue
         note = [text for heading, text in notes.items() if any(workload == n or workload.startswith(n + "_")
                                                               for n in heading.split(", "))]
-        lines.append("### %s\n\n%s.\n" % (workload, "; ".join(found)) + ("\n" + note[0] + "\n" if note else ""))
+        lines.append("### %s\n\n%s\n" % (workload, textwrap.fill("; ".join(found) + ".", 100)) + ("\n" + note[0] + "\n" if note else ""))
     return "\n".join(lines)
 
 
@@ -227,18 +228,20 @@ def machine_text(measured):
     versions = ", ".join("%s %s" % item for item in sorted(measured.get("versions", {}).items()))
     loads = ["%.1f" % m["load"] for m in measured.get("machine", []) if "load" in m]
     also = " Load of the machine when the runs began: %s." % ", ".join(loads) if loads else ""
-    return "Processor: %s. Peers: %s.%s\n\n" % (model, versions, also) + table(
+    return textwrap.fill("Processor: %s. Peers: %s.%s" % (model, versions, also), 100) + "\n\n" + table(
         ["threads", "copy, GB/s", "triad, GB/s", "FMA F64, GF/s", "FMA F32, GF/s"], lines)
 
 
 INTRODUCTION = """# Benchmark report
 
-Written by `./dev bench --report`; [how it measures](README.md). Milliseconds are medians; in brackets stands what the peer
-takes over what we take, bold where that is less than 1. The limit is the longer of moving the operands and results once and
-of computing: products at OpenBLAS's rate on these sizes, sums and products at the rate of fused multiply-adds, functions at
-our own in the cache, all measured in the same run on as many threads; `share` is the limit over ours. Linear algebra and
-transforms are counted in operations of the usual algorithms. The limit of a network, `steps`, is that of contracting it step by step
-in the best order that is known: the sum, over the steps, of the longer of computing and of moving operands and result.
+Written by `./dev bench --report`; [how it measures](README.md). Milliseconds are medians; in
+brackets stands what the peer takes over what we take, bold where that is less than 1. The limit is
+the longer of moving the operands and results once and of computing: products at OpenBLAS's rate on
+these sizes, sums and products at the rate of fused multiply-adds, functions at our own in the
+cache, all measured in the same run on as many threads; `share` is the limit over ours. Linear
+algebra and transforms are counted in operations of the usual algorithms. The limit of a network,
+`steps`, is that of contracting it step by step in the best order that is known: the sum, over the
+steps, of the longer of computing and of moving operands and result.
 """
 
 
@@ -267,26 +270,26 @@ def write(measured, folder):
             parts.append("### %s\n\n%s\n%s" % (title, workload_table(sorted(members, key=lambda r: r["workload"])),
                                               fastest_peers_text(members)))
     if any(row["limit"] in ("dram", "fma") for row in rows):
-        parts.append("## Rates\n\nBytes of operands and results a second beside non-temporal copies of 128 MiB; of what computes "
-                     "products, their operations a second beside OpenBLAS on the same matrices.\n\n" +
+        parts.append("## Rates\n\nBytes of operands and results a second beside non-temporal copies of 128 MiB; of what\n"
+                     "computes products, their operations a second beside OpenBLAS on the same matrices.\n\n" +
                      rates_table(rows, measured.get("machine", [])))
     if ops:
         parts.append("## Ops alone\n\nNanoseconds an element of 2^20, a graph of one op.\n\n" + ops_table(ops))
     functions = [row for row in measured["workloads"] if row["workload"].startswith("vector_math_")]
     if functions:
-        parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that docs/use/numerics.md "
-                     "has.\n\n" + functions_table(functions, ulps_of(os.path.join(folder, "..", "numerics.md"))))
+        parts.append("## Functions\n\nNanoseconds an element on one thread, and the largest error that\n"
+                     "docs/use/numerics.md has.\n\n" + functions_table(functions, ulps_of(os.path.join(folder, "..", "numerics.md"))))
     small = [row for row in measured["workloads"] if row["workload"].startswith("small_matrices_")]
     if small:
-        parts.append("## Small matrices\n\nMicroseconds a matrix in batches of 1,024 on one thread, and what NumPy takes over "
+        parts.append("## Small matrices\n\nMicroseconds a matrix in batches of 1,024 on one thread, and what NumPy takes over\n"
                      "that.\n\n" + small_matrices_table(small))
     calls = [row for row in measured["workloads"] if row["workload"].startswith(("in_process", "S1", "S2"))]
     if calls:
         parts.append("## Calls\n\n" + calls_table(calls))
     fewest = min((row["threads"] for row in rows), default=1)
     if rows:
-        parts.append("## Compile times\n\nMilliseconds: ours to a program that can run; of a peer its first run, which is where "
-                     "it compiles.\n\n" + compile_table([row for row in rows if row["threads"] == fewest]))
+        parts.append("## Compile times\n\nMilliseconds: ours to a program that can run; of a peer its first run, which is\n"
+                     "where it compiles.\n\n" + compile_table([row for row in rows if row["threads"] == fewest]))
         missed = shortfalls(rows + behind(ops), notes)
         parts.append("## Where it falls short\n\n" + (missed or "Nowhere.\n"))
     with open(os.path.join(folder, "report.md"), "w") as f:
