@@ -3,7 +3,7 @@
 #
 #   layers   #include lines point down only
 #   files    sizes, names, include guards, open ends
-#   docs     links, packages' reasons, generated pages
+#   docs     links, columns, the index, the changelog, packages' reasons, generated pages
 #   format   clang-format finds nothing to change
 #   scripts  shellcheck
 #   headers  every header compiles alone

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the project's pages: links and mentions lead somewhere, every page is indexed, every package has its reason."""
+"""Checks the project's pages: links, mentions, columns, the index, the changelog, and the reasons for packages."""
 import glob
 import os
 import re
@@ -13,6 +13,7 @@ MENTION = re.compile(r"(?<![\w./-])docs/[\w./-]*")
 HEADING = re.compile(r"^#+ (.*)$")
 FOLDERS = ("use", "operate", "extend", "why")
 VERSION_LINES = 40
+COLUMNS = 100
 
 
 def unfenced(path):
@@ -62,6 +63,14 @@ def check_links(pages, findings):
                         anchors[linked] = anchors_of(linked)
                     if anchor not in anchors[linked]:
                         findings.error(path, number, f"{linked} has no heading '#{anchor}'. Correct the link")
+
+
+def check_columns(pages, findings):
+    """Prose is wrapped; rows of tables, headings, code and words without end are not."""
+    for path in pages:
+        for number, line in unfenced(path):
+            if len(line) > COLUMNS and not line.lstrip().startswith(("|", "#")) and " " in line.strip()[:COLUMNS]:
+                findings.error(path, number, f"{len(line)} columns, at most {COLUMNS}. Wrap the paragraph")
 
 
 def check_mentions(paths, findings):
@@ -115,6 +124,7 @@ def main():
     paths = list_files()
     pages = [path for path in paths if path.endswith(".md")]
     check_links(pages, findings)
+    check_columns(pages, findings)
     check_mentions(paths, findings)
     check_index(pages, findings)
     check_changelog(findings)

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = "docs/"  # apart from what follows it, so that the check does not look for these pages
 
 PAGES = {
-    DOCS + "README.md": "[errors](use/errors.md) [packages](extend/dependencies.md) [why](why/README.md) "
+    DOCS + "README.md": "[errors](use/errors.md) [packages](extend/dependencies.md) [why](why/README.md)\n"
                         "[gains](use/benchmarks/gains.md)\n",
     DOCS + "use/errors.md": "# Errors\n\n## What a client does, at once\n\nSee [above](#errors).\n",
     DOCS + "extend/dependencies.md": "# Dependencies\n\n`libfirst-dev`\n",
@@ -59,6 +59,11 @@ class DocsCheckTest(unittest.TestCase):
 
     def test_links_in_code_are_none(self):
         self.assertEqual(self.check({"README.md": "```\n[errors](nowhere.md)\n```\n"}), [])
+
+    def test_prose_has_a_hundred_columns(self):
+        long = "word " * 20 + "end"
+        self.assert_found({"README.md": "word " * 20 + "\n\n- " + long + "\n"}, "README.md:3", "105 columns, at most 100")
+        self.assertEqual(self.check({"README.md": f"# {long}\n\n| {long} |\n\n```\n{long}\n```\n\n" + "x" * 200 + "\n"}), [])
 
     def test_code_names_pages_that_exist(self):
         self.assert_found({"engine/first.h": f"// {DOCS}use/errors.md\n// {DOCS}errors.md.\n"}, "engine/first.h:2",
