@@ -46,12 +46,11 @@ std::string ErrorsPage() {
   for (const RefusalInfo& info : AllRefusals()) {
     absl::StrAppend(&page, "| `", info.id, "` | ", absl::StatusCodeToString(info.code), " | ", info.doc, " |\n");
   }
-  absl::StrAppend(
-      &page,
-      "\n## What operations refuse\n\n"
-      "A compilation refuses nodes by their attributes and by the sizes that are known. The run refuses nodes\n"
-      "by symbolic sizes, with the same reason and before the first kernel. Reasons that hold for nodes of\n"
-      "any operation, such as their names, stand above.\n");
+  absl::StrAppend(&page,
+                  "\n## What operations refuse\n\n"
+                  "A compilation refuses nodes by their attributes and by the sizes that are known. The run refuses\n"
+                  "nodes by symbolic sizes, with the same reason and before the first kernel. Reasons that hold for\n"
+                  "nodes of any operation, such as their names, stand above.\n");
   AppendRefusals("every operation", CommonRefusals(), &page);
   AppendClassRefusals("unary operations", OpClass::kUnary, &page);
   AppendClassRefusals("binary operations", OpClass::kBinary, &page);
