@@ -11,17 +11,16 @@
 
 namespace tensord::client {
 
-// What a program is given for one of its inputs: a tensor of this process, which is sent, or one that a session keeps
-// on the server, by its handle. A value.
+// Argument of a program: a tensor of this process, which is sent, or the handle of a tensor in a session. A value.
 class Argument {
  public:
   Argument(HostTensor tensor) : tensor_(std::move(tensor)) {}  // NOLINT(google-explicit-constructor): {x, y}
-  // The tensor is read where it lies.
+  // Names a tensor of the session, which is read in its place.
   static Argument Handle(std::string handle) { return Argument(std::move(handle), false); }
-  // The same, and the handle is gone: a result may lie in the tensor's memory, and take its name.
+  // Names a tensor of the session and gives it up: a result may take its memory and its name.
   static Argument Donated(std::string handle) { return Argument(std::move(handle), true); }
 
-  // Null: it is a handle.
+  // Null for a handle.
   const HostTensor* tensor() const { return tensor_.has_value() ? &*tensor_ : nullptr; }
   const std::string& handle() const { return handle_; }
   bool is_donated() const { return is_donated_; }

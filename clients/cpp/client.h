@@ -30,11 +30,11 @@ struct ExecuteResult {
   v1::ExecutionStats stats;
 };
 
-// A connection to one server. Thread-safe; calls block. A failed call is the server's canonical code and message, with
-// GetErrorDetail for what the server knows beyond them. What got no answer and may run twice (all but calls that keep
-// or donate tensors, or are about sessions) is made again, four times at most.
+// Connection to a server. Thread-safe; calls block. A failed call has the server's canonical code and message;
+// GetErrorDetail gives the details. A call without an answer is made again, four times at most, if it may run twice:
+// calls that keep or donate tensors, or concern sessions, may not.
 //
-// Several servers may stand behind the target: calls of one program, and those of one session, carry one key for a
+// Several servers may stand behind the target: all calls of a program, and all of a session, have one key for a
 // balancer (docs/operate/balancing.md).
 //
 //   auto client = Client::Connect({.target = "localhost:7070"});
@@ -42,58 +42,56 @@ struct ExecuteResult {
 //   auto result = (*client)->Execute(graph, {x, y});
 class Client {
  public:
-  // UNAVAILABLE where no server answers in time.
+  // Connects to a server: UNAVAILABLE if none answers in time.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(ConnectOptions options = {});
   ~Client();
 
   absl::StatusOr<v1::CompileResponse> Compile(const v1::Graph& graph, const ExecuteOptions& options = {});
   absl::StatusOr<v1::Program> GetProgram(absl::string_view fingerprint);
-  // Why the program runs as it does, as text for people.
+  // Explains how the server runs a graph, as text for people.
   absl::StatusOr<std::string> Explain(const v1::Graph& graph, const ExecuteOptions& options = {});
-  // Of the program of that fingerprint, or of the one whose fingerprint begins so: four digits or more.
+  // Explains a program by its fingerprint, or by the first digits of it, four or more.
   absl::StatusOr<std::string> Explain(absl::string_view fingerprint);
-  // In which order the graph's nodes that contract several operands, einsums, contract them, and what that costs.
+  // Plans the graph's einsums: the order in which each contracts its operands, and the cost.
   absl::StatusOr<std::vector<v1::ContractionPlan>> PlanContractions(const v1::Graph& graph,
                                                                     const ExecuteOptions& options = {});
 
-  // Runs a graph, which is compiled where the server does not know it yet. Arguments in the order of its inputs.
+  // Compiles a graph unless the server knows it, and runs it. Arguments are in the order of its inputs.
   absl::StatusOr<ExecuteResult> Execute(const v1::Graph& graph, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
-  // Runs a compiled program. Where the server does not know it (it has dropped it since, or is another one behind a
-  // balancer) the graph goes along, once, if this client has compiled it: it keeps graphs of up to
-  // CompiledPrograms::kMostBytes. Otherwise FAILED_PRECONDITION: compile again.
+  // Runs a compiled program. If the server does not know it, because it dropped it or is another server behind a
+  // balancer, the call is made once more with the graph. The client keeps the graphs that it compiled, up to
+  // CompiledPrograms::kMostBytes; FAILED_PRECONDITION without the graph: compile again.
   absl::StatusOr<ExecuteResult> Execute(absl::string_view fingerprint, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options = {});
-  // Runs either, with tensors that a session keeps among the arguments, and results that stay there.
+  // Runs a graph or a program with resident tensors as arguments, and results to keep in the session.
   absl::StatusOr<ExecuteAnswer> Execute(const ExecuteCall& call);
 
-  // Calls that follow each other without waiting. Returns at once; where there is no connection the first answer says
-  // so.
+  // Opens a stream of calls that do not wait for each other. Returns at once; without a connection the first answer
+  // fails.
   std::unique_ptr<Pipeline> OpenPipeline(PipelineOptions options = {});
 
-  // A session, which keeps tensors on the server under handles of the client's choice until it is closed, or until
-  // nothing has named it for as long as the lease. A lease of zero is the server's default,
-  // and one beyond the server's longest is that one: Session.lease says how long it is.
+  // Opens a session, which keeps tensors on the server under the client's handles. It ends when it is closed, or when
+  // no call has named it for the lease. A lease of zero means the server's default; a longer one than the server's
+  // longest is cut. Session.lease is the lease in force.
   absl::StatusOr<v1::Session> OpenSession(absl::Duration lease = absl::ZeroDuration());
   absl::Status CloseSession(const std::string& session);
-  // Tensors of any size, in chunks with checksums, straight from and into the tensor's memory, or through shared
-  // memory. Where the connection breaks they go on from the byte that the other end has, by another call, within the
-  // deadline.
+  // Send and receive a tensor of any size, in chunks with checksums and without a copy, or through shared memory. After
+  // a broken connection they go on in another call from the last byte that arrived, within the deadline.
   absl::Status PutTensor(const std::string& session, const std::string& handle, const HostTensor& tensor,
                          const ExecuteOptions& options = {});
   absl::StatusOr<HostTensor> GetTensor(const std::string& session, const std::string& handle,
                                        const ExecuteOptions& options = {});
-  // Frees tensors of the session. The handles that were none.
+  // Frees tensors of the session. Returns the names among `handles` that are no handles.
   absl::StatusOr<std::vector<std::string>> DeleteTensors(const std::string& session,
                                                          absl::Span<const std::string> handles);
 
   absl::StatusOr<v1::ServerInfo> GetServerInfo(bool with_capabilities = false);
-  // What grpc.health.v1 says of a service; empty: of the server. A service that the server does not know is
-  // kServiceUnknown.
+  // Asks grpc.health.v1 for a service, or with an empty name for the server. An unknown service is kServiceUnknown.
   absl::StatusOr<Health> CheckHealth(absl::string_view service = "");
 
   const std::string& target() const { return options_.target; }
-  // Where tensors are sent from, and received into, without a copy; null where there is none.
+  // Memory from which and into which tensors pass without a copy; null if the server offers none.
   const std::shared_ptr<SharedMemory>& shared_memory() const { return shared_memory_; }
 
  private:
@@ -104,16 +102,16 @@ class Client {
   absl::StatusOr<v1::ExplainResponse> ExplainGraph(const v1::Graph& graph, const ExecuteOptions& options);
   absl::StatusOr<ExecuteResult> Execute(v1::ExecuteRequest request, absl::Span<const HostTensor> arguments,
                                         const ExecuteOptions& options);
-  // With the graph where the program is not found.
+  // Runs a call, and once more with the graph if the program is not found.
   absl::StatusOr<ExecuteAnswer> Run(v1::ExecuteRequest request, absl::Span<const Argument> arguments,
                                     absl::Span<const ResultPlan> plans, const ExecuteOptions& options);
-  // Through shared memory where there is some; repeated where it may be.
+  // Runs a call through shared memory if there is some; repeats it if it may run twice.
   absl::StatusOr<ExecuteAnswer> RunOnce(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
                                         absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
                                         absl::Time deadline, const std::string& route);
 
   absl::StatusOr<v1::ServerInfo> AskForInfo(bool with_capabilities, absl::Time deadline);
-  // Connects to the server's shared memory, where there is some.
+  // Connects to the server's shared memory if it offers some.
   void FindSharedMemory();
   absl::StatusOr<ExecuteAnswer> SendExecute(const v1::ExecuteRequest& request, absl::Span<const Argument> arguments,
                                             absl::Span<const ResultPlan> plans, const ExecuteOptions& options,
@@ -124,8 +122,8 @@ class Client {
   std::unique_ptr<Stubs> stubs_;
   SessionPlaces sessions_;
   std::shared_ptr<SharedMemory> shared_memory_;
-  std::shared_ptr<SharedMemory> transfer_memory_;  // the same where PutTensor and GetTensor use it too; or null
-  const std::shared_ptr<ResultSizes> result_sizes_ = std::make_shared<ResultSizes>();  // pipelines have it too
+  std::shared_ptr<SharedMemory> transfer_memory_;  // the same if PutTensor and GetTensor use it too; else null
+  const std::shared_ptr<ResultSizes> result_sizes_ = std::make_shared<ResultSizes>();  // shared with pipelines
 };
 
 }  // namespace tensord::client

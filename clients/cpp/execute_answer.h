@@ -9,12 +9,12 @@
 
 namespace tensord::client {
 
-// One result of an ExecuteCall. Its type is known whatever became of it.
+// Result of an ExecuteCall. Its type is set even if the tensor is kept or discarded.
 struct ExecuteOutput {
   DType dtype = DType::kF32;
   Shape shape;
   MemoryOrder order = MemoryOrder::kRowMajor;
-  std::optional<HostTensor> tensor;  // where the plan was to return it
+  std::optional<HostTensor> tensor;  // set if the plan returns it
 };
 
 struct ExecuteAnswer {

@@ -13,27 +13,26 @@
 
 namespace tensord::client {
 
-// One execution: what runs, on what, and what becomes of its results. For Client::Execute and Pipeline::Submit. A
-// value.
+// One execution for Client::Execute or Pipeline::Submit: a program, its arguments, and plans for its results. A value.
 //
 //   ExecuteCall step{.fingerprint = program.fingerprint(),
 //                    .arguments = {Argument::Donated("state"), batch},
 //                    .results = {ResultPlan::Keep("state"), ResultPlan::Return()},
 //                    .session = session.id()};
 struct ExecuteCall {
-  // A compiled program, or else a graph, which must live until the function that is given the call returns.
+  // Fingerprint of a compiled program, or else a graph. The graph must live until Execute or Submit returns.
   std::string fingerprint;
   const v1::Graph* graph = nullptr;
-  // In the order of the program's inputs.
+  // Arguments in the order of the program's inputs.
   std::vector<Argument> arguments;
-  // In the order of its outputs; those beyond are returned.
+  // Plans in the order of the program's outputs. Further outputs are returned.
   std::vector<ResultPlan> results;
-  // Whose handles they are; handles need one.
+  // Session of the handles; needed if there are handles.
   std::string session;
   ExecuteOptions options;
 };
 
-// The call as the wire has it, without its arguments. INVALID_ARGUMENT where it names no program, or two.
+// Converts a call without its arguments to its message. INVALID_ARGUMENT unless it names exactly one program or graph.
 absl::StatusOr<v1::ExecuteRequest> ToExecuteRequest(const ExecuteCall& call);
 
 }  // namespace tensord::client

@@ -13,17 +13,17 @@
 namespace tensord::client {
 
 struct ExecuteOptions {
-  // Where a graph runs. An execution by fingerprint keeps what the program was compiled with.
+  // Device of a graph. An execution by fingerprint uses the program's own.
   std::string device;
   std::vector<std::string> disabled_passes;
-  // Order in which results come back. By fingerprint: the order that the program was compiled with.
+  // Memory order of results. An execution by fingerprint uses the program's own.
   MemoryOrder order = MemoryOrder::kRowMajor;
   int32_t priority = 0;
   bool profile = false;
   std::optional<absl::Duration> deadline;
 };
 
-// The options as the wire has them.
+// Converts the options to their message.
 v1::CompileOptions ToCompileOptions(const ExecuteOptions& options);
 
 }  // namespace tensord::client

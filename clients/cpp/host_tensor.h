@@ -17,18 +17,18 @@
 namespace tensord::client {
 
 // A dense tensor in this process's memory: dtype, shape, order of elements, and bytes. An immutable value: copies share
-// the bytes, and a call in flight keeps them alive, so sending a tensor never copies it. Thread-compatible. Every way
-// to make one checks that the bytes are exactly product(shape) elements and answers INVALID_ARGUMENT otherwise.
+// the bytes, and a call in flight keeps them alive, so sending a tensor never copies it. Thread-compatible. Factories
+// return INVALID_ARGUMENT unless the bytes are exactly product(shape) elements.
 class HostTensor {
  public:
-  // F32 of shape [0].
+  // Makes an empty F32 tensor of shape [0].
   HostTensor() = default;
 
   // Takes the bytes (little-endian elements in `order`). A BOOL byte must be 0 or 1.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Shape shape, MemoryOrder order, std::string bytes);
 
-  // The same from memory that `bytes` keeps alive; it must not change while this tensor or a call that sends it exists.
-  // Copied only where it is not aligned for its elements.
+  // Takes memory that `bytes` keeps alive. It must not change while this tensor, or a call with it, exists. Copies only
+  // memory that is not aligned for its elements.
   static absl::StatusOr<HostTensor> FromBuffer(DType dtype, Shape shape, MemoryOrder order,
                                                std::shared_ptr<const char> bytes, size_t size_bytes);
 
@@ -37,7 +37,7 @@ class HostTensor {
   static absl::StatusOr<HostTensor> FromVector(std::vector<T> values, Shape shape,
                                                MemoryOrder order = MemoryOrder::kRowMajor);
 
-  // Rank 0.
+  // Makes a tensor of rank 0.
   template <typename T>
   static HostTensor Scalar(T value);
 
@@ -49,12 +49,12 @@ class HostTensor {
   const char* bytes() const { return bytes_.get(); }
   const std::shared_ptr<const char>& buffer() const { return bytes_; }
 
-  // The elements in order(), valid while this tensor or a copy of it exists. INVALID_ARGUMENT where T is not the dtype.
-  // Give the span a name before a loop over it: `for (x : *t.Values<T>())` outlives the StatusOr that it looks into.
+  // Returns the elements in order(), valid while this tensor or a copy exists. INVALID_ARGUMENT if T is not the dtype.
+  // Name the span before a loop over it: `for (x : *t.Values<T>())` outlives its StatusOr.
   template <typename T>
   absl::StatusOr<absl::Span<const T>> Values() const;
 
-  // The same tensor with its elements in `order`; copies only where the two orders differ.
+  // Returns the tensor with its elements in `order`; copies only if the orders differ.
   HostTensor InOrder(MemoryOrder order) const;
 
  private:

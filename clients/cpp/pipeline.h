@@ -29,14 +29,14 @@
 namespace tensord::client {
 
 struct PipelineOptions {
-  // That of calls which name none. Behind a balancer the stream goes to its server.
+  // Session of calls without one. Behind a balancer the stream goes to its server.
   std::string session;
-  // Of all calls together, from now on. None: the client's.
+  // Deadline of the whole stream, from its opening. None: the client's.
   std::optional<absl::Duration> deadline;
 };
 
-// Calls that follow each other over one stream without a round trip between them: one may use what an earlier one keeps
-// before that has run. Answers come as they are ready. Made by Client::OpenPipeline; the client may go before it.
+// Stream of calls without a round trip between them. A call may use a result that an earlier call keeps, before the
+// earlier one has run. Answers come as they are ready. Made by Client::OpenPipeline; the client may be destroyed first.
 //
 //   std::unique_ptr<Pipeline> pipeline = client->OpenPipeline({.session = session.id()});
 //   for (const HostTensor& batch : batches) {
@@ -47,28 +47,28 @@ struct PipelineOptions {
 //   }
 //   return pipeline->Finish();
 //
-// A call that fails fails its own answer, and, with HANDLE_POISONED, those that use what it was to keep. Where the
-// stream breaks, all that is unanswered fails with its status, and some of it may have run. Answers are received
-// whether somebody waits for them or not, and stay in memory until then, so that the server is never held up.
+// A failed call fails its own answer and, with HANDLE_POISONED, the calls that use its kept results. If the stream
+// breaks, all unanswered calls fail with its status; some of them may have run. Answers are received at once, whether
+// the caller waits or not, and stay in memory until it does, so the server is never held up.
 //
-// Large tensors go through shared memory where the client has some. An argument that lies there is read when its call's
-// turn comes, and is not to be written to before that is answered.
+// Large tensors go through shared memory if the client has some. The server reads an argument there when its call's
+// turn comes: do not write to it before the answer.
 //
 //   open → closing (Finish) → over          open, closing → over (Cancel, the destructor, the server, the deadline)
 //
-// Thread-safe, but for the destructor: it cancels what is unanswered and does not wait for the server. No wait in here
-// is longer than kEndWithin (transport_end.h) beyond the deadline, Cancel and the stream's break, whatever the
-// transport does: the pipeline is over without it then.
+// Thread-safe except for the destructor, which cancels unanswered calls and does not wait for the server. Every wait
+// ends at most kEndWithin (transport_end.h) after the deadline, Cancel or a break of the stream. The pipeline is over
+// then, even if the transport still hangs.
 class Pipeline {
  public:
-  // Where large tensors lie: all as Client::Execute does it. Nothing, and they go in messages.
+  // Memory for large tensors, as in Client::Execute. Empty: they go in messages.
   struct Sharing {
     std::shared_ptr<SharedMemory> memory;
     std::shared_ptr<ResultSizes> sizes;
     absl::Time deadline = absl::InfiniteFuture();  // of the stream
   };
 
-  // By which fingerprint the stream's server knows a program. Asks it, and has it compile what it does not know.
+  // Asks the stream's server for its fingerprint of a program, after compiling an unknown one.
   using AskForProgram = std::function<absl::StatusOr<std::string>(const std::string& fingerprint)>;
 
   Pipeline(grpc::GenericStub& stub, std::unique_ptr<grpc::ClientContext> context, std::string target,
@@ -77,49 +77,48 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Sends a call; those of one thread go in their order. Waits while as many as kMostUnsent, or as many bytes, are on
-  // their way out because the server takes no more, and, at the first call of a program, until the server has said
-  // whether it knows it: where it does not, it compiles it first, if the client has. Where the server forgets one later
-  // that call fails with the reason PROGRAM_NOT_FOUND, and the next one asks again. Refuses what cannot be sent, with
-  // INVALID_ARGUMENT: also a deadline of its own, as the stream's is that of all. FAILED_PRECONDITION after Finish;
-  // what the stream ended with after that.
+  // Sends a call; calls of one thread keep their order. Waits while kMostUnsent calls, or kMostUnsentBytes, are unsent
+  // because the server takes no more. The first call of a program also waits for the server to look the program up, and
+  // to compile it if this client has its graph. If the server forgets the program later, one call fails with
+  // PROGRAM_NOT_FOUND, and the next one asks again. INVALID_ARGUMENT for a call that cannot be sent, also for one with
+  // a deadline of its own; FAILED_PRECONDITION after Finish; the stream's status after its end.
   absl::StatusOr<PendingAnswer> Submit(const ExecuteCall& call);
 
-  // Waits until all is answered and ends the stream. What the stream ended with, if not well; then the failure of the
-  // earliest call whose PendingAnswer is gone and was not waited for. May be called again.
+  // Waits for all answers and ends the stream. Returns the stream's failure, or else the failure of the earliest call
+  // whose PendingAnswer was destroyed without a wait. May be called again.
   absl::Status Finish();
 
-  // Gives up what is unanswered: CANCELLED. Returns at once.
+  // Cancels unanswered calls: CANCELLED. Returns at once.
   void Cancel();
 
-  // Calls, and bytes of them, that may wait to be taken by the server; one call may be as large as it likes.
+  // Bounds on unsent calls and their bytes. A single call may be larger.
   static constexpr size_t kMostUnsent = 64;
   static constexpr size_t kMostUnsentBytes = size_t{32} << 20;
 
  private:
   // kLate: the transport should have ended the stream.
   enum class Step : uintptr_t { kStart, kRead, kWrite, kEnd, kLate };
-  // What the transport holds on to until it has handed out the last step.
+  // State that the transport uses until it has handed out its last step.
   struct Transport;
   static void* TagOf(Step step) { return reinterpret_cast<void*>(step); }
 
   absl::StatusOr<std::string> FindProgram(const std::string& fingerprint);
-  // The thread: all of what gRPC says.
+  // Handles gRPC's events, on the pipeline's thread.
   void Drive();
   void Take(grpc::ByteBuffer* response);
   void Wrote(bool ok);
   void End(const grpc::Status& status);
-  // From now on the transport has kEndWithin (transport_end.h). Under the lock.
+  // Gives the transport kEndWithin (transport_end.h) to end. Under the lock.
   void Hurry();
   // Ends the queue. Under the lock, when no step but those of the alarms is under way.
   void Shut();
-  // Whether the pipeline is over without the transport. Called when that is late.
+  // Tells whether the pipeline is over without the transport. Called when the transport is late.
   bool IsAbandoned();
-  // Writes what is next, unless a write is under way. Releases the lock for that.
+  // Writes the next call unless a write is under way. Releases the lock meanwhile.
   void WriteNext(std::unique_lock<std::mutex> lock);
   bool HasRoom() const;
-  // What of a call goes through shared memory, for which it asks in the request. Null once the memory's server has
-  // gone: what a stream has refused cannot be said again in messages, since other calls follow it.
+  // Moves a call's large tensors to shared memory, and names their places in the request. Null if the memory's server
+  // has gone: a stream cannot repeat a refused call in messages, because other calls follow it.
   std::unique_ptr<SharedCall> Share(const ExecuteCall& call, v1::ExecuteRequest* request) const;
 
   const std::string target_, session_;
@@ -127,7 +126,7 @@ class Pipeline {
   const Sharing sharing_;
   const std::shared_ptr<FirstFailure> unseen_;
   std::unique_ptr<Transport> transport_;
-  absl::Status broken_;  // what the server sent that is no answer; the thread's own
+  absl::Status broken_;  // failure of a message that is no answer; the thread's own
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -16,11 +16,11 @@
 
 namespace tensord::client {
 
-// INVALID_ARGUMENT where a graph is too large for a message: gRPC ends the process where one cannot be serialized.
+// Checks that a graph fits into a message: INVALID_ARGUMENT. gRPC would end the process at one that does not.
 absl::Status CheckSize(const v1::Graph& graph);
 
-// Calls about programs, and what they have taught the client. A client and its pipelines share it. Thread-safe; calls
-// block, and are made again where no server answered.
+// Calls about programs, with the graphs and fingerprints that they brought. Shared by a client and its pipelines.
+// Thread-safe; calls block, and are made again if no server answered.
 class ProgramCalls {
  public:
   ProgramCalls(const std::shared_ptr<grpc::Channel>& channel, ConnectOptions options);
@@ -31,8 +31,8 @@ class ProgramCalls {
   absl::StatusOr<v1::Program> Get(absl::string_view fingerprint, absl::Time deadline, absl::string_view route);
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, absl::Time deadline);
 
-  // By which fingerprint the server that `route` leads to knows a program. Where it does not, it compiles it, if this
-  // client ever did.
+  // Returns the fingerprint of a program on the server behind `route`, after compiling it there if it is unknown and
+  // this client has its graph.
   absl::StatusOr<std::string> MakeKnown(const std::string& fingerprint, absl::Time deadline, const std::string& route);
 
   CompiledPrograms& compiled() { return compiled_; }

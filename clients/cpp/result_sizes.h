@@ -14,10 +14,10 @@
 
 namespace tensord::client {
 
-// How large the results of programs were the last time, by fingerprint: the best guess for the next. Thread-safe.
+// Latest sizes of programs' results by fingerprint, as a guess for the next run. Thread-safe.
 class ResultSizes {
  public:
-  // 0 for results that are not to be returned, or of which nothing is known.
+  // Returns a size for each result, 0 if it is unknown or not to be returned.
   std::vector<size_t> Expected(const std::string& fingerprint, absl::Span<const ResultPlan> plans) const {
     std::vector<size_t> sizes;
     {
@@ -30,7 +30,7 @@ class ResultSizes {
     }
     return sizes;
   }
-  // Of a graph without a fingerprint nothing is kept.
+  // Records the sizes of an answer; ignores graphs without a fingerprint.
   void Learn(const std::string& fingerprint, const ExecuteAnswer& answer) {
     if (fingerprint.empty()) return;
     std::lock_guard<std::mutex> lock(mutex_);

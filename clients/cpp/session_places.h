@@ -9,14 +9,14 @@
 
 namespace tensord::client {
 
-// The keys that lead to the servers of the sessions that a client has opened, until it closes them. Thread-safe.
+// Keys that lead to the servers of a client's open sessions. Thread-safe.
 class SessionPlaces {
  public:
   void Add(const std::string& session, std::string route) {
     const std::lock_guard<std::mutex> lock(mutex_);
     places_[session] = std::move(route);
   }
-  // Empty: another client opened it.
+  // Returns the session's key, empty if another client opened it.
   std::string RouteOf(const std::string& session) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = places_.find(session);

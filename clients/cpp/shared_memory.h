@@ -17,50 +17,50 @@
 
 namespace tensord::client {
 
-// Smaller tensors go in messages, which are as fast.
+// Least size of a tensor in shared memory. Messages are as fast for smaller ones.
 inline constexpr size_t kSharedFrom = size_t{64} << 10;
 
-// Where bytes lie in memory that client and server share.
+// Place of bytes in shared memory.
 struct SharedPlace {
   std::string region;
   int64_t offset = 0;
 };
 
-// A block into which a result is wanted.
+// Block for a result.
 struct ResultSpace {
   std::shared_ptr<char> bytes;  // null: none is wanted
   size_t size_bytes = 0;
 };
 
-// Memory that a server on this host gave to this process, in blocks that are used again. Blocks keep it, and with it
-// the connection that they came by, alive. Thread-safe.
+// Memory that a server on this host shares with this process, in reusable blocks. Blocks keep it and its connection
+// alive. Thread-safe.
 //
 //   absl::StatusOr<std::shared_ptr<char>> block = client->shared_memory()->Allocate(1 << 26);
 //   ...                                                  // written to
 //   HostTensor::FromBuffer(DType::kF32, {1 << 24}, MemoryOrder::kRowMajor, *block, 1 << 26);   // sent without a copy
 class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
  public:
-  // `socket` is the path that the server tells; `authorization` as in the metadata of calls, or empty. UNAVAILABLE
-  // where nobody takes the connection by then. Nothing here waits longer than BrokerConnection::kMostWait.
+  // Connects to `socket`, the server's path, with the `authorization` of calls or an empty one. UNAVAILABLE if the
+  // connection is not taken by the deadline. No function here waits longer than BrokerConnection::kMostWait.
   static absl::StatusOr<std::shared_ptr<SharedMemory>> Connect(const std::string& socket, std::string authorization,
                                                                absl::Time deadline = absl::InfiniteFuture());
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  // At least that many bytes, with any content, aligned to pages. While a call reads or writes them the server works
-  // with this very memory. What the server refuses; DEADLINE_EXCEEDED where it does not answer in time; UNAVAILABLE
-  // where it has gone, or still owes the answer to a request that was given up.
+  // Allocates at least `size_bytes` with any content, aligned to pages. During a call the server works in this very
+  // memory. The server's refusals; DEADLINE_EXCEEDED without an answer in time; UNAVAILABLE if the server has gone, or
+  // still owes the answer to an abandoned request.
   absl::StatusOr<std::shared_ptr<char>> Allocate(size_t size_bytes, absl::Time deadline = absl::InfiniteFuture());
-  // Where the bytes lie; nothing where they are no part of one block, or no multiple of 64 into it.
+  // Finds the place of bytes; nullopt unless they lie in one block, at a multiple of 64.
   std::optional<SharedPlace> Find(const char* bytes, size_t size_bytes) const;
-  // The block that begins there is not used again: a call that was given up may still write to it.
+  // Takes the block out of reuse, because an abandoned call may still write to it.
   void Forget(const char* block);
 
-  // The server does not know its regions any more: it was started again. From now on nothing is found or allocated.
+  // Marks the memory as lost after a restart of the server: nothing is found or allocated any more.
   void SetLost();
   bool is_lost() const;
-  // Looks whether the server has closed the connection; then it is lost.
+  // Checks whether the server has closed the connection, and marks the memory as lost if so.
   bool HasGone();
 
  private:
@@ -74,7 +74,7 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   explicit SharedMemory(std::unique_ptr<BrokerConnection> connection) : connection_(std::move(connection)) {}
 
   absl::StatusOr<Block> Request(size_t size_bytes, absl::Time deadline);
-  // A block that nobody has any more.
+  // Returns a block without users to the pool.
   void GiveBack(char* bytes);
   void Free(const Block& block);
 
