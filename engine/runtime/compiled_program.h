@@ -28,31 +28,31 @@ namespace tensord {
 class CompiledProgram;
 using CompiledProgramPtr = std::shared_ptr<const CompiledProgram>;
 
-// A program compiled for one device, with its bindings to concrete shapes: the one binding of a program without symbols
-// is made when it is compiled, those of others on first use and kept as BindingCache does. Shared; thread-safe. The
-// backend must outlive it.
+// A program compiled for one device, with its bindings to concrete shapes. A program without symbols is bound when it
+// is compiled; others are bound at the first use of a set of sizes, and keep bindings as BindingCache does. Shared;
+// thread-safe. The backend must outlive it.
 //
-// A program that is compiled for sizes is run by another for each set of them: who must not compile on the thread that
-// runs asks for that first, with FindForSizes or CompileForSizes, and runs what it gets.
+// A program that is compiled for sizes has another program for each set of sizes. A caller that must not compile on the
+// running thread gets it from FindForSizes or CompileForSizes first, and runs it.
 class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
  public:
-  // A program of the same graph for arguments of these types alone.
+  // Compiles the same graph for one set of sizes.
   using CompileSized = std::function<absl::StatusOr<CompiledProgramPtr>(const SizeBinding&)>;
-  // The time of compiling is zero for all but the one who caused it.
+  // Receives the program. The time is zero for all callers but the one that caused the compilation.
   using SizedDone = std::function<void(absl::StatusOr<CompiledProgramPtr>, absl::Duration compile_time)>;
-  // For who waits no more: `done` is not called, unless that has begun, and what nobody waits for is dropped or broken
+  // Withdraws a caller: `done` is not called unless its call has begun, and work without callers is dropped or broken
   // off.
   using LeaveSized = std::function<void()>;
 
   struct Identity {
     Fingerprint fingerprint;
     std::string device;                              // "cpu:0"
-    std::string tenant = {};                         // as CompileSettings has it
+    std::string tenant = {};                         // as in CompileSettings
     std::vector<std::string> names;                  // NamesOf the graph that was compiled
     std::vector<ContractionPlan> contractions = {};  // of its nodes that are planned, in order
   };
-  // Refused where a program without symbols cannot be bound. With `compile_sized` each set of sizes is run by a
-  // program of its own, made on first use and kept as bindings are.
+  // Makes a program; refuses one without symbols that cannot be bound. With `compile_sized` each set of sizes has a
+  // program of its own, made at its first use and kept like a binding.
   static absl::StatusOr<CompiledProgramPtr> Create(ExecProgram program, Identity identity, Backend* backend,
                                                    const BindingOptions& bindings = {},
                                                    CompileSized compile_sized = nullptr);
@@ -60,69 +60,70 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   const ExecProgram& program() const { return program_; }
   const Fingerprint& fingerprint() const { return identity_.fingerprint; }
   const std::string& device() const { return identity_.device; }
-  // Whether that tenant may have it by its fingerprint.
+  // Tells whether the tenant may use the program by its fingerprint.
   bool is_of(absl::string_view tenant) const { return identity_.tenant.empty() || identity_.tenant == tenant; }
   const std::vector<std::string>& names() const { return identity_.names; }
   const std::vector<ContractionPlan>& contractions() const { return identity_.contractions; }
   Backend* backend() const { return backend_; }
 
-  // Runs once on the calling thread. `types` are those of the slots: reversed for a row-major program. Ends early with
-  // what `check` refuses. Says in `times`, where it is not null, when each segment ran. `donated`
-  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `destinations`: by output, memory
-  // into which it may be computed, as BoundProgram::Run has it; null, and for those beyond: none. A result is there
-  // where its buffer has that address. None is where one is too small, or the run decides sizes; then `memory`, where
-  // it is not null, is asked as StagedProgram::Run says.
+  // Runs once on the calling thread. Ends early with a refusal of `check`.
+  //   types         of the slots: reversed for a row-major program
+  //   times         receives the time of each segment; may be null
+  //   donated       as in BoundProgram::PlanFor, with the conditions of BoundProgram::Run
+  //   destinations  by output: memory for the result as in BoundProgram::Run, or null; missing ones are null. The
+  //   buffer
+  //                 of a result there has its address. None is used if one is too small, or if the run decides sizes
+  //   memory        asked for the memory of a run that decides sizes, as in StagedProgram::Run; may be null
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
                                      absl::Span<const bool> donated = {}, absl::Span<const BufferPtr> destinations = {},
                                      const MemoryRequest& memory = nullptr) const;
 
-  // The binding of a program whose sizes the arguments decide. Ends early with what `check` refuses.
+  // Binds a program whose sizes the arguments decide. Ends early with a refusal of `check`.
   absl::StatusOr<std::shared_ptr<const BoundProgram>> Bind(absl::Span<const ConcreteType> arguments,
                                                            const RunCheck& check = nullptr) const;
 
-  // Of a program that is compiled for sizes, the one for arguments of these types; null where it is not here.
+  // Finds the program for arguments of these types, if this one is compiled for sizes; null if it is not made yet.
   CompiledProgramPtr FindForSizes(absl::Span<const ConcreteType> arguments) const;
-  // The same, compiled on the pool in a turn of the tenant, once for all who ask. Calls `done` once: before it returns
-  // null, where the program is there or the pool refuses, else from the pool. Refuses what the guards and the compiler
-  // refuse; QUEUE_FULL. The pool must outlive what it is given.
+  // Finds that program or compiles it on the pool, in a turn of the tenant and once for all callers. Calls `done` once:
+  // before it returns null if the program is there or the pool refuses, else from the pool. Refusals of the guards and
+  // the compiler; QUEUE_FULL. The pool must outlive its work.
   LeaveSized CompileForSizes(absl::Span<const ConcreteType> arguments, CompilePool* pool, const std::string& tenant,
                              SizedDone done) const;
 
-  // Absent where symbols decide.
+  // Bytes of temporaries; nullopt if symbols decide them.
   std::optional<int64_t> temporary_bytes() const;
-  // Device memory of one run, arguments and results included, that uses up none of its arguments. Absent where symbols
-  // decide.
+  // Device memory of a run without donations, with arguments and results; nullopt if symbols decide it.
   std::optional<int64_t> static_peak_bytes() const;
-  // The same for these arguments, for which the program is bound, as Bind does. Of a program some of whose sizes the
-  // run decides only the arguments, which is all that is known: the run asks for more.
+  // Binds the program to these arguments, as Bind does, and returns the same for them. For a program that decides sizes
+  // it returns the bytes of the arguments alone: the run asks for more.
   absl::StatusOr<int64_t> PeakBytes(absl::Span<const ConcreteType> arguments, const RunCheck& check = nullptr) const;
-  // What a run with these arguments takes lately, kept for the sizes that were asked for last, as bindings are. Zero:
-  // unknown, because there was none, because the run itself decides sizes, or because the arguments are not known yet.
+  // Recent mean time of runs with these arguments, kept like a binding by sets of sizes. Zero if unknown: for the first
+  // run, for a run that decides sizes, and for arguments that are not known yet.
   absl::Duration expected_time(absl::Span<const ConcreteType> arguments) const;
-  // Of sizes that are new the time is not kept: the run was bound to them, too.
+  // Records the time of a run. Ignores the first run of a set of sizes, which includes the binding.
   void NoteRunTime(absl::Span<const ConcreteType> arguments, absl::Duration time) const;
-  // A run was refused for its expected time.
+  // Records that a run was refused for its expected time.
   void DoubtRunTime(absl::Span<const ConcreteType> arguments) const;
-  // Whether the expected time is one for all arguments.
+  // Tells whether one expected time holds for all arguments.
   bool has_one_time() const { return static_binding_ != nullptr; }
-  // A run with these arguments is over so soon (tiny_program.h) that handing it to another thread would cost several
-  // times the run. Of a program that is compiled for sizes those are asked instead.
+  // Tells whether a run with these arguments is so short (tiny_program.h) that a handover to another thread would cost
+  // several times as much. If the program is compiled for sizes, ask the program for these sizes instead.
   bool is_tiny(absl::Span<const ConcreteType> arguments) const;
-  // Whether a run with so many bytes of arguments can be. Where it is sure that it is not, is_tiny need not be asked.
+  // Tells whether a run with so many bytes of arguments may be tiny; if not, is_tiny need not be asked.
   bool may_be_tiny(int64_t argument_bytes) const {
     return static_binding_ != nullptr ? is_tiny_ : may_be_tiny_ && argument_bytes <= kMostTinyBytes;
   }
-  // Whether its results may have destinations: the device computes in memory of the host.
+  // Tells whether results may have destinations, because the device computes in the host's memory.
   bool takes_destinations() const { return takes_destinations_; }
-  // Whether sizes decide which instructions are run, not only how.
+  // Tells whether sizes decide which instructions run, not only how.
   bool is_compiled_for_sizes() const { return compile_sized_ != nullptr; }
   RunTally& tally() const { return *tally_; }
-  // Kernels of one run.
+  // Number of kernels of a run.
   int64_t segment_count() const;
-  // With what is kept for sets of sizes, bindings and programs, which come and go with runs.
+  // Bytes of the program, with the bindings and programs that it keeps for sets of sizes at the moment.
   int64_t size_bytes() const;
-  // The binding of a program without symbols, the stages of one some of whose sizes the run decides; null for others.
+  // Binding of a program without symbols; stages of a program that decides sizes. Null for others.
   const BoundProgram* static_binding() const { return static_binding_.get(); }
   const StagedProgram* staged() const { return staged_.get(); }
 
@@ -130,18 +131,18 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   CompiledProgram(ExecProgram program, Identity identity, Backend* backend, const BindingOptions& bindings,
                   CompileSized compile_sized);
 
-  // Compiled here where it is not there.
+  // Finds the program for a set of sizes, or compiles it on this thread.
   absl::StatusOr<CompiledProgramPtr> ForSizes(absl::Span<const ConcreteType> arguments, const RunCheck& check) const;
   absl::StatusOr<CompiledProgramPtr> MakeForSizes(absl::Span<const ConcreteType> arguments) const;
 
   enum class Tiny : uint8_t { kUnknown, kTiny, kNot };
-  // Of the runs with one set of sizes.
+  // Times of the runs with one set of sizes.
   struct SizedTime {
     std::atomic<bool> is_bound{false};
     std::atomic<Tiny> tiny{Tiny::kUnknown};
     MeanTime mean;
   };
-  // Null where nothing is known by sizes.
+  // Returns null if there are no times by sizes.
   std::shared_ptr<SizedTime> TimeFor(absl::Span<const ConcreteType> arguments) const;
 
   const ExecProgram program_;

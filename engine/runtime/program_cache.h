@@ -25,12 +25,11 @@
 
 namespace tensord {
 
-// Compiled programs by key, in memory: bounded in bytes, the least recently used goes first. Callers that ask for one
-// key at once share one compilation. A key is found by its fingerprint and told apart by its bytes, so that who sends a
-// graph runs that graph even where fingerprints collide. What a program has become for sets of sizes counts when it is
-// found the next time, or when all together have become much more. What the compiler refused is remembered for a while
-// too. Thread-safe; never blocks for a
-// compilation. The pool must outlive it.
+// Compiled programs by key, in memory, bounded in bytes: the least recently used program goes first. Callers with one
+// key share one compilation. A key is found by its fingerprint and compared by its bytes, so that a caller runs its own
+// graph even if fingerprints collide. Memory that programs take for sets of sizes is measured when they are found, or
+// when it has grown much in all. Refusals of the compiler are remembered for a while. The pool must outlive it.
+// Thread-safe; never blocks for a compilation.
 class ProgramCache {
  public:
   enum class Source : uint8_t { kCompiled, kMemory, kJoined, kDisk };
@@ -40,7 +39,7 @@ class ProgramCache {
     Source source = Source::kMemory;
     absl::Duration compile_time;  // zero from memory
   };
-  // A program that was brought back from where it was kept.
+  // A program from disk.
   struct Restored {
     ProgramKey key;
     CompiledProgramPtr program;
@@ -48,25 +47,25 @@ class ProgramCache {
   struct Listed {
     CompiledProgramPtr program;
     int64_t bytes = 0;
-    absl::Time last_used;  // InfinitePast: not since it came from disk
+    absl::Time last_used;  // InfinitePast: unused since it came from disk
   };
   using CompileFn = std::function<absl::StatusOr<CompiledProgramPtr>()>;
   using RestoreFn = std::function<absl::StatusOr<Restored>()>;
   using DoneFn = std::function<void(absl::StatusOr<Found>)>;
-  // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
-  // or broken off. Null where nothing is waited for.
+  // Withdraws a caller: `done` is not called unless its call has begun, and work without other callers is dropped or
+  // broken off. Null if there is nothing to wait for.
   using LeaveFn = std::function<void()>;
-  // NamesOf the asker's graph.
+  // Returns NamesOf the caller's graph.
   using NamesFn = std::function<std::vector<std::string>()>;
 
   struct Stats {
     int64_t hits = 0;      // in memory
-    int64_t restored = 0;  // found there for the first time after they came from disk
-    int64_t negative = 0;  // refused as a moment ago
+    int64_t restored = 0;  // first finds of programs from disk
+    int64_t negative = 0;  // remembered refusals
     int64_t compiled = 0;
     int64_t joined = 0;
     int64_t failed = 0;
-    int64_t abandoned = 0;  // dropped or broken off, since nobody waited any more
+    int64_t abandoned = 0;  // dropped or broken off without a waiting caller
     int64_t evictions = 0;  // to make room
     int64_t removed = 0;    // by Evict and EvictAll
     int64_t entries = 0;
@@ -75,9 +74,9 @@ class ProgramCache {
 
   struct Options {
     int64_t max_bytes = 0;
-    bool collide = false;  // every key is looked for among all others, as if all had one hash; for tests
+    bool collide = false;  // all keys collide, as with one hash; for tests
     RefusedGraphs::Options refused = {.keep = absl::ZeroDuration()};
-    std::shared_ptr<const BindingStats> sized = nullptr;  // in which the programs count what they keep for sizes
+    std::shared_ptr<const BindingStats> sized = nullptr;           // the programs' counts of memory for sets of sizes
     std::function<absl::Time()> now = [] { return absl::Now(); };  // for people
     std::function<absl::Time()> steady_now = &SteadyNow;
   };
@@ -85,38 +84,36 @@ class ProgramCache {
   ProgramCache(const Options& options, CompilePool* pool)
       : options_(options), pool_(pool), max_bytes_(options.max_bytes), refused_(options.refused) {}
 
-  // From now on: programs go at once until the rest fits, and refusals are not remembered longer than that.
+  // Changes the bounds: drops programs at once until the others fit, and refusals older than `keep_refused`.
   void SetBounds(int64_t max_bytes, absl::Duration keep_refused);
   int64_t max_bytes() const;
   absl::Duration keep_refused() const;
 
-  // Calls `done` once: before it returns where the program is there or was refused a moment ago, else from a thread of
-  // the pool, where it has the tenant's turn. QUEUE_FULL where the pool takes no more. kCompiled: the program is what
-  // `compile` made, whatever others find. A refusal of another asker's graph is told in the names of this one's;
-  // `names` is called at most once, before `compile`.
+  // Finds the program of a key or compiles it. Calls `done` once: before it returns if the program or a refusal is in
+  // memory, else from a thread of the pool, in a turn of the tenant. QUEUE_FULL if the pool is full. With kCompiled the
+  // program is the very result of `compile`. A refusal of another caller's graph is told in the names of this caller's
+  // graph; `names` is called at most once, before `compile`.
   LeaveFn GetOrCompile(ProgramKey key, CompileFn compile, DoneFn done, NamesFn names = nullptr,
                        const std::string& tenant = "");
-  // The same by fingerprint, as Find, for a program that is not here but that `restore` can bring back, which happens
-  // once for all who ask.
+  // Finds a program by its fingerprint, as Find does, or restores it from disk, once for all callers.
   LeaveFn FindOrRestore(const Fingerprint& fingerprint, RestoreFn restore, DoneFn done, const std::string& tenant = "");
-  // Adds a program that was brought back before anybody asked, unless it is here, as the first to go. False where there
-  // is no room for it.
+  // Adds a program from disk unless it is here, as the next to be dropped. False if there is no room for it.
   bool Insert(Restored restored);
-  // The program of that fingerprint, which counts as a use. PROGRAM_NOT_FOUND where there is none;
-  // FINGERPRINT_AMBIGUOUS, from then on, where two programs that had it met here: it does not say which is meant.
+  // Finds a program by its fingerprint, which counts as a use. PROGRAM_NOT_FOUND; FINGERPRINT_AMBIGUOUS for ever after
+  // two programs with the fingerprint have met here.
   absl::StatusOr<CompiledProgramPtr> Find(const Fingerprint& fingerprint);
-  // PROGRAM_NOT_FOUND, as Find says it.
+  // Returns Find's refusal PROGRAM_NOT_FOUND.
   static absl::Status RefuseUnknown(const Fingerprint& fingerprint);
 
-  // All of them; no use.
+  // Lists all programs, which counts as no use.
   std::vector<Listed> List() const;
-  // Those used at that time of SteadyNow or later.
+  // Lists the programs used at `time` of SteadyNow or later.
   std::vector<Listed> UsedSince(absl::Time time) const;
-  // Forgets the programs of that fingerprint, or all; who runs them keeps them. How many there were.
+  // Drop the programs of a fingerprint, or all; running programs stay alive. Return the number of dropped programs.
   int64_t Evict(const Fingerprint& fingerprint);
   int64_t EvictAll();
 
-  // The bytes as they are now.
+  // Returns the counts, with bytes measured now.
   Stats stats() const;
 
  private:
@@ -131,43 +128,43 @@ class ProgramCache {
   struct Waiting {
     DoneFn done;
     NamesFn names;
-    bool leads = false;  // it is its graph that is compiled
+    bool leads = false;  // its graph is the one that is compiled
   };
-  // What somebody waits for. One that nobody waits for any more is in no table.
+  // Work with waiting callers. Without callers it is in no table.
   struct Flight {
-    KeyPtr key;               // null for one that is restored
-    Fingerprint fingerprint;  // of one that is restored
+    KeyPtr key;               // null for a restoration
+    Fingerprint fingerprint;  // of a restoration
     Waiters<Waiting> waiting;
     std::shared_ptr<QueuedWork> work;
   };
   using FlightPtr = std::shared_ptr<Flight>;
   using Entries = std::list<Entry>;
 
-  // Where the index has a fingerprint.
+  // Returns a fingerprint's place in the index.
   Fingerprint PlaceOf(const Fingerprint& fingerprint) const { return options_.collide ? Fingerprint() : fingerprint; }
-  // The entry's program may have grown or shrunk.
+  // Measures an entry's program, which may have grown or shrunk.
   void MeasureLocked(Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Measures all where they have grown by kMeasuredShare of what there is room for since the last time.
+  // Measures all programs if they have grown by kMeasuredShare of the bound since the last time.
   void MeasureGrownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A use of the entry.
+  // Records a use of the entry.
   Found UseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Down to max_bytes_, but for the one that was used last.
+  // Drops programs down to max_bytes_, except for the most recently used one.
   void EvictLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseLocked(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // end() where there is none.
+  // Returns end() for an unknown key.
   Entries::iterator LookUpLocked(const ProgramKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Found> FindLocked(const Fingerprint& fingerprint) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The program that is then here: an equal one that was here stays.
+  // Adds a program and returns the one that stays: an equal older one wins.
   CompiledProgramPtr InsertLocked(KeyPtr key, CompiledProgramPtr program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddLocked(Entries::iterator at, Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // One that others have begun is queued for the tenant too.
+  // Joins work in progress, which is then queued for this tenant too.
   LeaveFn JoinLocked(const FlightPtr& flight, const std::string& tenant, Waiting waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Has a new one's work done, or refuses to, after which it is in no table.
+  // Starts new work; a refused one is in no table afterwards.
   absl::Status BeginLocked(const FlightPtr& flight, const std::string& tenant, std::function<void()> work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(const FlightPtr& flight, uint64_t waiting);
-  // Out of its table, and those who wait for it.
+  // Removes the work from its table, and returns its callers.
   std::vector<Waiting> EndLocked(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fly(const FlightPtr& flight, const CompileFn& compile, const NamesFn& names);
   void Land(const FlightPtr& flight, absl::StatusOr<CompiledProgramPtr> program, absl::Duration compile_time,
@@ -179,7 +176,7 @@ class ProgramCache {
   mutable Mutex mutex_;
   int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
-  // By place. Several in one only where fingerprints collide.
+  // Entries by place. A place has several only if fingerprints collide.
   absl::flat_hash_map<Fingerprint, std::vector<Entries::iterator>> index_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, std::vector<FlightPtr>> flights_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Fingerprint, FlightPtr> restoring_ ABSL_GUARDED_BY(mutex_);
