@@ -67,13 +67,11 @@ class CompiledProgram : public std::enable_shared_from_this<CompiledProgram> {
   Backend* backend() const { return backend_; }
 
   // Runs once on the calling thread. Ends early with a refusal of `check`.
-  //   types         of the slots: reversed for a row-major program
-  //   times         receives the time of each segment; may be null
-  //   donated       as in BoundProgram::PlanFor, with the conditions of BoundProgram::Run
-  //   destinations  by output: memory for the result as in BoundProgram::Run, or null; missing ones are null. The
-  //   buffer
-  //                 of a result there has its address. None is used if one is too small, or if the run decides sizes
-  //   memory        asked for the memory of a run that decides sizes, as in StagedProgram::Run; may be null
+  // `types` are those of the slots: reversed for a row-major program. `times` receives the time of each segment, and
+  // may be null. `donated` is as in BoundProgram::PlanFor, with the conditions of BoundProgram::Run. `destinations`, by
+  // output, is memory for results as in BoundProgram::Run; null or missing: none. A result there has a buffer of that
+  // address. None is used if one is too small, or if the run decides sizes; such a run asks `memory`, which may be
+  // null, as in StagedProgram::Run.
   absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
                                      const RunCheck& check, RunTimes* times = nullptr,
                                      absl::Span<const bool> donated = {}, absl::Span<const BufferPtr> destinations = {},
