@@ -47,6 +47,8 @@ const std::vector<Function<T>>& Functions() {
       {"exp", {-10, 10}, &M::exp},
       {"expm1", {-2, 2}, &M::expm1},
       {"log", {0.001, 10}, &M::log},
+      {"log2", {0.001, 10}, &M::log2},
+      {"log10", {0.001, 10}, &M::log10},
       {"log1p", {-0.9, 10}, &M::log1p},
       {"logistic", {-10, 10}, &M::logistic},
       {"tanh", {-4, 4}, &M::tanh},

@@ -34,7 +34,7 @@ def numpy_functions():
 
     functions = {"logistic": logistic, "rsqrt": rsqrt, "remainder": numpy.fmod, "atan2": numpy.arctan2,
                  "pow": numpy.power}
-    for name in ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "sqrt", "cbrt", "maximum"):
+    for name in ("exp", "expm1", "log", "log2", "log10", "log1p", "tanh", "sin", "cos", "tan", "sqrt", "cbrt", "maximum"):
         functions[name] = getattr(numpy, name)
     return functions
 
