@@ -381,10 +381,14 @@ void AddConnections(const ServerConfig& config, ServerParts* parts) {
   // A client that takes back all its calls may have begun as many again and take them back before it is seen to read.
   constexpr int64_t kCancelsOfAStream = 2, kMoreCancelsAtOnce = 64;
   // What gRPC counts is decoded, and the longest code of a byte has four.
+  constexpr int64_t kLongestCode = 4;
+  const int64_t metadata = MostMetadataOfAConnection(config.limits().metadata_bytes());
   const FrameLimits limits = {
-      .header_bytes = 4 * MostMetadataOfAConnection(config.limits().metadata_bytes()),
+      .header_bytes = kLongestCode * metadata,
       .cancels_at_once = kCancelsOfAStream * config.limits().streams_per_connection() + kMoreCancelsAtOnce,
-      .cancels_per_second = config.limits().cancels_per_second()};
+      .cancels_per_second = config.limits().cancels_per_second(),
+      .early_calls = config.limits().streams_per_connection(),
+      .early_header_bytes = metadata};
   const std::chrono::milliseconds most_unread(config.limits().unread_ms());
   parts->connection_bounds = std::make_shared<ConnectionBounds>(limits, most_unread);
   parts->admin_connection_bounds = std::make_shared<ConnectionBounds>(limits, most_unread);

@@ -12,13 +12,16 @@ absl::string_view WhyOf(ConnectionExcess excess) {
   switch (excess) {
     case ConnectionExcess::kHeaders:
       return "sent more headers than any call may have (limits.metadata_bytes)";
+    case ConnectionExcess::kSettings:
+      return "made more calls than a connection may (limits.streams_per_connection) and did not acknowledge the "
+             "server's settings, which say so";
     case ConnectionExcess::kUnread:
       return "did not read its answers (limits.unread_ms)";
     case ConnectionExcess::kCancels:
     case ConnectionExcess::kNone:
       break;
   }
-  return "took back more calls than a connection may (limits.cancels_per_second)";
+  return "took back more calls, or sent more pings, than a connection may (limits.cancels_per_second)";
 }
 
 }  // namespace

@@ -8,8 +8,12 @@ namespace {
 
 // RFC 9113.
 constexpr int64_t kPrefaceBytes = 24;
-enum Type : uint8_t { kHeaders = 1, kReset = 3, kSettings = 4, kContinuation = 9 };
+enum Type : uint8_t { kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
 constexpr uint8_t kAcknowledges = 1;
+
+// Its answer waits for the client, and where there are too many gRPC keeps some kilobytes of each until it has ended
+// the connection. Clients that measure their connections ping as often as they call.
+constexpr double kCancelsOfAPing = 1.0 / 8;
 
 // Clients fill frames, of which the smallest that any has to take have 16 KiB; some leave a few less full.
 constexpr int64_t kFrameBytes = int64_t{16} << 10;
@@ -45,29 +49,53 @@ ConnectionExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now
 ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads) {
   const int64_t size = head_[0] << 16 | head_[1] << 8 | head_[2];
   const uint8_t type = head_[3], flags = head_[4];
+  const uint32_t stream = static_cast<uint32_t>((head_[5] & 0x7F) << 24 | head_[6] << 16 | head_[7] << 8 | head_[8]);
+  const bool acknowledges = (flags & kAcknowledges) != 0;
   skip_bytes_ = size;
   AddTime(now, reads);
   switch (type) {
     case kHeaders:
       block_bytes_ = block_frames_ = 0;
-      [[fallthrough]];
+      if (!is_acknowledged_) early_calls_.insert(stream);
+      return AddHeaders(size);
     case kContinuation:
-      block_bytes_ += size;
-      ++block_frames_;
-      if (block_bytes_ > limits_.header_bytes) return ConnectionExcess::kHeaders;
-      // Each is looked at for itself, and empty ones cost as much.
-      if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return ConnectionExcess::kHeaders;
-      break;
+      return AddHeaders(size);
     case kReset:
       if (!TakeCancel()) return ConnectionExcess::kCancels;
+      early_calls_.erase(stream);
       break;
     case kSettings:
-      if ((flags & kAcknowledges) == 0 && !TakeCancel()) return ConnectionExcess::kCancels;
+      if (acknowledges && has_sent_) Acknowledged();
+      if (!acknowledges && !TakeCancel()) return ConnectionExcess::kCancels;
+      break;
+    case kPing:
+      if (!acknowledges && !TakeCancel(kCancelsOfAPing)) return ConnectionExcess::kCancels;
       break;
     default:
       break;
   }
   return ConnectionExcess::kNone;
+}
+
+ConnectionExcess FrameMeter::AddHeaders(int64_t size) {
+  block_bytes_ += size;
+  ++block_frames_;
+  if (block_bytes_ > limits_.header_bytes) return ConnectionExcess::kHeaders;
+  // Each is looked at for itself, and empty ones cost as much.
+  if (block_frames_ > limits_.header_bytes / kFrameBytes + kPartialFrames) return ConnectionExcess::kHeaders;
+  return is_acknowledged_ || FitsEarly(size) ? ConnectionExcess::kNone : ConnectionExcess::kSettings;
+}
+
+// gRPC holds nobody to settings that he has not acknowledged: neither to the number of calls, nor to what their headers
+// are when those that stand for others, of one byte each, are written out.
+bool FrameMeter::FitsEarly(int64_t size) {
+  early_bytes_ += size;
+  return early_bytes_ <= limits_.early_header_bytes && static_cast<int64_t>(early_calls_.size()) <= limits_.early_calls;
+}
+
+void FrameMeter::Acknowledged() {
+  is_acknowledged_ = true;
+  early_calls_ = {};
 }
 
 void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {
@@ -80,9 +108,9 @@ void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {
   refilled_ = now;
 }
 
-bool FrameMeter::TakeCancel() {
-  if (cancels_ < 1) return false;
-  --cancels_;
+bool FrameMeter::TakeCancel(double cost) {
+  if (cancels_ < cost) return false;
+  cancels_ -= cost;
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "server/lifecycle/connection_excess.h"
 
@@ -16,8 +17,11 @@ namespace tensord::server {
 // call is charged for.
 struct FrameLimits {
   int64_t header_bytes = 0;        // of the headers of one call, as they are sent
-  int64_t cancels_at_once = 0;     // calls taken back, and settings changed,
+  int64_t cancels_at_once = 0;     // calls taken back, settings changed, and eight pings for one,
   int64_t cancels_per_second = 0;  // and of these a second
+  // Before the client has acknowledged the server's settings, which bound these: calls, and the headers of all.
+  int64_t early_calls = 0;
+  int64_t early_header_bytes = 0;
 };
 
 // Reads the heads of the frames that a client sends on one connection, and says when they are beyond the limits.
@@ -32,6 +36,9 @@ class FrameMeter {
 
   FrameMeter(const FrameLimits& limits, Clock::time_point now);
 
+  // The server has begun to send, its settings first. What acknowledges them before is no acknowledgement.
+  void Sent() { has_sent_ = true; }
+
   // The bytes that came next, at that time. Beyond a limit it stays so.
   ConnectionExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
 
@@ -40,14 +47,21 @@ class FrameMeter {
 
   ConnectionExcess ReadHead(Clock::time_point now, const Reads& reads);
   void AddTime(Clock::time_point now, const Reads& reads);
-  bool TakeCancel();
+  ConnectionExcess AddHeaders(int64_t size);
+  bool FitsEarly(int64_t size);
+  void Acknowledged();
+  bool TakeCancel(double cost = 1);
 
   const FrameLimits limits_;
   int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame
   std::array<uint8_t, kHeadBytes> head_{};
   size_t head_bytes_ = 0;                       // of it that have come
   int64_t block_bytes_ = 0, block_frames_ = 0;  // of the headers that have begun
-  double cancels_;                              // that may come now
+  bool has_sent_ = false, is_acknowledged_ = false;
+  // Until the settings are acknowledged: the calls that were made and not taken back, and the bytes of all headers.
+  absl::flat_hash_set<uint32_t> early_calls_;
+  int64_t early_bytes_ = 0;
+  double cancels_;  // that may come now
   Clock::time_point refilled_;
   ConnectionExcess excess_ = ConnectionExcess::kNone;
 };

@@ -80,6 +80,13 @@ bool MeteredConnections::Received(int descriptor, absl::Span<const iovec> parts,
   return excess == ConnectionExcess::kNone || !End(descriptor, excess);
 }
 
+void MeteredConnections::Sends(int descriptor) {
+  Shard& shard = ShardOf(descriptor);
+  MutexLock lock(&shard.mutex);
+  const auto found = shard.connections.find(descriptor);
+  if (found != shard.connections.end()) found->second.meter.Sent();
+}
+
 void MeteredConnections::Sent(int descriptor, size_t wanted, size_t sent) {
   Shard& shard = ShardOf(descriptor);
   MutexLock lock(&shard.mutex);
@@ -150,7 +157,8 @@ std::unique_ptr<MeteredConnections::Decrypted> MeteredConnections::NewDecrypted(
   return std::make_unique<Decrypted>(decrypting, found->second.bounds);
 }
 
-bool MeteredConnections::Decrypted::Received(absl::string_view bytes) {
+bool MeteredConnections::Decrypted::Received(absl::string_view bytes, bool has_sent) {
+  if (has_sent) meter_.Sent();
   // What was received is decrypted by the thread that received it, before it receives from another.
   const bool is_current = decrypting == descriptor_;
   const ConnectionExcess excess =
@@ -177,6 +185,12 @@ MeteredConnections::Decrypted* DecryptedOf(SSL* ssl) {
   return made.release();
 }
 
+// Of the data of a connection that is set once something was sent over it.
+int SentIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
 }  // namespace
 }  // namespace tensord::server
 
@@ -201,6 +215,8 @@ ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
 // Likewise.
 ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
   static const auto write = reinterpret_cast<ssize_t (*)(int, const msghdr*, int)>(dlsym(RTLD_NEXT, "sendmsg"));
+  // The other side may answer before it returns.
+  tensord::server::MeteredConnections::OfProcess().Sends(descriptor);
   const ssize_t count = [&] {
     const tensord::server::OrderedByGrpc ordered;
     return write(descriptor, message, flags);
@@ -237,11 +253,23 @@ int SSL_read(SSL* ssl, void* buffer, int most) {
   const int count = read(ssl, buffer, most);
   if (count <= 0 || SSL_is_server(ssl) != 1) return count;
   tensord::server::MeteredConnections::Decrypted* const decrypted = tensord::server::DecryptedOf(ssl);
-  if (decrypted == nullptr || decrypted->Received({static_cast<const char*>(buffer), static_cast<size_t>(count)})) {
+  const bool has_sent = SSL_get_ex_data(ssl, tensord::server::SentIndex()) != nullptr;
+  if (decrypted == nullptr ||
+      decrypted->Received({static_cast<const char*>(buffer), static_cast<size_t>(count)}, has_sent)) {
     return count;
   }
   ERR_raise(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT);  // without an error it is asked again
   return -1;
+}
+
+// Likewise: what is sent while the connection is made goes another way, and the first that goes this way are the
+// server's settings.
+int SSL_write(SSL* ssl, const void* buffer, int size) {
+  static const auto write = reinterpret_cast<int (*)(SSL*, const void*, int)>(dlsym(RTLD_NEXT, "SSL_write"));
+  const int index = tensord::server::SentIndex();
+  if (SSL_is_server(ssl) == 1 && SSL_get_ex_data(ssl, index) == nullptr) SSL_set_ex_data(ssl, index, ssl);
+  const tensord::server::OrderedByGrpc ordered;
+  return write(ssl, buffer, size);
 }
 
 }  // extern "C"

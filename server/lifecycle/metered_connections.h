@@ -21,11 +21,12 @@ struct iovec;
 namespace tensord::server {
 
 // The connections of this process whose bytes are looked at as gRPC reads them, because gRPC bounds neither the headers
-// of a call that come in many frames, nor the calls that a client takes back. It reads by recvmsg, and what is
-// encrypted by SSL_read: this file's source defines both for the process, and hands on what no connection of a server
-// is. One that goes beyond its bounds is ended there, before gRPC gets the bytes: docs/why/0049. Nor does gRPC end one
-// whose client does not read its answers, and keeps them beyond their calls' deadlines: of sendmsg it is seen how much
-// the socket takes. Thread-safe.
+// of a call that come in many frames, nor the calls that a client takes back, nor those of a client that does not
+// acknowledge the server's settings. It reads and writes by recvmsg and sendmsg, and what is encrypted by SSL_read and
+// SSL_write: this file's source defines them for the process, and hands on what no connection of a server is. One that
+// goes beyond its bounds is ended there, before gRPC gets the bytes: docs/why/0049. Nor does gRPC end one whose client
+// does not read its answers, and keeps them beyond their calls' deadlines: of sendmsg it is seen how much the socket
+// takes. Thread-safe.
 class MeteredConnections {
  public:
   static MeteredConnections& OfProcess();
@@ -38,6 +39,8 @@ class MeteredConnections {
   // What was read from the descriptor, by whom it belongs to. False: the connection is over.
   bool Received(int descriptor, absl::Span<const iovec> parts, size_t bytes);
 
+  // Something is about to be sent over the descriptor.
+  void Sends(int descriptor);
   // Of `wanted` bytes for the descriptor its socket took `sent`.
   void Sent(int descriptor, size_t wanted, size_t sent);
   // Ends the connections whose clients have not read for longer than their bounds allow.
@@ -50,8 +53,8 @@ class MeteredConnections {
   class Decrypted {
    public:
     Decrypted(int descriptor, std::shared_ptr<ConnectionBounds> bounds);
-    // As above.
-    bool Received(absl::string_view bytes);
+    // As above. `has_sent`: whether something was sent over the connection before.
+    bool Received(absl::string_view bytes, bool has_sent);
 
    private:
     const int descriptor_;

@@ -255,6 +255,7 @@ class DeviceSamples {
     refused.push_back({{{"listener", listener}}, static_cast<double>(stats.places.refused)});
     const std::pair<const char*, int64_t> reasons[] = {{"headers", stats.ended.for_headers},
                                                        {"cancels", stats.ended.for_cancels},
+                                                       {"settings", stats.ended.for_settings},
                                                        {"unread", stats.ended.for_unread},
                                                        {"unused", stats.places.unused}};
     for (const auto& [reason, count] : reasons) {

@@ -207,6 +207,80 @@ TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
+// gRPC holds a client to its settings once he has acknowledged them.
+TEST_P(HostilePeersTest, CallsWithoutAcknowledgedSettingsEndTheirConnection) {
+  Start();
+  std::string flood;
+  for (uint32_t stream = 1; stream < 2 * 60'000; stream += 2) {
+    flood += Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, stream,
+                              Http2Peer::CallHeaders("/tensord.v1.Compute/ExecuteStream"));
+  }
+  ExpectHarmless("60,000 calls at once", [&] {
+    const auto peer = NewPeer();
+    EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+  });
+  EXPECT_TRUE(
+      WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"settings\"} 1"); }));
+  ExpectHarmless("60,000 calls at once after settings that were acknowledged too early", [&] {
+    const auto peer = NewPeer();
+    const bool sent = peer->Send(Http2Peer::Frame(Http2Peer::kSettings, 1, 0, "") + flood);
+    EXPECT_TRUE(!sent || peer->EndsWithin(20'000));
+  });
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_rpc_in_flight{method=\"ExecuteStream\"} 0"); }));
+  EXPECT_THAT(Log(), HasSubstr("limits.streams_per_connection"));
+}
+
+// Also over TLS, where what was sent first is seen by another function.
+TEST_P(HostilePeersTest, WhoAcknowledgesThemMakesAnyNumberOfCalls) {
+  Start({"--set=limits.streams_per_connection=4"});
+  const bool with_tls = GetParam() == Way::kTls;
+  const auto stub = v1::Compute::NewStub(grpc::CreateChannel(
+      GetParam() == Way::kUnix ? Socket()
+      : with_tls               ? tcp_
+                               : "ipv4:" + tcp_,
+      with_tls ? grpc::SslCredentials({ca_.certificate(), "", ""}) : grpc::InsecureChannelCredentials()));
+  for (int i = 0; i < 50; ++i) {
+    grpc::ClientContext context;
+    v1::ServerInfo info;
+    const grpc::Status status = stub->GetServerInfo(&context, v1::GetServerInfoRequest(), &info);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_TRUE(Says("tensord_connections_ended_total{listener=\"calls\",reason=\"settings\"} 0"));
+  Log();
+}
+
+// A byte stands for a header that was sent before.
+TEST_P(HostilePeersTest, HeadersThatStandForOthersEndTheirConnection) {
+  Start();
+  const std::string added = std::string("\x40") + '\1' + "a" + '\0';  // 62 from now on
+  std::string flood;
+  for (uint32_t stream = 1; stream < 2 * 20; stream += 2) {
+    flood += Http2Peer::Frame(Http2Peer::kHeaders, 0, stream,
+                              Http2Peer::CallHeaders("/tensord.v1.Compute/GetServerInfo") + (stream == 1 ? added : ""));
+    const std::string part = Http2Peer::Frame(Http2Peer::kContinuation, 0, stream, std::string(16'000, '\xBE'));
+    for (int i = 0; i < 30; ++i) flood += part;
+    flood += Http2Peer::Frame(Http2Peer::kContinuation, Http2Peer::kEndHeaders, stream, "");
+  }
+  ExpectHarmless("20 calls of 480,000 headers each", [&] {
+    const auto peer = NewPeer();
+    EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+  });
+  EXPECT_THAT(Log(), HasSubstr("settings"));
+}
+
+TEST_P(HostilePeersTest, PingsThatNobodyReadsEndTheirConnections) {
+  Start();
+  std::string flood;
+  for (int i = 0; i < 100'000; ++i) flood += Http2Peer::Frame(Http2Peer::kPing, 0, 0, "12345678");
+  ExpectHarmless("100,000 pings, four times", [&] {
+    for (int i = 0; i < 4; ++i) {
+      const auto peer = NewPeer();
+      EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+    }
+  });
+  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
 // Those that have come already are due as soon as the stream asks for the next one.
 TEST_P(HostilePeersTest, TinyMessagesOfManyUploadsLetOthersBy) {
   Start();

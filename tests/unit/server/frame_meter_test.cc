@@ -14,11 +14,19 @@ namespace {
 using Clock = FrameMeter::Clock;
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr FrameLimits kLimits = {.header_bytes = 64 << 10, .cancels_at_once = 10, .cancels_per_second = 10};
+constexpr FrameLimits kLimits = {.header_bytes = 64 << 10,
+                                 .cancels_at_once = 10,
+                                 .cancels_per_second = 10,
+                                 .early_calls = 3,
+                                 .early_header_bytes = 1000};
+const std::string* const kAcknowledgement = new std::string(Http2Peer::Frame(Http2Peer::kSettings, 1, 0, ""));
 
 class FrameMeterTest : public ::testing::Test {
  protected:
-  FrameMeterTest() { EXPECT_EQ(Read(kPreface), ConnectionExcess::kNone); }
+  FrameMeterTest() {
+    meter_.Sent();
+    EXPECT_EQ(Read(kPreface + *kAcknowledgement), ConnectionExcess::kNone);
+  }
 
   ConnectionExcess Read(const std::string& bytes) {
     return meter_.Read(bytes, now_, [this] { return reads_; });
@@ -93,19 +101,67 @@ TEST_F(FrameMeterTest, WhoReadsBetweenBurstsGetsAllTheTime) {
 }
 
 TEST_F(FrameMeterTest, SettingsCountAsCancelsAndTheirAcknowledgementsDoNot) {
-  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 1, 0, ""), 1000), 1000);
-  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 0, 0, std::string(8, '\0')), 1000), 1000);
+  EXPECT_EQ(Fit(*kAcknowledgement, 1000), 1000);
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 0, 0, std::string(6, '\0')), 1000), 10);
+}
+
+TEST_F(FrameMeterTest, EightPingsCountAsACancelAndTheirAnswersDoNot) {
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 1, 0, std::string(8, '\0')), 1000), 1000);
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 0, 0, std::string(8, '\0')), 1000), 80);
+}
+
+// A meter of a client that has said nothing yet.
+class EarlyFrameMeterTest : public ::testing::Test {
+ protected:
+  EarlyFrameMeterTest() { ReadEarly(kPreface); }
+  ConnectionExcess ReadEarly(const std::string& bytes) {
+    return early_.Read(bytes, now_, [] { return true; });
+  }
+  ConnectionExcess Call(uint32_t stream, size_t bytes = 10) {
+    return ReadEarly(Http2Peer::Frame(Http2Peer::kHeaders, Http2Peer::kEndHeaders, stream, std::string(bytes, 'x')));
+  }
+
+  const Clock::time_point now_ = Clock::now();
+  FrameMeter early_{kLimits, now_};
+};
+
+TEST_F(EarlyFrameMeterTest, CallsAreBoundUntilTheSettingsAreAcknowledged) {
+  for (const uint32_t stream : {1, 3, 5, 3}) EXPECT_EQ(Call(stream), ConnectionExcess::kNone);
+  EXPECT_EQ(ReadEarly(Http2Peer::Frame(Http2Peer::kReset, 0, 3, std::string(4, '\0'))), ConnectionExcess::kNone);
+  EXPECT_EQ(Call(7), ConnectionExcess::kNone) << "for the one that was taken back";
+  EXPECT_EQ(ReadEarly(Http2Peer::Frame(Http2Peer::kReset, 0, 9, std::string(4, '\0'))), ConnectionExcess::kNone);
+  EXPECT_EQ(Call(9), ConnectionExcess::kSettings) << "one that was not made cannot be";
+}
+
+TEST_F(EarlyFrameMeterTest, CallsAreNotBoundAfterwards) {
+  EXPECT_EQ(Call(1), ConnectionExcess::kNone);
+  early_.Sent();
+  EXPECT_EQ(ReadEarly(*kAcknowledgement), ConnectionExcess::kNone);
+  for (uint32_t stream = 3; stream < 1000; stream += 2) EXPECT_EQ(Call(stream, 500), ConnectionExcess::kNone);
+}
+
+TEST_F(EarlyFrameMeterTest, WhatHasNotBeenSentIsNotAcknowledged) {
+  EXPECT_EQ(ReadEarly(*kAcknowledgement), ConnectionExcess::kNone);
+  early_.Sent();
+  for (const uint32_t stream : {1, 3, 5}) EXPECT_EQ(Call(stream), ConnectionExcess::kNone);
+  EXPECT_EQ(Call(7), ConnectionExcess::kSettings);
+}
+
+TEST_F(EarlyFrameMeterTest, HeadersOfAllCallsAreBoundTogether) {
+  EXPECT_EQ(Call(1, 600), ConnectionExcess::kNone);
+  EXPECT_EQ(Call(3, 400), ConnectionExcess::kNone);
+  EXPECT_EQ(Call(5, 1), ConnectionExcess::kSettings);
 }
 
 TEST_F(FrameMeterTest, BytesMayComeInAnyParts) {
   // Data that looks like frames.
   const std::string reset = Http2Peer::Frame(Http2Peer::kReset, 0, 1, std::string(4, '\0'));
-  std::string data, bytes = kPreface;
+  std::string data, bytes = kPreface + *kAcknowledgement;
   for (int i = 0; i < 100; ++i) data += reset;
   for (int i = 0; i < 5; ++i) bytes += Http2Peer::Frame(Http2Peer::kData, 0, 1, data) + reset + reset;
   for (const size_t part : std::vector<size_t>{1, 2, 7, 9, 13, 1000, 100000}) {
     FrameMeter meter(kLimits, now_);
+    meter.Sent();
     ConnectionExcess excess = ConnectionExcess::kNone;
     for (size_t i = 0; i < bytes.size(); i += part) {
       excess = std::max(excess, meter.Read(bytes.substr(i, part), now_, [] { return true; }));

@@ -70,8 +70,13 @@ class MeteredConnectionsTest : public ::testing::Test {
     return bytes;
   }
 
-  const std::shared_ptr<ConnectionBounds> bounds_ = std::make_shared<ConnectionBounds>(
-      FrameLimits{.header_bytes = 1000, .cancels_at_once = 3, .cancels_per_second = 3}, std::chrono::seconds(30));
+  const std::shared_ptr<ConnectionBounds> bounds_ =
+      std::make_shared<ConnectionBounds>(FrameLimits{.header_bytes = 1000,
+                                                     .cancels_at_once = 3,
+                                                     .cancels_per_second = 3,
+                                                     .early_calls = 1,
+                                                     .early_header_bytes = 1000},
+                                         std::chrono::seconds(30));
 };
 
 TEST_F(MeteredConnectionsTest, WhatGoesBeyondItsBoundsIsReset) {
@@ -92,6 +97,23 @@ TEST_F(MeteredConnectionsTest, WhatGoesBeyondItsBoundsIsReset) {
   EXPECT_EQ(bounds_->ended().for_cancels, 1);
   EXPECT_EQ(told, std::vector<std::string>{"somebody"});
   bounds_->SetTell(nullptr);
+}
+
+TEST_F(MeteredConnectionsTest, OnlyWhatWasSentIsAcknowledged) {
+  const std::string calls =
+      Http2Peer::Frame(Http2Peer::kHeaders, 0, 1, "") + Http2Peer::Frame(Http2Peer::kHeaders, 0, 3, "");
+  const std::string acknowledges =
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Http2Peer::Frame(Http2Peer::kSettings, 1, 0, "");
+  for (const bool has_sent : {true, false}) {
+    Ends ends;
+    Add(ends.of[0]);
+    if (has_sent) {
+      EXPECT_EQ(SendOnce(ends.of[0], "x"), 1);
+    }
+    Send(ends.of[1], acknowledges + calls);
+    EXPECT_EQ(ReceiveInPieces(ends.of[0]), has_sent ? acknowledges + calls : "");
+  }
+  EXPECT_EQ(bounds_->ended().for_settings, 1);
 }
 
 TEST_F(MeteredConnectionsTest, BytesThatAreLookedAtTwiceCountOnce) {

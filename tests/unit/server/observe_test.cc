@@ -304,7 +304,8 @@ TEST(MetricsTest, WhatIsDeclaredIsExported) {
            [] {
              return std::map<std::string, CollectedMetrics::Connections>{
                  {"calls",
-                  {.places = {.open = 6, .refused = 8, .unused = 5}, .ended = {.for_headers = 2, .for_cancels = 4}}}};
+                  {.places = {.open = 6, .refused = 8, .unused = 5},
+                   .ended = {.for_headers = 2, .for_cancels = 4, .for_settings = 7}}}};
            },
        .fft_tables = [] { return CollectedMetrics::Tables{.bytes = 5, .hits = 3, .misses = 2, .evictions = 9}; },
        .resident =
