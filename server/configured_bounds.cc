@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
-#include "server/lifecycle/call_gate.h"
+#include "server/lifecycle/tenant_bytes.h"
 
 namespace tensord::server {
 namespace {
@@ -15,7 +15,7 @@ bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix
 }  // namespace
 
 int64_t ShareOf(int64_t all, int64_t percent) {
-  if (percent == 100) return CallGate::kUnlimited;
+  if (percent == 100) return TenantBytes::kUnlimited;
   return std::max<int64_t>(1, all / 100 * percent + all % 100 * percent / 100);
 }
 

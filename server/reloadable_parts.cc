@@ -59,7 +59,8 @@ void TakeBounds(const ServerConfig& given, ServerParts* parts, MemoryBroker* bro
   for (const auto& executor : parts->executors->all()) executor->SetBounds(CpuBoundsOf(config));
   parts->rates->SetOptions(RateOf(config));
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
-  parts->gate->SetMaxBytes(in_flight_bytes, ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
+  parts->gate->bytes().SetMost(in_flight_bytes,
+                               ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
   parts->connections->SetBounds(ConnectionPlacesOf(config));
   TakeMemory(config, parts, broker);
   TakePrograms(config, parts);

@@ -16,7 +16,7 @@ CollectedMetrics::Quotas TenantQuotasOf(const ServerParts& parts) {
       most = std::max(most, share);
     }
   };
-  add("in_flight_bytes", parts.gate->TenantShares());
+  add("in_flight_bytes", parts.gate->bytes().TenantShares());
   add("requests", parts.rates->TenantShares(SteadyNow()));
   add("resident_bytes", parts.sessions->TenantByteShares());
   add("sessions", parts.sessions->TenantSessionShares());

@@ -3,17 +3,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/base/shares.h"
 #include "server/lifecycle/serving_state.h"
+#include "server/lifecycle/tenant_bytes.h"
 
 namespace tensord::server {
 
@@ -38,14 +36,11 @@ class CallGate {
     int64_t owed_bytes = 0;
   };
 
-  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+  explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = TenantBytes::kUnlimited);
 
-  explicit CallGate(int64_t max_bytes, int64_t max_tenant_bytes = kUnlimited)
-      : max_bytes_(max_bytes), max_tenant_bytes_(max_tenant_bytes) {}
-
-  // For the calls that come from now on.
-  void SetMaxBytes(int64_t max_bytes, int64_t max_tenant_bytes);
-  int64_t max_tenant_bytes() const;
+  // The bytes of the calls inside: of their requests, and what they add and remove themselves, whatever the state is.
+  TenantBytes& bytes() { return bytes_; }
+  const TenantBytes& bytes() const { return bytes_; }
 
   // Moves on. Asking for an earlier state, or the same, changes nothing and returns false.
   bool MoveTo(ServingState state);
@@ -56,13 +51,7 @@ class CallGate {
   absl::Status Enter(int64_t request_bytes, const std::string& tenant = "");
   void Leave(int64_t request_bytes, const std::string& tenant = "");
 
-  // Counts bytes in that a call inside needs beside its request, until they are taken out again, whatever the state is.
-  // LIMIT_EXCEEDED as for Enter.
-  // `own`: of the bytes inside so many are the call's already, which do not keep it from having more.
-  absl::Status Add(int64_t bytes, const std::string& tenant, int64_t own = 0);
-  void Remove(int64_t bytes, const std::string& tenant);
-
-  // Counts bytes that came for a call inside and wait until Add has room for them. False where an eighth of the most
+  // Counts bytes that came for a call inside and wait until there is room for them. False where an eighth of the most
   // waits already: then they are not to be kept.
   bool Owe(int64_t bytes);
   void Repay(int64_t bytes);
@@ -76,20 +65,12 @@ class CallGate {
   void WakeWaiters();
 
   Snapshot snapshot() const;
-  // Of the bytes that requests of one tenant may have.
-  Shares TenantShares() const;
 
  private:
-  absl::Status AddLocked(int64_t bytes, const std::string& tenant, int64_t own = 0)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RemoveLocked(int64_t bytes, const std::string& tenant) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
+  TenantBytes bytes_;
   mutable Mutex mutex_;
-  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
-  int64_t max_tenant_bytes_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   Snapshot inside_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, int64_t> bytes_of_tenant_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<DrainWatcher>> watchers_ ABSL_GUARDED_BY(mutex_);
   size_t look_at_ ABSL_GUARDED_BY(mutex_) = 64;  // so many watchers: some may be gone
 };

@@ -86,7 +86,7 @@ absl::StatusOr<HostTensor> SharedArgument(const v1::SharedTensor& tensor, bool m
     host.bytes = std::shared_ptr<const void>(part.region, part.bytes);
     return host;
   }
-  ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(parts.gate, header.num_bytes, tenant));
+  ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&parts.gate->bytes(), header.num_bytes, tenant));
   added->push_back(std::move(bytes));
   ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> copy, parts.payloads->Allocate(header.num_bytes));
   char* const to = static_cast<char*>(copy->address());

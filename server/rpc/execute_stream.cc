@@ -120,7 +120,7 @@ bool ExecuteStream::IsLong(Place* place) const {
 }
 
 bool ExecuteStream::MakeRoom(Place* place) const {
-  place->has_room = call_.parts().gate->Add(place->bytes, call_.caller().tenant).ok();
+  place->has_room = call_.parts().gate->bytes().Add(place->bytes, call_.caller().tenant).ok();
   return place->has_room;
 }
 
@@ -264,7 +264,7 @@ void ExecuteStream::LeaveLocked(Place& place) {
   --in_flight_;
   in_flight_bytes_ -= place.bytes;
   if (!place.entered) {
-    if (place.has_room) call_.parts().gate->Remove(place.bytes, call_.caller().tenant);
+    if (place.has_room) call_.parts().gate->bytes().Remove(place.bytes, call_.caller().tenant);
     return;
   }
   const bool is_held = std::exchange(place.held_bytes, nullptr) != nullptr;

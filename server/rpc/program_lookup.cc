@@ -184,7 +184,7 @@ void CompileProgram(RpcRequest* call, const v1::Graph& graph, const v1::CompileO
   // The key copies everything in the graph, and the compiler needs memory beside both.
   std::shared_ptr<const AddedBytes> bytes = call->HoldBytes();
   absl::StatusOr<AddedBytes> added =
-      AddedBytes::Add(call->parts().gate, static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
+      AddedBytes::Add(&call->parts().gate->bytes(), static_cast<int64_t>(key.bytes.size()) + CompileBytes(job->graph),
                       call->caller().tenant, bytes == nullptr ? 0 : bytes->bytes());
   if (!added.ok()) return then(std::move(added).status());
   // Both count until they are freed, which may be after the end of the call.

@@ -137,12 +137,12 @@ class PutTensorCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   // An upload has the room of the messages that came and were not worked on yet; one that sends nothing has none.
   absl::Status MakeRoom(int64_t size) {
-    RETURN_IF_ERROR(call_.parts().gate->Add(size, call_.caller().tenant));
+    RETURN_IF_ERROR(call_.parts().gate->bytes().Add(size, call_.caller().tenant));
     room_ += size;
     return absl::OkStatus();
   }
   void LeaveRoom(int64_t size) {
-    call_.parts().gate->Remove(size, call_.caller().tenant);
+    call_.parts().gate->bytes().Remove(size, call_.caller().tenant);
     room_ -= size;
   }
 

@@ -94,7 +94,7 @@ absl::StatusOr<MessageMeasure> ServedCall::Measure(const grpc::ByteBuffer& bytes
 }
 
 absl::Status ServedCall::EnterObjects(int64_t bytes) {
-  RETURN_IF_ERROR(parts_.gate->Add(bytes, caller_.tenant));
+  RETURN_IF_ERROR(parts_.gate->bytes().Add(bytes, caller_.tenant));
   entered_bytes_ += bytes;
   return absl::OkStatus();
 }
@@ -127,7 +127,7 @@ bool ServedCall::HasDeadline() const {
 }
 
 std::shared_ptr<const AddedBytes> ServedCall::HoldBytes(int64_t request_bytes) {
-  return std::make_shared<const AddedBytes>(AddedBytes::Adopt(parts_.gate, request_bytes, caller_.tenant));
+  return std::make_shared<const AddedBytes>(AddedBytes::Adopt(&parts_.gate->bytes(), request_bytes, caller_.tenant));
 }
 
 std::shared_ptr<const AddedBytes> ServedCall::HoldEnteredBytes() {

@@ -101,7 +101,7 @@ absl::Status UnaryCall::EnterReply(int64_t bytes) {
   if (bytes < kCountedReplyBytes || RoleFor(method_) == Role::kAdmin) return absl::OkStatus();
   const std::shared_ptr<const AddedBytes> own = HoldBytes();
   absl::StatusOr<AddedBytes> added =
-      AddedBytes::Add(call_.parts().gate, bytes, call_.caller().tenant, own == nullptr ? 0 : own->bytes());
+      AddedBytes::Add(&call_.parts().gate->bytes(), bytes, call_.caller().tenant, own == nullptr ? 0 : own->bytes());
   if (!added.ok()) return std::move(added).status();
   reply_bytes_.emplace(*std::move(added));
   return absl::OkStatus();

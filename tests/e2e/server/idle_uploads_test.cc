@@ -57,7 +57,7 @@ class CrampedUploadTest : public ::testing::Test {
   static constexpr int64_t kSize = 40'000, kChunk = 10'000;
 
   server::CallGate& gate() { return *server_.parts().gate; }
-  server::AddedBytes Others(int64_t bytes) { return *server::AddedBytes::Add(&gate(), bytes, "others"); }
+  server::AddedBytes Others(int64_t bytes) { return *server::AddedBytes::Add(&gate().bytes(), bytes, "others"); }
   bool WriteChunk(RawStream& upload, int64_t offset) {
     return upload.Write(ChunkOf(offset, std::string(kChunk, 'x')).SerializeAsString());
   }

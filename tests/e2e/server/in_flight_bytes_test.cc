@@ -48,7 +48,7 @@ TEST(InFlightBytesTest, LargeOnesAreRefusedWhereThereIsNoRoom) {
   v1::ExplainResponse response;
   server.WaitUntilIdle();  // the call before leaves a moment after its answer
   {
-    const auto others = server::AddedBytes::Add(server.parts().gate.get(), 95'000, "others");
+    const auto others = server::AddedBytes::Add(&server.parts().gate->bytes(), 95'000, "others");
     ASSERT_TRUE(others.ok());
     EXPECT_EQ(DetailOf(explain(&response)).reason(), "LIMIT_EXCEEDED");
   }
@@ -68,7 +68,7 @@ TEST(InFlightBytesTest, CompilationsOfManyEdgesAreRefusedWhereThereIsNoRoom) {
   node->set_name("y");
   for (int i = 0; i < 120'000; ++i) node->add_inputs("x");
   node->mutable_concatenate();
-  const auto others = server::AddedBytes::Add(server.parts().gate.get(), 1, "others");
+  const auto others = server::AddedBytes::Add(&server.parts().gate->bytes(), 1, "others");
   ASSERT_TRUE(others.ok());
   grpc::ClientContext context;
   v1::CompileResponse response;

@@ -84,7 +84,7 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
        {"77", "77", TENSORD_LOOK(absl::ToInt64Milliseconds(server.executor().bounds().max_wait))}},
       {"scheduling.tenant_burst", {"77", "77", TENSORD_LOOK(server.parts().rates->options().burst)}},
       {"scheduling.tenant_in_flight_percent",
-       {"25", absl::StrCat(int64_t{1} << 29), TENSORD_LOOK(server.parts().gate->max_tenant_bytes())}},
+       {"25", absl::StrCat(int64_t{1} << 29), TENSORD_LOOK(server.parts().gate->bytes().most_of_tenant())}},
       {"scheduling.tenant_queue_percent",
        {"25", "256", TENSORD_LOOK(server.executor().bounds().max_queued_per_tenant)}},
       {"scheduling.tenant_requests_per_second",
@@ -224,9 +224,9 @@ TEST(ReloadedSettingsTest, PartsOfTenantsFollowTheFileOfCallers) {
                                 parts.regions->limits().tenant_bytes,
                                 LimitOf(server, "shared_memory.tenant_bytes"),
                                 server.executor().bounds().max_queued_per_tenant,
-                                parts.gate->max_tenant_bytes()};
+                                parts.gate->bytes().most_of_tenant()};
   };
-  constexpr int64_t kAll = server::CallGate::kUnlimited;
+  constexpr int64_t kAll = server::TenantBytes::kUnlimited;
   EXPECT_THAT(parts(), ElementsAre(1000, 1000, 2000, 2000, kAll, kAll));
   folder.Write("callers", CallersIn({"a", "b"}));
   server.daemon().Reload(server.daemon().config());

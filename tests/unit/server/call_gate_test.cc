@@ -48,7 +48,7 @@ TEST(CallGateTest, ATenantHasItsShareOfThem) {
   EXPECT_EQ(DetailOf(refused)->actual_value, 41);
   EXPECT_TRUE(gate.Enter(50, "modest").ok()) << "one that is alone may be larger";
   EXPECT_TRUE(gate.Enter(10, "greedy").ok());
-  EXPECT_EQ(*gate.TenantShares(), (std::map<std::string, double>{{"greedy", 1}, {"modest", 1.25}}));
+  EXPECT_EQ(*gate.bytes().TenantShares(), (std::map<std::string, double>{{"greedy", 1}, {"modest", 1.25}}));
   gate.Leave(30, "greedy");
   EXPECT_TRUE(gate.Enter(10, "greedy").ok());
   gate.Leave(10, "greedy");
@@ -61,12 +61,12 @@ TEST(CallGateTest, ASharePutInForceCountsWhatIsInside) {
   CallGate gate(100);
   gate.MoveTo(ServingState::kServing);
   EXPECT_TRUE(gate.Enter(60, "greedy").ok());
-  gate.SetMaxBytes(100, 40);
+  gate.bytes().SetMost(100, 40);
   EXPECT_EQ(DetailOf(gate.Enter(1, "greedy"))->actual_value, 61);
   gate.Leave(60, "greedy");
   EXPECT_TRUE(gate.Enter(40, "greedy").ok());
-  gate.SetMaxBytes(100, CallGate::kUnlimited);
-  EXPECT_FALSE(gate.TenantShares().has_value());
+  gate.bytes().SetMost(100, TenantBytes::kUnlimited);
+  EXPECT_FALSE(gate.bytes().TenantShares().has_value());
   EXPECT_TRUE(gate.Enter(60, "greedy").ok());
 }
 
@@ -147,12 +147,12 @@ TEST(CallGateTest, ACallThatIsAloneMayHaveMoreThanItCameWith) {
   CallGate gate(100, 60);
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(50, "a").ok());
-  EXPECT_EQ(DetailOf(gate.Add(70, "a", 49))->limit, "in_flight_bytes");
-  ASSERT_TRUE(gate.Add(70, "a", 50).ok());
+  EXPECT_EQ(DetailOf(gate.bytes().Add(70, "a", 49))->limit, "in_flight_bytes");
+  ASSERT_TRUE(gate.bytes().Add(70, "a", 50).ok());
   EXPECT_EQ(gate.snapshot().bytes, 120);
-  gate.Remove(70, "a");
+  gate.bytes().Remove(70, "a");
   ASSERT_TRUE(gate.Enter(5, "a").ok());
-  EXPECT_EQ(DetailOf(gate.Add(20, "a", 50))->limit, "scheduling.tenant_in_flight_percent");
+  EXPECT_EQ(DetailOf(gate.bytes().Add(20, "a", 50))->limit, "scheduling.tenant_in_flight_percent");
   gate.Leave(5, "a");
   gate.Leave(50, "a");
   EXPECT_EQ(gate.snapshot().bytes, 0);
@@ -163,11 +163,11 @@ TEST(CallGateTest, BytesAreAddedToACallWhateverTheState) {
   gate.MoveTo(ServingState::kServing);
   ASSERT_TRUE(gate.Enter(10, "a").ok());
   gate.MoveTo(ServingState::kDraining);
-  EXPECT_TRUE(gate.Add(50, "a").ok()) << "what is in progress is finished";
-  EXPECT_EQ(DetailOf(gate.Add(1, "a"))->limit, "scheduling.tenant_in_flight_percent");
-  EXPECT_EQ(DetailOf(gate.Add(50, "b"))->limit, "in_flight_bytes");
+  EXPECT_TRUE(gate.bytes().Add(50, "a").ok()) << "what is in progress is finished";
+  EXPECT_EQ(DetailOf(gate.bytes().Add(1, "a"))->limit, "scheduling.tenant_in_flight_percent");
+  EXPECT_EQ(DetailOf(gate.bytes().Add(50, "b"))->limit, "in_flight_bytes");
   EXPECT_EQ(gate.snapshot().bytes, 60);
-  gate.Remove(50, "a");
+  gate.bytes().Remove(50, "a");
   EXPECT_EQ(gate.snapshot().calls, 1);
   gate.Leave(10, "a");
   EXPECT_EQ(gate.snapshot().bytes, 0);
