@@ -458,6 +458,10 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
   parts->gate = std::make_unique<CallGate>(
       config.limits().in_flight_bytes(),
       ShareOf(config.limits().in_flight_bytes(), config.scheduling().tenant_in_flight_percent()));
+  parts->unread_results = std::make_unique<TenantBytes>(
+      TenantBytes::Names{.tenant_limit = "scheduling.tenant_unread_percent",
+                         .tenant_bytes = "bytes of results that one tenant's clients have not read yet"},
+      TenantBytes::kUnlimited, MostUnreadOf(config));
   AddConnections(config, parts.get());
   parts->rates = std::make_unique<RateLimiter>(RateOf(config));
   parts->metrics = std::make_unique<Metrics>(parts->devices);
@@ -481,6 +485,7 @@ absl::StatusOr<std::unique_ptr<ServerParts>> Compose(const ServerConfig& given) 
                           .quarantine = parts->quarantine.get(),
                           .unserved = parts->unserved.get(),
                           .gate = parts->gate.get(),
+                          .unread_results = parts->unread_results.get(),
                           .open_calls = parts->open_calls.get(),
                           .connections = ListensAtTcp(config) ? parts->connections.get() : nullptr,
                           .alarms = parts->alarms.get(),

@@ -88,6 +88,7 @@ struct ServerParts {
   std::vector<std::string> devices;  // their names, the default first
   std::unique_ptr<SessionStore> sessions;
   std::unique_ptr<CallGate> gate;
+  std::unique_ptr<TenantBytes> unread_results;
   std::unique_ptr<OpenCalls> open_calls = std::make_unique<OpenCalls>();
   std::unique_ptr<ConnectionPlaces> connections;
   std::unique_ptr<ConnectionPlaces> admin_connections;

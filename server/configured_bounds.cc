@@ -39,6 +39,12 @@ TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config) {
   return {.max_queued = most, .max_queued_per_tenant = ShareOf(most, config.scheduling().tenant_queue_percent())};
 }
 
+int64_t MostUnreadOf(const ServerConfig& config) {
+  const int64_t memory_bytes = config.cpu().memory_bytes();
+  if (memory_bytes == 0) return TenantBytes::kUnlimited;
+  return ShareOf(memory_bytes, config.scheduling().tenant_unread_percent());
+}
+
 RateLimiter::Options RateOf(const ServerConfig& config) {
   return {.per_second = config.scheduling().tenant_requests_per_second(), .burst = config.scheduling().tenant_burst()};
 }

@@ -21,6 +21,8 @@ int64_t ShareOf(int64_t all, int64_t percent);
 DeviceExecutor::Bounds CpuBoundsOf(const ServerConfig& config);
 CompilePool::Bounds CompileBoundsOf(const ServerConfig& config);
 TurnPool::Bounds ReaderBoundsOf(const ServerConfig& config);
+// That a tenant's clients may have left unread.
+int64_t MostUnreadOf(const ServerConfig& config);
 RateLimiter::Options RateOf(const ServerConfig& config);
 SessionStore::Limits SessionLimitsOf(const ServerConfig::Sessions& config);
 RegionStore::Limits RegionLimitsOf(const ServerConfig::SharedMemory& config);

@@ -61,6 +61,7 @@ void TakeBounds(const ServerConfig& given, ServerParts* parts, MemoryBroker* bro
   const int64_t in_flight_bytes = config.limits().in_flight_bytes();
   parts->gate->bytes().SetMost(in_flight_bytes,
                                ShareOf(in_flight_bytes, config.scheduling().tenant_in_flight_percent()));
+  parts->unread_results->SetMost(TenantBytes::kUnlimited, MostUnreadOf(config));
   parts->connections->SetBounds(ConnectionPlacesOf(config));
   TakeMemory(config, parts, broker);
   TakePrograms(config, parts);

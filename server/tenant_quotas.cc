@@ -17,6 +17,7 @@ CollectedMetrics::Quotas TenantQuotasOf(const ServerParts& parts) {
     }
   };
   add("in_flight_bytes", parts.gate->bytes().TenantShares());
+  add("unread_bytes", parts.unread_results->TenantShares());
   add("requests", parts.rates->TenantShares(SteadyNow()));
   add("resident_bytes", parts.sessions->TenantByteShares());
   add("sessions", parts.sessions->TenantSessionShares());

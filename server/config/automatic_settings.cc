@@ -36,6 +36,9 @@ ServerConfig WithAutomaticSettings(const ServerConfig& config, const Surrounding
   if (config.scheduling().tenant_in_flight_percent() == 0) {
     decided.mutable_scheduling()->set_tenant_in_flight_percent(percent);
   }
+  if (config.scheduling().tenant_unread_percent() == 0) {
+    decided.mutable_scheduling()->set_tenant_unread_percent(percent);
+  }
   if (config.sessions().tenant_bytes() < 0) {
     decided.mutable_sessions()->set_tenant_bytes(part_of(config.sessions().device_bytes()));
   }

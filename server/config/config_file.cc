@@ -283,6 +283,7 @@ absl::Status ValidateConfig(const ServerConfig& config) {
       {"scheduling.ageing_ms", config.scheduling().ageing_ms(), 1, kLongestMs},
       {"scheduling.tenant_queue_percent", config.scheduling().tenant_queue_percent(), 0, 100},
       {"scheduling.tenant_in_flight_percent", config.scheduling().tenant_in_flight_percent(), 0, 100},
+      {"scheduling.tenant_unread_percent", config.scheduling().tenant_unread_percent(), 0, 100},
       {"scheduling.tenant_requests_per_second", config.scheduling().tenant_requests_per_second(), 0, kMostPerSecond},
       {"scheduling.tenant_burst", config.scheduling().tenant_burst(), 0, kMostPerSecond},
       {"scheduling.max_wait_ms", config.scheduling().max_wait_ms(), 0, kLongestMs},

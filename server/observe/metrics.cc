@@ -1,5 +1,6 @@
 #include "server/observe/metrics.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/runtime/segment_times.h"
@@ -202,7 +203,9 @@ std::optional<Metrics::Rejection> Metrics::RejectionOf(const RequestRecord& reco
   if (is(Refusal::kDeadlineUnreachable)) return kDeadlineUnreachable;
   if (is(Refusal::kServerDraining)) return kDraining;
   // Other limits are about one request, which is refused wherever and whenever it comes.
-  if (record.limit == "in_flight_bytes" || record.limit == "scheduling.tenant_in_flight_percent") return kBytes;
+  constexpr absl::string_view kOfBytes[] = {"in_flight_bytes", "scheduling.tenant_in_flight_percent",
+                                            "scheduling.tenant_unread_percent"};
+  if (absl::c_linear_search(kOfBytes, record.limit)) return kBytes;
   return std::nullopt;
 }
 

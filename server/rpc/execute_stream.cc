@@ -230,6 +230,7 @@ void ExecuteStream::OnWriteDone(bool ok) {
     MutexLock lock(&mutex_);
     writing_ = false;
     LeaveLocked(being_sent_.place);
+    being_sent_.unread_bytes.reset();
     outgoing_.Clear();
     if (!ok) broken_ = true;
   }

@@ -68,7 +68,8 @@ class ExecuteStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   struct Response {
     grpc::ByteBuffer bytes;
     Place place;
-    RequestRecord record;  // of the request, until its response is sent
+    std::shared_ptr<const AddedBytes> unread_bytes;  // null: few, or no result
+    RequestRecord record;                            // of the request, until its response is sent
   };
   enum class Action : uint8_t { kNone, kRead, kWrite, kFinish };
 

@@ -60,8 +60,10 @@ absl::Status CheckRequest(const v1::ExecuteRequest& request, const codec::GraphL
   return absl::OkStatus();
 }
 
-// LIMIT_EXCEEDED where the results could not be sent, as far as their sizes are known before the run.
-absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run) {
+// LIMIT_EXCEEDED where the results could not be sent, as far as their sizes are known before the run, or where the
+// tenant's clients have not read what they have.
+absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProgram& program, const RunRequest& run,
+                           const TenantBytes& unread) {
   std::vector<size_t> sent;
   for (size_t i = 0; i < program.program().outputs.size(); ++i) {
     const int index = static_cast<int>(i);
@@ -70,7 +72,8 @@ absl::Status CheckSendable(const v1::ExecuteRequest& request, const CompiledProg
     if (has_data) sent.push_back(i);
   }
   ASSIGN_OR_RETURN(const int64_t bytes, KnownResultBytes(program, sent, run.arguments));
-  if (bytes <= kMaxResponseBytes) return absl::OkStatus();
+  if (bytes <= kMaxResponseBytes)
+    return bytes < kCountedAnswerBytes ? absl::OkStatus() : unread.Check(bytes, run.tenant);
   return RefuseLimit("response_bytes", kMaxResponseBytes, bytes, "bytes of the response");
 }
 
@@ -325,7 +328,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Hands the run to the program's device; the request is then the executor's.
   absl::Status Submit(RunRequest run) {
-    RETURN_IF_ERROR(CheckSendable(received_->message, *program_, run));
+    RETURN_IF_ERROR(CheckSendable(received_->message, *program_, run, *request_->parts().unread_results));
     ASSIGN_OR_RETURN(DeviceExecutor * executor, request_->parts().executors->Find(program_->device()));
     run.done = [self = shared_from_this()](absl::StatusOr<RunOutcome> outcome) {
       self->request_->Continue([&] { self->Respond(std::move(outcome)); });
@@ -356,6 +359,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
         outcome->results, received_->message.results(), *stats,
         shared_.Write(outcome->results, request_->parts().parallel_for, request_->parts().metrics), &response);
     if (!encoded.ok()) return Fail(encoded);
+    if (const absl::Status held = HoldUntilSent(static_cast<int64_t>(response.Length())); !held.ok()) return Fail(held);
     KeepSegments(std::move(outcome->profile));
     // Nothing of the run may still read what the client is about to be told of: it may be donated next.
     outcome->results.clear();
@@ -370,6 +374,14 @@ class Execution : public std::enable_shared_from_this<Execution> {
     if (ran_here_ && !has_claims) request_->Keep(shared_from_this());
     request_->Reply(std::move(response));
     for (const Waiter& waiter : waiters) waiter();
+  }
+
+  absl::Status HoldUntilSent(int64_t bytes) {
+    if (bytes < kCountedAnswerBytes) return absl::OkStatus();
+    ASSIGN_OR_RETURN(AddedBytes unread,
+                     AddedBytes::Add(request_->parts().unread_results, bytes, request_->caller().tenant));
+    request_->HoldUntilSent(std::move(unread));
+    return absl::OkStatus();
   }
 
   StageTimes& stages() { return request_->record().stages; }

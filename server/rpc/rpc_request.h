@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -16,6 +17,9 @@
 
 namespace tensord::server {
 
+// An answer that a client leaves unread is held; smaller ones cost no more than their calls.
+inline constexpr int64_t kCountedAnswerBytes = 16 << 10;
+
 // A request that is being answered: a unary call, or one of the many of a stream. Owns itself.
 //
 // A handler gets it on a gRPC thread, must not block, and ends it, there or on any other thread, with exactly one Fail
@@ -28,6 +32,8 @@ class RpcRequest {
   // Before the answer: keeps what the request was made of until that is on its way, which then need not wait for it to
   // be freed. For what is small and holds nothing that others wait for.
   virtual void Keep(std::shared_ptr<const void> remains) = 0;
+  // Before the answer: of that so many bytes are counted until the client has it, or the request has ended.
+  virtual void HoldUntilSent(AddedBytes bytes) = 0;
   virtual RequestRecord& record() = 0;
   // What operators see of it.
   virtual OpenCall& open() = 0;

@@ -60,6 +60,7 @@ struct ServiceParts {
   Quarantine* quarantine = nullptr;  // likewise
   UnservedPrograms* unserved = nullptr;
   CallGate* gate = nullptr;
+  TenantBytes* unread_results = nullptr;
   OpenCalls* open_calls = nullptr;
   ConnectionPlaces* connections = nullptr;  // of the listeners for calls; null: none is over TCP
   Alarms* alarms = nullptr;

@@ -47,8 +47,10 @@ void StreamedRequest::Reply(grpc::ByteBuffer&& bytes) {
   open_.Leave();
   record_.sent_bytes = static_cast<int64_t>(bytes.Length());
   const std::shared_ptr<ExecuteStream> stream = stream_;
-  ExecuteStream::Response response = {
-      .bytes = std::move(bytes), .place = std::move(place_), .record = std::move(record_)};
+  ExecuteStream::Response response = {.bytes = std::move(bytes),
+                                      .place = std::move(place_),
+                                      .unread_bytes = std::move(unread_bytes_),
+                                      .record = std::move(record_)};
   const uint64_t id = id_;
   const bool owns_id = owns_id_;
   delete this;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "server/rpc/execute_stream.h"
 #include "server/rpc/rpc_request.h"
@@ -20,6 +21,9 @@ class StreamedRequest final : public RpcRequest {
   void Fail(const absl::Status& status) override;
   void Reply(grpc::ByteBuffer&& bytes) override;
   void Keep(std::shared_ptr<const void>) override {}  // answers of a stream wait for each other, not for this
+  void HoldUntilSent(AddedBytes bytes) override {
+    unread_bytes_ = std::make_shared<const AddedBytes>(std::move(bytes));
+  }
   RequestRecord& record() override { return record_; }
   OpenCall& open() override { return open_; }
   std::shared_ptr<const AddedBytes> HoldBytes() override;
@@ -29,6 +33,7 @@ class StreamedRequest final : public RpcRequest {
   const uint64_t id_;
   ExecuteStream::Place place_;
   const bool owns_id_;
+  std::shared_ptr<const AddedBytes> unread_bytes_;
   RequestRecord record_;
   OpenCall open_;  // last: it is seen while everything above is there
 };

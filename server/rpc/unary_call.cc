@@ -15,9 +15,6 @@
 namespace tensord::server {
 namespace {
 
-// What a client leaves unread is a reply's memory; smaller ones cost no more than their calls.
-constexpr int64_t kCountedReplyBytes = 16 << 10;
-
 // Whether a small request may take as long as a program is large.
 bool IsLong(RpcMethod method) { return method == RpcMethod::kExplain || method == RpcMethod::kGetProgram; }
 
@@ -98,12 +95,12 @@ absl::Status UnaryCall::Parse(google::protobuf::Message* message) {
 void UnaryCall::Fail(const absl::Status& status) { Finish(call_.Outcome(status)); }
 
 absl::Status UnaryCall::EnterReply(int64_t bytes) {
-  if (bytes < kCountedReplyBytes || RoleFor(method_) == Role::kAdmin) return absl::OkStatus();
+  if (bytes < kCountedAnswerBytes || RoleFor(method_) == Role::kAdmin) return absl::OkStatus();
   const std::shared_ptr<const AddedBytes> own = HoldBytes();
   absl::StatusOr<AddedBytes> added =
       AddedBytes::Add(&call_.parts().gate->bytes(), bytes, call_.caller().tenant, own == nullptr ? 0 : own->bytes());
   if (!added.ok()) return std::move(added).status();
-  reply_bytes_.emplace(*std::move(added));
+  HoldUntilSent(*std::move(added));
   return absl::OkStatus();
 }
 

@@ -43,6 +43,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public RpcRequest {
   void Fail(const absl::Status& status) override;
   void Reply(grpc::ByteBuffer&& bytes) override;
   void Keep(std::shared_ptr<const void> remains) override { remains_ = std::move(remains); }
+  void HoldUntilSent(AddedBytes bytes) override { reply_bytes_.emplace(std::move(bytes)); }
   RequestRecord& record() override { return call_.record(); }
   OpenCall& open() override { return call_.open(); }
   std::shared_ptr<const AddedBytes> HoldBytes() override { return call_.HoldEnteredBytes(); }

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/config/config_file.h"
 #include "server/config/flat_settings.h"
+#include "server/configured_bounds.h"
 #include "tests/e2e/server/changed_config.h"
 #include "tests/e2e/server/in_process_server.h"
 #include "tests/testlib/tls/certificate_authority.h"
@@ -85,6 +86,10 @@ std::map<std::string, Taken> TakenSettings(const PrivateFolder& folder) {
       {"scheduling.tenant_burst", {"77", "77", TENSORD_LOOK(server.parts().rates->options().burst)}},
       {"scheduling.tenant_in_flight_percent",
        {"25", absl::StrCat(int64_t{1} << 29), TENSORD_LOOK(server.parts().gate->bytes().most_of_tenant())}},
+      {"scheduling.tenant_unread_percent",
+       {"25", "1",
+        TENSORD_LOOK(server.parts().unread_results->most_of_tenant() ==
+                     server::ShareOf(server.executor().bounds().memory_bytes, 25))}},
       {"scheduling.tenant_queue_percent",
        {"25", "256", TENSORD_LOOK(server.executor().bounds().max_queued_per_tenant)}},
       {"scheduling.tenant_requests_per_second",

@@ -24,6 +24,7 @@ TEST(AutomaticSettingsTest, OneTenantGetsEverything) {
   EXPECT_EQ(decided.cpu().memory_bytes(), 900);
   EXPECT_EQ(decided.scheduling().tenant_queue_percent(), 100);
   EXPECT_EQ(decided.scheduling().tenant_in_flight_percent(), 100);
+  EXPECT_EQ(decided.scheduling().tenant_unread_percent(), 100);
   EXPECT_EQ(decided.sessions().tenant_bytes(), 101);
   EXPECT_EQ(decided.shared_memory().tenant_bytes(), 203);
 }
@@ -34,6 +35,7 @@ TEST(AutomaticSettingsTest, OneOfSeveralTenantsGetsHalf) {
                             {.tensor_bytes = 1000, .has_tenants = true, .descriptors = kPlenty});
   EXPECT_EQ(decided.scheduling().tenant_queue_percent(), 50);
   EXPECT_EQ(decided.scheduling().tenant_in_flight_percent(), 50);
+  EXPECT_EQ(decided.scheduling().tenant_unread_percent(), 50);
   EXPECT_EQ(decided.sessions().tenant_bytes(), 50);
   EXPECT_EQ(decided.shared_memory().tenant_bytes(), 101);
 }
@@ -41,8 +43,8 @@ TEST(AutomaticSettingsTest, OneOfSeveralTenantsGetsHalf) {
 TEST(AutomaticSettingsTest, WhatIsSetStays) {
   const ServerConfig set =
       ConfigOf({"cpu.memory_bytes=0", "scheduling.tenant_queue_percent=100", "scheduling.tenant_in_flight_percent=7",
-                "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9", "shared_memory.bytes=1000",
-                "limits.connections_per_address=5"});
+                "scheduling.tenant_unread_percent=8", "sessions.tenant_bytes=0", "shared_memory.tenant_bytes=9",
+                "shared_memory.bytes=1000", "limits.connections_per_address=5"});
   const ServerConfig decided =
       WithAutomaticSettings(set, {.tensor_bytes = 1000, .has_tenants = true, .descriptors = kPlenty});
   EXPECT_TRUE(ChangedSettings(set, decided).empty());

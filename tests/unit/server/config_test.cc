@@ -117,6 +117,7 @@ TEST(ConfigTest, ValidatesRangesAndNames) {
                             "scheduling.tenant_queue_percent=-1",
                             "sessions.tenant_bytes=-2",
                             "scheduling.tenant_in_flight_percent=101",
+                            "scheduling.tenant_unread_percent=101",
                             "scheduling.tenant_requests_per_second=-1",
                             "scheduling.max_wait_ms=-1",
                             "limits.default_deadline_ms=0",
