@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <hwy/targets.h>
+#include <unistd.h>
 #if HWY_ARCH_X86
 #include <cpuid.h>
 #endif
@@ -11,6 +12,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
+// What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
+extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
 namespace tensord::cpu {
 namespace {
@@ -22,6 +26,21 @@ constexpr absl::string_view kCoresWithoutAvx2[] = {"Katmai",     "Coppermine",  
                                                    "Piledriver", "Sandybridge",  "Nano"};
 
 }  // namespace
+
+int64_t MachineCores() {
+  static const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_CONF));
+  return cores;
+}
+
+void UseSerialBlas() {
+  static const bool is_done = [] {
+    openblas_set_num_threads(1);
+    // It has started its threads when it was loaded. To be asked for one thread does not end them.
+    if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
+    return true;
+  }();
+  static_cast<void>(is_done);
+}
 
 absl::string_view BetterBlasCore(absl::string_view core, bool has_avx2, bool has_avx512) {
   const bool is_old = std::any_of(std::begin(kCoresWithoutAvx2), std::end(kCoresWithoutAvx2),

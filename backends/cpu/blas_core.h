@@ -1,6 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_BLAS_CORE_H_
 #define TENSORD_BACKENDS_CPU_BLAS_CORE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,13 @@
 #include "backends/cpu/instruction_set.h"
 
 namespace tensord::cpu {
+
+// Keeps OpenBLAS from having threads of its own: the backend's pool splits the work. To be called before the first
+// product, and by everyone who makes one; the first call counts. Process-wide.
+void UseSerialBlas();
+
+// Of the machine, whichever of them this process may use: what is cut by them is cut alike in every process.
+int64_t MachineCores();
 
 // What OpenBLAS takes the processor for, where that is older than what it can do: a release of OpenBLAS knows the
 // processors of its time, and has newer ones run the kernels of one from 2004, several times slower than those for

@@ -1,21 +1,18 @@
 #include "backends/cpu/gemm.h"
 
 #include <cblas.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/elementwise_stream.h"
 #include "backends/cpu/gemm_blas.h"
 #include "backends/cpu/reduce_loops.h"
 #include "engine/base/rounding.h"
 #include "engine/base/stop_signal.h"
-
-// What OpenBLAS runs itself before the process forks: ends its threads. In no header, and not in every build of it.
-extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
 namespace tensord::cpu {
 namespace {
@@ -64,21 +61,6 @@ bool HasUnpackedKernels() {
 }
 
 }  // namespace
-
-int64_t MachineCores() {
-  static const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_CONF));
-  return cores;
-}
-
-void UseSerialBlas() {
-  static const bool is_done = [] {
-    openblas_set_num_threads(1);
-    // It has started its threads when it was loaded. To be asked for one thread does not end them.
-    if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
-    return true;
-  }();
-  static_cast<void>(is_done);
-}
 
 bool Gemm::CanReadLhs(DType dtype, const MatrixProduct& p) {
   if (IsTiny(dtype, p)) return true;

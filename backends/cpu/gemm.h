@@ -9,13 +9,6 @@
 
 namespace tensord::cpu {
 
-// Keeps OpenBLAS from having threads of its own: the backend's pool splits the work. To be called before the first
-// product, and by everyone who makes one; the first call counts. Process-wide.
-void UseSerialBlas();
-
-// Of the machine, whichever of them this process may use: what is cut by them is cut alike in every process.
-int64_t MachineCores();
-
 // A planned product c = a·b of two matrices of one dtype, cut into blocks of c that can run on any thread, and, where c
 // is small and k long, also along k. How it is cut depends on sizes and dtype only, so the bits are the same for any
 // number of threads. It may add to what is in c, else c is not read. Between pieces of some milliseconds it looks

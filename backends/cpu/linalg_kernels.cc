@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/equilibrate.h"
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/linalg_copies.h"
 #include "backends/cpu/linalg_factorizations.h"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/base/stop_signal.h"
 

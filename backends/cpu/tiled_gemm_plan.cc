@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "backends/cpu/bf16_tiles.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/tiled_gemm.h"

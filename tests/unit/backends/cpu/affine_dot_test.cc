@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/affine_dot_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "engine/ir/graph.h"

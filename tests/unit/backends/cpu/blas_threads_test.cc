@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/gemm_blas.h"
 #include "gtest/gtest.h"
 

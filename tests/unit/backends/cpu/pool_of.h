@@ -1,7 +1,7 @@
 #ifndef TENSORD_TESTS_UNIT_BACKENDS_CPU_POOL_OF_H_
 #define TENSORD_TESTS_UNIT_BACKENDS_CPU_POOL_OF_H_
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/thread_pool.h"
 
 namespace tensord::cpu {

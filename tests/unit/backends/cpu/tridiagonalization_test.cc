@@ -1,3 +1,4 @@
+#include "backends/cpu/blas_core.h"
 #include "backends/cpu/tridiagonalization.h"
 
 #include <algorithm>
