@@ -19,6 +19,7 @@
 #include "backends/cpu/blocked_chain.h"
 #include "backends/cpu/chain_plan.h"
 #include "backends/cpu/factored_product.h"
+#include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fft_transforms.h"
 #include "backends/cpu/fused_kernel.h"
 #include "backends/cpu/joined_segments.h"

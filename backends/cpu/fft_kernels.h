@@ -2,7 +2,7 @@
 #define TENSORD_BACKENDS_CPU_FFT_KERNELS_H_
 
 #include "absl/types/span.h"
-#include "backends/cpu/family_kernels.h"
+#include "backends/cpu/family_kernel.h"
 
 namespace tensord::cpu {
 

@@ -1,7 +1,7 @@
 #ifndef TENSORD_BACKENDS_CPU_TRIANGULAR_DETERMINANT_H_
 #define TENSORD_BACKENDS_CPU_TRIANGULAR_DETERMINANT_H_
 
-#include "backends/cpu/family_kernels.h"
+#include "backends/cpu/family_kernel.h"
 
 namespace tensord::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "backends/cpu/family_kernels.h"
+#include "backends/cpu/family_kernel.h"
 #include "backends/cpu/thread_pool.h"
 #include "engine/families/family_plugin.h"
 #include "engine/ir/op_def.h"
