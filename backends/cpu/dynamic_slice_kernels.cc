@@ -1,4 +1,4 @@
-#include "backends/cpu/dynamic_slice_kernels.h"
+#include "backends/cpu/indexing_kernels.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "backends/cpu/gather_kernels.h"
+#include "backends/cpu/indexing_kernels.h"
 
 #include <algorithm>
 #include <cstring>

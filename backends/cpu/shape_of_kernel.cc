@@ -1,4 +1,4 @@
-#include "backends/cpu/shape_of_kernel.h"
+#include "backends/cpu/layout_kernels.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/triangle_kernels.h"
+#include "backends/cpu/layout_kernels.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,8 +4,7 @@
 #include <random>
 
 #include "backends/cpu/elementwise_stream.h"
-#include "backends/cpu/gather_kernels.h"
-#include "backends/cpu/scatter_kernels.h"
+#include "backends/cpu/indexing_kernels.h"
 #include "engine/ops/index_windows.h"
 #include "tests/testlib/literal_compare.h"
 #include "tests/testlib/random_literal.h"

@@ -1,5 +1,5 @@
-#ifndef TENSORD_BACKENDS_CPU_DYNAMIC_SLICE_KERNELS_H_
-#define TENSORD_BACKENDS_CPU_DYNAMIC_SLICE_KERNELS_H_
+#ifndef TENSORD_BACKENDS_CPU_INDEXING_KERNELS_H_
+#define TENSORD_BACKENDS_CPU_INDEXING_KERNELS_H_
 
 #include "backends/cpu/kernel.h"
 
@@ -11,6 +11,12 @@ MakeKernel MakeDynamicSliceKernel;
 // Its result may be its operand 0: then the window alone is written.
 MakeKernel MakeDynamicUpdateSliceKernel;
 
+// Kernels of gather and gather_dynamic_slice_sizes, on every dtype. UNSUPPORTED_ON_DEVICE for other ops.
+MakeKernel MakeGatherKernel;
+
+// Kernels of scatter, on every dtype and with every combiner. UNSUPPORTED_ON_DEVICE for other ops.
+MakeKernel MakeScatterKernel;
+
 }  // namespace tensord::cpu
 
-#endif  // TENSORD_BACKENDS_CPU_DYNAMIC_SLICE_KERNELS_H_
+#endif  // TENSORD_BACKENDS_CPU_INDEXING_KERNELS_H_
