@@ -28,7 +28,6 @@ constexpr int kTileColumns = 8;
 constexpr int64_t kFloatLanes = 16;  // of a vector
 constexpr int64_t kTileRows = kTileVectors * kFloatLanes;
 constexpr int64_t kPartPairs = 6144;
-constexpr int64_t kTermsAhead = 48;
 constexpr int kExponentVectors = 4;
 // Biased exponents of two factors that together are at least this multiply to multiples of 2^-126, and so do the sums.
 constexpr int kLeastExponents = 142;

@@ -46,6 +46,9 @@ struct TiledBlock {
 
 inline constexpr int64_t kMaxPanelWidth = 64;
 
+// How far ahead of the term that is packed memory is asked for, where terms lie too far apart for the processor to see.
+inline constexpr int64_t kTermsAhead = 48;
+
 // A piece of a matrix that goes into part of one panel, or of several: element (line, term) is
 // offsets[line] + term * term_stride elements from `from`. Lines are rows of a or columns of b.
 struct PanelPiece {

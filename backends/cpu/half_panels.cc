@@ -9,7 +9,6 @@ namespace tensord::cpu {
 namespace {
 
 constexpr int64_t kPartElements = 6144;
-constexpr int64_t kTermsAhead = 48;
 
 // Terms lie apart.
 void PackTerms(DType half, const PanelPiece& piece, float* panels) {

@@ -9,12 +9,12 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kLeastElements = 256;  // of a matrix
+constexpr int64_t kLeastMatrixElements = 256;  // of a matrix
 constexpr int64_t kMostVectors = 4;
-constexpr int64_t kLeastReads = 32;     // of each of several vectors
-constexpr int64_t kMostOutputs = 2048;  // of a block, over all vectors: its sums stay in the nearest cache
-constexpr int64_t kLeastOutputs = 64;   // of one that reads rows
-constexpr int64_t kMostTerms = 4096;    // of a part, over all vectors
+constexpr int64_t kLeastVectorReads = 32;  // of each of several vectors
+constexpr int64_t kMostOutputs = 2048;     // of a block, over all vectors: its sums stay in the nearest cache
+constexpr int64_t kLeastOutputs = 64;      // of one that reads rows
+constexpr int64_t kMostPartTerms = 4096;   // of a part, over all vectors
 constexpr int64_t kLeastTerms = 64;
 // So much of the matrix stays in the nearest cache while the vectors go by.
 constexpr int64_t kColumnsTogether = 16;
@@ -54,8 +54,8 @@ bool HalfVectorProduct::Suits(const DotSpace& space, const std::array<DotOperand
   const OneAxis outputs = OneOf(space.roles[FreeRole(side)]), terms = OneOf(space.roles[kSummed]);
   const OneAxis vectors = OneOf(space.roles[FreeRole(OtherSide(side))]);
   if (!outputs.is_one || !terms.is_one || !vectors.is_one || vectors.axis.size > kMostVectors) return false;
-  if (outputs.axis.size * terms.axis.size < kLeastElements || terms.axis.size < 2) return false;
-  if (vectors.axis.size > 1 && std::min(outputs.axis.size, terms.axis.size) < kLeastReads) return false;
+  if (outputs.axis.size * terms.axis.size < kLeastMatrixElements || terms.axis.size < 2) return false;
+  if (vectors.axis.size > 1 && std::min(outputs.axis.size, terms.axis.size) < kLeastVectorReads) return false;
   return terms.axis.strides[side] == 1 || outputs.axis.strides[side] == 1;
 }
 
@@ -83,8 +83,8 @@ HalfVectorProduct::HalfVectorProduct(const DotSpace& space, const std::array<Dot
   // Of a small matrix tasks are fewer.
   const int64_t wanted = std::clamp<int64_t>(outputs_ * terms_ / kTaskElements, 1, kTasks);
   const int64_t parts = CeilDiv(wanted, num_blocks() * num_products_);
-  part_ =
-      std::min({terms_, kMostTerms / vectors_, std::max(kLeastTerms, RoundUp(CeilDiv(terms_, parts), kLeastTerms))});
+  part_ = std::min(
+      {terms_, kMostPartTerms / vectors_, std::max(kLeastTerms, RoundUp(CeilDiv(terms_, parts), kLeastTerms))});
   num_parts_ = CeilDiv(terms_, part_);
   items_per_task_ = std::max<int64_t>(1, kTaskElements / (block_ * part_ * vectors_));
 }
@@ -158,7 +158,7 @@ void HalfVectorProduct::RunItem(int64_t item, const char* matrix, const char* ve
   const int64_t first_term = part * part_, terms = std::min(part_, terms_ - first_term);
   const int64_t first = block * block_, outputs = std::min(block_, outputs_ - first);
   const DotSide other = OtherSide(side_);
-  alignas(64) float x[kMostTerms];
+  alignas(64) float x[kMostPartTerms];
   for (int64_t v = 0; v < vectors_; ++v) {
     const int64_t place =
         OffsetOf(other, batch_, product) + first_term * terms_axis_.strides[other] + v * vectors_axis_.strides[other];

@@ -89,8 +89,8 @@ void CheckProducts(int64_t m, int64_t k, int64_t offset, int64_t leading, std::m
 
 template <typename T>
 class ReductionLoopsTest : public testing::Test {};
-using Numbers = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(ReductionLoopsTest, Numbers);
+using LoopNumbers = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(ReductionLoopsTest, LoopNumbers);
 
 TYPED_TEST(ReductionLoopsTest, EqualNaiveLoops) {
   ForEachInstructionSet([](const char*) {

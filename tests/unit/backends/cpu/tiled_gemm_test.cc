@@ -17,7 +17,7 @@
 namespace tensord::cpu {
 namespace {
 
-struct Sizes {
+struct GemmSizes {
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
   bool interleaves = false;  // rows and columns in the result
@@ -26,7 +26,7 @@ struct Sizes {
 // Axes with random strides: roles may be cut into two axes, which lie in any order, with gaps of some elements.
 class Layout {
  public:
-  Layout(const Sizes& sizes, std::mt19937& random) : random_(random) {
+  Layout(const GemmSizes& sizes, std::mt19937& random) : random_(random) {
     const DotAxisList roles[] = {Split(sizes.m), Split(sizes.n), Split(sizes.k), {{sizes.batch, {0, 0, 0}}}};
     for (size_t role = 0; role < kNumDotRoles; ++role) space.roles[role] = roles[role];
     elements[kLhs] = Lay(kLhs, {kRows, kSummed, kBatch});
@@ -143,7 +143,7 @@ std::vector<T> RunInPieces(const Layout& layout, const std::vector<T>& lhs, cons
 
 // Of exactly the elements that there are, so that a sanitizer sees what is read or written beyond them.
 template <typename T>
-void Check(const Sizes& sizes, std::mt19937& random) {
+void Check(const GemmSizes& sizes, std::mt19937& random) {
   const Layout layout(sizes, random);
   if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) return;
   SCOPED_TRACE(
@@ -239,7 +239,7 @@ TEST(TiledGemmTest, AnyStridesOnEveryInstructionSet) {
       const auto size = [&random](int64_t least, unsigned most) {
         return least + static_cast<int64_t>(random() % most);
       };
-      const Sizes sizes = {size(2, 120), size(2, 120), size(4, 120), round % 3 == 0 ? size(1, 5) : 1};
+      const GemmSizes sizes = {size(2, 120), size(2, 120), size(4, 120), round % 3 == 0 ? size(1, 5) : 1};
       Check<float>(sizes, random);
       Check<double>(sizes, random);
     }
@@ -261,11 +261,11 @@ TEST(TiledGemmTest, InterleavedResultsOnEveryInstructionSet) {
     std::mt19937 random(6);
     for (int round = 0; round < 80; ++round) {
       const auto size = [&random](unsigned most) { return static_cast<int64_t>(2 + random() % most) * 16; };
-      const Sizes sizes = {.m = size(20) * (round % 2 == 0 ? 1 : 3),
-                           .n = static_cast<int64_t>(6 + random() % 100) * (round % 3 + 1),
-                           .k = 16 + static_cast<int64_t>(random() % 500),
-                           .batch = round % 5 == 0 ? 3 : 1,
-                           .interleaves = true};
+      const GemmSizes sizes = {.m = size(20) * (round % 2 == 0 ? 1 : 3),
+                               .n = static_cast<int64_t>(6 + random() % 100) * (round % 3 + 1),
+                               .k = 16 + static_cast<int64_t>(random() % 500),
+                               .batch = round % 5 == 0 ? 3 : 1,
+                               .interleaves = true};
       Check<float>(sizes, random);
       Check<double>(sizes, random);
     }
@@ -287,7 +287,7 @@ TEST(TiledGemmTest, ResultsWhoseAxesEndInTiles) {
 }
 
 template <typename T>
-void CheckBits(const Sizes& sizes) {
+void CheckBits(const GemmSizes& sizes) {
   std::mt19937 random(5);
   const Layout layout(sizes, random);
   if (!TiledGemm::Suits(layout.space, kDTypeOf<T>)) GTEST_SKIP() << "no loops for this machine";

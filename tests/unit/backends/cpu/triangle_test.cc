@@ -10,7 +10,7 @@
 namespace tensord::cpu {
 namespace {
 
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeastOffset = std::numeric_limits<int64_t>::min(), kMostOffset = std::numeric_limits<int64_t>::max();
 
 void ExpectTriangles(DType dtype, const Ints& shape, const Ints& matrix_axes, int64_t diagonal) {
   for (CoreOp op : {CoreOp::kTril, CoreOp::kTriu}) {
@@ -33,8 +33,8 @@ TEST(TriangleKernelTest, AnyAxesAndDiagonals) {
 }
 
 TEST(TriangleKernelTest, DiagonalsOutsideOfTheMatrix) {
-  for (int64_t diagonal :
-       {kMin, kMin + 1, int64_t{-5}, int64_t{-4}, int64_t{-3}, int64_t{5}, int64_t{6}, int64_t{7}, kMax - 1, kMax}) {
+  for (int64_t diagonal : {kLeastOffset, kLeastOffset + 1, int64_t{-5}, int64_t{-4}, int64_t{-3}, int64_t{5},
+                           int64_t{6}, int64_t{7}, kMostOffset - 1, kMostOffset}) {
     for (const Ints& shape : {Ints{4, 6}, Ints{6, 4}, Ints{0, 3}, Ints{3, 0}, Ints{1, 1}, Ints{4, 6, 0}}) {
       ExpectTriangles(DType::kI32, shape, {}, diagonal);
       ExpectTriangles(DType::kC128, shape, {1, 0}, diagonal);

@@ -13,11 +13,11 @@
 namespace tensord::cpu {
 namespace {
 
-using Random = std::mt19937_64;
+int64_t Below(std::mt19937_64& random, int64_t end) {
+  return static_cast<int64_t>(random() % static_cast<uint64_t>(end));
+}
 
-int64_t Below(Random& random, int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); }
-
-Ints Permutation(Random& random, int64_t size) {
+Ints Permutation(std::mt19937_64& random, int64_t size) {
   Ints order(static_cast<size_t>(size));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
@@ -25,7 +25,7 @@ Ints Permutation(Random& random, int64_t size) {
 }
 
 // Starts in and around [0, 9), some at the ends of their dtype.
-Literal Indices(Random& random, DType dtype, const Ints& shape, int64_t end = 9) {
+Literal Indices(std::mt19937_64& random, DType dtype, const Ints& shape, int64_t end = 9) {
   Literal indices = *Literal::Create({dtype, Shape(shape.begin(), shape.end())});
   const auto draw = [&]<typename T>(absl::Span<T> values) {
     using L = std::numeric_limits<T>;
@@ -48,7 +48,7 @@ struct AnyWindows {
   Ints operand, indices, windows, window;
   Ints index_order;
 
-  explicit AnyWindows(Random& random) {
+  explicit AnyWindows(std::mt19937_64& random) {
     const int64_t rank = Below(random, 5), batch_rank = Below(random, 4);
     Ints batch(static_cast<size_t>(batch_rank));
     for (int64_t& size : batch) size = random() % 20 == 0 ? 0 : 1 + Below(random, 9);
@@ -101,11 +101,11 @@ struct AnyWindows {
   }
 };
 
-DType AnyIndexDType(Random& random) { return random() % 2 == 0 ? DType::kI32 : DType::kI64; }
-DType AnyDType(Random& random) { return kAllDTypes[random() % kAllDTypes.size()]; }
+DType AnyIndexDType(std::mt19937_64& random) { return random() % 2 == 0 ? DType::kI32 : DType::kI64; }
+DType AnyDType(std::mt19937_64& random) { return kAllDTypes[random() % kAllDTypes.size()]; }
 
 TEST(GatherKernelTest, AnyAxes) {
-  Random random(1);
+  std::mt19937_64 random(1);
   for (int round = 0; round < 1000; ++round) {
     const AnyWindows any(random);
     Call call(CoreOp::kGather,
@@ -129,7 +129,7 @@ TEST(GatherKernelTest, LargeOnes) {
                          {{1000}, {200000}, {200000}, {}, {0}, {0}, {1}},
                          {{40, 30, 20}, {5000}, {30, 7, 5000}, {0, 1}, {0}, {0}, {1, 30, 7}},
                          {{40, 30, 20}, {5000}, {30, 5000, 7}, {0, 2}, {0}, {0}, {1, 30, 7}}};
-  Random random(2);
+  std::mt19937_64 random(2);
   for (const Large& c : cases) {
     for (DType dtype : {DType::kBool, DType::kF16, DType::kF32, DType::kF64, DType::kC128}) {
       Call call(CoreOp::kGather, {Numbered(dtype, c.operand), Indices(random, AnyIndexDType(random), c.indices, 60)},
@@ -154,7 +154,7 @@ void ExpectScattered(const Call& call) {
 }
 
 TEST(ScatterKernelTest, AnyAxesAndOrders) {
-  Random random(3);
+  std::mt19937_64 random(3);
   for (int round = 0; round < 1000; ++round) {
     const AnyWindows any(random);
     const DType dtype = AnyDType(random);
@@ -187,7 +187,7 @@ TEST(ScatterKernelTest, LargeOnes) {
                          {{60, 60}, {3000, 2}, {3, 3000, 4}, {0, 2}, {}, {1, 0}},
                          {{200, 40}, {500, 200}, {500, 200}, {}, {1}, {1}, 2, {0}, {1}},  // each batch by itself
                          {{40, 200}, {200, 500}, {200, 500}, {}, {0}, {0}, 2, {1}, {0}}};
-  Random random(4);
+  std::mt19937_64 random(4);
   for (const Large& c : cases) {
     for (DType dtype : kAllDTypes) {
       Call call(CoreOp::kScatter,
@@ -214,7 +214,7 @@ TEST(ScatterKernelTest, RowsOfLargeTables) {
     int64_t most_row;  // of those that are named
     bool in_order = true;
   };
-  Random random(5);
+  std::mt19937_64 random(5);
   for (const Table& t : {Table{32, 3000, 1 << 30}, Table{1000, 3000, 1 << 30, false}, Table{16, 5, 1 << 30},
                          Table{1000, 3000, 3}, Table{4096, 100, 20}}) {
     for (const DType dtype : {DType::kF32, DType::kC64}) {
