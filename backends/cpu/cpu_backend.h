@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "backends/cpu/family_kernel.h"
+#include "backends/cpu/kernel/family_kernel.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/host_buffer_pool.h"
 

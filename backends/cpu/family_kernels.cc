@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "backends/cpu/fft_kernels.h"
-#include "backends/cpu/linalg_kernels.h"
+#include "backends/cpu/fft/kernels.h"
+#include "backends/cpu/linalg/kernels.h"
 
 namespace tensord::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "backends/cpu/family_kernel.h"
+#include "backends/cpu/kernel/family_kernel.h"
 
 namespace tensord::cpu {
 

@@ -2,13 +2,13 @@
 
 #include <array>
 
-#include "backends/cpu/affine_dot_kernel.h"
-#include "backends/cpu/dot_kernels.h"
-#include "backends/cpu/elementwise_kernels.h"
-#include "backends/cpu/fused_kernel.h"
-#include "backends/cpu/indexing_kernels.h"
-#include "backends/cpu/layout_kernels.h"
-#include "backends/cpu/reduce_kernels.h"
+#include "backends/cpu/contraction/kernels.h"
+#include "backends/cpu/contraction/window_dot_kernel.h"
+#include "backends/cpu/elementwise/kernels.h"
+#include "backends/cpu/fused/kernel.h"
+#include "backends/cpu/indexing/kernels.h"
+#include "backends/cpu/layout/kernels.h"
+#include "backends/cpu/reduce/kernels.h"
 #include "engine/base/refusal.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ops/affine_dot.h"

@@ -2,7 +2,7 @@
 #define TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernel/kernel.h"
 
 namespace tensord::cpu {
 

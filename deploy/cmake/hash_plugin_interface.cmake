@@ -4,8 +4,8 @@ cmake_minimum_required(VERSION 3.25)
 
 # What docs/extend/adding-a-family.md lets a plugin include; with them counts every header of the project that they include.
 set(pending
-    backends/cpu/family_kernel.h
-    backends/cpu/thread_pool.h
+    backends/cpu/kernel/family_kernel.h
+    backends/cpu/machine/thread_pool.h
     engine/base/refusal.h
     engine/base/status_macros.h
     engine/families/family_plugin.h

@@ -7,6 +7,13 @@ function(tensord_library name)
     add_library(${name} STATIC ${sources} ${ARG_GENERATED})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    # Highway includes such a source in itself, once for each instruction set.
+    foreach(source IN LISTS sources)
+      file(STRINGS ${source} is_multi_target REGEX "hwy/foreach_target.h")
+      if(is_multi_target)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
@@ -47,11 +54,16 @@ function(tensord_list_cases name kind)
   file(APPEND ${CMAKE_BINARY_DIR}/tests.txt "${name} ${kind} ${files}\n")
 endfunction()
 
-# tensord_test(NAME DEPS… LABELS…): one test executable of the *_test.cc files of the current folder. A test with the
+# tensord_test(NAME [RECURSE] DEPS… LABELS…): one test executable of the *_test.cc files of the current folder, with
+# RECURSE of those below it too. A test with the
 # label `sanitize` is part of the target sanitize_tests, which is all that the presets asan and tsan build.
 function(tensord_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LABELS;ARGS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LABELS;ARGS" ${ARGN})
+  set(glob GLOB)
+  if(ARG_RECURSE)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main GTest::gmock)

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/machine/instruction_set.h"
 #include "engine/exec/pipeline.h"
 #include "tests/testlib/property/agreement.h"
 #include "tests/testlib/property/connected_case.h"

@@ -12,9 +12,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/cache_sizes.h"
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/gemm_tiles.h"
+#include "backends/cpu/machine/cache_sizes.h"
+#include "backends/cpu/matmul/tiles.h"
 #include "engine/ir/verifier.h"
 #include "tests/testlib/chained_run.h"
 #include "tests/testlib/labelled_tensor.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernel/kernel.h"
 #include "engine/base/at.h"
 #include "engine/exec/buffer_plan.h"
 #include "engine/runtime/compiler.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/blas_core.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/machine/blas.h"
 #include "engine/runtime/compiler.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/large_node_case.h"

@@ -1,5 +1,5 @@
 // Plugins that a server must not start with, one for each FLAW that CMake compiles this with.
-#include "backends/cpu/family_kernel.h"
+#include "backends/cpu/kernel/family_kernel.h"
 #include "engine/families/family_plugin.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 
-#include "backends/cpu/family_kernel.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/kernel/family_kernel.h"
+#include "backends/cpu/machine/thread_pool.h"
 #include "engine/families/family_plugin.h"
 #include "engine/ir/op_def.h"
 #include "tests/plugin/crash.pb.h"

@@ -2,7 +2,7 @@
 #define TENSORD_TESTS_PLUGIN_ROLL_OP_H_
 
 #include "absl/types/span.h"
-#include "backends/cpu/family_kernel.h"
+#include "backends/cpu/kernel/family_kernel.h"
 #include "engine/ir/op_def.h"
 
 namespace sample {

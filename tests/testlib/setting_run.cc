@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/machine/instruction_set.h"
 #include "engine/base/status_macros.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/text_round_trip.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/machine/instruction_set.h"
 #include "engine/exec/pipeline.h"
 
 namespace tensord {

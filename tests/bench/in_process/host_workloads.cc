@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/machine/thread_pool.h"
 #include "engine/exec/host_buffer_pool.h"
 #include "tests/bench/median.h"
 

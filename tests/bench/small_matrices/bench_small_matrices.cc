@@ -1,4 +1,4 @@
-// Times backends/cpu/small_matrix_loops.h on batches of square matrices, in turns with others: does what the lines of
+// Times backends/cpu/linalg/lanes/loops.h on batches of square matrices, in turns with others: does what the lines of
 // its standard input say and answers each with one line of JSON. Driven by
 // tests/bench/small_matrices/small_matrices.py.
 //
@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "backends/cpu/small_matrix_loops.h"
+#include "backends/cpu/linalg/lanes/loops.h"
 
 namespace tensord {
 namespace {

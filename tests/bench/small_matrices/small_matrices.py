@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Microseconds a matrix of backends/cpu/small_matrix_loops.h and of numpy.linalg on batches of 1,024 square matrices, in
+"""Microseconds a matrix of backends/cpu/linalg/lanes/loops.h and of numpy.linalg on batches of 1,024 square matrices, in
 turns in one run on one core. Times are the thread's own, the least of many rounds.
 
 Without NumPy only ours are measured. Called by tests/bench/run.py.

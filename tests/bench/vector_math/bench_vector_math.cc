@@ -1,5 +1,5 @@
-// Times the functions of backends/cpu/vector_math.h, in turns with others: does what the lines of its standard input
-// say and answers each with one line of JSON. Driven by tests/bench/vector_math/vector_math.py.
+// Times the functions of backends/cpu/math/vector_math.h, in turns with others: does what the lines of its standard
+// input say and answers each with one line of JSON. Driven by tests/bench/vector_math/vector_math.py.
 //
 //   list                       the functions: {"name", "dtype", "operands": [[least, most], …]}
 //   run NAME DTYPE COUNT       nanoseconds an element on arrays of COUNT random numbers: the least of many rounds, of
@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "backends/cpu/vector_math.h"
+#include "backends/cpu/math/vector_math.h"
 
 namespace tensord {
 namespace {

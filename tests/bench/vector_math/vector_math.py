@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nanoseconds an element of the functions of backends/cpu/vector_math.h and of NumPy, in turns in one run on one core:
+"""Nanoseconds an element of the functions of backends/cpu/math/vector_math.h and of NumPy, in turns in one run on one core:
 on arrays that stay in the first cache and on a million elements. Times are the thread's own, the least of many rounds.
 
 Without NumPy only ours are measured. Called by tests/bench/run.py.

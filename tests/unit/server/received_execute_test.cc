@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/machine/thread_pool.h"
 #include "gtest/gtest.h"
 #include "server/rpc/slice_reader.h"
 #include "server/rpc/wire_bytes.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
-#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/machine/instruction_set.h"
 #include "gtest/gtest.h"
 
 namespace tensord::cpu {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/kernel.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/kernel/kernel.h"
+#include "backends/cpu/machine/thread_pool.h"
 #include "engine/ops/core_ops.h"
 #include "engine/tensor/literal.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,8 @@
 #ifndef TENSORD_TESTS_UNIT_BACKENDS_CPU_POOL_OF_H_
 #define TENSORD_TESTS_UNIT_BACKENDS_CPU_POOL_OF_H_
 
-#include "backends/cpu/blas_core.h"
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/machine/blas.h"
+#include "backends/cpu/machine/thread_pool.h"
 
 namespace tensord::cpu {
 

@@ -1,0 +1,139 @@
+#ifndef TENSORD_BACKENDS_CPU_CONTRACTION_CONTRACTION_H_
+#define TENSORD_BACKENDS_CPU_CONTRACTION_CONTRACTION_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/half_vector_product.h"
+#include "backends/cpu/contraction/lane_product.h"
+#include "backends/cpu/contraction/matrix_products.h"
+#include "backends/cpu/contraction/mode_product.h"
+#include "backends/cpu/contraction/operands/axes.h"
+#include "backends/cpu/contraction/panels.h"
+#include "backends/cpu/contraction/tiled_gemm.h"
+#include "backends/cpu/layout/strided_copy.h"
+#include "backends/cpu/machine/thread_pool.h"
+#include "engine/tensor/shape.h"
+
+namespace tensord::cpu {
+
+// A planned dot_general of dense column-major tensors. Result axes: lhs free, rhs free, batch, so that each matrix of
+// the batch is contiguous, or a permutation of these, which the products write where their rows can lie side by side;
+// else the result is made in order first and copied. Either side may be conjugated as it is read; integers wrap; BOOL
+// is or of ands; F16 and BF16 are computed in F32; a wider result dtype is computed in that dtype. Over no element the
+// sum is 0.
+//
+// Products of 16-bit floats that tiles make are widened as they are packed, and rounded in blocks where no sum is put
+// together in the result.
+//
+// Where the axes of each role are one axis of a matrix, operands are read as they lie; else they are either walked over
+// in matrices, or packed a panel at a time into scratch, whichever is cheaper. Panels also hold what has to be
+// converted or conjugated, and results that are to be rounded. They are bounded by some MiB and small beside the
+// tensors.
+//
+// Immutable after construction, so thread-safe. Run does not allocate and cannot fail. Same bits for any number of
+// threads.
+class Contraction {
+ public:
+  // The axes are valid for the shapes, and the result dtype for the operands'. UNSUPPORTED_ON_DEVICE where a size is
+  // beyond what BLAS counts.
+  static absl::StatusOr<Contraction> Create(const ConcreteType& lhs, const ConcreteType& rhs, const DotAxes& axes,
+                                            DType result_dtype);
+  // Of operands that lie anyhow: elements may be read many times. No role is empty, and strides are not negative.
+  static absl::StatusOr<Contraction> Create(const DotSpace& space, const std::array<DotOperand, 2>& operands,
+                                            DType result_dtype);
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  // For panels of operands that lie in the caches; at most kMaxWorkspaceBytes.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Whether Run takes an epilogue: tiles make the result in its own dtype, where it belongs.
+  bool takes_epilogue() const;
+  // Then: whether the epilogue may have blocks, one a slot.
+  bool makes_whole_sums() const;
+  int64_t slots() const;
+  int64_t block_bytes() const;
+  // Both memories have that many bytes, and are aligned to 64. `epilogue` as of TiledGemm; `result` is null where it
+  // has blocks.
+  void Run(const void* lhs, const void* rhs, void* result, void* scratch, void* workspace, ThreadPool& pool,
+           const GemmEpilogue* epilogue = nullptr) const;
+
+ private:
+  // Walks over boxes along one axis.
+  struct Loop {
+    DotRole role = kRows;
+    int64_t count = 0;
+    std::array<int64_t, kNumDotSides> steps = {0, 0, 0};  // bytes
+    bool has_shorter_last = false;
+  };
+  // What is done in a box. Boxes differ by the roles in which they are the shorter last one.
+  struct Box {
+    bool occurs = false;
+    std::array<DotPanel, 2> panels;
+    RoundedBox rounded;
+    bool is_tiled = false;
+    TiledGemm tiled;  // where that suits, else
+    DotProducts products;
+  };
+  // Where panels lie in scratch.
+  struct Places {
+    std::array<int64_t, 2> panels = {0, 0};
+    std::array<int64_t, 2> staging = {0, 0};
+    int64_t rounded = 0;
+    int64_t partials = 0;
+    int64_t result = 0;  // in order
+  };
+  struct Position;
+  struct Memory {
+    char* scratch;
+    char* workspace;
+    const GemmEpilogue* epilogue;
+  };
+
+  Contraction() = default;
+  static absl::StatusOr<Contraction> Plan(DotSpace space, const std::array<DotOperand, 2>& operands, DType result_dtype,
+                                          bool is_permuted);
+  void PlaceResult(DotSpace* space, std::array<DotOperand, 2>* operands);
+  bool PlanOneOfHalves(const DotSpace& space, const std::array<DotOperand, 2>& operands);
+  absl::Status PlanBoxes(const DotSpace& space, const std::array<DotOperand, 2>& operands);
+  void RunBoxes(std::array<const char*, 2> operands, char* result, const Memory& memory, ThreadPool& pool) const;
+  Box MakeBox(DotSpace space, const DotPlan& plan, const std::array<DotOperand, 2>& operands) const;
+  void PlaceScratch();
+  void RunTiled(const TiledGemm& tiled, const Position& position, std::array<const char*, 2> operands, char* result,
+                const Memory& memory, ThreadPool& pool) const;
+  void RunRounded(const TiledGemm& tiled, std::array<const char*, 2> operands, char* result, const Memory& memory,
+                  ThreadPool& pool) const;
+  void RunBox(const Position& position, std::array<const char*, 2> operands, char* result, const Memory& memory,
+              ThreadPool& pool) const;
+
+  // Constant after Create.
+  std::array<bool, 2> packs_ = {false, false};
+  bool rounds_ = false;            // a dense box of the result at a time
+  bool rounds_in_blocks_ = false;  // or blocks of it, as soon as they are made
+  DType computed_ = DType::kInvalid;
+  DType result_dtype_ = DType::kInvalid;
+  bool is_mode_product_ = false;
+  ModeProduct mode_product_;  // else
+  bool is_lane_product_ = false;
+  LaneProduct lane_product_;  // likewise
+  bool is_half_vector_product_ = false;
+  HalfVectorProduct half_vector_product_;  // likewise
+  bool swaps_ = false;                     // lhs is taken for rhs
+  bool copies_result_ = false;
+  StridedCopy result_copy_;             // from where it lies in order
+  absl::InlinedVector<Loop, 4> loops_;  // the fastest first, which are those over summed axes
+  int64_t num_boxes_ = 0;
+  std::vector<Box> boxes_;  // by the bits 1 << role of the shorter last boxes
+  Places places_;
+  int64_t scratch_bytes_ = 0;
+  int64_t workspace_bytes_ = 0;
+  int64_t blocks_offset_ = 0;  // in the workspace: of those that are rounded
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_CONTRACTION_CONTRACTION_H_

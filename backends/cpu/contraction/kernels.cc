@@ -1,0 +1,66 @@
+#include "backends/cpu/contraction/kernels.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/contraction/contraction.h"
+#include "engine/base/refusal.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+class DotKernel final : public Kernel {
+ public:
+  explicit DotKernel(Contraction contraction) : contraction_(std::move(contraction)) {}
+
+  void Run(const KernelArgs& args) const override {
+    contraction_.Run(args.operands[0], args.operands[1], args.results[0], args.scratch, args.workspace, *args.pool);
+  }
+  int64_t scratch_bytes() const override { return contraction_.scratch_bytes(); }
+  int64_t workspace_bytes() const override { return contraction_.workspace_bytes(); }
+
+ private:
+  const Contraction contraction_;
+};
+
+DotAxes AxesOf(const Attributes& attrs) {
+  return {attrs.Ints("lhs_contracting_dimensions"),
+          attrs.Ints("rhs_contracting_dimensions"),
+          attrs.Ints("lhs_batching_dimensions"),
+          attrs.Ints("rhs_batching_dimensions"),
+          attrs.Int("lhs_conj") != 0,
+          attrs.Int("rhs_conj") != 0,
+          attrs.Ints("result_permutation")};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeDotKernel(const BoundInstruction& instruction) {
+  if (!Is(*instruction.op, CoreOp::kDotGeneral)) {
+    return Refuse(Refusal::kUnsupportedOnDevice,
+                  absl::StrCat("no contraction kernel on cpu for the op ", instruction.op->name));
+  }
+  return MakePartialDotKernel(instruction, DotSpaceOf(instruction));
+}
+
+DotSpace DotSpaceOf(const BoundInstruction& instruction) {
+  return ClassifyAxes(instruction.operands[0].shape, instruction.operands[1].shape, AxesOf(*instruction.attrs));
+}
+
+absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part) {
+  const DotAxes axes = AxesOf(*instruction.attrs);
+  return Contraction::Create(
+      part,
+      {{{instruction.operands[0].dtype, axes.conjugates_lhs}, {instruction.operands[1].dtype, axes.conjugates_rhs}}},
+      instruction.results[0].dtype);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction,
+                                                             const DotSpace& part) {
+  ASSIGN_OR_RETURN(Contraction contraction, ContractionOf(instruction, part));
+  return std::make_unique<DotKernel>(std::move(contraction));
+}
+
+}  // namespace tensord::cpu

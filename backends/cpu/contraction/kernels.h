@@ -1,0 +1,22 @@
+#ifndef TENSORD_BACKENDS_CPU_CONTRACTION_KERNELS_H_
+#define TENSORD_BACKENDS_CPU_CONTRACTION_KERNELS_H_
+
+#include "backends/cpu/contraction/contraction.h"
+#include "backends/cpu/contraction/operands/axes.h"
+#include "backends/cpu/kernel/kernel.h"
+
+namespace tensord::cpu {
+
+// The kernel of dot_general, on every dtype. UNSUPPORTED_ON_DEVICE for other ops, and for sizes beyond what BLAS
+// counts.
+MakeKernel MakeDotKernel;
+
+// What such an instruction runs over, and the plan and the kernel of a part of that: its addresses are those of the
+// part's first elements in the whole tensors.
+DotSpace DotSpaceOf(const BoundInstruction& instruction);
+absl::StatusOr<Contraction> ContractionOf(const BoundInstruction& instruction, const DotSpace& part);
+absl::StatusOr<std::unique_ptr<Kernel>> MakePartialDotKernel(const BoundInstruction& instruction, const DotSpace& part);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_CONTRACTION_KERNELS_H_

@@ -1,0 +1,44 @@
+#ifndef TENSORD_BACKENDS_CPU_CONTRACTION_LANE_PRODUCT_H_
+#define TENSORD_BACKENDS_CPU_CONTRACTION_LANE_PRODUCT_H_
+
+#include <array>
+#include <cstdint>
+
+#include "backends/cpu/contraction/lane_product_loops.h"
+#include "backends/cpu/contraction/operands/axes.h"
+#include "backends/cpu/layout/strided_copy.h"
+#include "engine/tensor/dtype.h"
+
+namespace tensord::cpu {
+
+// A contraction whose batch lies side by side in the result, of small matrices: vectors lie across the matrices. Both
+// operands are copied so that theirs do, into panels that are small.
+//
+// Immutable after construction, so thread-safe. Run does not allocate and cannot fail; all by the calling thread.
+class LaneProduct {
+ public:
+  static constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
+
+  // Whether it is such a contraction, and the machine has the loops.
+  static bool Suits(const DotSpace& space, DType dtype);
+  // Whether a contraction of these sizes would suit if its result lay like that.
+  static bool Suits(int64_t rows, int64_t columns, int64_t terms, int64_t batch, DType dtype);
+
+  LaneProduct() = default;
+  // The space passed Suits.
+  LaneProduct(const DotSpace& space, DType dtype);
+
+  int64_t scratch_bytes() const { return panel_bytes_[kLhs] + panel_bytes_[kRhs]; }
+  // `scratch` is aligned to 64.
+  void Run(const char* lhs, const char* rhs, char* result, char* scratch) const;
+
+ private:
+  LaneProducts products_;  // without addresses
+  LaneProductFunction multiply_ = nullptr;
+  std::array<StridedCopy, 2> copies_;  // of the operands into their panels
+  std::array<int64_t, 2> panel_bytes_ = {0, 0};
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_CONTRACTION_LANE_PRODUCT_H_

@@ -1,0 +1,19 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_JIT_H_
+#define TENSORD_BACKENDS_CPU_FUSED_JIT_H_
+
+#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/jit/options.h"
+
+namespace tensord::cpu {
+
+// Puts elementwise steps of the plan's tiles together to runs, for code in which what lies between them stays in
+// registers: maximal ones, across steps that only say where something lies. Steps that nothing reads any more go. To be
+// done before registers are allocated.
+void FormRuns(JitIsa isa, JitOptions::Use use, FusedPlan* plan);
+
+// Makes the code of all runs, or of rows. False where there is no memory for it: the plan is of no use then.
+bool CompileFused(JitIsa isa, ProtectCode protect, FusedPlan* plan);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_JIT_H_

@@ -1,0 +1,71 @@
+#include "backends/cpu/fused/pairs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "backends/cpu/elementwise/single_operand_loops.h"
+
+namespace tensord::cpu {
+namespace {
+
+bool IsFunction(const FusedStep& step, MicroKind kind, CoreOp op) {
+  return step.kind == FusedStepKind::kFunction && step.micro == kind && step.op == op;
+}
+
+bool Reads(const FusedPlan& plan, const FusedStep& step, int32_t place) {
+  if (step.kind != FusedStepKind::kRun) return step.a == place || step.b == place || step.c == place;
+  const std::vector<int32_t>& places = plan.runs[static_cast<size_t>(step.index)].reads;
+  return std::find(places.begin(), places.end(), place) != places.end();
+}
+
+// The one step that reads what a step leaves in a register; null where it is not one, or others see it.
+FusedStep* OnlyReader(const FusedPlan& plan, const FusedStep& step, std::vector<FusedStep>* steps) {
+  if (plan.places[static_cast<size_t>(step.out)].kind != FusedPlace::Kind::kRegister) return nullptr;
+  const auto uses = [&](const FusedStep& other) { return Reads(plan, other, step.out); };
+  if (std::count_if(steps->begin(), steps->end(), uses) != 1) return nullptr;
+  return &*std::find_if(steps->begin(), steps->end(), uses);
+}
+
+void JoinExponentials(const FusedPlan& plan, std::vector<FusedStep>* steps) {
+  for (size_t i = 0; i < steps->size(); ++i) {
+    const FusedStep difference = (*steps)[i];
+    if (!IsFunction(difference, MicroKind::kBinary, CoreOp::kSubtract) || !difference.single_b) continue;
+    FusedStep* const reader = OnlyReader(plan, difference, steps);
+    if (reader == nullptr || !IsFunction(*reader, MicroKind::kUnary, CoreOp::kExp)) continue;
+    FusedStep& exponential = *reader;
+    const ElementwiseFunction function =
+        GetSingleOperandLoops().exp_of_difference[static_cast<size_t>(difference.computed)];
+    if (function == nullptr) continue;
+    exponential.function = function;
+    exponential.a = difference.a;
+    exponential.b = difference.b;
+    exponential.single_b = true;
+    steps->erase(steps->begin() + static_cast<std::ptrdiff_t>(i--));
+  }
+}
+
+}  // namespace
+
+void JoinPairs(FusedPlan* plan) {
+  for (FusedStage& stage : plan->stages) JoinExponentials(*plan, &stage.tile);
+}
+
+void JoinFoldedProducts(FusedPlan* plan) {
+  if (!plan->space.has_single_rows()) return;
+  for (FusedStage& stage : plan->stages) {
+    std::vector<FusedStep>& steps = stage.tile;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const FusedStep product = steps[i];
+      if (!IsFunction(product, MicroKind::kBinary, CoreOp::kMultiply) || product.single_a || product.single_b) continue;
+      FusedStep* const reader = OnlyReader(*plan, product, &steps);
+      if (reader == nullptr || reader->kind != FusedStepKind::kFold) continue;
+      if (!plan->folds[static_cast<size_t>(reader->index)].takes_products()) continue;
+      reader->a = product.a;
+      reader->b = product.b;
+      steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i--));
+    }
+  }
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,149 @@
+#include "backends/cpu/fused/translation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backends/cpu/math/vector_math_calls.h"
+
+namespace tensord::cpu {
+namespace {
+
+// How long a function keeps what waits for it: one that is called, and one whose instructions are in the code.
+constexpr int kCallWeight = 3;
+constexpr int kInsideWeight = 2;
+
+bool IsWidest(DType dtype) { return dtype == DType::kC128; }
+bool IsNarrow(DType dtype) { return dtype != DType::kInvalid && RegisterBytes(dtype) < 8; }
+
+}  // namespace
+
+void FusedTranslation::AddRepeats(const std::vector<FusedStep>& repeats) {
+  for (const FusedStep& step : repeats) {
+    if (step.single_a && step.over_tile) repeated_[step.out] = step.a;
+  }
+}
+
+void FusedTranslation::Start(Values values) {
+  values_are_single_ = values == Values::kElements;
+  program_ = {};
+  has_widest_ = has_narrow_ = false;
+  values_.clear();
+  waiting_.clear();
+  arrays_.clear();
+}
+
+int FusedTranslation::WaitingFor(const FusedStep& step) const {
+  int most = 0;
+  for (const int32_t place : {step.a, step.b, step.c}) {
+    const auto found = waiting_.find(place);
+    if (found != waiting_.end()) most = std::max(most, found->second);
+  }
+  return most;
+}
+
+bool FusedTranslation::FitsWidths(const JitNode& node) const {
+  if (isa_ == JitIsa::kAvx512) return true;
+  const bool is_select = node.op_kind == MicroKind::kSelect;  // by BOOL
+  const bool widest = has_widest_ || IsWidest(node.dtype) || IsWidest(node.computed);
+  const bool narrow = has_narrow_ || IsNarrow(node.dtype) || IsNarrow(node.computed) || is_select;
+  return !widest || !narrow;
+}
+
+int32_t FusedTranslation::AddNode(JitNode node) {
+  has_widest_ = has_widest_ || IsWidest(node.dtype);
+  has_narrow_ = has_narrow_ || IsNarrow(node.dtype);
+  program_.nodes.push_back(std::move(node));
+  return static_cast<int32_t>(program_.nodes.size()) - 1;
+}
+
+int32_t FusedTranslation::Value(int32_t place, bool single, DType dtype) {
+  single = single || values_are_single_;
+  if (const auto repeated = repeated_.find(place); repeated != repeated_.end() && !single) {
+    place = repeated->second;
+    single = true;
+  }
+  const auto [found, is_new] = values_.try_emplace({place, single}, -1);
+  if (!is_new) return found->second;
+  JitNode node = Known(place, dtype);
+  if (node.kind != JitNode::Kind::kConstant) {
+    if (single) node.kind = JitNode::Kind::kSingle;
+    if (!single) arrays_.insert(place);
+  }
+  return found->second = AddNode(std::move(node));
+}
+
+// A constant, if the place is one.
+JitNode FusedTranslation::Known(int32_t place, DType dtype) const {
+  const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
+  JitNode node{.kind = JitNode::Kind::kInput, .dtype = dtype, .place = place};
+  if (at.kind != FusedPlace::Kind::kConstant) return node;
+  node.kind = JitNode::Kind::kConstant;
+  std::memcpy(node.constant.data(), plan_.constants.data() + at.offset, static_cast<size_t>(SizeOf(dtype)));
+  return node;
+}
+
+bool FusedTranslation::Add(const FusedStep& step) {
+  if (step.kind == FusedStepKind::kCopy) {
+    const auto found = values_.find({step.a, values_are_single_});
+    if (found == values_.end()) return false;
+    const JitNode& from = program_.nodes[static_cast<size_t>(found->second)];
+    if (from.kind == JitNode::Kind::kInput) return false;
+    return Set(step.out, found->second);
+  }
+  JitNode node{.kind = JitNode::Kind::kOp,
+               .dtype = step.dtype,
+               .computed = step.computed,
+               .op_kind = step.micro,
+               .op = step.op,
+               .direction = step.direction};
+  if (!FitsWidths(node)) return false;
+  int waiting = WaitingFor(step);
+  switch (step.kind) {
+    case FusedStepKind::kFunction: {
+      const bool is_operation = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
+      const bool is_inside = is_operation && IsMathJitted(step.op, RegisterDType(step.computed), isa_);
+      if (is_operation && !is_inside) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
+      if (!(step.b >= 0 ? IsJitted(node, Known(step.b, step.computed), isa_) : IsJitted(node, isa_))) return false;
+      waiting += node.call != nullptr ? kCallWeight : is_inside ? kInsideWeight : 0;
+      if (waiting > kMostWaiting) return false;
+      node.operands[0] = Value(step.a, step.single_a, step.computed);
+      if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
+      break;
+    }
+    case FusedStepKind::kConvert:
+      if (!IsJitted(node, isa_)) return false;
+      node.operands[0] = Value(step.a, false, step.computed);
+      break;
+    case FusedStepKind::kSelect:
+      if (!IsJitted(node, isa_)) return false;
+      node.operands = {Value(step.a, false, DType::kBool), Value(step.b, false, step.dtype),
+                       Value(step.c, false, step.dtype), -1};
+      break;
+    case FusedStepKind::kClamp: {
+      node.op_kind = MicroKind::kBinary;
+      node.op = CoreOp::kMaximum;
+      node.computed = step.dtype;
+      if (!IsJitted(node, isa_)) return false;
+      node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype), -1, -1};
+      const int32_t raised = AddNode(node);
+      node.op = CoreOp::kMinimum;
+      node.operands = {raised, Value(step.c, step.single_c, step.dtype), -1, -1};
+      break;
+    }
+    default:
+      return false;
+  }
+  if (waiting > 0) waiting_[step.out] = waiting;
+  return Set(step.out, AddNode(std::move(node)));
+}
+
+// The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
+bool FusedTranslation::Set(int32_t out, int32_t value) {
+  values_[{out, values_are_single_}] = value;
+  const DType dtype = program_.nodes[static_cast<size_t>(value)].dtype;
+  AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value, -1, -1, -1}});
+  return true;
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,67 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_TRANSLATION_H_
+#define TENSORD_BACKENDS_CPU_FUSED_TRANSLATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/jit/program.h"
+
+namespace tensord::cpu {
+
+// Turns elementwise steps of a plan into the nodes of a program, one after the other. Borrows the plan.
+class FusedTranslation {
+ public:
+  enum class Values { kArrays, kElements };  // what steps compute, but for operands that they say are single
+
+  // Of functions that wait for one another, by their weights: two of them, unless both are called. With more, the
+  // processor no longer sees the next vector while it is at one, and whole arrays between the functions cost less.
+  static constexpr int kMostWaiting = 5;
+
+  FusedTranslation(JitIsa isa, const FusedPlan& plan) : isa_(isa), plan_(plan) {}
+
+  // From now on a tile of one element, repeated, is read as the element.
+  void AddRepeats(const std::vector<FusedStep>& repeats);
+
+  void Start(Values values);
+  // Adds a step's instructions, and a store of its result; false where there is no code for one of them, or too many
+  // wait for one another.
+  bool Add(const FusedStep& step);
+  // The value at a place.
+  int32_t Value(int32_t place, bool single, DType dtype);
+  int32_t AddNode(JitNode node);
+
+  JitProgram& program() { return program_; }
+  const JitProgram& program() const { return program_; }
+  // Whether a step that was added has set the place, or read it.
+  bool Has(int32_t place) const { return values_.contains({place, values_are_single_}); }
+  size_t num_arrays() const { return arrays_.size(); }
+
+ private:
+  // A leaf: the constant at the place, or what lies there.
+  JitNode Known(int32_t place, DType dtype) const;
+  bool Set(int32_t out, int32_t value);
+  // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
+  // four bytes or less are not even half a small one, which is loaded and stored as a whole.
+  bool FitsWidths(const JitNode& node) const;
+  // How many functions a step's operands wait for, one after the other, by their weights.
+  int WaitingFor(const FusedStep& step) const;
+
+  const JitIsa isa_;
+  const FusedPlan& plan_;
+  absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
+  bool values_are_single_ = false;
+  JitProgram program_;
+  bool has_widest_ = false, has_narrow_ = false;                   // of its values: C128, four bytes or less
+  absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
+  absl::flat_hash_map<int32_t, int> waiting_;                      // by place, where it is not 0: as WaitingFor
+  absl::flat_hash_set<int32_t> arrays_;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_TRANSLATION_H_

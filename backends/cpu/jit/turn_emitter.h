@@ -1,0 +1,72 @@
+#ifndef TENSORD_BACKENDS_CPU_JIT_TURN_EMITTER_H_
+#define TENSORD_BACKENDS_CPU_JIT_TURN_EMITTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/cpu/jit/emitter.h"
+#include "backends/cpu/jit/program.h"
+#include "backends/cpu/jit/registers.h"
+
+namespace tensord::cpu {
+
+// Elements of a turn: as many as fit the widest values.
+struct TurnShape {
+  int lanes = 1;
+  int mask_bytes = 4;
+};
+// Of values of up to `widest_bytes`; WidestRegister is what the values of a program take.
+TurnShape ShapeOf(int widest_bytes, JitIsa isa);
+int WidestRegister(const JitProgram& program);
+
+// Writes the scheduled instructions of programs, a turn of their loops at a time. In the code rsp is the frame, r13 the
+// elements that are done and r15 twice that where elements have 16 bytes; rax is free to be used.
+class JitTurnEmitter : public JitEmitter {
+ protected:
+  JitTurnEmitter(JitIsa isa, TurnShape shape, size_t buffer_bytes, void* buffer)
+      : JitEmitter(isa, shape.lanes, shape.mask_bytes, buffer_bytes, buffer) {}
+
+  struct Array {
+    int32_t place = -1;
+    int element_bytes = 0;  // in memory
+    int pointer = -1;       // the register that holds its address
+    int address = 0;        // in the frame
+    bool is_read = false;
+    bool is_written = false;
+  };
+  // What is being written: a program of which all but the registers of arrays is known.
+  struct Scene {
+    const JitProgram* program = nullptr;
+    JitSchedule schedule;
+    std::vector<Array> arrays;
+    std::vector<int32_t> array_of;  // by node
+    std::vector<int> homes;         // by node: single elements, as vectors in the frame
+    bool has_doubled_index = false;
+    bool streams = false;
+    bool is_partial = false;  // only the lanes of k7 are there (AVX-512)
+  };
+
+  // With its arrays, in registers as far as these last.
+  static Scene SceneOf(const JitProgram& program, JitSchedule schedule);
+
+  void LoadPointers(const Scene& scene);
+  void LoadPinned(const Scene& scene);
+  // Where the elements of turn t of an array lie. May write rax.
+  Xbyak::Address ArrayAddress(const Scene& scene, size_t array, int t);
+  // Of a leaf that is no array.
+  Xbyak::Address HomeOf(const Scene& scene, int32_t node);
+  // An operand that is in memory, as a vector.
+  Xbyak::Address MemoryOf(const Scene& scene, const JitOperand& operand, int t);
+  void WriteInstruction(const Scene& scene, const JitInstruction& instruction, int t);
+
+ private:
+  static int BytesIn(const Xmm& x) { return x.getBit() / 8; }
+  bool IsArray(const Scene& scene, const JitOperand& operand) const;
+  void MoveToRegister(const Scene& scene, const Xmm& out, const JitOperand& operand, int t);
+  void WriteCall(const Scene& scene, const JitNode& node, const JitInstruction& instruction, int t);
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JIT_TURN_EMITTER_H_

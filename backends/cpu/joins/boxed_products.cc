@@ -1,0 +1,273 @@
+#include "backends/cpu/joins/boxed_products.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "backends/cpu/contraction/lane_product.h"
+#include "backends/cpu/joins/tensor_box.h"
+#include "engine/base/rounding.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+// An element that passes, beyond which the time goes into multiplications and not into memory.
+constexpr double kMostJoinMultiplications = 64;
+constexpr int64_t kSmallJoinBlockPart = 4;
+constexpr int64_t kMostShrinkage = 8;  // of a block below what it may have, where an axis has no better divisor
+constexpr size_t kNoAxis = static_cast<size_t>(-1);
+
+// An axis of the contraction's result, and of its operands; kNoAxis where an operand does not have it.
+struct JoinAxis {
+  size_t result = 0;
+  std::array<size_t, 2> operands = {kNoAxis, kNoAxis};
+  int64_t size = 1;
+  // What would be read again if it were cut: by each of its parts, a tensor that does not have it.
+  int64_t read_again = 0;
+  int64_t stride = 0;  // the shortest in what is read from outside
+};
+
+std::vector<JoinAxis> ResultAxes(const BoundInstruction& dot) {
+  const auto holds = [](const std::vector<int64_t>& axes, size_t axis) {
+    return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+  };
+  const auto& lhs_batch = dot.attrs->Ints("lhs_batching_dimensions");
+  const auto& rhs_batch = dot.attrs->Ints("rhs_batching_dimensions");
+  std::vector<JoinAxis> product;
+  for (size_t axis = 0; axis < dot.operands[0].shape.size(); ++axis) {
+    if (holds(dot.attrs->Ints("lhs_contracting_dimensions"), axis) || holds(lhs_batch, axis)) continue;
+    product.push_back({.operands = {axis, kNoAxis}});
+  }
+  for (size_t axis = 0; axis < dot.operands[1].shape.size(); ++axis) {
+    if (holds(dot.attrs->Ints("rhs_contracting_dimensions"), axis) || holds(rhs_batch, axis)) continue;
+    product.push_back({.operands = {kNoAxis, axis}});
+  }
+  for (size_t i = 0; i < lhs_batch.size(); ++i) {
+    product.push_back({.operands = {static_cast<size_t>(lhs_batch[i]), static_cast<size_t>(rhs_batch[i])}});
+  }
+  const auto& permutation = dot.attrs->Ints("result_permutation");
+  std::vector<JoinAxis> axes;
+  for (size_t i = 0; i < product.size(); ++i) {
+    axes.push_back(product[permutation.empty() ? i : static_cast<size_t>(permutation[i])]);
+    axes.back().result = i;
+    axes.back().size = dot.results[0].shape[i];
+  }
+  return axes;
+}
+
+// The cuts of a tensor, of which `axis_of` says its axis; the last of the axes is the fastest from block to block.
+template <typename AxisOf>
+std::vector<AxisCut> CutsOf(absl::Span<const std::pair<JoinAxis, int64_t>> axes, const AxisOf& axis_of) {
+  std::vector<AxisCut> cuts;
+  for (const auto& [axis, parts] : axes) cuts.insert(cuts.begin(), {.axis = axis_of(axis), .parts = parts});
+  return cuts;
+}
+
+class ProductJoin {
+ public:
+  // The products, and the contraction after them.
+  ProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits)
+      : products_(segments.subspan(0, segments.size() - 1)), dot_(segments.back()), limits_(limits) {}
+
+  // Whether they are a join.
+  bool Matches() {
+    if (dot_.bound.micro != nullptr || !Is(*dot_.bound.op, CoreOp::kDotGeneral)) return false;
+    if (dot_.operands[0] == dot_.operands[1] || dot_.bound.results[0].num_bytes() == 0) return false;
+    for (const SegmentInstruction& product : products_) {
+      if (product.results.size() != 1 || product.num_readers[0] != 1) return false;
+      const size_t side = product.results[0] == dot_.operands[0] ? 0 : 1;
+      if (product.results[0] != dot_.operands[side]) return false;
+      sides_.push_back(side);
+      passed_bytes_ += product.bound.results[0].num_bytes();
+      passed_elements_ += product.bound.results[0].num_elements();
+    }
+    return passed_bytes_ >= limits_.least_join_bytes;
+  }
+
+  std::optional<ChainPlan> Plan(int64_t block_bytes) {
+    if (!ChooseAxes(block_bytes)) return std::nullopt;
+    for (size_t s = 0; s < products_.size(); ++s) orders_.push_back(OrderOf(s));
+    std::vector<SegmentBlocks> blocks;
+    int64_t read_again = 0;
+    for (size_t s = 0; s <= products_.size(); ++s) {
+      std::optional<SegmentBlocks> cut = Cut(s, axes_);
+      if (!cut.has_value()) return std::nullopt;
+      const SegmentInstruction& segment = s < products_.size() ? products_[s] : dot_;
+      for (size_t k = 0; k < segment.operands.size(); ++k) {
+        if (s == products_.size() && Passes(k)) continue;
+        const int64_t bytes = segment.bound.operands[k].num_bytes();
+        read_again += std::max<int64_t>(0, cut->BlockBytes(k) * num_blocks_ - bytes);
+      }
+      if (cut->multiplications() > kMostJoinMultiplications * static_cast<double>(passed_elements_))
+        return std::nullopt;
+      blocks.push_back(*std::move(cut));
+    }
+    if (read_again > passed_bytes_) return std::nullopt;
+    if (num_blocks_ < limits_.least_blocks && passed_bytes_ / num_blocks_ > block_bytes / kSmallJoinBlockPart) {
+      return std::nullopt;
+    }
+    return Place(std::move(blocks));
+  }
+
+ private:
+  bool Passes(size_t side) const { return std::find(sides_.begin(), sides_.end(), side) != sides_.end(); }
+
+  // The segment, cut along these axes, of which the last is the fastest from block to block.
+  std::optional<SegmentBlocks> Cut(size_t s, absl::Span<const std::pair<JoinAxis, int64_t>> axes) const {
+    const bool is_product = s < products_.size();
+    const auto operand_cuts = [&](size_t side) {
+      return CutsOf(axes, [side](const JoinAxis& axis) { return axis.operands[side]; });
+    };
+    if (is_product) {
+      const BoundInstruction& product = products_[s].bound;
+      const std::vector<AxisCut> cuts = operand_cuts(sides_[s]);
+      std::vector<std::optional<TensorBox>> boxes(product.operands.size() + 1);
+      boxes.back() = TensorBox(product.results[0].shape, cuts, OrderAt(sides_[s]));
+      return SegmentBlocks::CutBoxes(product, cuts, boxes);
+    }
+    std::array<std::optional<TensorBox>, 3> boxes;
+    for (const size_t side : sides_) {
+      boxes[side] = TensorBox(dot_.bound.operands[side].shape, operand_cuts(side), OrderAt(side));
+    }
+    return SegmentBlocks::CutBoxes(dot_.bound, CutsOf(axes, [](const JoinAxis& axis) { return axis.result; }), boxes);
+  }
+
+  absl::Span<const size_t> OrderAt(size_t side) const {
+    const size_t s = static_cast<size_t>(std::find(sides_.begin(), sides_.end(), side) - sides_.begin());
+    return s < orders_.size() ? orders_[s] : absl::Span<const size_t>();
+  }
+
+  // In which order the axes of a product's box lie: those of the batch first where its matrices are small, so that
+  // vectors lie across them, and of these first what the contraction sums.
+  std::vector<size_t> OrderOf(size_t s) const {
+    const BoundInstruction& product = products_[s].bound;
+    if (product.micro != nullptr || !Is(*product.op, CoreOp::kDotGeneral)) return {};
+    const DType dtype = product.results[0].dtype;
+    if (product.operands[0].dtype != dtype || product.operands[1].dtype != dtype) return {};
+    const std::vector<AxisCut> cuts =
+        CutsOf(axes_, [side = sides_[s]](const JoinAxis& axis) { return axis.operands[side]; });
+    const Shape sizes = TensorBox(product.results[0].shape, cuts).sizes();
+    const auto& summed =
+        dot_.bound.attrs->Ints(sides_[s] == 0 ? "lhs_contracting_dimensions" : "rhs_contracting_dimensions");
+    std::array<std::vector<size_t>, 4> parts;  // summed batch, other batch, rows, columns
+    std::array<int64_t, 4> elements = {1, 1, 1, 1};
+    for (const JoinAxis& axis : ResultAxes(product)) {
+      const bool is_summed = std::find(summed.begin(), summed.end(), static_cast<int64_t>(axis.result)) != summed.end();
+      const size_t part = axis.operands[1] == kNoAxis ? 2 : axis.operands[0] == kNoAxis ? 3 : is_summed ? 0 : 1;
+      parts[part].push_back(axis.result);
+      elements[part] *= sizes[axis.result];
+    }
+    int64_t terms = 1;
+    for (const int64_t axis : product.attrs->Ints("lhs_contracting_dimensions")) {
+      terms *= product.operands[0].shape[static_cast<size_t>(axis)];
+    }
+    if (!LaneProduct::Suits(elements[2], elements[3], terms, elements[0] * elements[1], dtype)) return {};
+    std::vector<size_t> order;
+    for (const std::vector<size_t>& part : parts) order.insert(order.end(), part.begin(), part.end());
+    return order;
+  }
+
+  // Axes that all operands have which pass, the best to be cut first: least is read again, and runs stay long.
+  std::vector<JoinAxis> Candidates() const {
+    std::vector<JoinAxis> candidates;
+    for (JoinAxis& axis : ResultAxes(dot_.bound)) {
+      const auto lacks = [&](size_t side) { return axis.operands[side] == kNoAxis; };
+      if (axis.size == 1 || std::any_of(sides_.begin(), sides_.end(), lacks)) continue;
+      if (Judge(&axis)) candidates.push_back(axis);
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const JoinAxis& a, const JoinAxis& b) {
+      return a.read_again != b.read_again ? a.read_again < b.read_again : a.stride > b.stride;
+    });
+    return candidates;
+  }
+
+  bool Judge(JoinAxis* axis) const {
+    axis->stride = std::numeric_limits<int64_t>::max();
+    for (size_t s = 0; s <= products_.size(); ++s) {
+      const std::optional<SegmentBlocks> cut = Cut(s, {{*axis, axis->size}});
+      if (!cut.has_value()) return false;
+      const SegmentInstruction& segment = s < products_.size() ? products_[s] : dot_;
+      for (size_t k = 0; k < segment.operands.size(); ++k) {
+        if (s == products_.size() && Passes(k)) continue;
+        const int64_t step = cut->walk().loops()[0].steps[k];
+        if (step == 0) {
+          axis->read_again += segment.bound.operands[k].num_bytes();
+        } else {
+          axis->stride = std::min(axis->stride, std::abs(step));
+        }
+      }
+    }
+    return true;
+  }
+
+  // As many as it takes for the boxes of a block to have so many bytes.
+  bool ChooseAxes(int64_t block_bytes) {
+    axes_.clear();
+    orders_.clear();
+    num_blocks_ = 1;
+    const int64_t most = std::max<int64_t>(1, block_bytes);
+    for (const JoinAxis& axis : Candidates()) {
+      const int64_t wanted = std::max<int64_t>(2, (passed_bytes_ / num_blocks_ + most - 1) / most);
+      int64_t parts = std::min(axis.size, wanted);
+      while (axis.size % parts != 0 && parts < kMostShrinkage * wanted) ++parts;
+      if (axis.size % parts != 0) continue;  // blocks would be tiny
+      axes_.emplace_back(axis, parts);
+      num_blocks_ *= parts;
+      if (passed_bytes_ / num_blocks_ <= most) return true;
+    }
+    return false;
+  }
+
+  ChainPlan Place(std::vector<SegmentBlocks> blocks) const {
+    ChainPlan plan{.num_blocks = num_blocks_};
+    std::array<ChainPlan::Place, 2> inner;
+    for (size_t s = 0; s < products_.size(); ++s) {
+      const SegmentInstruction& product = products_[s];
+      ChainPlan::Segment planned{.blocks = std::move(blocks[s])};
+      for (const Slot slot : product.operands) planned.operands.push_back({.slot = slot});
+      inner[sides_[s]] = {.passes = true, .offset = plan.passing_bytes};
+      planned.results.push_back(inner[sides_[s]]);
+      plan.passing_bytes += RoundUp(product.bound.results[0].num_bytes() / num_blocks_, 64);
+      plan.passing.push_back(product.results[0]);
+      plan.segments.push_back(std::move(planned));
+    }
+    ChainPlan::Segment contraction{.blocks = std::move(blocks.back())};
+    for (size_t side = 0; side < 2; ++side) {
+      contraction.operands.push_back(Passes(side) ? inner[side] : ChainPlan::Place{.slot = dot_.operands[side]});
+    }
+    contraction.results.push_back({.slot = dot_.results[0]});
+    plan.segments.push_back(std::move(contraction));
+    return plan;
+  }
+
+  const absl::Span<const SegmentInstruction> products_;
+  const SegmentInstruction& dot_;
+  const ChainLimits& limits_;
+  absl::InlinedVector<size_t, 2> sides_;  // by product: the operand that it makes
+  int64_t passed_bytes_ = 0;
+  int64_t passed_elements_ = 0;
+  std::vector<std::pair<JoinAxis, int64_t>> axes_;  // with parts, the slowest from block to block first
+  std::vector<std::vector<size_t>> orders_;         // by product: of the axes of its box; empty: as they are
+  int64_t num_blocks_ = 1;
+};
+
+}  // namespace
+
+std::optional<ChainPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits) {
+  if (limits.block_bytes <= 0) return std::nullopt;
+  for (const size_t products : {size_t{2}, size_t{1}}) {
+    if (segments.size() <= products) continue;
+    ProductJoin join(segments.subspan(0, products + 1), limits);
+    if (!join.Matches()) continue;
+    // What is read again by small blocks costs more than what large ones bring from the last cache.
+    std::optional<ChainPlan> plan = join.Plan(std::max(limits.block_bytes, limits.large_block_bytes));
+    if (plan.has_value()) return plan;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensord::cpu

@@ -1,0 +1,23 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_BOXED_PRODUCTS_H_
+#define TENSORD_BACKENDS_CPU_JOINS_BOXED_PRODUCTS_H_
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "backends/cpu/joins/chain_plan.h"
+#include "engine/exec/backend.h"
+
+namespace tensord::cpu {
+
+// A contraction with one or two products (contractions, or fused maps) before it that make its operands for nobody
+// else, by blocks. A block has one part of some axes of the contraction's result that all of these operands have, so
+// that what it sums is all there: the products make their boxes in memory of the block's own, and the contraction
+// reads them there. Unlike in a chain these axes need not be the slowest ones, and neither product reads the other.
+//
+// Starts with the first of these segments; nothing where there is none that pays. Which axes are cut follows from
+// sizes alone. Borrows the segments.
+std::optional<ChainPlan> PlanProductJoin(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_BOXED_PRODUCTS_H_

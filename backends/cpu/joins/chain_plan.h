@@ -1,0 +1,57 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_CHAIN_PLAN_H_
+#define TENSORD_BACKENDS_CPU_JOINS_CHAIN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "backends/cpu/joins/segment_blocks.h"
+#include "engine/exec/backend.h"
+
+namespace tensord::cpu {
+
+// When segments run together.
+struct ChainLimits {
+  // Of all values that pass between the segments, in one block, at most; 0: no chains. Where such blocks would read
+  // operands too often, larger ones are tried.
+  int64_t block_bytes = 0;
+  int64_t large_block_bytes = 0;
+  int64_t least_bytes = 1;       // of one of these values as a whole: a smaller one stays in the cache anyway
+  int64_t least_join_bytes = 1;  // of what passes in a product join, together
+  int64_t least_blocks = 2;      // for the threads to share, unless blocks are small
+};
+
+// As much as the second-level cache for a block: what does not stay there is near in the next one, of which large
+// blocks take a part.
+ChainLimits MachineChainLimits();
+
+// Segments that follow each other and run together, block by block: of a block all segments one after the other, so
+// that what passes between them stays in the cache. Each reads of the others' results only the pieces of its own block,
+// and nobody else reads any but the last one's. How many blocks there are follows from sizes alone.
+struct ChainPlan {
+  // Where a tensor lies: in the block's own memory, or in a slot, at its place in the whole.
+  struct Place {
+    bool passes = false;
+    int64_t offset = 0;
+    Slot slot = 0;
+  };
+  struct Segment {
+    SegmentBlocks blocks;
+    std::vector<Place> operands;
+    std::vector<Place> results;
+  };
+
+  int64_t num_blocks = 1;
+  std::vector<Segment> segments;
+  std::vector<Slot> passing;  // slots that need no memory
+  int64_t passing_bytes = 0;  // of one block
+};
+
+// The longest chain that starts with the first of these segments; nothing where there is none that pays. Borrows the
+// segments.
+std::optional<ChainPlan> PlanChain(absl::Span<const SegmentInstruction> segments, const ChainLimits& limits);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_CHAIN_PLAN_H_

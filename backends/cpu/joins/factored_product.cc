@@ -1,0 +1,160 @@
+#include "backends/cpu/joins/factored_product.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "backends/cpu/contraction/kernels.h"
+#include "backends/cpu/joins/lone_elementwise.h"
+#include "backends/cpu/machine/cache_sizes.h"
+#include "engine/fusion/micro_program.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What one segment multiplies, in the order in which it does.
+struct Multiplication {
+  FactoredTensor tensor;
+  absl::InlinedVector<size_t, 2> operands;  // of the segment, by factor
+};
+
+// The loads of a program that does nothing but multiply them, one after the other. Nothing for others, as those where
+// two products are multiplied.
+std::optional<Multiplication> FactorsOf(const MicroProgram& micro, DType dtype) {
+  if (micro.results.size() != 1 || micro.has_reduced_axes()) return std::nullopt;
+  Multiplication made;
+  for (const MicroAxis& axis : micro.axes) made.tensor.sizes.push_back(axis.size);
+  const auto add = [&](const MicroInstruction& load) {
+    if (load.kind != MicroKind::kLoad || load.dtype != dtype) return false;
+    FactoredTensor::Factor factor = {.offset = load.access.offset, .strides = load.access.strides};
+    if (std::any_of(factor.strides.begin(), factor.strides.end(), [](int64_t stride) { return stride < 0; })) {
+      return false;
+    }
+    made.tensor.factors.push_back(std::move(factor));
+    made.operands.push_back(static_cast<size_t>(load.tensor));
+    return true;
+  };
+  const auto at = [&](int32_t value) -> const MicroInstruction& {
+    return micro.instructions[static_cast<size_t>(value)];
+  };
+  // From the last factor to the first.
+  int32_t value = micro.results[0].value;
+  while (at(value).kind == MicroKind::kBinary && at(value).op == CoreOp::kMultiply && at(value).dtype == dtype) {
+    int32_t product = at(value).operands[0], factor = at(value).operands[1];
+    if (at(factor).kind != MicroKind::kLoad) std::swap(product, factor);
+    if (!add(at(factor))) return std::nullopt;
+    value = product;
+  }
+  if (made.operands.empty() || !add(at(value))) return std::nullopt;
+  std::reverse(made.operands.begin(), made.operands.end());
+  std::reverse(made.tensor.factors.begin(), made.tensor.factors.end());
+  return made;
+}
+
+std::optional<Multiplication> FactorsOf(const BoundInstruction& map) {
+  if (map.results.size() != 1) return std::nullopt;
+  const DType dtype = map.results[0].dtype;
+  if (map.micro != nullptr) return FactorsOf(*map.micro, dtype);
+  const std::optional<MicroProgram> alone = ElementwiseProgram(map);
+  return alone.has_value() ? FactorsOf(*alone, dtype) : std::nullopt;
+}
+
+// The sides exchanged where the result begins with an axis of the second operand, and columns in the order in which
+// they are read where only that suits the tiles.
+struct TiledSpace {
+  DotSpace space;
+  bool swaps = false;
+};
+
+std::optional<TiledSpace> SpaceOfTiles(DotSpace space, DType dtype) {
+  const DotAxisList &rows = space.roles[kRows], &columns = space.roles[kColumns];
+  TiledSpace tiled;
+  tiled.swaps = !rows.empty() && !columns.empty() && columns[0].strides[kDotResult] == 1;
+  tiled.space = tiled.swaps ? Swapped(std::move(space)) : std::move(space);
+  if (TiledGemm::Suits(tiled.space, dtype)) return tiled;
+  tiled.space.roles[kColumns] = SortedBy(kRhs, tiled.space.roles[kColumns]);
+  return TiledGemm::Suits(tiled.space, dtype) ? std::make_optional(std::move(tiled)) : std::nullopt;
+}
+
+// Where what is multiplied would leave the thread's cache on its way to the contraction.
+bool Pays(const ConcreteType& product) { return product.num_bytes() > MachineCacheSizes().l2; }
+
+}  // namespace
+
+std::unique_ptr<const FactoredProduct> FactoredProduct::Create(absl::Span<const SegmentInstruction> segments,
+                                                               EpilogueUse use) {
+  if (use == EpilogueUse::kNever) return nullptr;
+  for (const size_t maps : {size_t{2}, size_t{1}}) {
+    if (segments.size() <= maps) continue;
+    if (auto joined = Join(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<const FactoredProduct> FactoredProduct::Join(absl::Span<const SegmentInstruction> maps,
+                                                             const SegmentInstruction& dot, EpilogueUse use) {
+  const BoundInstruction& bound = dot.bound;
+  if (bound.micro != nullptr || !Is(*bound.op, CoreOp::kDotGeneral) || dot.operands[0] == dot.operands[1]) {
+    return nullptr;
+  }
+  const ConcreteType& result = bound.results[0];
+  const auto is_converted = [&](const ConcreteType& operand) { return operand.dtype != result.dtype; };
+  if (result.num_elements() == 0 || is_converted(bound.operands[0]) || is_converted(bound.operands[1])) return nullptr;
+
+  std::unique_ptr<FactoredProduct> joined(new FactoredProduct());
+  FactoredTensors factored;
+  for (size_t side = 0; side < 2; ++side) joined->operands_[side] = {dot.operands[side]};
+  bool pays = use == EpilogueUse::kAlways;
+  for (const SegmentInstruction& map : maps) {
+    if (map.results.size() != 1 || map.num_readers[0] != 1) return nullptr;
+    const size_t side = map.results[0] == dot.operands[0] ? 0 : 1;
+    if (map.results[0] != dot.operands[side]) return nullptr;
+    std::optional<Multiplication> factors = FactorsOf(map.bound);
+    if (!factors.has_value()) return nullptr;
+    joined->operands_[side].clear();
+    for (const size_t operand : factors->operands) joined->operands_[side].push_back(map.operands[operand]);
+    factored[side] = std::move(factors->tensor);
+    joined->is_factored_[side] = true;
+    joined->passing_.push_back(map.results[0]);
+    pays = pays || Pays(map.bound.results[0]);
+  }
+  if (!pays) return nullptr;
+  const std::optional<TiledSpace> tiled = SpaceOfTiles(DotSpaceOf(bound), result.dtype);
+  if (!tiled.has_value()) return nullptr;
+  if (tiled->swaps) {
+    std::swap(factored[kLhs], factored[kRhs]);
+    std::swap(joined->operands_[kLhs], joined->operands_[kRhs]);
+    std::swap(joined->is_factored_[kLhs], joined->is_factored_[kRhs]);
+  }
+  joined->product_ = TiledGemm(tiled->space, result.dtype, factored);
+  joined->packs_runs_of_rows_ = tiled->space.Size(kBatch) == 1 && joined->is_factored_[kLhs] &&
+                                !joined->is_factored_[kRhs] && tiled->space.roles[kRows][0].strides[kLhs] == 1;
+  joined->result_ = dot.results[0];
+  return joined;
+}
+
+std::string FactoredProduct::Describe(size_t segment) const {
+  return segment + 1 < num_segments() ? "multiplied where the contraction packs it" : "packs products of factors";
+}
+
+void FactoredProduct::Run(absl::Span<void* const> slots, void* /*scratch*/, void* workspace, ThreadPool& pool,
+                          absl::Span<SegmentTime> times) const {
+  const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
+  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
+  std::array<absl::InlinedVector<const char*, 4>, 2> addresses;
+  std::array<const char*, 2> operands = {nullptr, nullptr};
+  for (const DotSide side : {kLhs, kRhs}) {
+    for (const Slot slot : operands_[side]) addresses[side].push_back(at(slot));
+    if (!is_factored_[side]) operands[side] = addresses[side][0];
+  }
+  product_.RunFactored(operands, {addresses[kLhs], addresses[kRhs]}, at(result_), static_cast<char*>(workspace), pool);
+  if (times.empty()) return;
+  for (SegmentTime& time : times) time = {.start = start, .end = start};
+  times.back().end = Clock::now();
+}
+
+}  // namespace tensord::cpu

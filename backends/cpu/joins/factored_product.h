@@ -1,0 +1,55 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_FACTORED_PRODUCT_H_
+#define TENSORD_BACKENDS_CPU_JOINS_FACTORED_PRODUCT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "backends/cpu/contraction/tiled_gemm.h"
+#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/product_epilogue.h"
+
+namespace tensord::cpu {
+
+// A contraction with one or two multiplications before it that make its operands for nobody else, of broadcasts mostly:
+// factors are multiplied where the contraction packs them, and what they make is never written. Each product is rounded
+// as it would be there.
+class FactoredProduct final : public JoinedSegments {
+ public:
+  // Of the first of these segments; null where they do not run together.
+  static std::unique_ptr<const FactoredProduct> Create(absl::Span<const SegmentInstruction> segments, EpilogueUse use);
+
+  // Whether it is one product of matrices whose factored rows lie side by side: the fastest to be packed.
+  bool packs_runs_of_rows() const { return packs_runs_of_rows_; }
+
+  size_t num_segments() const override { return passing_.size() + 1; }
+  std::vector<Slot> passing() const override { return {passing_.begin(), passing_.end()}; }
+  int64_t scratch_bytes() const override { return 0; }
+  int64_t workspace_bytes() const override { return product_.scratch_bytes(); }
+  std::string Describe(size_t segment) const override;
+  // The contraction has all of the time: that of the multiplications is not told apart.
+  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
+           absl::Span<SegmentTime> times) const override;
+
+ private:
+  FactoredProduct() = default;
+  static std::unique_ptr<const FactoredProduct> Join(absl::Span<const SegmentInstruction> maps,
+                                                     const SegmentInstruction& dot, EpilogueUse use);
+
+  TiledGemm product_;
+  // By side of the products: the slots of the factors, or of the operand that is there.
+  std::array<absl::InlinedVector<Slot, 2>, 2> operands_;
+  std::array<bool, 2> is_factored_ = {false, false};
+  bool packs_runs_of_rows_ = false;
+  absl::InlinedVector<Slot, 2> passing_;  // by multiplication
+  Slot result_ = -1;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_FACTORED_PRODUCT_H_

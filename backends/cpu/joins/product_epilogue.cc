@@ -1,0 +1,124 @@
+#include "backends/cpu/joins/product_epilogue.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/contraction/kernels.h"
+#include "backends/cpu/joins/lone_elementwise.h"
+#include "backends/cpu/machine/streamed_stores.h"
+#include "engine/base/rounding.h"
+#include "engine/base/status_macros.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kLongestSumBytes = int64_t{2} << 10;
+constexpr int64_t kLeastLines = 128;
+
+// Which operand of the second segment the first one's result is, if that is read by nobody else and there; -1.
+int64_t OperandThatPasses(const SegmentInstruction& first, const SegmentInstruction& second) {
+  if (first.results.size() != 1 || first.num_readers[0] != 1) return -1;
+  const auto reads = std::count(second.operands.begin(), second.operands.end(), first.results[0]);
+  if (reads != 1) return -1;
+  return std::find(second.operands.begin(), second.operands.end(), first.results[0]) - second.operands.begin();
+}
+
+// Where the result leaves the caches on its way to the kernel and its sums are short enough for that to matter. What is
+// done a column at a time costs a little more, and few rows or columns leave the most of the time to the operands.
+bool Pays(const DotSpace& space, const ConcreteType& result) {
+  const int64_t term_bytes = std::max(SizeOf(DType::kF32), SizeOf(result.dtype));  // as computed
+  return result.num_bytes() >= StreamedResultBytes() && space.Size(kSummed) * term_bytes <= kLongestSumBytes &&
+         std::min(space.Size(kRows), space.Size(kColumns)) >= kLeastLines;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const ProductEpilogue>> ProductEpilogue::Create(
+    absl::Span<const SegmentInstruction> segments, EpilogueUse use, const JitOptions& jit) {
+  if (use == EpilogueUse::kNever || segments.size() < kNumSegments) return nullptr;
+  const BoundInstruction &first = segments[0].bound, &second = segments[1].bound;
+  if (!Is(*first.op, CoreOp::kDotGeneral) || first.results[0].num_elements() == 0) return nullptr;
+  std::optional<MicroProgram> alone;
+  if (second.micro == nullptr) {
+    alone = ElementwiseProgram(second);
+    if (!alone.has_value()) return nullptr;
+    // One op writes over the product in a pass of its own as fast, unless what it writes is smaller.
+    const bool narrows = second.results[0].num_bytes() < first.results[0].num_bytes();
+    if (use != EpilogueUse::kAlways && !narrows) return nullptr;
+  }
+  const MicroProgram& micro = alone.has_value() ? *alone : *second.micro;
+  const int64_t operand = OperandThatPasses(segments[0], segments[1]);
+  if (operand < 0 || !Epilogue::Suits(micro, static_cast<size_t>(operand))) return nullptr;
+  const DotSpace space = DotSpaceOf(first);
+  if (use != EpilogueUse::kAlways && !Pays(space, first.results[0])) return nullptr;
+  ASSIGN_OR_RETURN(Contraction product, ContractionOf(first, space));
+  if (!product.takes_epilogue()) return nullptr;
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Create(micro, static_cast<size_t>(operand), jit));
+  const bool is_in_place = !product.makes_whole_sums();
+  if (is_in_place && epilogue.in_place_result() < 0) return nullptr;
+
+  std::unique_ptr<ProductEpilogue> made(new ProductEpilogue(std::move(product), std::move(epilogue)));
+  made->factors_.assign(segments[0].operands.begin(), segments[0].operands.end());
+  made->operands_.assign(segments[1].operands.begin(), segments[1].operands.end());
+  made->results_.assign(segments[1].results.begin(), segments[1].results.end());
+  made->passing_ = segments[0].results[0];
+  made->operand_ = static_cast<size_t>(operand);
+  made->is_in_place_ = is_in_place;
+  const int64_t slots = made->product_.slots();
+  made->task_bytes_ = RoundUp(made->epilogue_.task_bytes(), 64);
+  made->blocks_offset_ = RoundUp(made->product_.workspace_bytes(), 64);
+  made->tasks_offset_ = made->blocks_offset_ + (is_in_place ? 0 : slots * made->product_.block_bytes());
+  made->workspace_bytes_ = made->tasks_offset_ + slots * made->task_bytes_;
+  if (made->workspace_bytes_ > kMaxWorkspaceBytes) return nullptr;
+  return made;
+}
+
+std::string ProductEpilogue::Describe(size_t segment) const {
+  if (segment == 0) {
+    const std::string bytes = absl::StrCat("in blocks of ", product_.block_bytes(), " bytes");
+    return absl::StrCat(is_in_place_ ? "in the memory of the next segment's result" : bytes,
+                        ", each finished by the next segment");
+  }
+  return absl::StrCat(epilogue_.Describe(), ", on each block of the segment before",
+                      is_in_place_ ? ", in its memory" : "");
+}
+
+void ProductEpilogue::Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
+                          absl::Span<SegmentTime> times) const {
+  const auto at = [&](Slot slot) { return slots[static_cast<size_t>(slot)]; };
+  absl::InlinedVector<const void*, 8> operands;
+  absl::InlinedVector<void*, 2> results;
+  for (const Slot slot : results_) results.push_back(at(slot));
+  void* const in_place = is_in_place_ ? results[static_cast<size_t>(epilogue_.in_place_result())] : nullptr;
+  for (const Slot slot : operands_) operands.push_back(slot == passing_ ? in_place : at(slot));
+  const KernelArgs args = {.operands = operands, .results = absl::MakeSpan(results), .scratch = nullptr, .pool = &pool};
+
+  char* const memory = static_cast<char*>(workspace);
+  std::atomic<int64_t> taken{0};  // nanoseconds of the kernel, on all threads
+  const auto finish = [&](const GemmPiece& piece) {
+    char* const task = memory + tasks_offset_ + piece.slot * task_bytes_;
+    if (times.empty()) return epilogue_.Run(args, piece, task);
+    const Clock::time_point start = Clock::now();
+    epilogue_.Run(args, piece, task);
+    taken.fetch_add(std::chrono::nanoseconds(Clock::now() - start).count(), std::memory_order_relaxed);
+  };
+  const GemmEpilogue epilogue = {.finish = finish, .blocks = is_in_place_ ? nullptr : memory + blocks_offset_};
+  const Clock::time_point start = times.empty() ? Clock::time_point() : Clock::now();
+  product_.Run(at(factors_[0]), at(factors_[1]), in_place, scratch, workspace, pool, &epilogue);
+  if (times.empty()) return;
+  const Clock::time_point end = Clock::now();
+  const int64_t threads = std::clamp<int64_t>(pool.threads(), 1, product_.slots());
+  const auto share = std::min(end - start, std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(
+                                               taken.load(std::memory_order_relaxed) / threads)));
+  times[0] = {.start = start, .end = end - share};
+  times[1] = {.start = end - share, .end = end};
+}
+
+}  // namespace tensord::cpu

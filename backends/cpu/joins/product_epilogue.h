@@ -1,0 +1,73 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_PRODUCT_EPILOGUE_H_
+#define TENSORD_BACKENDS_CPU_JOINS_PRODUCT_EPILOGUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "backends/cpu/contraction/contraction.h"
+#include "backends/cpu/jit/options.h"
+#include "backends/cpu/joins/epilogue.h"
+#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/machine/thread_pool.h"
+#include "engine/exec/backend.h"
+
+namespace tensord::cpu {
+
+// When a product runs the elementwise kernels beside it: the one that follows it, and multiplications that make its
+// operands.
+enum class EpilogueUse {
+  kNever,
+  kWhereItPays,  // by sizes alone
+  kAlways,       // wherever it can be done
+};
+
+// Two segments that run together: a product, and the elementwise kernel that alone reads its result and is run on each
+// piece of it while that lies in the cache of the thread that made it. Pieces are made in memory of the thread's own
+// where no sum is put together in the result, else in the memory of the kernel's result. Same bits as of the two by
+// themselves.
+class ProductEpilogue final : public JoinedSegments {
+ public:
+  static constexpr size_t kNumSegments = 2;
+
+  // Of the first two of these segments; null where they do not run together.
+  static absl::StatusOr<std::unique_ptr<const ProductEpilogue>> Create(absl::Span<const SegmentInstruction> segments,
+                                                                       EpilogueUse use, const JitOptions& jit);
+
+  size_t num_segments() const override { return kNumSegments; }
+  std::vector<Slot> passing() const override { return {passing_}; }
+  int64_t scratch_bytes() const override { return product_.scratch_bytes(); }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  std::string Describe(size_t segment) const override;
+  // The time of both is split by what the kernel took.
+  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
+           absl::Span<SegmentTime> times) const override;
+
+ private:
+  ProductEpilogue(Contraction product, Epilogue epilogue)
+      : product_(std::move(product)), epilogue_(std::move(epilogue)) {}
+
+  const Contraction product_;
+  const Epilogue epilogue_;
+  absl::InlinedVector<Slot, 2> factors_;
+  absl::InlinedVector<Slot, 4> operands_;
+  absl::InlinedVector<Slot, 2> results_;
+  Slot passing_ = -1;
+  size_t operand_ = 0;  // of the kernel: the product
+  bool is_in_place_ = false;
+  // Where the workspace has blocks and the memory of tasks.
+  int64_t blocks_offset_ = 0;
+  int64_t tasks_offset_ = 0;
+  int64_t task_bytes_ = 0;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_PRODUCT_EPILOGUE_H_

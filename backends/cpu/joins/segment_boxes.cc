@@ -1,0 +1,167 @@
+// Segments in blocks that have boxes of their result.
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/contraction/kernels.h"
+#include "backends/cpu/joins/segment_blocks.h"
+#include "engine/ops/core_ops.h"
+
+namespace tensord::cpu {
+namespace {
+
+// Takes merged axes apart where axes of a tensor of that shape end.
+void SplitAxes(DotSide side, const Shape& shape, DotSpace* space) {
+  const Shape strides = ColumnMajorStrides(shape);
+  for (DotAxisList& axes : space->roles) {
+    DotAxisList split;
+    for (DotAxis rest : axes) {
+      for (size_t axis = 0; axis < shape.size() && rest.size > 1; ++axis) {
+        if (shape[axis] == 1 || strides[axis] != rest.strides[side] || shape[axis] >= rest.size) continue;
+        split.push_back({shape[axis], rest.strides});
+        rest.size /= shape[axis];
+        for (int64_t& stride : rest.strides) stride *= shape[axis];
+      }
+      split.push_back(rest);
+    }
+    axes = std::move(split);
+  }
+}
+
+DotAxis* FindInResult(int64_t stride, DotSpace* space) {
+  for (DotRole role : {kRows, kColumns, kBatch}) {
+    for (DotAxis& axis : space->roles[role]) {
+      if (axis.strides[kDotResult] == stride && axis.size > 1) return &axis;
+    }
+  }
+  return nullptr;
+}
+
+// Makes an axis of a dense result one of the micro program.
+bool Isolate(int64_t stride, int64_t size, MicroProgram* micro) {
+  int64_t own = 1;
+  for (size_t d = 0; d < micro->axes.size(); own *= micro->axes[d++].size) {
+    const int64_t whole = micro->axes[d].size;
+    if (stride < own || stride >= own * whole) continue;
+    const int64_t inner = stride / own;
+    if (stride % own != 0 || whole % (inner * size) != 0) return false;
+    const int64_t outer = whole / inner / size;
+    const auto split = [&](size_t at, int64_t first, int64_t second) {
+      if (second == 1) return;
+      micro->axes[at].size = first;
+      MicroAxis next = micro->axes[at];
+      next.size = second;
+      micro->axes.insert(micro->axes.begin() + static_cast<std::ptrdiff_t>(at) + 1, next);
+      for (MicroInstruction& instruction : micro->instructions) {
+        auto& strides = instruction.access.strides;
+        if (strides.empty()) continue;
+        strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(at) + 1, strides[at] * first);
+      }
+    };
+    split(d, inner * size, outer);
+    if (inner > 1) split(d, inner, size);
+    return true;
+  }
+  return false;
+}
+
+bool IsMapOfOneResult(const BoundInstruction& instruction) {
+  if (instruction.micro == nullptr || instruction.results.size() != 1) return false;
+  const MicroProgram& micro = *instruction.micro;
+  const auto reduces = [](const MicroInstruction& value) { return value.kind == MicroKind::kReduce; };
+  const MicroInstruction& result = micro.instructions[static_cast<size_t>(micro.results[0].value)];
+  return !micro.has_reduced_axes() && result.level == MicroLevel::kFull &&
+         std::none_of(micro.instructions.begin(), micro.instructions.end(), reduces);
+}
+
+}  // namespace
+
+std::optional<SegmentBlocks> SegmentBlocks::CutBoxes(const BoundInstruction& instruction,
+                                                     absl::Span<const AxisCut> cuts,
+                                                     absl::Span<const std::optional<TensorBox>> boxes) {
+  if (instruction.results.size() != 1 || HasEmptyAxis(instruction)) return std::nullopt;
+  int64_t blocks = 1;
+  for (const AxisCut& cut : cuts) blocks *= cut.parts;
+  SegmentBlocks made(instruction, blocks);
+  const bool can = instruction.micro == nullptr
+                       ? Is(*instruction.op, CoreOp::kDotGeneral) && made.CutDotIntoBoxes(cuts, boxes)
+                       : IsMapOfOneResult(instruction) && made.CutMapIntoBoxes(cuts, boxes);
+  if (!can) return std::nullopt;
+  return made;
+}
+
+bool SegmentBlocks::CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes) {
+  DotSpace space = DotSpaceOf(*instruction_);
+  if (space.Size(kSummed) == 0) return false;
+  multiplications_ = 1;
+  for (DotRole role : {kRows, kColumns, kSummed, kBatch}) multiplications_ *= static_cast<double>(space.Size(role));
+  const std::array<int64_t, kNumDotSides> bytes = {SizeOf(instruction_->operands[0].dtype),
+                                                   SizeOf(instruction_->operands[1].dtype),
+                                                   SizeOf(instruction_->results[0].dtype)};
+  const Shape& shape = instruction_->results[0].shape;
+  const Shape strides = ColumnMajorStrides(shape);
+  SplitAxes(kDotResult, shape, &space);
+  for (const DotSide side : {kLhs, kRhs}) {
+    if (boxes[side].has_value()) SplitAxes(side, instruction_->operands[side].shape, &space);
+  }
+  std::vector<BlockWalk::Loop> loops;
+  for (const AxisCut& cut : cuts) {
+    DotAxis* const axis = FindInResult(strides[cut.axis], &space);
+    if (axis == nullptr || axis->size != shape[cut.axis] || axis->size % cut.parts != 0) return false;
+    axis->size /= cut.parts;
+    BlockWalk::Loop loop{.count = cut.parts};
+    for (size_t side = 0; side < kNumDotSides; ++side) {
+      loop.steps.push_back(axis->strides[side] * axis->size * bytes[side]);
+    }
+    loops.push_back(std::move(loop));
+  }
+  for (DotAxisList& role : space.roles) {
+    role.erase(std::remove_if(role.begin(), role.end(), [](const DotAxis& axis) { return axis.size == 1; }),
+               role.end());
+    for (DotAxis& axis : role) {
+      for (size_t side = 0; side < kNumDotSides; ++side) {
+        if (boxes[side].has_value()) axis.strides[side] = boxes[side]->StrideInBox(axis.strides[side]);
+      }
+    }
+  }
+  // Axes of a role are in the order of the result.
+  for (const DotRole role : {kRows, kColumns, kBatch}) {
+    std::stable_sort(space.roles[role].begin(), space.roles[role].end(),
+                     [](const DotAxis& a, const DotAxis& b) { return a.strides[kDotResult] < b.strides[kDotResult]; });
+  }
+  for (DotAxisList& role : space.roles) role = MergeAxes(role);
+  FindReaches(space);
+  space_ = std::move(space);
+  walk_ = BlockWalk(std::move(loops), 0);
+  return true;
+}
+
+bool SegmentBlocks::CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes) {
+  MicroProgram whole = *instruction_->micro;
+  const Shape& shape = instruction_->results[0].shape;
+  const Shape strides = ColumnMajorStrides(shape);
+  for (const AxisCut& cut : cuts) {
+    if (shape[cut.axis] > 1 && !Isolate(strides[cut.axis], shape[cut.axis], &whole)) return false;
+  }
+  MicroProgram micro = whole;
+  std::vector<BlockWalk::Loop> loops;
+  for (const AxisCut& cut : cuts) {
+    size_t d = 0;
+    for (int64_t stride = 1; d < whole.axes.size() && stride < strides[cut.axis]; ++d) stride *= whole.axes[d].size;
+    if (d == whole.axes.size() || whole.axes[d].size != shape[cut.axis] || shape[cut.axis] % cut.parts != 0) {
+      return false;
+    }
+    micro.axes[d].size /= cut.parts;
+    loops.push_back({.count = cut.parts, .axis = d, .part = micro.axes[d].size});
+  }
+  // What lies in a box is read where the result goes.
+  for (MicroInstruction& load : micro.instructions) {
+    if (load.kind != MicroKind::kLoad || !boxes[static_cast<size_t>(load.tensor)].has_value()) continue;
+    if (!IsDense(whole, load.access, MicroLevel::kFull)) return false;
+    int64_t stride = 1;
+    for (size_t d = 0; d < micro.axes.size(); stride *= micro.axes[d++].size) load.access.strides[d] = stride;
+  }
+  return PlaceFused(whole, micro, std::move(loops));
+}
+
+}  // namespace tensord::cpu

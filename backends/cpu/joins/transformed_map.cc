@@ -1,0 +1,306 @@
+#include "backends/cpu/joins/transformed_map.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/fft/kernels.h"
+#include "backends/cpu/fft/line_step.h"
+#include "backends/cpu/fft/transforms.h"
+#include "backends/cpu/fused/kernel.h"
+#include "backends/cpu/machine/task_slots.h"
+#include "engine/base/rounding.h"
+#include "engine/families/fft/fft_steps.h"
+
+namespace tensord::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Axes = std::vector<int64_t>;
+
+// Of a block: fewer are not worth a vector, more leave no room for their transforms beside them.
+constexpr int64_t kFewestLines = 4;
+constexpr int64_t kLinesPart = 2;  // of the second-level cache
+constexpr int64_t kEvenLines = 8;  // of which there are whole vectors
+
+bool Contains(const Axes& axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+}
+
+// Whether it may go along its axes in any order, all sizes staying as they are.
+bool IsFree(const BoundInstruction& transform) {
+  if (!IsFft(*transform.op) || transform.operands[0].shape != transform.results[0].shape) return false;
+  const FftKind kind = static_cast<FftKind>(transform.attrs->Int("kind"));
+  Axes sorted = transform.attrs->Ints("axes");
+  std::sort(sorted.begin(), sorted.end());
+  return (kind == FftKind::kFft || kind == FftKind::kIfft) &&
+         std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+}
+
+std::optional<size_t> SlowestCommonAxis(const BoundInstruction& a, const BoundInstruction& b) {
+  for (size_t d = a.results[0].shape.size(); d-- > 0;) {
+    if (a.results[0].shape[d] > 1 && Contains(a.attrs->Ints("axes"), d) && Contains(b.attrs->Ints("axes"), d)) return d;
+  }
+  return std::nullopt;
+}
+
+// The transform along all its axes but one, where there are others.
+std::optional<Attributes> AlongOthers(const Attributes& attrs, size_t axis) {
+  const Axes &axes = attrs.Ints("axes"), &lengths = attrs.Ints("lengths");
+  Axes others, other_lengths;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] == static_cast<int64_t>(axis)) continue;
+    others.push_back(axes[i]);
+    if (!lengths.empty()) other_lengths.push_back(lengths[i]);
+  }
+  if (others.empty()) return std::nullopt;
+  Attributes rest = attrs;
+  rest.Set("axes", std::move(others)).Set("lengths", std::move(other_lengths));
+  return rest;
+}
+
+// The largest divisor of an axis up to that many, one of whole vectors before others; 0 where that is too few.
+int64_t LinesOf(int64_t size, int64_t most) {
+  int64_t best = 0;
+  for (int64_t lines = std::min(size, most); lines >= kFewestLines; --lines) {
+    if (size % lines != 0) continue;
+    if (lines % kEvenLines == 0) return lines;
+    best = std::max(best, lines);
+  }
+  return best;
+}
+
+// Lines along an axis in blocks of some that lie beside each other.
+struct LineBlocks {
+  int64_t lines = 0;
+  std::vector<AxisCut> cuts;
+  std::vector<int64_t> steps;  // elements from one block to the next, by cut
+};
+
+// Nothing where no elements lie side by side across the axis, or too few would fit into so many bytes.
+std::optional<LineBlocks> BlocksOf(const ConcreteType& type, size_t axis, int64_t most_bytes) {
+  const Shape strides = ColumnMajorStrides(type.shape);
+  LineBlocks blocks;
+  for (size_t d = 0; d < type.shape.size(); ++d) {
+    const int64_t size = type.shape[d];
+    if (d == axis || size == 1) continue;
+    if (blocks.lines > 0) {
+      blocks.cuts.push_back({.axis = d, .parts = size});
+      blocks.steps.push_back(strides[d]);
+      continue;
+    }
+    if (d < axis) blocks.lines = LinesOf(size, most_bytes / (type.shape[axis] * SizeOf(type.dtype)));
+    if (blocks.lines == 0) return std::nullopt;
+    blocks.cuts.push_back({.axis = d, .parts = size / blocks.lines});
+    blocks.steps.push_back(blocks.lines);
+  }
+  if (blocks.lines == 0) return std::nullopt;
+  return blocks;
+}
+
+// A product of two whole tensors by itself is an op, as a map it is this.
+MicroProgram ProductOf(const BoundInstruction& multiply) {
+  MicroProgram product;
+  product.axes = {{.size = multiply.results[0].num_elements()}};
+  for (int32_t k : {0, 1}) {
+    const DType dtype = multiply.operands[static_cast<size_t>(k)].dtype;
+    product.tensors.push_back(dtype);
+    product.instructions.push_back({.dtype = dtype, .tensor = k, .access = {.strides = {1}}});
+  }
+  product.instructions.push_back({.kind = MicroKind::kBinary,
+                                  .dtype = multiply.results[0].dtype,
+                                  .op = CoreOp::kMultiply,
+                                  .operands = {0, 1, -1}});
+  product.results = {{.value = 2}};
+  return product;
+}
+
+}  // namespace
+
+std::unique_ptr<const TransformedMap> TransformedMap::Create(absl::Span<const SegmentInstruction> segments,
+                                                             const ChainLimits& limits,
+                                                             absl::FunctionRef<MakeKernel> make,
+                                                             FftTransforms& transforms, const JitOptions& jit,
+                                                             int threads) {
+  if (limits.block_bytes <= 0 || segments.size() < kNumSegments) return nullptr;
+  const SegmentInstruction &first = segments[0], &map = segments[1], &last = segments[2];
+  const BoundInstruction &forth = first.bound, &back = last.bound;
+  if (!IsFree(forth) || !IsFree(back)) return nullptr;
+  // The same type everywhere, so that all lies where the result will.
+  const ConcreteType& type = back.results[0];
+  if (!(forth.results[0] == type) || !(back.operands[0] == type) || type.num_bytes() < limits.least_bytes) {
+    return nullptr;
+  }
+  const bool passes = map.results.size() == 1 && first.num_readers[0] == 1 && map.num_readers[0] == 1 &&
+                      map.results[0] == last.operands[0];
+  const std::optional<size_t> axis = SlowestCommonAxis(forth, back);
+  if (!passes || !axis.has_value()) return nullptr;
+
+  const std::optional<LineBlocks> blocks = BlocksOf(type, *axis, limits.block_bytes / kLinesPart);
+  if (!blocks.has_value()) return nullptr;
+  const int64_t length = type.shape[*axis], inner = ColumnMajorStrides(type.shape)[*axis];
+  FftLineTask task{
+      .is_double = type.dtype == DType::kC128, .length = length, .num_lines = type.num_elements() / length};
+  task.lines.inner = inner;
+  if (!RunsInLanes(task)) return nullptr;
+
+  std::unique_ptr<TransformedMap> made(new TransformedMap);
+  made->transform_ = transforms.Lanes(task.is_double, task.form, length);
+  const std::optional<Attributes> before = AlongOthers(*forth.attrs, *axis), after = AlongOthers(*back.attrs, *axis);
+  const auto along_others = [&](const BoundInstruction& whole, const std::optional<Attributes>& attrs,
+                                std::unique_ptr<const Kernel>* kernel) {
+    if (!attrs.has_value()) return true;
+    BoundInstruction others = whole;
+    others.attrs = &*attrs;
+    absl::StatusOr<std::unique_ptr<Kernel>> along = make(others);
+    if (along.ok()) *kernel = *std::move(along);
+    return along.ok();
+  };
+  if (!along_others(forth, before, &made->before_) || !along_others(back, after, &made->after_)) return nullptr;
+  const auto lines_of = [&](const BoundInstruction& whole) {
+    const FftStep step{
+        .axis = static_cast<int64_t>(*axis), .length = length, .kind = static_cast<FftKind>(whole.attrs->Int("kind"))};
+    return FftLines{.inner = blocks->lines,
+                    .in_length = length,
+                    .out_length = length,
+                    .forward = step.forward(),
+                    .scale = FftScale(*whole.attrs, step)};
+  };
+  made->forth_ = lines_of(forth);
+  made->forth_.in_step = inner;
+  made->forth_.real_in = !before.has_value() && forth.operands[0].dtype != type.dtype;
+  made->back_ = lines_of(back);
+  made->back_.out_step = inner;
+  const int64_t element_bytes = SizeOf(type.dtype), read_bytes = element_bytes / (made->forth_.real_in ? 2 : 1);
+  std::vector<BlockWalk::Loop> loops;
+  for (size_t i = 0; i < blocks->cuts.size(); ++i) {
+    const int64_t step = blocks->steps[i];
+    loops.push_back({.count = blocks->cuts[i].parts, .steps = {step * read_bytes, step * element_bytes}});
+    made->num_blocks_ *= blocks->cuts[i].parts;
+  }
+  made->places_ = BlockWalk(std::move(loops), 0);
+
+  if (!made->MakeMap(map, first.results[0], blocks->cuts, jit)) return nullptr;
+  made->scratch_.transform_offset = RoundUp(blocks->lines * length * element_bytes, 64);
+  made->scratch_.map_offset = made->scratch_.transform_offset + RoundUp(made->transform_->task_bytes(), 64);
+  made->scratch_.map_workspace_offset = made->scratch_.map_offset + RoundUp(made->map_->scratch_bytes(), 64);
+  made->scratch_.bytes = made->scratch_.map_workspace_offset + RoundUp(made->map_->workspace_bytes(), 64);
+  made->scratch_slots_ = std::clamp<int64_t>(threads, 1, made->num_blocks_);
+  made->passing_ = {first.results[0], map.results[0]};
+  made->operand_ = first.operands[0];
+  made->result_ = last.results[0];
+  return made;
+}
+
+bool TransformedMap::MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts,
+                             const JitOptions& jit) {
+  BoundInstruction whole = map.bound;
+  const ConcreteType& type = whole.results[0];
+  MicroProgram product;
+  if (whole.micro == nullptr) {
+    if (!Is(*whole.op, CoreOp::kMultiply) || !(whole.operands[0] == type) || !(whole.operands[1] == type)) return false;
+    product = ProductOf(whole);
+    whole.micro = &product;
+  }
+  std::vector<std::optional<TensorBox>> boxes(whole.operands.size() + 1);
+  boxes.back() = TensorBox(type.shape, cuts);
+  size_t position = whole.operands.size();
+  for (size_t k = 0; k < whole.operands.size(); ++k) {
+    map_operands_.push_back(map.operands[k]);
+    if (map.operands[k] != passed) continue;
+    if (position < whole.operands.size() || !(whole.operands[k] == type)) return false;
+    position = k;
+    boxes[k] = boxes.back();
+  }
+  if (position == whole.operands.size()) return false;
+  const std::optional<SegmentBlocks> blocks = SegmentBlocks::CutBoxes(whole, cuts, boxes);
+  if (!blocks.has_value() || !blocks->MayOverwrite(0, position)) return false;
+  const auto no_op = [](const BoundInstruction&) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+    return absl::InternalError("a map is fused");
+  };
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = blocks->MakeKernel(no_op, jit);
+  if (!kernel.ok()) return false;
+  map_ = *std::move(kernel);
+  walk_ = blocks->walk();
+  lines_operand_ = position;
+  return true;
+}
+
+int64_t TransformedMap::scratch_bytes() const {
+  int64_t bytes = scratch_slots_ * scratch_.bytes;
+  for (const Kernel* kernel : {before_.get(), after_.get()}) {
+    if (kernel != nullptr) bytes = std::max(bytes, kernel->scratch_bytes());
+  }
+  return bytes;
+}
+
+std::string TransformedMap::Describe(size_t segment) const {
+  if (segment == 1) {
+    return absl::StrCat(map_->Describe(), map_->Describe().empty() ? "" : ", ", "of ", forth_.inner,
+                        " lines at a time");
+  }
+  const Kernel* const others = segment == 0 ? before_.get() : after_.get();
+  const std::string along = absl::StrCat("fft ", forth_.in_length, " in lanes with the map between, ", num_blocks_,
+                                         " blocks of ", forth_.inner, " lines");
+  if (others == nullptr) return along;
+  return segment == 0 ? absl::StrCat(others->Describe(), ", then ", along)
+                      : absl::StrCat(along, ", then ", others->Describe());
+}
+
+void TransformedMap::RunBlock(int64_t block, absl::Span<void* const> slots, char* scratch, ThreadPool& pool) const {
+  const auto at = [&](Slot slot) { return static_cast<char*>(slots[static_cast<size_t>(slot)]); };
+  std::array<int64_t, 2> place = {};
+  places_.Locate(block, absl::MakeSpan(place), {});
+  FftLines forth = forth_, back = back_;
+  forth.in = at(before_ != nullptr ? result_ : operand_) + place[0];
+  forth.out = scratch;
+  transform_->Run(forth, 0, forth.inner, scratch + scratch_.transform_offset);
+
+  absl::InlinedVector<const void*, 8> operands;
+  absl::InlinedVector<int64_t, 9> offsets(map_operands_.size() + 1);
+  absl::InlinedVector<int64_t, 8> origin(walk_.num_axes());
+  walk_.Locate(block, absl::MakeSpan(offsets), absl::MakeSpan(origin));
+  for (size_t k = 0; k < map_operands_.size(); ++k) {
+    operands.push_back(k == lines_operand_ ? scratch : at(map_operands_[k]) + offsets[k]);
+  }
+  void* const result = scratch;
+  map_->Run({.operands = operands,
+             .results = {&result, 1},
+             .scratch = scratch + scratch_.map_offset,
+             .pool = &pool,
+             .workspace = scratch + scratch_.map_workspace_offset,
+             .origin = origin});
+
+  back.in = scratch;
+  back.out = at(result_) + place[1];
+  transform_->Run(back, 0, back.inner, scratch + scratch_.transform_offset);
+}
+
+void TransformedMap::Run(absl::Span<void* const> slots, void* scratch, void* /*workspace*/, ThreadPool& pool,
+                         absl::Span<SegmentTime> times) const {
+  const auto now = [&] { return times.empty() ? Clock::time_point() : Clock::now(); };
+  const auto along_others = [&](const Kernel* kernel, Slot from) {
+    if (kernel == nullptr) return;
+    const void* const operand = slots[static_cast<size_t>(from)];
+    void* const result = slots[static_cast<size_t>(result_)];
+    kernel->Run({.operands = {&operand, 1}, .results = {&result, 1}, .scratch = scratch, .pool = &pool});
+  };
+  const Clock::time_point start = now();
+  along_others(before_.get(), operand_);
+  const Clock::time_point forth = now();
+  RunInSlots(num_blocks_, scratch_slots_, pool, [&](int64_t block, int64_t slot) {
+    RunBlock(block, slots, static_cast<char*>(scratch) + slot * scratch_.bytes, pool);
+  });
+  const Clock::time_point back = now();
+  along_others(after_.get(), result_);
+  if (times.empty()) return;
+  const Clock::duration third = (back - forth) / 3;
+  times[0] = {.start = start, .end = forth + third};
+  times[1] = {.start = forth + third, .end = back - third};
+  times[2] = {.start = back - third, .end = now()};
+}
+
+}  // namespace tensord::cpu

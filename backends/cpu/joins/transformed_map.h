@@ -1,0 +1,85 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_TRANSFORMED_MAP_H_
+#define TENSORD_BACKENDS_CPU_JOINS_TRANSFORMED_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "backends/cpu/fft/lanes/lanes.h"
+#include "backends/cpu/jit/options.h"
+#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/segment_blocks.h"
+#include "backends/cpu/kernel/kernel.h"
+
+namespace tensord::cpu {
+
+class FftTransforms;
+
+// A complex Fourier transform, a map of what it yields, and another transform of that, which nobody else reads in
+// between and which have an axis in common: filters, convolutions and solvers in the spectrum. A transform along
+// several axes may go along them in any order, so both go along the common one next to the map, and the three run on
+// some lines after others: these are read from memory once and written once. The other axes go before and after. All of
+// it lies in the memory of the result.
+//
+// Of the common axes the slowest one is taken: lines along it lie beside each other, element by element, which is slow
+// to read and to write.
+class TransformedMap final : public JoinedSegments {
+ public:
+  static constexpr size_t kNumSegments = 3;
+
+  // Of the first of these segments; null where they do not run like that. `make` makes the kernel of an instruction
+  // that is not fused.
+  static std::unique_ptr<const TransformedMap> Create(absl::Span<const SegmentInstruction> segments,
+                                                      const ChainLimits& limits, absl::FunctionRef<MakeKernel> make,
+                                                      FftTransforms& transforms, const JitOptions& jit, int threads);
+
+  size_t num_segments() const override { return kNumSegments; }
+  std::vector<Slot> passing() const override { return passing_; }
+  int64_t scratch_bytes() const override;
+  int64_t workspace_bytes() const override { return 0; }
+  std::string Describe(size_t segment) const override;
+  // The time of the lines is split evenly.
+  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
+           absl::Span<SegmentTime> times) const override;
+
+ private:
+  // Where a slot of the scratch has, behind the lines of a block, what their transforms and the map need.
+  struct Scratch {
+    int64_t transform_offset = 0;
+    int64_t map_offset = 0;
+    int64_t map_workspace_offset = 0;
+    int64_t bytes = 0;
+  };
+
+  TransformedMap() = default;
+  bool MakeMap(const SegmentInstruction& map, Slot passed, absl::Span<const AxisCut> cuts, const JitOptions& jit);
+  void RunBlock(int64_t block, absl::Span<void* const> slots, char* scratch, ThreadPool& pool) const;
+
+  std::unique_ptr<const Kernel> before_;  // along the other axes; null where there are none
+  std::unique_ptr<const Kernel> after_;
+  std::shared_ptr<const FftLaneTransform> transform_;
+  FftLines forth_{};  // of a block, all but the addresses
+  FftLines back_{};
+  BlockWalk places_;  // of the lines of a block, which lie beside each other: where they are read, and written
+  int64_t num_blocks_ = 1;
+  std::unique_ptr<const Kernel> map_;
+  BlockWalk walk_;
+  std::vector<Slot> map_operands_;
+  size_t lines_operand_ = 0;  // of the map: which one the lines are
+  Scratch scratch_;
+  int64_t scratch_slots_ = 1;
+
+  std::vector<Slot> passing_;  // what goes into the map, and what comes out of it
+  Slot operand_ = -1;
+  Slot result_ = -1;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_TRANSFORMED_MAP_H_

@@ -1,0 +1,57 @@
+#ifndef TENSORD_BACKENDS_CPU_KERNEL_KERNEL_H_
+#define TENSORD_BACKENDS_CPU_KERNEL_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/bound_instruction.h"
+
+namespace tensord::cpu {
+
+class ThreadPool;
+
+inline constexpr int64_t kMaxWorkspaceBytes = int64_t{8} << 20;
+
+// The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
+// with no slack after the last element. A result never overlaps an operand, except that it may be one of the operands
+// that engine/exec/overwrites.h names, of the same byte size.
+struct KernelArgs {
+  absl::Span<const void* const> operands;
+  absl::Span<void* const> results;
+  void* scratch;  // scratch_bytes(), aligned to 64; null where that is 0
+  ThreadPool* pool;
+  // Where a kernel of a family says why it could not compute: its results are undefined then, and the run ends with
+  // this. Set from the thread that called Run. Never null for such a kernel; kernels of core ops do not fail.
+  absl::Status* failure = nullptr;
+  void* workspace = nullptr;  // workspace_bytes(), aligned to 64
+  // Of a fused kernel that was made for a part of its space: the index of the first point along each axis of its micro
+  // program, from which on its integers are counted; empty: 0. Its addresses are those of the part.
+  absl::Span<const int64_t> origin = {};
+};
+
+// The routine for one instruction, bound to its sizes. Made once when a program is prepared, run many times, from one
+// thread at a time or several: const and free of state. Run neither allocates nor locks, and leaves its thread only
+// through the pool. Same bits for every size of the pool.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void Run(const KernelArgs& args) const = 0;
+  // Memory for what follows from the sizes of the operands; placed by the plan.
+  virtual int64_t scratch_bytes() const { return 0; }
+  // Memory for what lies in the caches while the kernel runs, such as panels of an operand: at most kMaxWorkspaceBytes,
+  // however large the operands are. A session has one for all its kernels.
+  virtual int64_t workspace_bytes() const { return 0; }
+  // In which of its ways it computes, for Explain; empty where there is only one.
+  virtual std::string Describe() const { return ""; }
+};
+
+// UNSUPPORTED_ON_DEVICE, naming what is missing, where the instruction cannot be run here.
+using MakeKernel = absl::StatusOr<std::unique_ptr<Kernel>>(const BoundInstruction& instruction);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_KERNEL_KERNEL_H_

@@ -1,0 +1,40 @@
+#ifndef TENSORD_BACKENDS_CPU_LINALG_DIVIDED_MERGE_COLUMNS_H_
+#define TENSORD_BACKENDS_CPU_LINALG_DIVIDED_MERGE_COLUMNS_H_
+
+#include <cstdint>
+
+#include "backends/cpu/linalg/divided/split_columns.h"
+
+namespace tensord::cpu {
+
+// What merges of divide and conquer know of the columns of two parts: which of them the secular equation keeps, with
+// their poles and weights, and which are vectors already. Borrows arrays of `count` elements.
+template <typename R>
+struct MergeColumns {
+  int64_t count = 0;
+  int32_t *order = nullptr, *group = nullptr, *secular = nullptr;
+  int8_t* types = nullptr;  // ColumnType
+  R *poles = nullptr, *weights = nullptr, *deflated = nullptr;
+  int64_t kept = 0;
+
+  void Keep(int64_t column, R pole, R weight);
+
+  // Of two columns: from = c·from + s·to, to = c·to - s·from, in the rows where either is not zero. Those of the top
+  // part are the first `top` of `rows`.
+  struct Rotation {
+    R c, s;
+  };
+  void Rotate(int64_t x, int64_t y, const Rotation& rotation, int64_t top, int64_t rows, R* from, R* to) const;
+
+  // Puts the columns in the order of their types: group[p] becomes the column that is number p, secular[p], of those
+  // that are kept, its pole, and deflated[p], of the others, its value. The first `apart` that were kept are left out.
+  // Returns how many are of which type in `columns`.
+  void Group(int64_t apart, const R* values, SplitColumns<R>* columns);
+};
+
+extern template struct MergeColumns<float>;
+extern template struct MergeColumns<double>;
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_LINALG_DIVIDED_MERGE_COLUMNS_H_
