@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Checks that #include lines point down only. The layers are described in docs/extend/architecture.md."""
+import functools
+import os
 import re
 import sys
 
@@ -20,6 +22,22 @@ ENGINE_ROWS = (
     ("tools",),
 )
 ENGINE_ROW = {folder: row for row, folders in enumerate(ENGINE_ROWS) for folder in folders}
+
+# Rooms of backends/cpu, bottom to top, as in ENGINE_ROWS; "" is the folder itself. A room sees those that the DEPS of
+# its CMakeLists.txt name.
+CPU_ROWS = (
+    ("machine", "kernel", "math"),
+    ("elementwise", "layout", "jit", "fft/lanes", "linalg/lanes", "linalg/lapack"),
+    ("fft", "reduce", "indexing"),
+    ("fused", "matmul"),
+    ("contraction/operands",),
+    ("contraction",),
+    ("linalg/divided", "joins"),
+    ("linalg/large",),
+    ("linalg",),
+    ("",),
+)
+CPU_ROW = {room: row for row, rooms in enumerate(CPU_ROWS) for room in rooms}
 
 # Libraries that only some folders may name, by how their headers are spelled.
 LIBRARIES = {
@@ -75,6 +93,8 @@ def refuse_project_include(path, included):
             return f"a backend sees engine/ only, not {there[0]}/"
         if there[0] == "backends" and there[1] != here[1]:
             return f"backends do not see each other ({there[1]}). Move what both need to engine/exec/"
+        if there[:2] == ["backends", "cpu"]:
+            return refuse_cpu_include("/".join(here[2:-1]), "/".join(there[2:-1]))
         return None
     if here[0] == "proto" and there[0] not in ("proto", "engine", "tensord"):
         return f"proto/codec/ sees engine/ only, not {there[0]}/"
@@ -105,6 +125,34 @@ def refuse_engine_include(path, here, there):
     if ENGINE_ROW[other] > ENGINE_ROW[own]:
         return f"engine/{other}/ stands above engine/{own}/. Move what is needed down, or pass it in from above"
     return None
+
+
+def refuse_cpu_include(own, other):
+    for room in (own, other):
+        if room not in CPU_ROW:
+            return f"backends/cpu/{room}/ has no place in the order. Add it to CPU_ROWS in deploy/dev/check_layers.py"
+    if own == other:
+        return None
+    if CPU_ROW[other] == CPU_ROW[own]:
+        return f"the rooms {own}/ and {other}/ stand beside each other. Move what both need down, or let one hand it to the other"
+    if CPU_ROW[other] > CPU_ROW[own]:
+        return f"the room {other or 'backends/cpu'}/ stands above {own}/. Move what is needed down, or pass it in from above"
+    library = cpu_library(other)
+    if library not in cpu_dependencies(own):
+        return f"the room {own or 'backends/cpu'}/ does not name {library} in the DEPS of its CMakeLists.txt. Name it there"
+    return None
+
+
+def cpu_library(room):
+    return "tensord_fft_lanes" if room == "fft/lanes" else "tensord_cpu_" + room.replace("/", "_")
+
+
+@functools.cache
+def cpu_dependencies(room):
+    """What the CMakeLists.txt of the room gives to tensord_library."""
+    text = "\n".join(read_lines(os.path.join("backends/cpu", room, "CMakeLists.txt")))
+    found = re.search(r"\btensord_library\(([^)]*)\)", text)
+    return set(found.group(1).split()) if found else set()
 
 
 def main():
