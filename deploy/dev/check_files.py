@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Checks sizes, names, include guards and open ends of the project's files. The rules are in docs/extend/style.md."""
+import collections
 import os
 import re
 import sys
 
-from project_files import CODE_FOLDERS, Findings, code_files, list_files, read_lines
+from project_files import CODE_FOLDERS, ROOT, Findings, code_files, list_files, read_lines
 
 # Lines at which a file is worth a look, and at which it has to be split.
 HEADER_BUDGET = (300, 500)
 SOURCE_BUDGET = (500, 800)
 TEST_BUDGET = (800, 800)
+
+# Folders of code in which each one says in a README what it is, and holds so few files that a reader sees all.
+ROOMS = ("backends",)
+FILES_BUDGET = 45
 
 # Names that say nothing about what is inside.
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "stuff", "impl"}
@@ -67,6 +72,14 @@ def headers_behind(paths, includes):
     return seen
 
 
+def target_folder(path):
+    """The nearest folder above that makes a target: of the tests of a backend's rooms that is the backend's."""
+    folder = os.path.dirname(path)
+    while folder and not os.path.exists(os.path.join(ROOT, folder, "CMakeLists.txt")):
+        folder = os.path.dirname(folder)
+    return folder
+
+
 def check_hidden_constants(findings):
     """Joined sources (docs/why/0045-builds-join-sources.md) see each other's unnamed namespaces before they see headers."""
     texts = {path: "\n".join(read_lines(path)) for path in code_files((".h", ".cc"))}
@@ -75,7 +88,7 @@ def check_hidden_constants(findings):
     folders = {}
     for path, text in texts.items():
         if path.endswith(".cc") and "hwy/foreach_target.h" not in text:  # those stay apart
-            folders.setdefault(os.path.dirname(path), []).append(path)
+            folders.setdefault(target_folder(path), []).append(path)
     for sources in folders.values():
         headers = headers_behind(sources, includes)
         seen = {name: header for header in headers for name in of_headers.get(header, [])}
@@ -102,6 +115,17 @@ def check_names(findings):
             findings.error(path, 1, "file names are snake_case")
 
 
+def check_rooms(findings):
+    paths = list_files()
+    counts = collections.Counter(os.path.dirname(path) for path in paths if path.split("/")[0] in ROOMS)
+    with_code = {os.path.dirname(path) for path in code_files((".h", ".cc", ".cu", ".cuh"))}
+    for folder, count in sorted(counts.items()):
+        if count > FILES_BUDGET:
+            findings.error(folder, 1, f"{count} files, at most {FILES_BUDGET}. Which of them are a room of their own?")
+        if folder in with_code and folder + "/README.md" not in paths:
+            findings.error(folder, 1, "no README.md. Say in ten lines what it promises, its main types, and where to start reading")
+
+
 def check_open_ends(findings):
     suffixes = (".h", ".cc", ".cu", ".cuh", ".inc", ".def", ".py", ".sh", ".proto", ".cmake", ".txt", ".yml", ".yaml")
     for path in list_files():
@@ -120,6 +144,7 @@ def main():
     check_guards(findings)
     check_names(findings)
     check_hidden_constants(findings)
+    check_rooms(findings)
     check_open_ends(findings)
     return findings.exit_status()
 

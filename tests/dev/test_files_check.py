@@ -1,0 +1,54 @@
+"""What ./dev check files finds in the rooms of a backend."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOM = {"backends/cpu/math/README.md": "# math\n", "backends/cpu/math/source0.cc": ""}
+
+
+class FilesCheckTest(unittest.TestCase):
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in files.items():
+                file = pathlib.Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            scripts = pathlib.Path(folder, "deploy/dev")
+            scripts.mkdir(parents=True)
+            for script in ("check_files.py", "project_files.py"):
+                shutil.copy(ROOT / "deploy/dev" / script, scripts)
+            done = subprocess.run([sys.executable, "-B", str(scripts / "check_files.py")], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 1 if done.stdout else 0)
+        return done.stdout.splitlines()
+
+    def test_a_room_has_a_readme(self):
+        self.assertEqual(self.check(ROOM), [])
+        found = self.check({"backends/cpu/math/source0.cc": ""})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("backends/cpu/math:1: files: no README.md"), found)
+
+    def test_a_room_has_few_files(self):
+        sources = {f"backends/cpu/math/source{index}.cc": "" for index in range(44)}
+        self.assertEqual(self.check({**ROOM, **sources}), [])
+        found = self.check({**ROOM, **sources, "backends/cpu/math/source44.cc": ""})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("backends/cpu/math:1: files: 46 files, at most 45", found[0])
+
+    def test_joined_tests_of_rooms_hide_no_constant(self):
+        tests = "tests/unit/backends/cpu/"
+        header = ("#ifndef TENSORD_TESTS_UNIT_BACKENDS_CPU_ROLES_H_\n#define TENSORD_TESTS_UNIT_BACKENDS_CPU_ROLES_H_\n"
+                  "inline constexpr int kRows = 0;\n#endif  // TENSORD_TESTS_UNIT_BACKENDS_CPU_ROLES_H_\n")
+        found = self.check({tests + "CMakeLists.txt": "", tests + "roles.h": header,
+                            tests + "fused/walk_test.cc": "namespace {\nconstexpr int kRows = 5;\n}  // namespace\n",
+                            tests + "math/exp_test.cc": f'#include "{tests}roles.h"\n'})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("hides kRows", found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
