@@ -12,7 +12,9 @@ HEADER_BUDGET = (300, 500)
 SOURCE_BUDGET = (500, 800)
 TEST_BUDGET = (800, 800)
 
-# Folders of code in which each one says in a README what it is, and holds so few files that a reader sees all.
+# Below these each folder of code says in a README what it is.
+READMES = ("backends", "engine", "server", "proto", "clients")
+# Below these each folder holds so few files that a reader sees all.
 ROOMS = ("backends",)
 FILES_BUDGET = 45
 
@@ -118,11 +120,13 @@ def check_names(findings):
 def check_rooms(findings):
     paths = list_files()
     counts = collections.Counter(os.path.dirname(path) for path in paths if path.split("/")[0] in ROOMS)
-    with_code = {os.path.dirname(path) for path in code_files((".h", ".cc", ".cu", ".cuh"))}
+    with_code = {os.path.dirname(path) for path in code_files((".h", ".cc", ".cu", ".cuh", ".proto", ".py"))
+                 if path.split("/")[0] in READMES}
     for folder, count in sorted(counts.items()):
         if count > FILES_BUDGET:
             findings.error(folder, 1, f"{count} files, at most {FILES_BUDGET}. Which of them are a room of their own?")
-        if folder in with_code and folder + "/README.md" not in paths:
+    for folder in sorted(with_code):
+        if folder + "/README.md" not in paths:
             findings.error(folder, 1, "no README.md. Say in ten lines what it promises, its main types, and where to start reading")
 
 

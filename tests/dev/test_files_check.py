@@ -1,4 +1,4 @@
-"""What ./dev check files finds in the rooms of a backend."""
+"""What ./dev check files finds in the folders of code."""
 import pathlib
 import shutil
 import subprocess
@@ -31,6 +31,8 @@ class FilesCheckTest(unittest.TestCase):
         found = self.check({"backends/cpu/math/source0.cc": ""})
         self.assertEqual(len(found), 1, found)
         self.assertTrue(found[0].startswith("backends/cpu/math:1: files: no README.md"), found)
+        found = self.check({"proto/tensord/v1/graph.proto": "", "clients/python/client.py": "", "tests/e2e/e2e_test.cc": ""})
+        self.assertEqual([line.split(":")[0] for line in found], ["clients/python", "proto/tensord/v1"])
 
     def test_a_room_has_few_files(self):
         sources = {f"backends/cpu/math/source{index}.cc": "" for index in range(44)}
