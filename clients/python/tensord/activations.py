@@ -2,11 +2,11 @@
 
 import math
 
-from tensord import dtypes
+from tensord import dtypes, pointwise
 from tensord.arithmetic import abs, add, maximum, multiply, negative
 from tensord.lifting import as_array
 from tensord.logic import greater, where
-from tensord.transcendental import erf, exp, expm1, log1p, logistic, tanh
+from tensord.transcendental import erf, exp, expm1, log1p, logistic
 
 
 def relu(x):
@@ -16,24 +16,29 @@ def relu(x):
 
 def silu(x):
     """x * logistic(x)."""
-    x = as_array(x)
-    return multiply(x, logistic(x))
+    return pointwise.rounded_once(lambda x: multiply(x, logistic(x)), as_array(x))
 
 
 def gelu(x, approximate=False):
     """x * P(X <= x) for a standard normal X; with `approximate`, by the formula with tanh."""
     x = as_array(x)
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
-    if approximate:
-        inner = multiply(math.sqrt(2.0 / math.pi), add(x, multiply(0.044715, multiply(x, multiply(x, x)))))
-        return multiply(multiply(0.5, x), add(1.0, tanh(inner)))
+    return pointwise.rounded_once(_gelu_by_tanh if approximate else _gelu, x)
+
+
+def _gelu(x):
     return multiply(multiply(0.5, x), add(1.0, erf(multiply(x, math.sqrt(0.5)))))
+
+
+def _gelu_by_tanh(x):
+    inner = multiply(math.sqrt(2.0 / math.pi), add(x, multiply(0.044715, multiply(x, multiply(x, x)))))
+    # (1 + tanh(u)) / 2, without the digits that the sum loses where tanh is nearly -1.
+    return multiply(x, logistic(multiply(2.0, inner)))
 
 
 def softplus(x):
     """log(1 + exp(x)), computed so that nothing overflows."""
-    x = as_array(x)
-    return add(maximum(x, 0), log1p(exp(negative(abs(x)))))
+    return pointwise.rounded_once(lambda x: add(maximum(x, 0), log1p(exp(negative(abs(x))))), as_array(x))
 
 
 def elu(x, alpha=1.0):

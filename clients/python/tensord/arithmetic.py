@@ -66,15 +66,20 @@ def floor_divide(x, y):
         quotient = builder.binary("DIVIDE", x, y)
         rest = subtract(x, multiply(quotient, y))  # one multiplication, not a second division
         return builder.select(_is_beyond(rest, divisor), subtract(quotient, 1), quotient)
-    rest = builder.binary("REMAINDER", x, y)
-    adjust = _signs_differ(rest, y)
     if x.dtype.is_integer:
-        quotient = builder.binary("DIVIDE", x, y)
-        quotient = builder.select(adjust, subtract(quotient, 1), quotient)
+        rest, quotient = builder.binary("REMAINDER", x, y), builder.binary("DIVIDE", x, y)
+        quotient = builder.select(_signs_differ(rest, y), subtract(quotient, 1), quotient)
         return _unless_divided_by_zero(quotient, y)
+    return pointwise.rounded_once(lambda x, y: _whole_ratio(x, y, is_safe), x, y)
+
+
+def _whole_ratio(x, y, is_safe):
+    """floor(x / y) of real numbers; `is_safe` where y is not 0."""
+    builder = x.builder
+    rest = builder.binary("REMAINDER", x, y)
     # (x - rest) / y is whole up to rounding, so that rounding it is exact where flooring x / y is not.
     quotient = builder.binary("DIVIDE", subtract(x, rest), y)
-    quotient = rint(builder.select(adjust, subtract(quotient, 1.0), quotient))
+    quotient = rint(builder.select(_signs_differ(rest, y), subtract(quotient, 1.0), quotient))
     ratio = builder.binary("DIVIDE", x, y)
     quotient = builder.select(equal(quotient, 0.0), multiply(ratio, 0.0), quotient)  # a zero has the ratio's sign
     return quotient if is_safe else builder.select(equal(y, 0.0), ratio, quotient)

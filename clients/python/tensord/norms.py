@@ -5,7 +5,7 @@ Those that need singular values need a server with the family linalg.
 
 import numpy as np
 
-from tensord import arithmetic, dims, dtypes, logic, reductions, shaping, transcendental
+from tensord import arithmetic, dims, dtypes, logic, pointwise, reductions, shaping, transcendental
 from tensord.factorizations import svdvals
 from tensord.errors import NotMatrices
 from tensord.lifting import as_array, normalized_axes, show
@@ -18,7 +18,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
     Of vectors: None and 2 Euclid's, inf, -inf, 0 (how many are not zero), or any other power. Of matrices: None and "fro"
     Frobenius's, "nuc", inf, -inf, 1, -1, 2, -2.
     """
-    x = _inexact(x)
+    return pointwise.rounded_once(lambda x: _norm(x, ord, axis, keepdims), _inexact(x))
+
+
+def _norm(x, ord, axis, keepdims):
     if axis is None and (ord is None or ord == "fro" and x.ndim == 2 or ord == 2 and x.ndim == 1):
         return _euclid(x, None, keepdims)
     axes = normalized_axes(axis, x.ndim)
@@ -31,7 +34,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 def vector_norm(x, axis=None, keepdims=False, ord=2):
     """The norm of vectors along axes that are read as one; None: all of x."""
-    x = _inexact(x)
+    return pointwise.rounded_once(lambda x: _vector_norm(x, axis, keepdims, ord), _inexact(x))
+
+
+def _vector_norm(x, axis, keepdims, ord):
     axes = normalized_axes(axis, x.ndim)
     rest = [place for place in range(x.ndim) if place not in axes]
     flat = shaping.transpose(x, list(rest) + list(axes)) if x.ndim else x
@@ -45,7 +51,7 @@ def matrix_norm(x, keepdims=False, ord="fro"):
     x = _inexact(x)
     if x.ndim < 2:
         raise ValueError(f"matrix_norm needs an array of rank 2 or more, not {x.ndim}")
-    return _of_matrices(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
+    return pointwise.rounded_once(lambda x: _of_matrices(x, ord, (x.ndim - 2, x.ndim - 1), keepdims), x)
 
 
 def cond(x, p=None):

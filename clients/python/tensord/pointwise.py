@@ -27,6 +27,14 @@ def real_inexact(name, kind, x):
     return inexact(kind, x)
 
 
+def rounded_once(function, *operands):
+    """The function of operands of one type; of 16-bit floats in float32, so that the result alone is rounded to 16 bits."""
+    dtype = operands[0].dtype
+    if dtype.bits != 16:
+        return function(*operands)
+    return as_array(function(*(as_array(operand, dtypes.float32) for operand in operands)), dtype)
+
+
 def refuse(name, condition, *operands):
     if condition:
         shown = ", ".join(str(operand.dtype) if isinstance(operand, Array) else repr(operand) for operand in operands)

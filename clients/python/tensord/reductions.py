@@ -2,7 +2,7 @@
 
 import builtins
 
-from tensord import dims, dtypes
+from tensord import dims, dtypes, pointwise
 from tensord.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from tensord.integers import is_integer
 from tensord.lifting import as_array, broadcast_to, normalized_axes, normalized_axis, result_type, show
@@ -158,13 +158,14 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         result = mean(a, axis, keepdims=keepdims)
         total = _count(a, _axes(axis, a), result.dtype)
         return (result, broadcast_to(total, result.shape)) if returned else result
-    a, weights = (as_array(value, _weighted_type(a, weights)) for value in (a, weights))
+    result, working = _working(a, _weighted_type(a, weights))
+    a, weights = as_array(a, working), as_array(weights, working)
     if weights.shape != a.shape:
         weights = _along_axes(weights, a, axis)
     weights = broadcast_to(weights, a.shape)
     total = sum(weights, axis, keepdims=keepdims)
-    result = divide(sum(multiply(a, weights), axis, keepdims=keepdims), total)
-    return (result, total) if returned else result
+    quotient = as_array(divide(sum(multiply(a, weights), axis, keepdims=keepdims), total), result)
+    return (quotient, as_array(total, result)) if returned else quotient
 
 
 def _weighted_type(a, weights):
@@ -185,9 +186,15 @@ def _along_axes(weights, a, axis):
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
     """The variance: squared distances from the mean, divided by their number less ddof, or correction."""
     refuse_out("var", out)
+    variance, result = _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return as_array(variance, result)
+
+
+def _variance(name, a, axis, dtype, ddof, keepdims, where, mean, correction):
+    """The variance in the type that it is computed in, and the type that results have."""
     if is_given(correction):
         if ddof != 0:
-            raise ValueError("var: ddof and correction mean the same: give one of them")
+            raise ValueError(f"{name}: ddof and correction mean the same: give one of them")
         ddof = correction
     a = as_array(a)
     result, working = _working(a, dtype)
@@ -197,14 +204,16 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     squares = real(multiply(distance, conj(distance)))
     divisor = maximum(subtract(_counted(a, axis, keepdims, where, squares.dtype), ddof), 0)
     total = _reduced("SUM", _masked(squares, where, 0), axis, keepdims)
-    return as_array(divide(total, divisor), dtypes.real_of(result) if dtype is None else result)
+    return divide(total, divisor), dtypes.real_of(result) if dtype is None else result
 
 
 _mean = mean  # where a parameter has its name
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
-    return sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
+    refuse_out("std", out)
+    variance, result = _variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return as_array(sqrt(variance), result)  # a variance may be larger than 16 bits hold
 
 
 def argmax(a, axis=None, out=None, *, keepdims=False):
@@ -239,10 +248,14 @@ def logsumexp(x, axis=None, keepdims=False):
     x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
     if x.dtype.is_complex:
         raise TypeError("logsumexp is not defined for complex numbers")
+    result = pointwise.rounded_once(lambda x: _log_of_sum(x, axis), x)
+    return result if keepdims else _without(result, normalized_axes(axis, x.ndim))
+
+
+def _log_of_sum(x, axis):
     greatest = _reduced("MAX", x, axis, True)
     shift = _chosen(isfinite(greatest), greatest, 0)
-    result = add(log(_reduced("SUM", exp(subtract(x, shift)), axis, True)), shift)
-    return result if keepdims else _without(result, normalized_axes(axis, x.ndim))
+    return add(log(_reduced("SUM", exp(subtract(x, shift)), axis, True)), shift)
 
 
 def _without(x, axes):
@@ -252,7 +265,10 @@ def _without(x, axes):
 def softmax(x, axis=-1):
     """exp(x) / sum(exp(x)) along an axis, computed so that nothing overflows."""
     x = as_array(x)
-    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    return pointwise.rounded_once(lambda x: _softmax(x, axis), x.builder.convert(x, dtypes.inexact_of(x.dtype)))
+
+
+def _softmax(x, axis):
     grown = exp(subtract(x, _reduced("MAX", x, axis, True)))
     return divide(grown, _reduced("SUM", grown, axis, True))
 
@@ -260,6 +276,9 @@ def softmax(x, axis=-1):
 def log_softmax(x, axis=-1):
     """log(softmax(x)), computed so that nothing overflows."""
     x = as_array(x)
-    x = x.builder.convert(x, dtypes.inexact_of(x.dtype))
+    return pointwise.rounded_once(lambda x: _log_softmax(x, axis), x.builder.convert(x, dtypes.inexact_of(x.dtype)))
+
+
+def _log_softmax(x, axis):
     shifted = subtract(x, _reduced("MAX", x, axis, True))
     return subtract(shifted, log(_reduced("SUM", exp(shifted), axis, True)))

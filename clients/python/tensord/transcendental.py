@@ -55,6 +55,10 @@ def log1p(x):
 def logaddexp(x, y):
     x, y = broadcast(*promoted(x, y, to=dtypes.inexact_loop))
     pointwise.refuse("logaddexp", x.dtype.is_complex, x, y)
+    return pointwise.rounded_once(_log_of_sum, x, y)
+
+
+def _log_of_sum(x, y):
     greater_ = x.builder.binary("MAXIMUM", x, y)
     difference = negative(abs(subtract(x, y)))
     # Equal infinities have no difference.
@@ -81,6 +85,10 @@ def hypot(x, y):
     """sqrt(x*x + y*y), scaled so that the squares do not overflow."""
     x, y = broadcast(*promoted(x, y, to=dtypes.inexact_loop))
     pointwise.refuse("hypot", x.dtype.is_complex, x, y)
+    return pointwise.rounded_once(_hypotenuse, x, y)
+
+
+def _hypotenuse(x, y):
     x, y = abs(x), abs(y)
     large, small = x.builder.binary("MAXIMUM", x, y), x.builder.binary("MINIMUM", x, y)
     ratio = divide(small, where(equal(large, 0), pointwise.like(x, 1), large))
@@ -179,7 +187,7 @@ degrees = rad2deg
 def _turned(name, x, factor):
     dtype = dtypes.inexact_loop(result_type(x))
     pointwise.refuse(name, dtype.is_complex, as_array(x))
-    return multiply(as_array(x, dtype), factor)
+    return pointwise.rounded_once(lambda angle: multiply(angle, factor), as_array(x, dtype))
 
 
 def angle(z, deg=False):
