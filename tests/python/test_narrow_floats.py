@@ -47,6 +47,7 @@ _OF_ROWS = {
     "norm of cubes": (lambda x: td.linalg.norm(x, 3, axis=-1), lambda x: np.linalg.norm(x, 3, axis=-1)),
     "vector_norm": (lambda x: td.linalg.vector_norm(x, axis=-1), lambda x: np.linalg.norm(x, axis=-1)),
     "matrix_norm": (td.linalg.matrix_norm, np.linalg.norm),
+    "sum from a number on": (lambda x: td.sum(x, -1, initial=-250.0), lambda x: x.sum(-1) - 250),
     "average": (lambda x: td.average(x, -1, td.abs(x)), lambda x: np.average(x, -1, np.abs(x))),
 }
 

@@ -46,22 +46,30 @@ def _masked(x, where, identity):
 
 def _begun(combine, initial, result):
     """The result with the number that the reduction begins with, which becomes the result's type as NumPy casts it."""
-    return combine(as_array(initial, result.dtype), result) if is_given(initial) else result
+    return combine(as_array(initial, result.dtype), result)
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     refuse_out("sum", out)
     a = _masked(_accumulated(a, dtype), where, 0)
-    return _begun(add, initial, _reduced("SUM", a, axis, keepdims))
+    return _folded("SUM", a, axis, keepdims, initial)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     refuse_out("prod", out)
     a = _masked(_accumulated(a, dtype), where, 1)
-    return _begun(multiply, initial, _reduced("PRODUCT", a, axis, keepdims))
+    return _folded("PRODUCT", a, axis, keepdims, initial)
 
 
-_COMBINED = {"MAX": maximum, "MIN": minimum}
+_COMBINED = {"SUM": add, "PRODUCT": multiply, "MAX": maximum, "MIN": minimum}
+
+
+def _folded(kind, a, axis, keepdims, initial):
+    """The reduction, from `initial` on where it is given: with 16-bit floats rounded after that."""
+    if not is_given(initial):
+        return _reduced(kind, a, axis, keepdims)
+    initial = as_array(initial, a.dtype)
+    return pointwise.rounded_once(lambda a: _begun(_COMBINED[kind], initial, _reduced(kind, a, axis, keepdims)), a)
 
 
 def _extreme(name, kind, a, axis, keepdims, initial=None, where=True):
