@@ -30,6 +30,7 @@ class StandInServer:
         self.checksum_error = 0  # what the checksums of downloads are wrong by
         self.info = contract.ServerInfo(version="0.0.1")
         self.answer = None  # bytes: the answer to Execute while set
+        self.answers = {}  # by method: a function of the request, or the requests, and the context, that answers instead
         self.hold = threading.Event()  # Execute waits for it
         self.hold.set()
         self.last_request = None
@@ -47,7 +48,7 @@ class StandInServer:
         if self.failure is not None:
             code, message, detail = self.failure
             self._abort(context, code, message, detail)
-        return getattr(self, method)(request, context)
+        return self.answers.get(method, getattr(self, method, None))(request, context)
 
     def _abort(self, context, code, message, detail=None):
         if detail is not None:
@@ -188,6 +189,7 @@ class _Handler(grpc.GenericRpcHandler):
         kinds = {
             "PutTensor": grpc.stream_unary_rpc_method_handler,
             "GetTensor": grpc.unary_stream_rpc_method_handler,
+            "ExecuteStream": grpc.stream_stream_rpc_method_handler,
         }
         kind = kinds.get(method, grpc.unary_unary_rpc_method_handler)
         return kind(lambda request, context: self._server.respond(method, request, context))

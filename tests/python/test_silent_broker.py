@@ -1,6 +1,7 @@
 """Shared memory from a server that takes the connection, and then says nothing, or says it late."""
 
 import array
+import fcntl
 import os
 import socket
 import tempfile
@@ -41,17 +42,22 @@ class SilentBroker:
         request = contract.SharedMemoryRequest.FromString(self._connection.recv(4096))
         return f"free {request.free.region}" if request.HasField("free") else "allocate"
 
-    def answer(self, region, size=0):
-        """With memory where a size is given."""
+    def answer(self, region, size=0, *, missing=0, seals=fcntl.F_SEAL_SHRINK):
+        """With memory where a size is given, of which so many bytes are missing."""
         reply = contract.SharedMemoryReply(region=region, byte_count=size).SerializeToString()
         ancillary, memory = [], None
         if size:
-            memory = os.memfd_create("test")
-            os.ftruncate(memory, size)
+            memory = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(memory, size - missing)
+            fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))]
-        self._connection.sendmsg([reply], ancillary)
+        self.answer_bytes(reply, ancillary)
         if memory is not None:
             os.close(memory)
+
+
+    def answer_bytes(self, answer, ancillary=()):
+        self._connection.sendmsg([answer], ancillary)
 
 
 class SilentBrokerTest(unittest.TestCase):
@@ -74,6 +80,28 @@ class SilentBrokerTest(unittest.TestCase):
         with self.assertRaises(td.Unavailable):  # at once: a second wait would be late too
             memory.empty(1024)
         self.assertFalse(memory.lost)
+
+    def test_memory_that_is_smaller_than_said_or_may_shrink_is_refused(self):
+        # Who wrote to its end would die by SIGBUS.
+        for lie in ({"missing": 1}, {"seals": fcntl.F_SEAL_GROW}):
+            with self.subTest(lie):
+                broker = self.broker()
+                memory = SharedMemory(self.path)
+                thread = threading.Thread(target=lambda: (broker.read(), broker.answer("r", 4096, **lie)))
+                thread.start()
+                with self.assertRaises(td.DataLoss):
+                    memory.empty(512)
+                thread.join()
+                os.unlink(self.path)
+
+    def test_an_answer_that_is_none_is_data_loss(self):
+        broker = self.broker()
+        memory = SharedMemory(self.path)
+        thread = threading.Thread(target=lambda: (broker.read(), broker.answer_bytes(b"\xff" * 9)))
+        thread.start()
+        with self.assertRaises(td.DataLoss):
+            memory.empty(512)
+        thread.join()
 
     def test_an_answer_that_comes_late_is_given_back_and_is_nobody_elses(self):
         broker = self.broker()

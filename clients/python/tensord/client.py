@@ -10,6 +10,7 @@ import grpc
 
 from tensord import contract, dtypes, errors, resumed, shared_transfer, transfer, wire
 from tensord.access import Access, is_local
+from tensord.answers import read
 from tensord.attempts import Attempts, may_have_run
 from tensord.deadline import Deadline, timeout_of_call
 from tensord.listeners import why_nobody_listens
@@ -238,7 +239,7 @@ class Client:
         except wire.MalformedResponse as failure:
             raise errors.DataLoss(f"the server at {self.target} sent an unreadable answer: {failure}") from None
         if error is not None:
-            raise errors.from_wire(contract.Error.FromString(error))
+            raise errors.from_wire(read(contract.Error, error))
         alignment.learn(payloads, request_id)
         _mark_donated(arguments)
         handles += [""] * (len(payloads) - len(handles))
@@ -336,7 +337,7 @@ class Client:
         for a balancer."""
         may_repeat = method in _IDEMPOTENT
         response = self._call(method, request.SerializeToString(), timeout, route=route, may_repeat=may_repeat)
-        return response_class.FromString(response) if response_class else None
+        return read(response_class, response) if response_class else None
 
     def stream(self, method, requests, timeout, route=None):
         """A call of a method with streams both ways: an iterable of bytes in, an iterator of bytes out."""

@@ -175,7 +175,7 @@ def make_error(code_name, message, detail=None):
 def from_wire(error):
     """The exception of a contract.Error, as a stream of responses carries it."""
     return make_error(
-        _CODE_NAMES.get(error.code, "UNKNOWN"), error.message, error.detail if error.HasField("detail") else None
+        _CODE_NAMES.get(error.code or 2, "UNKNOWN"), error.message, error.detail if error.HasField("detail") else None
     )
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 from tensord import contract, errors, wire
+from tensord.answers import read
 from tensord.deadline import Deadline
 from tensord.shared_memory import SharedCall
 
@@ -131,6 +132,7 @@ class Pipeline:
                 self._answer(response)
         except Exception as stopped:  # a thread has nobody to raise to: what is left is told below
             failure = self.session.client.error_of(stopped)
+            self._call.cancel()  # the server may go on
         self._ended.set()
         with self._lock:
             left, self._runs = list(self._runs.values()), {}
@@ -152,15 +154,13 @@ class Pipeline:
             payloads, stats, error = wire.decode_execute_response(response, run.spaces())
         except wire.MalformedResponse as failure:
             raise errors.DataLoss(f"the server sent an unreadable answer: {failure}") from None
-        del self._runs[request_id]
+        # Until the answer turns out to be one, the run is among those that fail with the stream.
         if error is None:
-            try:
-                run.finish(payloads, stats)
-            except Exception as failure:  # an answer that is none: the stream ends, and no one waits for this run
-                run.fail(failure)
-                raise
+            run.finish(payloads, stats)
+            del self._runs[request_id]
             return
-        failure = errors.from_wire(contract.Error.FromString(error))
+        failure = errors.from_wire(read(contract.Error, error))
+        del self._runs[request_id]
         if failure.reason == "PROGRAM_NOT_FOUND":
             self._fingerprints.clear()
         if not run.futures and self._failure is None:
@@ -200,6 +200,8 @@ class _Run:
         return self._shared.spaces if self._shared else ()
 
     def finish(self, payloads, stats):
+        if len(payloads) != len(self._results):
+            raise errors.DataLoss(f"the server sent {len(payloads)} results, the program has {len(self._results)}")
         for result, handle, payload in zip(self._results, self.handles, payloads):
             if handle:
                 if payload is None:

@@ -89,6 +89,9 @@ class Traced:
         return [bool(kept) for kept in self._results.leaves_of(keep)]
 
     def unflatten_results(self, arrays):
+        """Results in the structure that the function returned. Raises DataLoss where there are fewer or more."""
+        if len(arrays) != len(self.output_specs):
+            raise errors.DataLoss(f"the server sent {len(arrays)} results, the program has {len(self.output_specs)}")
         return self._results.build(iter(arrays))
 
 

@@ -5,6 +5,7 @@ import random
 import numpy as np
 
 from tensord import contract, errors, transfer
+from tensord.answers import read
 from tensord.attempts import Attempts, is_broken
 from tensord.deadline import Deadline
 
@@ -22,7 +23,7 @@ def upload(call, fetch, header, data, timeout, was_sent=False):
     while True:
         messages = transfer.PutMessages(header, data, begin, begin if asks else len(data))
         try:
-            arrived = contract.PutTensorResponse.FromString(call(iter(messages), attempts.left())).byte_count
+            arrived = read(contract.PutTensorResponse, call(iter(messages), attempts.left())).byte_count
         except errors.Error as failure:
             if was_sent and failure.reason == "HANDLE_DUPLICATE":
                 if _is_there(fetch, header, data, attempts.left()):

@@ -2,6 +2,7 @@
 
 import array as numbers
 import bisect
+import fcntl
 import math
 import mmap
 import os
@@ -14,6 +15,7 @@ import time
 import numpy as np
 
 from tensord import contract, dtypes, errors, wire
+from tensord.answers import read
 from tensord.numpy_arrays import numpy_array
 
 # Below it a message is as fast.
@@ -167,6 +169,7 @@ class SharedMemory:
         try:
             if len(descriptors) != 1 or reply.byte_count < size:
                 raise errors.DataLoss("the server's answer has no shared memory")
+            _check_size(descriptors[0], size)
             return reply.region, mmap.mmap(descriptors[0], size)
         except OSError as failure:
             self._unwanted.append(reply.region)
@@ -183,10 +186,10 @@ class SharedMemory:
                 data, descriptors = _receive(self._socket)
             except OSError:
                 return True  # the next request will say so
-            if descriptors:
-                self._unwanted.append(contract.SharedMemoryReply.FromString(data).region)
             for descriptor in descriptors:
                 os.close(descriptor)
+            if descriptors:
+                self._unwanted.append(read(contract.SharedMemoryReply, data).region)
         return not self._owes
 
     def _has_come(self, end):
@@ -220,9 +223,14 @@ class SharedMemory:
             raise self._late()
         if not data:
             raise errors.Unavailable("no shared memory: the server has gone")
-        reply = contract.SharedMemoryReply.FromString(data)
-        if reply.HasField("error"):
-            raise errors.from_wire(reply.error)
+        try:
+            reply = read(contract.SharedMemoryReply, data)
+            if reply.HasField("error"):
+                raise errors.from_wire(reply.error)
+        except errors.Error:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise
         return reply, descriptors
 
 
@@ -321,6 +329,16 @@ def _rounded(nbytes):
     while step * 8 < nbytes:
         step *= 2
     return max(1, -(-nbytes // step)) * step
+
+
+def _check_size(descriptor, size):
+    """Raises DataLoss where a region's end is not there, or may go: who wrote to it would die by SIGBUS."""
+    try:
+        is_fixed = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK
+    except OSError:  # a file that knows no seals
+        is_fixed = False
+    if not is_fixed or os.fstat(descriptor).st_size < size:
+        raise errors.DataLoss(f"the server's region does not have {size} bytes, or may lose them")
 
 
 def _receive(connection):

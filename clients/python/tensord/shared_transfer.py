@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensord import contract, errors, transfer
+from tensord.answers import read
 from tensord.attempts import is_broken
 from tensord.shared_memory import SHARED_FROM, SharedCall
 
@@ -25,7 +26,7 @@ def upload(call, memory, header, data, deadline):
         if not _is_for_messages(failure, memory):
             raise
         return False, is_broken(failure)
-    arrived = contract.PutTensorResponse.FromString(answer).byte_count
+    arrived = read(contract.PutTensorResponse, answer).byte_count
     if arrived != len(data):
         raise errors.DataLoss(f"the server has {arrived} of {len(data)} bytes in shared memory")
     return True, False

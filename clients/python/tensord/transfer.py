@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tensord import contract, dtypes, wire
+from tensord.answers import read
 from tensord.crc32c import crc32c
 
 CHUNK_BYTES = 1 << 20
@@ -68,7 +69,12 @@ class Gathering:
 
     def add(self, messages):
         """Takes the contract.GetTensorResponses of a download, given as bytes."""
-        messages = iter(messages)
+        try:
+            self._add(iter(messages))
+        except ValueError as failure:  # of a header that NumPy has no array for, or of bytes that are no message
+            raise BrokenTransfer(str(failure)) from None
+
+    def _add(self, messages):
         first = next(messages, None)
         if first is None:
             raise EndedEarly("the download ended before it began")
@@ -78,6 +84,8 @@ class Gathering:
             if offset != self.arrived or len(data) > self._flat.size - self.arrived:
                 text = f"a chunk of {len(data)} bytes at {offset}, after {self.arrived} of {self._flat.size}"
                 raise BrokenTransfer(text)
+            if not len(data):
+                raise BrokenTransfer("a chunk without data")  # of which there may be any number
             if crc32c(data) != checksum:
                 raise WrongChecksum(f"the chunk at {offset} is not what its checksum says")
             self._flat[self.arrived : self.arrived + len(data)] = np.frombuffer(data, np.uint8)
@@ -91,7 +99,7 @@ class Gathering:
 
     def _begin(self, message):
         if self._array is None:
-            response = contract.GetTensorResponse.FromString(message)
+            response = read(contract.GetTensorResponse, message)
             is_there = response.header.HasField("shared")
             self._array, self._flat = _empty(response, self._space if is_there else None)
             self.header, self._first = response.header, message
@@ -123,6 +131,8 @@ def _read_chunk(message):
         if number != 15 or isinstance(value, int):
             continue
         for inner, content in wire.fields(message, *value):
+            if isinstance(content, int) != (inner == 1):
+                continue
             if inner == 1:
                 offset = content
             elif inner == 2:

@@ -25,6 +25,7 @@ _SHARED_REGION, _SHARED_OFFSET = 0x22, 0x28
 _TENSOR_DTYPE, _TENSOR_SHAPE, _TENSOR_ORDER, _TENSOR_DATA = 0x08, 0x12, 0x18, 0x7A
 
 _ALIGNMENT = 16
+_LARGEST_SIZE = (1 << 63) - 1  # beyond it a size is negative
 _LARGEST_VARINT_BYTES = 10
 
 
@@ -162,6 +163,8 @@ def decode_execute_response(data, spaces=()):
     MalformedResponse."""
     payloads, stats, error = [], b"", None
     for number, value in fields(data, 0, len(data)):
+        if isinstance(value, int):
+            continue
         if number == 2:
             space = spaces[len(payloads)] if len(payloads) < len(spaces) else None
             payloads.append(_decode_result(data, *value, space))
@@ -178,6 +181,8 @@ def decode_execute_response(data, spaces=()):
 def _decode_result(data, begin, end, space):
     tensor = shared = None
     for number, value in fields(data, begin, end):
+        if isinstance(value, int):
+            continue
         if number == 1:
             tensor = value
         elif number == 3:
@@ -199,11 +204,16 @@ def _decode_tensor(data, begin, end, space):
         elif number == 15:
             payload = value
     try:
-        dtype = dtypes.from_wire(dtype_number)
-    except ValueError as failure:
+        return _payload(data, dtypes.from_wire(dtype_number), shape, order, payload, space)
+    except ValueError as failure:  # of a dtype that is none, or a shape that NumPy has no array for
         raise MalformedResponse(str(failure)) from None
+
+
+def _payload(data, dtype, shape, order, payload, space):
     count = 1
     for size in shape:
+        if size > _LARGEST_SIZE:
+            _raise(f"a size of {size}")
         count *= size
     if space is not None:
         if count * dtype.itemsize > space.size:
@@ -215,7 +225,7 @@ def _decode_tensor(data, begin, end, space):
     if length != count * dtype.itemsize:
         if length:
             _raise(f"{length} bytes of data for {dtype}{tuple(shape)}")
-        return Payload(dtype, tuple(shape), None, end)
+        return Payload(dtype, tuple(shape), None, payload[1])
     flat = np.frombuffer(data, dtype.numpy, count, payload[0]) if count else np.empty(0, dtype.numpy)
     array = flat.reshape(shape) if order == contract.ROW_MAJOR else flat.reshape(shape, order="F")
     return Payload(dtype, array.shape, array, payload[0])
