@@ -180,8 +180,9 @@ TEST_F(RoutingTest, APipelineAsksAgainForWhatItsServerForgot) {
     return grpc::Status::OK;
   };
   const std::string program = client_->Compile(graph_)->program().fingerprint();
-  const std::unique_ptr<Pipeline> pipeline = client_->OpenPipeline({.session = client_->OpenSession()->id()});
+  const std::string session = client_->OpenSession()->id();
   server_.calls.clear();
+  const std::unique_ptr<Pipeline> pipeline = client_->OpenPipeline({.session = session});
   EXPECT_FALSE(pipeline->Submit({.fingerprint = program})->Wait().ok());
   EXPECT_TRUE(pipeline->Submit({.fingerprint = program})->Wait().ok());
   EXPECT_TRUE(pipeline->Submit({.fingerprint = program})->Wait().ok());
