@@ -5,18 +5,21 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "clients/cli/arguments.h"
+#include "clients/cli/connection.h"
 #include "clients/cli/console.h"
 #include "clients/cpp/admin_client.h"
 
 namespace tensord::cli {
 
-// Of the commands for operators: --admin in place of --target, and the other flags of a connection.
-std::vector<FlagSpec> AdminFlags();
+// Returns the flags of the commands for operators: --admin in place of --target, and the others of a connection.
+// `deadline` is the command's own.
+std::vector<FlagSpec> AdminFlags(absl::Duration deadline = kLookDeadline);
 
 // Connects as the flags say and does the command's work. The exit status: of the work, or of what went wrong before.
 int WithAdmin(absl::string_view command, const Arguments& arguments, Console& console,
-              const std::function<int(client::AdminClient&)>& work);
+              const std::function<int(client::AdminClient&)>& work, absl::Duration deadline = kLookDeadline);
 
 }  // namespace tensord::cli
 

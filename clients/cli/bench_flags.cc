@@ -213,11 +213,12 @@ std::vector<FlagSpec> BenchFlags() {
       {.name = "min-goodput",
        .placeholder = "RATIO",
        .help = "The same where an overload's goodput is less of the peak"}};
-  for (FlagSpec& flag : ConnectionFlags()) {
+  for (FlagSpec& flag : ConnectionFlags(kWorkDeadline)) {
     if (flag.name == "json") {
       flag.placeholder = "[FILE]";
       flag.help = "Print the result as JSON, or write it to FILE beside the text";
     }
+    if (flag.name == "deadline") flag.help = "Give up a measured call after this long; default when the run ends";
     flags.push_back(std::move(flag));
   }
   return flags;
@@ -226,11 +227,13 @@ std::vector<FlagSpec> BenchFlags() {
 absl::StatusOr<BenchFlagValues> ParseBenchFlags(const Arguments& arguments) {
   BenchFlagValues values;
   FlagReader reader(arguments);
-  absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments);
+  absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments, kWorkDeadline);
   if (!connection.ok()) return connection.status();
   values.plan.connection = *std::move(connection);
-  // The deadline is that of the calls that are measured, not of those that make ready.
-  values.plan.deadline = std::exchange(values.plan.connection.deadline, std::nullopt);
+  // --deadline is that of the calls that are measured, which have none without it: the run ends them. It is not that of
+  // the calls that make ready.
+  if (arguments.Has("deadline")) values.plan.deadline = values.plan.connection.deadline;
+  values.plan.connection.deadline = kWorkDeadline;
   values.plan.connection.connect_timeout = client::ConnectOptions().connect_timeout;
   if (values.plan.connection.target.empty()) values.plan.connection.target = client::DefaultTarget();
   ReadWorkloads(arguments, reader, &values);

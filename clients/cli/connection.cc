@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "clients/cpp/access.h"
 
 namespace tensord::cli {
 
-std::vector<FlagSpec> ConnectionFlags() {
+std::vector<FlagSpec> ConnectionFlags(absl::Duration deadline) {
   return {{.name = "target",
            .placeholder = "ADDRESS",
            .help = "Server, \"unix:/path\" or \"host:port\"; default TENSORD_TARGET, or the user's own socket"},
@@ -19,12 +20,16 @@ std::vector<FlagSpec> ConnectionFlags() {
           {.name = "certificate", .placeholder = "FILE", .help = "To show the server; or TENSORD_CERTIFICATE_FILE"},
           {.name = "key", .placeholder = "FILE", .help = "That certificate's key; or TENSORD_KEY_FILE"},
           {.name = "token-file", .placeholder = "FILE", .help = "To be let in; or TENSORD_TOKEN_FILE, TENSORD_TOKEN"},
-          {.name = "deadline", .placeholder = "TIME", .help = "Give up after this long, for example 30s or 500ms"},
+          {.name = "deadline",
+           .placeholder = "TIME",
+           .help = absl::StrCat("Give up a call after this long, for example 90s or 500ms; default ",
+                                absl::FormatDuration(deadline))},
           {.name = "json", .help = "Print the result as JSON"}};
 }
 
-absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments) {
+absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments, absl::Duration deadline) {
   client::ConnectOptions options;
+  options.deadline = deadline;
   options.target = arguments.Value("target").value_or("");
   client::Access access = client::AccessFromEnvironment();
   if (arguments.Has("tls")) access.tls = true;
@@ -38,10 +43,10 @@ absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& argument
   const absl::Status set = client::SetAccess(access, &options);
   if (!set.ok()) return set;
   if (const std::optional<std::string> value = arguments.Value("deadline")) {
-    const absl::StatusOr<absl::Duration> deadline = ParseTime("deadline", *value, absl::Nanoseconds(1));
-    if (!deadline.ok()) return deadline.status();
-    options.deadline = *deadline;
-    options.connect_timeout = *deadline;
+    const absl::StatusOr<absl::Duration> given = ParseTime("deadline", *value, absl::Nanoseconds(1));
+    if (!given.ok()) return given.status();
+    options.deadline = *given;
+    options.connect_timeout = *given;
   }
   return options;
 }

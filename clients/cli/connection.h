@@ -4,17 +4,23 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "clients/cli/arguments.h"
 #include "clients/cpp/client.h"
 
 namespace tensord::cli {
 
-// --target, --deadline and what the server asks for to let a client in, which every command that talks to a server
-// takes, and --json.
-std::vector<FlagSpec> ConnectionFlags();
+// Deadlines of calls without --deadline. A server may answer pings and no call, so each command has one.
+inline constexpr absl::Duration kLookDeadline = absl::Seconds(30);  // of what a server answers from memory
+inline constexpr absl::Duration kWorkDeadline = absl::Hours(1);     // of runs and compilations
 
-// Of the flags and the environment. INVALID_ARGUMENT names the flag or file that cannot be read.
-absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments);
+// Returns the flags of every command that talks to a server: --target, --deadline, its access to the server, and
+// --json. `deadline` is the command's own, which the help names.
+std::vector<FlagSpec> ConnectionFlags(absl::Duration deadline);
+
+// Reads the flags and the environment. Without --deadline the calls have `deadline`. INVALID_ARGUMENT names the flag or
+// file that cannot be read.
+absl::StatusOr<client::ConnectOptions> ParseConnection(const Arguments& arguments, absl::Duration deadline);
 
 }  // namespace tensord::cli
 

@@ -92,6 +92,7 @@ int Console::Fail(const absl::Status& status, google::protobuf::Struct result) {
   const std::optional<ErrorDetail> detail = client::GetErrorDetail(status);
   err_ << "tensordctl: " << absl::StatusCodeToString(status.code()) << ": " << std::string(status.message()) << "\n";
   if (detail.has_value()) err_ << DetailLines(*detail);
+  if (absl::IsDeadlineExceeded(status)) err_ << "  --deadline=TIME gives the server longer to answer\n";
   if (is_json_) {
     AddFailure(status, detail, &result);
     PrintJson(result);

@@ -15,9 +15,8 @@ namespace {
 constexpr absl::Duration kHealthDeadline = absl::Seconds(5);
 
 int CheckHealth(const Arguments& arguments, Console& console) {
-  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
+  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments, kHealthDeadline);
   if (!options.ok()) return console.Usage("health", options.status().message());
-  if (!options->deadline.has_value()) options->deadline = kHealthDeadline;
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(*std::move(options));
   if (!client.ok()) return console.Fail(client.status());
   absl::StatusOr<client::Health> health = (*client)->CheckHealth(arguments.Value("service").value_or(""));
@@ -39,7 +38,7 @@ Command HealthCommand() {
   std::vector<FlagSpec> flags = {{.name = "service",
                                   .placeholder = "NAME",
                                   .help = "Ask about one service, for example tensord.v1.Compute; default the server"}};
-  for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : ConnectionFlags(kHealthDeadline)) flags.push_back(std::move(flag));
   return {.name = "health",
           .operands = "",
           .summary = "Ask whether the server serves (grpc.health.v1)",

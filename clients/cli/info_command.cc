@@ -26,7 +26,7 @@ std::string CapabilityLine(const v1::Capability& capability) {
 }
 
 int Info(const Arguments& arguments, Console& console) {
-  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
+  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments, kLookDeadline);
   if (!options.ok()) return console.Usage("info", options.status().message());
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Connect(*std::move(options));
   if (!client.ok()) return console.Fail(client.status());
@@ -48,7 +48,7 @@ int Info(const Arguments& arguments, Console& console) {
 Command InfoCommand() {
   std::vector<FlagSpec> flags = {
       {.name = "capabilities", .help = "Also list which operation runs on which device for which dtypes"}};
-  for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : ConnectionFlags(kLookDeadline)) flags.push_back(std::move(flag));
   return {.name = "info",
           .operands = "",
           .summary = "Show the server's version, devices, families and limits",

@@ -25,7 +25,7 @@ int Profile(const Arguments& arguments, Console& console) {
   if (!ReadNumber(arguments, "seconds", &seconds))
     return console.Usage("profile", "--seconds takes a number from 1 on");
   if (!ReadNumber(arguments, "rate", &rate)) return console.Usage("profile", "--rate takes a number from 1 on");
-  return WithAdmin("profile", arguments, console, [&](client::AdminClient& admin) {
+  const auto capture = [&](client::AdminClient& admin) {
     v1::CaptureProfileRequest request;
     request.mutable_duration()->set_seconds(seconds);
     request.set_samples_per_second(rate);
@@ -47,7 +47,8 @@ int Profile(const Arguments& arguments, Console& console) {
     }
     console.out() << ProfileTable(profile, kRows);
     return kExitOk;
-  });
+  };
+  return WithAdmin("profile", arguments, console, capture, absl::Seconds(seconds) + kLookDeadline);
 }
 
 }  // namespace
@@ -60,7 +61,11 @@ Command ProfileCommand() {
        .placeholder = "FILE",
        .help = "Also write the profile there, for pprof; \"-\" writes it to standard output and nothing else",
        .letter = 'o'}};
-  for (FlagSpec& flag : AdminFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : AdminFlags()) {
+    if (flag.name == "deadline")
+      flag.help = absl::StrCat("Give up after this long; default --seconds and ", absl::FormatDuration(kLookDeadline));
+    flags.push_back(std::move(flag));
+  }
   return {.name = "profile",
           .operands = "",
           .summary = "Show where the server spends its processors' time",

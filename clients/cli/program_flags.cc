@@ -13,7 +13,7 @@ std::vector<FlagSpec> ProgramFlags() {
       {.name = "device", .placeholder = "DEVICE", .help = "cpu, cuda, xla or one device, cuda:0; default the server's"},
       {.name = "order", .placeholder = "row|column", .help = "Order of the elements in results; default row"},
       {.name = "disable-pass", .placeholder = "PASS", .help = "Leave an optimizer pass out", .is_repeatable = true}};
-  for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : ConnectionFlags(kWorkDeadline)) flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -29,7 +29,7 @@ absl::StatusOr<ProgramFlagValues> ParseProgramFlags(const Arguments& arguments) 
 
 absl::StatusOr<ProgramFlagValues> ParseProgramOptions(const Arguments& arguments) {
   ProgramFlagValues values;
-  absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments);
+  absl::StatusOr<client::ConnectOptions> connection = ParseConnection(arguments, kWorkDeadline);
   if (!connection.ok()) return connection.status();
   values.connection = *std::move(connection);
   values.options.device = arguments.Value("device").value_or("");

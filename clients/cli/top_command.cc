@@ -115,9 +115,8 @@ int Show(Watch& watch, absl::Duration interval, bool is_once, Console& console) 
 }
 
 int Top(const Arguments& arguments, Console& console) {
-  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments);
+  absl::StatusOr<client::ConnectOptions> options = ParseConnection(arguments, kViewDeadline);
   if (!options.ok()) return console.Usage("top", options.status().message());
-  if (!options->deadline.has_value()) options->deadline = kViewDeadline;
   const absl::Duration timeout = *options->deadline;
   absl::Duration interval = kDefaultInterval;
   if (const auto value = arguments.Value("interval")) {
@@ -138,7 +137,7 @@ Command TopCommand() {
       {.name = "metrics", .placeholder = "HOST:PORT", .help = "The server's metrics; default localhost:9464"},
       {.name = "interval", .placeholder = "TIME", .help = "Between two looks; default 1s"},
       {.name = "once", .help = "Print one view and end"}};
-  for (FlagSpec& flag : ConnectionFlags()) flags.push_back(std::move(flag));
+  for (FlagSpec& flag : ConnectionFlags(kViewDeadline)) flags.push_back(std::move(flag));
   return {.name = "top",
           .operands = "",
           .summary = "Show what the server does, live",

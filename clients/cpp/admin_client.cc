@@ -19,9 +19,7 @@
 namespace tensord::client {
 namespace {
 
-std::unique_ptr<grpc::ClientContext> ContextOf(const ConnectOptions& options) {
-  return ContextOf(options, DeadlineOf(options, std::nullopt), "");
-}
+absl::Time DeadlineOf(const ConnectOptions& options) { return DeadlineOf(options, std::nullopt); }
 
 }  // namespace
 
@@ -29,7 +27,11 @@ struct AdminClient::Stub {
   // One call that waits for its answer.
   template <typename Prepare, typename Request>
   auto Call(const ConnectOptions& options, Prepare prepare, const Request& request) {
-    return UnaryCall(ContextOf(options), *admin, prepare, request);
+    return Call(options, prepare, request, DeadlineOf(options));
+  }
+  template <typename Prepare, typename Request>
+  auto Call(const ConnectOptions& options, Prepare prepare, const Request& request, absl::Time deadline) {
+    return UnaryCall(ContextOf(options, deadline, ""), *admin, prepare, request);
   }
 
   std::unique_ptr<v1::Admin::Stub> admin;
@@ -57,9 +59,10 @@ AdminClient::~AdminClient() = default;
 absl::StatusOr<v1::ListProgramsResponse> AdminClient::ListPrograms() {
   v1::ListProgramsResponse all;
   v1::ListProgramsRequest request;
+  const absl::Time deadline = DeadlineOf(options_);  // of all pages: a server might have no last one
   do {
     absl::StatusOr<v1::ListProgramsResponse> page =
-        stub_->Call(options_, &v1::Admin::Stub::PrepareAsyncListPrograms, request);
+        stub_->Call(options_, &v1::Admin::Stub::PrepareAsyncListPrograms, request, deadline);
     if (!page.ok()) return page.status();
     request.set_page_token(page->next_page_token());
     all.mutable_programs()->MergeFrom(page->programs());
@@ -129,8 +132,8 @@ absl::StatusOr<v1::CaptureProfileResponse> AdminClient::CaptureProfile(const v1:
 absl::StatusOr<std::string> AdminClient::CallRaw(const std::string& method, const std::string& request) {
   const grpc::Slice sent(request);
   grpc::ByteBuffer response_bytes;
-  const grpc::Status status =
-      UnaryCall(ContextOf(options_), stub_->generic, method, grpc::ByteBuffer(&sent, 1), &response_bytes);
+  const grpc::Status status = UnaryCall(ContextOf(options_, DeadlineOf(options_), ""), stub_->generic, method,
+                                        grpc::ByteBuffer(&sent, 1), &response_bytes);
   if (!status.ok()) return ToAbslStatus(status);
   std::vector<grpc::Slice> slices;
   std::string response;

@@ -81,9 +81,10 @@ class FakeServer : private v1::Compute::Service {
   v1::ExecuteRequest execute_request;
   v1::ExplainRequest explain_request;
   std::multimap<std::string, std::string> metadata;
-  // Of each call: the method, and the key that it has for a balancer.
+  // Of each call: the method, the key that it has for a balancer, and the time that it may take.
   struct Called {
     std::string method, route;
+    std::chrono::system_clock::duration time_left;
   };
   std::vector<Called> calls;
   std::function<grpc::Status(const v1::GetProgramRequest&)> refuse_program = [](const auto&) {
@@ -187,7 +188,8 @@ class FakeServer : private v1::Compute::Service {
     calls.push_back({.method = method,
                      .route = route == context.client_metadata().end()
                                   ? ""
-                                  : std::string(route->second.data(), route->second.size())});
+                                  : std::string(route->second.data(), route->second.size()),
+                     .time_left = context.deadline() - std::chrono::system_clock::now()});
     metadata.clear();
     for (const auto& [key, value] : context.client_metadata()) {
       metadata.emplace(std::string(key.data(), key.size()), std::string(value.data(), value.size()));

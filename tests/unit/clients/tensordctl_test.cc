@@ -1,11 +1,16 @@
 // The commands of tensordctl, against a server that returns what it gets.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
 #include "clients/cli/file.h"
 #include "clients/cli/npy.h"
 #include "gmock/gmock.h"
@@ -13,6 +18,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "tensord/einsum/v1/einsum.pb.h"
+#include "tensord/v1/admin.grpc.pb.h"
 #include "tests/testlib/tensordctl_call.h"
 #include "tests/unit/clients/fake_server.h"
 
@@ -318,6 +324,108 @@ std::vector<std::string> CommandsOf(const std::string& help) {
     names.push_back(std::string(*absl::StrSplit(line.substr(2), ' ').begin()));
   }
   return names;
+}
+
+// The longest that a call has, of those that the server got since the last look.
+std::chrono::hours LongestTimeLeft(client::FakeServer& server) {
+  std::chrono::system_clock::duration longest{};
+  EXPECT_FALSE(server.calls.empty());
+  for (const client::FakeServer::Called& call : server.calls) longest = std::max(longest, call.time_left);
+  server.calls.clear();
+  return std::chrono::duration_cast<std::chrono::hours>(longest);
+}
+
+TEST_F(TensordctlTest, EveryCallHasADeadlineWithoutTheFlag) {
+  EXPECT_EQ(CallTensordctl({"info", target_}).status, kExitOk);
+  EXPECT_LT(LongestTimeLeft(server_).count(), 1);
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", graph_, "--input=x=" + input_},
+      {"einsum", "i->i", input_},
+      {"compile", graph_},
+      {"explain", graph_},
+      {"validate", graph_},
+  };
+  for (std::vector<std::string> words : commands) {
+    words.push_back(target_);
+    const Outcome outcome = CallTensordctl(words);
+    EXPECT_EQ(outcome.status, kExitOk) << words[0] << outcome.err;
+    EXPECT_LT(LongestTimeLeft(server_).count(), 24) << words[0];
+  }
+}
+
+TEST_F(TensordctlTest, BenchMakesReadyWithADeadline) {
+  server_.refuse = [] { return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "not that"); };
+  EXPECT_EQ(CallTensordctl({"bench", "--workload=" + graph_, target_}).status, kExitFailed);
+  EXPECT_LT(LongestTimeLeft(server_).count(), 24);
+}
+
+TEST_F(TensordctlTest, AServerThatAnswersNoCallIsLeftWithAWordOnTheDeadline) {
+  const auto looked = std::make_shared<absl::Notification>();  // which the call may outlive
+  server_.refuse = [looked] {
+    looked->WaitForNotification();
+    return grpc::Status::OK;
+  };
+  const Outcome outcome = CallTensordctl({"info", target_, "--deadline=20ms"});
+  looked->Notify();
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("DEADLINE_EXCEEDED"));
+  EXPECT_THAT(outcome.err, HasSubstr("--deadline=TIME"));
+}
+
+// A listener for operators, which keeps how long its calls may take, and lists programs without an end.
+class EndlessAdmin : private v1::Admin::Service {
+ public:
+  EndlessAdmin() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~EndlessAdmin() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  std::string target() const { return absl::StrCat("127.0.0.1:", port_); }
+
+  std::atomic<bool> is_without_deadline = false;
+
+ private:
+  grpc::Status ListPrograms(grpc::ServerContext* context, const v1::ListProgramsRequest*,
+                            v1::ListProgramsResponse* response) override {
+    Look(*context);
+    response->set_next_page_token(absl::StrCat(++pages_));
+    return grpc::Status::OK;
+  }
+  grpc::Status ListSessions(grpc::ServerContext* context, const v1::ListSessionsRequest*,
+                            v1::ListSessionsResponse*) override {
+    Look(*context);
+    return grpc::Status::OK;
+  }
+  grpc::Status CaptureProfile(grpc::ServerContext* context, const v1::CaptureProfileRequest* request,
+                              v1::CaptureProfileResponse*) override {
+    Look(*context);
+    const std::chrono::seconds asked(request->duration().seconds());
+    EXPECT_GT(context->deadline(), std::chrono::system_clock::now() + asked);
+    return grpc::Status::OK;
+  }
+  void Look(const grpc::ServerContext& context) {
+    if (context.deadline() > std::chrono::system_clock::now() + std::chrono::hours(24)) is_without_deadline = true;
+  }
+
+  int port_ = 0;
+  std::atomic<int> pages_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(TensordctlForOperators, EveryCallHasADeadlineWithoutTheFlag) {
+  EndlessAdmin server;
+  EXPECT_EQ(CallTensordctl({"sessions", "--admin=" + server.target()}).status, kExitOk);
+  EXPECT_EQ(CallTensordctl({"profile", "--seconds=60", "--admin=" + server.target()}).status, kExitOk);
+  EXPECT_FALSE(server.is_without_deadline);
+}
+
+TEST(TensordctlForOperators, PagesWithoutAnEndEndAtTheDeadline) {
+  EndlessAdmin server;
+  const Outcome outcome = CallTensordctl({"programs", "--admin=" + server.target(), "--deadline=100ms"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("DEADLINE_EXCEEDED"));
 }
 
 TEST(Tensordctl, HelpIsForEverythingAndMistakesAreUsage) {
