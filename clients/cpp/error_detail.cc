@@ -42,6 +42,7 @@ std::string MessageOf(const grpc::Status& status) {
            "others to "
            "those of listen";
   }
+  if (message.empty()) return "the server gave no message";
   const size_t at = message.find(kHttpStatus);
   if (at == std::string::npos) return message;
   const std::string code = message.substr(at + sizeof(kHttpStatus) - 1, 3);

@@ -8,6 +8,9 @@
 #include "absl/status/statusor.h"
 #include "clients/cpp/error_detail.h"
 #include "clients/cpp/transport_end.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -18,7 +21,21 @@ namespace tensord::client {
 
 // Calls that wait for their answer, and not longer than kEndWithin beyond their deadline, as gRPC's own would.
 
-// Waits for what `prepare(context, queue)` makes.
+// The mark of a message whose place no answer has taken. gRPC leaves the message as it was, with a good status, if the
+// connection lost the answer, or if the server sent none.
+inline constexpr int kNoAnswerField = google::protobuf::FieldDescriptor::kMaxNumber;
+inline void MarkUnanswered(google::protobuf::Message* message) {
+  message->GetReflection()->MutableUnknownFields(message)->AddVarint(kNoAnswerField, 1);
+}
+inline void MarkUnanswered(grpc::ByteBuffer*) {}  // invalid until there are bytes
+inline bool IsAnswered(const google::protobuf::Message& message) {
+  const google::protobuf::UnknownFieldSet& fields = message.GetReflection()->GetUnknownFields(message);
+  return fields.field_count() != 1 || fields.field(0).number() != kNoAnswerField;
+}
+inline bool IsAnswered(const grpc::ByteBuffer& message) { return message.Valid(); }
+
+// Waits for what `prepare(context, queue)` makes. A good status without an answer is UNAVAILABLE, one with an answer
+// that cannot be read is INTERNAL.
 template <typename Response, typename Prepare>
 grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Prepare& prepare, Response* response) {
   struct Transport {
@@ -31,12 +48,17 @@ grpc::Status AwaitAnswer(std::unique_ptr<grpc::ClientContext> context, const Pre
   auto transport = std::make_unique<Transport>();
   transport->context = std::move(context);
   transport->call = prepare(transport->context.get(), &transport->queue);
+  MarkUnanswered(&transport->response);
   transport->call->StartCall();
   transport->call->Finish(&transport->response, &transport->status, nullptr);
   void* tag = nullptr;
   bool ok = false;
   const auto next = transport->queue.AsyncNext(&tag, &ok, LatestEnd(*transport->context));
   if (next == grpc::CompletionQueue::GOT_EVENT) {
+    if (transport->status.ok() && !ok) return {grpc::StatusCode::INTERNAL, "the server's answer cannot be read"};
+    if (transport->status.ok() && !IsAnswered(transport->response)) {
+      return {grpc::StatusCode::UNAVAILABLE, "the connection broke, and the answer was lost with it"};
+    }
     response->Swap(&transport->response);
     return std::move(transport->status);
   }
