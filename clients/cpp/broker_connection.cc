@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cpp/error_detail.h"
 #include "clients/cpp/steady_time.h"
 
 namespace tensord::client {
@@ -153,8 +154,7 @@ absl::StatusOr<BrokerConnection::Answer> BrokerConnection::Exchange(const v1::Sh
   if (!answer.ok() || !answer->reply.has_error()) return answer;
   if (answer->descriptor >= 0) close(answer->descriptor);
   const v1::Error& error = answer->reply.error();
-  return absl::Status(static_cast<absl::StatusCode>(error.code()),
-                      absl::StrCat(error.message(), " (", error.detail().reason(), ")"));
+  return absl::Status(ToAbslStatus(error).code(), absl::StrCat(error.message(), " (", error.detail().reason(), ")"));
 }
 
 absl::StatusOr<BrokerConnection::Answer> BrokerConnection::Receive(absl::Time deadline) {
@@ -165,7 +165,7 @@ absl::StatusOr<BrokerConnection::Answer> BrokerConnection::Receive(absl::Time de
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // a second descriptor would fit into the padding, and stay open
   if (!WaitForBytes(socket_, deadline)) return Late();
   const ssize_t received = recvmsg(socket_, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (received <= 0) return Gone(received == 0 ? "the server has gone" : std::strerror(errno));

@@ -277,6 +277,10 @@ absl::StatusOr<ExecuteAnswer> DecodeExecuteResponse(const grpc::ByteBuffer& resp
     if (!output.ok()) return output.status();
     answer.outputs.push_back(*std::move(output));
   }
+  if (answer.outputs.size() < plans.size()) {
+    return absl::InternalError(
+        absl::StrCat("the server sent another number of results: ", answer.outputs.size(), " for ", plans.size()));
+  }
   return answer;
 }
 

@@ -1,6 +1,8 @@
 #include "clients/cpp/shared_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tensord::client {
@@ -15,6 +17,14 @@ size_t RoundUp(size_t size_bytes) {
   size_t step = 4096;
   while (step * 8 < size_bytes) step *= 2;
   return (size_bytes + step - 1) / step * step;
+}
+
+// Tells whether a region has so many bytes and keeps them: who wrote to what is gone would die by SIGBUS.
+bool HasForGood(int descriptor, size_t size_bytes) {
+  struct stat file = {};
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(descriptor, &file) == 0 &&
+         file.st_size >= static_cast<off_t>(size_bytes);
 }
 
 }  // namespace
@@ -35,13 +45,14 @@ absl::StatusOr<SharedMemory::Block> SharedMemory::Request(size_t size_bytes, abs
   const absl::StatusOr<BrokerConnection::Region> region = connection_->Allocate(size_bytes, deadline);
   if (!region.ok()) return region.status();
   void* address = MAP_FAILED;
-  const bool is_large_enough = region->size_bytes >= static_cast<int64_t>(size_bytes);
+  const bool is_large_enough =
+      region->size_bytes >= static_cast<int64_t>(size_bytes) && HasForGood(region->descriptor, size_bytes);
   if (is_large_enough) {
     address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, region->descriptor, 0);
   }
   close(region->descriptor);
   if (address == MAP_FAILED) connection_->Free(region->id);
-  if (!is_large_enough) return absl::InternalError("the server's answer has no region");
+  if (!is_large_enough) return absl::InternalError("the server's region is too small, or may shrink");
   if (address == MAP_FAILED) return absl::ResourceExhaustedError("the system maps no more memory");
   return Block{.region = region->id, .bytes = static_cast<char*>(address), .size_bytes = size_bytes};
 }

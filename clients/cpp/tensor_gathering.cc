@@ -93,7 +93,8 @@ absl::Status TensorGathering::Add(const grpc::ByteBuffer& message, absl::Functio
     }
     if (!is_read) return Malformed();
   }
-  if (offset != arrived_) return Malformed();
+  // There may be any number of chunks that bring nothing.
+  if (offset != arrived_ || data_bytes == 0) return Malformed();
   if (crc_here != crc) {
     return absl::DataLossError(absl::StrCat("the chunk at ", offset, " is not what its checksum says"));
   }

@@ -38,6 +38,17 @@ v1::Tensor ToWireTensor(const HostTensor& tensor) {
   return wire;
 }
 
+// Else who planned two looks at a second that is not there.
+TEST(ExecuteWire, AnAnswerWithFewerResultsThanPlannedIsRefused) {
+  v1::ExecuteResponse response;
+  *response.add_results()->mutable_tensor() = ToWireTensor(HostTensor::Scalar(2.5f));
+  const grpc::ByteBuffer bytes = InSlicesOf(1000, response.SerializeAsString());
+  const std::vector<ResultPlan> one(1), two(2);
+  EXPECT_TRUE(DecodeExecuteResponse(bytes, MemoryOrder::kRowMajor, one).ok());
+  const absl::Status refused = DecodeExecuteResponse(bytes, MemoryOrder::kRowMajor, two).status();
+  EXPECT_TRUE(absl::IsInternal(refused)) << refused;
+}
+
 std::vector<HostTensor> SampleTensors() {
   return {HostTensor::Scalar(2.5f), *HostTensor::FromVector(std::vector<double>(5000, 1.25), {50, 100}),
           *HostTensor::FromVector(std::vector<int64_t>{}, {3, 0}),

@@ -77,6 +77,26 @@ class LostAnswerTest : public ::testing::Test {
   FakeServer server_;
 };
 
+// Else a server could go on for ever.
+TEST_F(LostAnswerTest, ADownloadRefusesChunksThatBringNothing) {
+  server_.get_tensor = [](const v1::GetTensorRequest& request, grpc::ServerWriter<v1::GetTensorResponse>* writer) {
+    v1::GetTensorResponse header, chunk;
+    header.mutable_header()->set_dtype(v1::DTYPE_F32);
+    header.mutable_header()->add_shape(1);
+    header.mutable_header()->set_order(request.order());
+    writer->Write(header);
+    chunk.mutable_chunk()->set_crc32c(Crc32c(""));
+    writer->Write(chunk);
+    chunk.mutable_chunk()->set_data(std::string(4, 'x'));
+    chunk.mutable_chunk()->set_crc32c(Crc32c(chunk.chunk().data()));
+    writer->Write(chunk);
+    return grpc::Status::OK;
+  };
+  const auto client = Client::Connect({.target = server_.target(), .deadline = absl::Minutes(1)});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(absl::IsInternal((*client)->GetTensor("s", "t").status()));
+}
+
 TEST_F(LostAnswerTest, TheSameTensorThereIsSuccess) {
   const absl::Status put = Put(there_);
   EXPECT_TRUE(put.ok()) << put;
