@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "tests/testlib/chained_run.h"
@@ -164,6 +166,27 @@ TEST(StoppedRuns, LargeKernelsEndInTheMiddle) {
       EXPECT_GT(never.asks(), 4);
       StopEverywhere(**program, arguments, same, &random);
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Of few terms, and of many columns that one thread makes: what takes long is to write them, the first time above all.
+TEST(StoppedRuns, ProductsAskForEachBlockOfTheirResults) {
+  std::mt19937_64 random(11);
+  for (const char* type : {"bf16", "f16", "f32"}) {
+    SCOPED_TRACE(type);
+    const std::unique_ptr<SettingRun> run = AskingAlways({.name = "wide", .threads = 1});
+    Graph graph = ParsedGraph(absl::StrCat(R"(graph "wide" { %a = input : )", type, "[2048,8]  %b = input : ", type,
+                                           R"([8,4096]
+       %y = dot_general(%a, %b) {lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}
+       output "y" = %y })"));
+    const std::vector<Literal> arguments = ArgumentsOf(graph, &random);
+    for (const bool row_major : {false, true}) {
+      const auto program = run->CompileGraph(graph, row_major);
+      ASSERT_TRUE(program.ok()) << program.status();
+      StopAt never(int64_t{1} << 62);
+      ASSERT_TRUE(RunCompiled(**program, arguments, 0, {}, never.check()).ok());
+      EXPECT_GE(never.asks(), absl::string_view(type) == "f32" ? 8 : 200) << "8 M elements";
     }
   }
 }

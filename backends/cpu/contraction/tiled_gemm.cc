@@ -16,6 +16,7 @@ constexpr int64_t kWidenedTogether = int64_t{16} << 10;  // elements of a small 
 constexpr int64_t kScatteredBytes = int64_t{16} << 10;   // of tiles that are copied together
 // Multiplications of a block between two looks whether the run is still wanted: some milliseconds.
 constexpr int64_t kMostBlockWork = int64_t{1} << 26;
+constexpr int64_t kWriteTerms = 64;  // that an element takes as long to write as so many multiplications, at first
 constexpr int64_t kResultBlockBytes = int64_t{128} << 10;  // of a result that is finished at once
 constexpr int64_t kBlockColumns = 32;                      // of one with very many rows
 
@@ -123,7 +124,7 @@ void TiledGemm::MultiplyScattered(const Box& box, int64_t row, int64_t rows, int
   const bool accumulates = box.accumulates || box.term > 0;
   for (int64_t j = 0; j < columns; j += tiles_.columns) {
     const int64_t n = std::min(columns - j, tiles_.columns);
-    for (int64_t i = 0; i < rows; i += most) {
+    for (int64_t i = 0; i < rows && !StopRequested(); i += most) {
       const int64_t m = std::min(rows - i, most);
       const auto for_each_run = [&](const auto& copy) {
         for (int64_t line = 0; line < n; ++line) {
@@ -154,7 +155,8 @@ int64_t TiledGemm::block_bytes() const {
 void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
   if (box.epilogue == nullptr || box.term + box.terms < terms_.size) {
     const int64_t most =
-        RoundUp(std::max<int64_t>(1, kMostBlockWork / std::max<int64_t>(1, rows * box.terms)), tiles_.columns);
+        RoundUp(std::max<int64_t>(1, kMostBlockWork / (std::max<int64_t>(1, rows) * std::max(kWriteTerms, box.terms))),
+                tiles_.columns);
     for (int64_t j = 0; j < columns; j += most) {
       if (j > 0 && StopRequested()) return;
       MultiplyBlock(box, row, rows, column + j, std::min(most, columns - j));
@@ -164,10 +166,11 @@ void TiledGemm::MultiplyPiece(const Box& box, int64_t row, int64_t rows, int64_t
   const int64_t elements = kResultBlockBytes / element_bytes_;
   const int64_t n = std::min(columns, kBlockColumns);
   const int64_t most_rows = rows * n <= elements ? rows : elements / n / tiles_.rows * tiles_.rows;
-  for (int64_t i = 0; i < rows && !StopRequested(); i += most_rows) {
+  for (int64_t i = 0; i < rows; i += most_rows) {
     const int64_t m = std::min(most_rows, rows - i);
     const int64_t most_columns = std::max(tiles_.columns, elements / m / tiles_.columns * tiles_.columns);
     for (int64_t j = 0; j < columns; j += most_columns) {
+      if (StopRequested()) return;
       MultiplyBlock(box, row + i, m, column + j, std::min(most_columns, columns - j));
     }
   }
