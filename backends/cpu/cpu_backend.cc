@@ -24,6 +24,7 @@
 #include "backends/cpu/joins/factored_product.h"
 #include "backends/cpu/joins/joined_segments.h"
 #include "backends/cpu/joins/product_epilogue.h"
+#include "backends/cpu/joins/shared_reductions.h"
 #include "backends/cpu/joins/transformed_map.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/kernel/nothing_to_do.h"
@@ -327,7 +328,8 @@ class CpuBackend final : public Backend {
     if (segments.empty()) return 0;
     if (const size_t count = AppendChain(segments, program); count > 0) return count;
     if (const size_t count = AppendTransforms(segments, program); count > 0) return count;
-    return AppendProduct(segments, program);
+    if (const size_t count = AppendProduct(segments, program); count > 0) return count;
+    return AppendReductions(segments, program);
   }
 
   // The chain that starts with the first of the segments; its length, 0 where there is none. What cannot be made is
@@ -355,6 +357,16 @@ class CpuBackend final : public Backend {
   size_t AppendTransforms(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
     const auto make = [this](const BoundInstruction& bound) { return MakeKernelOf(bound); };
     auto joined = cpu::TransformedMap::Create(segments, chain_limits_, make, fft_transforms_, jit_, pool_.threads());
+    if (joined == nullptr) return 0;
+    const size_t count = joined->num_segments();
+    program->Append(std::move(joined));
+    return count;
+  }
+
+  // How many of the first segments reduce one tensor slab by slab.
+  size_t AppendReductions(absl::Span<const SegmentInstruction> segments, CpuProgram* program) const {
+    const auto make = [this](const BoundInstruction& bound) { return MakeKernelOf(bound); };
+    auto joined = cpu::SharedReductions::Create(segments, chain_limits_, make, jit_, pool_.threads());
     if (joined == nullptr) return 0;
     const size_t count = joined->num_segments();
     program->Append(std::move(joined));

@@ -21,20 +21,6 @@ constexpr int64_t kLeastBlockPart = 16;
 constexpr double kMostChainMultiplications = 512;
 constexpr size_t kMostSegments = 64;
 
-// The numbers of blocks that a tensor can be cut into, ascending.
-std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
-  std::vector<int64_t> counts;
-  int64_t slower = 1;
-  for (size_t d = type.shape.size(); d-- > 0 && slower <= most;) {
-    const int64_t size = type.shape[d];
-    for (int64_t parts = 2; parts <= size && slower * parts <= most; ++parts) {
-      if (size % parts == 0) counts.push_back(slower * parts);
-    }
-    slower *= size;
-  }
-  return counts;
-}
-
 // The segments from the first on, cut into a number of blocks.
 class Chain {
  public:
@@ -205,12 +191,26 @@ std::optional<ChainPlan> LongestChain(absl::Span<const SegmentInstruction> segme
 
 }  // namespace
 
+std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most) {
+  std::vector<int64_t> counts;
+  int64_t slower = 1;
+  for (size_t d = type.shape.size(); d-- > 0 && slower <= most;) {
+    const int64_t size = type.shape[d];
+    for (int64_t parts = 2; parts <= size && slower * parts <= most; ++parts) {
+      if (size % parts == 0) counts.push_back(slower * parts);
+    }
+    slower *= size;
+  }
+  return counts;
+}
+
 ChainLimits MachineChainLimits() {
   const CacheSizes& caches = MachineCacheSizes();
   return {.block_bytes = caches.l2,
           .large_block_bytes = caches.last_level / kLastLevelPart,
           .least_bytes = caches.l2,
           .least_join_bytes = caches.last_level / kLastLevelPart,
+          .least_read_bytes = caches.last_level,
           .least_blocks = kPlentyOfBlocks};
 }
 

@@ -19,12 +19,16 @@ struct ChainLimits {
   int64_t large_block_bytes = 0;
   int64_t least_bytes = 1;       // of one of these values as a whole: a smaller one stays in the cache anyway
   int64_t least_join_bytes = 1;  // of what passes in a product join, together
+  int64_t least_read_bytes = 1;  // of a tensor that several reductions read: a smaller one stays in the cache
   int64_t least_blocks = 2;      // for the threads to share, unless blocks are small
 };
 
 // As much as the second-level cache for a block: what does not stay there is near in the next one, of which large
 // blocks take a part.
 ChainLimits MachineChainLimits();
+
+// The numbers of equal contiguous blocks that a tensor can be cut into, up to so many, ascending.
+std::vector<int64_t> BlockCounts(const ConcreteType& type, int64_t most);
 
 // Segments that follow each other and run together, block by block: of a block all segments one after the other, so
 // that what passes between them stays in the cache. Each reads of the others' results only the pieces of its own block,

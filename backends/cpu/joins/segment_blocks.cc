@@ -180,7 +180,7 @@ bool SegmentBlocks::CutElementwise() {
 // Whole lines: along axes that are not transformed.
 bool SegmentBlocks::CutTransform() {
   const std::vector<int64_t>& axes = instruction_->attrs->Ints("axes");
-  TransformTypes types{instruction_->operands[0], instruction_->results[0]};
+  BlockTypes types{instruction_->operands[0], instruction_->results[0]};
   Cutter cutter(blocks_);
   for (size_t d = types.result.shape.size(); d-- > 0 && !cutter.is_done();) {
     const int64_t parts = cutter.PartsOf(types.result.shape[d]);
@@ -195,7 +195,61 @@ bool SegmentBlocks::CutTransform() {
   loop.steps = {types.operand.num_bytes(), types.result.num_bytes()};
   reaches_.push_back({0, types.operand.num_elements() - 1});
   walk_ = BlockWalk({std::move(loop)}, 0);
-  transform_ = std::move(types);
+  types_ = std::move(types);
+  return true;
+}
+
+std::optional<SegmentBlocks> SegmentBlocks::CutReduction(const BoundInstruction& instruction, int64_t blocks) {
+  SegmentBlocks cut(instruction, blocks);
+  if (HasEmptyAxis(instruction)) return std::nullopt;
+  const bool can = instruction.micro != nullptr           ? cut.CutFused() || cut.CutFusedReduction()
+                   : Is(*instruction.op, CoreOp::kReduce) ? cut.CutPlainReduction()
+                                                          : false;
+  if (!can) return std::nullopt;
+  return cut;
+}
+
+bool SegmentBlocks::CutPlainReduction() {
+  const std::vector<int64_t>& reduced = instruction_->attrs->Ints("dimensions");
+  BlockTypes types{instruction_->operands[0], instruction_->results[0]};
+  size_t kept = types.result.shape.size();
+  bool keeps = false;
+  Cutter cutter(blocks_);
+  for (size_t d = types.operand.shape.size(); d-- > 0 && !cutter.is_done();) {
+    const int64_t parts = cutter.PartsOf(types.operand.shape[d]);
+    if (parts == 0) return false;
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) != reduced.end();
+    types.operand.shape[d] /= parts;
+    if (!is_reduced) types.result.shape[--kept] /= parts;
+    if (parts > 1) (is_reduced ? reduces_parts_ : keeps) = true;
+  }
+  if (!cutter.is_done() || (reduces_parts_ && keeps)) return false;
+  BlockWalk::Loop loop;
+  loop.count = blocks_;
+  loop.steps = {types.operand.num_bytes(), types.result.num_bytes()};
+  reaches_.push_back({0, types.operand.num_elements() - 1});
+  walk_ = BlockWalk({std::move(loop)}, 0);
+  types_ = std::move(types);
+  return true;
+}
+
+bool SegmentBlocks::CutFusedReduction() {
+  const MicroProgram& whole = *instruction_->micro;
+  for (const MicroResult& result : whole.results) {
+    if (whole.instructions[static_cast<size_t>(result.value)].kind != MicroKind::kReduce) return false;
+  }
+  if (whole.axes.empty() || !whole.axes.back().is_reduced || whole.axes.back().size % blocks_ != 0) return false;
+  MicroProgram micro = whole;
+  MicroAxis& axis = micro.axes.back();
+  axis.size /= blocks_;
+  BlockWalk::Loop loop = {.count = blocks_, .axis = micro.axes.size() - 1, .part = axis.size};
+  if (!PlaceFused(whole, micro, {std::move(loop)})) return false;
+  loop = walk_.loops()[0];
+  for (size_t r = 0; r < whole.results.size(); ++r) {
+    loop.steps[instruction_->operands.size() + r] = instruction_->results[r].num_bytes();
+  }
+  walk_ = BlockWalk({std::move(loop)}, micro.axes.size());
+  reduces_parts_ = true;
   return true;
 }
 
@@ -227,7 +281,7 @@ bool SegmentBlocks::MayOverwrite(size_t result, size_t operand) const {
     const std::pair<int32_t, int32_t> pair = {static_cast<int32_t>(result), static_cast<int32_t>(operand)};
     return std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
   }
-  if (transform_.has_value()) return transform_->operand == transform_->result;
+  if (types_.has_value()) return types_->operand == types_->result;
   return is_elementwise();
 }
 
@@ -239,9 +293,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> SegmentBlocks::MakeKernel(absl::Function
     block.micro = &*micro_;
     return MakeFusedKernel(block, jit);
   }
-  if (transform_.has_value()) {
-    block.operands[0] = transform_->operand;
-    block.results[0] = transform_->result;
+  if (types_.has_value()) {
+    block.operands[0] = types_->operand;
+    block.results[0] = types_->result;
     return make(block);
   }
   const auto shrink = [this](ConcreteType& type) {

@@ -54,6 +54,11 @@ class SegmentBlocks {
   // Nothing where the segment cannot be cut like that.
   static std::optional<SegmentBlocks> Cut(const BoundInstruction& instruction, int64_t blocks);
 
+  // A reduction by itself, or a fused one whose results are its reductions, in blocks of its operands' slowest axes.
+  // Where these are kept, block b computes piece b of each result; where they are reduced, block b computes a tensor
+  // of each result's type, and the result is what these are reduced to. Nothing where it cannot be cut like that.
+  static std::optional<SegmentBlocks> CutReduction(const BoundInstruction& instruction, int64_t blocks);
+
   // Blocks that have a box of the result each: one part of every axis that is cut, the first being the fastest from
   // block to block. Tensors with a box, by operand and then the result, lie in memory of the block's own; the others
   // lie where they do in the whole. Nothing where the segment is no contraction and no fused map of one result, or
@@ -67,9 +72,11 @@ class SegmentBlocks {
   // Of the operand, in one block, where it is not cut into pieces.
   int64_t BlockBytes(size_t operand) const;
   // Whether the segment is an elementwise op by itself, not fused.
-  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value() && !transform_.has_value(); }
+  bool is_elementwise() const { return !space_.has_value() && !micro_.has_value() && !types_.has_value(); }
   // Of all blocks.
   double multiplications() const { return multiplications_; }
+  // Whether the results of blocks are yet to be reduced to those of the whole.
+  bool reduces_parts() const { return reduces_parts_; }
   // Pairs {result, operand} of which the result may be given the operand's memory.
   bool MayOverwrite(size_t result, size_t operand) const;
 
@@ -84,7 +91,8 @@ class SegmentBlocks {
     int64_t last = -1;
   };
 
-  struct TransformTypes {
+  // Of an op of one operand, in a block.
+  struct BlockTypes {
     ConcreteType operand;
     ConcreteType result;
   };
@@ -94,6 +102,8 @@ class SegmentBlocks {
   bool CutFused();
   bool CutElementwise();
   bool CutTransform();
+  bool CutPlainReduction();
+  bool CutFusedReduction();
   bool CutDotIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
   bool CutMapIntoBoxes(absl::Span<const AxisCut> cuts, absl::Span<const std::optional<TensorBox>> boxes);
   // The rest, when the axes of a space or of a micro program are cut.
@@ -105,10 +115,11 @@ class SegmentBlocks {
   BlockWalk walk_;
   std::vector<Reach> reaches_;  // by operand
   double multiplications_ = 0;
+  bool reduces_parts_ = false;
   // What a block runs over: one of them, or nothing.
   std::optional<DotSpace> space_;
   std::optional<MicroProgram> micro_;
-  std::optional<TransformTypes> transform_;
+  std::optional<BlockTypes> types_;
 };
 
 }  // namespace tensord::cpu

@@ -1,7 +1,5 @@
 #include "backends/cpu/reduce/kernels.h"
 
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/reduce/reduce.h"
 #include "engine/base/refusal.h"
@@ -23,7 +21,9 @@ class ReduceKernel final : public Kernel {
   const Reduction reduction_;
 };
 
-std::optional<ReduceOp> OpOf(ReduceKind kind) {
+}  // namespace
+
+std::optional<ReduceOp> ReduceOpOf(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::kSum:
       return ReduceOp::kSum;
@@ -43,15 +43,13 @@ std::optional<ReduceOp> OpOf(ReduceKind kind) {
   return std::nullopt;
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Kernel>> MakeReduceKernel(const BoundInstruction& instruction) {
   if (!Is(*instruction.op, CoreOp::kReduce)) {
     return Refuse(Refusal::kUnsupportedOnDevice,
                   absl::StrCat("no reduction kernel on cpu for the op ", instruction.op->name));
   }
   const ConcreteType& operand = instruction.operands[0];
-  const std::optional<ReduceOp> op = OpOf(static_cast<ReduceKind>(instruction.attrs->Int("kind")));
+  const std::optional<ReduceOp> op = ReduceOpOf(static_cast<ReduceKind>(instruction.attrs->Int("kind")));
   const bool is_logical = op == ReduceOp::kAnd || op == ReduceOp::kOr;
   if (!op.has_value() || (is_logical && operand.dtype != DType::kBool)) {
     return Refuse(Refusal::kUnsupportedOnDevice,

@@ -1,0 +1,88 @@
+#ifndef TENSORD_BACKENDS_CPU_JOINS_SHARED_REDUCTIONS_H_
+#define TENSORD_BACKENDS_CPU_JOINS_SHARED_REDUCTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "backends/cpu/jit/options.h"
+#include "backends/cpu/joins/chain_plan.h"
+#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/segment_blocks.h"
+#include "backends/cpu/kernel/kernel.h"
+#include "backends/cpu/reduce/reduce.h"
+
+namespace tensord::cpu {
+
+// Reductions that follow each other and read one tensor, over whatever axes, slab by slab of it: a slab comes from
+// memory once and lies in the second-level cache while each of them goes over it. One that keeps the axis along which
+// slabs follow each other writes its piece of the result; of one that reduces it each slab leaves a part, and these are
+// reduced when all are there. Those between that cannot be cut into slabs run by themselves afterwards. How many slabs
+// there are follows from sizes alone.
+class SharedReductions final : public JoinedSegments {
+ public:
+  // Of the first of these segments; null where they do not run like that. `make` makes the kernel of an instruction
+  // that is not fused.
+  static std::unique_ptr<const SharedReductions> Create(absl::Span<const SegmentInstruction> segments,
+                                                        const ChainLimits& limits, absl::FunctionRef<MakeKernel> make,
+                                                        const JitOptions& jit, int threads);
+
+  size_t num_segments() const override { return steps_.size(); }
+  std::vector<Slot> passing() const override { return {}; }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  std::string Describe(size_t segment) const override;
+  // The time is split evenly.
+  void Run(absl::Span<void* const> slots, void* scratch, void* workspace, ThreadPool& pool,
+           absl::Span<SegmentTime> times) const override;
+
+ private:
+  // Parts of one reduction, one a slab, and what they are reduced to.
+  struct Parts {
+    int64_t offset = 0;  // in the scratch
+    Reduction reduction;
+    int64_t total_offset = 0;  // in the scratch; where there is no rest it is a result
+  };
+  struct Step {
+    std::unique_ptr<const Kernel> kernel;  // of a slab; null where the segment runs by itself
+    BlockWalk walk;
+    // From the operands and the reductions to the results; null where slabs or reductions give these.
+    std::unique_ptr<const Kernel> rest;
+    std::vector<Slot> operands;
+    std::vector<Slot> results;
+    std::vector<Parts> parts;  // empty where slabs have pieces of the results
+  };
+
+  SharedReductions() = default;
+  bool AddSlabs(const SegmentInstruction& segment, Slot shared, absl::FunctionRef<MakeKernel> make,
+                const JitOptions& jit);
+  bool AddWhole(const SegmentInstruction& segment, absl::FunctionRef<MakeKernel> make, const JitOptions& jit);
+  static bool AddRest(const BoundInstruction& whole, const BoundInstruction& reductions, const MicroProgram& rest,
+                      const JitOptions& jit, std::unique_ptr<const Kernel>* kernel);
+  void AddParts(const BoundInstruction& reductions, absl::Span<const ReduceKind> kinds, bool has_rest, Step* step);
+  int64_t Reserve(int64_t bytes);
+  void Place(int threads);
+  void RunSlab(int64_t slab, const Step& step, absl::Span<void* const> slots, char* scratch, char* own,
+               ThreadPool& pool) const;
+  void Finish(const Step& step, absl::Span<void* const> slots, char* scratch, void* workspace, ThreadPool& pool) const;
+
+  std::vector<Step> steps_;
+  int64_t num_slabs_ = 1;
+  int64_t slab_bytes_ = 0;
+  // The scratch has parts and totals, then what joining them needs, then memory of the tasks.
+  int64_t join_offset_ = 0;
+  int64_t tasks_offset_ = 0;
+  int64_t task_workspace_offset_ = 0;
+  int64_t task_bytes_ = 0;
+  int64_t task_slots_ = 1;
+  int64_t scratch_bytes_ = 0;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_JOINS_SHARED_REDUCTIONS_H_
