@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fft/lanes/roots.h"
 #include "backends/cpu/fft/long_transform.h"
+#include "backends/cpu/fft/real_bins.h"
 #include "backends/cpu/fft/transforms.h"
 #include "engine/base/refusal.h"
 #include "engine/base/rounding.h"
@@ -186,14 +187,16 @@ class LongStep final : public FftLineStep {
   // With z the transform of pairs: the even elements' is (z[k] + conj z[-k]) / 2, the odd ones' -i (z[k] - conj z[-k])
   // / 2, and bins k and n/2 - k follow from those at k, in whose places they may go.
   void RunFromReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
-    if (line.inner == 1 && line.in_length >= task_.length) {
+    if (line.inner == 1 && (line.in_length >= task_.length || line.in_length % 2 == 0)) {
       core.in = line.in;
+      core.in_length = std::min(core_length_, line.in_length / 2);
     } else {
       Fill(buffer, tasks, [&](int64_t k) { return Number{Read(line, 2 * k).r, Read(line, 2 * k + 1).r}; });
     }
     core.forward = true;
     core_.Run(core, rest, tasks);
     const int64_t half = core_length_;
+    if (line.inner == 1 && line.out_length == half + 1) return MakeBins(line, buffer, tasks);
     const T sign = line.forward ? 1 : -1;
     const auto write_bin = [&](int64_t k, Number value) {
       Write(line, k, {value.r, sign * value.i});
@@ -217,6 +220,36 @@ class LongStep final : public FftLineStep {
     });
   }
 
+  // Of the transform of pairs, to bins that lie together. It may lie where they will.
+  void MakeBins(const FftLines& line, const Number* z, const FftTasks& tasks) const {
+    const int64_t half = core_length_;
+    Number* const bins = static_cast<Number*>(line.out);
+    const Number sums = z[0];
+    bins[0] = {sums.r + sums.i, 0};
+    bins[half] = {sums.r - sums.i, 0};
+    const T sign = line.forward ? 1 : -1;
+    if (half % 2 == 0) bins[half / 2] = {z[half / 2].r, -sign * z[half / 2].i};
+    ForPairs(tasks, [&](int64_t begin, int64_t end) {
+      BinsFromHalves(&z->r, half, roots_->of, begin, end, !line.forward, &bins->r);
+    });
+  }
+
+  // Backwards, from bins that lie together elsewhere.
+  void MakeHalves(const Number* bins, Number* z, const FftTasks& tasks) const {
+    const int64_t half = core_length_;
+    const T first = bins[0].r, last = bins[half].r;  // their imaginary parts are none
+    z[0] = {first + last, first - last};
+    if (half % 2 == 0) z[half / 2] = {2 * bins[half / 2].r, -2 * bins[half / 2].i};
+    ForPairs(tasks, [&](int64_t begin, int64_t end) { HalvesFromBins(&bins->r, half, roots_->of, begin, end, &z->r); });
+  }
+
+  // Calls pairs(begin, end) for ranges of the bins that another one mirrors, the lesser of the two.
+  template <typename Pairs>
+  void ForPairs(const FftTasks& tasks, const Pairs& pairs) const {
+    tasks.For((core_length_ - 1) / 2, kLineTaskElements / 2,
+              [&](int64_t begin, int64_t end, int64_t) { pairs(begin + 1, end + 1); });
+  }
+
   void RunToReal(const FftLines& line, FftLines core, Number* buffer, char* rest, const FftTasks& tasks) const {
     const int64_t n = task_.length, half = n / 2;
     const auto bin = [&](int64_t k) {
@@ -224,7 +257,9 @@ class LongStep final : public FftLineStep {
       if (k == 0 || 2 * k == n) value.i = 0;
       return value;
     };
-    if (packs_) {
+    if (packs_ && line.inner == 1 && line.in_length > half && !in_is_real()) {
+      MakeHalves(static_cast<const Number*>(line.in), buffer, tasks);
+    } else if (packs_) {
       Fill(buffer, tasks, [&](int64_t k) {
         const Number a = bin(k), b = bin(half - k);
         const Number odd{a.r - b.r, a.i + b.i};

@@ -23,10 +23,13 @@ class FftRoots {
   }
 
   FftRoot At(int64_t k) const {
-    const FftRoot a = fine_[static_cast<size_t>(k & ((int64_t{1} << fine_bits_) - 1))];
-    const FftRoot b = coarse_[static_cast<size_t>(k >> fine_bits_)];
+    const FftRoot a = *FineOf(k), b = CoarseOf(k);
     return {a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r};
   }
+  // The factors. Fine ones of the numbers that follow lie behind, up to the next number with another coarse one.
+  const FftRoot* FineOf(int64_t k) const { return &fine_[static_cast<size_t>(k & ((int64_t{1} << fine_bits_) - 1))]; }
+  FftRoot CoarseOf(int64_t k) const { return coarse_[static_cast<size_t>(k >> fine_bits_)]; }
+  int64_t NextCoarse(int64_t k) const { return ((k >> fine_bits_) + 1) << fine_bits_; }
   int64_t bytes() const { return static_cast<int64_t>((fine_.size() + coarse_.size()) * sizeof(FftRoot)); }
 
  private:

@@ -194,6 +194,23 @@ TEST(FftKernelTest, LongerLines) {
   ExpectAllKinds({9, 521}, 1);
 }
 
+// Bins in vectors and singly, an odd and an even number of them, of whole lines and of padded ones.
+TEST(FftKernelTest, BinsOfLongRealLines) {
+  ForEachInstructionSet([](const char*) {
+    for (const int64_t length : {512, 530, 544, 578, 1200}) {
+      for (const int64_t size : {length, length / 2, length / 2 + 1, length / 2 - 15}) {
+        for (const DType dtype : kReals) {
+          ExpectDefinition({.kind = FftKind::kRfft, .axes = {0}, .lengths = {length}, .dtype = dtype, .shape = {size}});
+        }
+        for (const DType dtype : kAll) {
+          ExpectDefinition(
+              {.kind = FftKind::kIrfft, .axes = {0}, .lengths = {length}, .dtype = dtype, .shape = {size}});
+        }
+      }
+    }
+  });
+}
+
 TEST(FftKernelTest, LengthsCutAndPad) {
   std::mt19937 random(5);
   for (int64_t size : {1, 7, 40, 300, 640}) {
