@@ -11,7 +11,8 @@ namespace {
 
 // How far apart a thread lets its looks at the clock come.
 constexpr int64_t kLookEveryNs = 200'000;
-constexpr int32_t kMostCallsBetween = 64;
+// Pieces may become long from one to the next: so many of 10 ms pass before the clock is read.
+constexpr int32_t kMostCallsBetween = 16;
 // So that a run of a few small kernels looks at no clock.
 constexpr int32_t kCallsToFirstLook = 4;
 
