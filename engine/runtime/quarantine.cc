@@ -48,6 +48,11 @@ class NameOfFile {
 // The folder of the files; none where no server crashed yet.
 int OpenFiles(int folder) { return openat(folder, kFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
 
+// The error, 0: none.
+int RemoveFile(int files, const Fingerprint& fingerprint) {
+  return unlinkat(files, FileName(fingerprint).c_str(), 0) == 0 ? 0 : errno;
+}
+
 bool ReadFile(int files, const std::string& name, std::string* bytes) {
   const Descriptor file(openat(files, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info {};
@@ -136,25 +141,33 @@ Quarantine::Counts Quarantine::counts() const {
   return counts;
 }
 
-absl::StatusOr<bool> Quarantine::Release(const Fingerprint& fingerprint) {
+Quarantine::Released Quarantine::Release(absl::Span<const Fingerprint> fingerprints) {
   Look();
-  MutexLock look(&look_mutex_);  // a look that began before would bring it back
-  {
-    MutexLock lock(&mutex_);
-    if (!entries_.contains(fingerprint)) return false;
-  }
+  Released released;
+  MutexLock look(&look_mutex_);  // a look that began before would bring them back
   const Descriptor files(OpenFiles(folder_));
-  const std::string name = FileName(fingerprint);
-  if ((!files.ok() || unlinkat(files.number(), name.c_str(), 0) != 0) && errno != ENOENT) {
-    const int error = errno;
-    return ProgramFolderError(
-        options_.folder, absl::StrCat("keeps the program in quarantine, since ", path(), "/", name,
-                                      " cannot be removed: ", strerror(error), "; remove it and release it again"));
+  const int open_error = files.ok() ? 0 : errno;
+  for (const Fingerprint& fingerprint : fingerprints) {
+    {
+      MutexLock lock(&mutex_);
+      if (!entries_.contains(fingerprint)) continue;
+    }
+    const int error = open_error != 0 ? open_error : RemoveFile(files.number(), fingerprint);
+    const absl::Status removed = error == 0 || error == ENOENT ? absl::OkStatus() : CannotRemove(fingerprint, error);
+    released.failure.Update(removed);
+    if (!removed.ok()) continue;
+    released.fingerprints.push_back(fingerprint);
+    MutexLock lock(&mutex_);
+    entries_.erase(fingerprint);
+    has_entries_ = !entries_.empty();
   }
-  MutexLock lock(&mutex_);
-  entries_.erase(fingerprint);
-  has_entries_ = !entries_.empty();
-  return true;
+  return released;
+}
+
+absl::Status Quarantine::CannotRemove(const Fingerprint& fingerprint, int error) const {
+  return ProgramFolderError(options_.folder,
+                            absl::StrCat("keeps the program in quarantine, since ", path(), "/", FileName(fingerprint),
+                                         " cannot be removed: ", strerror(error), "; remove it and release it again"));
 }
 
 bool Quarantine::Look() {

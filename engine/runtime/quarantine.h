@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
 #include "engine/base/program_at_work.h"
@@ -64,8 +65,12 @@ class Quarantine {
   std::vector<Entry> List();
   // Of the last look.
   Counts counts() const;
-  // Whether it was there. Looks first. UNAVAILABLE where its file cannot be removed: it stays.
-  absl::StatusOr<bool> Release(const Fingerprint& fingerprint);
+  struct Released {
+    std::vector<Fingerprint> fingerprints;  // that were there, and are no more
+    absl::Status failure;                   // UNAVAILABLE where a file cannot be removed, the first; its program stays
+  };
+  // Looks first, once.
+  Released Release(absl::Span<const Fingerprint> fingerprints);
 
   // Writes down what was at work: what the calling thread works for where the crash `is_of_this_thread` and there is
   // something, else what all threads work for. For the handler of a signal that ends the process, once.
@@ -77,6 +82,7 @@ class Quarantine {
   Quarantine(Options options, int folder);
   void CloseReserve();
 
+  absl::Status CannotRemove(const Fingerprint& fingerprint, int error) const;
   Entries Read(int files) const;
   void Add(int files, const std::string& name, Entries* entries) const;
   void Warn(absl::string_view event, const std::string& message) const;

@@ -18,17 +18,13 @@ absl::StatusOr<int64_t> Release(const ServiceParts& parts, std::vector<Fingerpri
   if (all) {
     for (const Quarantine::Entry& entry : parts.quarantine->List()) fingerprints.push_back(entry.fingerprint);
   }
-  int64_t released = 0;
-  absl::Status failure;
-  for (const Fingerprint& fingerprint : fingerprints) {
-    const absl::StatusOr<bool> was_there = parts.quarantine->Release(fingerprint);
-    failure.Update(was_there.status());
-    if (!was_there.ok() || !*was_there) continue;
-    ++released;
+  const Quarantine::Released released = parts.quarantine->Release(fingerprints);
+  for (const Fingerprint& fingerprint : released.fingerprints) {
     parts.log->Event(LogLevel::kInfo, "program released", fingerprint.ToHex());
   }
-  if (failure.ok()) return released;
-  return absl::Status(failure.code(), absl::StrCat(failure.message(), " (", released, " others were released)"));
+  if (released.failure.ok()) return static_cast<int64_t>(released.fingerprints.size());
+  return absl::Status(released.failure.code(), absl::StrCat(released.failure.message(), " (",
+                                                            released.fingerprints.size(), " others were released)"));
 }
 
 }  // namespace

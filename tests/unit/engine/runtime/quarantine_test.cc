@@ -85,9 +85,8 @@ TEST_F(QuarantineTest, WhatWasAtWorkIsThereUntilItIsReleased) {
     EXPECT_TRUE(entry.is_known);
     EXPECT_GT(entry.since, absl::UnixEpoch());
     EXPECT_EQ(quarantine->counts().known, 1);
-    EXPECT_FALSE(*quarantine->Release(kB));
-    EXPECT_TRUE(*quarantine->Release(kA));
-    EXPECT_FALSE(*quarantine->Release(kA));
+    EXPECT_THAT(quarantine->Release({kB, kA, kA}).fingerprints, ElementsAre(kA));
+    EXPECT_THAT(quarantine->Release({kA}).fingerprints, IsEmpty());
     EXPECT_FALSE(IsIn(quarantine, kA));
   }
   EXPECT_FALSE(IsIn(Open(), kA));
@@ -121,7 +120,7 @@ TEST_F(QuarantineTest, WhatAnotherServerAddsAndReleasesIsSeen) {
   first->Look();
   EXPECT_TRUE(IsIn(first, kA));
   EXPECT_THAT(added_, testing::Contains(kA.ToHex()));
-  EXPECT_TRUE(*Open()->Release(kA));
+  EXPECT_THAT(Open()->Release({kA}).fingerprints, ElementsAre(kA));
   first->Look();
   EXPECT_FALSE(IsIn(first, kA));
 }
@@ -168,13 +167,14 @@ TEST_F(QuarantineTest, WhatCannotBeRemovedStaysAndTheErrorSaysWhy) {
   fs::remove(FileOf(kA));
   fs::create_directory(FileOf(kA));
   is_unchanged();
-  const absl::StatusOr<bool> released = quarantine->Release(kA);
-  EXPECT_EQ(released.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(released.status().message()), AllOf(HasSubstr(FileOf(kA)), HasSubstr("Is a directory")));
+  const Quarantine::Released released = quarantine->Release({kA});
+  EXPECT_EQ(released.failure.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(released.fingerprints, IsEmpty());
+  EXPECT_THAT(std::string(released.failure.message()), AllOf(HasSubstr(FileOf(kA)), HasSubstr("Is a directory")));
   EXPECT_TRUE(IsIn(quarantine, kA));
   fs::remove(FileOf(kA));
   is_unchanged();
-  EXPECT_TRUE(*quarantine->Release(kA)) << "somebody else removed it";
+  EXPECT_THAT(quarantine->Release({kA}).fingerprints, ElementsAre(kA)) << "somebody else removed it";
 }
 
 TEST_F(QuarantineTest, WhatIsNoRecordIsRemovedAndTold) {
