@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kMaxSpanSegments = 1024;
+constexpr int64_t kPromisedHandleBytes = 512;
 constexpr size_t kStatsBytes = 1024;  // that stats without segments fit into
 
 HandleRequest HandlesOf(const v1::ExecuteRequest& request, bool poisons) {
@@ -129,6 +131,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     refusal.Update(CheckRequest(message, request_->parts().graph_limits.now()));
     const HandleRequest handles = HandlesOf(message, poisons);
     const bool names_handles = !handles.uses.empty() || !handles.keeps.empty();
+    if (refusal.ok()) refusal = HoldPromises(handles.keeps.size());
     if (message.session().empty()) {
       if (!names_handles || !refusal.ok()) return refusal;
       return Refuse(Refusal::kSessionUnknown, "handles belong to a session, and the request names none");
@@ -142,6 +145,17 @@ class Execution : public std::enable_shared_from_this<Execution> {
     }
     if (!names_handles) return absl::OkStatus();
     ASSIGN_OR_RETURN(claim_, use_.session()->Claim(handles));
+    return absl::OkStatus();
+  }
+
+  // What a session knows of a tensor to come is several times as large as its name in a request.
+  absl::Status HoldPromises(size_t promises) {
+    if (promises == 0) return absl::OkStatus();
+    const std::shared_ptr<const AddedBytes> own = request_->HoldBytes();
+    ASSIGN_OR_RETURN(AddedBytes bytes, AddedBytes::Add(&request_->parts().gate->bytes(),
+                                                       static_cast<int64_t>(promises) * kPromisedHandleBytes,
+                                                       request_->caller().tenant, own == nullptr ? 0 : own->bytes()));
+    promised_bytes_.emplace(std::move(bytes));
     return absl::OkStatus();
   }
 
@@ -424,6 +438,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   ArgumentCopies copies_;
   SharedResults shared_;
   KeptResults kept_;
+  std::optional<AddedBytes> promised_bytes_;
   CompiledProgramPtr program_;
   Renaming renaming_;  // of the program's names into the graph's
   const std::shared_ptr<RunStart> started_ = std::make_shared<RunStart>();

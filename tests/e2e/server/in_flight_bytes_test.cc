@@ -8,6 +8,7 @@
 #include "server/lifecycle/added_bytes.h"
 #include "tensord/v1/compute.grpc.pb.h"
 #include "tests/e2e/server/in_process_server.h"
+#include "tests/e2e/server/session_client.h"
 
 namespace tensord {
 namespace {
@@ -74,6 +75,29 @@ TEST(InFlightBytesTest, CompilationsOfManyEdgesAreRefusedWhereThereIsNoRoom) {
   v1::CompileResponse response;
   const v1::ErrorDetail detail = DetailOf(server.stub().Compile(&context, request, &response));
   EXPECT_EQ(detail.reason(), "LIMIT_EXCEEDED");
+}
+
+TEST(InFlightBytesTest, TensorsThatAreToBeKeptAreRefusedWhereThereIsNoRoom) {
+  InProcessServer server({"limits.in_flight_bytes=1000000"});
+  const SessionClient client(server);
+  v1::ExecuteRequest request = client.Request(DoubleGraph());
+  *request.add_arguments()->mutable_tensor() = FloatTensor({1, 2}, {2});
+  Keep(&request, "kept");
+  const auto execute = [&] {
+    grpc::ClientContext context;
+    v1::ExecuteResponse response;
+    return server.stub().Execute(&context, request, &response);
+  };
+  server.WaitUntilIdle();
+  {
+    // There is room for the request, but not for what the session has to know meanwhile.
+    const int64_t left = static_cast<int64_t>(request.ByteSizeLong()) + 300;
+    const auto others = server::AddedBytes::Add(&server.parts().gate->bytes(), 1'000'000 - left, "others");
+    ASSERT_TRUE(others.ok());
+    EXPECT_EQ(DetailOf(execute()).reason(), "LIMIT_EXCEEDED");
+  }
+  const grpc::Status kept = execute();
+  EXPECT_TRUE(kept.ok()) << kept.error_message();
 }
 
 }  // namespace
