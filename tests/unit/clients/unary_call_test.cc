@@ -22,7 +22,10 @@ namespace {
 class Answer : public grpc::ServerGenericBidiReactor {
  public:
   explicit Answer(const std::optional<std::string>& bytes) {
-    if (!bytes.has_value()) return Finish(grpc::Status::OK);
+    if (!bytes.has_value()) {
+      Finish(grpc::Status::OK);
+      return;
+    }
     const grpc::Slice slice(*bytes);
     message_ = grpc::ByteBuffer(&slice, 1);
     StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
@@ -72,10 +75,10 @@ TEST(UnaryCall, AGoodStatusWithoutAnAnswerIsNone) {
 }
 
 TEST(UnaryCall, AGoodStatusWithBytesThatAreNoMessageIsNoAnswer) {
-  for (const std::string bytes : {std::string(20, '\xff'),
-                                  std::string("\x0a\x05"
-                                              "ab"),
-                                  std::string("\x0f")}) {
+  for (const std::string& bytes : {std::string(20, '\xff'),
+                                   std::string("\x0a\x05"
+                                               "ab"),
+                                   std::string("\x0f")}) {
     const absl::Status unreadable = AnsweringServer(bytes).Ask().status();
     EXPECT_TRUE(absl::IsInternal(unreadable)) << unreadable;
   }
