@@ -48,7 +48,7 @@ class StandInServer:
         if self.failure is not None:
             code, message, detail = self.failure
             self._abort(context, code, message, detail)
-        return self.answers.get(method, getattr(self, method, None))(request, context)
+        return self.answers.get(method, getattr(self, method))(request, context)
 
     def _abort(self, context, code, message, detail=None):
         if detail is not None:
@@ -172,6 +172,11 @@ class StandInServer:
     def Explain(self, request, context):
         message = contract.ExplainRequest.FromString(request)
         return contract.ExplainResponse(text=f"{message.WhichOneof('program')}").SerializeToString()
+
+    def ExecuteStream(self, requests, context):
+        for _ in requests:
+            self._abort(context, grpc.StatusCode.UNIMPLEMENTED, "tests that run pipelines say their answers")
+        return iter(())
 
     def GetServerInfo(self, request, context):
         return self.info.SerializeToString()
