@@ -272,12 +272,17 @@ TEST_P(HostilePeersTest, PingsThatNobodyReadsEndTheirConnections) {
   Start();
   std::string flood;
   for (int i = 0; i < 100'000; ++i) flood += Http2Peer::Frame(Http2Peer::kPing, 0, 0, "12345678");
-  ExpectHarmless("100,000 pings, four times", [&] {
+  const auto attack = [&] {
     for (int i = 0; i < 4; ++i) {
       const auto peer = NewPeer();
       EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
     }
-  });
+  };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  attack();  // they keep as much of what is freed for each ping as no bound allows
+#else
+  ExpectHarmless("100,000 pings, four times", attack);
+#endif
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
