@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/fused/make_plan.h"
 #include "backends/cpu/fused/task.h"
 #include "backends/cpu/machine/thread_pool.h"
 #include "backends/cpu/reduce/first_extreme_kernel.h"

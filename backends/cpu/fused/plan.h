@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "backends/cpu/elementwise/convert.h"
 #include "backends/cpu/elementwise/elementwise.h"
 #include "backends/cpu/elementwise/select_clamp.h"
@@ -212,16 +211,6 @@ struct FusedPlan {
   int64_t shared_bytes() const { return is_split ? space.num_groups() * group_bytes : 0; }
   int64_t partials_bytes() const { return is_split ? space.num_groups() * num_parts * partial_bytes : 0; }
 };
-
-// Which points of a map are asked for.
-enum class FusedPoints : uint8_t {
-  kTiles,     // whole tiles, as FusedSpace cuts them
-  kAnywhere,  // any, by FusedTask::RunPoints
-};
-
-// UNSUPPORTED_ON_DEVICE where an instruction has no function here.
-absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit,
-                                        FusedPoints points = FusedPoints::kTiles);
 
 }  // namespace tensord::cpu
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/fused/make_plan.h"
 #include "backends/cpu/fused/task.h"
 #include "engine/base/status_macros.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/fused/make_plan.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
 #include "tests/testlib/micro_evaluator.h"

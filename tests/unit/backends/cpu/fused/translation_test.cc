@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/fused/make_plan.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/micro_builder.h"
 #include "tests/unit/backends/cpu/micro_axes.h"

@@ -1,0 +1,25 @@
+#ifndef TENSORD_BACKENDS_CPU_FUSED_MAKE_PLAN_H_
+#define TENSORD_BACKENDS_CPU_FUSED_MAKE_PLAN_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/fused/plan.h"
+#include "backends/cpu/jit/options.h"
+#include "engine/fusion/micro_program.h"
+
+namespace tensord::cpu {
+
+// Which points of a map are asked for.
+enum class FusedPoints : uint8_t {
+  kTiles,     // whole tiles, as FusedSpace cuts them
+  kAnywhere,  // any, by FusedTask::RunPoints
+};
+
+// UNSUPPORTED_ON_DEVICE where an instruction has no function here.
+absl::StatusOr<FusedPlan> MakeFusedPlan(const MicroProgram& program, const JitOptions& jit,
+                                        FusedPoints points = FusedPoints::kTiles);
+
+}  // namespace tensord::cpu
+
+#endif  // TENSORD_BACKENDS_CPU_FUSED_MAKE_PLAN_H_
