@@ -22,7 +22,7 @@
 #include "backends/cpu/joins/boxed_products.h"
 #include "backends/cpu/joins/chain_plan.h"
 #include "backends/cpu/joins/factored_product.h"
-#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/joins/product_epilogue.h"
 #include "backends/cpu/joins/shared_reductions.h"
 #include "backends/cpu/joins/transformed_map.h"
@@ -64,7 +64,7 @@ class CpuProgram final : public PreparedSession {
     const OpDef* written = nullptr;  // by the client there
     // That start here; their steps have no kernel of their own.
     std::unique_ptr<const cpu::BlockedChain> chain;
-    std::unique_ptr<const cpu::JoinedSegments> joined;
+    std::unique_ptr<const cpu::Join> joined;
   };
 
   // `bytes` is what the step reads and writes.
@@ -88,7 +88,7 @@ class CpuProgram final : public PreparedSession {
     unchecked_bytes_ = kBytesBetweenChecks;
   }
 
-  void Append(std::unique_ptr<const cpu::JoinedSegments> joined) {
+  void Append(std::unique_ptr<const cpu::Join> joined) {
     const size_t begin = steps_.size(), end = begin + joined->num_segments();
     workspace_bytes_ = std::max(workspace_bytes_, joined->workspace_bytes());
     chains_.push_back({.begin = begin, .end = end, .unplaced = joined->passing()});

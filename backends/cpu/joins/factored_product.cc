@@ -90,13 +90,13 @@ std::unique_ptr<const FactoredProduct> FactoredProduct::Create(absl::Span<const 
   if (use == EpilogueUse::kNever) return nullptr;
   for (const size_t maps : {size_t{2}, size_t{1}}) {
     if (segments.size() <= maps) continue;
-    if (auto joined = Join(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
+    if (auto joined = OfMaps(segments.subspan(0, maps), segments[maps], use); joined != nullptr) return joined;
   }
   return nullptr;
 }
 
-std::unique_ptr<const FactoredProduct> FactoredProduct::Join(absl::Span<const SegmentInstruction> maps,
-                                                             const SegmentInstruction& dot, EpilogueUse use) {
+std::unique_ptr<const FactoredProduct> FactoredProduct::OfMaps(absl::Span<const SegmentInstruction> maps,
+                                                               const SegmentInstruction& dot, EpilogueUse use) {
   const BoundInstruction& bound = dot.bound;
   if (bound.micro != nullptr || !Is(*bound.op, CoreOp::kDotGeneral) || dot.operands[0] == dot.operands[1]) {
     return nullptr;

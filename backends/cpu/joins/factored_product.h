@@ -11,7 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "backends/cpu/contraction/tiled_gemm.h"
-#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/joins/product_epilogue.h"
 
 namespace tensord::cpu {
@@ -19,7 +19,7 @@ namespace tensord::cpu {
 // A contraction with one or two multiplications before it that make its operands for nobody else, of broadcasts mostly:
 // factors are multiplied where the contraction packs them, and what they make is never written. Each product is rounded
 // as it would be there.
-class FactoredProduct final : public JoinedSegments {
+class FactoredProduct final : public Join {
  public:
   // Of the first of these segments; null where they do not run together.
   static std::unique_ptr<const FactoredProduct> Create(absl::Span<const SegmentInstruction> segments, EpilogueUse use);
@@ -38,8 +38,8 @@ class FactoredProduct final : public JoinedSegments {
 
  private:
   FactoredProduct() = default;
-  static std::unique_ptr<const FactoredProduct> Join(absl::Span<const SegmentInstruction> maps,
-                                                     const SegmentInstruction& dot, EpilogueUse use);
+  static std::unique_ptr<const FactoredProduct> OfMaps(absl::Span<const SegmentInstruction> maps,
+                                                       const SegmentInstruction& dot, EpilogueUse use);
 
   TiledGemm product_;
   // By side of the products: the slots of the factors, or of the operand that is there.

@@ -14,7 +14,7 @@
 #include "backends/cpu/contraction/contraction.h"
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/epilogue.h"
-#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/machine/thread_pool.h"
 #include "engine/exec/backend.h"
 
@@ -32,7 +32,7 @@ enum class EpilogueUse {
 // piece of it while that lies in the cache of the thread that made it. Pieces are made in memory of the thread's own
 // where no sum is put together in the result, else in the memory of the kernel's result. Same bits as of the two by
 // themselves.
-class ProductEpilogue final : public JoinedSegments {
+class ProductEpilogue final : public Join {
  public:
   static constexpr size_t kNumSegments = 2;
 

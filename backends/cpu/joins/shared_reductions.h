@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/chain_plan.h"
-#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/joins/segment_blocks.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "backends/cpu/reduce/reduce.h"
@@ -23,7 +23,7 @@ namespace tensord::cpu {
 // slabs follow each other writes its piece of the result; of one that reduces it each slab leaves a part, and these are
 // reduced when all are there. Those between that cannot be cut into slabs run by themselves afterwards. How many slabs
 // there are follows from sizes alone.
-class SharedReductions final : public JoinedSegments {
+class SharedReductions final : public Join {
  public:
   // Of the first of these segments; null where they do not run like that. `make` makes the kernel of an instruction
   // that is not fused.

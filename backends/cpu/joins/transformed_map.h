@@ -13,7 +13,7 @@
 #include "backends/cpu/fft/lanes/lanes.h"
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/chain_plan.h"
-#include "backends/cpu/joins/joined_segments.h"
+#include "backends/cpu/joins/join.h"
 #include "backends/cpu/joins/segment_blocks.h"
 #include "backends/cpu/kernel/kernel.h"
 
@@ -29,7 +29,7 @@ class FftTransforms;
 //
 // Of the common axes the slowest one is taken: lines along it lie beside each other, element by element, which is slow
 // to read and to write.
-class TransformedMap final : public JoinedSegments {
+class TransformedMap final : public Join {
  public:
   static constexpr size_t kNumSegments = 3;
 

@@ -1,5 +1,5 @@
-#ifndef TENSORD_BACKENDS_CPU_JOINS_JOINED_SEGMENTS_H_
-#define TENSORD_BACKENDS_CPU_JOINS_JOINED_SEGMENTS_H_
+#ifndef TENSORD_BACKENDS_CPU_JOINS_JOIN_H_
+#define TENSORD_BACKENDS_CPU_JOINS_JOIN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace tensord::cpu {
 //
 // Immutable after construction, so thread-safe. Run does not allocate, but for kernels of very many operands, and
 // cannot fail. Same bits for any number of threads.
-class JoinedSegments {
+class Join {
  public:
-  virtual ~JoinedSegments() = default;
+  virtual ~Join() = default;
 
   virtual size_t num_segments() const = 0;
   // Slots that need no memory.
@@ -34,4 +34,4 @@ class JoinedSegments {
 
 }  // namespace tensord::cpu
 
-#endif  // TENSORD_BACKENDS_CPU_JOINS_JOINED_SEGMENTS_H_
+#endif  // TENSORD_BACKENDS_CPU_JOINS_JOIN_H_
