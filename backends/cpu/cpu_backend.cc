@@ -15,7 +15,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/family_kernels.h"
 #include "backends/cpu/fft/transforms.h"
 #include "backends/cpu/fused/kernel.h"
 #include "backends/cpu/joins/blocked_chain.h"

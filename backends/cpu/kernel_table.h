@@ -1,7 +1,9 @@
 #ifndef TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
 #define TENSORD_BACKENDS_CPU_KERNEL_TABLE_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "backends/cpu/kernel/family_kernel.h"
 #include "backends/cpu/kernel/kernel.h"
 
 namespace tensord::cpu {
@@ -9,6 +11,13 @@ namespace tensord::cpu {
 // How the CPU makes a kernel of an op of the core, or of what passes make of those: nullptr for others. Every core op
 // has an entry, which is checked when the table is compiled.
 MakeKernel* FactoryOf(const OpDef& op);
+
+// nullptr where the CPU has none for the extension.
+MakeFamilyKernel* FamilyFactoryOf(const OpDef& op);
+
+// INVALID_ARGUMENT, saying what is wrong, where `kernels` are not for `ops`: one of another op or of one that is
+// expanded, one that cannot be made, two of one op, or none of an op that is not expanded.
+absl::Status AuditFamilyKernels(absl::Span<const FamilyKernel> kernels, absl::Span<const OpDef> ops);
 
 }  // namespace tensord::cpu
 
