@@ -1,9 +1,11 @@
 #include "server/lifecycle/metered_connections.h"
 
 #include <dlfcn.h>
+#include <linux/sockios.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -100,7 +102,10 @@ void MeteredConnections::EndUnread(SendProgress::Clock::time_point now) {
   std::vector<int> unread;
   for (Shard& shard : shards_) {
     MutexLock lock(&shard.mutex);
-    for (const auto& [descriptor, connection] : shard.connections) {
+    for (auto& [descriptor, connection] : shard.connections) {
+      if (!connection.sending.is_stalled()) continue;
+      int waiting_bytes = 0;
+      if (ioctl(descriptor, SIOCOUTQ, &waiting_bytes) == 0) connection.sending.Looked(waiting_bytes, now);
       const std::chrono::milliseconds most = connection.bounds->most_unread();
       if (most > most.zero() && connection.sending.Stalled(now) > most) unread.push_back(descriptor);
     }

@@ -53,7 +53,7 @@ class MeteredConnectionsTest : public ::testing::Test {
     return sendmsg(descriptor, &message, MSG_DONTWAIT);
   }
   static void Fill(int descriptor) {
-    while (SendOnce(descriptor, std::string(1 << 16, 'x')) > 0) {
+    while (SendOnce(descriptor, std::string(1 << 20, 'x')) > 0) {
     }
     EXPECT_EQ(errno, EAGAIN);
   }
@@ -160,20 +160,43 @@ TEST_F(MeteredConnectionsTest, AClientThatReadsNothingLosesItsConnection) {
   EXPECT_EQ(bounds_->ended().for_unread, 1);
 }
 
-TEST(SendProgressTest, OnlyWhoReadsEnoughGetsMoreTime) {
-  const SendProgress::Clock::time_point begin{};
+// Its socket has room again, as poll says it, only when three quarters of it are free.
+TEST_F(MeteredConnectionsTest, ASlowReaderKeepsItsConnection) {
+  const Ends ends;
+  Add(ends.of[0]);
+  Fill(ends.of[0]);
+  auto now = SendProgress::Clock::now();
+  MeteredConnections::OfProcess().EndUnread(now);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(ReceiveInPieces(ends.of[1]).empty());  // 64 KiB
+    if (i % 3 == 2) Fill(ends.of[0]);
+    MeteredConnections::OfProcess().EndUnread(now += std::chrono::seconds(5));
+    ASSERT_FALSE(IsOver(ends.of[1])) << i;
+  }
+  Fill(ends.of[0]);
+  for (int i = 0; i < 7; ++i) MeteredConnections::OfProcess().EndUnread(now += std::chrono::seconds(5));
+  EXPECT_TRUE(IsOver(ends.of[1])) << "it reads no more";
+}
+
+TEST(SendProgressTest, OnlyWhoTakesEnoughGetsMoreTime) {
+  constexpr int64_t kEnough = SendProgress::kProgressBytes;
+  const auto at = [](int seconds) { return SendProgress::Clock::time_point() + std::chrono::seconds(seconds); };
   SendProgress progress;
   EXPECT_FALSE(progress.is_stalled());
-  progress.Sent(1000, 400, begin);
-  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(3)), std::chrono::seconds(3));
-  progress.Sent(600, 0, begin + std::chrono::seconds(3));
-  progress.Sent(600, 100, begin + std::chrono::seconds(4));
-  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(5)), std::chrono::seconds(5)) << "a few bytes are nothing";
-  progress.Sent(1 << 20, SendProgress::kProgressBytes, begin + std::chrono::seconds(6));
-  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(8)), std::chrono::seconds(2));
-  progress.Sent(500, 500, begin + std::chrono::seconds(9));
+  progress.Sent(1'000'000, 400'000, at(0));
+  progress.Looked(400'000, at(1));
+  EXPECT_EQ(progress.Stalled(at(3)), std::chrono::seconds(3));
+  progress.Looked(400'001 - kEnough, at(4));
+  EXPECT_EQ(progress.Stalled(at(5)), std::chrono::seconds(5)) << "a few bytes are nothing";
+  progress.Sent(600'000, 1, at(5));
+  progress.Looked(400'001 - kEnough, at(6));
+  EXPECT_EQ(progress.Stalled(at(8)), std::chrono::seconds(2)) << "one more was sent, and so taken";
+  progress.Sent(599'999, 0, at(9));
+  progress.Looked(400'001 - kEnough, at(9));
+  EXPECT_EQ(progress.Stalled(at(10)), std::chrono::seconds(4));
+  progress.Sent(500, 500, at(11));
   EXPECT_FALSE(progress.is_stalled());
-  EXPECT_EQ(progress.Stalled(begin + std::chrono::seconds(90)), SendProgress::Clock::duration::zero());
+  EXPECT_EQ(progress.Stalled(at(90)), SendProgress::Clock::duration::zero());
 }
 
 }  // namespace
