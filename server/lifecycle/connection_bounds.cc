@@ -9,6 +9,8 @@ int64_t& CountOf(ConnectionExcess excess, ConnectionBounds::Ended* ended) {
   switch (excess) {
     case ConnectionExcess::kHeaders:
       return ended->for_headers;
+    case ConnectionExcess::kFrames:
+      return ended->for_frames;
     case ConnectionExcess::kSettings:
       return ended->for_settings;
     case ConnectionExcess::kUnread:

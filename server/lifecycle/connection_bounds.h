@@ -24,6 +24,7 @@ class ConnectionBounds {
   struct Ended {
     int64_t for_headers = 0;
     int64_t for_cancels = 0;
+    int64_t for_frames = 0;
     int64_t for_settings = 0;
     int64_t for_unread = 0;
   };

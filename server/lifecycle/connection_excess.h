@@ -5,9 +5,9 @@
 
 namespace tensord::server {
 
-// Why a connection is ended: its client sends more headers or takes back more calls than one may, or makes more calls
-// without acknowledging the server's settings, or does not read its answers.
-enum class ConnectionExcess : uint8_t { kNone, kHeaders, kCancels, kSettings, kUnread };
+// The reason to end a connection: its client sends more headers, takes back more calls or sends more frames without
+// content than one may, makes more calls without acknowledging the server's settings, or does not read its answers.
+enum class ConnectionExcess : uint8_t { kNone, kHeaders, kCancels, kFrames, kSettings, kUnread };
 
 }  // namespace tensord::server
 

@@ -8,7 +8,7 @@ namespace {
 
 // RFC 9113.
 constexpr int64_t kPrefaceBytes = 24;
-enum Type : uint8_t { kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
+enum Type : uint8_t { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
 constexpr uint8_t kAcknowledges = 1;
 
 // Its answer waits for the client, and where there are too many gRPC keeps some kilobytes of each until it has ended
@@ -19,6 +19,9 @@ constexpr double kCancelsOfAPing = 1.0 / 8;
 constexpr int64_t kFrameBytes = int64_t{16} << 10;
 constexpr int64_t kPartialFrames = 8;
 
+// Of frames that only their number bounds: gRPC looks through some kinds byte by byte.
+constexpr int64_t kBytesOfOneFrame = 512;
+
 constexpr double kLooksToFill = 8;  // at least, from nothing to all at once
 
 }  // namespace
@@ -27,7 +30,13 @@ FrameMeter::FrameMeter(const FrameLimits& limits, Clock::time_point now)
     : limits_(limits),
       skip_bytes_(kPrefaceBytes),
       cancels_(static_cast<double>(limits.cancels_at_once)),
-      refilled_(now) {}
+      refilled_(now),
+      frames_(MostFrames()),
+      frames_refilled_(now) {}
+
+void FrameMeter::Sent(int64_t bytes) {
+  frames_ = std::min(MostFrames(), frames_ + static_cast<double>(bytes) / FrameLimits::kBytesOfAFrame);
+}
 
 ConnectionExcess FrameMeter::Read(absl::string_view bytes, Clock::time_point now, const Reads& reads) {
   while (excess_ == ConnectionExcess::kNone && !bytes.empty()) {
@@ -54,6 +63,8 @@ ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads)
   skip_bytes_ = size;
   AddTime(now, reads);
   switch (type) {
+    case kData:
+      return size == 0 ? TakeFrame(size) : ConnectionExcess::kNone;
     case kHeaders:
       block_bytes_ = block_frames_ = 0;
       if (!is_acknowledged_) early_calls_.insert(stream);
@@ -63,18 +74,17 @@ ConnectionExcess FrameMeter::ReadHead(Clock::time_point now, const Reads& reads)
     case kReset:
       if (!TakeCancel()) return ConnectionExcess::kCancels;
       early_calls_.erase(stream);
-      break;
+      return ConnectionExcess::kNone;
     case kSettings:
       if (acknowledges && has_sent_) Acknowledged();
-      if (!acknowledges && !TakeCancel()) return ConnectionExcess::kCancels;
-      break;
+      if (acknowledges) return TakeFrame(size);
+      return TakeCancel() ? ConnectionExcess::kNone : ConnectionExcess::kCancels;
     case kPing:
-      if (!acknowledges && !TakeCancel(kCancelsOfAPing)) return ConnectionExcess::kCancels;
-      break;
+      if (acknowledges) return TakeFrame(size);
+      return TakeCancel(kCancelsOfAPing) ? ConnectionExcess::kNone : ConnectionExcess::kCancels;
     default:
-      break;
+      return TakeFrame(size);
   }
-  return ConnectionExcess::kNone;
 }
 
 ConnectionExcess FrameMeter::AddHeaders(int64_t size) {
@@ -99,6 +109,12 @@ void FrameMeter::Acknowledged() {
 }
 
 void FrameMeter::AddTime(Clock::time_point now, const Reads& reads) {
+  // Window updates of a client whose network is slow come while its socket never has room, so these do not depend on
+  // it.
+  const double frames_earned = std::chrono::duration<double>(now - frames_refilled_).count() *
+                               static_cast<double>(FrameLimits::kFramesOfACancel * limits_.cancels_per_second);
+  frames_ = std::min(MostFrames(), frames_ + frames_earned);
+  frames_refilled_ = now;
   const double most = static_cast<double>(limits_.cancels_at_once);
   const double earned =
       std::chrono::duration<double>(now - refilled_).count() * static_cast<double>(limits_.cancels_per_second);
@@ -112,6 +128,11 @@ bool FrameMeter::TakeCancel(double cost) {
   if (cancels_ < cost) return false;
   cancels_ -= cost;
   return true;
+}
+
+ConnectionExcess FrameMeter::TakeFrame(int64_t size) {
+  frames_ -= 1 + static_cast<double>(size / kBytesOfOneFrame);
+  return frames_ < 0 ? ConnectionExcess::kFrames : ConnectionExcess::kNone;
 }
 
 }  // namespace tensord::server

@@ -13,12 +13,14 @@
 
 namespace tensord::server {
 
-// What a client of HTTP/2 may send on one connection that costs the server more than it costs the client, and that no
-// call is charged for.
+// Bounds of the frames that cost the server more than their sender, and that no call is charged for.
 struct FrameLimits {
   int64_t header_bytes = 0;        // of the headers of one call, as they are sent
   int64_t cancels_at_once = 0;     // calls taken back, settings changed, and eight pings for one,
   int64_t cancels_per_second = 0;  // and of these a second
+  // Sixteen times as many other frames may come that flow control does not bound: window updates, acknowledgements,
+  // priorities, unknown ones, empty data. Another may come for every kBytesOfAFrame that the client is sent.
+  static constexpr int64_t kFramesOfACancel = 16, kBytesOfAFrame = 128;
   // Before the client has acknowledged the server's settings, which bound these: calls, and the headers of all.
   int64_t early_calls = 0;
   int64_t early_header_bytes = 0;
@@ -36,8 +38,10 @@ class FrameMeter {
 
   FrameMeter(const FrameLimits& limits, Clock::time_point now);
 
-  // The server has begun to send, its settings first. What acknowledges them before is no acknowledgement.
-  void Sent() { has_sent_ = true; }
+  // Takes note that the server begins to send, its settings first: an acknowledgement before is none.
+  void Sends() { has_sent_ = true; }
+  // Takes note of bytes that the client was sent, which it may answer by window updates.
+  void Sent(int64_t bytes);
 
   // The bytes that came next, at that time. Beyond a limit it stays so.
   ConnectionExcess Read(absl::string_view bytes, Clock::time_point now, const Reads& reads);
@@ -51,6 +55,8 @@ class FrameMeter {
   bool FitsEarly(int64_t size);
   void Acknowledged();
   bool TakeCancel(double cost = 1);
+  ConnectionExcess TakeFrame(int64_t size);
+  double MostFrames() const { return static_cast<double>(FrameLimits::kFramesOfACancel * limits_.cancels_at_once); }
 
   const FrameLimits limits_;
   int64_t skip_bytes_;  // until the next head: first the preface, then the rest of a frame
@@ -63,6 +69,8 @@ class FrameMeter {
   int64_t early_bytes_ = 0;
   double cancels_;  // that may come now
   Clock::time_point refilled_;
+  double frames_;  // of other kinds, likewise
+  Clock::time_point frames_refilled_;
   ConnectionExcess excess_ = ConnectionExcess::kNone;
 };
 

@@ -86,7 +86,7 @@ void MeteredConnections::Sends(int descriptor) {
   Shard& shard = ShardOf(descriptor);
   MutexLock lock(&shard.mutex);
   const auto found = shard.connections.find(descriptor);
-  if (found != shard.connections.end()) found->second.meter.Sent();
+  if (found != shard.connections.end()) found->second.meter.Sends();
 }
 
 void MeteredConnections::Sent(int descriptor, size_t wanted, size_t sent) {
@@ -94,6 +94,7 @@ void MeteredConnections::Sent(int descriptor, size_t wanted, size_t sent) {
   MutexLock lock(&shard.mutex);
   const auto found = shard.connections.find(descriptor);
   if (found == shard.connections.end()) return;
+  found->second.meter.Sent(static_cast<int64_t>(sent));
   SendProgress& sending = found->second.sending;
   if (sent < wanted || sending.is_stalled()) sending.Sent(wanted, sent, SendProgress::Clock::now());
 }
@@ -162,8 +163,9 @@ std::unique_ptr<MeteredConnections::Decrypted> MeteredConnections::NewDecrypted(
   return std::make_unique<Decrypted>(decrypting, found->second.bounds);
 }
 
-bool MeteredConnections::Decrypted::Received(absl::string_view bytes, bool has_sent) {
-  if (has_sent) meter_.Sent();
+bool MeteredConnections::Decrypted::Received(absl::string_view bytes, int64_t sent_bytes) {
+  if (sent_bytes > 0) meter_.Sends();
+  meter_.Sent(sent_bytes - std::exchange(sent_bytes_, sent_bytes));
   // What was received is decrypted by the thread that received it, before it receives from another.
   const bool is_current = decrypting == descriptor_;
   const ConnectionExcess excess =
@@ -190,10 +192,12 @@ MeteredConnections::Decrypted* DecryptedOf(SSL* ssl) {
   return made.release();
 }
 
-// Of the data of a connection that is set once something was sent over it.
-int SentIndex() {
+// Counts the bytes that are sent over an encrypted connection; returns how many these are, with `bytes` more.
+int64_t SentBytes(SSL* ssl, int bytes) {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
+  const intptr_t sent = reinterpret_cast<intptr_t>(SSL_get_ex_data(ssl, index)) + bytes;
+  if (bytes > 0) SSL_set_ex_data(ssl, index, reinterpret_cast<void*>(sent));
+  return sent;
 }
 
 }  // namespace
@@ -258,9 +262,8 @@ int SSL_read(SSL* ssl, void* buffer, int most) {
   const int count = read(ssl, buffer, most);
   if (count <= 0 || SSL_is_server(ssl) != 1) return count;
   tensord::server::MeteredConnections::Decrypted* const decrypted = tensord::server::DecryptedOf(ssl);
-  const bool has_sent = SSL_get_ex_data(ssl, tensord::server::SentIndex()) != nullptr;
-  if (decrypted == nullptr ||
-      decrypted->Received({static_cast<const char*>(buffer), static_cast<size_t>(count)}, has_sent)) {
+  if (decrypted == nullptr || decrypted->Received({static_cast<const char*>(buffer), static_cast<size_t>(count)},
+                                                  tensord::server::SentBytes(ssl, 0))) {
     return count;
   }
   ERR_raise(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT);  // without an error it is asked again
@@ -271,9 +274,8 @@ int SSL_read(SSL* ssl, void* buffer, int most) {
 // server's settings.
 int SSL_write(SSL* ssl, const void* buffer, int size) {
   static const auto write = reinterpret_cast<int (*)(SSL*, const void*, int)>(dlsym(RTLD_NEXT, "SSL_write"));
-  const int index = tensord::server::SentIndex();
-  if (SSL_is_server(ssl) == 1 && SSL_get_ex_data(ssl, index) == nullptr) SSL_set_ex_data(ssl, index, ssl);
   const tensord::server::OrderedByGrpc ordered;
+  if (SSL_is_server(ssl) == 1) tensord::server::SentBytes(ssl, size);
   return write(ssl, buffer, size);
 }
 

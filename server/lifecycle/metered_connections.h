@@ -53,13 +53,14 @@ class MeteredConnections {
   class Decrypted {
    public:
     Decrypted(int descriptor, std::shared_ptr<ConnectionBounds> bounds);
-    // As above. `has_sent`: whether something was sent over the connection before.
-    bool Received(absl::string_view bytes, bool has_sent);
+    // As above. `sent_bytes`: how many were sent over the connection before.
+    bool Received(absl::string_view bytes, int64_t sent_bytes);
 
    private:
     const int descriptor_;
     const std::shared_ptr<ConnectionBounds> bounds_;
     FrameMeter meter_;
+    int64_t sent_bytes_ = 0;
   };
   // Of the encrypted connection that this thread has received from last; null where it has from none.
   std::unique_ptr<Decrypted> NewDecrypted();

@@ -253,11 +253,10 @@ class DeviceSamples {
   for (const auto& [listener, stats] : connections) {
     open.push_back({{{"listener", listener}}, static_cast<double>(stats.places.open)});
     refused.push_back({{{"listener", listener}}, static_cast<double>(stats.places.refused)});
-    const std::pair<const char*, int64_t> reasons[] = {{"headers", stats.ended.for_headers},
-                                                       {"cancels", stats.ended.for_cancels},
-                                                       {"settings", stats.ended.for_settings},
-                                                       {"unread", stats.ended.for_unread},
-                                                       {"unused", stats.places.unused}};
+    const std::pair<const char*, int64_t> reasons[] = {
+        {"headers", stats.ended.for_headers}, {"cancels", stats.ended.for_cancels},
+        {"frames", stats.ended.for_frames},   {"settings", stats.ended.for_settings},
+        {"unread", stats.ended.for_unread},   {"unused", stats.places.unused}};
     for (const auto& [reason, count] : reasons) {
       ended.push_back({{{"listener", listener}, {"reason", reason}}, static_cast<double>(count)});
     }

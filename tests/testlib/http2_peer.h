@@ -26,7 +26,18 @@ namespace tensord {
 // to. Begins with the preface and empty settings. Owns its socket.
 class Http2Peer {
  public:
-  enum Type : uint8_t { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindow = 8, kContinuation = 9 };
+  enum Type : uint8_t {
+    kData = 0,
+    kHeaders = 1,
+    kPriority = 2,
+    kReset = 3,
+    kSettings = 4,
+    kPing = 6,
+    kGoAway = 7,
+    kWindow = 8,
+    kContinuation = 9,
+    kUnknown = 77
+  };
   static constexpr uint8_t kEndStream = 1;
   static constexpr uint8_t kEndHeaders = 4;
 

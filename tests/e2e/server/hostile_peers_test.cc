@@ -216,6 +216,26 @@ TEST_P(HostilePeersTest, SettingsWithoutEndEndTheirConnection) {
   EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
 }
 
+// gRPC works on each of them and charges nobody.
+TEST_P(HostilePeersTest, FramesWithoutContentEndTheirConnections) {
+  Start({"--set=limits.cancels_per_second=50"});  // a slow server takes no more than thousands a second
+  const std::pair<const char*, std::string> kinds[] = {
+      {"a million priorities", Http2Peer::Frame(Http2Peer::kPriority, 0, 99, std::string(5, '\0'))},
+      {"a million unknown frames", Http2Peer::Frame(Http2Peer::kUnknown, 0, 3, "")},
+      {"a million acknowledgements", Http2Peer::Frame(Http2Peer::kSettings, 1, 0, "")},
+      {"a million window updates", Http2Peer::Frame(Http2Peer::kWindow, 0, 0, Http2Peer::Number(1, 4))}};
+  for (const auto& [name, frame] : kinds) {
+    std::string flood;
+    for (int i = 0; i < 1'000'000; ++i) flood += frame;
+    ExpectHarmless(name, [&] {
+      const auto peer = NewPeer();
+      EXPECT_TRUE(!peer->Send(flood) || peer->EndsWithin(20'000));
+    });
+  }
+  EXPECT_TRUE(WaitFor([&] { return Says("tensord_connections_ended_total{listener=\"calls\",reason=\"frames\"} 4"); }));
+  EXPECT_THAT(Log(), HasSubstr("limits.cancels_per_second"));
+}
+
 // gRPC holds a client to its settings once he has acknowledged them.
 TEST_P(HostilePeersTest, CallsWithoutAcknowledgedSettingsEndTheirConnection) {
   Start();

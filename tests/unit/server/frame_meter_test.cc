@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/http2_peer.h"
 
@@ -24,7 +25,7 @@ const std::string* const kAcknowledgement = new std::string(Http2Peer::Frame(Htt
 class FrameMeterTest : public ::testing::Test {
  protected:
   FrameMeterTest() {
-    meter_.Sent();
+    meter_.Sends();
     EXPECT_EQ(Read(kPreface + *kAcknowledgement), ConnectionExcess::kNone);
   }
 
@@ -101,13 +102,56 @@ TEST_F(FrameMeterTest, WhoReadsBetweenBurstsGetsAllTheTime) {
 }
 
 TEST_F(FrameMeterTest, SettingsCountAsCancelsAndTheirAcknowledgementsDoNot) {
-  EXPECT_EQ(Fit(*kAcknowledgement, 1000), 1000);
+  EXPECT_EQ(Fit(*kAcknowledgement, 100), 100);
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kSettings, 0, 0, std::string(6, '\0')), 1000), 10);
 }
 
 TEST_F(FrameMeterTest, EightPingsCountAsACancelAndTheirAnswersDoNot) {
-  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 1, 0, std::string(8, '\0')), 1000), 1000);
+  EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 1, 0, std::string(8, '\0')), 100), 100);
   EXPECT_EQ(Fit(Http2Peer::Frame(Http2Peer::kPing, 0, 0, std::string(8, '\0')), 1000), 80);
+}
+
+// Frames that no flow control bounds, sixteen for a cancel.
+std::vector<std::string> FramesWithoutContent() {
+  const std::string number(4, '\1'), eight(8, '\0');
+  return {*kAcknowledgement,
+          Http2Peer::Frame(Http2Peer::kPing, 1, 0, eight),
+          Http2Peer::Frame(Http2Peer::kWindow, 0, 0, number),
+          Http2Peer::Frame(Http2Peer::kPriority, 0, 99, std::string(5, '\0')),
+          Http2Peer::Frame(Http2Peer::kGoAway, 0, 0, eight),
+          Http2Peer::Frame(Http2Peer::kUnknown, 0, 3, ""),
+          Http2Peer::Frame(Http2Peer::kData, 0, 1, ""),
+          Http2Peer::Frame(Http2Peer::kData, 1, 1, "")};
+}
+
+TEST_F(FrameMeterTest, FramesWithoutContentAreBoundAtOnceAndASecond) {
+  now_ += std::chrono::hours(1);
+  for (const std::string& frame : FramesWithoutContent()) {
+    EXPECT_EQ(Fit(frame, 160), 160) << absl::CHexEscape(frame);
+    reads_ = !reads_;
+    now_ += std::chrono::seconds(1);
+  }
+  for (const std::string& frame : FramesWithoutContent()) EXPECT_EQ(Fit(frame, 20), 20);
+  EXPECT_EQ(Read(FramesWithoutContent()[2]), ConnectionExcess::kFrames);
+  EXPECT_EQ(meter_.Read(*kAcknowledgement, now_ + std::chrono::hours(1), [] { return true; }),
+            ConnectionExcess::kFrames)
+      << "it stays so";
+}
+
+TEST_F(FrameMeterTest, LargeFramesWithoutContentCountByTheirBytes) {
+  const std::string frame = Http2Peer::Frame(Http2Peer::kUnknown, 0, 3, std::string(16 << 10, 'x'));
+  EXPECT_EQ(Fit(frame, 1000), 4);
+}
+
+// A client that reads much opens its windows again and again.
+TEST_F(FrameMeterTest, WhatIsSentMayBeAnswered) {
+  const std::string opened = Http2Peer::Frame(Http2Peer::kWindow, 0, 0, std::string(4, '\1'));
+  for (int i = 0; i < 1000; ++i) {
+    meter_.Sent(16 << 10);
+    ASSERT_EQ(Fit(opened, 128), 128) << i;
+  }
+  const std::string data = Http2Peer::Frame(Http2Peer::kData, 0, 1, "x");
+  EXPECT_EQ(Fit(data, 10'000), 10'000) << "flow control bounds these";
 }
 
 // A meter of a client that has said nothing yet.
@@ -135,14 +179,14 @@ TEST_F(EarlyFrameMeterTest, CallsAreBoundUntilTheSettingsAreAcknowledged) {
 
 TEST_F(EarlyFrameMeterTest, CallsAreNotBoundAfterwards) {
   EXPECT_EQ(Call(1), ConnectionExcess::kNone);
-  early_.Sent();
+  early_.Sends();
   EXPECT_EQ(ReadEarly(*kAcknowledgement), ConnectionExcess::kNone);
   for (uint32_t stream = 3; stream < 1000; stream += 2) EXPECT_EQ(Call(stream, 500), ConnectionExcess::kNone);
 }
 
 TEST_F(EarlyFrameMeterTest, WhatHasNotBeenSentIsNotAcknowledged) {
   EXPECT_EQ(ReadEarly(*kAcknowledgement), ConnectionExcess::kNone);
-  early_.Sent();
+  early_.Sends();
   for (const uint32_t stream : {1, 3, 5}) EXPECT_EQ(Call(stream), ConnectionExcess::kNone);
   EXPECT_EQ(Call(7), ConnectionExcess::kSettings);
 }
@@ -161,7 +205,7 @@ TEST_F(FrameMeterTest, BytesMayComeInAnyParts) {
   for (int i = 0; i < 5; ++i) bytes += Http2Peer::Frame(Http2Peer::kData, 0, 1, data) + reset + reset;
   for (const size_t part : std::vector<size_t>{1, 2, 7, 9, 13, 1000, 100000}) {
     FrameMeter meter(kLimits, now_);
-    meter.Sent();
+    meter.Sends();
     ConnectionExcess excess = ConnectionExcess::kNone;
     for (size_t i = 0; i < bytes.size(); i += part) {
       excess = std::max(excess, meter.Read(bytes.substr(i, part), now_, [] { return true; }));
