@@ -40,14 +40,14 @@ class RunFormer {
     std::vector<FusedStep> formed;
     for (size_t i = 0; i < steps->size();) i = FormOne(*steps, i, &formed);
     for (FusedStep& step : formed) {
-      if (step.kind == FusedStepKind::kClose && direct_.contains(step.a)) step.buffer = -1;
+      if (step.kind == FusedStepKind::kClose && direct_.contains(step.a)) step.buffer = {};
     }
     *steps = std::move(formed);
   }
 
   // Drops repetitions that nothing reads any more.
   void DropRepeats() {
-    absl::flat_hash_set<int32_t> read;
+    absl::flat_hash_set<PlaceId> read;
     const auto add = [&](const std::vector<FusedStep>& steps) {
       for (const FusedStep& step : steps) {
         if (step.kind != FusedStepKind::kRun) read.insert({step.a, step.b, step.c});
@@ -62,7 +62,7 @@ class RunFormer {
     const auto drop = [&](std::vector<FusedStep>* repeats) {
       const auto end = std::remove_if(repeats->begin(), repeats->end(), [&](const FusedStep& step) {
         if (!step.over_tile || !step.single_a || read.contains(step.out)) return false;
-        plan_.places[static_cast<size_t>(step.out)].bytes = 0;
+        plan_.places[step.out].bytes = 0;
         return true;
       });
       repeats->erase(end, repeats->end());
@@ -110,7 +110,7 @@ class RunFormer {
     if (use_ == JitOptions::Use::kAlways) return true;
     const auto is_call = [](const JitNode& node) { return node.call != nullptr; };
     const auto streams = [](const FusedAccess& access) { return access.may_stream; };
-    const std::vector<JitNode>& nodes = nodes_.program().nodes;
+    const JitNodes& nodes = nodes_.program().nodes;
     const size_t calls = static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), is_call));
     const bool is_big = std::any_of(plan_.accesses.begin(), plan_.accesses.end(), streams);
     if (is_big && plan_.space.is_map()) return members > 1;
@@ -120,7 +120,7 @@ class RunFormer {
 
   void Finish(const std::vector<FusedStep>& steps, size_t begin, size_t end, const std::vector<size_t>& members,
               std::vector<FusedStep>* formed) {
-    absl::flat_hash_set<int32_t> read_outside;
+    absl::flat_hash_set<PlaceId> read_outside;
     size_t member = 0;
     for (size_t i = begin; i < steps.size(); ++i) {
       if (i < end && member < members.size() && members[member] == i) {
@@ -129,15 +129,15 @@ class RunFormer {
       }
       read_outside.insert({steps[i].a, steps[i].b, steps[i].c});
     }
-    std::vector<JitNode>& nodes = nodes_.program().nodes;
+    JitNodes& nodes = nodes_.program().nodes;
     FusedRun run;
     for (JitNode& node : nodes) {
       if (node.kind != JitNode::Kind::kStore) continue;
       Stream(&node, steps, formed, &run);
-      const bool is_register = plan_.places[static_cast<size_t>(node.place)].kind == FusedPlace::Kind::kRegister;
+      const bool is_register = plan_.places[node.place].kind == FusedPlace::Kind::kRegister;
       if (is_register && !read_outside.contains(node.place)) {
         node.kind = JitNode::Kind::kOp;  // of which nothing is read
-        node.operands.fill(-1);
+        node.operands.fill({});
       }
     }
     SimplifyJitProgram(&nodes_.program());
@@ -147,15 +147,14 @@ class RunFormer {
       if (node.kind == JitNode::Kind::kInput && plan_.space.is_map()) LeaveToTheMachine(node.place);
     }
     run.program = std::move(nodes_.program());
-    formed->push_back({.kind = FusedStepKind::kRun, .index = static_cast<int32_t>(plan_.runs.size())});
-    plan_.runs.push_back(std::move(run));
+    formed->push_back({.kind = FusedStepKind::kRun, .run = plan_.runs.Add(std::move(run))});
   }
 
   // A result that only this store writes, and nothing reads, is streamed by it and needs no buffer.
   void Stream(JitNode* store, const std::vector<FusedStep>& steps, std::vector<FusedStep>* formed, FusedRun* run) {
     const auto opened = opened_.find(store->place);
     if (opened == opened_.end()) return;
-    const FusedAccess& access = plan_.accesses[static_cast<size_t>(opened->second)];
+    const FusedAccess& access = plan_.accesses[opened->second];
     if (!access.may_stream || !access.is_linear || SizeOf(store->dtype) < 4) return;
     // Tiles begin at multiples of 64 bytes then, if the result does.
     const int64_t group_points = plan_.space.scan_points() * plan_.space.width(false);
@@ -171,26 +170,26 @@ class RunFormer {
     store->streams = true;
     run->streamed.push_back(opened->second);
     for (FusedStep& step : *formed) {
-      if (step.kind == FusedStepKind::kOpen && step.out == store->place) step.buffer = -1;
+      if (step.kind == FusedStepKind::kOpen && step.out == store->place) step.buffer = {};
     }
     direct_.insert(store->place);
   }
 
   // Long tiles read memory as the machine's own prefetchers like it.
-  void LeaveToTheMachine(int32_t place) {
+  void LeaveToTheMachine(PlaceId place) {
     const auto load = loads_.find(place);
     if (load == loads_.end()) return;
-    FusedAccess& access = plan_.accesses[static_cast<size_t>(load->second)];
+    FusedAccess& access = plan_.accesses[load->second];
     if (access.is_fetched) plan_.fetched_bytes -= SizeOf(access.dtype);
     access.is_fetched = false;
   }
 
   const JitOptions::Use use_;
   FusedPlan& plan_;
-  FusedTranslation nodes_;                        // of the run that is being formed
-  absl::flat_hash_map<int32_t, int32_t> loads_;   // by place: the access
-  absl::flat_hash_map<int32_t, int32_t> opened_;  // likewise
-  absl::flat_hash_set<int32_t> direct_;           // opened places without a buffer
+  FusedTranslation nodes_;  // of the run that is being formed
+  absl::flat_hash_map<PlaceId, AccessId> loads_;
+  absl::flat_hash_map<PlaceId, AccessId> opened_;
+  absl::flat_hash_set<PlaceId> direct_;  // opened places without a buffer
 };
 
 }  // namespace

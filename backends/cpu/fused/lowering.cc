@@ -84,9 +84,8 @@ void FusedLowering::FindLive() {
   }
 }
 
-int32_t FusedLowering::AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements) {
-  plan_->places.push_back({.kind = kind, .element_bytes = element_bytes, .bytes = element_bytes * elements});
-  return static_cast<int32_t>(plan_->places.size()) - 1;
+PlaceId FusedLowering::AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements) {
+  return plan_->places.Add({.kind = kind, .element_bytes = element_bytes, .bytes = element_bytes * elements});
 }
 
 int64_t FusedLowering::TouchedBytes(const MicroAccess& access, DType dtype) const {
@@ -97,8 +96,8 @@ int64_t FusedLowering::TouchedBytes(const MicroAccess& access, DType dtype) cons
   return bytes;
 }
 
-int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand,
-                                 int32_t result) {
+AccessId FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand,
+                                  int32_t result) {
   FusedAccess added{.level = level, .dtype = dtype, .operand = operand, .result = result, .access = access};
   if (level == MicroLevel::kFull) {
     // Before the cut the walk of a map and of single rows is known, and otherwise taken to be scattered.
@@ -126,8 +125,7 @@ int32_t FusedLowering::AddAccess(const MicroAccess& access, MicroLevel level, DT
   }
   if (added.is_fetched) plan_->fetched_bytes += SizeOf(dtype);
   if (operand >= 0 || result >= 0) plan_->touched_bytes += TouchedBytes(access, dtype);
-  plan_->accesses.push_back(std::move(added));
-  return static_cast<int32_t>(plan_->accesses.size()) - 1;
+  return plan_->accesses.Add(std::move(added));
 }
 
 FusedAccess::Crossing FusedLowering::CrossingOf(const Walk& walk, bool tail) const {
@@ -149,9 +147,9 @@ absl::Status FusedLowering::Lower(FusedPlan* plan) {
   plan_ = plan;
   const size_t count = program_.instructions.size();
   const int32_t num_stages = program_.num_stages();
-  place_.assign(count, -1);
-  row_.assign(count, -1);
-  tile_.assign(count, -1);
+  place_.assign(count, {});
+  row_.assign(count, {});
+  tile_.assign(count, {});
   repeated_.assign(count, -1);
   plan_->stages.resize(static_cast<size_t>(num_stages));
   FindLive();
@@ -182,8 +180,8 @@ FusedStages FusedLowering::StagesWith(bool is_large) const {
   FusedStagesRequest request{.is_live = live_, .is_large = is_large};
   for (size_t v = 0; v < live_.size(); ++v) request.is_full.push_back(IsFull(static_cast<int32_t>(v)));
   const bool keeps_apart = is_split_ || space_.num_groups() == 1;
-  for (const int32_t store : stores_) {
-    const FusedAccess& access = plan_->accesses[static_cast<size_t>(store)];
+  for (const AccessId store : stores_) {
+    const FusedAccess& access = plan_->accesses[store];
     request.lends_memory.push_back(access.is_linear && (is_large || (keeps_apart && !access.may_stream)));
   }
   return FindFusedStages(program_, request);
@@ -205,11 +203,11 @@ void FusedLowering::FindStages() {
     } else {
       saved.place = AddPlace(OwnKind(), slot.element_bytes, points);
     }
-    plan_->saved.push_back(saved);
+    plan_->saved.Add(saved);
   }
-  for (const int32_t slot : stages_.slot) {
-    if (slot < 0 || plan_->saved[static_cast<size_t>(slot)].result < 0) continue;
-    plan_->accesses[static_cast<size_t>(plan_->saved[static_cast<size_t>(slot)].result)].may_stream = false;
+  for (const SavedId slot : stages_.slot) {
+    if (slot.index < 0 || plan_->saved[slot].result.index < 0) continue;
+    plan_->accesses[plan_->saved[slot].result].may_stream = false;
   }
 }
 
@@ -256,7 +254,7 @@ absl::Status FusedLowering::LowerKept(int32_t stage_index) {
 absl::Status FusedLowering::LowerTile(int32_t stage_index) {
   FusedStage& stage = plan_->stages[static_cast<size_t>(stage_index)];
   for (size_t v = 0; v < live_.size(); ++v) {
-    if (IsFull(static_cast<int32_t>(v))) place_[v] = -1;
+    if (IsFull(static_cast<int32_t>(v))) place_[v] = {};
   }
   for (size_t v = 0; v < live_.size(); ++v) {
     const int32_t value = static_cast<int32_t>(v);
@@ -265,25 +263,24 @@ absl::Status FusedLowering::LowerTile(int32_t stage_index) {
     if (instruction.kind == MicroKind::kReduce && instruction.stage == stage_index + 1) {
       FusedFold fold(instruction.reduce, instruction.dtype);
       if (!fold.is_supported()) return Unsupported(program_, instruction);
-      const int32_t index = static_cast<int32_t>(plan_->folds.size());
-      plan_->folds.push_back(fold);
+      const FoldId id = plan_->folds.Add(fold);
       place_[v] = AddPlace(OwnKind(), SizeOf(instruction.dtype), space_.width(false));
-      const int32_t a = ArrayOf(instruction.operands[0], MicroLevel::kFull, stage_index, &stage.tile);
-      stage.tile.push_back({.kind = FusedStepKind::kFold, .a = a, .index = index});
-      stage.folds.push_back(index);
-      plan_->stages[static_cast<size_t>(stage_index) + 1].finishes.push_back(index);
-      plan_->fold_places.push_back(place_[v]);
+      const PlaceId a = ArrayOf(instruction.operands[0], MicroLevel::kFull, stage_index, &stage.tile);
+      stage.tile.push_back({.kind = FusedStepKind::kFold, .a = a, .fold = id});
+      stage.folds.push_back(id);
+      plan_->stages[static_cast<size_t>(stage_index) + 1].finishes.push_back(id);
+      plan_->fold_places.Add(place_[v]);
       plan_->point_picoseconds += 150;
       continue;
     }
     if (IsLeaf(instruction) || !stages_.Computes(stage_index, v)) continue;
     const bool is_result = !results_[v].empty() && instruction.stage == stage_index;
-    int32_t out = -1;
+    PlaceId out;
     if (is_result) {
-      const int32_t access = stores_[static_cast<size_t>(results_[v][0])];
-      const bool buffered = NeedsBuffer(plan_->accesses[static_cast<size_t>(access)]);
+      const AccessId access = stores_[static_cast<size_t>(results_[v][0])];
+      const bool buffered = NeedsBuffer(plan_->accesses[access]);
       out = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
-      const int32_t buffer = buffered ? AddPlace(FusedPlace::Kind::kRegister, SizeOf(instruction.dtype), 0) : -1;
+      const PlaceId buffer = buffered ? AddPlace(FusedPlace::Kind::kRegister, SizeOf(instruction.dtype), 0) : PlaceId();
       const absl::Status status = Compute(value, MicroLevel::kFull, stage_index, out, &stage.tile);
       if (!status.ok()) return status;
       const FusedStep open{.kind = FusedStepKind::kOpen, .out = out, .buffer = buffer, .access = access};
@@ -291,16 +288,16 @@ absl::Status FusedLowering::LowerTile(int32_t stage_index) {
       stage.tile.push_back({.kind = FusedStepKind::kClose, .a = out, .buffer = buffer, .access = access});
       place_[v] = out;
       StoreFull(value, stage_index);
-      if (stages_.slot[v] >= 0 && plan_->saved[static_cast<size_t>(stages_.slot[v])].result != access) {
-        const int32_t copy = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
-        stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = copy, .index = stages_.slot[v]});
+      if (stages_.slot[v].index >= 0 && plan_->saved[stages_.slot[v]].result != access) {
+        const PlaceId copy = AddPlace(FusedPlace::Kind::kMoving, SizeOf(instruction.dtype), 0);
+        stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = copy, .saved = stages_.slot[v]});
         stage.tile.push_back(Copy(out, copy, SizeOf(instruction.dtype)));
       }
     } else {
-      const bool is_saved = stages_.slot[v] >= 0;
+      const bool is_saved = stages_.slot[v].index >= 0;
       const auto kind = is_saved ? FusedPlace::Kind::kMoving : FusedPlace::Kind::kRegister;
       out = AddPlace(kind, SizeOf(instruction.dtype), 0);
-      if (is_saved) stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = out, .index = stages_.slot[v]});
+      if (is_saved) stage.tile.push_back({.kind = FusedStepKind::kSaved, .out = out, .saved = stages_.slot[v]});
       const absl::Status status = Compute(value, MicroLevel::kFull, stage_index, out, &stage.tile);
       if (!status.ok()) return status;
       place_[v] = out;

@@ -38,23 +38,23 @@ class FusedLowering {
   FusedStages StagesWith(bool is_large) const;
 
   FusedPlace::Kind OwnKind() const { return is_split_ ? FusedPlace::Kind::kGroup : FusedPlace::Kind::kTask; }
-  int32_t AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements);
+  PlaceId AddPlace(FusedPlace::Kind kind, int64_t element_bytes, int64_t elements);
   int64_t TouchedBytes(const MicroAccess& access, DType dtype) const;
-  int32_t AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand, int32_t result);
+  AccessId AddAccess(const MicroAccess& access, MicroLevel level, DType dtype, int32_t operand, int32_t result);
   FusedAccess::Crossing CrossingOf(const Walk& walk, bool tail) const;
   bool NeedsBuffer(const FusedAccess& access) const;
 
   absl::Status LowerUniform();
   absl::Status LowerKept(int32_t stage);
   absl::Status LowerTile(int32_t stage);
-  static FusedStep Copy(int32_t from, int32_t to, int64_t element_bytes);
+  static FusedStep Copy(PlaceId from, PlaceId to, int64_t element_bytes);
   void LowerLeaf(int32_t value, MicroLevel level, Steps* steps);
   FusedStep StepOf(int32_t value) const;
-  absl::Status Compute(int32_t value, MicroLevel level, int32_t stage, int32_t out, Steps* steps);
-  // The value as an array as long as values of `level` are, or its single element; -1 where it has none.
-  int32_t ArrayOf(int32_t value, MicroLevel level, int32_t stage, Steps* steps);
-  int32_t SingleOf(int32_t value, MicroLevel level) const;
-  int32_t Repeated(int32_t value, MicroLevel level, int32_t stage);
+  absl::Status Compute(int32_t value, MicroLevel level, int32_t stage, PlaceId out, Steps* steps);
+  // The value as an array as long as values of `level` are, or its single element; no place where it has none.
+  PlaceId ArrayOf(int32_t value, MicroLevel level, int32_t stage, Steps* steps);
+  PlaceId SingleOf(int32_t value, MicroLevel level) const;
+  PlaceId Repeated(int32_t value, MicroLevel level, int32_t stage);
   void StoreLowerLevels(int32_t value, Steps* stores);
   void StoreFull(int32_t value, int32_t stage);
 
@@ -66,12 +66,12 @@ class FusedLowering {
 
   // By value.
   std::vector<bool> live_;
-  std::vector<int32_t> place_;     // kUniform and kKept: its own; kFull: in the stage that is being lowered
-  std::vector<int32_t> row_;       // kUniform: repeated over the box
-  std::vector<int32_t> tile_;      // kUniform, kKept: repeated over a tile…
+  std::vector<PlaceId> place_;     // kUniform and kKept: its own; kFull: in the stage that is being lowered
+  std::vector<PlaceId> row_;       // kUniform: repeated over the box
+  std::vector<PlaceId> tile_;      // kUniform, kKept: repeated over a tile…
   std::vector<int32_t> repeated_;  // …by the steps of that stage, the last one that has them
   std::vector<std::vector<int32_t>> results_;
-  std::vector<int32_t> stores_;  // by result: its access
+  std::vector<AccessId> stores_;  // by result
   FusedStages stages_;
 };
 

@@ -29,7 +29,7 @@ ElementwiseFunction SingleFunction(const MicroInstruction& instruction, DType dt
 
 }  // namespace
 
-FusedStep FusedLowering::Copy(int32_t from, int32_t to, int64_t element_bytes) {
+FusedStep FusedLowering::Copy(PlaceId from, PlaceId to, int64_t element_bytes) {
   return {.kind = FusedStepKind::kCopy, .element_bytes = static_cast<int8_t>(element_bytes), .a = from, .out = to};
 }
 
@@ -37,7 +37,7 @@ void FusedLowering::LowerLeaf(int32_t value, MicroLevel level, Steps* steps) {
   const MicroInstruction& instruction = At(value);
   const int64_t bytes = SizeOf(instruction.dtype);
   const bool is_full = level == MicroLevel::kFull;
-  int32_t& place = place_[static_cast<size_t>(value)];
+  PlaceId& place = place_[static_cast<size_t>(value)];
   if (instruction.kind == MicroKind::kConstant) {
     place = AddPlace(FusedPlace::Kind::kConstant, bytes, 1);
     std::string& constants = plan_->constants;
@@ -47,12 +47,12 @@ void FusedLowering::LowerLeaf(int32_t value, MicroLevel level, Steps* steps) {
     return;
   }
   const bool is_load = instruction.kind == MicroKind::kLoad;
-  const int32_t access = AddAccess(instruction.access, level, instruction.dtype, is_load ? instruction.tensor : -1, -1);
-  const bool buffered = NeedsBuffer(plan_->accesses[static_cast<size_t>(access)]) ||
-                        (!is_load && !plan_->accesses[static_cast<size_t>(access)].is_periodic);
+  const AccessId access =
+      AddAccess(instruction.access, level, instruction.dtype, is_load ? instruction.tensor : -1, -1);
+  const bool buffered = NeedsBuffer(plan_->accesses[access]) || (!is_load && !plan_->accesses[access].is_periodic);
   const int64_t elements = level == MicroLevel::kKept ? space_.width(false) : 1;
   const auto kind = is_full ? FusedPlace::Kind::kRegister : FusedPlace::Kind::kTask;
-  const int32_t buffer = buffered ? AddPlace(kind, bytes, is_full ? 0 : elements) : -1;
+  const PlaceId buffer = buffered ? AddPlace(kind, bytes, is_full ? 0 : elements) : PlaceId();
   place = AddPlace(FusedPlace::Kind::kMoving, bytes, 0);
   steps->push_back({.kind = is_load ? FusedStepKind::kLoad : FusedStepKind::kNumbers,
                     .dtype = instruction.dtype,
@@ -61,42 +61,42 @@ void FusedLowering::LowerLeaf(int32_t value, MicroLevel level, Steps* steps) {
                     .access = access});
 }
 
-int32_t FusedLowering::SingleOf(int32_t value, MicroLevel level) const {
-  if (value < 0) return -1;
+PlaceId FusedLowering::SingleOf(int32_t value, MicroLevel level) const {
+  if (value < 0) return {};
   const MicroLevel own = LevelOf(value);
   const bool is_single = own == MicroLevel::kUniform ||
                          (own == MicroLevel::kKept && level == MicroLevel::kFull && space_.has_single_rows());
-  return is_single && own != level ? place_[static_cast<size_t>(value)] : -1;
+  return is_single && own != level ? place_[static_cast<size_t>(value)] : PlaceId();
 }
 
-int32_t FusedLowering::ArrayOf(int32_t value, MicroLevel level, int32_t stage, Steps* steps) {
-  if (value < 0) return -1;
+PlaceId FusedLowering::ArrayOf(int32_t value, MicroLevel level, int32_t stage, Steps* steps) {
+  if (value < 0) return {};
   const size_t v = static_cast<size_t>(value);
   const MicroLevel own = LevelOf(value);
   if (own != level) return Repeated(value, level, stage);
-  if (place_[v] >= 0) return place_[v];
+  if (place_[v].index >= 0) return place_[v];
   if (IsLeaf(At(value))) {
     LowerLeaf(value, level, steps);
   } else {
     place_[v] = AddPlace(FusedPlace::Kind::kMoving, SizeOf(At(value).dtype), 0);
-    steps->push_back({.kind = FusedStepKind::kSaved, .out = place_[v], .index = stages_.slot[v]});
+    steps->push_back({.kind = FusedStepKind::kSaved, .out = place_[v], .saved = stages_.slot[v]});
   }
   return place_[v];
 }
 
 // A value of a lower level, repeated as often as values of `level` are long.
-int32_t FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) {
+PlaceId FusedLowering::Repeated(int32_t value, MicroLevel level, int32_t stage) {
   const size_t v = static_cast<size_t>(value);
   const bool is_uniform = LevelOf(value) == MicroLevel::kUniform;
   const bool over_tile = level == MicroLevel::kFull;
   if (!over_tile && space_.has_single_rows()) return place_[v];
   if (!is_uniform && is_cut_ && !space_.has_single_rows() && space_.tile_rows() == 1) return place_[v];
-  int32_t& repeated = (over_tile ? tile_ : row_)[v];
+  PlaceId& repeated = (over_tile ? tile_ : row_)[v];
   // A part of a group repeats what its stage reads, and no more.
-  if (repeated >= 0 && (is_uniform || !is_split_ || repeated_[v] == stage)) return repeated;
+  if (repeated.index >= 0 && (is_uniform || !is_split_ || repeated_[v] == stage)) return repeated;
   repeated_[v] = stage;
   const int64_t bytes = SizeOf(At(value).dtype);
-  if (repeated < 0) {
+  if (repeated.index < 0) {
     repeated = AddPlace(FusedPlace::Kind::kTask, bytes, over_tile ? plan_->tile_elements : space_.width(false));
   }
   Steps& steps = is_uniform ? plan_->repeats : plan_->stages[static_cast<size_t>(stage)].repeats;
@@ -143,7 +143,7 @@ FusedStep FusedLowering::StepOf(int32_t value) const {
   return step;
 }
 
-absl::Status FusedLowering::Compute(int32_t value, MicroLevel level, int32_t stage, int32_t out, Steps* steps) {
+absl::Status FusedLowering::Compute(int32_t value, MicroLevel level, int32_t stage, PlaceId out, Steps* steps) {
   const MicroInstruction& instruction = At(value);
   const auto [a, b, c] = instruction.operands;
   if (a < 0) return Unsupported(instruction, instruction.dtype);
@@ -151,26 +151,26 @@ absl::Status FusedLowering::Compute(int32_t value, MicroLevel level, int32_t sta
   FusedStep step = StepOf(value);
   if (step.kind == FusedStepKind::kFunction && step.function == nullptr) return Unsupported(instruction, computed);
   step.out = out;
-  const int32_t single_a = SingleOf(a, level);
-  const int32_t single_b = SingleOf(b, level);
-  const int32_t single_c = SingleOf(c, level);
+  const PlaceId single_a = SingleOf(a, level);
+  const PlaceId single_b = SingleOf(b, level);
+  const PlaceId single_c = SingleOf(c, level);
   if (instruction.kind == MicroKind::kBinary || instruction.kind == MicroKind::kCompare) {
-    const bool one_single = (single_a >= 0) != (single_b >= 0);
+    const bool one_single = (single_a.index >= 0) != (single_b.index >= 0);
     const ElementwiseFunction function =
-        one_single ? SingleFunction(instruction, computed, single_a >= 0) : ElementwiseFunction();
+        one_single ? SingleFunction(instruction, computed, single_a.index >= 0) : ElementwiseFunction();
     if (function != nullptr) {
       step.function = function;
-      step.single_a = single_a >= 0;
-      step.single_b = single_b >= 0;
-      step.a = single_a >= 0 ? single_a : ArrayOf(a, level, stage, steps);
-      step.b = single_b >= 0 ? single_b : ArrayOf(b, level, stage, steps);
+      step.single_a = single_a.index >= 0;
+      step.single_b = single_b.index >= 0;
+      step.a = single_a.index >= 0 ? single_a : ArrayOf(a, level, stage, steps);
+      step.b = single_b.index >= 0 ? single_b : ArrayOf(b, level, stage, steps);
       steps->push_back(step);
       return absl::OkStatus();
     }
   }
   if (instruction.kind == MicroKind::kClamp) {
-    step.single_a = single_a >= 0;
-    step.single_c = single_c >= 0;
+    step.single_a = single_a.index >= 0;
+    step.single_c = single_c.index >= 0;
   }
   step.a = step.single_a ? single_a : ArrayOf(a, level, stage, steps);
   step.b = ArrayOf(b, level, stage, steps);
@@ -192,12 +192,12 @@ void FusedLowering::StoreFull(int32_t value, int32_t stage) {
   const bool is_leaf = IsLeaf(At(value));
   Steps* const steps = &plan_->stages[static_cast<size_t>(stage)].tile;
   for (size_t i = is_leaf ? 0 : 1; i < results_[v].size(); ++i) {
-    const int32_t access = stores_[static_cast<size_t>(results_[v][i])];
+    const AccessId access = stores_[static_cast<size_t>(results_[v][i])];
     const int64_t bytes = SizeOf(At(value).dtype);
-    const int32_t from = ArrayOf(value, MicroLevel::kFull, stage, steps);
-    const bool buffered = NeedsBuffer(plan_->accesses[static_cast<size_t>(access)]);
-    const int32_t out = AddPlace(FusedPlace::Kind::kMoving, bytes, 0);
-    const int32_t buffer = buffered ? AddPlace(FusedPlace::Kind::kRegister, bytes, 0) : -1;
+    const PlaceId from = ArrayOf(value, MicroLevel::kFull, stage, steps);
+    const bool buffered = NeedsBuffer(plan_->accesses[access]);
+    const PlaceId out = AddPlace(FusedPlace::Kind::kMoving, bytes, 0);
+    const PlaceId buffer = buffered ? AddPlace(FusedPlace::Kind::kRegister, bytes, 0) : PlaceId();
     steps->push_back({.kind = FusedStepKind::kOpen, .out = out, .buffer = buffer, .access = access});
     steps->push_back(Copy(from, out, bytes));
     steps->push_back({.kind = FusedStepKind::kClose, .a = out, .buffer = buffer, .access = access});

@@ -108,8 +108,7 @@ int64_t LayOutFolds(FusedPlan* plan, int64_t begin) {
   int64_t most = 0;
   for (const FusedStage& stage : plan->stages) {
     int64_t bytes = 0, partial_bytes = 0;
-    for (const int32_t index : stage.folds) {
-      const size_t f = static_cast<size_t>(index);
+    for (const FoldId f : stage.folds) {
       plan->fold_offsets[f] = begin + bytes;
       bytes += RoundUp(plan->folds[f].state_bytes(), 64);
       plan->partial_offsets[f] = partial_bytes;
@@ -131,13 +130,15 @@ void LayOut(FusedPlan* plan, int64_t registers, int64_t widest) {
   };
   const int64_t register_bytes = RoundUp(plan->tile_elements * widest, 64) + kRegisterSkew;
   const int64_t first_register = take(registers * register_bytes);
-  for (FusedPlace& place : plan->places) {
+  for (size_t p = 0; p < plan->places.size(); ++p) {
+    const PlaceId id = plan->places.id(p);
+    FusedPlace& place = plan->places[id];
     if (place.kind == FusedPlace::Kind::kRegister) place.offset = first_register + place.offset * register_bytes;
     if (place.kind == FusedPlace::Kind::kTask) place.offset = take(place.bytes);
     if (place.kind != FusedPlace::Kind::kGroup) continue;
     place.offset = plan->group_bytes;
     plan->group_bytes += RoundUp(place.bytes, 64);
-    plan->group_places.push_back(static_cast<int32_t>(&place - plan->places.data()));
+    plan->group_places.push_back(id);
   }
   for (FusedAccess& access : plan->accesses) {
     if (!access.is_periodic) continue;
@@ -159,20 +160,22 @@ void FetchNextGroups(FusedPlan* plan) {
   const FusedSpace& space = plan->space;
   if (space.is_map() || plan->is_split) return;
   int64_t bytes = 0;
-  std::vector<int32_t> fetches;
-  for (FusedAccess& access : plan->accesses) {
+  std::vector<AccessId> fetches;
+  for (size_t i = 0; i < plan->accesses.size(); ++i) {
+    const AccessId id = plan->accesses.id(i);
+    FusedAccess& access = plan->accesses[id];
     if (!access.is_fetched) continue;
     if (!space.DependsOnGroup(access.access.strides)) {
       access.is_fetched = false;
       plan->fetched_bytes -= SizeOf(access.dtype);
       continue;
     }
-    const bool is_new = std::none_of(fetches.begin(), fetches.end(), [&](int32_t other) {
-      const FusedAccess& fetched = plan->accesses[static_cast<size_t>(other)];
+    const bool is_new = std::none_of(fetches.begin(), fetches.end(), [&](AccessId other) {
+      const FusedAccess& fetched = plan->accesses[other];
       return fetched.operand == access.operand && fetched.access.offset == access.access.offset;
     });
     if (!is_new) continue;
-    fetches.push_back(static_cast<int32_t>(&access - plan->accesses.data()));
+    fetches.push_back(id);
     bytes += space.scan_points() * space.width(false) * SizeOf(access.dtype);
   }
   if (fetches.empty() || bytes > kMaxFetchedGroupBytes) return;
@@ -191,7 +194,7 @@ void StepAlongRows(FusedPlan* plan) {
   std::vector<FusedStep>& tile = plan->stages[0].tile;
   const auto end = std::remove_if(tile.begin(), tile.end(), [&](const FusedStep& step) {
     if (step.kind != FusedStepKind::kLoad) return false;
-    const FusedAccess& access = plan->accesses[static_cast<size_t>(step.access)];
+    const FusedAccess& access = plan->accesses[step.access];
     if (access.is_linear || access.is_periodic || !space.IsAlongRows(access.access.strides)) return false;
     FusedStride stride{.place = step.out, .access = step.access, .steps = space.TileSteps(access.access.strides)};
     for (int64_t& elements : stride.steps) elements *= SizeOf(access.dtype);
@@ -205,7 +208,7 @@ void StepAlongRows(FusedPlan* plan) {
 void LeaveOutPlaces(FusedPlan* plan) {
   std::copy_if(plan->stages[0].tile.begin(), plan->stages[0].tile.end(), std::back_inserter(plan->placed),
                [](const FusedStep& step) {
-                 const bool is_through = step.kind == FusedStepKind::kClose && step.buffer < 0;
+                 const bool is_through = step.kind == FusedStepKind::kClose && step.buffer.index < 0;
                  return step.kind != FusedStepKind::kLoad && step.kind != FusedStepKind::kOpen && !is_through;
                });
 }
@@ -243,9 +246,10 @@ absl::StatusOr<FusedPlan> PlanFor(const MicroProgram& program, JitIsa isa, const
                   stage_cost / kLeastSplit * groups >= kTaskPicoseconds;
   RETURN_IF_ERROR(FusedLowering(program, space, true, plan.is_split).Lower(&plan));
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
-    const FusedAccess& access = plan.accesses[i];
+    const AccessId id = plan.accesses.id(i);
+    const FusedAccess& access = plan.accesses[id];
     const bool moves = access.level != MicroLevel::kUniform && space.DependsOnGroup(access.access.strides);
-    if (moves) plan.moving_accesses.push_back(static_cast<int32_t>(i));
+    if (moves) plan.moving_accesses.push_back(id);
   }
   if (FoldsDirectly(draft, draft_registers)) LeaveToTheMachine(&plan);
   FetchNextGroups(&plan);

@@ -13,15 +13,15 @@ bool IsFunction(const FusedStep& step, MicroKind kind, CoreOp op) {
   return step.kind == FusedStepKind::kFunction && step.micro == kind && step.op == op;
 }
 
-bool Reads(const FusedPlan& plan, const FusedStep& step, int32_t place) {
+bool Reads(const FusedPlan& plan, const FusedStep& step, PlaceId place) {
   if (step.kind != FusedStepKind::kRun) return step.a == place || step.b == place || step.c == place;
-  const std::vector<int32_t>& places = plan.runs[static_cast<size_t>(step.index)].reads;
+  const std::vector<PlaceId>& places = plan.runs[step.run].reads;
   return std::find(places.begin(), places.end(), place) != places.end();
 }
 
 // The one step that reads what a step leaves in a register; null where it is not one, or others see it.
 FusedStep* OnlyReader(const FusedPlan& plan, const FusedStep& step, std::vector<FusedStep>* steps) {
-  if (plan.places[static_cast<size_t>(step.out)].kind != FusedPlace::Kind::kRegister) return nullptr;
+  if (plan.places[step.out].kind != FusedPlace::Kind::kRegister) return nullptr;
   const auto uses = [&](const FusedStep& other) { return Reads(plan, other, step.out); };
   if (std::count_if(steps->begin(), steps->end(), uses) != 1) return nullptr;
   return &*std::find_if(steps->begin(), steps->end(), uses);
@@ -60,7 +60,7 @@ void JoinFoldedProducts(FusedPlan* plan) {
       if (!IsFunction(product, MicroKind::kBinary, CoreOp::kMultiply) || product.single_a || product.single_b) continue;
       FusedStep* const reader = OnlyReader(*plan, product, &steps);
       if (reader == nullptr || reader->kind != FusedStepKind::kFold) continue;
-      if (!plan->folds[static_cast<size_t>(reader->index)].takes_products()) continue;
+      if (!plan->folds[reader->fold].takes_products()) continue;
       reader->a = product.a;
       reader->b = product.b;
       steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i--));

@@ -12,11 +12,13 @@
 #include "backends/cpu/elementwise/elementwise.h"
 #include "backends/cpu/elementwise/select_clamp.h"
 #include "backends/cpu/fused/fold.h"
+#include "backends/cpu/fused/ids.h"
 #include "backends/cpu/fused/space.h"
 #include "backends/cpu/fused/walk.h"
 #include "backends/cpu/jit/compiler.h"
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/jit/rows.h"
+#include "engine/base/id_vector.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {
@@ -70,13 +72,13 @@ enum class FusedStepKind : uint8_t {
   kClamp,     // Clamp(dtype, a, b, c)
   kLoad,      // sets `out` to where `access` lies, copied to `buffer` where it is scattered
   kNumbers,   // the integers of `access`
-  kSaved,     // sets `out` to the kept value `index`
+  kSaved,     // sets `out` to the kept value `saved`
   kOpen,      // sets `out` to where the result `access` goes, which may be `buffer`
   kClose,     // brings it there
   kCopy,      // a, as it is
   kRepeat,    // a row as long as the box, or one element, repeated over a tile or a row
-  kFold,      // takes a, or the products of a and b, into the fold `index`
-  kRun,       // the code of the run `index`
+  kFold,      // takes a, or the products of a and b, into `fold`
+  kRun,       // the code of `run`
 };
 
 struct FusedStep {
@@ -86,14 +88,16 @@ struct FusedStep {
   MicroKind micro = MicroKind::kUnary;  // what the instruction is, with its op or direction
   CoreOp op = CoreOp::kAdd;
   CompareDirection direction = {};
-  bool single_a = false;                                  // kFunction, kClamp, kRepeat: a is one element
-  bool single_b = false;                                  // kFunction
-  bool single_c = false;                                  // kClamp
-  bool over_tile = false;                                 // kRepeat
-  int8_t element_bytes = 0;                               // kCopy, kRepeat
-  int32_t a = -1, b = -1, c = -1, out = -1, buffer = -1;  // places
-  int32_t access = -1;
-  int32_t index = -1;
+  bool single_a = false;     // kFunction, kClamp, kRepeat: a is one element
+  bool single_b = false;     // kFunction
+  bool single_c = false;     // kClamp
+  bool over_tile = false;    // kRepeat
+  int8_t element_bytes = 0;  // kCopy, kRepeat
+  PlaceId a, b, c, out, buffer;
+  AccessId access;
+  SavedId saved;
+  FoldId fold;
+  RunId run;
   ElementwiseFunction function = nullptr;
   ConvertFunction convert = nullptr;
   SelectFunction select = nullptr;
@@ -101,10 +105,10 @@ struct FusedStep {
 
 // Elementwise steps in one piece of code.
 struct FusedRun {
-  JitProgram program;          // until there is code
-  std::vector<int32_t> reads;  // places
-  std::vector<int32_t> writes;
-  std::vector<int32_t> streamed;  // accesses: results too big for the cache
+  JitProgram program;  // until there is code
+  std::vector<PlaceId> reads;
+  std::vector<PlaceId> writes;
+  std::vector<AccessId> streamed;  // results too big for the cache
   JitFunction function = nullptr;
   JitFunction streaming_function = nullptr;  // where `streamed` may be streamed at once; null where nothing is
 };
@@ -113,15 +117,15 @@ struct FusedRun {
 struct FusedRows {
   // Where a place lies in the first row of several: in an operand or a result, or among the kept values.
   struct Address {
-    int32_t place = -1;
-    int32_t access = -1;
-    int32_t saved = -1;
+    PlaceId place;
+    AccessId access;
+    SavedId saved;
   };
   // The integers that the rows of a call read: one for each row, or those along a row, the same in each.
   struct Numbers {
-    int32_t place = -1;   // of the address
-    int32_t buffer = -1;  // where they lie
-    int32_t access = -1;
+    PlaceId place;   // of the address
+    PlaceId buffer;  // where they lie
+    AccessId access;
     int64_t along = 0;  // how many along a row; 0: one for each
   };
   static constexpr int64_t kMaxNumberedRows = 512;  // of a call, where there is one for each
@@ -129,47 +133,47 @@ struct FusedRows {
   JitRows rows;  // until there is code
   std::vector<Address> addresses;
   std::vector<Numbers> numbers;
-  std::vector<int32_t> streamed;  // accesses: results too big for the cache
+  std::vector<AccessId> streamed;  // results too big for the cache
   JitRowsFunction function = nullptr;
   JitRowsFunction streaming_function = nullptr;  // as of a FusedRun
 };
 
 // An operand whose tiles are parts of its rows, read where they lie.
 struct FusedStride {
-  int32_t place = -1;
-  int32_t access = -1;
+  PlaceId place;
+  AccessId access;
   std::vector<int64_t> steps;  // bytes from one tile to the next, by FusedSpace::TileCarry
 };
 
 // Where values at all points of a group that later stages read again lie, one after the other.
 struct FusedSaved {
   int64_t element_bytes = 0;
-  int32_t result = -1;  // in that result's memory (an access), until the result is written…
-  int32_t place = -1;   // …or at a place of its own
+  AccessId result;  // in that result's memory, until the result is written…
+  PlaceId place;    // …or at a place of its own
 };
 
 // What a group goes through: first its kept values, then its tiles. The folds of a stage become kept values of the
 // next.
 struct FusedStage {
-  std::vector<int32_t> finishes;  // folds
+  std::vector<FoldId> finishes;
   std::vector<FusedStep> kept;    // over the box
   std::vector<FusedStep> stores;  // of kept results
   std::vector<FusedStep> repeats;
   std::vector<FusedStep> tile;
-  std::vector<int32_t> folds;
+  std::vector<FoldId> folds;
 };
 
 // A micro program as the tile interpreter runs it: loops from FusedSpace, vectorised functions on tiles that stay in
 // the first-level cache. Constant after construction.
 struct FusedPlan {
   FusedSpace space;
-  std::vector<FusedPlace> places;
-  std::vector<FusedAccess> accesses;
-  std::vector<FusedFold> folds;
-  std::vector<int32_t> fold_places;      // by fold: of the finished values
-  std::vector<int64_t> fold_offsets;     // by fold: of its state in the task's memory…
-  std::vector<int64_t> partial_offsets;  // …and among the partials of a part; both shared by the stages
-  std::vector<FusedSaved> saved;
+  IdVector<PlaceId, FusedPlace> places;
+  IdVector<AccessId, FusedAccess> accesses;
+  IdVector<FoldId, FusedFold> folds;
+  IdVector<FoldId, PlaceId> fold_places;      // of the finished values
+  IdVector<FoldId, int64_t> fold_offsets;     // of its state in the task's memory…
+  IdVector<FoldId, int64_t> partial_offsets;  // …and among the partials of a part; both shared by the stages
+  IdVector<SavedId, FusedSaved> saved;
   std::vector<FusedStep> uniform;  // once a task
   std::vector<FusedStep> uniform_stores;
   std::vector<FusedStep> repeats;
@@ -177,20 +181,20 @@ struct FusedPlan {
   std::vector<FusedStage> stages;
   std::vector<FusedStride> strides;  // of maps; their tiles load nothing
   std::vector<FusedStep> placed;     // of maps for points anywhere: the tile's steps but those that find addresses
-  std::vector<FusedRun> runs;
+  IdVector<RunId, FusedRun> runs;
   std::optional<FusedRows> rows;        // instead of stages
   std::unique_ptr<const JitCode> code;  // of all runs, or of rows; null where there are none
   std::string constants;
 
   int64_t tile_elements = 0;
-  int64_t point_picoseconds = 0;         // an estimate, of all stages
-  int64_t fetched_bytes = 0;             // of a point, of the operands that are too big for the cache
-  int64_t touched_bytes = 0;             // of all operands and results
-  int64_t kept_bytes = 0;                // of a point, from stage to stage, in memory of their own
-  std::vector<int32_t> moving_accesses;  // those that lie elsewhere in each group
+  int64_t point_picoseconds = 0;          // an estimate, of all stages
+  int64_t fetched_bytes = 0;              // of a point, of the operands that are too big for the cache
+  int64_t touched_bytes = 0;              // of all operands and results
+  int64_t kept_bytes = 0;                 // of a point, from stage to stage, in memory of their own
+  std::vector<AccessId> moving_accesses;  // those that lie elsewhere in each group
   // Where groups are small: the accesses of which the next group's are fetched while a group runs, instead of the next
   // tile's, and lines a step.
-  std::vector<int32_t> group_fetches;
+  std::vector<AccessId> group_fetches;
   int64_t group_fetched_lines = 0;
   int64_t value_bytes = 0;  // of a task's memory, its tables apart
   int64_t task_bytes = 0;
@@ -200,7 +204,7 @@ struct FusedPlan {
   int64_t num_parts = 1;              // of the tiles of a group
   int64_t partial_bytes = 0;          // of the folds of a part
   int64_t group_bytes = 0;            // of what the parts of a group share
-  std::vector<int32_t> group_places;  // that lie there
+  std::vector<PlaceId> group_places;  // that lie there
   // What tasks are made of: tiles of a map, else groups or their parts.
   int64_t num_items = 0;
   int64_t items_per_task = 1;

@@ -61,37 +61,33 @@ class RowFormer {
 
   FusedRows Take() {
     for (const FusedRows::Numbers& numbers : formed_.numbers) {
-      FusedPlace& buffer = plan_.places[static_cast<size_t>(numbers.buffer)];
+      FusedPlace& buffer = plan_.places[numbers.buffer];
       buffer.bytes = buffer.element_bytes * (numbers.along > 0 ? numbers.along : FusedRows::kMaxNumberedRows);
     }
     return std::move(formed_);
   }
 
  private:
-  const FusedAccess& AccessOf(int32_t index) const { return plan_.accesses[static_cast<size_t>(index)]; }
+  const FusedAccess& AccessOf(AccessId id) const { return plan_.accesses[id]; }
 
   // A place that is elsewhere in each row.
-  void AddAddress(int32_t place, int32_t access_index) {
-    const FusedAccess& access = AccessOf(access_index);
+  void AddAddress(PlaceId place, AccessId id) {
+    const FusedAccess& access = AccessOf(id);
     const int64_t bytes = SizeOf(access.dtype);
     const auto& fetches = plan_.group_fetches;
-    formed_.addresses.push_back({.place = place, .access = access_index});
-    formed_.rows.moving.push_back(
-        {.place = place,
-         .row_bytes = plan_.space.GroupStride(access.access.strides) * bytes,
-         .element_bytes = static_cast<int>(bytes),
-         .is_fetched = std::find(fetches.begin(), fetches.end(), access_index) != fetches.end()});
+    formed_.addresses.push_back({.place = place, .access = id});
+    formed_.rows.moving.push_back({.place = place,
+                                   .row_bytes = plan_.space.GroupStride(access.access.strides) * bytes,
+                                   .element_bytes = static_cast<int>(bytes),
+                                   .is_fetched = std::find(fetches.begin(), fetches.end(), id) != fetches.end()});
   }
 
   // Integers are written down before the rows are gone through, and read from there.
-  void AddNumbers(int32_t place, int32_t access_index, int64_t along) {
-    const FusedAccess& access = AccessOf(access_index);
+  void AddNumbers(PlaceId place, AccessId id, int64_t along) {
+    const FusedAccess& access = AccessOf(id);
     const int64_t bytes = SizeOf(access.dtype);
-    plan_.places.push_back({.kind = FusedPlace::Kind::kTask, .element_bytes = bytes});
-    formed_.numbers.push_back({.place = place,
-                               .buffer = static_cast<int32_t>(plan_.places.size()) - 1,
-                               .access = access_index,
-                               .along = along});
+    const PlaceId buffer = plan_.places.Add({.kind = FusedPlace::Kind::kTask, .element_bytes = bytes});
+    formed_.numbers.push_back({.place = place, .buffer = buffer, .access = id, .along = along});
     formed_.rows.moving.push_back(
         {.place = place, .row_bytes = along > 0 ? 0 : bytes, .element_bytes = static_cast<int>(bytes)});
   }
@@ -101,11 +97,11 @@ class RowFormer {
     for (const FusedStep& step : stage.kept) {
       if (step.kind == FusedStepKind::kLoad) {
         const DType dtype = AccessOf(step.access).dtype;
-        const int32_t address = AddPlace();
+        const PlaceId address = AddPlace();
         formed_.rows.loads.push_back({.from = address, .to = step.out, .dtype = dtype});
         AddAddress(address, step.access);
       } else if (step.kind == FusedStepKind::kNumbers) {
-        const int32_t address = AddPlace();
+        const PlaceId address = AddPlace();
         formed_.rows.loads.push_back({.from = address, .to = step.out, .dtype = AccessOf(step.access).dtype});
         AddNumbers(address, step.access, 0);
       } else if (!nodes_.Add(step)) {
@@ -115,7 +111,7 @@ class RowFormer {
     for (const FusedStep& step : stage.stores) {
       if (step.kind != FusedStepKind::kClose) return false;
       const DType dtype = AccessOf(step.access).dtype;
-      const int32_t address = AddPlace();
+      const PlaceId address = AddPlace();
       rows->results.push_back({.from = step.a, .to = address, .dtype = dtype});
       AddAddress(address, step.access);
     }
@@ -130,7 +126,7 @@ class RowFormer {
       if (!step.single_a || !step.over_tile) return false;
     }
     nodes_.Start(FusedTranslation::Values::kArrays);
-    absl::flat_hash_map<int32_t, int32_t> opened;  // by place: the access
+    absl::flat_hash_map<PlaceId, AccessId> opened;
     for (const FusedStep& step : stage.tile) {
       switch (step.kind) {
         case FusedStepKind::kLoad:
@@ -168,35 +164,32 @@ class RowFormer {
     return true;
   }
 
-  int32_t AddPlace() {
-    plan_.places.push_back({.kind = FusedPlace::Kind::kMoving});
-    return static_cast<int32_t>(plan_.places.size()) - 1;
-  }
+  PlaceId AddPlace() { return plan_.places.Add({.kind = FusedPlace::Kind::kMoving}); }
 
   void AddSaved(const FusedStep& step) {
-    const FusedSaved& saved = plan_.saved[static_cast<size_t>(step.index)];
-    if (saved.result >= 0) return AddAddress(step.out, saved.result);
-    formed_.addresses.push_back({.place = step.out, .saved = step.index});
+    const FusedSaved& saved = plan_.saved[step.saved];
+    if (saved.result.index >= 0) return AddAddress(step.out, saved.result);
+    formed_.addresses.push_back({.place = step.out, .saved = step.saved});
   }
 
   bool AddFold(const FusedStep& step) {
-    const FusedFold& fold = plan_.folds[static_cast<size_t>(step.index)];
+    const FusedFold& fold = plan_.folds[step.fold];
     if (!fold.is_one_run() || fold.op() == ReduceOp::kAnd || fold.op() == ReduceOp::kOr) return false;
     nodes_.AddNode({.kind = JitNode::Kind::kFold,
                     .dtype = fold.dtype(),
                     .op = OpOf(fold.op()),
-                    .place = plan_.fold_places[static_cast<size_t>(step.index)],
-                    .operands = {nodes_.Value(step.a, false, fold.dtype()), -1, -1, -1}});
+                    .place = plan_.fold_places[step.fold],
+                    .operands = {nodes_.Value(step.a, false, fold.dtype())}});
     return true;
   }
 
   // Of values that stay in registers; those of results that are too big for the cache are streamed.
-  void DropStores(const absl::flat_hash_map<int32_t, int32_t>& opened) {
+  void DropStores(const absl::flat_hash_map<PlaceId, AccessId>& opened) {
     for (JitNode& node : nodes_.program().nodes) {
       if (node.kind != JitNode::Kind::kStore) continue;
-      if (plan_.places[static_cast<size_t>(node.place)].kind == FusedPlace::Kind::kRegister) {
+      if (plan_.places[node.place].kind == FusedPlace::Kind::kRegister) {
         node.kind = JitNode::Kind::kOp;  // of which nothing is read
-        node.operands.fill(-1);
+        node.operands.fill({});
         continue;
       }
       const auto result = opened.find(node.place);
@@ -228,7 +221,7 @@ bool FormRows(JitIsa isa, JitOptions::Use use, FusedPlan* plan) {
   if (!former.Form()) return false;
   plan->rows = former.Take();
   const auto drop = [&](const std::vector<FusedStep>& repeats) {
-    for (const FusedStep& step : repeats) plan->places[static_cast<size_t>(step.out)].bytes = 0;
+    for (const FusedStep& step : repeats) plan->places[step.out].bytes = 0;
   };
   drop(plan->repeats);
   for (const FusedStage& stage : plan->stages) drop(stage.repeats);

@@ -40,7 +40,7 @@ class StagesFinder {
     FindCosts();
     stages_.needed.assign(static_cast<size_t>(program_.num_stages()), std::vector<bool>(count_));
     stages_.first.assign(count_, -1);
-    stages_.slot.assign(count_, -1);
+    stages_.slot.assign(count_, {});
     last_.assign(count_, -1);
     for (size_t v = count_; v-- > 0;) Decide(v);
     GiveSlots();
@@ -132,29 +132,29 @@ class StagesFinder {
     for (size_t r = 0; r < program_.results.size(); ++r) {
       const size_t value = static_cast<size_t>(program_.results[r].value);
       if (!request_.lends_memory[r] || !IsFull(value) || IsLeaf(At(value))) continue;
-      stages_.slots.push_back({.element_bytes = SizeOf(At(value).dtype), .result = static_cast<int32_t>(r)});
+      stages_.slots.Add({.element_bytes = SizeOf(At(value).dtype), .result = static_cast<int32_t>(r)});
     }
     lodgers_.assign(stages_.slots.size(), {});
     for (const size_t value : kept) {
-      const int32_t slot = FindSlot(value);
+      const SavedId slot = FindSlot(value);
       stages_.slot[value] = slot;
-      lodgers_[static_cast<size_t>(slot)].push_back(value);
+      lodgers_[slot].push_back(value);
     }
   }
 
-  int32_t FindSlot(size_t value) {
+  SavedId FindSlot(size_t value) {
     const int64_t bytes = SizeOf(At(value).dtype);
-    int32_t found = -1;
+    SavedId found;
     for (size_t s = 0; s < stages_.slots.size(); ++s) {
-      const FusedStages::Slot& slot = stages_.slots[s];
-      if (slot.element_bytes != bytes || !MayFollow(s, value)) continue;
-      if (IsItself(slot, value)) return static_cast<int32_t>(s);
-      if (found < 0 && MayPrecedeResult(slot, value)) found = static_cast<int32_t>(s);
+      const SavedId id = stages_.slots.id(s);
+      const FusedStages::Slot& slot = stages_.slots[id];
+      if (slot.element_bytes != bytes || !MayFollow(id, value)) continue;
+      if (IsItself(slot, value)) return id;
+      if (found.index < 0 && MayPrecedeResult(slot, value)) found = id;
     }
-    if (found >= 0) return found;
-    stages_.slots.push_back({.element_bytes = bytes});
-    lodgers_.emplace_back();
-    return static_cast<int32_t>(stages_.slots.size()) - 1;
+    if (found.index >= 0) return found;
+    lodgers_.Add({});
+    return stages_.slots.Add({.element_bytes = bytes});
   }
 
   bool IsItself(const FusedStages::Slot& slot, size_t value) const {
@@ -162,7 +162,7 @@ class StagesFinder {
   }
 
   // Whether the slot is free when the value is computed; values come in the order of their stages.
-  bool MayFollow(size_t slot, size_t value) const {
+  bool MayFollow(SavedId slot, size_t value) const {
     if (lodgers_[slot].empty()) return true;
     const size_t before = lodgers_[slot].back();
     return !IsItself(stages_.slots[slot], before) && IsOverWhen(before, stages_.first[value], value);
@@ -185,16 +185,16 @@ class StagesFinder {
            });
   }
 
-  static constexpr int32_t kUndecided = 1 << 30;
+  static constexpr SavedId kUndecided = {1 << 30};  // that it is kept, and not yet where
 
   const MicroProgram& program_;
   const FusedStagesRequest& request_;
   const size_t count_;
-  std::vector<std::vector<size_t>> readers_;   // by value at all points: what is computed of it or folds it
-  std::vector<std::vector<int32_t>> results_;  // by value
-  std::vector<int64_t> costs_;                 // by value
-  std::vector<int32_t> last_;                  // by value: the stage that needs it last
-  std::vector<std::vector<size_t>> lodgers_;   // by slot, in order
+  std::vector<std::vector<size_t>> readers_;        // by value at all points: what is computed of it or folds it
+  std::vector<std::vector<int32_t>> results_;       // by value
+  std::vector<int64_t> costs_;                      // by value
+  std::vector<int32_t> last_;                       // by value: the stage that needs it last
+  IdVector<SavedId, std::vector<size_t>> lodgers_;  // in order
   FusedStages stages_;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/fused/ids.h"
+#include "engine/base/id_vector.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {
@@ -34,11 +36,11 @@ struct FusedStages {
 
   std::vector<std::vector<bool>> needed;  // by stage, by value: that the stage computes or reads
   std::vector<int32_t> first;             // by value: the stage that computes it first; -1: none
-  std::vector<int32_t> slot;              // by value: where it is kept; -1: it is computed wherever it is needed
-  std::vector<Slot> slots;
+  std::vector<SavedId> slot;              // by value: where it is kept; none: it is computed wherever it is needed
+  IdVector<SavedId, Slot> slots;
 
   bool Computes(int32_t stage, size_t value) const {
-    return needed[static_cast<size_t>(stage)][value] && (slot[value] < 0 || first[value] == stage);
+    return needed[static_cast<size_t>(stage)][value] && (slot[value].index < 0 || first[value] == stage);
   }
   // What a point takes of memory of its own.
   int64_t own_bytes() const;

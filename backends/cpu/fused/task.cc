@@ -45,15 +45,16 @@ FusedTask::FusedTask(const FusedPlan& plan, const KernelArgs& args, char* memory
   folds_ = reinterpret_cast<Cascade*>(next);
 
   for (size_t p = 0; p < plan.places.size(); ++p) {
-    const FusedPlace& place = plan.places[p];
+    const FusedPlace& place = plan.places[plan.places.id(p)];
     const bool is_constant = place.kind == FusedPlace::Kind::kConstant;
     at_[p] = (is_constant ? const_cast<char*>(plan.constants.data()) : memory) + place.offset;
   }
   const bool leaves_to_cache = args.pool->threads() > 1 && FitsLastCache(plan.touched_bytes);
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
-    const FusedAccess& access = plan.accesses[i];
+    const AccessId id = plan.accesses.id(i);
+    const FusedAccess& access = plan.accesses[id];
     AccessState* const state = new (accesses_ + i) AccessState();
-    PlaceAccess(i, 0);
+    PlaceAccess(id, 0);
     if (!access.may_stream || leaves_to_cache) continue;
     void* const result = args.results[static_cast<size_t>(access.result)];
     state->streams = std::find(args.operands.begin(), args.operands.end(), result) == args.operands.end();
@@ -68,10 +69,10 @@ FusedTask::~FusedTask() {
   if (streams_) FlushStreamed();
 }
 
-void FusedTask::PlaceAccess(size_t index, int64_t group) {
-  const FusedAccess& access = plan_.accesses[index];
+void FusedTask::PlaceAccess(AccessId id, int64_t group) {
+  const FusedAccess& access = plan_.accesses[id];
   const int64_t offset = access.access.offset + plan_.space.GroupOffset(access.access.strides, group);
-  AccessState& state = accesses_[index];
+  AccessState& state = StateOf(id);
   if (access.operand >= 0) {
     const void* const operand = args_.operands[static_cast<size_t>(access.operand)];
     state.base = static_cast<char*>(const_cast<void*>(operand)) + offset * SizeOf(access.dtype);
@@ -94,10 +95,9 @@ void FusedTask::StoreUniform() { RunLower(plan_.uniform_stores, 1); }
 void FusedTask::StartGroup(int64_t group) {
   tail_ = plan_.space.is_tail(group);
   width_ = plan_.space.width(tail_);
-  for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
-  for (const int32_t place : plan_.group_places) {
-    at_[place] =
-        static_cast<char*>(args_.scratch) + group * plan_.group_bytes + plan_.places[static_cast<size_t>(place)].offset;
+  for (const AccessId id : plan_.moving_accesses) PlaceAccess(id, group);
+  for (const PlaceId place : plan_.group_places) {
+    At(place) = static_cast<char*>(args_.scratch) + group * plan_.group_bytes + plan_.places[place].offset;
   }
   if (!plan_.group_fetches.empty()) FetchGroup(group + 1);
 }
@@ -107,8 +107,8 @@ void FusedTask::FetchGroup(int64_t group) {
   num_ahead_ = first_ahead_ = 0;
   if (group >= plan_.space.num_groups()) return;
   fetched_lines_ = plan_.group_fetched_lines;
-  for (const int32_t index : plan_.group_fetches) {
-    const FusedAccess& access = plan_.accesses[static_cast<size_t>(index)];
+  for (const AccessId id : plan_.group_fetches) {
+    const FusedAccess& access = plan_.accesses[id];
     const int64_t first = access.access.offset + plan_.space.GroupOffset(access.access.strides, group);
     const int64_t points = plan_.space.scan_points() * plan_.space.width(plan_.space.is_tail(group));
     const int64_t bytes = SizeOf(access.dtype);
@@ -118,18 +118,16 @@ void FusedTask::FetchGroup(int64_t group) {
 }
 
 void FusedTask::StartFolds(const FusedStage& stage) {
-  for (const int32_t index : stage.folds) {
-    const size_t f = static_cast<size_t>(index);
+  for (const FoldId f : stage.folds) {
     if (plan_.folds[f].is_one_run()) continue;
-    new (folds_ + f) Cascade(plan_.folds[f].Start(width_, memory_ + plan_.fold_offsets[f]));
+    new (folds_ + f.index) Cascade(plan_.folds[f].Start(width_, memory_ + plan_.fold_offsets[f]));
   }
 }
 
 void FusedTask::RunGroup() {
   for (const FusedStage& stage : plan_.stages) {
-    for (const int32_t index : stage.finishes) {
-      const size_t f = static_cast<size_t>(index);
-      plan_.folds[f].Finish(width_, memory_ + plan_.fold_offsets[f], folds_[f], at_[plan_.fold_places[f]]);
+    for (const FoldId f : stage.finishes) {
+      plan_.folds[f].Finish(width_, memory_ + plan_.fold_offsets[f], FoldOf(f), At(plan_.fold_places[f]));
     }
     RunLower(stage.kept, width_);
     RunLower(stage.stores, width_);
@@ -148,37 +146,36 @@ void FusedTask::RunRows(int64_t begin, int64_t end) {
     int64_t count =
         std::min({end - group, plan_.space.GroupsInLine(group),
                   std::max<int64_t>(1, kMostPointsOfRows / std::max<int64_t>(1, plan_.space.scan_points()))});
-    for (const int32_t index : plan_.moving_accesses) PlaceAccess(static_cast<size_t>(index), group);
+    for (const AccessId id : plan_.moving_accesses) PlaceAccess(id, group);
     for (const FusedRows::Numbers& numbers : rows.numbers) {
       if (numbers.along == 0) count = std::min(count, FusedRows::kMaxNumberedRows);
     }
     for (const FusedRows::Numbers& numbers : rows.numbers) {
-      const FusedAccess& access = plan_.accesses[static_cast<size_t>(numbers.access)];
-      const int64_t first = accesses_[numbers.access].number;
-      at_[numbers.place] = at_[numbers.buffer];
+      const FusedAccess& access = plan_.accesses[numbers.access];
+      const int64_t first = StateOf(numbers.access).number;
+      At(numbers.place) = At(numbers.buffer);
       if (numbers.along == 0) {
-        NumberRun(access.dtype, first, plan_.space.GroupStride(access.access.strides), count, at_[numbers.buffer]);
+        NumberRun(access.dtype, first, plan_.space.GroupStride(access.access.strides), count, At(numbers.buffer));
       } else if (group == begin) {
-        NumberPoints(access.walks[0], access.dtype, first, 0, numbers.along, at_[numbers.buffer]);
+        NumberPoints(access.walks[0], access.dtype, first, 0, numbers.along, At(numbers.buffer));
       }
     }
     for (const FusedRows::Address& address : rows.addresses) {
-      const bool is_access = address.access >= 0;
-      at_[address.place] =
-          is_access ? accesses_[address.access].base : BaseOf(plan_.saved[static_cast<size_t>(address.saved)]);
+      const bool is_access = address.access.index >= 0;
+      At(address.place) = is_access ? StateOf(address.access).base : BaseOf(plan_.saved[address.saved]);
     }
-    const bool streams = rows.streaming_function != nullptr &&
-                         std::all_of(rows.streamed.begin(), rows.streamed.end(), [&](int32_t index) {
-                           const AccessState& state = accesses_[index];
-                           return state.streams && reinterpret_cast<uintptr_t>(state.base) % 64 == 0;
-                         });
+    const bool streams =
+        rows.streaming_function != nullptr && std::all_of(rows.streamed.begin(), rows.streamed.end(), [&](AccessId id) {
+          const AccessState& state = StateOf(id);
+          return state.streams && reinterpret_cast<uintptr_t>(state.base) % 64 == 0;
+        });
     (streams ? rows.streaming_function : rows.function)(at_, count);
     group += count;
   }
 }
 
 char* FusedTask::BaseOf(const FusedSaved& saved) const {
-  return saved.result >= 0 ? accesses_[saved.result].base : static_cast<char*>(at_[saved.place]);
+  return saved.result.index >= 0 ? StateOf(saved.result).base : static_cast<char*>(at_[saved.place.index]);
 }
 
 void FusedTask::RunKept(int64_t stage_index) {
@@ -195,17 +192,15 @@ void FusedTask::RunPart(int64_t stage_index, int64_t first_tile, int64_t last_ti
   StartFolds(stage);
   RunTiles(stage.tile, first_tile, last_tile);
   if (StopRequested()) return;
-  for (const int32_t index : stage.folds) {
-    const size_t f = static_cast<size_t>(index);
-    plan_.folds[f].Partial(width_, folds_[f], partials + plan_.partial_offsets[f]);
+  for (const FoldId f : stage.folds) {
+    plan_.folds[f].Partial(width_, FoldOf(f), partials + plan_.partial_offsets[f]);
   }
 }
 
 void FusedTask::JoinParts(int64_t stage, const char* partials) {
-  for (const int32_t index : plan_.stages[static_cast<size_t>(stage)].folds) {
-    const size_t f = static_cast<size_t>(index);
+  for (const FoldId f : plan_.stages[static_cast<size_t>(stage)].folds) {
     plan_.folds[f].Join(width_, partials + plan_.partial_offsets[f], plan_.partial_bytes, plan_.num_parts,
-                        memory_ + plan_.fold_offsets[f], at_[plan_.fold_places[f]]);
+                        memory_ + plan_.fold_offsets[f], At(plan_.fold_places[f]));
   }
 }
 
@@ -218,9 +213,9 @@ void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile
         plan_.fetched_bytes * plan_.space.tile_rows() * width_ / 64 / static_cast<int64_t>(steps.size()) + 1;
   }
   for (const FusedStride& stride : plan_.strides) {
-    const FusedAccess& access = plan_.accesses[static_cast<size_t>(stride.access)];
-    at_[stride.place] =
-        accesses_[stride.access].base + *access.walks[0].RunStart(first_tile * rows, rows) * SizeOf(access.dtype);
+    const FusedAccess& access = plan_.accesses[stride.access];
+    At(stride.place) =
+        StateOf(stride.access).base + *access.walks[0].RunStart(first_tile * rows, rows) * SizeOf(access.dtype);
   }
   for (int64_t tile = first_tile; tile < last_tile && !StopRequested(); ++tile) {
     const int64_t row = tile * rows;
@@ -231,7 +226,7 @@ void FusedTask::RunTiles(const std::vector<FusedStep>& steps, int64_t first_tile
     if (plan_.strides.empty() || tile + 1 == last_tile) continue;
     const size_t carry = plan_.space.TileCarry(tile);
     for (const FusedStride& stride : plan_.strides) {
-      at_[stride.place] = static_cast<char*>(at_[stride.place]) + stride.steps[carry];
+      At(stride.place) = static_cast<char*>(At(stride.place)) + stride.steps[carry];
     }
   }
 }
@@ -250,9 +245,10 @@ void FusedTask::RunPoints(int64_t begin, int64_t end) {
 // From then on the operand is addressed as if it were there from its point 0 on.
 void FusedTask::PlaceOperand(const OperandRuns& moved, int64_t run, int64_t begin) {
   for (size_t i = 0; i < plan_.accesses.size(); ++i) {
-    const FusedAccess& access = plan_.accesses[i];
+    const AccessId id = plan_.accesses.id(i);
+    const FusedAccess& access = plan_.accesses[id];
     if (access.operand != moved.operand) continue;
-    accesses_[i].base = const_cast<char*>(moved.place) + (run * moved.step - begin) * SizeOf(access.dtype);
+    StateOf(id).base = const_cast<char*>(moved.place) + (run * moved.step - begin) * SizeOf(access.dtype);
   }
 }
 
@@ -263,8 +259,8 @@ bool FusedTask::FindMoves(const PointRuns& points, const OperandRuns& moved, Mov
     const bool is_load = step.kind == FusedStepKind::kLoad, is_store = step.kind == FusedStepKind::kOpen;
     if (step.kind == FusedStepKind::kNumbers) return false;
     if (!is_load && !is_store) continue;
-    const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
-    if (is_store && step.buffer >= 0 && accesses_[step.access].streams) continue;  // stays in its buffer
+    const FusedAccess& access = plan_.accesses[step.access];
+    if (is_store && step.buffer.index >= 0 && StateOf(step.access).streams) continue;  // stays in its buffer
     std::optional<int64_t> elements;
     if (is_load && access.operand == moved.operand) {
       elements = moved.step;
@@ -294,13 +290,13 @@ void FusedTask::RunPoints(const PointRuns& points, const OperandRuns& moved) {
     RunPoints(begin, begin + points.length);
   }
   const FusedRun* const code = plan_.placed.size() == 1 && plan_.placed[0].kind == FusedStepKind::kRun
-                                   ? &plan_.runs[static_cast<size_t>(plan_.placed[0].index)]
+                                   ? &plan_.runs[plan_.placed[0].run]
                                    : nullptr;
   for (int64_t run = found; run < points.runs; ++run) {
     begin_ += points.step;
     for (const Move& move : moves) {
-      char* const place = static_cast<char*>(at_[move.place]) + move.bytes;
-      at_[move.place] = place;
+      char* const place = static_cast<char*>(At(move.place)) + move.bytes;
+      At(move.place) = place;
       // Runs are too short, and too far apart, for the processor to see what comes.
       const char* const ahead = place + kFusedRunsAhead * move.bytes;
       for (int64_t at = 0; at < move.fetched_bytes; at += 64) __builtin_prefetch(ahead + at);
@@ -317,24 +313,24 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
   for (const FusedStep& step : steps) {
     switch (step.kind) {
       case FusedStepKind::kFunction:
-        step.function(at_[step.a], step.b >= 0 ? at_[step.b] : nullptr, at_[step.out], n_);
+        step.function(At(step.a), step.b.index >= 0 ? At(step.b) : nullptr, At(step.out), n_);
         break;
       case FusedStepKind::kConvert:
-        step.convert(at_[step.a], at_[step.out], n_);
+        step.convert(At(step.a), At(step.out), n_);
         break;
       case FusedStepKind::kSelect:
-        step.select(static_cast<const uint8_t*>(at_[step.a]), at_[step.b], at_[step.c], at_[step.out], n_);
+        step.select(static_cast<const uint8_t*>(At(step.a)), At(step.b), At(step.c), At(step.out), n_);
         break;
       case FusedStepKind::kClamp:
-        Clamp(step.dtype, {at_[step.a], step.single_a}, at_[step.b], {at_[step.c], step.single_c}, at_[step.out], n_);
+        Clamp(step.dtype, {At(step.a), step.single_a}, At(step.b), {At(step.c), step.single_c}, At(step.out), n_);
         break;
       case FusedStepKind::kLoad:
       case FusedStepKind::kNumbers:
         Load(step);
         break;
       case FusedStepKind::kSaved: {
-        const FusedSaved& saved = plan_.saved[static_cast<size_t>(step.index)];
-        at_[step.out] = BaseOf(saved) + begin_ * saved.element_bytes;
+        const FusedSaved& saved = plan_.saved[step.saved];
+        At(step.out) = BaseOf(saved) + begin_ * saved.element_bytes;
         break;
       }
       case FusedStepKind::kOpen:
@@ -344,26 +340,26 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
         Close(step);
         break;
       case FusedStepKind::kCopy:
-        if (n_ > 0) std::memcpy(at_[step.out], at_[step.a], static_cast<size_t>(n_ * step.element_bytes));
+        if (n_ > 0) std::memcpy(At(step.out), At(step.a), static_cast<size_t>(n_ * step.element_bytes));
         break;
       case FusedStepKind::kRepeat: {
         const int64_t length = step.single_a ? 1 : width_;
         const int64_t n = step.over_tile ? std::min(plan_.tile_elements, plan_.space.scan_points() * width_) : width_;
-        if (n > 0) RepeatRow(at_[step.a], step.element_bytes, length, n, at_[step.out]);
+        if (n > 0) RepeatRow(At(step.a), step.element_bytes, length, n, At(step.out));
         break;
       }
       case FusedStepKind::kFold: {
-        const size_t f = static_cast<size_t>(step.index);
+        const FoldId f = step.fold;
         char* const state = memory_ + plan_.fold_offsets[f];
-        if (step.b >= 0) {
-          plan_.folds[f].AddProducts(at_[step.a], at_[step.b], n_, state, folds_[f]);
+        if (step.b.index >= 0) {
+          plan_.folds[f].AddProducts(At(step.a), At(step.b), n_, state, FoldOf(f));
         } else {
-          plan_.folds[f].Add(at_[step.a], width_, n_ / width_, state, folds_[f]);
+          plan_.folds[f].Add(At(step.a), width_, n_ / width_, state, FoldOf(f));
         }
         break;
       }
       case FusedStepKind::kRun: {
-        const FusedRun& run = plan_.runs[static_cast<size_t>(step.index)];
+        const FusedRun& run = plan_.runs[step.run];
         (MayStream(run) ? run.streaming_function : run.function)(at_, n_);
         break;
       }
@@ -373,38 +369,38 @@ void FusedTask::Run(const std::vector<FusedStep>& steps) {
 }
 
 void FusedTask::Load(const FusedStep& step) {
-  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
-  AccessState& state = accesses_[step.access];
+  const FusedAccess& access = plan_.accesses[step.access];
+  AccessState& state = StateOf(step.access);
   const int64_t bytes = SizeOf(access.dtype);
-  if (access.is_periodic) return LoadPeriodic(access, state, &at_[step.out]);
+  if (access.is_periodic) return LoadPeriodic(access, state, &At(step.out));
   const Walk& walk = access.walks[tail_];
   if (step.kind == FusedStepKind::kNumbers) {
-    at_[step.out] = at_[step.buffer];
-    NumberPoints(walk, access.dtype, state.number, begin_, n_, at_[step.buffer]);
+    At(step.out) = At(step.buffer);
+    NumberPoints(walk, access.dtype, state.number, begin_, n_, At(step.buffer));
   } else if (access.is_linear) {
     const char* const place = state.base + begin_ * bytes;
-    at_[step.out] = const_cast<char*>(place);
+    At(step.out) = const_cast<char*>(place);
     if (access.is_fetched && num_ahead_ < kMaxAhead) {
       ahead_[num_ahead_++] = {place + n_ * bytes, place + 2 * n_ * bytes};
     }
   } else if (const std::optional<int64_t> start = walk.RunStart(begin_, n_); start.has_value()) {
-    at_[step.out] = state.base + *start * bytes;
+    At(step.out) = state.base + *start * bytes;
   } else if (const FusedAccess::Crossing& crossing = access.crossings[tail_]; !crossing.tile_rows.empty()) {
-    at_[step.out] = at_[step.buffer];
-    TransposeFor(bytes)(state.base + begin_ / width_ * bytes, static_cast<char*>(at_[step.buffer]),
+    At(step.out) = At(step.buffer);
+    TransposeFor(bytes)(state.base + begin_ / width_ * bytes, static_cast<char*>(At(step.buffer)),
                         crossing.tensor_rows.data(), crossing.tile_rows.data(), n_ / width_, width_);
   } else {
-    at_[step.out] = at_[step.buffer];
-    GatherPoints(walk, bytes, state.base, begin_, n_, at_[step.buffer]);
+    At(step.out) = At(step.buffer);
+    GatherPoints(walk, bytes, state.base, begin_, n_, At(step.buffer));
   }
 }
 
 // Streamed stores must be aligned.
 bool FusedTask::MayStream(const FusedRun& run) const {
   if (run.streaming_function == nullptr) return false;
-  return std::all_of(run.streamed.begin(), run.streamed.end(), [&](int32_t index) {
-    const AccessState& state = accesses_[index];
-    const char* const place = state.base + begin_ * SizeOf(plan_.accesses[static_cast<size_t>(index)].dtype);
+  return std::all_of(run.streamed.begin(), run.streamed.end(), [&](AccessId id) {
+    const AccessState& state = StateOf(id);
+    const char* const place = state.base + begin_ * SizeOf(plan_.accesses[id].dtype);
     return state.streams && reinterpret_cast<uintptr_t>(place) % 64 == 0;
   });
 }
@@ -438,33 +434,33 @@ void FusedTask::LoadPeriodic(const FusedAccess& access, AccessState& state, void
 }
 
 void FusedTask::Open(const FusedStep& step) {
-  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
-  const AccessState& state = accesses_[step.access];
+  const FusedAccess& access = plan_.accesses[step.access];
+  const AccessState& state = StateOf(step.access);
   const int64_t bytes = SizeOf(access.dtype);
   const Walk& walk = access.walks[tail_];
-  if (state.streams && step.buffer >= 0) {
-    at_[step.out] = at_[step.buffer];
+  if (state.streams && step.buffer.index >= 0) {
+    At(step.out) = At(step.buffer);
   } else if (access.is_linear) {
-    at_[step.out] = state.base + begin_ * bytes;
+    At(step.out) = state.base + begin_ * bytes;
   } else if (const std::optional<int64_t> start = walk.RunStart(begin_, n_); start.has_value()) {
-    at_[step.out] = state.base + *start * bytes;
+    At(step.out) = state.base + *start * bytes;
   } else {
-    at_[step.out] = at_[step.buffer];
+    At(step.out) = At(step.buffer);
   }
 }
 
 void FusedTask::Close(const FusedStep& step) {
-  const FusedAccess& access = plan_.accesses[static_cast<size_t>(step.access)];
-  const AccessState& state = accesses_[step.access];
+  const FusedAccess& access = plan_.accesses[step.access];
+  const AccessState& state = StateOf(step.access);
   const int64_t bytes = SizeOf(access.dtype);
-  if (access.level == MicroLevel::kFull && (step.buffer < 0 || at_[step.a] != at_[step.buffer])) return;
+  if (access.level == MicroLevel::kFull && (step.buffer.index < 0 || At(step.a) != At(step.buffer))) return;
   if (state.streams) {
-    StreamCopy(at_[step.a], state.base + begin_ * bytes, n_ * bytes);
+    StreamCopy(At(step.a), state.base + begin_ * bytes, n_ * bytes);
   } else if (const FusedAccess::Crossing& crossing = access.crossings[tail_]; !crossing.tile_rows.empty()) {
-    TransposeFor(bytes)(static_cast<const char*>(at_[step.a]), state.base + begin_ / width_ * bytes,
+    TransposeFor(bytes)(static_cast<const char*>(At(step.a)), state.base + begin_ / width_ * bytes,
                         crossing.tile_rows.data(), crossing.tensor_rows.data(), width_, n_ / width_);
   } else {
-    ScatterPoints(access.walks[tail_], bytes, at_[step.a], begin_, n_, state.base);
+    ScatterPoints(access.walks[tail_], bytes, At(step.a), begin_, n_, state.base);
   }
 }
 

@@ -71,7 +71,7 @@ class FusedTask {
 
   // What a step of a tile finds an address for, and how far that is from run to run.
   struct Move {
-    int32_t place = -1;
+    PlaceId place;
     int64_t bytes = 0;
     int64_t fetched_bytes = 0;  // of a run, of what has to come from memory
   };
@@ -82,9 +82,13 @@ class FusedTask {
   void PlaceOperand(const OperandRuns& moved, int64_t run, int64_t begin);
   bool FindMoves(const PointRuns& points, const OperandRuns& moved, Moves* moves) const;
   void RunLower(const std::vector<FusedStep>& steps, int64_t n);
-  void PlaceAccess(size_t index, int64_t group);
+  void PlaceAccess(AccessId id, int64_t group);
   void FetchGroup(int64_t group);
   void Load(const FusedStep& step);
+  void*& At(PlaceId place) { return at_[place.index]; }
+  AccessState& StateOf(AccessId access) { return accesses_[access.index]; }
+  const AccessState& StateOf(AccessId access) const { return accesses_[access.index]; }
+  Cascade& FoldOf(FoldId fold) { return folds_[fold.index]; }
   bool MayStream(const FusedRun& run) const;
   void LoadPeriodic(const FusedAccess& access, AccessState& state, void** place);
   void FetchAhead(int64_t lines);

@@ -35,7 +35,7 @@ void FusedTranslation::Start(Values values) {
 
 int FusedTranslation::WaitingFor(const FusedStep& step) const {
   int most = 0;
-  for (const int32_t place : {step.a, step.b, step.c}) {
+  for (const PlaceId place : {step.a, step.b, step.c}) {
     const auto found = waiting_.find(place);
     if (found != waiting_.end()) most = std::max(most, found->second);
   }
@@ -50,20 +50,19 @@ bool FusedTranslation::FitsWidths(const JitNode& node) const {
   return !widest || !narrow;
 }
 
-int32_t FusedTranslation::AddNode(JitNode node) {
+JitNodeId FusedTranslation::AddNode(JitNode node) {
   has_widest_ = has_widest_ || IsWidest(node.dtype);
   has_narrow_ = has_narrow_ || IsNarrow(node.dtype);
-  program_.nodes.push_back(std::move(node));
-  return static_cast<int32_t>(program_.nodes.size()) - 1;
+  return program_.nodes.Add(std::move(node));
 }
 
-int32_t FusedTranslation::Value(int32_t place, bool single, DType dtype) {
+JitNodeId FusedTranslation::Value(PlaceId place, bool single, DType dtype) {
   single = single || values_are_single_;
   if (const auto repeated = repeated_.find(place); repeated != repeated_.end() && !single) {
     place = repeated->second;
     single = true;
   }
-  const auto [found, is_new] = values_.try_emplace({place, single}, -1);
+  const auto [found, is_new] = values_.try_emplace({place, single});
   if (!is_new) return found->second;
   JitNode node = Known(place, dtype);
   if (node.kind != JitNode::Kind::kConstant) {
@@ -74,8 +73,8 @@ int32_t FusedTranslation::Value(int32_t place, bool single, DType dtype) {
 }
 
 // A constant, if the place is one.
-JitNode FusedTranslation::Known(int32_t place, DType dtype) const {
-  const FusedPlace& at = plan_.places[static_cast<size_t>(place)];
+JitNode FusedTranslation::Known(PlaceId place, DType dtype) const {
+  const FusedPlace& at = plan_.places[place];
   JitNode node{.kind = JitNode::Kind::kInput, .dtype = dtype, .place = place};
   if (at.kind != FusedPlace::Kind::kConstant) return node;
   node.kind = JitNode::Kind::kConstant;
@@ -87,7 +86,7 @@ bool FusedTranslation::Add(const FusedStep& step) {
   if (step.kind == FusedStepKind::kCopy) {
     const auto found = values_.find({step.a, values_are_single_});
     if (found == values_.end()) return false;
-    const JitNode& from = program_.nodes[static_cast<size_t>(found->second)];
+    const JitNode& from = program_.nodes[found->second];
     if (from.kind == JitNode::Kind::kInput) return false;
     return Set(step.out, found->second);
   }
@@ -104,11 +103,12 @@ bool FusedTranslation::Add(const FusedStep& step) {
       const bool is_operation = step.micro == MicroKind::kUnary || step.micro == MicroKind::kBinary;
       const bool is_inside = is_operation && IsMathJitted(step.op, RegisterDType(step.computed), isa_);
       if (is_operation && !is_inside) node.call = GetVectorMathCalls().Find(step.op, RegisterDType(step.computed));
-      if (!(step.b >= 0 ? IsJitted(node, Known(step.b, step.computed), isa_) : IsJitted(node, isa_))) return false;
+      if (!(step.b.index >= 0 ? IsJitted(node, Known(step.b, step.computed), isa_) : IsJitted(node, isa_)))
+        return false;
       waiting += node.call != nullptr ? kCallWeight : is_inside ? kInsideWeight : 0;
       if (waiting > kMostWaiting) return false;
       node.operands[0] = Value(step.a, step.single_a, step.computed);
-      if (step.b >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
+      if (step.b.index >= 0) node.operands[1] = Value(step.b, step.single_b, step.computed);
       break;
     }
     case FusedStepKind::kConvert:
@@ -118,17 +118,17 @@ bool FusedTranslation::Add(const FusedStep& step) {
     case FusedStepKind::kSelect:
       if (!IsJitted(node, isa_)) return false;
       node.operands = {Value(step.a, false, DType::kBool), Value(step.b, false, step.dtype),
-                       Value(step.c, false, step.dtype), -1};
+                       Value(step.c, false, step.dtype)};
       break;
     case FusedStepKind::kClamp: {
       node.op_kind = MicroKind::kBinary;
       node.op = CoreOp::kMaximum;
       node.computed = step.dtype;
       if (!IsJitted(node, isa_)) return false;
-      node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype), -1, -1};
-      const int32_t raised = AddNode(node);
+      node.operands = {Value(step.b, false, step.dtype), Value(step.a, step.single_a, step.dtype)};
+      const JitNodeId raised = AddNode(node);
       node.op = CoreOp::kMinimum;
-      node.operands = {raised, Value(step.c, step.single_c, step.dtype), -1, -1};
+      node.operands = {raised, Value(step.c, step.single_c, step.dtype)};
       break;
     }
     default:
@@ -139,10 +139,10 @@ bool FusedTranslation::Add(const FusedStep& step) {
 }
 
 // The step's result is the value; stored where others may read it. Which of them do is known when the run ends.
-bool FusedTranslation::Set(int32_t out, int32_t value) {
+bool FusedTranslation::Set(PlaceId out, JitNodeId value) {
   values_[{out, values_are_single_}] = value;
-  const DType dtype = program_.nodes[static_cast<size_t>(value)].dtype;
-  AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value, -1, -1, -1}});
+  const DType dtype = program_.nodes[value].dtype;
+  AddNode({.kind = JitNode::Kind::kStore, .dtype = dtype, .place = out, .operands = {value}});
   return true;
 }
 

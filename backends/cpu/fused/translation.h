@@ -32,19 +32,19 @@ class FusedTranslation {
   // wait for one another.
   bool Add(const FusedStep& step);
   // The value at a place.
-  int32_t Value(int32_t place, bool single, DType dtype);
-  int32_t AddNode(JitNode node);
+  JitNodeId Value(PlaceId place, bool single, DType dtype);
+  JitNodeId AddNode(JitNode node);
 
   JitProgram& program() { return program_; }
   const JitProgram& program() const { return program_; }
   // Whether a step that was added has set the place, or read it.
-  bool Has(int32_t place) const { return values_.contains({place, values_are_single_}); }
+  bool Has(PlaceId place) const { return values_.contains({place, values_are_single_}); }
   size_t num_arrays() const { return arrays_.size(); }
 
  private:
   // A leaf: the constant at the place, or what lies there.
-  JitNode Known(int32_t place, DType dtype) const;
-  bool Set(int32_t out, int32_t value);
+  JitNode Known(PlaceId place, DType dtype) const;
+  bool Set(PlaceId out, JitNodeId value);
   // Whether a step's node can be in the program with what is there. Two C128 fill a vector of AVX2, and two of what has
   // four bytes or less are not even half a small one, which is loaded and stored as a whole.
   bool FitsWidths(const JitNode& node) const;
@@ -53,13 +53,13 @@ class FusedTranslation {
 
   const JitIsa isa_;
   const FusedPlan& plan_;
-  absl::flat_hash_map<int32_t, int32_t> repeated_;  // by place: that of the element that it repeats
+  absl::flat_hash_map<PlaceId, PlaceId> repeated_;  // of the element that a place repeats
   bool values_are_single_ = false;
   JitProgram program_;
-  bool has_widest_ = false, has_narrow_ = false;                   // of its values: C128, four bytes or less
-  absl::flat_hash_map<std::pair<int32_t, bool>, int32_t> values_;  // by place, and whether it is one element
-  absl::flat_hash_map<int32_t, int> waiting_;                      // by place, where it is not 0: as WaitingFor
-  absl::flat_hash_set<int32_t> arrays_;
+  bool has_widest_ = false, has_narrow_ = false;                     // of its values: C128, four bytes or less
+  absl::flat_hash_map<std::pair<PlaceId, bool>, JitNodeId> values_;  // by whether it is one element
+  absl::flat_hash_map<PlaceId, int> waiting_;                        // where it is not 0: as WaitingFor
+  absl::flat_hash_set<PlaceId> arrays_;
 };
 
 }  // namespace tensord::cpu

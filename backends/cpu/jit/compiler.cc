@@ -75,8 +75,9 @@ class Compiler : public JitTurnEmitter {
   void PlanFrame() {
     int offset = scene_.schedule.num_slots * 64;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].kind != JitNode::Kind::kSingle || scene_.schedule.pinned[i] >= 0) continue;
-      scene_.homes[i] = offset;
+      const JitNodeId id = JitNodes::id(i);
+      if (nodes_[id].kind != JitNode::Kind::kSingle || scene_.schedule.pinned[id].index >= 0) continue;
+      scene_.homes[id] = offset;
       offset += 64;
     }
     std::vector<Array>& arrays = scene_.arrays;
@@ -101,21 +102,22 @@ class Compiler : public JitTurnEmitter {
     mov(rbx, rdi);
     mov(r12, rsi);
     for (size_t a = 0; a < scene_.arrays.size(); ++a) {
-      mov(rax, ptr[rbx + scene_.arrays[a].place * 8]);
+      mov(rax, ptr[rbx + scene_.arrays[a].place.index * 8]);
       mov(TableAddress(a), rax);
     }
     mov(qword[rsp + rest_], 0);
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const JitNode& node = nodes_[i];
-      const int32_t pinned = scene_.schedule.pinned[i];
+      const JitNodeId id = JitNodes::id(i);
+      const JitNode& node = nodes_[id];
+      const RegisterId pinned = scene_.schedule.pinned[id];
       if (node.kind == JitNode::Kind::kSingle) {
-        mov(rdx, ptr[rbx + node.place * 8]);
+        mov(rdx, ptr[rbx + node.place.index * 8]);
         const int bytes = BytesOf(node.dtype);
-        const Xmm reg = pinned >= 0 ? Register(pinned, bytes) : Scratch(0, bytes);
+        const Xmm reg = pinned.index >= 0 ? Register(pinned, bytes) : Scratch(0, bytes);
         EmitBroadcast(node.dtype, reg, rdx);
-        if (pinned < 0) vmovups(ptr[rsp + scene_.homes[i]], reg);
-      } else if (pinned >= 0) {
-        vmovups(RegisterOf(pinned, node.dtype), HomeOf(scene_, static_cast<int32_t>(i)));
+        if (pinned.index < 0) vmovups(ptr[rsp + scene_.homes[id]], reg);
+      } else if (pinned.index >= 0) {
+        vmovups(RegisterOf(pinned, node.dtype), HomeOf(scene_, id));
       }
     }
     SetDone(0);
@@ -153,7 +155,7 @@ class Compiler : public JitTurnEmitter {
     const Address buffer = ptr[rsp + BufferOffset(array)];
     mov(rdx, r13);
     shl(rdx, shift);
-    add(rdx, ptr[rbx + a.place * 8]);
+    add(rdx, ptr[rbx + a.place.index * 8]);
     mov(rcx, ptr[rsp + rest_]);
     shl(rcx, shift);
     if (is_avx512()) {
@@ -178,7 +180,7 @@ class Compiler : public JitTurnEmitter {
     movsb();
   }
 
-  const std::vector<JitNode>& nodes_;
+  const JitNodes& nodes_;
   Scene scene_;
   int turns_ = 1;
   int buffers_ = 0, rest_ = 0, begin_ = 0, limit_ = 0, frame_bytes_ = 0;

@@ -36,7 +36,8 @@ class JitEmitter : public Xbyak::CodeGenerator {
   int BytesOf(DType dtype) const { return lanes_ * (dtype == DType::kBool ? mask_bytes_ : RegisterBytes(dtype)); }
 
   Xmm Register(int index, int bytes) const;
-  Xmm RegisterOf(int index, DType dtype) const { return Register(index, BytesOf(dtype)); }
+  Xmm Register(RegisterId id, int bytes) const { return Register(id.index, bytes); }
+  Xmm RegisterOf(RegisterId id, DType dtype) const { return Register(id, BytesOf(dtype)); }
   Xmm Scratch(int k, int bytes) const { return Register(NumRegisters(isa_) + k, bytes); }
 
   // A vector of equal elements of 4, 8 or 16 bytes, in memory behind the code.

@@ -151,24 +151,24 @@ bool IsMathJitted(CoreOp op, DType register_dtype, JitIsa isa) {
 }
 
 void SimplifyJitProgram(JitProgram* program) {
-  std::vector<JitNode>& nodes = program->nodes;
-  std::vector<int32_t> uses(nodes.size(), 0);
+  JitNodes& nodes = program->nodes;
+  IdVector<JitNodeId, int> uses(nodes.size());
   for (const JitNode& node : nodes) {
-    for (const int32_t operand : node.operands) {
-      if (operand >= 0) ++uses[static_cast<size_t>(operand)];
+    for (const JitNodeId operand : node.operands) {
+      if (operand.index >= 0) ++uses[operand];
     }
   }
   for (size_t i = nodes.size(); i-- > 0;) {
-    JitNode& node = nodes[i];
+    JitNode& node = nodes[JitNodes::id(i)];
     if (node.is_root()) continue;
-    if (uses[i] == 0) {
-      for (const int32_t operand : node.operands) {
-        if (operand >= 0) --uses[static_cast<size_t>(operand)];
+    if (uses[JitNodes::id(i)] == 0) {
+      for (const JitNodeId operand : node.operands) {
+        if (operand.index >= 0) --uses[operand];
       }
       continue;
     }
     if (node.kind != JitNode::Kind::kOp || node.op_kind != MicroKind::kSelect || node.dtype == DType::kBool) continue;
-    const size_t predicate = static_cast<size_t>(node.operands[0]);
+    const JitNodeId predicate = node.operands[0];
     const JitNode& compare = nodes[predicate];
     if (compare.kind != JitNode::Kind::kOp || compare.op_kind != MicroKind::kCompare || uses[predicate] != 1) continue;
     node.kind = JitNode::Kind::kCompareSelect;
@@ -176,19 +176,20 @@ void SimplifyJitProgram(JitProgram* program) {
     node.direction = compare.direction;
     node.operands = {compare.operands[0], compare.operands[1], node.operands[1], node.operands[2]};
     uses[predicate] = 0;  // its operands have another user now
-    nodes[predicate].operands.fill(-1);
+    nodes[predicate].operands.fill({});
   }
-  std::vector<int32_t> moved(nodes.size(), -1);
-  size_t count = 0;
+  IdVector<JitNodeId, JitNodeId> moved(nodes.size());
+  JitNodes left;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!nodes[i].is_root() && uses[i] == 0) continue;
-    for (int32_t& operand : nodes[i].operands) {
-      if (operand >= 0) operand = moved[static_cast<size_t>(operand)];
+    const JitNodeId id = JitNodes::id(i);
+    JitNode& node = nodes[id];
+    if (!node.is_root() && uses[id] == 0) continue;
+    for (JitNodeId& operand : node.operands) {
+      if (operand.index >= 0) operand = moved[operand];
     }
-    moved[i] = static_cast<int32_t>(count);
-    nodes[count++] = std::move(nodes[i]);
+    moved[id] = left.Add(std::move(node));
   }
-  nodes.resize(count);
+  nodes = std::move(left);
 }
 
 }  // namespace tensord::cpu

@@ -4,9 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "backends/cpu/jit/ids.h"
+#include "engine/base/id_vector.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {
@@ -43,8 +44,8 @@ struct JitNode {
   MicroKind op_kind = MicroKind::kUnary;
   CoreOp op = CoreOp::kAdd;
   CompareDirection direction = {};
-  int32_t place = -1;
-  std::array<int32_t, 4> operands = {-1, -1, -1, -1};
+  PlaceId place;
+  std::array<JitNodeId, 4> operands;
   std::array<char, 16> constant = {};
   const void* call = nullptr;  // of the vector math functions, where the op is one of them
   bool streams = false;        // kStore: past the cache, in code that streams
@@ -53,11 +54,13 @@ struct JitNode {
   bool is_root() const { return kind == Kind::kStore || kind == Kind::kFold; }
 };
 
+using JitNodes = IdVector<JitNodeId, JitNode>;
+
 // What one piece of code computes at each point, in order: values before their users, stores in the order of the
 // program, so that an array may be stored where it is read. Arrays are named by place: positions in the table of
 // addresses that the code is called with.
 struct JitProgram {
-  std::vector<JitNode> nodes;
+  JitNodes nodes;
 };
 
 // Whether code can be made of it: an op, on a dtype.

@@ -11,10 +11,10 @@ namespace tensord::cpu {
 
 // Where an operand is: in a register, or in memory, which is a slot of the frame or, for leaves, where they come from.
 struct JitOperand {
-  int32_t node = -1;
-  int32_t reg = -1;
-  int32_t slot = -1;
-  bool in_register() const { return reg >= 0; }
+  JitNodeId node;
+  RegisterId reg;
+  SlotId slot;
+  bool in_register() const { return reg.index >= 0; }
 };
 
 struct JitInstruction {
@@ -25,16 +25,16 @@ struct JitInstruction {
     kStore,  // of the node
   };
   Kind kind = Kind::kOp;
-  int32_t node = -1;
-  int32_t reg = -1;
-  int32_t slot = -1;
+  JitNodeId node;
+  RegisterId reg;
+  SlotId slot;
   std::array<JitOperand, 4> operands;
 };
 
 // A program with registers: one turn of its loop, straight on. `reg` of an op may be that of an operand.
 struct JitSchedule {
   std::vector<JitInstruction> instructions;
-  std::vector<int32_t> pinned;  // by node: the register that a leaf is kept in around the loop, or -1
+  IdVector<JitNodeId, RegisterId> pinned;  // the registers that leaves are kept in around the loop
   int32_t num_slots = 0;
   bool has_calls = false;
 };

@@ -147,7 +147,7 @@ class RowsCompiler : public JitFoldEmitter {
   }
 
   void FindHomes() {
-    const auto add = [&](int32_t place) { homes_.try_emplace(place, 0); };
+    const auto add = [&](PlaceId place) { homes_.try_emplace(place, 0); };
     for (const JitRows::Element& load : rows_.loads) {
       add(load.to);
       set_.push_back(load.to);
@@ -199,7 +199,7 @@ class RowsCompiler : public JitFoldEmitter {
       scene.accumulators = offset;
       if (!scene.folds_in_registers) offset += AccumulatorsOf(scene) * 64;
     }
-    const auto address_of = [&](int32_t place) {
+    const auto address_of = [&](PlaceId place) {
       const auto [found, is_new] = addresses_.try_emplace(place, offset);
       if (is_new) offset += 8;
       return found->second;
@@ -208,8 +208,8 @@ class RowsCompiler : public JitFoldEmitter {
       for (Array& array : scene.loop.arrays) array.address = address_of(array.place);
       for (Scene* part : {&scene.kept, &scene.loop}) {
         for (size_t i = 0; i < part->homes.size(); ++i) {
-          const JitNode& node = part->program->nodes[i];
-          if (node.kind == JitNode::Kind::kSingle) part->homes[i] = homes_.at(node.place);
+          const JitNode& node = part->program->nodes[JitNodes::id(i)];
+          if (node.kind == JitNode::Kind::kSingle) part->homes[JitNodes::id(i)] = homes_.at(node.place);
         }
       }
     }
@@ -231,7 +231,7 @@ class RowsCompiler : public JitFoldEmitter {
     mov(rbx, rdi);
     mov(ptr[rsp + rows_left_], rsi);
     for (const auto& [place, address] : addresses_) {
-      mov(rax, ptr[rbx + place * 8]);
+      mov(rax, ptr[rbx + place.index * 8]);
       mov(ptr[rsp + address], rax);
     }
     // What is the same for all rows.
@@ -241,7 +241,7 @@ class RowsCompiler : public JitFoldEmitter {
           if (node.kind != JitNode::Kind::kSingle) continue;
           if (std::find(set_.begin(), set_.end(), node.place) != set_.end()) continue;
           const Xmm value = Scratch(0, BytesOf(node.dtype));
-          mov(rdx, ptr[rbx + node.place * 8]);
+          mov(rdx, ptr[rbx + node.place.index * 8]);
           EmitBroadcast(node.dtype, value, rdx);
           vmovups(ptr[rsp + homes_.at(node.place)], value);
         }
@@ -252,7 +252,7 @@ class RowsCompiler : public JitFoldEmitter {
   void WriteKept(const Scene& scene) {
     LoadPinned(scene);
     for (const JitInstruction& instruction : scene.schedule.instructions) {
-      const JitNode& node = scene.program->nodes[static_cast<size_t>(instruction.node)];
+      const JitNode& node = scene.program->nodes[instruction.node];
       if (node.kind == JitNode::Kind::kStore && instruction.kind == JitInstruction::Kind::kStore) {
         vmovups(ptr[rsp + homes_.at(node.place)], RegisterOf(instruction.operands[0].reg, node.dtype));
       } else {
@@ -314,7 +314,7 @@ class RowsCompiler : public JitFoldEmitter {
   }
 
   void WriteFold(const StageScene& scene, const JitInstruction& instruction, int t, bool is_guarded, bool is_partial) {
-    const JitNode* const node = &scene.loop.program->nodes[static_cast<size_t>(instruction.node)];
+    const JitNode* const node = &scene.loop.program->nodes[instruction.node];
     const auto found =
         std::find_if(scene.folds.begin(), scene.folds.end(), [&](const Fold& f) { return f.node == node; });
     const Fold& fold = *found;
@@ -332,7 +332,7 @@ class RowsCompiler : public JitFoldEmitter {
 
   void WriteTurn(const StageScene& scene, int t, bool is_guarded) {
     for (const JitInstruction& instruction : scene.loop.schedule.instructions) {
-      const JitNode& node = scene.loop.program->nodes[static_cast<size_t>(instruction.node)];
+      const JitNode& node = scene.loop.program->nodes[instruction.node];
       if (node.kind == JitNode::Kind::kFold && instruction.kind == JitInstruction::Kind::kStore) {
         WriteFold(scene, instruction, t, is_guarded, scene.loop.is_partial);
       } else {
@@ -464,9 +464,9 @@ class RowsCompiler : public JitFoldEmitter {
 
   const JitRows& rows_;
   const JitIsa isa_;
-  std::map<int32_t, int> homes_;      // by place: single elements as vectors, in the frame
-  std::map<int32_t, int> addresses_;  // by place: of arrays, in the frame
-  std::vector<int32_t> set_;          // places whose elements the rows set
+  std::map<PlaceId, int> homes_;      // single elements as vectors, in the frame
+  std::map<PlaceId, int> addresses_;  // of arrays, in the frame
+  std::vector<PlaceId> set_;          // places whose elements the rows set
   std::vector<StageScene> scenes_;
   int num_slots_ = 0, rows_left_ = 0, frame_bytes_ = 0;
 };

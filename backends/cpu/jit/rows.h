@@ -16,8 +16,8 @@ namespace tensord::cpu {
 struct JitRows {
   // One element of each row; of another dtype than it is stored in where that is 16 bits long.
   struct Element {
-    int32_t from = -1;
-    int32_t to = -1;
+    PlaceId from;
+    PlaceId to;
     DType dtype = DType::kInvalid;
   };
   struct Stage {
@@ -26,7 +26,7 @@ struct JitRows {
     JitProgram loop;               // over the row
   };
   struct Moving {
-    int32_t place = -1;
+    PlaceId place;
     int64_t row_bytes = 0;  // from one row to the next
     int element_bytes = 0;
     bool is_fetched = false;  // while the row before is computed

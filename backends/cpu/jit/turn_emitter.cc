@@ -24,12 +24,12 @@ int WidestRegister(const JitProgram& program) {
 
 JitTurnEmitter::Scene JitTurnEmitter::SceneOf(const JitProgram& program, JitSchedule schedule) {
   Scene scene{.program = &program, .schedule = std::move(schedule)};
-  const std::vector<JitNode>& nodes = program.nodes;
+  const JitNodes& nodes = program.nodes;
   std::vector<Array>& arrays = scene.arrays;
   scene.array_of.assign(nodes.size(), -1);
   scene.homes.assign(nodes.size(), -1);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const JitNode& node = nodes[i];
+    const JitNode& node = nodes[JitNodes::id(i)];
     const bool is_store = node.kind == JitNode::Kind::kStore;
     if (node.kind != JitNode::Kind::kInput && !is_store) continue;
     size_t a = 0;
@@ -38,7 +38,7 @@ JitTurnEmitter::Scene JitTurnEmitter::SceneOf(const JitProgram& program, JitSche
       arrays.push_back({.place = node.place, .element_bytes = static_cast<int>(SizeOf(node.dtype))});
     }
     (is_store ? arrays[a].is_written : arrays[a].is_read) = true;
-    scene.array_of[i] = static_cast<int32_t>(a);
+    scene.array_of[JitNodes::id(i)] = static_cast<int>(a);
     scene.has_doubled_index = scene.has_doubled_index || arrays[a].element_bytes == 16;
   }
   // Calls leave but few registers.
@@ -60,10 +60,11 @@ void JitTurnEmitter::LoadPointers(const Scene& scene) {
 }
 
 void JitTurnEmitter::LoadPinned(const Scene& scene) {
-  const std::vector<JitNode>& nodes = scene.program->nodes;
+  const JitNodes& nodes = scene.program->nodes;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const int32_t pinned = scene.schedule.pinned[i];
-    if (pinned >= 0) vmovups(RegisterOf(pinned, nodes[i].dtype), HomeOf(scene, static_cast<int32_t>(i)));
+    const JitNodeId id = JitNodes::id(i);
+    const RegisterId pinned = scene.schedule.pinned[id];
+    if (pinned.index >= 0) vmovups(RegisterOf(pinned, nodes[id].dtype), HomeOf(scene, id));
   }
 }
 
@@ -76,9 +77,9 @@ Address JitTurnEmitter::ArrayAddress(const Scene& scene, size_t array, int t) {
   return ptr[base + r13 * a.element_bytes + offset];
 }
 
-Address JitTurnEmitter::HomeOf(const Scene& scene, int32_t node_index) {
-  const JitNode& node = scene.program->nodes[static_cast<size_t>(node_index)];
-  if (node.kind == JitNode::Kind::kSingle) return ptr[rsp + scene.homes[static_cast<size_t>(node_index)]];
+Address JitTurnEmitter::HomeOf(const Scene& scene, JitNodeId id) {
+  const JitNode& node = scene.program->nodes[id];
+  if (node.kind == JitNode::Kind::kSingle) return ptr[rsp + scene.homes[id]];
   uint64_t low = 0, high = 0;
   std::memcpy(&low, node.constant.data(), 8);
   std::memcpy(&high, node.constant.data() + 8, 8);
@@ -100,19 +101,18 @@ Address JitTurnEmitter::HomeOf(const Scene& scene, int32_t node_index) {
 }
 
 bool JitTurnEmitter::IsArray(const Scene& scene, const JitOperand& operand) const {
-  return operand.slot < 0 && scene.array_of[static_cast<size_t>(operand.node)] >= 0;
+  return operand.slot.index < 0 && scene.array_of[operand.node] >= 0;
 }
 
 Address JitTurnEmitter::MemoryOf(const Scene& scene, const JitOperand& operand, int t) {
-  if (operand.slot >= 0) return ptr[rsp + operand.slot * 64];
+  if (operand.slot.index >= 0) return ptr[rsp + operand.slot.index * 64];
   if (!IsArray(scene, operand)) return HomeOf(scene, operand.node);
-  return ArrayAddress(scene, static_cast<size_t>(scene.array_of[static_cast<size_t>(operand.node)]), t);
+  return ArrayAddress(scene, static_cast<size_t>(scene.array_of[operand.node]), t);
 }
 
 void JitTurnEmitter::WriteInstruction(const Scene& scene, const JitInstruction& instruction, int t) {
-  const std::vector<JitNode>& nodes = scene.program->nodes;
-  const size_t index = static_cast<size_t>(instruction.node);
-  const JitNode& node = nodes[index];
+  const JitNodes& nodes = scene.program->nodes;
+  const JitNode& node = nodes[instruction.node];
   const JitOperand& first = instruction.operands[0];
   switch (instruction.kind) {
     case JitInstruction::Kind::kLoad: {
@@ -122,9 +122,9 @@ void JitTurnEmitter::WriteInstruction(const Scene& scene, const JitInstruction& 
       return scene.is_partial ? EmitPartialLoad(node.dtype, out, from) : EmitLoad(node.dtype, out, from);
     }
     case JitInstruction::Kind::kSpill:
-      return vmovups(ptr[rsp + instruction.slot * 64], RegisterOf(first.reg, node.dtype));
+      return vmovups(ptr[rsp + instruction.slot.index * 64], RegisterOf(first.reg, node.dtype));
     case JitInstruction::Kind::kStore: {
-      const Address to = ArrayAddress(scene, static_cast<size_t>(scene.array_of[index]), t);
+      const Address to = ArrayAddress(scene, static_cast<size_t>(scene.array_of[instruction.node]), t);
       const Xmm x = RegisterOf(first.reg, node.dtype);
       if (scene.is_partial) return EmitStore(node.dtype, to | k7, x);
       if (scene.streams && node.streams) return vmovntps(to, x);
@@ -137,8 +137,8 @@ void JitTurnEmitter::WriteInstruction(const Scene& scene, const JitInstruction& 
   Operands in;
   for (size_t k = 0; k < 4; ++k) {
     const JitOperand& operand = instruction.operands[k];
-    if (operand.node < 0) continue;
-    const JitNode& from = nodes[static_cast<size_t>(operand.node)];
+    if (operand.node.index < 0) continue;
+    const JitNode& from = nodes[operand.node];
     in[k].node = &from;
     in[k].is_memory = !operand.in_register();
     if (!in[k].is_memory) {
@@ -157,9 +157,9 @@ void JitTurnEmitter::WriteInstruction(const Scene& scene, const JitInstruction& 
 
 void JitTurnEmitter::MoveToRegister(const Scene& scene, const Xmm& out, const JitOperand& operand, int t) {
   if (operand.in_register()) {
-    if (operand.reg != out.getIdx()) vmovaps(out, Register(operand.reg, BytesIn(out)));
+    if (operand.reg.index != out.getIdx()) vmovaps(out, Register(operand.reg, BytesIn(out)));
   } else if (scene.is_partial && IsArray(scene, operand)) {
-    EmitPartialLoad(scene.program->nodes[static_cast<size_t>(operand.node)].dtype, out, MemoryOf(scene, operand, t));
+    EmitPartialLoad(scene.program->nodes[operand.node].dtype, out, MemoryOf(scene, operand, t));
   } else {
     vmovups(out, MemoryOf(scene, operand, t));
   }
@@ -169,9 +169,9 @@ void JitTurnEmitter::WriteCall(const Scene& scene, const JitNode& node, const Ji
   const int bytes = BytesOf(node.dtype);
   const JitOperand& a = instruction.operands[0];
   const JitOperand& b = instruction.operands[1];
-  if (b.node < 0) {
+  if (b.node.index < 0) {
     MoveToRegister(scene, Register(0, bytes), a, t);
-  } else if (a.reg == 1) {  // the second operand must wait until the first one has left
+  } else if (a.reg.index == 1) {  // the second operand must wait until the first one has left
     MoveToRegister(scene, Scratch(0, bytes), b, t);
     MoveToRegister(scene, Register(0, bytes), a, t);
     vmovaps(Register(1, bytes), Scratch(0, bytes));

@@ -28,7 +28,7 @@ class JitTurnEmitter : public JitEmitter {
       : JitEmitter(isa, shape.lanes, shape.mask_bytes, buffer_bytes, buffer) {}
 
   struct Array {
-    int32_t place = -1;
+    PlaceId place;
     int element_bytes = 0;  // in memory
     int pointer = -1;       // the register that holds its address
     int address = 0;        // in the frame
@@ -40,8 +40,8 @@ class JitTurnEmitter : public JitEmitter {
     const JitProgram* program = nullptr;
     JitSchedule schedule;
     std::vector<Array> arrays;
-    std::vector<int32_t> array_of;  // by node
-    std::vector<int> homes;         // by node: single elements, as vectors in the frame
+    IdVector<JitNodeId, int> array_of;  // -1: none
+    IdVector<JitNodeId, int> homes;     // single elements, as vectors in the frame
     bool has_doubled_index = false;
     bool streams = false;
     bool is_partial = false;  // only the lanes of k7 are there (AVX-512)
@@ -55,7 +55,7 @@ class JitTurnEmitter : public JitEmitter {
   // Where the elements of turn t of an array lie. May write rax.
   Xbyak::Address ArrayAddress(const Scene& scene, size_t array, int t);
   // Of a leaf that is no array.
-  Xbyak::Address HomeOf(const Scene& scene, int32_t node);
+  Xbyak::Address HomeOf(const Scene& scene, JitNodeId node);
   // An operand that is in memory, as a vector.
   Xbyak::Address MemoryOf(const Scene& scene, const JitOperand& operand, int t);
   void WriteInstruction(const Scene& scene, const JitInstruction& instruction, int t);
