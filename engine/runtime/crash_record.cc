@@ -6,7 +6,7 @@
 namespace tensord {
 namespace {
 
-constexpr std::array<char, 8> kFormat = {'t', 'n', 's', 'd', 'c', 'r', 's', '1'};
+constexpr std::array<char, 8> kRecordFormat = {'t', 'n', 's', 'd', 'c', 'r', 's', '1'};
 
 // FNV-1a: against damage, not against who can write the file.
 uint64_t ChecksumOf(const CrashRecord& record) {
@@ -22,7 +22,7 @@ absl::string_view Cut(absl::string_view version) { return version.substr(0, Cras
 
 CrashRecord MakeCrashRecord(const WorkSeen& seen, bool is_known, int signal, int64_t unix_ns,
                             absl::string_view version) {
-  CrashRecord record{.format = kFormat,
+  CrashRecord record{.format = kRecordFormat,
                      .fingerprint = seen.fingerprint.bytes(),
                      .unix_ns = unix_ns,
                      .signal = signal,
@@ -47,7 +47,7 @@ std::optional<CrashRecord> ReadCrashRecord(absl::string_view bytes, const Finger
   CrashRecord record;
   if (bytes.size() != sizeof(record)) return std::nullopt;
   std::memcpy(&record, bytes.data(), sizeof(record));
-  if (record.format != kFormat || record.checksum != ChecksumOf(record)) return std::nullopt;
+  if (record.format != kRecordFormat || record.checksum != ChecksumOf(record)) return std::nullopt;
   if (record.fingerprint != fingerprint.bytes() || record.work >= kNumProgramWorks || record.is_known > 1) {
     return std::nullopt;
   }
