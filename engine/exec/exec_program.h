@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/exec/pipeline.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/inference.h"
 #include "engine/tensor/literal.h"
@@ -41,15 +42,6 @@ struct ProgramConstant {
 struct ProgramOutput {
   std::string name;
   Slot slot = 0;
-};
-
-// What a pass did when it was run.
-struct PassRecord {
-  std::string name;
-  bool fired = false;        // it changed something
-  int64_t duration_ns = 0;   // without the check of its result
-  int64_t nodes_before = 0;  // of a pass of the program: instructions
-  int64_t nodes_after = 0;
 };
 
 // A guard with the node that asked for it.

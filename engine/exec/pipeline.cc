@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
-#include "engine/exec/form_sessions.h"
-#include "engine/exec/mark_last_uses.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/decompose_dots.h"
 #include "engine/passes/eliminate_common_subexpressions.h"
@@ -114,79 +109,33 @@ constexpr Pass kGraphPasses[] = {
     kFuse,
 };
 
-constexpr ProgramPass kProgramPasses[] = {
-    // Needs the final order of the instructions. The memory plan works with it.
-    {"mark_last_uses", "Says which instruction reads a value last, so that its memory serves another.", &MarkLastUses},
-    {"form_sessions", "Runs as many instructions as possible in one session of the backend.", &FormSessions},
-};
-
 bool Contains(absl::Span<const std::string> names, absl::string_view name) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return name == n; });
-}
-
-int64_t NanosecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
 absl::Span<const Pass> GraphPasses() { return kGraphPasses; }
-absl::Span<const ProgramPass> ProgramPasses() { return kProgramPasses; }
-
-std::vector<std::string> PassNames() {
-  std::vector<std::string> names;
-  const auto add = [&](absl::string_view name) {
-    if (!Contains(names, name)) names.push_back(std::string(name));
-  };
-  for (const Pass& pass : kGraphPasses) add(pass.name);
-  for (const ProgramPass& pass : kProgramPasses) add(pass.name);
-  return names;
-}
-
-absl::Status CheckPassNames(absl::Span<const std::string> names) {
-  if (names.empty()) return absl::OkStatus();
-  const std::vector<std::string> known = PassNames();
-  for (const std::string& name : names) {
-    if (Contains(known, name)) continue;
-    return Refuse(Refusal::kPassUnknown,
-                  absl::StrCat("there is no pass \"", name, "\"; there are ", absl::StrJoin(known, ", ")));
-  }
-  return absl::OkStatus();
+bool PassSelection::Selects(absl::string_view name, bool on_by_default) const {
+  return (on_by_default || Contains(enabled, name)) && !Contains(disabled, name);
 }
 
 absl::StatusOr<std::vector<PassRecord>> RunPipeline(Graph* graph, const PassOptions& options,
                                                     const PassSelection& selection) {
-  RETURN_IF_ERROR(CheckPassNames(selection.disabled));
-  RETURN_IF_ERROR(CheckPassNames(selection.enabled));
   RETURN_IF_ERROR(VerifyTypes(*graph));
   std::vector<PassRecord> records;
   for (const Pass& pass : kGraphPasses) {
-    const bool on =
-        (pass.on_by_default || Contains(selection.enabled, pass.name)) && !Contains(selection.disabled, pass.name);
-    if (!on) continue;
+    if (!selection.Selects(pass.name, pass.on_by_default)) continue;
     RETURN_IF_ERROR(CheckStopped());
     PassRecord record{.name = std::string(pass.name), .nodes_before = static_cast<int64_t>(graph->nodes().size())};
     const auto start = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(record.fired, pass.run(graph, options));
-    record.duration_ns = NanosecondsSince(start);
+    record.duration_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
     record.nodes_after = static_cast<int64_t>(graph->nodes().size());
     if (record.fired) RETURN_IF_ERROR(VerifyTypes(*graph));
     records.push_back(std::move(record));
   }
   return records;
-}
-
-void RunProgramPasses(const PassSelection& selection, ExecProgram* program) {
-  for (const ProgramPass& pass : kProgramPasses) {
-    if (Contains(selection.disabled, pass.name)) continue;
-    PassRecord record{.name = std::string(pass.name),
-                      .nodes_before = static_cast<int64_t>(program->instructions.size())};
-    const auto start = std::chrono::steady_clock::now();
-    record.fired = pass.run(program);
-    record.duration_ns = NanosecondsSince(start);
-    record.nodes_after = static_cast<int64_t>(program->instructions.size());
-    program->passes.push_back(std::move(record));
-  }
 }
 
 std::vector<std::string> FiredPasses(absl::Span<const PassRecord> records) {

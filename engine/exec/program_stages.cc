@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/at.h"
-#include "engine/exec/mark_last_uses.h"
+#include "engine/exec/program_passes.h"
 #include "engine/exec/sessions.h"
 
 namespace tensord {

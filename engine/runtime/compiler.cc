@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/program_passes.h"
 #include "engine/exec/sessions.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/liveness.h"
@@ -114,6 +115,13 @@ bool IsPlannedBySize(const Graph& graph, const std::vector<bool>& live) {
   return false;
 }
 
+// Views the names in `settings`. Refuses those that are no pass's.
+absl::StatusOr<PassSelection> SelectPasses(const CompileSettings& settings) {
+  RETURN_IF_ERROR(CheckPassNames(settings.disabled_passes));
+  RETURN_IF_ERROR(CheckPassNames(settings.enabled_passes));
+  return PassSelection{.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
+}
+
 // `whole` is what the watch is told of all of it.
 absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, const CompileSettings& settings,
                                              const Fingerprint& fingerprint, Backend* backend,
@@ -150,7 +158,7 @@ absl::StatusOr<CompiledProgramPtr> CompileAs(CompilePhase whole, Graph graph, co
   RETURN_IF_ERROR(PutIn(expanded_sizes, &program_guards));
   clock.End(CompilePhase::kExpand);
   if (settings.row_major) graph = ReverseWireOrder(std::move(graph));
-  const PassSelection selection = {.disabled = settings.disabled_passes, .enabled = settings.enabled_passes};
+  ASSIGN_OR_RETURN(const PassSelection selection, SelectPasses(settings));
   ASSIGN_OR_RETURN(std::vector<PassRecord> passes,
                    RunPipeline(&graph, {.row_major = settings.row_major, .fuses = backend->runs_fused()}, selection));
   clock.End(CompilePhase::kPasses);

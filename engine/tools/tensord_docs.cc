@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/program_passes.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/program_passes.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"

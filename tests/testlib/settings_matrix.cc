@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/machine/instruction_set.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/program_passes.h"
 
 namespace tensord {
 namespace {

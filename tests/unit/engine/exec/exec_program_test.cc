@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "engine/exec/mark_last_uses.h"
+#include "engine/exec/program_passes.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
 #include "gmock/gmock.h"

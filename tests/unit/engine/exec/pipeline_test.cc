@@ -3,7 +3,6 @@
 #include <map>
 #include <random>
 
-#include "engine/base/refusal.h"
 #include "engine/ir/canonical.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
@@ -96,20 +95,6 @@ TEST(Pipeline, RunsWhatIsNotDisabled) {
   graph = TypedGraph(kText);
   EXPECT_THAT(FiredPasses(*RunPipeline(&graph, {}, {.disabled = transposes})), ElementsAre("eliminate_dead_code"));
   EXPECT_THAT(PrintGraph(graph), HasSubstr("%e = exp(%a)"));
-}
-
-TEST(Pipeline, RefusesAPassThatDoesNotExist) {
-  for (absl::string_view name : {"", "Eliminate_dead_code", "fold_transposes ", "no_such_pass"}) {
-    Graph graph = TypedGraph("graph \"g\" {\n%x = input : f32[2]\noutput \"y\" = %x\n}");
-    const std::vector<std::string> names = {"eliminate_dead_code", std::string(name)};
-    for (const PassSelection& selection : {PassSelection{.disabled = names}, PassSelection{.enabled = names}}) {
-      const auto result = RunPipeline(&graph, {}, selection);
-      ASSERT_FALSE(result.ok()) << name;
-      EXPECT_EQ(DetailOf(result.status())->reason, "PASS_UNKNOWN");
-      EXPECT_THAT(std::string(result.status().message()), HasSubstr("fold_transposes"));
-      EXPECT_THAT(std::string(result.status().message()), HasSubstr("mark_last_uses"));
-    }
-  }
 }
 
 TEST(ReverseWireOrder, ReversesWhatHasTwoAxesOrMore) {

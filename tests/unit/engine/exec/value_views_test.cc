@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/exec/mark_last_uses.h"
+#include "engine/exec/program_passes.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "gtest/gtest.h"

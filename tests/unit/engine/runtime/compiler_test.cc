@@ -6,6 +6,7 @@
 
 #include "engine/base/stop_signal.h"
 #include "engine/exec/pipeline.h"
+#include "engine/exec/program_passes.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
