@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "engine/exec/pipeline.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/inference.h"
+#include "engine/passes/pipeline.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/exec/exec_program.h"
-#include "engine/exec/pipeline.h"
+#include "engine/passes/pipeline.h"
 
 namespace tensord {
 

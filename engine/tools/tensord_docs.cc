@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
-#include "engine/exec/pipeline.h"
 #include "engine/exec/program_passes.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"
+#include "engine/passes/pipeline.h"
 
 namespace tensord {
 namespace {
@@ -130,7 +130,7 @@ std::string OpsPage() {
 std::string PassesPage() {
   std::string page = absl::StrCat(
       "# Compiler passes\n\n", kGenerated,
-      "Passes in the order in which they run; `engine/exec/pipeline.cc` gives the reasons for the order.\n"
+      "Passes in the order in which they run; `engine/passes/pipeline.cc` gives the reasons for the order.\n"
       "`CompileOptions.disabled_passes` leaves one out by its name. The server's settings\n"
       "`compiler.disabled_passes` and `compiler.enabled_passes` leave passes out for every request, and run\n"
       "passes that are off by default. A pass in both lists does not run.\n\n"

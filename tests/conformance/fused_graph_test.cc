@@ -10,9 +10,9 @@
 #include "engine/fusion/fused_op.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/eliminate_dead_code.h"
-#include "engine/passes/fuse.h"
-#include "engine/passes/resolve_sizes.h"
+#include "engine/passes/algebra/eliminate_dead_code.h"
+#include "engine/passes/fusion/fuse.h"
+#include "engine/passes/lowering/resolve_sizes.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/property/random_case.h"
 

@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/exec/pipeline.h"
 #include "engine/exec/program_passes.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
+#include "engine/passes/pipeline.h"
 #include "engine/reference/evaluator.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/property/random_case.h"

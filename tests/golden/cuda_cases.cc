@@ -11,7 +11,7 @@
 #include "engine/ir/size_binding.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "engine/passes/fuse.h"
+#include "engine/passes/fusion/fuse.h"
 
 namespace tensord {
 

@@ -9,13 +9,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/pipeline.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "engine/passes/reverse_wire_order.h"
+#include "engine/passes/layout/reverse_wire_order.h"
+#include "engine/passes/pipeline.h"
 
 namespace tensord {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/machine/instruction_set.h"
-#include "engine/exec/pipeline.h"
 #include "engine/exec/program_passes.h"
+#include "engine/passes/pipeline.h"
 
 namespace tensord {
 namespace {

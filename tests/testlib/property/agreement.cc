@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/expand_families.h"
+#include "engine/passes/lowering/expand_families.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/property/shrinker.h"
 

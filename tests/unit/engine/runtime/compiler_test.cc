@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/base/stop_signal.h"
-#include "engine/exec/pipeline.h"
 #include "engine/exec/program_passes.h"
+#include "engine/passes/pipeline.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/exec/bound_program.h"
-#include "engine/exec/pipeline.h"
+#include "engine/passes/pipeline.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/parsed_graph.h"
 

@@ -15,7 +15,7 @@
 #include "engine/ir/contraction_plan.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/expand_families.h"
+#include "engine/passes/lowering/expand_families.h"
 #include "engine/reference/evaluator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

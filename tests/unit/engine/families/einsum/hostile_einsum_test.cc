@@ -15,7 +15,7 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/verifier.h"
-#include "engine/passes/expand_families.h"
+#include "engine/passes/lowering/expand_families.h"
 #include "gtest/gtest.h"
 
 namespace tensord {

@@ -1,0 +1,58 @@
+#ifndef TENSORD_ENGINE_PASSES_FUSION_FUSION_GROUPS_H_
+#define TENSORD_ENGINE_PASSES_FUSION_FUSION_GROUPS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "engine/ir/graph.h"
+
+namespace tensord {
+
+// Nodes that become one kernel. Every value in it has the shape of `space`, or that shape without the reduced axes, or
+// one element; axes of size 1 do not count.
+struct FusionGroup {
+  ValueId space;
+  absl::InlinedVector<int64_t, 4> reduced_axes;  // of the space's shape
+  std::vector<int32_t> nodes;                    // in order: elementwise ops and reductions
+};
+
+// The nodes of a graph that decide sizes, by the symbol of the size.
+class SizeDeciders {
+ public:
+  explicit SizeDeciders(const Graph& graph);
+  bool empty() const { return nodes_.empty(); }
+  // Calls visit(node) for each node that must be run before a value of that type can be made.
+  void ForEach(const TensorType& type, absl::FunctionRef<void(int32_t node)> visit) const;
+  // The same for a value that is read through layout ops, and for all that lies on the way to it from `source`.
+  void ForEachOnWay(ValueId value, ValueId source, absl::FunctionRef<void(int32_t node)> visit) const;
+
+ private:
+  const Graph& graph_;
+  absl::flat_hash_map<std::string, int32_t> nodes_;
+};
+
+struct FusionGroups {
+  std::vector<FusionGroup> groups;
+  std::vector<int32_t> group_of;  // by node; -1: the node is in none
+  // By value: what a group reads when it reads the value from outside. The way from there to the value is layout ops
+  // that the group applies to what it reads, without a copy.
+  std::vector<ValueId> source;
+};
+
+// What a group may hold at most; beyond it compiling and registers cost more than memory does.
+inline constexpr int32_t kMaxFusedNodes = 1024;
+inline constexpr int32_t kMaxFusedOperands = 128;  // read from outside; one that is read twice may count twice
+
+// Parts a typed graph into maximal groups, in time n log n. Between two groups there are edges in one direction only.
+FusionGroups FindFusionGroups(const Graph& graph);
+
+// Whether a group takes the node along instead of reading its result: an iota, a constant of one element.
+bool IsFusedLeaf(const Node& node);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_PASSES_FUSION_FUSION_GROUPS_H_

@@ -1,0 +1,21 @@
+#ifndef TENSORD_ENGINE_PASSES_LAYOUT_READ_WINDOWS_H_
+#define TENSORD_ENGINE_PASSES_LAYOUT_READ_WINDOWS_H_
+
+#include "absl/status/statusor.h"
+#include "engine/passes/rewriting/pass.h"
+
+namespace tensord {
+
+// Lets a product read the windows of a tensor where they lie, where it reads copies of them: a convolution that is
+// written as slices, a concatenation and a product never makes the slices. The products become affine_dot
+// (engine/ops/affine_dot.h), which also pads with 0 and gives its result in the order in which a transpose would put
+// it. For devices that run fused nodes, and where all sizes are known; ordinary arithmetic only.
+//
+//   p = pad(x, 0); a = slice(p) at 0; b = slice(p) at 1; y = dot(concatenate(a, b), w)   becomes   y = affine_dot(x, w)
+//
+// Sums are added up in another order, as kernels of products do anyway.
+absl::StatusOr<bool> ReadWindows(Graph* graph, const PassOptions& options);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_PASSES_LAYOUT_READ_WINDOWS_H_
