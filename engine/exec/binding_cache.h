@@ -16,14 +16,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
+#include "engine/base/queued_work.h"
 #include "engine/base/refusal.h"
 #include "engine/base/stop_signal.h"
+#include "engine/base/waiters.h"
 #include "engine/exec/awaited_result.h"
 #include "engine/exec/backend.h"
 #include "engine/exec/binding_stats.h"
 #include "engine/exec/bound_program.h"
-#include "engine/exec/queued_work.h"
-#include "engine/exec/waiters.h"
 
 namespace tensord {
 

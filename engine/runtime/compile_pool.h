@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/exec/queued_work.h"
+#include "engine/base/queued_work.h"
 #include "engine/runtime/turn_pool.h"
 
 namespace tensord {

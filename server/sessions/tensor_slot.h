@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/mutex.h"
-#include "engine/exec/waiters.h"
+#include "engine/base/waiters.h"
 #include "server/sessions/resident_tensor.h"
 
 namespace tensord::server {

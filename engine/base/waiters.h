@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_EXEC_WAITERS_H_
-#define TENSORD_ENGINE_EXEC_WAITERS_H_
+#ifndef TENSORD_ENGINE_BASE_WAITERS_H_
+#define TENSORD_ENGINE_BASE_WAITERS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -41,4 +41,4 @@ class Waiters {
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_EXEC_WAITERS_H_
+#endif  // TENSORD_ENGINE_BASE_WAITERS_H_

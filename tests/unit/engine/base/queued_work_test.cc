@@ -1,4 +1,4 @@
-#include "engine/exec/queued_work.h"
+#include "engine/base/queued_work.h"
 
 #include <map>
 #include <string>

@@ -1,5 +1,5 @@
-#ifndef TENSORD_ENGINE_EXEC_QUEUED_WORK_H_
-#define TENSORD_ENGINE_EXEC_QUEUED_WORK_H_
+#ifndef TENSORD_ENGINE_BASE_QUEUED_WORK_H_
+#define TENSORD_ENGINE_BASE_QUEUED_WORK_H_
 
 #include <atomic>
 #include <functional>
@@ -49,4 +49,4 @@ class QueuedWork : public std::enable_shared_from_this<QueuedWork> {
 
 }  // namespace tensord
 
-#endif  // TENSORD_ENGINE_EXEC_QUEUED_WORK_H_
+#endif  // TENSORD_ENGINE_BASE_QUEUED_WORK_H_
