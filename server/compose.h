@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/exec/backend.h"
-#include "engine/exec/binding_stats.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/exec/binding/binding_stats.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"

@@ -35,7 +35,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/stop_signal.h"
 #include "engine/base/thread_niceness.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 
 namespace tensord {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "backends/cpu/kernel/family_kernel.h"
-#include "engine/exec/backend.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 
 namespace tensord {
 

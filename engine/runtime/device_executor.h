@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/base/shares.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/runtime/device_events.h"
 #include "engine/runtime/mean_time.h"
 #include "engine/runtime/run_queue.h"

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/at.h"
 #include "engine/base/checked_math.h"
-#include "engine/exec/segment_text.h"
-#include "engine/exec/sessions.h"
+#include "engine/exec/program/segment_text.h"
+#include "engine/exec/program/sessions.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/text_cursor.h"
 

@@ -8,7 +8,7 @@
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/steady_time.h"
-#include "engine/exec/block_placement.h"
+#include "engine/exec/memory/block_placement.h"
 
 namespace tensord {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/exec/segment_profile.h"
+#include "engine/exec/binding/segment_profile.h"
 
 namespace tensord {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/exec/program_stages.h"
+#include "engine/exec/program/program_stages.h"
 #include "engine/fusion/fused_op.h"
 #include "engine/ops/affine_dot.h"
 #include "engine/ops/core_ops.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/exec/exec_program.h"
+#include "engine/exec/program/exec_program.h"
 #include "engine/ir/size_binding.h"
 
 namespace tensord {

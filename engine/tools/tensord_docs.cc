@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/refusal.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/op_refusals.h"
 #include "engine/ops/core_ops.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "engine/exec/binding_stats.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/binding/binding_stats.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/executor_pool.h"
 #include "engine/runtime/program_cache.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "engine/exec/segment_profile.h"
+#include "engine/exec/binding/segment_profile.h"
 #include "server/observe/rpc_method.h"
 #include "server/observe/stage_times.h"
 #include "server/observe/trace_context.h"

@@ -1,7 +1,7 @@
 #ifndef TENSORD_SERVER_RPC_CAPABILITIES_H_
 #define TENSORD_SERVER_RPC_CAPABILITIES_H_
 
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/ir/op_registry.h"
 #include "tensord/v1/compute.pb.h"
 

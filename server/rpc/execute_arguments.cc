@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/changing_memory.h"
+#include "engine/exec/program/changing_memory.h"
 #include "proto/codec/known_fields.h"
 #include "proto/codec/reverse_order.h"
 #include "proto/codec/tensor_codec.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/exec/bound_program.h"
+#include "engine/exec/binding/bound_program.h"
 
 namespace tensord::server {
 namespace {

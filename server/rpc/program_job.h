@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/fingerprint.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
 #include "engine/runtime/compiler.h"
 #include "engine/runtime/program_cache.h"

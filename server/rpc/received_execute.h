@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/exec/buffer.h"
-#include "engine/exec/host_buffer_pool.h"
-#include "engine/exec/parallel_for.h"
+#include "engine/exec/backend/buffer.h"
+#include "engine/exec/backend/parallel_for.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "proto/codec/limits.h"
 #include "tensord/v1/compute.pb.h"
 

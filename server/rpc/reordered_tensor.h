@@ -2,7 +2,7 @@
 #define TENSORD_SERVER_RPC_REORDERED_TENSOR_H_
 
 #include "absl/status/statusor.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "server/sessions/session.h"
 
 namespace tensord::server {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/exec/parallel_for.h"
+#include "engine/exec/backend/parallel_for.h"
 #include "engine/runtime/run.h"
 #include "server/observe/metrics.h"
 #include "server/shared_memory/region_store.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "engine/exec/parallel_for.h"
+#include "engine/exec/backend/parallel_for.h"
 
 namespace tensord::server {
 

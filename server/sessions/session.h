@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/mutex.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "server/config/live_value.h"
 #include "server/sessions/handle_claim.h"
 #include "server/sessions/resident_ledger.h"

@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/mutex.h"
 #include "engine/base/shares.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "server/shared_memory/shared_region.h"
 
 namespace tensord::server {

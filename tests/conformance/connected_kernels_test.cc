@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/machine/instruction_set.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "tests/testlib/property/agreement.h"
 #include "tests/testlib/property/connected_case.h"
 #include "tests/testlib/property/seed_range.h"

@@ -12,7 +12,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/segment_profile.h"
+#include "engine/exec/binding/segment_profile.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
 #include "engine/runtime/compiler.h"

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/ir/printer.h"
 #include "engine/ir/verifier.h"
 #include "engine/passes/pipeline.h"

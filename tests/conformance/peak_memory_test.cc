@@ -9,7 +9,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/kernel/kernel.h"
 #include "engine/base/at.h"
-#include "engine/exec/buffer_plan.h"
+#include "engine/exec/memory/buffer_plan.h"
 #include "engine/runtime/compiler.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/bench_graphs.h"

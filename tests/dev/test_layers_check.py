@@ -69,7 +69,7 @@ class LayersCheckTest(unittest.TestCase):
                           "backends/cpu/matmul/gemm.h:1", "sparse/ has no place in the order")
 
     def test_the_engine_sees_no_backend(self):
-        self.assert_found({"engine/exec/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend.h:1",
+        self.assert_found({"engine/exec/backend/backend.h": '#include "backends/cpu/kernel/kernel.h"\n'}, "engine/exec/backend/backend.h:1",
                           "engine/ does not see backends/")
 
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
 #include "engine/tensor/literal.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord {
 

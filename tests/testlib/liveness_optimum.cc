@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/base/at.h"
-#include "engine/exec/buffer_plan.h"
-#include "engine/exec/overwrites.h"
-#include "engine/exec/value_views.h"
+#include "engine/exec/backend/overwrites.h"
+#include "engine/exec/memory/buffer_plan.h"
+#include "engine/exec/program/value_views.h"
 
 namespace tensord {
 int64_t LivenessOptimum(const ExecProgram& program, const BoundProgram& bound, absl::Span<const int64_t> scratch) {

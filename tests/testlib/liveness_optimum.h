@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "engine/exec/bound_program.h"
+#include "engine/exec/binding/bound_program.h"
 
 namespace tensord {
 

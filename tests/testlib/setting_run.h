@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
 #include "engine/runtime/compile_pool.h"
 #include "engine/runtime/compiled_program.h"

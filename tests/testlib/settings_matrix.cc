@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/machine/instruction_set.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/passes/pipeline.h"
 
 namespace tensord {

@@ -14,7 +14,7 @@
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/chain_plan.h"
 #include "backends/cpu/kernel/kernel.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 

@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 #include "backends/cpu/joins/chain_plan.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 

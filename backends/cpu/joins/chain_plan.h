@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "backends/cpu/joins/segment_blocks.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 

@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "backends/cpu/machine/thread_pool.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "engine/exec/bound_instruction.h"
+#include "engine/exec/backend/bound_instruction.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {

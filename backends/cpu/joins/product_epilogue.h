@@ -16,7 +16,7 @@
 #include "backends/cpu/joins/epilogue.h"
 #include "backends/cpu/joins/join.h"
 #include "backends/cpu/machine/thread_pool.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 
 namespace tensord::cpu {
 

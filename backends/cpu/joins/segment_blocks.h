@@ -15,7 +15,7 @@
 #include "backends/cpu/jit/options.h"
 #include "backends/cpu/joins/tensor_box.h"
 #include "backends/cpu/kernel/kernel.h"
-#include "engine/exec/bound_instruction.h"
+#include "engine/exec/backend/bound_instruction.h"
 #include "engine/fusion/micro_program.h"
 
 namespace tensord::cpu {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/exec/bound_instruction.h"
+#include "engine/exec/backend/bound_instruction.h"
 
 namespace tensord::cpu {
 
@@ -18,7 +18,7 @@ inline constexpr int64_t kMaxWorkspaceBytes = int64_t{8} << 20;
 
 // The memory of one run of one kernel. Addresses are dense column-major tensors, aligned to at least their element,
 // with no slack after the last element. A result never overlaps an operand, except that it may be one of the operands
-// that engine/exec/overwrites.h names, of the same byte size.
+// that engine/exec/backend/overwrites.h names, of the same byte size.
 struct KernelArgs {
   absl::Span<const void* const> operands;
   absl::Span<void* const> results;

@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "backends/cpu/machine/thread_pool.h"
-#include "engine/exec/host_buffer_pool.h"
+#include "engine/exec/memory/host_buffer_pool.h"
 #include "tests/bench/median.h"
 
 namespace tensord {

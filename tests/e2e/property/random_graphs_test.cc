@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/ir/verifier.h"
 #include "tests/e2e/property/wire_run.h"
 #include "tests/e2e/server/in_process_server.h"

@@ -1,4 +1,4 @@
-#include "engine/exec/run_operations.h"
+#include "engine/exec/binding/run_operations.h"
 
 #include <memory>
 #include <string>

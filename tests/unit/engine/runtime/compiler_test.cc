@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/stop_signal.h"
-#include "engine/exec/program_passes.h"
+#include "engine/exec/program/program_passes.h"
 #include "engine/passes/pipeline.h"
 #include "engine/runtime/explain.h"
 #include "gmock/gmock.h"

@@ -11,7 +11,7 @@
 #include "engine/base/mutex.h"
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/backend.h"
+#include "engine/exec/backend/backend.h"
 #include "tests/testlib/hidden_memory_backend.h"
 
 namespace tensord {

@@ -6,7 +6,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/base/status_macros.h"
-#include "engine/exec/segment_profile.h"
+#include "engine/exec/binding/segment_profile.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ir/op_registry.h"
 #include "engine/ir/parser.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/exec/bound_program.h"
+#include "engine/exec/binding/bound_program.h"
 #include "engine/passes/pipeline.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/parsed_graph.h"

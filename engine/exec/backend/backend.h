@@ -1,0 +1,131 @@
+#ifndef TENSORD_ENGINE_EXEC_BACKEND_BACKEND_H_
+#define TENSORD_ENGINE_EXEC_BACKEND_BACKEND_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/exec/backend/bound_instruction.h"
+#include "engine/exec/backend/buffer.h"
+#include "engine/exec/backend/memory_stats.h"
+#include "engine/exec/backend/segment_chain.h"
+#include "engine/exec/program/exec_program.h"
+
+namespace tensord {
+
+// A segment: an instruction that is run, with every size known, and the slots that it reads and writes. One kernel.
+struct SegmentInstruction {
+  BoundInstruction bound;
+  absl::Span<const Slot> operands;
+  absl::Span<const Slot> results;
+  // For refusals: the node that it computes, and the op that the client gave that node.
+  absl::string_view node;
+  const OpDef* written = nullptr;
+  // By result: how many instructions read it, whether they are run or views; an output counts as one.
+  std::vector<int32_t> num_readers;
+};
+
+// What a backend made of the segments of a session when they were prepared: kernels, compiled code. Immutable, so
+// thread-safe; sessions on several threads may run it at once.
+class PreparedSession {
+ public:
+  virtual ~PreparedSession() = default;
+  // Device memory that the segment at this position needs besides the slots', while it runs and no longer, or its chain
+  // does. The same at every call.
+  virtual int64_t scratch_bytes(size_t position) const = 0;
+  // Device memory that a session takes from Run to Finish for all its segments alike: what they keep in the
+  // processor's caches, a few MiB whatever the sizes are. Beside what is planned, and counted with it.
+  virtual int64_t workspace_bytes() const { return 0; }
+  // Segments that run together, by position; no two chains overlap. The same at every call.
+  virtual absl::Span<const SegmentChain> chains() const { return {}; }
+  // In which way the segment at this position is computed, in a few words for Explain: "tiles of 512, two passes".
+  // Empty where there is only one.
+  virtual std::string DescribeKernel(size_t position) const = 0;
+};
+
+// When a segment ran, by the host's clock.
+struct SegmentTime {
+  std::chrono::steady_clock::time_point start;
+  std::chrono::steady_clock::time_point end;
+};
+
+// Asked while a run goes on; what it refuses ends the run.
+using RunCheck = std::function<absl::Status()>;
+
+// The scope of one run on one device: whatever a backend sets up once so that instructions need not. Confined to the
+// thread that opened it. Work may still be going on when Run returns; Finish waits for it.
+class BackendSession {
+ public:
+  virtual ~BackendSession() = default;
+  // Before Run. A backend asks between kernels and inside long ones (engine/base/stop_signal.h), on whatever threads
+  // they run, about every millisecond.
+  void set_check(RunCheck check) { check_ = std::move(check); }
+  // `slots` holds an address for every slot that the segments touch. `scratch` is empty where no segment asked for any,
+  // or has an entry a segment: memory of that segment alone, aligned to 64 bytes; null where it asked for none. Before
+  // and after the segment it may be anyone's. `times` is empty, and then no clock is read, or has an entry a segment,
+  // to be written by the time that Finish returns: a device that works on its own records events and converts them
+  // there. Segments follow each other and no times overlap; a chain's time is split as its segments took it.
+  virtual absl::Status Run(const PreparedSession& prepared, absl::Span<void* const> slots,
+                           absl::Span<void* const> scratch, absl::Span<SegmentTime> times) = 0;
+  virtual absl::Status Finish() = 0;
+
+ protected:
+  const RunCheck& check() const { return check_; }  // empty where nobody set one
+  absl::Status CheckWanted() const { return check_ ? check_() : absl::OkStatus(); }
+
+ private:
+  RunCheck check_;
+};
+
+struct DeviceDescription {
+  std::string model;  // as the vendor calls it
+  int64_t memory_bytes = 0;
+  // A session computes on the thread that calls it, and never waits for anything else.
+  bool computes_on_caller = false;
+  // Its buffers are memory of the host: a session reads and writes what anybody else has there as well.
+  bool computes_in_host_memory = false;
+};
+
+// What drives one device: says what it can run, prepares sessions, owns the device's memory. Thread-safe. Never moves
+// anything to another device and never falls back: what it lacks it refuses with UNSUPPORTED_ON_DEVICE.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual absl::string_view kind() const = 0;  // "cpu"
+  virtual DeviceDescription Describe() const = 0;
+  virtual MemoryStats Memory() const = 0;
+  // Whether the op runs here on operands of these dtypes (one an operand that is computed with) giving that dtype.
+  virtual absl::Status Supports(const OpDef& op, absl::Span<const DType> operands, DType result) const = 0;
+
+  // Whether what passes make of several ops runs here: fused instructions, of every micro program, and affine_dot.
+  virtual bool runs_fused() const { return false; }
+
+  // For one session that runs them in this order.
+  virtual absl::StatusOr<std::unique_ptr<PreparedSession>> Prepare(
+      absl::Span<const SegmentInstruction> segments) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<BackendSession>> OpenSession() = 0;
+
+  // Aligned to 64 bytes, contents undefined; OUT_OF_MEMORY where there is none. Zero bytes give a valid address.
+  virtual absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes) = 0;
+  // A buffer with these bytes. A device that reads host memory takes it as it is and keeps `owner` until the buffer
+  // goes; the bytes must not change meanwhile. Others copy.
+  virtual absl::StatusOr<BufferPtr> Import(const void* bytes, int64_t size_bytes,
+                                           std::shared_ptr<const void> owner) = 0;
+  // The buffer's bytes as host memory, kept alive by the returned pointer: the buffer itself where the host may read
+  // it, else a copy.
+  virtual absl::StatusOr<std::shared_ptr<const void>> Export(BufferPtr buffer) = 0;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BACKEND_BACKEND_H_

@@ -1,0 +1,270 @@
+#ifndef TENSORD_ENGINE_EXEC_BINDING_BINDING_CACHE_H_
+#define TENSORD_ENGINE_EXEC_BINDING_BINDING_CACHE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/mutex.h"
+#include "engine/base/queued_work.h"
+#include "engine/base/refusal.h"
+#include "engine/base/stop_signal.h"
+#include "engine/base/waiters.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/exec/binding/awaited_result.h"
+#include "engine/exec/binding/binding_stats.h"
+#include "engine/exec/binding/bound_program.h"
+
+namespace tensord {
+
+// What all sizes of a program follow from.
+struct BindingKey {
+  std::vector<ConcreteType> arguments;
+  std::vector<int64_t> run_time_sizes;
+  friend bool operator==(const BindingKey&, const BindingKey&) = default;
+};
+
+// What one program became for the sizes that were used last: `Bound` is a pointer to something shared. Who asks for
+// sizes that another is making something for shares that; nobody waits for what others make for other sizes. What
+// `make` refuses is told to all who asked, and not kept. Who makes it on a thread of his own and is not wanted any more
+// breaks it off for himself alone: of those who waited for it one makes it anew. Thread-safe; who asks or makes keeps
+// it alive.
+template <typename Bound>
+class BindingCache {
+ public:
+  using Make = std::function<absl::StatusOr<Bound>()>;
+  using Done = std::function<void(const absl::StatusOr<Bound>&)>;
+  // For who waits no more: then `done` is not called, unless that has begun, and what nobody else waits for is dropped
+  // or broken off. Null where nothing is waited for. The cache must be there still.
+  using Leave = std::function<void()>;
+  using Measure = int64_t (*)(const Bound&);
+
+  // `measure` gives the bytes of one that is kept; null: they are not counted. Who is counted nowhere has no kind.
+  BindingCache(const BindingOptions& options, SizedKind kind, Measure measure = nullptr)
+      : options_(options), kind_(kind), measure_(measure) {}
+  ~BindingCache() {
+    if (options_.stats != nullptr) options_.stats->AddKept(kind_, -static_cast<int64_t>(bindings_.size()), -bytes_);
+  }
+
+  // Null where it is not here.
+  Bound Find(const BindingKey& key) {
+    MutexLock lock(&mutex_);
+    return FindLocked(key);
+  }
+
+  // Makes it on this thread where it is not here. Ends early with what `check` refuses, which is asked every now and
+  // then: where it waits for another who makes it, and under a StopSignal where it makes it. Null: it is not stopped.
+  absl::StatusOr<Bound> FindOrMake(const BindingKey& key, const Make& make, const RunCheck& check = nullptr) {
+    while (true) {
+      std::shared_ptr<AwaitedResult<Bound>> awaited;
+      FlightPtr flight;
+      Leave leave;
+      {
+        MutexLock lock(&mutex_);
+        if (Bound found = FindLocked(key); found != nullptr) return found;
+        flight = FlightOf(key, /*submitted=*/false);
+        if (flight != nullptr) {
+          awaited = std::make_shared<AwaitedResult<Bound>>();
+          leave = JoinLocked(flight, [awaited](const absl::StatusOr<Bound>& bound) { awaited->Set(bound); });
+          Count(BindingStats::kJoined);
+        } else {
+          flight = BeginLocked(key);
+        }
+      }
+      if (awaited == nullptr) return MakeHere(flight, make, check);
+      absl::StatusOr<Bound> bound = awaited->Wait(check);
+      if (!bound.ok()) leave();
+      if (!bound.ok() || *bound != nullptr) return bound;
+    }
+  }
+
+  // The same without waiting, and made where `submit` does it, which does what it is given in a turn of the tenant:
+  // `done` is called once, before this returns where it is here or `submit` refuses, else by who makes it. What another
+  // makes on a thread of his own is not waited for: he may break it off.
+  Leave FindOrSubmit(const BindingKey& key, const std::string& tenant, const QueuedWork::Submit& submit, Make make,
+                     Done done) {
+    absl::StatusOr<Bound> answer = Bound();
+    {
+      MutexLock lock(&mutex_);
+      answer = FindLocked(key);
+      if (*answer == nullptr) {
+        FlightPtr flight = FlightOf(key, /*submitted=*/true);
+        if (flight != nullptr) {
+          Count(BindingStats::kJoined);
+          flight->work->QueueFor(tenant, submit).IgnoreError();  // others have it queued
+          return JoinLocked(flight, std::move(done));
+        }
+        flight = BeginLocked(key);
+        flight->work =
+            std::make_shared<QueuedWork>([this, flight, make = std::move(make)] { Land(flight, MakeOrRefuse(make)); });
+        // Locked, so that nobody joins what is refused.
+        const absl::Status queued = flight->work->QueueFor(tenant, submit);
+        if (queued.ok()) return JoinLocked(flight, std::move(done));
+        flight->work->Abandon();
+        std::erase(flights_, flight);
+        Count(BindingStats::kRefused);
+        answer = queued;
+      }
+    }
+    done(answer);
+    return nullptr;
+  }
+
+  int64_t bytes() const {
+    MutexLock lock(&mutex_);
+    return bytes_;
+  }
+
+ private:
+  struct Binding {
+    BindingKey key;
+    Bound bound;
+    int64_t bytes = 0;
+  };
+  // One that was submitted and that nobody waits for any more is not among flights_.
+  struct Flight {
+    BindingKey key;
+    Waiters<Done> waiting;
+    std::shared_ptr<QueuedWork> work;  // null: it is made on the thread of one who asked
+  };
+  using FlightPtr = std::shared_ptr<Flight>;
+
+  void Count(BindingStats::Event event) const {
+    if (options_.stats != nullptr) options_.stats->Count(kind_, event);
+  }
+
+  Bound FindLocked(const BindingKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
+      if (!(it->key == key)) continue;
+      bindings_.splice(bindings_.begin(), bindings_, it);
+      Count(BindingStats::kFound);
+      MeasureLocked(&*it);
+      return it->bound;
+    }
+    return nullptr;
+  }
+
+  // With `submitted` of those alone that are.
+  FlightPtr FlightOf(const BindingKey& key, bool submitted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const FlightPtr& flight : flights_) {
+      if (flight->key == key && (flight->work != nullptr || !submitted)) return flight;
+    }
+    return nullptr;
+  }
+
+  FlightPtr BeginLocked(const BindingKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    flights_.push_back(std::make_shared<Flight>());
+    flights_.back()->key = key;
+    return flights_.back();
+  }
+
+  Leave JoinLocked(const FlightPtr& flight, Done done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint64_t id = flight->waiting.Join(std::move(done));
+    return [this, joined = std::weak_ptr<Flight>(flight), id] {
+      if (const FlightPtr flight = joined.lock(); flight != nullptr) LeaveFlight(flight, id);
+    };
+  }
+
+  void LeaveFlight(const FlightPtr& flight, uint64_t waiting) {
+    std::optional<Done> gone;  // without the lock
+    {
+      MutexLock lock(&mutex_);
+      gone = flight->waiting.Leave(waiting);
+      if (!gone.has_value()) return;  // it has landed
+      if (!flight->waiting.empty() || flight->work == nullptr) return;
+      std::erase(flights_, flight);
+    }
+    flight->work->Abandon();
+  }
+
+  static absl::StatusOr<Bound> MakeOrRefuse(const Make& make) {
+    try {
+      return make();
+    } catch (const std::exception& error) {  // a library ran out of memory; whoever waits is to be told
+      return Refuse(Refusal::kInternal, absl::StrCat("what was to be made for the sizes failed: ", error.what()));
+    }
+  }
+
+  absl::StatusOr<Bound> MakeHere(const FlightPtr& flight, const Make& make, const RunCheck& check) {
+    StopSignal stop(check);
+    StopSignal* const signal = check != nullptr ? &stop : StopSignal::Current();
+    const StopSignal::Scope scope(signal);
+    absl::StatusOr<Bound> bound = MakeOrRefuse(make);
+    // What was broken off may look as if it had succeeded, or failed.
+    const bool is_broken_off = signal != nullptr && signal->is_set();
+    if (is_broken_off) bound = signal->status();
+    Land(flight, is_broken_off ? Bound() : bound);
+    return bound;
+  }
+
+  // Null: it was broken off.
+  void Land(const FlightPtr& flight, absl::StatusOr<Bound> bound) {
+    std::list<Binding> evicted;  // destroyed without the lock
+    std::vector<Done> waiting;
+    {
+      MutexLock lock(&mutex_);
+      waiting = flight->waiting.TakeAll();
+      if (waiting.empty() && flight->work != nullptr) bound = Bound();  // nobody waits for it any more
+      std::erase(flights_, flight);
+      if (bound.ok() && *bound != nullptr) evicted = KeepLocked(flight->key, *bound);
+    }
+    Count(bound.ok() && *bound != nullptr ? BindingStats::kMade : BindingStats::kRefused);
+    for (const Done& done : waiting) done(bound);
+  }
+
+  // It may have grown or shrunk since the last use.
+  void MeasureLocked(Binding* binding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (measure_ == nullptr) return;
+    const int64_t more = measure_(binding->bound) - binding->bytes;
+    if (more == 0) return;
+    binding->bytes += more;
+    bytes_ += more;
+    if (options_.stats != nullptr) options_.stats->AddKept(kind_, 0, more);
+  }
+
+  // What had to go for it.
+  std::list<Binding> KeepLocked(const BindingKey& key, const Bound& bound) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto is_it = [&key](const Binding& binding) { return binding.key == key; };
+    if (std::any_of(bindings_.begin(), bindings_.end(), is_it)) return {};  // made on two threads
+    const int64_t before = bytes_, bytes = measure_ == nullptr ? 0 : measure_(bound);
+    bindings_.push_front({.key = key, .bound = bound, .bytes = bytes});
+    bytes_ += bytes;
+    std::list<Binding> evicted;
+    while (bindings_.size() > 1 &&
+           (static_cast<int64_t>(bindings_.size()) > options_.max_sets || bytes_ > options_.max_bytes)) {
+      bytes_ -= bindings_.back().bytes;
+      evicted.splice(evicted.end(), bindings_, std::prev(bindings_.end()));
+      Count(BindingStats::kEvicted);
+    }
+    if (options_.stats != nullptr) {
+      options_.stats->AddKept(kind_, 1 - static_cast<int64_t>(evicted.size()), bytes_ - before);
+    }
+    return evicted;
+  }
+
+  const BindingOptions options_;
+  const SizedKind kind_;
+  const Measure measure_;
+  mutable Mutex mutex_;
+  std::list<Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  std::vector<FlightPtr> flights_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+using BoundProgramCache = BindingCache<std::shared_ptr<const BoundProgram>>;
+
+inline int64_t HeldBytesOf(const std::shared_ptr<const BoundProgram>& bound) { return bound->held_bytes(); }
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BINDING_BINDING_CACHE_H_

@@ -1,0 +1,43 @@
+#ifndef TENSORD_ENGINE_EXEC_BINDING_SEGMENT_PROFILE_H_
+#define TENSORD_ENGINE_EXEC_BINDING_SEGMENT_PROFILE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/exec/binding/bound_program.h"
+
+namespace tensord {
+
+// When the segments of a run ran: an entry a bound program, in the order in which they ran (several where the run
+// decides sizes), with a time a segment.
+struct RunTimes {
+  struct Part {
+    std::shared_ptr<const BoundProgram> bound;
+    std::vector<SegmentTime> times;
+    std::shared_ptr<const void> owner;  // of the program that was bound, where that is not the caller's; may be null
+  };
+  std::vector<Part> parts;
+};
+
+// One segment of a run, for people.
+struct SegmentProfile {
+  std::string kernel;              // "fused: add multiply tanh (f32[8], f32[8]) -> f32[8]"
+  std::vector<std::string> nodes;  // the client's, that it computes
+  absl::Duration start;            // since the run began
+  absl::Duration duration;
+};
+
+inline constexpr size_t kMaxProfileEntries = 10'000;
+
+// An entry a segment, in order. Of a program with more than kMaxProfileEntries segments the last entry stands for all
+// that are left: its duration is the sum of theirs, and it names no nodes. The programs that `times` borrows from must
+// still be there.
+std::vector<SegmentProfile> MakeProfile(const RunTimes& times, std::chrono::steady_clock::time_point run_start);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BINDING_SEGMENT_PROFILE_H_

@@ -1,0 +1,77 @@
+#ifndef TENSORD_ENGINE_EXEC_BINDING_STAGED_PROGRAM_H_
+#define TENSORD_ENGINE_EXEC_BINDING_STAGED_PROGRAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/exec/binding/binding_cache.h"
+#include "engine/exec/binding/bound_program.h"
+#include "engine/exec/binding/segment_profile.h"
+#include "engine/exec/program/program_stages.h"
+
+namespace tensord {
+
+// What a run gives: a buffer an output, and its type as the slot has it.
+struct ProgramResults {
+  std::vector<ConcreteType> types;
+  std::vector<BufferPtr> buffers;
+  int64_t peak_bytes = 0;  // of arguments, results and temporaries together
+  int64_t segments = 0;    // that ran
+};
+
+// Asks for what a run is to have at its peak, before it takes it, where that is more than it has asked for; what this
+// refuses ends the run.
+using MemoryRequest = std::function<absl::Status(int64_t peak_bytes)>;
+
+// A program some of whose sizes the run decides: its stages are bound and run one after the other, and in between the
+// host reads the sizes. Values that later stages need outlive their stage; the last stage that reads one may write over
+// it.
+//
+// Immutable but for its caches of bindings, so thread-safe. The program and the backend must outlive it.
+class StagedProgram {
+ public:
+  StagedProgram(const ExecProgram& program, Backend* backend, const BindingOptions& bindings);
+
+  // Of all stages together.
+  size_t num_segments() const;
+  // What its stages and their bindings hold of the host's memory, now.
+  int64_t held_bytes() const;
+  // Each a program over slots of its own.
+  std::vector<const ProgramStage*> stages() const;
+
+  // As BindSizes and BoundProgram::Create refuse; a guard on a size that the run decides is checked before the first
+  // kernel after that size is known. Says in `times`, where it is not null, when each segment ran. `donated`
+  // as in BoundProgram::PlanFor, with what BoundProgram::Run asks of such buffers. `memory`, where it is not null, is
+  // asked before each stage that needs more than those before.
+  absl::StatusOr<ProgramResults> Run(absl::Span<const ConcreteType> types, absl::Span<const BufferPtr> arguments,
+                                     const RunCheck& check, RunTimes* times = nullptr,
+                                     absl::Span<const bool> donated = {}, const MemoryRequest& memory = nullptr) const;
+
+ private:
+  class Execution;
+  struct Stage {
+    explicit Stage(const BindingOptions& options)
+        : most_operations(options.most_operations), bindings(options, SizedKind::kStage, &HeldBytesOf) {}
+
+    const int64_t most_operations;
+    ProgramStage part;
+    std::vector<Slot> released;                // values that no later stage and no output reads
+    absl::InlinedVector<bool, 16> may_donate;  // by input: it is released
+    mutable BoundProgramCache bindings;
+  };
+
+  const ExecProgram& program_;
+  Backend* const backend_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<const ProgramConstant*> constants_;  // that are outputs or sizes; the others are the stages'
+  int64_t stage_bytes_ = 0;                        // constant after construction
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_BINDING_STAGED_PROGRAM_H_

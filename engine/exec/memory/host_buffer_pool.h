@@ -1,0 +1,80 @@
+#ifndef TENSORD_ENGINE_EXEC_MEMORY_HOST_BUFFER_POOL_H_
+#define TENSORD_ENGINE_EXEC_MEMORY_HOST_BUFFER_POOL_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "engine/exec/backend/buffer.h"
+#include "engine/exec/backend/memory_stats.h"
+#include "engine/exec/memory/huge_page_heap.h"
+
+namespace tensord {
+
+// Host memory for tensors, kept for reuse when it is released, because touching a fresh page costs more than most
+// kernels. Blocks come in size classes of at most 1/4 waste, aligned to 64 bytes, in huge pages from 64 KiB up.
+// Bounded: allocations beyond `limit_bytes` in use are refused with OUT_OF_MEMORY, which names the limit as it is
+// called outside, and at most `keep_bytes` of free blocks are kept, the largest going first; with 0 none are, nor what
+// would be beyond the limit together with what is in use.
+// Thread-safe; buffers may outlive the pool's owner, not the process's.
+class HostBufferPool {
+ public:
+  static std::shared_ptr<HostBufferPool> Create(int64_t limit_bytes, int64_t keep_bytes,
+                                                std::string limit_name = "limit_bytes");
+  ~HostBufferPool();
+
+  int64_t limit_bytes() const { return limit_bytes_; }
+  // From now on; what is more than that goes at once.
+  void SetKeepBytes(int64_t keep_bytes);
+  int64_t keep_bytes() const;
+
+  absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t size_bytes);
+
+  // Counts memory that others take, of the same machine, as in use: OUT_OF_MEMORY where there is no room. Until it is
+  // returned.
+  absl::Status Reserve(int64_t bytes);
+  void Unreserve(int64_t bytes);
+
+  MemoryStats stats() const;
+
+ private:
+  static constexpr int kNumClasses = 256;
+
+  struct Trimmed {
+    void* address = nullptr;
+    int size_class = 0;
+  };
+
+  HostBufferPool(int64_t limit_bytes, int64_t keep_bytes, std::string limit_name);
+  void Release(void* address, int size_class);
+  // Null where the system has none.
+  void* AllocateBlock(int64_t bytes);
+  // OUT_OF_MEMORY, counted.
+  absl::Status RefuseLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefuseForSystemLocked(int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t UsedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stats_.in_use_bytes + reserved_bytes_; }
+  int64_t MostFreeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(keep_bytes_, limit_bytes_ - UsedLocked());
+  }
+  // Gives back what is more than may be kept.
+  void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const int64_t limit_bytes_;
+  const std::string limit_name_;
+  std::weak_ptr<HostBufferPool> self_;
+  mutable Mutex mutex_;
+  int64_t keep_bytes_ ABSL_GUARDED_BY(mutex_);
+  int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::array<std::vector<void*>, kNumClasses> free_ ABSL_GUARDED_BY(mutex_);
+  MemoryStats stats_ ABSL_GUARDED_BY(mutex_);
+  HugePageHeap heap_;  // Take and Give under mutex_
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_EXEC_MEMORY_HOST_BUFFER_POOL_H_
