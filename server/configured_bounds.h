@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "engine/runtime/compile_pool.h"
-#include "engine/runtime/device_executor.h"
-#include "engine/runtime/turn_pool.h"
+#include "engine/runtime/compile/compile_pool.h"
+#include "engine/runtime/compile/turn_pool.h"
+#include "engine/runtime/devices/device_executor.h"
 #include "server/admission/rate_limiter.h"
 #include "server/config/server_config.pb.h"
 #include "server/lifecycle/connection_places.h"

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/runtime/cancel_token.h"
+#include "engine/runtime/devices/cancel_token.h"
 #include "server/compose.h"
 #include "server/config/reloader.h"
 #include "server/connection_lines.h"

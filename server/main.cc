@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/program_at_work.h"
-#include "engine/runtime/quarantine.h"
+#include "engine/runtime/programs/quarantine.h"
 #include "server/compose.h"
 #include "server/config/command_line.h"
 #include "server/config/setting_comments.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/program_folder.h"
+#include "engine/runtime/programs/program_folder.h"
 #include "proto/graph_file/graph_file.h"
 #include "server/compose.h"
 #include "server/config/config_file.h"

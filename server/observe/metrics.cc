@@ -3,7 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/refusal.h"
-#include "engine/runtime/segment_times.h"
+#include "engine/runtime/devices/segment_times.h"
 #include "server/observe/metric_family.h"
 
 namespace tensord::server {

@@ -16,7 +16,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "engine/runtime/compile_watch.h"
+#include "engine/runtime/compile/compile_watch.h"
 #include "server/observe/request_record.h"
 #include "server/observe/rpc_method.h"
 #include "server/observe/tenant_series.h"

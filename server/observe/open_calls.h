@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/fingerprint.h"
 #include "engine/base/mutex.h"
-#include "engine/runtime/run_start.h"
+#include "engine/runtime/devices/run_start.h"
 #include "server/observe/rpc_method.h"
 #include "server/observe/stage_times.h"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "engine/runtime/segment_times.h"
+#include "engine/runtime/devices/segment_times.h"
 
 namespace tensord::server {
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/runtime/cancel_token.h"
+#include "engine/runtime/devices/cancel_token.h"
 #include "pprof/profile.pb.h"
 #include "server/profiling/stack_sampler.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/executor_pool.h"
+#include "engine/runtime/devices/executor_pool.h"
 #include "server/rpc/execution.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/peeked_execute.h"

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/runtime/compiled_program.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/devices/run.h"
 #include "server/lifecycle/added_bytes.h"
 #include "server/rpc/received_execute.h"
 #include "server/rpc/service_parts.h"

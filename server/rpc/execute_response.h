@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/devices/run.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {

@@ -1,9 +1,9 @@
 #ifndef TENSORD_SERVER_RPC_EXECUTION_STATS_H_
 #define TENSORD_SERVER_RPC_EXECUTION_STATS_H_
 
-#include "engine/runtime/compiled_program.h"
-#include "engine/runtime/renaming.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/compile/renaming.h"
+#include "engine/runtime/devices/run.h"
 #include "server/observe/request_record.h"
 #include "tensord/v1/compute.pb.h"
 

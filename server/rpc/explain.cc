@@ -1,4 +1,4 @@
-#include "engine/runtime/explain.h"
+#include "engine/runtime/compile/explain.h"
 
 #include <memory>
 #include <utility>

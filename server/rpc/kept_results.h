@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/runtime/compiled_program.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/devices/run.h"
 #include "server/sessions/handle_claim.h"
 #include "server/sessions/resident_ledger.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/runtime/compiled_program.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/devices/run.h"
 
 namespace tensord::server {
 

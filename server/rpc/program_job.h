@@ -8,8 +8,8 @@
 #include "engine/base/fingerprint.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
-#include "engine/runtime/compiler.h"
-#include "engine/runtime/program_cache.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/programs/program_cache.h"
 #include "server/rpc/service_parts.h"
 #include "tensord/v1/compute.pb.h"
 

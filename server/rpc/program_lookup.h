@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/runtime/program_cache.h"
-#include "engine/runtime/renaming.h"
+#include "engine/runtime/compile/renaming.h"
+#include "engine/runtime/programs/program_cache.h"
 #include "server/rpc/rpc_request.h"
 #include "tensord/v1/compute.pb.h"
 

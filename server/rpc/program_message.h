@@ -1,7 +1,7 @@
 #ifndef TENSORD_SERVER_RPC_PROGRAM_MESSAGE_H_
 #define TENSORD_SERVER_RPC_PROGRAM_MESSAGE_H_
 
-#include "engine/runtime/compiled_program.h"
+#include "engine/runtime/compile/compiled_program.h"
 #include "tensord/v1/compute.pb.h"
 
 namespace tensord::server {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/runtime/cancel_token.h"
+#include "engine/runtime/devices/cancel_token.h"
 #include "server/lifecycle/alarms.h"
 #include "server/rpc/rpc_request.h"
 

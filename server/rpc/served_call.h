@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/devices/run.h"
 #include "google/protobuf/descriptor.h"
 #include "server/identity/caller.h"
 #include "server/lifecycle/added_bytes.h"

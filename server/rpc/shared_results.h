@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/exec/backend/parallel_for.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/devices/run.h"
 #include "server/observe/metrics.h"
 #include "server/shared_memory/region_store.h"
 #include "tensord/v1/compute.pb.h"

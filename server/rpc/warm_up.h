@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "engine/runtime/cancel_token.h"
+#include "engine/runtime/devices/cancel_token.h"
 #include "server/rpc/service_parts.h"
 #include "tensord/v1/compute.pb.h"
 

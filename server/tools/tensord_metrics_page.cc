@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "engine/runtime/segment_times.h"
+#include "engine/runtime/devices/segment_times.h"
 #include "server/observe/metrics.h"
 #include "server/observe/tenant_series.h"
 

@@ -15,7 +15,7 @@
 #include "engine/exec/binding/segment_profile.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/compiled_run.h"

@@ -19,7 +19,7 @@
 #include "engine/ir/size_binding.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/hidden_memory_backend.h"
 #include "tests/testlib/literal_compare.h"

@@ -10,7 +10,7 @@
 #include "backends/cpu/kernel/kernel.h"
 #include "engine/base/at.h"
 #include "engine/exec/memory/buffer_plan.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/liveness_optimum.h"

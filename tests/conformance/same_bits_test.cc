@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/machine/blas.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/large_node_case.h"
 #include "tests/testlib/node_case.h"

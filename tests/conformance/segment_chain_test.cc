@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ir/verifier.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/testlib/bench_graphs.h"
 #include "tests/testlib/chained_run.h"
 #include "tests/testlib/compiled_run.h"

@@ -17,7 +17,7 @@
 #include "engine/families/linalg/matrix_refusal.h"
 #include "engine/ir/graph_builder.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/literal_compare.h"
 #include "tests/testlib/parsed_graph.h"

@@ -7,7 +7,7 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/stored_program.h"
+#include "engine/runtime/programs/stored_program.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/codec/graph_codec.h"

@@ -12,8 +12,8 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/parser.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
-#include "engine/runtime/explain.h"
+#include "engine/runtime/compile/compiler.h"
+#include "engine/runtime/compile/explain.h"
 #include "tests/testlib/hidden_memory_backend.h"
 
 namespace tensord {

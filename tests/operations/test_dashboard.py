@@ -57,7 +57,7 @@ class DashboardTest(unittest.TestCase):
                         self.assertRegex(target["expr"], rf"by \([^)]*\b{label}\b")
 
     def test_sampled_times_are_scaled_to_all_runs(self):
-        every = re.search(r"kEvery = (\d+);", read("engine/runtime/segment_times.h")).group(1)
+        every = re.search(r"kEvery = (\d+);", read("engine/runtime/devices/segment_times.h")).group(1)
         scaled = [target["expr"] for panel in self.panels for target in panel["targets"] if "segment_seconds" in target["expr"]]
         self.assertTrue(scaled)
         for expression in scaled:

@@ -5,7 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/random_literal.h"
 

@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/ops/axis_order.h"
 #include "engine/ops/structural.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 
 namespace tensord {
 namespace {

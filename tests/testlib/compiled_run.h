@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "engine/runtime/compiled_program.h"
+#include "engine/runtime/compile/compiled_program.h"
 #include "engine/tensor/literal.h"
 
 namespace tensord {

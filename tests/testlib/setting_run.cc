@@ -9,7 +9,7 @@
 #include "engine/families/all_families.h"
 #include "engine/ir/text_round_trip.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 
 namespace tensord {
 

@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "engine/exec/backend/backend.h"
 #include "engine/ir/graph.h"
-#include "engine/runtime/compile_pool.h"
-#include "engine/runtime/compiled_program.h"
-#include "engine/runtime/program_cache.h"
+#include "engine/runtime/compile/compile_pool.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/programs/program_cache.h"
 #include "tests/testlib/settings_matrix.h"
 
 namespace tensord {

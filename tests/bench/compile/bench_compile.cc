@@ -21,7 +21,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/allocator_tuning.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "proto/codec/graph_codec.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"

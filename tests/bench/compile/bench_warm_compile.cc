@@ -20,7 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "proto/codec/graph_codec.h"
 #include "server/daemon.h"
 #include "server/process_tuning.h"

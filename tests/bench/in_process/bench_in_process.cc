@@ -17,7 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "tests/bench/in_process/host_workloads.h"
 #include "tests/bench/median.h"
 #include "tests/bench/option_reader.h"

@@ -34,7 +34,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/allocator_tuning.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/explain.h"
+#include "engine/runtime/compile/explain.h"
 #include "tests/bench/suite/contestant.h"
 #include "tests/bench/suite/graph_work.h"
 #include "tests/bench/suite/machine_limits.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 
 namespace tensord {
 namespace {

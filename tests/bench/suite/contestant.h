@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/exec/backend/backend.h"
-#include "engine/runtime/compiled_program.h"
+#include "engine/runtime/compile/compiled_program.h"
 #include "engine/tensor/literal.h"
 #include "tests/bench/suite/workloads.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/mixed_graph.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/allocated_bytes.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/mixed_graph.h"
 #include "tests/testlib/parsed_graph.h"

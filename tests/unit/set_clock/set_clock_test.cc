@@ -26,7 +26,7 @@
 #include "engine/base/descriptor.h"
 #include "engine/base/refusal.h"
 #include "engine/base/steady_time.h"
-#include "engine/runtime/program_cache.h"
+#include "engine/runtime/programs/program_cache.h"
 #include "gtest/gtest.h"
 #include "server/admission/rate_limiter.h"
 #include "server/lifecycle/alarms.h"

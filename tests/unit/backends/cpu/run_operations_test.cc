@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "engine/base/refusal.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/compiled_run.h"
 #include "tests/testlib/parsed_graph.h"

@@ -14,7 +14,7 @@
 #include "engine/base/stop_signal.h"
 #include "engine/ir/verifier.h"
 #include "engine/reference/evaluator.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/bench_graphs.h"

@@ -17,7 +17,7 @@
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
 #include "engine/reference/evaluator.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/compiled_run.h"

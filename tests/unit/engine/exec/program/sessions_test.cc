@@ -13,7 +13,7 @@
 #include "engine/ir/parser.h"
 #include "engine/ir/verifier.h"
 #include "engine/ops/core_ops.h"
-#include "engine/runtime/compiler.h"
+#include "engine/runtime/compile/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testlib/compiled_run.h"

@@ -1,0 +1,49 @@
+#ifndef TENSORD_ENGINE_RUNTIME_COMPILE_COMPILE_POOL_H_
+#define TENSORD_ENGINE_RUNTIME_COMPILE_COMPILE_POOL_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/base/queued_work.h"
+#include "engine/runtime/compile/turn_pool.h"
+
+namespace tensord {
+
+// Threads that compile, apart from those that run programs, in turns by tenant and with a bounded queue. Thread-safe.
+// The destructor finishes what is queued and joins.
+class CompilePool {
+ public:
+  using Stats = TurnPool::Stats;
+  using Bounds = TurnPool::Bounds;
+  // Work that was taken.
+  struct Ticket {
+    std::string tenant;
+    uint64_t id = 0;
+  };
+
+  // `niceness` is that of its threads, beyond that of who makes the pool.
+  CompilePool(int threads, const Bounds& bounds, int niceness = 0)
+      : pool_({.threads = threads, .bounds = bounds, .niceness = niceness}) {}
+  CompilePool(int threads, int64_t max_queued, int niceness = 0)
+      : CompilePool(threads, Bounds{.max_queued = max_queued}, niceness) {}
+
+  // For what comes from now on.
+  void SetBounds(const Bounds& bounds) { pool_.SetBounds(bounds); }
+  Bounds bounds() const { return pool_.bounds(); }
+
+  // QUEUE_FULL, and nothing is kept, where the queue is full, or the tenant's part of it.
+  absl::StatusOr<Ticket> Submit(const std::string& tenant, TurnPool::Work work);
+  // Whether it waited still: then it is not done, and gone when this returns.
+  bool Drop(const Ticket& ticket) { return pool_.Drop(ticket.tenant, ticket.id); }
+  // Submits to this pool, in turns of the tenant. The pool must outlive what it gives.
+  QueuedWork::Submit SubmitFor(const std::string& tenant);
+  Stats stats() const { return pool_.stats(); }
+
+ private:
+  TurnPool pool_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_COMPILE_COMPILE_POOL_H_

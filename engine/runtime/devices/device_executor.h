@@ -1,0 +1,170 @@
+#ifndef TENSORD_ENGINE_RUNTIME_DEVICES_DEVICE_EXECUTOR_H_
+#define TENSORD_ENGINE_RUNTIME_DEVICES_DEVICE_EXECUTOR_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "engine/base/shares.h"
+#include "engine/exec/backend/backend.h"
+#include "engine/runtime/compile/mean_time.h"
+#include "engine/runtime/devices/device_events.h"
+#include "engine/runtime/devices/run_queue.h"
+
+namespace tensord {
+
+// Runs programs on one device: a bounded RunQueue and worker threads, one run at a time each. Says at once of a run
+// that it cannot take it, that it can never hold it in memory, or that its deadline is over before its turn comes; a
+// run that is cancelled or expires while it waits is answered then, by a thread that watches. A run starts when its
+// memory fits beside that of those that run; none that ranks after it starts meanwhile, but for the moment in which a
+// worker binds its sizes.
+//
+// Thread-safe. The backend must outlive it; the destructor refuses what is queued with SERVER_DRAINING, lets started
+// runs finish, and joins.
+class DeviceExecutor {
+ public:
+  struct Options {
+    int workers = 1;
+    int64_t max_queued = 1024;
+    int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
+    absl::Duration max_wait = absl::InfiniteDuration();  // expected, before a run starts
+    absl::Duration ageing = absl::Seconds(1);            // as RunQueue's
+    int64_t memory_bytes = 0;                            // of all runs at once and what is resident; 0: not bounded
+    int niceness = 0;                                    // of workers, beyond that of who makes the executor
+  };
+  // Those of the options that may change while it runs.
+  struct Bounds {
+    int64_t max_queued = 1024;
+    int64_t max_queued_per_tenant = std::numeric_limits<int64_t>::max();
+    absl::Duration max_wait = absl::InfiniteDuration();
+    absl::Duration ageing = absl::Seconds(1);
+    int64_t memory_bytes = 0;
+  };
+  struct Stats {
+    int64_t queued = 0;
+    std::array<int64_t, kNumPriorityClasses> queued_by_class{};
+    absl::Duration oldest_wait;
+    int64_t running = 0;
+    int64_t completed = 0;
+    int64_t failed = 0;
+    int64_t promised_bytes = 0;        // to those that run; nothing is counted where memory is not bounded
+    int64_t queued_bytes = 0;          // of the arguments of what waits
+    int64_t out_of_memory = 0;         // runs that were refused because they can have no room
+    std::vector<absl::Duration> busy;  // by worker
+    DeviceEvents::Counts events;
+  };
+
+  DeviceExecutor(std::string device, Backend* backend, const Options& options);
+  ~DeviceExecutor();
+  DeviceExecutor(const DeviceExecutor&) = delete;
+  DeviceExecutor& operator=(const DeviceExecutor&) = delete;
+
+  // Refuses what is queued and what comes, and waits for what runs. What is told of the memory of its device may come
+  // later. Of the owner alone.
+  void Stop();
+
+  const std::string& device() const { return device_; }
+  // For runs of the device's programs, here or where they were received.
+  DeviceEvents* events() { return &events_; }
+  Backend* backend() const { return backend_; }
+  // Whether runs take processors that calls need too.
+  bool computes_here() const { return computes_here_; }
+  int workers() const { return static_cast<int>(threads_.size()); }
+
+  // After OK `done` is called once. Refused, and `done` is not called: CANCELLED, DEADLINE_EXCEEDED; QUEUE_FULL where
+  // the queue or the tenant's part of it is, or the wait is too long; DEADLINE_UNREACHABLE; OUT_OF_MEMORY.
+  absl::Status Submit(RunRequest request);
+  // What Submit would refuse now of a run whose arguments are not there yet.
+  absl::Status CheckRoom(const RunRequest& request);
+  // When one of these two last refused a run because of those that wait.
+  absl::Time last_full() const { return absl::FromUnixNanos(last_full_ns_.load(std::memory_order_relaxed)); }
+  // For what comes from now on; what waits keeps its place, unless it can never have the memory that it needs. Runs
+  // that go on keep what they were promised, and nothing is counted of those that began without a bound.
+  void SetBounds(const Bounds& bounds);
+  Bounds bounds() const;
+  // So many bytes more, or less, are taken by what stays on the device beside runs. A run that has no room beside them
+  // even alone is refused, also where it waits already.
+  void AddResident(int64_t more);
+  Stats stats() const;
+  // Of what runs of one tenant may wait.
+  Shares TenantShares() const;
+
+ private:
+  void WorkLoop(size_t worker);
+  void WatchLoop();
+  absl::Status CheckRoomLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether what waits leaves it a place, soon enough.
+  absl::Status CheckPlaceLocked(const RunRequest& request, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // QUEUE_FULL of the whole queue, or of the tenant's part of it.
+  absl::Status RefusePlaceLocked(bool of_tenant, int64_t most, int64_t actual) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckWaitLocked(const RunRequest& request, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OUT_OF_MEMORY, counted, for what has no room beside what is resident.
+  absl::Status CheckMemoryLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Enqueue(uint64_t id, QueuedRun run);
+  void Cancelled(uint64_t id);
+  // Out of the queue, for the watching thread to answer.
+  void ExpireLocked(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveLocked(QueuedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Answer(QueuedRun run, absl::Status status) const;
+
+  bool IsBoundedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bounds_.memory_bytes > 0; }
+  bool FitsLocked(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayStartLocked(const QueuedRun& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next run, counted as running; waits for one. Nothing when the executor stops.
+  std::optional<QueuedRun> TakeNext();
+  // Binds a run's sizes to learn what memory it takes, and promises that. False: it waits again, since that does not
+  // fit now.
+  absl::StatusOr<bool> PromiseBound(QueuedRun* run);
+  // Promises more to a run that goes on; waits for those that run beside it to end, unless all of them wait for that.
+  absl::Status PromiseMore(QueuedRun* run, int64_t peak_bytes);
+  absl::StatusOr<RunOutcome> Execute(QueuedRun* run, absl::Time start);
+  void Finish(const QueuedRun& run, size_t worker, bool ok, absl::Duration used);
+  void ChargeAnswer(const QueuedRun& run, size_t worker, absl::Duration used);
+  bool StartsInVain(const QueuedRun& run, absl::Time now) const;
+
+  // What was said last where no place was free.
+  struct FullQueue {
+    bool of_tenant = false;
+    int64_t most = 0;
+    int64_t actual = 0;
+    absl::Duration retry_after;
+    absl::Status refusal;
+  };
+
+  const std::string device_;
+  Backend* const backend_;
+  const bool computes_here_;
+  const Options options_;
+  std::atomic<uint64_t> last_id_{0};
+  std::atomic<int64_t> last_full_ns_{0};  // since 1970
+  DeviceEvents events_;
+  MeanTime usual_;  // of a run of any program
+  mutable Mutex mutex_;
+  CondVar wake_;   // workers, those of `growing_` too
+  CondVar leave_;  // who watches
+  Bounds bounds_ ABSL_GUARDED_BY(mutex_);
+  int64_t resident_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  RunQueue queue_ ABSL_GUARDED_BY(mutex_);
+  int64_t growing_ ABSL_GUARDED_BY(mutex_) = 0;  // runs that go on and wait for more memory
+  FullQueue full_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, absl::Time> ends_ ABSL_GUARDED_BY(mutex_);  // of what runs, where it is expected
+  std::vector<QueuedRun> leaving_ ABSL_GUARDED_BY(mutex_);
+  absl::Time watched_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when the watching thread looks again
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Stats stats_ ABSL_GUARDED_BY(mutex_);  // those of the queue are filled in by stats()
+  std::thread watcher_;                  // the threads last: they use everything above
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_DEVICES_DEVICE_EXECUTOR_H_

@@ -1,0 +1,79 @@
+#ifndef TENSORD_ENGINE_RUNTIME_DEVICES_RUN_H_
+#define TENSORD_ENGINE_RUNTIME_DEVICES_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/runtime/compile/compiled_program.h"
+#include "engine/runtime/devices/cancel_token.h"
+#include "engine/runtime/devices/device_events.h"
+#include "engine/runtime/devices/run_start.h"
+#include "engine/runtime/devices/segment_times.h"
+#include "engine/runtime/programs/quarantine.h"
+
+namespace tensord {
+
+// Dense host bytes of a tensor and what keeps them alive. `type` is the slot's: for a row-major program the reversed
+// shape, whose column-major bytes are the client's row-major ones.
+struct HostTensor {
+  ConcreteType type;
+  std::shared_ptr<const void> bytes;
+  bool donated =
+      false;          // of an argument: the bytes are writable and nobody else reads them, so the run may use them up
+  bool sole = false;  // of a result: nobody else has the memory that the bytes lie in, which is hardly larger
+};
+
+// Memory of the host into which a result may be computed, aligned to kBufferAlignment. Others may read and write there
+// meanwhile, which spoils that result and those of the same run that follow from it, and nothing else.
+struct HostSpace {
+  std::shared_ptr<void> bytes;  // null: there is none
+  int64_t size_bytes = 0;
+};
+
+struct RunOutcome {
+  std::vector<HostTensor> results;  // in the order of the outputs
+  absl::Duration queue_time;
+  absl::Duration run_time;
+  int64_t peak_bytes = 0;
+  std::vector<SegmentProfile> profile;  // where it was asked for
+};
+
+struct RunRequest {
+  CompiledProgramPtr program;
+  std::vector<HostTensor> arguments;
+  // By output, none overlapping another or an argument; those beyond have none. A result whose bytes are not there is
+  // to be copied: it is an argument or another output, or its device, its size or its kernel do not allow it.
+  std::vector<HostSpace> destinations;
+  absl::Time deadline = absl::InfiniteFuture();  // as SteadyNow counts
+  std::shared_ptr<const CancelToken> cancel;     // may be null
+  bool profile = false;
+  SegmentTimes* segment_times = nullptr;  // to which the times of some runs are added; may be null
+  DeviceEvents* events = nullptr;         // that count the run; may be null
+  // Whose programs do not run, those that waited for the device meanwhile neither; may be null.
+  const Quarantine* quarantine = nullptr;
+  std::string tenant;                 // who shares the device with others
+  int32_t priority = 0;               // higher runs first; engine/runtime/devices/queued_run.h
+  std::shared_ptr<RunStart> started;  // told when the run begins; may be null
+  // Of the memory that it takes what counts as the device's resident tensors already: arguments, results that stay.
+  int64_t resident_bytes = 0;
+  // Called once, from the executor's thread (or from the destructor's, with UNAVAILABLE, when the executor stops
+  // first).
+  std::function<void(absl::StatusOr<RunOutcome>)> done;
+};
+
+// CANCELLED or DEADLINE_EXCEEDED where nobody waits for the run any more.
+absl::Status CheckWanted(const RunRequest& request);
+
+// Runs on the calling thread: binds, imports, runs, exports. Refuses a request that is cancelled or too late before it
+// starts, between its kernels or inside them. `done` is not called. `memory` as in CompiledProgram::Run.
+absl::StatusOr<RunOutcome> RunProgram(const RunRequest& request, absl::Duration queue_time,
+                                      const MemoryRequest& memory = nullptr);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_DEVICES_RUN_H_

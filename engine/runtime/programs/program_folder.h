@@ -1,0 +1,28 @@
+#ifndef TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_FOLDER_H_
+#define TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_FOLDER_H_
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tensord {
+
+// What the folder of a ProgramStore must be.
+
+inline constexpr absl::string_view kFolderNotOwn = "must belong to the server's user; chown it";
+bool IsOwnFolder(const struct stat& folder);
+// Whether others than its owner may do something there.
+bool IsOpenToOthers(const struct stat& folder);
+
+// UNAVAILABLE, with the folder.
+absl::Status ProgramFolderError(const std::string& folder, absl::string_view what);
+
+// What ProgramStore::Open would refuse of the folder, or of the one that it would be made in. Changes nothing.
+absl::Status CheckProgramFolder(const std::string& path);
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_FOLDER_H_

@@ -1,0 +1,143 @@
+#ifndef TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_STORE_H_
+#define TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_STORE_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/base/fingerprint.h"
+#include "engine/base/mutex.h"
+#include "engine/runtime/programs/stored_program.h"
+
+namespace tensord {
+
+// Programs in a folder, one file each, so that a server which starts again has them: bounded in bytes, the least
+// recently used goes first. Files are written by a thread of low priority, beside their place, made durable, and then
+// renamed into it; a reader sees all of an entry or nothing. An entry that is damaged or foreign is deleted and
+// counted, never used; what is no file, or larger than any entry, is neither followed nor read, and a folder with an
+// entry's name stays. Several servers may share a folder. Nothing that the disk does fails a request: what cannot be
+// written is counted and left out. Thread-safe; the destructor writes what waits, for a while.
+class ProgramStore {
+ public:
+  // When a program was last used.
+  struct Use {
+    Fingerprint fingerprint;
+    absl::Time time;
+  };
+  struct Options {
+    std::string folder;
+    int64_t max_bytes = 0;
+    const OpRegistry* registry = nullptr;           // must outlive the store
+    std::function<std::vector<Use>()> uses;         // since it was last asked; none: only reads and writes are uses
+    absl::Duration uses_period = absl::Minutes(1);  // how often it is asked, and once at the end
+    // Told what an operator should know: that damage was removed, and of writes that fail the first, and the first that
+    // does not fail any more. On the thread that opens the store or on the one that writes, one at a time; may be none.
+    std::function<void(absl::string_view event, const std::string& message)> warn;
+    // Programs that are not written yet: so many, with so many bytes of constants. What waits at the end may take so
+    // long.
+    size_t max_waiting = 4096;
+    int64_t max_waiting_bytes = int64_t{64} << 20;
+    absl::Duration end_within = absl::Seconds(5);
+  };
+  struct Stats {
+    int64_t entries = 0;
+    int64_t bytes = 0;
+    int64_t written = 0;
+    int64_t loaded = 0;
+    int64_t evictions = 0;     // to make room
+    int64_t removed = 0;       // by Remove
+    int64_t write_errors = 0;  // the system refused
+    int64_t left_out = 0;      // too large, or too many waited
+    std::array<int64_t, kNumEntryDamages> load_errors{};
+  };
+
+  // Makes the folder where it is missing, closes it to others where they may enter it, and removes what killed servers
+  // left in it. UNAVAILABLE where it cannot be had, or is another user's.
+  static absl::StatusOr<std::unique_ptr<ProgramStore>> Open(Options options);
+  ~ProgramStore();
+  ProgramStore(const ProgramStore&) = delete;
+  ProgramStore& operator=(const ProgramStore&) = delete;
+
+  // Writes the program some time, unless it is there and whole. Never blocks. `graph` has no inferred types.
+  void Put(Graph graph, CompileSettings settings, const Fingerprint& fingerprint);
+  // Reads the program. PROGRAM_NOT_FOUND where there is none that can be used, which says what is wrong with one.
+  absl::StatusOr<StoredProgram> Load(const Fingerprint& fingerprint);
+  bool Contains(const Fingerprint& fingerprint) const;
+  // All of them, the most recently used first.
+  std::vector<Fingerprint> List() const;
+  // Whether there was one.
+  bool Remove(const Fingerprint& fingerprint);
+
+  // From now on; the writing thread makes room at once.
+  void SetMaxBytes(int64_t max_bytes);
+  int64_t max_bytes() const;
+
+  // Waits until everything that was put before is written, and a bound that was set is kept.
+  void Flush();
+  Stats stats() const;
+
+ private:
+  struct Pending {
+    Graph graph;
+    CompileSettings settings;
+    Fingerprint fingerprint;
+    int64_t constant_bytes = 0;
+  };
+  struct File {
+    std::string name;
+    Fingerprint fingerprint;
+    int64_t bytes = 0;
+    absl::Time used;
+  };
+
+  ProgramStore(Options options, int folder);
+
+  void WriteLoop();
+  void WriteUses();
+  void Write(const Pending& pending);
+  // Whether the entry is there and can be read; one that is damaged, or of another compiler, is removed.
+  bool HasWhole(const Fingerprint& fingerprint);
+  // All bytes into a new file, durable and under its name. False where the system refuses; errno says why.
+  bool WriteFile(const std::string& name, const std::string& bytes);
+  EntryDamage Read(const std::string& name, std::string* bytes) const;
+  void TellOfWrite(bool written, int error);
+  void Warn(absl::string_view event, const std::string& message) const;
+  // The entries; `damaged`, where it is wanted, gets the names of what should be one and cannot be.
+  std::vector<File> Scan(std::vector<std::string>* damaged = nullptr) const;
+  void RemoveDamaged(const std::vector<std::string>& names);
+  void RemoveLeftovers();
+  // Of an entry that this server may not have known.
+  void CountRemovedLocked(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts what is there and removes the oldest while it is too much.
+  void Trim();
+  // The same for a bound that was set, which is then kept.
+  void TrimAnew();
+
+  const Options options_;
+  const int folder_;  // a descriptor
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Pending> waiting_ ABSL_GUARDED_BY(mutex_);
+  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the constants
+  uint64_t put_ ABSL_GUARDED_BY(mutex_) = 0;           // how many ever waited
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;          // and of these, in the same order, do not any more
+  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_);
+  bool must_trim_ ABSL_GUARDED_BY(mutex_) = false;  // the bound is another
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Stats stats_ ABSL_GUARDED_BY(mutex_);
+  int64_t written_since_scan_ = 0;  // confined to the writer
+  int64_t failed_writes_ = 0;       // since one succeeded; confined to the writer
+  std::thread writer_;              // last: it uses everything above
+};
+
+}  // namespace tensord
+
+#endif  // TENSORD_ENGINE_RUNTIME_PROGRAMS_PROGRAM_STORE_H_
